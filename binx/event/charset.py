@@ -1,0 +1,172 @@
+r"""How a server's character sets turn bytes into text.
+
+Python has a codec of nearly the same name for most of them, but nearly is not
+enough: MySQL's ``latin1`` is Windows-1252 with its five holes filled, ``cp866`` and
+``greek`` differ from today's in a few places, and three sets have no codec at all.
+Where no codec agrees with the server, a table of all 256 bytes stands in its place.
+
+Source: the answers of MySQL 9.7 and MariaDB 10.11 (which agree) to
+``CONVERT(CONVERT(x'NN' USING charset) USING utf8mb4)`` for each byte, and
+INFORMATION_SCHEMA.CHARACTER_SETS.
+"""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from binx.event.collation import collation_charset
+
+UNDEFINED = "\ufffe"
+"""Stands in a table for a byte that is no character, as Python's ``charmap_decode`` has it."""
+
+BINARY_COLLATION = 63
+"""The collation of columns that hold bytes, not text."""
+
+DEFAULT_CHARSET = "utf8mb4"
+
+
+@dataclass(frozen=True, slots=True)
+class Charset:
+    """A character set as the servers name it.
+
+    Attributes:
+        name: as in ``utf8mb4``; ``utf8mb3`` also for what older servers call ``utf8``.
+        codec: the Python codec that decodes just as the server does, None where there is none.
+        table: where there is none, the 256 characters of a single-byte set, UNDEFINED for what is no
+            character.
+        max_bytes: most bytes that a character takes.
+    """
+
+    name: str
+    codec: str | None
+    table: str | None
+    max_bytes: int
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether the bytes are no text."""
+        return self.codec is None and self.table is None
+
+    def decode(self, data: bytes | memoryview) -> str:
+        r"""The text of ``data``; bytes that are no character become ``\xNN``, and binary is read as UTF-8."""
+        if self.table is not None:
+            return codecs.charmap_decode(bytes(data), "backslashreplace", self.table)[0]
+        return str(data, self.codec or "utf-8", "backslashreplace")
+
+    def decode_strictly(self, data: bytes | memoryview) -> str | None:
+        """The text of ``data``, or None where some byte is no character, or the set is binary."""
+        try:
+            if self.table is not None:
+                return codecs.charmap_decode(bytes(data), "strict", self.table)[0]
+            return None if self.codec is None else str(data, self.codec)
+        except UnicodeDecodeError:
+            return None
+
+
+_CODECS = {
+    "ascii": ("ascii", 1),
+    "big5": ("big5", 2),
+    "cp1250": ("cp1250", 1),
+    "cp1251": ("cp1251", 1),
+    "cp1257": ("cp1257", 1),
+    "cp850": ("cp850", 1),
+    "cp852": ("cp852", 1),
+    "cp932": ("cp932", 2),
+    "eucjpms": ("euc_jp", 3),
+    "euckr": ("cp949", 2),
+    "gb18030": ("gb18030", 4),
+    "gb2312": ("gb2312", 2),
+    "gbk": ("gbk", 2),
+    "hp8": ("hp_roman8", 1),
+    "koi8r": ("koi8_r", 1),
+    "latin2": ("iso8859_2", 1),
+    "latin5": ("iso8859_9", 1),
+    "latin7": ("iso8859_13", 1),
+    "macce": ("mac_latin2", 1),
+    "macroman": ("mac_roman", 1),
+    "sjis": ("shift_jis", 2),
+    "tis620": ("tis_620", 1),
+    "ucs2": ("utf_16_be", 2),
+    "ujis": ("euc_jp", 3),
+    "utf16": ("utf_16_be", 4),
+    "utf16le": ("utf_16_le", 4),
+    "utf32": ("utf_32_be", 4),
+    "utf8mb3": ("utf_8", 3),
+    "utf8mb4": ("utf_8", 4),
+}
+"""Character sets for which Python has a codec: its name, and most bytes of a character."""
+
+_CHANGED: dict[str, tuple[str, dict[int, str]]] = {
+    "latin1": ("cp1252", {0x81: "\x81", 0x8D: "\x8d", 0x8F: "\x8f", 0x90: "\x90", 0x9D: "\x9d"}),
+    "hebrew": ("iso8859_8", {0xAF: "\u203e"}),
+    "koi8u": ("koi8_u", {0x95: "\u2022"}),
+    "greek": (
+        "iso8859_7",
+        {0xA1: "\u02bd", 0xA2: "\u02bc", 0xA4: UNDEFINED, 0xA5: UNDEFINED, 0xAA: UNDEFINED},
+    ),
+    "cp866": ("cp866", {0xFC: "\u207f", 0xFD: "\xb2"}),
+    "cp1256": ("cp1256", dict.fromkeys((0x8A, 0x8F, 0x98, 0x9A, 0x9F, 0xAA, 0xC0, 0xFF), UNDEFINED)),
+    "dec8": (
+        "latin_1",
+        dict.fromkeys(
+            (0xA4, 0xA6, 0xAC, 0xAD, 0xAE, 0xAF, 0xB4, 0xB8, 0xBE, 0xD0, 0xDE, 0xF0, 0xFE, 0xFF), UNDEFINED
+        )
+        | {0xA8: "\xa4", 0xD7: "\u0152", 0xDD: "\u0178", 0xF7: "\u0153", 0xFD: "\xff"},
+    ),
+    "swe7": ("ascii", dict(zip(b"@[\\]^`{|}~\x7f", "ÉÄÖÅÜéäöåü" + UNDEFINED, strict=True))),
+}
+"""Single-byte sets that are like a codec but for some bytes."""
+
+_UPPER_HALVES = {
+    "armscii8": (
+        "".join(map(chr, range(0x80, 0xA1)))
+        + "\u2741\xa7\u0589)(\xbb\xab\u2014.\u055d,-\u055f\u2026\u055c\u055b\u055e"
+        + "".join(chr(0x531 + index) + chr(0x561 + index) for index in range(38))
+        + "\u2019'"
+    ),
+    "keybcs2": (
+        "ČüéďäĎŤčěĚĹÍľĺÄÁÉžŽôöÓůÚýÖÜŠĽÝŘťáíóúňŇŮÔšřŕŔ¼¡«»░▒▓│┤╡╢╖╕╣║╗╝╜╛┐└┴┬├─┼╞╟╚╔╩╦╠═╬╧╨╤╥╙╘╒╓╫╪┘┌█▄▌▐▀"
+        "\u03b1\xdf\u0393\u03c0\u03a3\u03c3\xb5\u03c4\u03a6\u0398\u03a9\u03b4\u221e\u03c6\u03b5\u2229"
+        "\u2261\xb1\u2265\u2264\u2320\u2321\xf7\u2248\xb0\u2219\xb7\u221a\u207f\xb2\u25a0\xa0"
+    ),
+    "geostd8": (
+        "\u20ac\ufffe\u201a\ufffe\u201e\u2026\u2020\u2021\ufffe\u2030\ufffe\u2039\ufffe\ufffe\ufffe\ufffe"
+        "\ufffe\u2018\u2019\u201c\u201d\u2022\u2013\u2014\ufffe\ufffe\ufffe\u203a\ufffe\ufffe\ufffe\ufffe"
+        + "".join(map(chr, range(0xA0, 0xC0)))
+        + "\u10d0\u10d1\u10d2\u10d3\u10d4\u10d5\u10d6\u10f1\u10d7\u10d8\u10d9\u10da\u10db\u10dc\u10f2\u10dd"
+        "\u10de\u10df\u10e0\u10e1\u10e2\u10f3\u10e3\u10e4\u10e5\u10e6\u10e7\u10e8\u10e9\u10ea\u10eb\u10ec"
+        "\u10ed\u10ee\u10f4\u10ef\u10f0\u10f5" + UNDEFINED * 23 + "\u2116" + UNDEFINED * 2
+    ),
+}
+"""The bytes from 0x80 on of sets that no codec is like; those below are ASCII."""
+
+
+def _changed_table(codec: str, changes: Mapping[int, str]) -> str:
+    table = bytes(range(256)).decode(codec, "replace").replace("\ufffd", UNDEFINED)
+    return "".join(changes.get(byte, table[byte]) for byte in range(256))
+
+
+@cache
+def charset(name: str) -> Charset | None:
+    """The character set of that name, ``utf8`` included; None where binx does not know it."""
+    known = "utf8mb3" if name == "utf8" else name
+    if known == "binary":
+        return Charset("binary", None, None, 1)
+    if known in _CODECS:
+        codec, max_bytes = _CODECS[known]
+        return Charset(known, codec, None, max_bytes)
+    if known in _CHANGED:
+        return Charset(known, None, _changed_table(*_CHANGED[known]), 1)
+    if known in _UPPER_HALVES:
+        return Charset(known, None, "".join(map(chr, range(0x80))) + _UPPER_HALVES[known], 1)
+    return None
+
+
+@cache
+def collation_to_charset(number: int) -> Charset | None:
+    """The character set that collation ``number`` belongs to; None where binx does not know the number."""
+    name = collation_charset(number)
+    return None if name is None else charset(name)

@@ -1,0 +1,301 @@
+"""FORMAT_DESCRIPTION: who wrote the file, and how the rest of it is to be read.
+
+Sources: MySQL's libs/mysql/binlog/event/control_events.cpp
+(``Format_description_event``) and binlog_event.h (``do_server_version_split``,
+``checksum_version_split``), MariaDB's sql/log_event.cc
+(``Format_description_log_event``: checksums since 5.3).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import zlib
+from dataclasses import dataclass
+from enum import Enum, IntEnum
+from struct import Struct
+
+from binx.errors import ChecksumError, DamagedError, NotABinlogError, TruncatedError, UnsupportedError
+from binx.event.header import HEADER_SIZE, EventFlag, EventHeader, EventType, parse_header
+from binx.event.reader import Reader
+
+MAGIC = b"\xfebin"
+"""The first bytes of a binary log or relay log."""
+
+ENCRYPTED_MAGIC = b"\xfdbin"
+"""The first bytes of a binary log that MySQL 8.0.14 or later encrypted."""
+
+CHECKSUM_SIZE = 4
+"""Bytes of the CRC32 at an event's end, where the file has checksums."""
+
+BINLOG_VERSION = 4
+
+_SERVER_VERSION_SIZE = 50
+_TYPE_OFFSET = 4
+_FLAGS_OFFSET = 17
+_ALGORITHM_SIZE = 1
+_IDENTITY = Struct("<III")
+_CHECKSUM_SINCE = {"mysql": (5, 6, 1), "mariadb": (5, 3, 0)}
+
+
+class Magic(Enum):
+    """What a file's first four bytes say it is."""
+
+    PLAIN = MAGIC
+    ENCRYPTED = ENCRYPTED_MAGIC
+
+
+class ChecksumAlgorithm(IntEnum):
+    """What stands at the end of each event."""
+
+    OFF = 0
+    CRC32 = 1
+
+
+class Flavour(Enum):
+    """Whose server wrote the file; the two differ in event types, GTIDs and collations."""
+
+    MYSQL = "mysql"
+    MARIADB = "mariadb"
+
+
+@dataclass(frozen=True, slots=True)
+class FormatDescription:
+    """What FORMAT_DESCRIPTION says of the events after it.
+
+    Attributes:
+        binlog_version: always 4 here.
+        server_version: as the server names itself, as in ``8.0.36-log``.
+        create_timestamp: seconds since 1970 at which the server started, in the first log after a start; else
+            0.
+        header_timestamp: the event's own time: when the file was begun.
+        server_id: id of the server that wrote the event.
+        header_length: bytes of an event header, always 19 here.
+        post_header_lengths: bytes of each type's fixed part, that of type 1 first.
+        checksum: what stands at the end of each event after this one.
+        has_checksum_field: whether this event itself ends in an algorithm byte and a CRC32: it does for every
+            server that knows checksums, even where they are off.
+        in_use: the file was not closed: it is being written, or its server died.
+        flavour: MySQL (with Percona and others) or MariaDB.
+        version: the three numbers of ``server_version``.
+        position: offset of the event in the file.
+    """
+
+    binlog_version: int
+    server_version: str
+    create_timestamp: int
+    header_timestamp: int
+    server_id: int
+    header_length: int
+    post_header_lengths: bytes
+    checksum: ChecksumAlgorithm
+    has_checksum_field: bool
+    in_use: bool
+    flavour: Flavour
+    version: tuple[int, int, int]
+    position: int
+
+    @property
+    def checksum_size(self) -> int:
+        """Bytes of the checksum at the end of each event after this one: 4 or 0."""
+        return CHECKSUM_SIZE if self.checksum is ChecksumAlgorithm.CRC32 else 0
+
+    @property
+    def at_startup(self) -> bool:
+        """Whether this is the first log after the server's start."""
+        return self.create_timestamp != 0
+
+    def post_header_length(self, number: int, default: int) -> int:
+        """Bytes of the fixed part of event type ``number``; ``default`` where the file does not say."""
+        if 1 <= number <= len(self.post_header_lengths):
+            return self.post_header_lengths[number - 1]
+        return default
+
+    def identity(self) -> str:
+        """Eight hex digits that tell this log from those of other servers and other starts.
+
+        They are the first of the SHA-256 over server id, header timestamp and create timestamp, each as four
+        little-endian bytes.
+        """
+        key = _IDENTITY.pack(self.server_id, self.header_timestamp, self.create_timestamp)
+        return hashlib.sha256(key).hexdigest()[:8]
+
+
+def read_magic(data: memoryview | bytes) -> Magic:
+    """Tell what kind of file begins with ``data``.
+
+    Raises:
+        NotABinlogError: none that binx knows.
+    """
+    start = bytes(data[: len(MAGIC)])
+    if not start:
+        raise NotABinlogError("expected a binary log, found an empty file", offset=0)
+    try:
+        return Magic(start)
+    except ValueError:
+        raise NotABinlogError(
+            f"expected a binary log, which begins with {MAGIC.hex(' ')}, found {start.hex(' ')}; "
+            "is this a binary log or relay log of MySQL or MariaDB?",
+            offset=0,
+        ) from None
+
+
+def split_version(server_version: str) -> tuple[int, int, int]:
+    """The three numbers that a server version begins with; (0, 0, 0) where it does not.
+
+    MariaDB from 10.0 on puts ``5.5.5-`` before its version in places that old MySQL clients read.
+    """
+    match = re.match(r"(?:5\.5\.5-(?=1\d\.\d+\.\d+-MariaDB))?(\d{1,3})\.(\d{1,3})\.(\d{1,3})", server_version)
+    if match is None:
+        return (0, 0, 0)
+    return (int(match[1]), int(match[2]), int(match[3]))
+
+
+def parse_format(data: memoryview | bytes, position: int, *, origin: int = 0) -> FormatDescription:
+    """Read the FORMAT_DESCRIPTION event at ``position``.
+
+    Args:
+        data: a window of the file that holds the event.
+        position: offset in the file of the event.
+        origin: offset in the file of the window's first byte.
+
+    Raises:
+        NotABinlogError: the event is START_V3 of MySQL 3.23 to 4.1, or no FORMAT_DESCRIPTION.
+        TruncatedError: the window ends inside the event.
+        DamagedError: the event contradicts itself.
+        UnsupportedError: event headers of another size, or a checksum that binx does not know.
+    """
+    index = position - origin
+    _refuse_start_v3(data, index, position)
+    header = parse_header(data, position, origin=origin)
+    if header.type != EventType.FORMAT_DESCRIPTION:
+        raise NotABinlogError(
+            f"expected FORMAT_DESCRIPTION as the first event, found {header.name}; "
+            "the file does not begin as a binary log of version 4 does",
+            offset=position,
+        )
+    if index + header.size > len(data):
+        raise TruncatedError(
+            f"expected {header.size} bytes of FORMAT_DESCRIPTION, found {len(data) - index}; "
+            "the file was cut, or is still being written",
+            offset=position,
+            event=header.name,
+        )
+    body = memoryview(data)[index + HEADER_SIZE : index + header.size]
+    return parse_format_body(body, header)
+
+
+def parse_format_body(body: memoryview | bytes, header: EventHeader) -> FormatDescription:
+    """Read FORMAT_DESCRIPTION from all its bytes after the header, the checksum included.
+
+    Raises:
+        NotABinlogError, DamagedError, UnsupportedError: as for :func:`parse_format`.
+    """
+    reader = Reader(body, origin=header.position + HEADER_SIZE, event=header.name)
+    binlog_version = reader.u16()
+    if binlog_version != BINLOG_VERSION:
+        raise NotABinlogError(
+            f"expected binary log format version {BINLOG_VERSION}, found version {binlog_version}; "
+            "binx reads logs of MySQL 5.0 and later and of MariaDB",
+            offset=header.position,
+        )
+    server_version = reader.raw(_SERVER_VERSION_SIZE).split(b"\0", 1)[0].decode("utf-8", "backslashreplace")
+    create_timestamp = reader.u32()
+    header_length = reader.u8()
+    version = split_version(server_version)
+    flavour = Flavour.MARIADB if "mariadb" in server_version.lower() else Flavour.MYSQL
+    _refuse_foreign(server_version, header_length, version, reader)
+    has_checksum_field = version >= _CHECKSUM_SINCE[flavour.value]
+    trailer = _ALGORITHM_SIZE + CHECKSUM_SIZE if has_checksum_field else 0
+    if reader.remaining <= trailer:
+        raise reader.damaged("expected the lengths of the events' fixed parts, found none")
+    post_header_lengths = reader.raw(reader.remaining - trailer)
+    checksum = _checksum_algorithm(reader.u8(), reader) if has_checksum_field else ChecksumAlgorithm.OFF
+    return FormatDescription(
+        binlog_version=binlog_version,
+        server_version=server_version,
+        create_timestamp=create_timestamp,
+        header_timestamp=header.timestamp,
+        server_id=header.server_id,
+        header_length=header_length,
+        post_header_lengths=post_header_lengths,
+        checksum=checksum,
+        has_checksum_field=has_checksum_field,
+        in_use=EventFlag.IN_USE in header.flags,
+        flavour=flavour,
+        version=version,
+        position=header.position,
+    )
+
+
+def verify_format_checksum(event: memoryview | bytes, description: FormatDescription) -> None:
+    """Compare the CRC32 of the FORMAT_DESCRIPTION event with its bytes.
+
+    A server sets IN_USE while it writes the file and clears it in place at the end, so the flag counts as
+    clear. The event has its CRC32 even where the events after it have none.
+
+    Args:
+        event: the whole event, header and checksum included.
+        description: what :func:`parse_format` made of it.
+
+    Raises:
+        ChecksumError: they differ.
+    """
+    if not description.has_checksum_field:
+        return
+    covered = bytearray(event[:-CHECKSUM_SIZE])
+    covered[_FLAGS_OFFSET] &= ~EventFlag.IN_USE & 0xFF
+    stored = int.from_bytes(event[-CHECKSUM_SIZE:], "little")
+    actual = zlib.crc32(covered)
+    if stored != actual:
+        raise ChecksumError(
+            f"expected the CRC32 {stored:08x} that the event carries, found {actual:08x}; "
+            "the event is damaged",
+            offset=description.position,
+            event=EventType.FORMAT_DESCRIPTION.name,
+        )
+
+
+def _refuse_start_v3(data: memoryview | bytes, index: int, position: int) -> None:
+    """START_V3 has its type at the same place, but in 3.23 a shorter header: look before reading one."""
+    if len(data) > index + _TYPE_OFFSET and data[index + _TYPE_OFFSET] == EventType.START_V3:
+        raise NotABinlogError(
+            "expected a binary log of format version 4, found START_V3, which MySQL 3.23 to 4.1 wrote; "
+            "let a server of version 5.0 to 5.7 read it, or mysqlbinlog of that age",
+            offset=position,
+            event=EventType.START_V3.name,
+        )
+
+
+def _refuse_foreign(
+    server_version: str, header_length: int, version: tuple[int, int, int], reader: Reader
+) -> None:
+    if header_length < HEADER_SIZE:
+        raise reader.damaged(f"expected event headers of {HEADER_SIZE} bytes, found {header_length}")
+    if header_length > HEADER_SIZE:
+        raise UnsupportedError(
+            f"expected event headers of {HEADER_SIZE} bytes, found {header_length} in the log of server "
+            f"{server_version!r}, a patched server; binx cannot read its format",
+            offset=reader.position,
+            event=EventType.FORMAT_DESCRIPTION.name,
+        )
+    if version == (0, 0, 0):
+        raise reader.damaged(f"expected a server version such as 8.0.36, found {server_version!r}")
+    if "-a_drop" in server_version:
+        raise UnsupportedError(
+            f"expected a released server's log, found one of the development tree {server_version!r}, "
+            "which numbers its events otherwise; binx cannot read its format",
+            offset=reader.position,
+            event=EventType.FORMAT_DESCRIPTION.name,
+        )
+
+
+def _checksum_algorithm(number: int, reader: Reader) -> ChecksumAlgorithm:
+    try:
+        return ChecksumAlgorithm(number)
+    except ValueError:
+        raise DamagedError(
+            f"expected the checksum algorithm 0 (none) or 1 (CRC32), found {number}",
+            offset=reader.position - 1,
+            event=EventType.FORMAT_DESCRIPTION.name,
+        ) from None

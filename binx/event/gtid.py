@@ -1,0 +1,315 @@
+"""MySQL's GTID events, and PREVIOUS_GTIDS at the head of each file.
+
+Sources: MySQL's libs/mysql/binlog/event/control_events.cpp and .h
+(``Gtid_event``), sql/rpl_gtid_set.cc (``Gtid_set::encode``,
+``add_gtid_encoding``), WL#15294 (tags).
+"""
+
+from __future__ import annotations
+
+import uuid as uuid_module
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from struct import Struct
+
+from binx.errors import UnsupportedError
+from binx.event.format import FormatDescription
+from binx.event.gtid_set import GtidSet
+from binx.event.gtid_source import MYSQL_MAX_NUMBER, TAG, UuidSource
+from binx.event.header import HEADER_SIZE, EventHeader, EventType
+from binx.event.reader import Reader
+from binx.event.serialization import open_message, read_string, read_variable, read_variable_signed
+
+FLAG_MAY_HAVE_STATEMENTS = 1
+"""GTID flag: the transaction may have changes logged as statements."""
+
+_UUID_SIZE = 16
+_LOGICAL_TIMESTAMP_TYPE = 2
+_TIMESTAMP_SIZE = 7
+_ORIGINAL_TIMESTAMP_FOLLOWS = 1 << 55
+_ORIGINAL_VERSION_FOLLOWS = 1 << 31
+_UNDEFINED_VERSION = 999999
+_TAGGED_FORMAT = 1
+_COUNT_MASK = (1 << 56) - 1
+_TAGGED_COUNT_MASK = (1 << 48) - 1
+_INTERVAL = Struct("<QQ")
+_U64 = Struct("<Q")
+
+
+@dataclass(frozen=True, slots=True)
+class Gtid:
+    """The identity of the transaction that this event begins.
+
+    What a server of the time did not write is None.
+
+    Attributes:
+        flags: FLAG_MAY_HAVE_STATEMENTS.
+        uuid: 16 bytes; all zero for ANONYMOUS_GTID.
+        tag: the GTID's tag, empty where it has none (MySQL 8.3).
+        number: transaction number of that UUID and tag, from 1; 0 for ANONYMOUS_GTID.
+        last_committed: sequence number of the latest transaction that this one waits for (MySQL 5.7).
+        sequence_number: number of the transaction in its file, from 1 (MySQL 5.7).
+        immediate_commit_timestamp: µs since 1970 of the commit on the server that wrote this log (MySQL
+            8.0.1).
+        original_commit_timestamp: µs since 1970 of the commit on the first server (MySQL 8.0.1).
+        transaction_length: bytes from this event to the transaction's end, this event and all checksums
+            included (MySQL 8.0.2); 0 where the server did not know it.
+        immediate_server_version: of the server that wrote this log, as 80036 for 8.0.36 (MySQL 8.0.14).
+        original_server_version: of the first server, likewise.
+        commit_group_ticket: number of the group that the transaction was committed in (MySQL 8.0.28), seldom
+            there.
+    """
+
+    flags: int
+    uuid: bytes
+    tag: str
+    number: int
+    last_committed: int | None = None
+    sequence_number: int | None = None
+    immediate_commit_timestamp: int | None = None
+    original_commit_timestamp: int | None = None
+    transaction_length: int | None = None
+    immediate_server_version: int | None = None
+    original_server_version: int | None = None
+    commit_group_ticket: int | None = None
+
+    @property
+    def anonymous(self) -> bool:
+        """Whether the transaction has no GTID."""
+        return self.number == 0
+
+    @property
+    def source(self) -> UuidSource:
+        """UUID and tag, as GTID sets have them."""
+        return UuidSource(self.uuid, self.tag)
+
+    def __str__(self) -> str:
+        if self.anonymous:
+            return "ANONYMOUS"
+        tag = f":{self.tag}" if self.tag else ""
+        return f"{uuid_module.UUID(bytes=self.uuid)}{tag}:{self.number}"
+
+
+@dataclass(frozen=True, slots=True)
+class PreviousGtids:
+    """The GTIDs of all logs before this file, as far as its server remembered.
+
+    Attributes:
+        gtids: the set.
+    """
+
+    gtids: GtidSet
+
+
+def parse_gtid(body: memoryview, header: EventHeader, description: FormatDescription) -> Gtid:
+    """Read GTID, ANONYMOUS_GTID or GTID_TAGGED.
+
+    Raises:
+        DamagedError: the body is cut, or the number is none that a server gives.
+        UnsupportedError: a newer server's GTID_TAGGED.
+    """
+    reader = Reader(body, origin=header.position + HEADER_SIZE, event=header.name)
+    gtid = _parse_tagged(reader) if header.type == EventType.GTID_TAGGED else _parse_plain(reader)
+    anonymous = header.type == EventType.ANONYMOUS_GTID
+    if anonymous != (gtid.number == 0) or not 0 <= gtid.number <= MYSQL_MAX_NUMBER:
+        raise reader.damaged(f"expected a transaction number of {header.name}, found {gtid.number}")
+    return gtid
+
+
+def _parse_plain(reader: Reader) -> Gtid:
+    flags = reader.u8()
+    uuid = reader.raw(_UUID_SIZE)
+    number = reader.i64()
+    last_committed = sequence_number = immediate = original = None
+    length = immediate_version = original_version = ticket = None
+    if reader.remaining >= 1 + 16 and reader.u8() == _LOGICAL_TIMESTAMP_TYPE:
+        last_committed, sequence_number = reader.i64(), reader.i64()
+        if reader.remaining >= _TIMESTAMP_SIZE:
+            immediate, original = _timestamps(reader)
+            length = reader.packed() if reader.remaining else None
+            if reader.remaining >= 4:
+                immediate_version, original_version = _versions(reader)
+            if reader.remaining >= 8:
+                ticket = reader.u64()
+    return Gtid(
+        flags=flags,
+        uuid=uuid,
+        tag="",
+        number=number,
+        last_committed=last_committed,
+        sequence_number=sequence_number,
+        immediate_commit_timestamp=immediate,
+        original_commit_timestamp=original,
+        transaction_length=length,
+        immediate_server_version=immediate_version,
+        original_server_version=original_version,
+        commit_group_ticket=ticket,
+    )
+
+
+def _timestamps(reader: Reader) -> tuple[int, int]:
+    immediate = reader.u56()
+    if immediate & _ORIGINAL_TIMESTAMP_FOLLOWS:
+        return immediate ^ _ORIGINAL_TIMESTAMP_FOLLOWS, reader.u56()
+    return immediate, immediate
+
+
+def _versions(reader: Reader) -> tuple[int | None, int | None]:
+    immediate = reader.u32()
+    original = immediate
+    if immediate & _ORIGINAL_VERSION_FOLLOWS:
+        immediate ^= _ORIGINAL_VERSION_FOLLOWS
+        original = reader.u32()
+    return _known_version(immediate), _known_version(original)
+
+
+def _known_version(version: int) -> int | None:
+    return None if version == _UNDEFINED_VERSION else version
+
+
+def _read_uuid(reader: Reader) -> bytes:
+    values = [read_variable(reader) for _ in range(_UUID_SIZE)]
+    if max(values) > 0xFF:
+        raise reader.damaged(f"expected the bytes of a UUID, found {max(values)}")
+    return bytes(values)
+
+
+def _read_tag(reader: Reader) -> str:
+    tag = read_string(reader)
+    if tag and not TAG.fullmatch(tag):
+        raise reader.damaged(f"expected a GTID's tag, found {tag!r}")
+    return tag
+
+
+_TAGGED_FIELDS: dict[int, tuple[str, Callable[[Reader], object]]] = {
+    0: ("flags", read_variable),
+    1: ("uuid", _read_uuid),
+    2: ("number", read_variable_signed),
+    3: ("tag", _read_tag),
+    4: ("last_committed", read_variable_signed),
+    5: ("sequence_number", read_variable_signed),
+    6: ("immediate_commit_timestamp", read_variable),
+    7: ("original_commit_timestamp", read_variable),
+    8: ("transaction_length", read_variable),
+    9: ("immediate_server_version", read_variable),
+    10: ("original_server_version", read_variable),
+    11: ("commit_group_ticket", read_variable),
+}
+
+
+def _parse_tagged(reader: Reader) -> Gtid:
+    fields = open_message(reader, max(_TAGGED_FIELDS))
+    values: dict[str, object] = {}
+    previous = -1
+    while fields.remaining:
+        number = read_variable(fields)
+        if number <= previous:
+            raise fields.damaged(f"expected a field after {previous}, found field {number}")
+        if number not in _TAGGED_FIELDS:
+            break
+        name, read = _TAGGED_FIELDS[number]
+        values[name] = read(fields)
+        previous = number
+    return _tagged_gtid(values, fields)
+
+
+def _tagged_gtid(values: dict[str, object], fields: Reader) -> Gtid:
+    def integer(name: str) -> int | None:
+        value = values.get(name)
+        return value if isinstance(value, int) else None
+
+    uuid, tag = values.get("uuid"), values.get("tag", "")
+    number, flags = integer("number"), integer("flags")
+    if not isinstance(uuid, bytes) or not isinstance(tag, str) or number is None or flags is None:
+        raise fields.damaged(
+            "expected the fields flags, UUID and number, found " + (", ".join(values) or "none")
+        )
+    immediate = integer("immediate_commit_timestamp")
+    immediate_version = integer("immediate_server_version")
+    return Gtid(
+        flags=flags,
+        uuid=uuid,
+        tag=tag,
+        number=number,
+        last_committed=integer("last_committed"),
+        sequence_number=integer("sequence_number"),
+        immediate_commit_timestamp=immediate,
+        original_commit_timestamp=_or_default(integer("original_commit_timestamp"), immediate),
+        transaction_length=integer("transaction_length"),
+        immediate_server_version=immediate_version,
+        original_server_version=_or_default(integer("original_server_version"), immediate_version),
+        commit_group_ticket=integer("commit_group_ticket"),
+    )
+
+
+def _or_default(value: int | None, default: int | None) -> int | None:
+    """A field, or what its absence means."""
+    return default if value is None else value
+
+
+def parse_previous_gtids(
+    body: memoryview, header: EventHeader, description: FormatDescription
+) -> PreviousGtids:
+    """Read PREVIOUS_GTIDS.
+
+    Raises:
+        DamagedError: the body is cut, or its intervals overlap or run backwards.
+        UnsupportedError: an encoding that binx does not know.
+    """
+    reader = Reader(body, origin=header.position + HEADER_SIZE, event=header.name)
+    return PreviousGtids(GtidSet(_encoded_intervals(reader)))
+
+
+def _encoded_intervals(reader: Reader) -> Iterator[tuple[UuidSource, int, int]]:
+    first = reader.u64()
+    encoding = first >> 56
+    if encoding not in {0, _TAGGED_FORMAT}:
+        raise UnsupportedError(
+            f"expected the GTID set encoding 0 or {_TAGGED_FORMAT}, found {encoding}; "
+            "a newer server wrote this event",
+            offset=reader.position - 8,
+        )
+    tagged = encoding == _TAGGED_FORMAT
+    sources = first >> 8 & _TAGGED_COUNT_MASK if tagged else first & _COUNT_MASK
+    reader.count(sources, _UUID_SIZE + 8, "sources")
+    for _ in range(sources):
+        uuid = reader.raw(_UUID_SIZE)
+        tag = _read_tag(reader) if tagged else ""
+        source = UuidSource(uuid, tag)
+        intervals = reader.count(reader.u64(), _INTERVAL.size, "intervals")
+        last_end = 0
+        for _ in range(intervals):
+            start, end = reader.i64(), reader.i64()
+            if start <= last_end or end <= start:
+                raise reader.damaged(
+                    f"expected an interval after {last_end}, found {start} up to {end} excluded"
+                )
+            last_end = end
+            yield source, start, end - 1
+
+
+def encode_previous_gtids(gtids: GtidSet, *, tagged: bool | None = None) -> bytes:
+    """The body of PREVIOUS_GTIDS for a set, as a server writes it.
+
+    Args:
+        gtids: a set of MySQL's GTIDs.
+        tagged: whether to use the encoding of MySQL 8.3 and later; by default only where the set has tags, so
+            that older servers can read what need not be new to them.
+
+    Raises:
+        ValueError: the set has MariaDB's GTIDs, or has tags though ``tagged`` is False: a caller's mistake.
+    """
+    sources = [source for source in gtids.sources if isinstance(source, UuidSource)]
+    has_tags = any(source.tag for source in sources)
+    if len(sources) != len(gtids.sources) or (has_tags and tagged is False):
+        raise ValueError("PREVIOUS_GTIDS holds MySQL's GTIDs only, and tags only in the tagged encoding")
+    with_tags = has_tags if tagged is None else tagged
+    count = _TAGGED_FORMAT << 56 | len(sources) << 8 | _TAGGED_FORMAT if with_tags else len(sources)
+    parts = [_U64.pack(count)]
+    for source, group in groupby(gtids, key=lambda item: item[0]):
+        if isinstance(source, UuidSource):
+            intervals = [_INTERVAL.pack(first, last + 1) for _, first, last in group]
+            tag = bytes([len(source.tag) << 1]) + source.tag.encode() if with_tags else b""
+            parts += [source.uuid, tag, _U64.pack(len(intervals)), *intervals]
+    return b"".join(parts)

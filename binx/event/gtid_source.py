@@ -1,0 +1,63 @@
+"""Where transactions come from, as GTIDs name it: MySQL's UUID with a tag, MariaDB's domain and server.
+
+Sources: MySQL manual, "GTID Format and Storage"; MariaDB knowledge base, "Global Transaction ID".
+"""
+
+from __future__ import annotations
+
+import re
+import uuid as uuid_module
+from typing import NamedTuple
+
+MYSQL_MAX_NUMBER = 2**63 - 2
+"""The largest transaction number of MySQL (``GNO_END`` - 1)."""
+
+MARIADB_MAX_NUMBER = 2**64 - 1
+"""The largest transaction number of MariaDB."""
+
+TAG = re.compile("[a-z_][a-z0-9_]{0,31}")
+"""What a tag looks like once it is in lower case."""
+
+Interval = tuple[int, int]
+"""First and last number, both included."""
+
+
+class UuidSource(NamedTuple):
+    """Where MySQL transactions come from.
+
+    Attributes:
+        uuid: the 16 bytes of the server's or group's UUID.
+        tag: the GTID's tag in lower case, empty where it has none.
+    """
+
+    uuid: bytes
+    tag: str = ""
+
+    def __str__(self) -> str:
+        name = str(uuid_module.UUID(bytes=self.uuid))
+        return f"{name}:{self.tag}" if self.tag else name
+
+
+class DomainSource(NamedTuple):
+    """Where MariaDB transactions come from.
+
+    Attributes:
+        domain: the replication domain's id.
+        server_id: id of the server that gave the number.
+    """
+
+    domain: int
+    server_id: int
+
+    def __str__(self) -> str:
+        return f"{self.domain}-{self.server_id}"
+
+
+GtidSource = UuidSource | DomainSource
+
+
+def number_range(source: GtidSource) -> Interval:
+    """The lowest and the largest transaction number that a source can give."""
+    if isinstance(source, UuidSource):
+        return 1, MYSQL_MAX_NUMBER
+    return 0, MARIADB_MAX_NUMBER

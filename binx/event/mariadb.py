@@ -1,0 +1,226 @@
+"""MariaDB's own events: its GTIDs and the notes that it keeps in its logs.
+
+Source: MariaDB's sql/log_event.h and log_event.cc (``Gtid_log_event``,
+``Gtid_list_log_event``, ``Binlog_checkpoint_log_event``,
+``Start_encryption_log_event``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntFlag
+
+from binx.event.format import FormatDescription
+from binx.event.gtid_source import DomainSource
+from binx.event.header import HEADER_SIZE, EventHeader
+from binx.event.reader import Reader
+from binx.event.statement import XaXid, read_xa_xid
+
+_LIST_COUNT = (1 << 28) - 1
+_LIST_ENTRY_SIZE = 16
+_NONCE_SIZE = 12
+
+
+class MariadbGtidFlag(IntFlag):
+    """Bits of a MariaDB GTID."""
+
+    STANDALONE = 0x01
+    """One event follows, with no BEGIN and no end, as for DDL."""
+    GROUP_COMMIT_ID = 0x02
+    TRANSACTIONAL = 0x04
+    ALLOW_PARALLEL = 0x08
+    WAITED = 0x10
+    DDL = 0x20
+    PREPARED_XA = 0x40
+    COMPLETED_XA = 0x80
+
+
+class MariadbGtidExtraFlag(IntFlag):
+    """Bits that MariaDB added later."""
+
+    MULTI_ENGINE = 0x01
+    START_ALTER = 0x02
+    COMMIT_ALTER = 0x04
+    ROLLBACK_ALTER = 0x08
+    THREAD_ID = 0x10
+
+
+_NO_EXTRA_FLAGS = MariadbGtidExtraFlag(0)
+
+
+@dataclass(frozen=True, slots=True)
+class MariadbGtid:
+    """The identity of the transaction that this event begins.
+
+    Attributes:
+        domain: the replication domain.
+        server_id: id of the server that gave the number, from the event's header.
+        sequence: number in the domain.
+        flags: see MariadbGtidFlag.
+        commit_id: transactions of one group commit share it; None for those committed alone.
+        xid: name of the XA transaction that is prepared or completed, else None.
+        extra_flags: see MariadbGtidExtraFlag.
+        extra_engines: number of engines that took part besides the first, else None.
+        alter_sequence: number of the START ALTER that this transaction ends, else None.
+        thread_id: id of the connection (MariaDB 12), else None.
+    """
+
+    domain: int
+    server_id: int
+    sequence: int
+    flags: MariadbGtidFlag
+    commit_id: int | None = None
+    xid: XaXid | None = None
+    extra_flags: MariadbGtidExtraFlag = _NO_EXTRA_FLAGS
+    extra_engines: int | None = None
+    alter_sequence: int | None = None
+    thread_id: int | None = None
+
+    @property
+    def standalone(self) -> bool:
+        """Whether one event follows, with no BEGIN and no end."""
+        return MariadbGtidFlag.STANDALONE in self.flags
+
+    @property
+    def number(self) -> int:
+        """The sequence number, as GTID sets call it."""
+        return self.sequence
+
+    @property
+    def source(self) -> DomainSource:
+        """Domain and server, as GTID sets have them."""
+        return DomainSource(self.domain, self.server_id)
+
+    def __str__(self) -> str:
+        return f"{self.domain}-{self.server_id}-{self.sequence}"
+
+
+@dataclass(frozen=True, slots=True)
+class MariadbGtidPosition:
+    """One entry of a GTID list.
+
+    Attributes:
+        domain: the replication domain.
+        server_id: a server that wrote to it.
+        sequence: the last number that it gave.
+    """
+
+    domain: int
+    server_id: int
+    sequence: int
+
+    def __str__(self) -> str:
+        return f"{self.domain}-{self.server_id}-{self.sequence}"
+
+
+@dataclass(frozen=True, slots=True)
+class MariadbGtidList:
+    """The state of replication before this file: the last GTID of each domain and server.
+
+    Attributes:
+        positions: the entries; the last of a domain is the latest in it.
+        flags: notes for replicas.
+    """
+
+    positions: tuple[MariadbGtidPosition, ...]
+    flags: int
+
+
+@dataclass(frozen=True, slots=True)
+class BinlogCheckpoint:
+    """Recovery after a crash begins at this file.
+
+    Attributes:
+        file: its name.
+    """
+
+    file: str
+
+
+@dataclass(frozen=True, slots=True)
+class StartEncryption:
+    """All events after this one are encrypted.
+
+    Attributes:
+        scheme: 1.
+        key_version: version of the key that the server's key management plugin has.
+        nonce: 12 bytes.
+    """
+
+    scheme: int
+    key_version: int
+    nonce: bytes
+
+
+def parse_mariadb_gtid(body: memoryview, header: EventHeader, description: FormatDescription) -> MariadbGtid:
+    """Read MariaDB's GTID; zeros fill what its parts leave free of 19 bytes.
+
+    Raises:
+        DamagedError: the body is cut.
+    """
+    reader = _reader(body, header)
+    sequence, domain, flags = reader.u64(), reader.u32(), MariadbGtidFlag(reader.u8())
+    commit_id = reader.u64() if MariadbGtidFlag.GROUP_COMMIT_ID in flags else None
+    xid = None
+    if flags & (MariadbGtidFlag.PREPARED_XA | MariadbGtidFlag.COMPLETED_XA):
+        xid = read_xa_xid(reader, reader.i32(), reader.u8(), reader.u8())
+    extra = MariadbGtidExtraFlag(reader.u8() if reader.remaining else 0)
+    engines = reader.u8() if MariadbGtidExtraFlag.MULTI_ENGINE in extra else None
+    ends_alter = extra & (MariadbGtidExtraFlag.COMMIT_ALTER | MariadbGtidExtraFlag.ROLLBACK_ALTER)
+    alter_sequence = reader.u64() if ends_alter else None
+    thread_id = reader.u32() if MariadbGtidExtraFlag.THREAD_ID in extra else None
+    return MariadbGtid(
+        domain=domain,
+        server_id=header.server_id,
+        sequence=sequence,
+        flags=flags,
+        commit_id=commit_id,
+        xid=xid,
+        extra_flags=extra,
+        extra_engines=engines,
+        alter_sequence=alter_sequence,
+        thread_id=thread_id,
+    )
+
+
+def parse_mariadb_gtid_list(
+    body: memoryview, header: EventHeader, description: FormatDescription
+) -> MariadbGtidList:
+    """Read GTID_LIST.
+
+    Raises:
+        DamagedError: the body is cut.
+    """
+    reader = _reader(body, header)
+    word = reader.u32()
+    count = reader.count(word & _LIST_COUNT, _LIST_ENTRY_SIZE, "GTIDs")
+    positions = tuple(MariadbGtidPosition(reader.u32(), reader.u32(), reader.u64()) for _ in range(count))
+    return MariadbGtidList(positions, word >> 28)
+
+
+def parse_binlog_checkpoint(
+    body: memoryview, header: EventHeader, description: FormatDescription
+) -> BinlogCheckpoint:
+    """Read BINLOG_CHECKPOINT.
+
+    Raises:
+        DamagedError: the body is cut.
+    """
+    reader = _reader(body, header)
+    return BinlogCheckpoint(reader.text(reader.u32()))
+
+
+def parse_start_encryption(
+    body: memoryview, header: EventHeader, description: FormatDescription
+) -> StartEncryption:
+    """Read START_ENCRYPTION.
+
+    Raises:
+        DamagedError: the body is cut.
+    """
+    reader = _reader(body, header)
+    return StartEncryption(reader.u8(), reader.u32(), reader.raw(_NONCE_SIZE))
+
+
+def _reader(body: memoryview, header: EventHeader) -> Reader:
+    return Reader(body, origin=header.position + HEADER_SIZE, event=header.name)

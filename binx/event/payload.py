@@ -1,0 +1,131 @@
+"""TRANSACTION_PAYLOAD: the events of a transaction, compressed into one.
+
+Sources: MySQL's libs/mysql/binlog/event/codecs/binary.cpp
+(``Transaction_payload``), compression/base.h; WL#3549.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+
+from binx.errors import DamagedError, UnsupportedError
+from binx.event.format import FormatDescription
+from binx.event.header import HEADER_SIZE, EventHeader, EventType
+from binx.event.reader import Reader
+
+CHUNK_SIZE = 1 << 20
+"""Bytes that :func:`open_payload` gives at a time unless told otherwise."""
+
+_END = 0
+_PAYLOAD_SIZE = 1
+_COMPRESSION = 2
+_UNCOMPRESSED_SIZE = 3
+_MAX_WINDOW = 1 << 27
+"""The largest window that zstd's decoder takes by default; a server's levels stay below."""
+
+
+class Compression(IntEnum):
+    """How a payload is compressed."""
+
+    ZSTD = 0
+    NONE = 255
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionPayload:
+    """The events of a transaction from after its GTID event to its end.
+
+    The inner events have headers with positions of no meaning, and no checksums.
+
+    Attributes:
+        compression: how they are compressed.
+        uncompressed_size: bytes of the inner events, as the event claims; None where it does not say.
+        payload: the compressed bytes.
+        position: offset of the event in the file.
+    """
+
+    compression: Compression
+    uncompressed_size: int | None
+    payload: memoryview
+    position: int
+
+
+def parse_transaction_payload(
+    body: memoryview, header: EventHeader, description: FormatDescription
+) -> TransactionPayload:
+    """Read TRANSACTION_PAYLOAD.
+
+    Raises:
+        DamagedError: the body is cut, or its payload is of another size than it says.
+        UnsupportedError: a compression that binx does not know.
+    """
+    reader = Reader(body, origin=header.position + HEADER_SIZE, event=header.name)
+    size = uncompressed = None
+    compression = Compression.NONE
+    while (field := reader.packed()) != _END:
+        value = reader.slice(reader.packed())
+        if field == _PAYLOAD_SIZE:
+            size = value.packed()
+        elif field == _COMPRESSION:
+            compression = _compression(value.packed(), reader)
+        elif field == _UNCOMPRESSED_SIZE:
+            uncompressed = value.packed()
+    if size is None or size != reader.remaining:
+        raise reader.damaged(f"expected a payload of {size} bytes, found {reader.remaining}")
+    return TransactionPayload(compression, uncompressed, reader.rest(), header.position)
+
+
+def open_payload(payload: TransactionPayload, *, chunk_size: int = CHUNK_SIZE) -> Iterator[memoryview]:
+    """The inner events' bytes in pieces of at most ``chunk_size``, whatever the whole size.
+
+    Memory is bounded by a piece and zstd's window. A piece may end inside an event.
+
+    Raises:
+        DamagedError: the compressed bytes are damaged, or hold more or less than the event claims.
+    """
+    total = 0
+    for chunk in _chunks(payload, chunk_size):
+        total += len(chunk)
+        _check_size(payload, total, at_end=False)
+        yield chunk
+    _check_size(payload, total, at_end=True)
+
+
+def _chunks(payload: TransactionPayload, chunk_size: int) -> Iterator[memoryview]:
+    if payload.compression is Compression.NONE:
+        for start in range(0, len(payload.payload), chunk_size):
+            yield payload.payload[start : start + chunk_size]
+        return
+    import zstandard  # noqa: PLC0415 - only files with compressed transactions need it
+
+    decompressor = zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW)
+    try:
+        with decompressor.stream_reader(payload.payload, read_across_frames=True, closefd=False) as stream:
+            while chunk := stream.read(chunk_size):
+                yield memoryview(chunk)
+    except zstandard.ZstdError as error:
+        raise _damaged(payload, f"expected a zstd stream, found something else: {error}") from None
+
+
+def _check_size(payload: TransactionPayload, total: int, *, at_end: bool) -> None:
+    claimed = payload.uncompressed_size
+    if claimed is not None and (total > claimed or (at_end and total < claimed)):
+        raise _damaged(payload, f"expected {claimed} bytes after decompression, found {total}")
+
+
+def _damaged(payload: TransactionPayload, message: str) -> DamagedError:
+    return DamagedError(message, offset=payload.position, event=EventType.TRANSACTION_PAYLOAD.name)
+
+
+def _compression(number: int, reader: Reader) -> Compression:
+    try:
+        return Compression(number)
+    except ValueError:
+        raise UnsupportedError(
+            f"expected the compression 0 (zstd) or 255 (none), found {number}; "
+            "a newer server wrote this event",
+            offset=reader.position,
+            event=EventType.TRANSACTION_PAYLOAD.name,
+        ) from None

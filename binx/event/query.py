@@ -1,0 +1,135 @@
+"""QUERY: a statement, with the session that it ran in.
+
+BEGIN, COMMIT, DDL, and all changes under statement-based logging are QUERY events.
+
+Sources: MySQL's libs/mysql/binlog/event/statement_events.cpp (``Query_event``),
+MariaDB's sql/log_event.cc (``Query_compressed_log_event``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from binx.event.charset import BINARY_COLLATION, DEFAULT_CHARSET, Charset, charset, collation_to_charset
+from binx.event.compressed import uncompress
+from binx.event.format import Flavour, FormatDescription
+from binx.event.header import HEADER_SIZE, EventHeader, EventType
+from binx.event.query_status import QueryStatus, parse_status
+from binx.event.reader import Reader
+
+_POST_HEADER = 13
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One statement.
+
+    Attributes:
+        thread_id: id of the connection that ran it.
+        execution_time: seconds from its start to its end.
+        error_code: the error that it ended with on its server, 0 for none.
+        database: the session's default database, empty where it had none.
+        sql: the statement's bytes, in the client's character set.
+        status: the session.
+        flavour: whose server wrote it; what bits of the session's options mean depends on it.
+        version: of that server.
+    """
+
+    thread_id: int
+    execution_time: int
+    error_code: int
+    database: str
+    sql: bytes
+    status: QueryStatus
+    flavour: Flavour
+    version: tuple[int, int, int]
+
+    @property
+    def charset(self) -> Charset:
+        """The client's character set; utf8mb4 where the event does not name one that binx knows."""
+        return statement_charset(self.status)
+
+    @property
+    def text(self) -> str:
+        r"""The statement as text; bytes that its character set does not have become ``\xNN``."""
+        return self.charset.decode(self.sql)
+
+    @property
+    def sql_is_text(self) -> bool:
+        """Whether every byte of the statement is part of a character, so that ``text`` lost nothing."""
+        return self.charset.decode_strictly(self.sql) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class QueryHead:
+    """The fixed part that QUERY and EXECUTE_LOAD_QUERY begin with.
+
+    Attributes:
+        thread_id: id of the connection.
+        execution_time: seconds.
+        database_size: bytes of the database's name.
+        error_code: 0 for none.
+        status_size: bytes of the status variables.
+    """
+
+    thread_id: int
+    execution_time: int
+    database_size: int
+    error_code: int
+    status_size: int
+
+
+def statement_charset(status: QueryStatus) -> Charset:
+    """The character set of a statement's bytes; utf8mb4 where the session does not tell, or is binary."""
+    number = status.character_set_client
+    known = None if number is None or number == BINARY_COLLATION else collation_to_charset(number)
+    fallback = charset(DEFAULT_CHARSET)
+    assert fallback is not None
+    return known or fallback
+
+
+def read_query_head(reader: Reader) -> QueryHead:
+    """Read the first 13 bytes of QUERY or EXECUTE_LOAD_QUERY.
+
+    Raises:
+        DamagedError: they are cut.
+    """
+    thread_id, execution_time = reader.u32(), reader.u32()
+    database_size, error_code, status_size = reader.u8(), reader.u16(), reader.u16()
+    return QueryHead(thread_id, execution_time, database_size, error_code, status_size)
+
+
+def read_query_tail(reader: Reader, head: QueryHead) -> tuple[QueryStatus, str]:
+    """Read status variables and database name, which leaves the statement.
+
+    Raises:
+        DamagedError: they are cut, or the name does not end in a zero byte.
+    """
+    status = parse_status(reader.slice(head.status_size))
+    database = reader.text(head.database_size)
+    if reader.u8() != 0:
+        raise reader.damaged("expected a zero byte after the database's name")
+    return status, database
+
+
+def parse_query(body: memoryview, header: EventHeader, description: FormatDescription) -> Query:
+    """Read QUERY or MariaDB's QUERY_COMPRESSED.
+
+    Raises:
+        DamagedError: the body is cut, or contradicts itself.
+    """
+    reader = Reader(body, origin=header.position + HEADER_SIZE, event=header.name)
+    fixed = reader.slice(description.post_header_length(header.type, _POST_HEADER))
+    head = read_query_head(fixed)
+    status, database = read_query_tail(reader, head)
+    compressed = header.type == EventType.MARIADB_QUERY_COMPRESSED
+    return Query(
+        thread_id=head.thread_id,
+        execution_time=head.execution_time,
+        error_code=head.error_code,
+        database=database,
+        sql=uncompress(reader) if compressed else bytes(reader.rest()),
+        status=status,
+        flavour=description.flavour,
+        version=description.version,
+    )

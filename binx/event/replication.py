@@ -1,0 +1,177 @@
+"""Events about replication itself: incidents, heartbeats, and what group replication exchanges.
+
+Sources: MySQL's libs/mysql/binlog/event/control_events.cpp and codecs/binary.cpp.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from binx.event.format import FormatDescription
+from binx.event.header import HEADER_SIZE, EventHeader, EventType
+from binx.event.reader import Reader
+
+_INCIDENT_NAMES = {1: "LOST_EVENTS"}
+_HEARTBEAT_END = 0
+_HEARTBEAT_FILE = 1
+_HEARTBEAT_POSITION = 2
+_VIEW_ID_SIZE = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Incident:
+    """The server could not log what happened: data may have diverged here.
+
+    Attributes:
+        number: 1 for LOST_EVENTS, the only one there is.
+        message: the server's words.
+    """
+
+    number: int
+    message: str
+
+    @property
+    def name(self) -> str:
+        """The incident's name, or its number where binx does not know it."""
+        return _INCIDENT_NAMES.get(self.number) or f"incident {self.number}"
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeat:
+    """A sign of life that a server sends; it stands in no file that a server wrote.
+
+    Attributes:
+        file: name of the log that is being sent.
+        log_position: offset there; None in the first version, whose header holds it.
+    """
+
+    file: str
+    log_position: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Ignorable:
+    """An event that tells nothing to a reader that does not know it.
+
+    Attributes:
+        body: its bytes.
+    """
+
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionContext:
+    """What group replication certifies of a transaction.
+
+    Attributes:
+        server_uuid: of the member that ran it.
+        thread_id: of the connection that ran it.
+        gtid_specified: whether its GTID was given by the client.
+        snapshot_version: encoded GTID set that the transaction saw.
+        write_set: hashes of the rows that it changed.
+        read_set: hashes of the rows that it read.
+    """
+
+    server_uuid: str
+    thread_id: int
+    gtid_specified: bool
+    snapshot_version: bytes
+    write_set: tuple[bytes, ...]
+    read_set: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ViewChange:
+    """A member joined or left a replication group.
+
+    Attributes:
+        view_id: name of the group's new view.
+        sequence_number: the certifier's next number.
+        certification: pairs of row hash and encoded GTID set.
+    """
+
+    view_id: str
+    sequence_number: int
+    certification: tuple[tuple[bytes, bytes], ...]
+
+
+def parse_incident(body: memoryview, header: EventHeader, description: FormatDescription) -> Incident:
+    """Read INCIDENT.
+
+    Raises:
+        DamagedError: the body is cut.
+    """
+    reader = _reader(body, header)
+    fixed = reader.slice(description.post_header_length(header.type, 2))
+    return Incident(fixed.u16(), reader.text(reader.u8()) if reader.remaining else "")
+
+
+def parse_heartbeat(body: memoryview, header: EventHeader, description: FormatDescription) -> Heartbeat:
+    """Read HEARTBEAT or HEARTBEAT_V2.
+
+    Raises:
+        DamagedError: the body is cut.
+    """
+    reader = _reader(body, header)
+    if header.type == EventType.HEARTBEAT:
+        return Heartbeat(reader.text(reader.remaining), None)
+    file, position = "", None
+    while reader.remaining:
+        kind = reader.packed()
+        if kind == _HEARTBEAT_END:
+            break
+        value = reader.slice(reader.packed())
+        if kind == _HEARTBEAT_FILE:
+            file = value.text(value.remaining)
+        elif kind == _HEARTBEAT_POSITION:
+            position = value.packed()
+    return Heartbeat(file, position)
+
+
+def parse_ignorable(body: memoryview, header: EventHeader, description: FormatDescription) -> Ignorable:
+    """Read IGNORABLE, whose body has no meaning."""
+    return Ignorable(bytes(body))
+
+
+def parse_transaction_context(
+    body: memoryview, header: EventHeader, description: FormatDescription
+) -> TransactionContext:
+    """Read TRANSACTION_CONTEXT.
+
+    Raises:
+        DamagedError: the body is cut.
+    """
+    reader = _reader(body, header)
+    uuid_size, thread_id, gtid_specified = reader.u8(), reader.u32(), reader.u8() != 0
+    snapshot_size, writes, reads = reader.u32(), reader.u32(), reader.u32()
+    return TransactionContext(
+        server_uuid=reader.text(uuid_size),
+        thread_id=thread_id,
+        gtid_specified=gtid_specified,
+        snapshot_version=reader.raw(snapshot_size),
+        write_set=_items(reader, writes),
+        read_set=_items(reader, reads),
+    )
+
+
+def parse_view_change(body: memoryview, header: EventHeader, description: FormatDescription) -> ViewChange:
+    """Read VIEW_CHANGE.
+
+    Raises:
+        DamagedError: the body is cut.
+    """
+    reader = _reader(body, header)
+    view_id = reader.raw(_VIEW_ID_SIZE).split(b"\0", 1)[0].decode("utf-8", "backslashreplace")
+    sequence_number = reader.u64()
+    count = reader.count(reader.u32(), 2 + 4, "entries")
+    entries = tuple((reader.raw(reader.u16()), reader.raw(reader.u32())) for _ in range(count))
+    return ViewChange(view_id, sequence_number, entries)
+
+
+def _items(reader: Reader, number: int) -> tuple[bytes, ...]:
+    return tuple(reader.raw(reader.u16()) for _ in range(reader.count(number, 2, "row hashes")))
+
+
+def _reader(body: memoryview, header: EventHeader) -> Reader:
+    return Reader(body, origin=header.position + HEADER_SIZE, event=header.name)

@@ -1,0 +1,56 @@
+"""ROTATE and STOP: how a file ends, and which one comes next.
+
+Source: MySQL's libs/mysql/binlog/event/control_events.cpp (``Rotate_event``, ``Stop_event``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from binx.event.format import FormatDescription
+from binx.event.header import HEADER_SIZE, EventHeader
+from binx.event.reader import Reader
+
+_POST_HEADER = 8
+_FIRST_POSITION = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Rotate:
+    """The log goes on in another file.
+
+    Attributes:
+        next_file: name of that file, without a folder in logs of servers.
+        next_position: offset there of the first event that follows, 4 but for artificial events.
+    """
+
+    next_file: str
+    next_position: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """The server was shut down."""
+
+
+def parse_rotate(body: memoryview, header: EventHeader, description: FormatDescription) -> Rotate:
+    """Read ROTATE.
+
+    Raises:
+        DamagedError: the body is cut, or names no file.
+    """
+    reader = Reader(body, origin=header.position + HEADER_SIZE, event=header.name)
+    length = description.post_header_length(header.type, _POST_HEADER)
+    next_position = _FIRST_POSITION
+    if length:
+        fixed = reader.slice(length)
+        next_position = fixed.u64()
+    next_file = reader.text(reader.remaining)
+    if not next_file:
+        raise reader.damaged("expected the next file's name, found none")
+    return Rotate(next_file, next_position)
+
+
+def parse_stop(body: memoryview, header: EventHeader, description: FormatDescription) -> Stop:
+    """Read STOP, which has no body."""
+    return Stop()

@@ -1,0 +1,184 @@
+"""What stands before the row images of rows events, in all their versions.
+
+Sources: MySQL's libs/mysql/binlog/event/rows_event.cpp (``Rows_event``), the
+sql/log_event_old.cc of 5.x (version 0), MariaDB's sql/log_event.cc
+(compressed rows).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, IntFlag
+
+from binx.event.compressed import uncompress
+from binx.event.format import FormatDescription
+from binx.event.header import HEADER_SIZE, EventHeader, EventType
+from binx.event.reader import Reader
+from binx.event.table_map import MAX_COLUMNS, read_table_id
+
+_POST_HEADER_V1 = 8
+_POST_HEADER_V2 = 10
+_NDB = 0
+_PARTITION = 1
+
+
+class RowsKind(Enum):
+    """What happened to the rows."""
+
+    INSERT = "insert"
+    UPDATE = "update"
+    DELETE = "delete"
+
+
+class RowsFlag(IntFlag):
+    """Bits of a rows event."""
+
+    STATEMENT_END = 0x0001
+    """The last of its statement: table numbers lose their meaning after it."""
+    NO_FOREIGN_KEY_CHECKS = 0x0002
+    RELAXED_UNIQUE_CHECKS = 0x0004
+    COMPLETE_ROWS = 0x0008
+    USE_SQL_FOREIGN_KEY = 0x0010
+    """Changes that foreign keys cause in other tables are logged as rows too (MySQL 9.6)."""
+
+
+_KINDS: dict[int, tuple[RowsKind, int]] = {
+    EventType.WRITE_ROWS_V0: (RowsKind.INSERT, 0),
+    EventType.UPDATE_ROWS_V0: (RowsKind.UPDATE, 0),
+    EventType.DELETE_ROWS_V0: (RowsKind.DELETE, 0),
+    EventType.WRITE_ROWS_V1: (RowsKind.INSERT, 1),
+    EventType.UPDATE_ROWS_V1: (RowsKind.UPDATE, 1),
+    EventType.DELETE_ROWS_V1: (RowsKind.DELETE, 1),
+    EventType.WRITE_ROWS: (RowsKind.INSERT, 2),
+    EventType.UPDATE_ROWS: (RowsKind.UPDATE, 2),
+    EventType.DELETE_ROWS: (RowsKind.DELETE, 2),
+    EventType.PARTIAL_UPDATE_ROWS: (RowsKind.UPDATE, 2),
+    EventType.MARIADB_WRITE_ROWS_COMPRESSED_V1: (RowsKind.INSERT, 1),
+    EventType.MARIADB_UPDATE_ROWS_COMPRESSED_V1: (RowsKind.UPDATE, 1),
+    EventType.MARIADB_DELETE_ROWS_COMPRESSED_V1: (RowsKind.DELETE, 1),
+    EventType.MARIADB_WRITE_ROWS_COMPRESSED: (RowsKind.INSERT, 2),
+    EventType.MARIADB_UPDATE_ROWS_COMPRESSED: (RowsKind.UPDATE, 2),
+    EventType.MARIADB_DELETE_ROWS_COMPRESSED: (RowsKind.DELETE, 2),
+}
+
+ROWS_TYPES = frozenset(_KINDS)
+"""The numbers of all rows events."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowsHeader:
+    """A rows event but for its row images.
+
+    Attributes:
+        kind: what happened to the rows.
+        version: 0 for MySQL 5.1 before 5.1.18, 1 for MySQL 5.1 to 5.5 and MariaDB, 2 from MySQL 5.6 on.
+        partial: whether JSON columns of after images may hold differences (PARTIAL_UPDATE_ROWS).
+        compressed: whether the row images are compressed (MariaDB).
+        table_id: the table map's number.
+        flags: see RowsFlag.
+        column_count: number of the table's columns.
+        columns_before: bitmap of the columns that images hold; for updates those of before images. Column 0
+            is the lowest bit of the first byte.
+        columns_after: bitmap of the columns of an update's after images, else the same as ``columns_before``.
+        partition_id: number of the partition that the rows go to, None for tables without.
+        source_partition_id: number of the partition that updated rows come from.
+        ndb_info: NDB's own bytes (format byte and data).
+        unknown_extra: extra data that binx does not know: its type and all bytes from there on.
+        rows_offset: bytes of the event's body before the first row image.
+    """
+
+    kind: RowsKind
+    version: int
+    partial: bool
+    compressed: bool
+    table_id: int
+    flags: RowsFlag
+    column_count: int
+    columns_before: bytes
+    columns_after: bytes
+    partition_id: int | None
+    source_partition_id: int | None
+    ndb_info: bytes | None
+    unknown_extra: tuple[int, bytes] | None
+    rows_offset: int
+
+
+@dataclass(slots=True)
+class _Extra:
+    partition_id: int | None = None
+    source_partition_id: int | None = None
+    ndb_info: bytes | None = None
+    unknown: tuple[int, bytes] | None = None
+
+
+def parse_rows_header(body: memoryview, header: EventHeader, description: FormatDescription) -> RowsHeader:
+    """Read a rows event up to its first row image.
+
+    Raises:
+        DamagedError: the body is cut, or contradicts itself.
+    """
+    kind, version = _KINDS[header.type]
+    reader = Reader(body, origin=header.position + HEADER_SIZE, event=header.name)
+    default = _POST_HEADER_V2 if version == 2 else _POST_HEADER_V1
+    length = description.post_header_length(header.type, default)
+    table_id, flags = read_table_id(reader, length)
+    extra = _read_extra(reader, kind) if length == _POST_HEADER_V2 else _Extra()
+    column_count = reader.packed()
+    if not 0 < column_count <= MAX_COLUMNS:
+        raise reader.damaged(f"expected 1 to {MAX_COLUMNS} columns, found {column_count}")
+    bitmap_size = (column_count + 7) // 8
+    columns_before = reader.raw(bitmap_size)
+    two_bitmaps = kind is RowsKind.UPDATE and version > 0
+    columns_after = reader.raw(bitmap_size) if two_bitmaps else columns_before
+    return RowsHeader(
+        kind=kind,
+        version=version,
+        partial=header.type == EventType.PARTIAL_UPDATE_ROWS,
+        compressed=header.type >= EventType.MARIADB_WRITE_ROWS_COMPRESSED_V1,
+        table_id=table_id,
+        flags=RowsFlag(flags),
+        column_count=column_count,
+        columns_before=columns_before,
+        columns_after=columns_after,
+        partition_id=extra.partition_id,
+        source_partition_id=extra.source_partition_id,
+        ndb_info=extra.ndb_info,
+        unknown_extra=extra.unknown,
+        rows_offset=reader.index,
+    )
+
+
+def row_images(body: memoryview, header: EventHeader, rows: RowsHeader) -> memoryview:
+    """The bytes of all row images, uncompressed where MariaDB compressed them.
+
+    Raises:
+        DamagedError: the compressed bytes are damaged.
+    """
+    if not rows.compressed:
+        return body[rows.rows_offset :]
+    origin = header.position + HEADER_SIZE + rows.rows_offset
+    return memoryview(uncompress(Reader(body[rows.rows_offset :], origin=origin, event=header.name)))
+
+
+def _read_extra(reader: Reader, kind: RowsKind) -> _Extra:
+    """The length counts its own two bytes."""
+    length = reader.u16()
+    if length < 2:
+        raise reader.damaged(f"expected extra data of at least 2 bytes, found {length}")
+    data = reader.slice(length - 2)
+    extra = _Extra()
+    while data.remaining:
+        number = data.u8()
+        if number == _NDB:
+            size = data.u8()
+            if size < 1:
+                raise data.damaged("expected the length of NDB's data to count itself, found 0")
+            info = data.raw(size - 1)
+            extra.ndb_info = extra.ndb_info or info
+        elif number == _PARTITION:
+            extra.partition_id = data.u16()
+            if kind is RowsKind.UPDATE:
+                extra.source_partition_id = data.u16()
+        else:
+            extra.unknown = (number, bytes(data.rest()))
+    return extra

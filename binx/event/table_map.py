@@ -1,0 +1,187 @@
+"""TABLE_MAP: which table a number means in the rows events that follow, and its columns.
+
+Sources: MySQL's libs/mysql/binlog/event/rows_event.h and .cpp
+(``Table_map_event``), WL#4618 (optional metadata).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from binx.event.column import (
+    CHARACTER_TYPES,
+    MEMBER_TYPES,
+    NUMERIC_TYPES,
+    Column,
+    ColumnType,
+    column_type,
+    read_type_metadata,
+)
+from binx.event.format import Flavour, FormatDescription
+from binx.event.header import HEADER_SIZE, EventHeader
+from binx.event.reader import Reader
+from binx.event.table_metadata import ShareOfCollations, TableMetadata, parse_table_metadata
+
+MAX_COLUMNS = 4096
+"""Most columns that a table can have."""
+
+_POST_HEADER = 8
+_POST_HEADER_BEFORE_5_1_4 = 6
+
+_Value = TypeVar("_Value")
+
+
+@dataclass(frozen=True, slots=True)
+class TableMap:
+    """A table as rows events have it.
+
+    Attributes:
+        table_id: number that rows events name; it means another table after a flush or in another file.
+        flags: bits that binx has no use for.
+        database: the table's database.
+        table: the table's name.
+        column_types: one byte a column, as the table map has it (STRING stands for ENUM and SET too).
+        columns: the columns.
+        has_metadata: whether there is optional metadata.
+        has_primary_key: whether the optional metadata names a primary key.
+        unknown_metadata: type and bytes of metadata fields that binx does not know.
+    """
+
+    table_id: int
+    flags: int
+    database: str
+    table: str
+    column_types: bytes
+    columns: tuple[Column, ...]
+    has_metadata: bool
+    has_primary_key: bool
+    unknown_metadata: tuple[tuple[int, bytes], ...]
+
+    @property
+    def name(self) -> str:
+        """Database and table, with a dot between."""
+        return f"{self.database}.{self.table}"
+
+
+def parse_table_map(body: memoryview, header: EventHeader, description: FormatDescription) -> TableMap:
+    """Read TABLE_MAP.
+
+    Raises:
+        DamagedError: the body is cut, or contradicts itself.
+    """
+    reader = Reader(body, origin=header.position + HEADER_SIZE, event=header.name)
+    table_id, flags = read_table_id(reader, description.post_header_length(header.type, _POST_HEADER))
+    database = _zero_terminated(reader, reader.u8())
+    table = _zero_terminated(reader, reader.u8())
+    count = reader.packed()
+    if count > MAX_COLUMNS:
+        raise reader.damaged(f"expected at most {MAX_COLUMNS} columns, found {count}")
+    column_types = reader.raw(count)
+    types = [(column_type(number, reader), 0) for number in column_types]
+    nullable = [True] * count
+    if reader.remaining:
+        sizes = reader.slice(reader.packed())
+        types = [read_type_metadata(declared, sizes) for declared, _ in types]
+        if sizes.remaining:
+            raise sizes.damaged(f"expected the end of the columns' sizes, found {sizes.remaining} more bytes")
+        null_bits = reader.take((count + 7) // 8)
+        nullable = [bool(null_bits[index >> 3] >> (index & 7) & 1) for index in range(count)]
+    has_metadata = reader.remaining > 0
+    metadata = parse_table_metadata(reader)
+    return TableMap(
+        table_id=table_id,
+        flags=flags,
+        database=database,
+        table=table,
+        column_types=column_types,
+        columns=_resolve(types, nullable, metadata, description.flavour, reader),
+        has_metadata=has_metadata,
+        has_primary_key=metadata.primary_key is not None,
+        unknown_metadata=tuple(metadata.unknown),
+    )
+
+
+def read_table_id(reader: Reader, post_header_length: int) -> tuple[int, int]:
+    """Read a table's number and the flags after it: four bytes and two before MySQL 5.1.4, then six and two.
+
+    Raises:
+        DamagedError: they are cut.
+    """
+    wide = post_header_length != _POST_HEADER_BEFORE_5_1_4
+    return (reader.u48() if wide else reader.u32()), reader.u16()
+
+
+def _zero_terminated(reader: Reader, size: int) -> str:
+    name = reader.text(size)
+    if reader.u8() != 0:
+        raise reader.damaged(f"expected a zero byte after the name {name!r}")
+    return name
+
+
+def _resolve(
+    types: list[tuple[ColumnType, int]],
+    nullable: list[bool],
+    metadata: TableMetadata,
+    flavour: Flavour,
+    reader: Reader,
+) -> tuple[Column, ...]:
+    """Give each column its share of the fields that count only the columns of their kind."""
+    kinds = [kind for kind, _ in types]
+    numeric = [index for index, kind in enumerate(kinds) if kind in NUMERIC_TYPES]
+    texts = [index for index, kind in enumerate(kinds) if kind in CHARACTER_TYPES[flavour]]
+    listed = [index for index, kind in enumerate(kinds) if kind in MEMBER_TYPES]
+    collations = _collations(texts, metadata.default_collations, metadata.collations, reader)
+    collations |= _collations(listed, metadata.member_default_collations, metadata.member_collations, reader)
+    unsigned = _shares(numeric, metadata.unsigned, "signedness", reader)
+    members = _shares(_of(kinds, ColumnType.SET), metadata.set_members, "SET members", reader)
+    members |= _shares(_of(kinds, ColumnType.ENUM), metadata.enum_members, "ENUM members", reader)
+    geometry = _shares(_of(kinds, ColumnType.GEOMETRY), metadata.geometry_types, "geometry types", reader)
+    vectors = _shares(_of(kinds, ColumnType.VECTOR), metadata.dimensionalities, "dimensions", reader)
+    names = _shares(range(len(kinds)), metadata.names, "names", reader)
+    visible = _shares(range(len(kinds)), metadata.visible, "visibility", reader)
+    key = {index: (place, prefix) for place, (index, prefix) in enumerate(metadata.primary_key or ())}
+    if any(index >= len(kinds) for index in key):
+        raise reader.damaged(f"expected a primary key within {len(kinds)} columns, found column {max(key)}")
+    return tuple(
+        Column(
+            type=kind,
+            metadata=size,
+            nullable=nullable[index],
+            name=names.get(index),
+            unsigned=unsigned.get(index),
+            collation=collations.get(index),
+            members=members.get(index),
+            geometry_type=geometry.get(index),
+            primary_key=key[index][0] if index in key else None,
+            key_prefix=key[index][1] if index in key else None,
+            visible=visible.get(index),
+            dimensionality=vectors.get(index),
+        )
+        for index, (kind, size) in enumerate(types)
+    )
+
+
+def _of(kinds: Sequence[ColumnType], wanted: ColumnType) -> list[int]:
+    return [index for index, kind in enumerate(kinds) if kind is wanted]
+
+
+def _shares(
+    indexes: Sequence[int], values: Sequence[_Value] | None, what: str, reader: Reader
+) -> dict[int, _Value]:
+    """Values by column; bits come in whole bytes, so there may be more of them than columns, never fewer."""
+    if values is None:
+        return {}
+    if len(values) < len(indexes):
+        raise reader.damaged(f"expected {what} of {len(indexes)} columns, found {len(values)}")
+    return dict(zip(indexes, values, strict=False))
+
+
+def _collations(
+    indexes: Sequence[int], default: ShareOfCollations | None, each: Sequence[int] | None, reader: Reader
+) -> dict[int, int]:
+    if default is not None:
+        number, others = default
+        return {index: others.get(place, number) for place, index in enumerate(indexes)}
+    return _shares(indexes, each, "collations", reader)

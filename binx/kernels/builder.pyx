@@ -1,0 +1,544 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""Row images decoded straight into Arrow's buffers.
+
+A :class:`RowBuilder` holds the columns of one table while rows arrive, image by
+image, and hands its memory over when a batch is full. Fixed-width columns are
+arrays of their Arrow width; columns of bytes have 32-bit offsets and data;
+validity bitmaps exist from a column's first null on.
+
+What needs more than the bytes (character sets, names of ENUM and SET members) is done afterwards for the whole column,
+see ``binx/rows/arrays.py``.
+"""
+
+from cpython.buffer cimport PyBuffer_FillInfo
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memcpy, memset
+
+from binx.kernels.cursor cimport Cursor, big, cursor_over, little, take
+from binx.kernels.decimal cimport decimal_to_int128, render_decimal
+from binx.kernels.jsonb cimport render, render_diff
+from binx.kernels.layouts cimport bit_at
+from binx.kernels.output cimport Output, append, no_memory, release, reserve
+from binx.kernels.temporal cimport *
+
+cdef enum:
+    FIRST_CAPACITY = 64
+    CAPACITY_MAXIMUM = 1 << 30
+    OFFSET_SIZE = 4
+    # Arrow's 32-bit offsets; a batch is handed over long before.
+    DATA_MAXIMUM = 0x7FFFFFFF
+
+ITEM_SIZES = {
+    CODEC_NULL: 1,
+    CODEC_COPY1: 1,
+    CODEC_COPY2: 2,
+    CODEC_COPY4: 4,
+    CODEC_COPY8: 8,
+    CODEC_UINT8: 2,
+    CODEC_UINT16: 4,
+    CODEC_INT24: 4,
+    CODEC_UINT24: 4,
+    CODEC_UINT32: 8,
+    CODEC_UINT64_DECIMAL: 16,
+    CODEC_DECIMAL: 16,
+    CODEC_DECIMAL_TEXT: OFFSET_SIZE,
+    CODEC_BITS: 8,
+    CODEC_BOOL: 1,
+    CODEC_YEAR: 2,
+    CODEC_DATE: 4,
+    CODEC_DATETIME: 8,
+    CODEC_OLD_DATETIME: 8,
+    CODEC_TIMESTAMP: 8,
+    CODEC_OLD_TIMESTAMP: 8,
+    CODEC_TIME: 8,
+    CODEC_OLD_TIME: 8,
+    CODEC_ENUM: 4,
+    CODEC_ENUM_NUMBER: 2,
+    CODEC_SET: 8,
+    CODEC_BYTES: OFFSET_SIZE,
+    CODEC_PADDED: OFFSET_SIZE,
+    CODEC_JSON: OFFSET_SIZE,
+    CODEC_GEOMETRY: OFFSET_SIZE,
+}
+"""Bytes of one value in a column's first buffer."""
+
+OFFSET_CODECS = {CODEC_DECIMAL_TEXT, CODEC_BYTES, CODEC_PADDED, CODEC_JSON, CODEC_GEOMETRY}
+"""Codecs whose first buffer holds offsets into the second."""
+
+
+cdef class Memory:
+    """Bytes taken over from a kernel's buffer; freed when the last view of them goes."""
+
+    cdef Output output
+
+    def __cinit__(self):
+        memset(&self.output, 0, sizeof(Output))
+
+    def __dealloc__(self):
+        release(&self.output)
+
+    def __getbuffer__(self, Py_buffer *buffer, int flags):
+        PyBuffer_FillInfo(buffer, self, self.output.data, self.output.size, 0, flags)
+
+    def __len__(self):
+        return self.output.size
+
+
+cdef Memory hand_over(Output *output, int64_t size):
+    """Move a buffer's memory to Python, and leave the buffer empty."""
+    cdef Memory memory = Memory()
+    if output.data == NULL:
+        reserve(output, 64)
+    memory.output = output[0]
+    memory.output.size = size
+    memset(output, 0, sizeof(Output))
+    return memory
+
+
+cdef int too_large(Cursor *image) except -1 with gil:
+    from binx.errors import UnsupportedError
+
+    raise UnsupportedError(
+        "the values of one column exceed 2 GiB in one batch; lower --memory or --row-group-rows",
+        offset=image.origin + image.position,
+    )
+
+
+cdef int bad_value(Cursor *image, str message) except -1 with gil:
+    from binx.errors import DamagedError
+
+    raise DamagedError(message, offset=image.origin + image.position)
+
+
+cdef class RowBuilder:
+    """The columns of one table, being filled.
+
+    Args:
+        plan: for each column: codec, bytes of the length prefix (0: fixed width), width, parameter. The
+            parameter is precision << 8 | scale for DECIMAL, fractional digits for times, the padded length for
+            BINARY, the number of members for ENUM.
+        key: whatever the caller knows the table by.
+    """
+
+    def __cinit__(self, list plan, object key):
+        cdef Column *column
+        self.columns = len(plan)
+        self.key = key
+        self.last_ordinal = -1
+        self.column = <Column *> calloc(self.columns + 1, sizeof(Column))
+        if self.column == NULL:
+            raise MemoryError
+        self.row_bytes = 53
+        for i, (codec, prefix, width, parameter) in enumerate(plan):
+            column = &self.column[i]
+            column.codec = codec
+            column.prefix = prefix
+            column.width = width
+            column.parameter = parameter
+            column.item = ITEM_SIZES[codec]
+            self.row_bytes += column.item + 1
+
+    def __dealloc__(self):
+        cdef int32_t i
+        if self.column != NULL:
+            for i in range(self.columns):
+                release(&self.column[i].values)
+                release(&self.column[i].data)
+                release(&self.column[i].extra)
+                release(&self.column[i].validity)
+            free(self.column)
+        release(&self.change_types)
+        release(&self.commit_versions)
+        release(&self.commit_timestamps)
+        release(&self.row_numbers)
+        release(&self.transactions)
+        release(&self.event_timestamps)
+        release(&self.positions)
+        release(&self.present_offsets)
+        release(&self.present_bits)
+        release(&self.present_validity)
+        release(&self.id_offsets)
+        release(&self.id_text)
+        release(&self.misfits)
+        release(&self.misfit_text)
+        release(&self.differences)
+        release(&self.difference_text)
+        release(&self.bits)
+
+    cdef int64_t bytes_held(self) noexcept nogil:
+        return self.rows * self.row_bytes + self.variable_bytes
+
+    @property
+    def bytes(self):
+        """Bytes that the rows take, nearly."""
+        return self.bytes_held()
+
+    cdef int grow(self) except -1 nogil:
+        """Make room for twice as many rows in every fixed-width buffer."""
+        cdef int64_t capacity = self.capacity * 2 if self.capacity else FIRST_CAPACITY
+        cdef int32_t i
+        cdef Column *column
+        for i in range(self.columns):
+            column = &self.column[i]
+            # One value more: offsets have an end behind the last row.
+            reserve_keeping(&column.values, (self.rows + 1) * column.item if self.capacity else 0, (capacity + 1) * column.item)
+            if self.capacity == 0:
+                memset(column.values.data, 0, column.item)
+            if column.validity.data != NULL:
+                widen_validity(&column.validity, capacity)
+        reserve_keeping(&self.change_types, self.rows, capacity)
+        reserve_keeping(&self.commit_versions, self.rows * 8, capacity * 8)
+        reserve_keeping(&self.commit_timestamps, self.rows * 8, capacity * 8)
+        reserve_keeping(&self.row_numbers, self.rows * 8, capacity * 8)
+        reserve_keeping(&self.transactions, self.rows * 4, capacity * 4)
+        reserve_keeping(&self.event_timestamps, self.rows * 8, capacity * 8)
+        reserve_keeping(&self.positions, self.rows * 8, capacity * 8)
+        if self.present_offsets.data != NULL:
+            reserve_keeping(&self.present_offsets, (self.rows + 1) * 4, (capacity + 1) * 4)
+            widen_validity(&self.present_validity, capacity)
+        self.capacity = capacity
+        return 0
+
+    cdef int begin_row(self, int64_t ordinal, const uint8_t *identifier, int64_t identifier_size) except -1 nogil:
+        """Make room for a row, and for its transaction's identifier where it is the transaction's first."""
+        cdef int32_t end
+        if self.rows == self.capacity:
+            self.grow()
+        if ordinal != self.last_ordinal:
+            if self.ids == 0:
+                end = 0
+                append(&self.id_offsets, &end, OFFSET_SIZE)
+            append(&self.id_text, identifier, identifier_size)
+            end = <int32_t> self.id_text.size
+            append(&self.id_offsets, &end, OFFSET_SIZE)
+            self.ids += 1
+            self.last_ordinal = ordinal
+            self.variable_bytes += identifier_size + OFFSET_SIZE
+        return 0
+
+    cdef int end_row(
+        self, uint8_t change, int64_t version, int64_t committed, int64_t number, int64_t logged, int64_t position
+    ) except -1 nogil:
+        """Write the system columns of the row whose image was appended, and count it."""
+        cdef int64_t row = self.rows
+        self.change_types.data[row] = change
+        (<int64_t *> self.commit_versions.data)[row] = version
+        (<int64_t *> self.commit_timestamps.data)[row] = committed
+        (<int64_t *> self.row_numbers.data)[row] = number
+        (<int32_t *> self.transactions.data)[row] = self.ids - 1
+        (<int64_t *> self.event_timestamps.data)[row] = logged
+        (<int64_t *> self.positions.data)[row] = position
+        if self.absent:
+            self.end_present_bits()
+        elif self.present_offsets.data != NULL:
+            self.present_validity.data[row >> 3] &= ~(1 << (row & 7))
+            (<int32_t *> self.present_offsets.data)[row + 1] = <int32_t> self.present_bits.size
+        self.rows += 1
+        return 0
+
+    cdef int end_present_bits(self) except -1 nogil:
+        """Write which columns the row has; all rows before the first that lacks one are null here."""
+        cdef int64_t row = self.rows
+        if self.present_offsets.data == NULL:
+            reserve(&self.present_offsets, (self.capacity + 1) * OFFSET_SIZE)
+            memset(self.present_offsets.data, 0, (row + 1) * OFFSET_SIZE)
+            widen_validity(&self.present_validity, self.capacity)
+            memset(self.present_validity.data, 0, (row + 7) >> 3)
+        append(&self.present_bits, self.bits.data, self.bits.size)
+        self.present_validity.data[row >> 3] |= 1 << (row & 7)
+        (<int32_t *> self.present_offsets.data)[row + 1] = <int32_t> self.present_bits.size
+        self.partial_rows += 1
+        self.variable_bytes += self.bits.size
+        return 0
+
+    cdef int append_image(
+        self, Cursor *image, const uint8_t *present, int32_t present_count, const uint8_t *partial
+    ) except -1 nogil:
+        """Decode one row image into the next row; the row counts only once ``end_row`` was called."""
+        cdef const uint8_t *nulls = take(image, (present_count + 7) >> 3)
+        cdef int32_t nth = 0
+        cdef int32_t nth_json = 0
+        cdef int32_t i
+        cdef Column *column
+        self.absent = present_count != self.columns or partial != NULL
+        if not self.absent:
+            for i in range(self.columns):
+                column = &self.column[i]
+                if bit_at(nulls, i):
+                    self.append_null(column)
+                else:
+                    self.append_value(image, i, column)
+            return 0
+        self.bits.size = 0
+        append(&self.bits, present, (self.columns + 7) >> 3)
+        if self.columns & 7:
+            self.bits.data[self.bits.size - 1] &= (1 << (self.columns & 7)) - 1
+        for i in range(self.columns):
+            column = &self.column[i]
+            if bit_at(present, i):
+                if bit_at(nulls, nth):
+                    self.append_null(column)
+                elif partial != NULL and column.codec == CODEC_JSON and bit_at(partial, nth_json):
+                    self.append_difference(image, i, column)
+                else:
+                    self.append_value(image, i, column)
+                nth += 1
+            else:
+                self.append_null(column)
+            nth_json += column.codec == CODEC_JSON
+        return 0
+
+    cdef int append_difference(self, Cursor *image, int32_t index, Column *column) except -1 nogil:
+        """Take a JSON value that is logged as its difference: the column counts as absent."""
+        cdef int64_t size = <int64_t> little(take(image, column.prefix), column.prefix)
+        cdef Cursor inner = cursor_over(take(image, size), size, image.origin + image.position - size)
+        cdef Misfit difference
+        difference.row = self.rows
+        difference.column = index
+        difference.start = self.difference_text.size
+        render_diff(&inner, &self.difference_text)
+        difference.size = <int32_t> (self.difference_text.size - difference.start)
+        append(&self.differences, &difference, sizeof(Misfit))
+        self.variable_bytes += difference.size + <int64_t> sizeof(Misfit)
+        self.bits.data[index >> 3] &= ~(1 << (index & 7))
+        return self.append_null(column)
+
+    cdef int append_null(self, Column *column) except -1 nogil:
+        cdef int64_t row = self.rows
+        if column.validity.data == NULL:
+            widen_validity(&column.validity, self.capacity)
+        column.validity.data[row >> 3] &= ~(1 << (row & 7))
+        column.nulls += 1
+        if column.codec >= CODEC_BYTES or column.codec == CODEC_DECIMAL_TEXT:
+            (<int32_t *> column.values.data)[row + 1] = <int32_t> column.data.size
+            if column.codec == CODEC_GEOMETRY:
+                append(&column.extra, b"\0\0\0\0", 4)
+        else:
+            memset(column.values.data + row * column.item, 0, column.item)
+        return 0
+
+    cdef int misfit(self, int32_t column, const char *text, int64_t size) except -1 nogil:
+        """Make the value null, and keep what the server prints for it."""
+        cdef Misfit misfit
+        self.append_null(&self.column[column])
+        misfit.row = self.rows
+        misfit.column = column
+        misfit.size = <int32_t> size
+        misfit.start = self.misfit_text.size
+        append(&self.misfit_text, text, size)
+        append(&self.misfits, &misfit, sizeof(Misfit))
+        self.variable_bytes += size + <int64_t> sizeof(Misfit)
+        return 0
+
+    cdef int append_value(self, Cursor *image, int32_t index, Column *column) except -1 nogil:
+        """Decode a value that is neither absent nor null."""
+        cdef int64_t row = self.rows
+        cdef uint8_t *target = column.values.data + row * column.item
+        cdef const uint8_t *data
+        cdef int64_t size
+        cdef int64_t number
+        cdef DateTime moment
+        cdef char text[TEXT_SIZE]
+        cdef Cursor inner
+        cdef uint8_t codec = column.codec
+        if column.prefix:
+            data = take(image, column.prefix)
+            size = <int64_t> little(data, column.prefix)
+            data = take(image, size)
+        else:
+            size = column.width
+            data = take(image, size)
+        if codec == CODEC_COPY4:
+            memcpy(target, data, 4)
+        elif codec == CODEC_COPY8:
+            memcpy(target, data, 8)
+        elif codec == CODEC_COPY1:
+            target[0] = data[0]
+        elif codec == CODEC_COPY2:
+            memcpy(target, data, 2)
+        elif codec == CODEC_BYTES or codec == CODEC_PADDED:
+            if column.data.size + size + column.parameter > DATA_MAXIMUM:
+                too_large(image)
+            append(&column.data, data, size)
+            if codec == CODEC_PADDED and size < column.parameter:
+                reserve(&column.data, column.parameter - size)
+                memset(column.data.data + column.data.size, 0, column.parameter - size)
+                column.data.size += column.parameter - size
+                self.variable_bytes += column.parameter - size
+            self.variable_bytes += size
+            (<int32_t *> target)[1] = <int32_t> column.data.size
+        elif codec == CODEC_DECIMAL:
+            decimal_to_int128(data, column.parameter >> 8, column.parameter & 255, target)
+        elif codec == CODEC_DATETIME:
+            read_datetime2(data, column.parameter, &moment)
+            if not real_datetime(&moment):
+                return self.misfit(index, text, datetime_text(&moment, column.parameter, text))
+            (<int64_t *> target)[0] = microseconds_of(&moment)
+        elif codec == CODEC_TIMESTAMP or codec == CODEC_OLD_TIMESTAMP:
+            if codec == CODEC_TIMESTAMP:
+                number = <int64_t> big(data, 4) * SECOND + fraction_of(data + 4, column.parameter)
+            else:
+                number = <int64_t> little(data, 4) * SECOND
+            if number == 0:
+                memset(&moment, 0, sizeof(DateTime))
+                return self.misfit(index, text, datetime_text(&moment, column.parameter, text))
+            (<int64_t *> target)[0] = number
+        elif codec == CODEC_UINT32:
+            (<int64_t *> target)[0] = <int64_t> little(data, 4)
+        elif codec == CODEC_UINT8:
+            (<int16_t *> target)[0] = data[0]
+        elif codec == CODEC_UINT16:
+            (<int32_t *> target)[0] = <int32_t> little(data, 2)
+        elif codec == CODEC_UINT24:
+            (<int32_t *> target)[0] = <int32_t> little(data, 3)
+        elif codec == CODEC_INT24:
+            number = <int64_t> little(data, 3)
+            (<int32_t *> target)[0] = <int32_t> (number - 0x1000000 if number & 0x800000 else number)
+        elif codec == CODEC_UINT64_DECIMAL:
+            memcpy(target, data, 8)
+            memset(target + 8, 0, 8)
+        elif codec == CODEC_DATE:
+            read_date(data, &moment)
+            if not real_date(moment.year, moment.month, moment.day):
+                return self.misfit(index, text, date_text(&moment, text))
+            (<int32_t *> target)[0] = <int32_t> days_of(moment.year, moment.month, moment.day)
+        elif codec == CODEC_OLD_DATETIME:
+            read_old_datetime(data, &moment)
+            if not real_datetime(&moment):
+                return self.misfit(index, text, datetime_text(&moment, 0, text))
+            (<int64_t *> target)[0] = microseconds_of(&moment)
+        elif codec == CODEC_TIME:
+            (<int64_t *> target)[0] = time2_of(data, column.parameter)
+        elif codec == CODEC_OLD_TIME:
+            (<int64_t *> target)[0] = old_time_of(data)
+        elif codec == CODEC_YEAR:
+            (<int16_t *> target)[0] = <int16_t> (data[0] + 1900 if data[0] else 0)
+        elif codec == CODEC_BITS:
+            (<uint64_t *> target)[0] = big(data, <int> size)
+        elif codec == CODEC_BOOL:
+            target[0] = data[0] & 1
+        elif codec == CODEC_ENUM:
+            number = <int64_t> little(data, <int> size)
+            if number > column.parameter:
+                return self.misfit(index, text, snprintf(text, TEXT_SIZE, b"%lld", <long long> number))
+            (<int32_t *> target)[0] = <int32_t> number
+        elif codec == CODEC_ENUM_NUMBER:
+            (<uint16_t *> target)[0] = <uint16_t> little(data, <int> size)
+        elif codec == CODEC_SET:
+            (<uint64_t *> target)[0] = little(data, <int> size)
+        elif codec == CODEC_JSON:
+            inner = cursor_over(data, size, image.origin + image.position - size)
+            number = column.data.size
+            render(&inner, &column.data)
+            if column.data.size > DATA_MAXIMUM:
+                too_large(image)
+            self.variable_bytes += column.data.size - number
+            (<int32_t *> target)[1] = <int32_t> column.data.size
+        elif codec == CODEC_DECIMAL_TEXT:
+            number = column.data.size
+            render_decimal(data, column.parameter >> 8, column.parameter & 255, &column.data)
+            self.variable_bytes += column.data.size - number
+            (<int32_t *> target)[1] = <int32_t> column.data.size
+        elif codec == CODEC_GEOMETRY:
+            if size < 4:
+                bad_value(image, "expected a geometry of at least 4 bytes, its SRID, found fewer")
+            if column.data.size + size > DATA_MAXIMUM:
+                too_large(image)
+            append(&column.extra, data, 4)
+            append(&column.data, data + 4, size - 4)
+            self.variable_bytes += size
+            (<int32_t *> target)[1] = <int32_t> column.data.size
+        elif codec == CODEC_NULL:
+            self.append_null(column)
+        return 0
+
+    def finish(self):
+        """Hand all rows over and start anew.
+
+        Returns a dict: ``rows``; the system columns by name, each memory of one value a row; ``present``:
+        (validity, offsets, bits, nulls) or None where every row is whole; ``identifiers``: (offsets, text, count), which
+        ``transactions`` numbers; ``columns``: for each column (validity or None, nulls, values, data, extra);
+        ``misfits`` and ``differences`` (partial JSON): lists of (row, column, text).
+        """
+        cdef int32_t i
+        cdef int64_t rows = self.rows
+        cdef Column *column
+        columns = []
+        for i in range(self.columns):
+            column = &self.column[i]
+            validity = hand_over(&column.validity, (rows + 7) >> 3) if column.nulls else None
+            offsets = column.codec in OFFSET_CODECS
+            columns.append((
+                validity,
+                column.nulls,
+                hand_over(&column.values, (rows + offsets) * column.item),
+                hand_over(&column.data, column.data.size) if offsets else None,
+                hand_over(&column.extra, column.extra.size) if column.codec == CODEC_GEOMETRY else None,
+            ))
+            release(&column.validity)
+            column.nulls = 0
+        result = {
+            "rows": rows,
+            "change_type": hand_over(&self.change_types, rows),
+            "commit_version": hand_over(&self.commit_versions, rows * 8),
+            "commit_timestamp": hand_over(&self.commit_timestamps, rows * 8),
+            "row": hand_over(&self.row_numbers, rows * 8),
+            "transaction": hand_over(&self.transactions, rows * 4),
+            "event_timestamp": hand_over(&self.event_timestamps, rows * 8),
+            "position": hand_over(&self.positions, rows * 8),
+            "present": None,
+            "identifiers": (
+                hand_over(&self.id_offsets, self.id_offsets.size),
+                hand_over(&self.id_text, self.id_text.size),
+                self.ids,
+            ),
+            "columns": columns,
+            "misfits": taken(&self.misfits, &self.misfit_text),
+            "differences": taken(&self.differences, &self.difference_text),
+        }
+        if self.present_offsets.data != NULL:
+            result["present"] = (
+                hand_over(&self.present_validity, (rows + 7) >> 3),
+                hand_over(&self.present_offsets, (rows + 1) * OFFSET_SIZE),
+                hand_over(&self.present_bits, self.present_bits.size),
+                rows - self.partial_rows,
+            )
+        self.rows = 0
+        self.capacity = 0
+        self.variable_bytes = 0
+        self.partial_rows = 0
+        self.ids = 0
+        self.last_ordinal = -1
+        return result
+
+
+cdef list taken(Output *places, Output *text):
+    """Texts that belong to single values, as (row, column, text); both buffers are emptied."""
+    cdef int64_t i
+    cdef Misfit *place
+    result = []
+    for i in range(places.size // <int64_t> sizeof(Misfit)):
+        place = (<Misfit *> places.data) + i
+        result.append((place.row, place.column, text.data[place.start : place.start + place.size].decode()))
+    release(places)
+    release(text)
+    return result
+
+
+cdef int reserve_keeping(Output *output, int64_t held, int64_t size) except -1 nogil:
+    """Make the buffer hold ``size`` bytes of which the first ``held`` are kept; what is behind them is written later."""
+    output.size = held
+    reserve(output, size - held)
+    return 0
+
+
+cdef int widen_validity(Output *validity, int64_t rows) except -1 nogil:
+    """Make a bitmap hold ``rows`` bits; new ones say that the value is there."""
+    cdef int64_t size = (rows + 7) >> 3
+    cdef int64_t held = validity.size
+    if size > held:
+        reserve(validity, size - held)
+        memset(validity.data + held, 0xFF, size - held)
+        validity.size = size
+    return 0

@@ -1,0 +1,110 @@
+# cython: language_level=3
+"""The one bounds check through which every kernel reads.
+
+A :c:type:`Cursor` is a window of bytes: ``position`` moves from 0 to ``size``.
+``take`` is the only function that hands out a pointer into it; everything else
+is written in terms of ``take``, so no kernel can read outside its window.
+
+``origin`` is the file offset of the window's first byte: it serves messages
+alone. All integers in a binary log are little-endian; the row images of some
+types are big-endian (``take_big``).
+"""
+
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+
+cdef struct Cursor:
+    const uint8_t *base
+    int64_t position
+    int64_t size
+    int64_t origin
+
+
+cdef inline int short_read(Cursor *cursor, int64_t wanted) except -1 with gil:
+    """Raise what a read past the window's end deserves; holds the GIL only here."""
+    from binx.errors import DamagedError
+
+    raise DamagedError(
+        f"expected {wanted} more bytes, found {cursor.size - cursor.position}: a length in this event"
+        " does not fit it",
+        offset=cursor.origin + cursor.position,
+    )
+
+
+cdef inline Cursor cursor_over(const uint8_t *base, int64_t size, int64_t origin) noexcept nogil:
+    cdef Cursor cursor
+    cursor.base = base
+    cursor.position = 0
+    cursor.size = size
+    cursor.origin = origin
+    return cursor
+
+
+cdef inline const uint8_t *take(Cursor *cursor, int64_t count) except NULL nogil:
+    """The next ``count`` bytes; raises DamagedError where the window has fewer."""
+    cdef const uint8_t *start
+    if count < 0 or count > cursor.size - cursor.position:
+        short_read(cursor, count)
+        return NULL
+    start = cursor.base + cursor.position
+    cursor.position += count
+    return start
+
+
+cdef inline int64_t remaining(Cursor *cursor) noexcept nogil:
+    return cursor.size - cursor.position
+
+
+cdef inline uint64_t little(const uint8_t *data, int width) noexcept nogil:
+    """An unsigned little-endian integer of ``width`` bytes (1 to 8) that were taken before."""
+    cdef uint64_t value = 0
+    cdef int i
+    if width == 1:
+        return data[0]
+    if width == 4:
+        return data[0] | (<uint32_t> data[1] << 8) | (<uint32_t> data[2] << 16) | (<uint32_t> data[3] << 24)
+    for i in range(width):
+        value |= <uint64_t> data[i] << (8 * i)
+    return value
+
+
+cdef inline uint64_t big(const uint8_t *data, int width) noexcept nogil:
+    """An unsigned big-endian integer of ``width`` bytes (1 to 8) that were taken before."""
+    cdef uint64_t value = 0
+    cdef int i
+    for i in range(width):
+        value = (value << 8) | data[i]
+    return value
+
+
+cdef inline int take_little(Cursor *cursor, int width, uint64_t *value) except -1 nogil:
+    value[0] = little(take(cursor, width), width)
+    return 0
+
+
+cdef inline int take_packed(Cursor *cursor, uint64_t *value) except -1 nogil:
+    """A length-encoded integer of 1, 3, 4 or 9 bytes (``net_field_length``, mysys/pack.cc).
+
+    The leading byte 251 stands for SQL NULL in the client protocol and 255 is
+    not defined; neither can be a length in a binary log.
+    """
+    cdef uint8_t first = take(cursor, 1)[0]
+    if first < 251:
+        value[0] = first
+        return 0
+    if first == 252:
+        return take_little(cursor, 2, value)
+    if first == 253:
+        return take_little(cursor, 3, value)
+    if first == 254:
+        return take_little(cursor, 8, value)
+    cursor.position -= 1
+    return bad_packed(cursor, first)
+
+
+cdef inline int bad_packed(Cursor *cursor, uint8_t first) except -1 with gil:
+    from binx.errors import DamagedError
+
+    raise DamagedError(
+        f"expected a length-encoded integer, found the leading byte {first}, which none has",
+        offset=cursor.origin + cursor.position,
+    )

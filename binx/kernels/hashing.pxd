@@ -1,0 +1,168 @@
+# cython: language_level=3
+"""Hash tables that kernels use without the GIL.
+
+``Slots`` numbers distinct byte strings from 0 in the order of their first
+sight; ``Numbers`` maps 64-bit keys to 32-bit values. Both are open-addressing
+tables of a power of two, at most half full.
+"""
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memcmp, memcpy, memset
+
+from binx.kernels.output cimport Output, append, no_memory, release, reserve
+
+cdef struct Entry:
+    uint64_t hash
+    int64_t start
+    int64_t size
+
+cdef struct Slots:
+    Output bytes
+    Output entries
+    int32_t *table
+    int64_t table_size
+    int32_t count
+
+cdef struct Number:
+    uint64_t key
+    int32_t value
+
+cdef struct Numbers:
+    Number *table
+    int64_t table_size
+    int64_t count
+
+
+cdef inline uint64_t mix(uint64_t value) noexcept nogil:
+    """The finalizer of splitmix64 (public domain, S. Vigna)."""
+    value = (value ^ (value >> 30)) * <uint64_t> 0xBF58476D1CE4E5B9
+    value = (value ^ (value >> 27)) * <uint64_t> 0x94D049BB133111EB
+    return value ^ (value >> 31)
+
+
+cdef inline uint64_t hash_bytes(const uint8_t *data, int64_t size) noexcept nogil:
+    cdef uint64_t value = <uint64_t> size * <uint64_t> 0x9E3779B97F4A7C15
+    cdef uint64_t word
+    while size >= 8:
+        memcpy(&word, data, 8)
+        value = (value ^ word) * <uint64_t> 0x9FB21C651E98DF25
+        value ^= value >> 32
+        data += 8
+        size -= 8
+    word = 0
+    memcpy(&word, data, size)
+    return mix(value ^ word)
+
+
+cdef inline Entry *slot_entry(Slots *slots, int32_t slot) noexcept nogil:
+    return (<Entry *> slots.entries.data) + slot
+
+
+cdef inline const uint8_t *slot_bytes(Slots *slots, int32_t slot) noexcept nogil:
+    return slots.bytes.data + slot_entry(slots, slot).start
+
+
+cdef inline int slots_grow(Slots *slots) except -1 nogil:
+    cdef int64_t size = slots.table_size * 2 if slots.table_size else 64
+    cdef int32_t *table = <int32_t *> calloc(size, sizeof(int32_t))
+    cdef int64_t at
+    cdef int32_t slot
+    if table == NULL:
+        no_memory(size * sizeof(int32_t))
+    for slot in range(slots.count):
+        at = slot_entry(slots, slot).hash & (size - 1)
+        while table[at]:
+            at = (at + 1) & (size - 1)
+        table[at] = slot + 1
+    free(slots.table)
+    slots.table = table
+    slots.table_size = size
+    return 0
+
+
+cdef inline int32_t slot_of(Slots *slots, const uint8_t *data, int64_t size) except -1 nogil:
+    """The number of a byte string; one that was not seen before gets the next number."""
+    cdef uint64_t hashed = hash_bytes(data, size)
+    cdef int64_t at
+    cdef Entry *entry
+    cdef Entry fresh
+    if slots.count * 2 >= slots.table_size:
+        slots_grow(slots)
+    at = hashed & (slots.table_size - 1)
+    while slots.table[at]:
+        entry = slot_entry(slots, slots.table[at] - 1)
+        if entry.hash == hashed and entry.size == size and memcmp(slots.bytes.data + entry.start, data, size) == 0:
+            return slots.table[at] - 1
+        at = (at + 1) & (slots.table_size - 1)
+    fresh.hash = hashed
+    fresh.start = slots.bytes.size
+    fresh.size = size
+    append(&slots.bytes, data, size)
+    append(&slots.entries, &fresh, sizeof(Entry))
+    slots.table[at] = slots.count + 1
+    slots.count += 1
+    return slots.count - 1
+
+
+cdef inline void slots_release(Slots *slots) noexcept nogil:
+    release(&slots.bytes)
+    release(&slots.entries)
+    free(slots.table)
+    memset(slots, 0, sizeof(Slots))
+
+
+cdef inline int32_t number_get(Numbers *numbers, uint64_t key) noexcept nogil:
+    """The value of a key, or -1."""
+    cdef int64_t at
+    if numbers.table_size == 0:
+        return -1
+    at = mix(key) & (numbers.table_size - 1)
+    while numbers.table[at].value >= 0:
+        if numbers.table[at].key == key:
+            return numbers.table[at].value
+        at = (at + 1) & (numbers.table_size - 1)
+    return -1
+
+
+cdef inline int numbers_grow(Numbers *numbers) except -1 nogil:
+    cdef int64_t size = numbers.table_size * 2 if numbers.table_size else 64
+    cdef Number *table = <Number *> calloc(size, sizeof(Number))
+    cdef int64_t i
+    cdef int64_t at
+    if table == NULL:
+        no_memory(size * sizeof(Number))
+    for i in range(size):
+        table[i].value = -1
+    for i in range(numbers.table_size):
+        if numbers.table[i].value >= 0:
+            at = mix(numbers.table[i].key) & (size - 1)
+            while table[at].value >= 0:
+                at = (at + 1) & (size - 1)
+            table[at] = numbers.table[i]
+    free(numbers.table)
+    numbers.table = table
+    numbers.table_size = size
+    return 0
+
+
+cdef inline int number_set(Numbers *numbers, uint64_t key, int32_t value) except -1 nogil:
+    """Set the value (not negative) of a key."""
+    cdef int64_t at
+    if numbers.count * 2 >= numbers.table_size:
+        numbers_grow(numbers)
+    at = mix(key) & (numbers.table_size - 1)
+    while numbers.table[at].value >= 0:
+        if numbers.table[at].key == key:
+            numbers.table[at].value = value
+            return 0
+        at = (at + 1) & (numbers.table_size - 1)
+    numbers.table[at].key = key
+    numbers.table[at].value = value
+    numbers.count += 1
+    return 0
+
+
+cdef inline void numbers_release(Numbers *numbers) noexcept nogil:
+    free(numbers.table)
+    memset(numbers, 0, sizeof(Numbers))

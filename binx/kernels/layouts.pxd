@@ -1,0 +1,122 @@
+# cython: language_level=3
+"""Table maps as row images need them: how to step over each column."""
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint64_t
+
+from binx.kernels.cursor cimport Cursor, little, take
+from binx.kernels.hashing cimport Numbers, Slots
+from binx.kernels.output cimport Output
+
+cdef enum:
+    TYPE_DECIMAL = 0
+    TYPE_TINY = 1
+    TYPE_SHORT = 2
+    TYPE_LONG = 3
+    TYPE_FLOAT = 4
+    TYPE_DOUBLE = 5
+    TYPE_NULL = 6
+    TYPE_TIMESTAMP = 7
+    TYPE_LONGLONG = 8
+    TYPE_INT24 = 9
+    TYPE_DATE = 10
+    TYPE_TIME = 11
+    TYPE_DATETIME = 12
+    TYPE_YEAR = 13
+    TYPE_NEWDATE = 14
+    TYPE_VARCHAR = 15
+    TYPE_BIT = 16
+    TYPE_TIMESTAMP2 = 17
+    TYPE_DATETIME2 = 18
+    TYPE_TIME2 = 19
+    TYPE_TYPED_ARRAY = 20
+    TYPE_BLOB_COMPRESSED = 140
+    TYPE_VARCHAR_COMPRESSED = 141
+    TYPE_VECTOR = 242
+    TYPE_JSON = 245
+    TYPE_NEWDECIMAL = 246
+    TYPE_ENUM = 247
+    TYPE_SET = 248
+    TYPE_TINY_BLOB = 249
+    TYPE_MEDIUM_BLOB = 250
+    TYPE_LONG_BLOB = 251
+    TYPE_BLOB = 252
+    TYPE_VAR_STRING = 253
+    TYPE_STRING = 254
+    TYPE_GEOMETRY = 255
+
+    COLUMNS_MAXIMUM = 4096
+
+cdef struct ColumnLayout:
+    # prefix = 0: the value has `width` bytes; else `prefix` bytes of length precede it.
+    uint8_t type
+    uint8_t prefix
+    uint16_t metadata
+    int32_t width
+
+cdef struct TableLayout:
+    int32_t columns
+    int32_t json_columns
+    int32_t table
+    ColumnLayout *column
+
+
+cdef class TableMaps:
+    """Every distinct table map of a file, numbered; and which of them a table id means now."""
+
+    cdef Slots bodies
+    cdef Slots names
+    cdef Output layouts
+    cdef Numbers ids
+    cdef Numbers owners
+    cdef int32_t see(self, Cursor *body, int id_width, int64_t transaction) except -1 nogil
+    cdef int32_t meant_by(self, Cursor *body, uint64_t table_id, int64_t transaction) except -1 nogil
+    cdef TableLayout *layout(self, int32_t number) noexcept nogil
+    cdef int learn(self, Cursor *body) except -1 nogil
+    cdef int no_map(self, Cursor *body, uint64_t table_id) except -1 with gil
+    cdef int unreadable_map(self, Cursor *body, uint64_t table_id) except -1 with gil
+
+
+cdef inline int count_bits(const uint8_t *bitmap, int32_t bits) noexcept nogil:
+    cdef int total = 0
+    cdef int32_t i
+    for i in range(bits >> 3):
+        total += popcount(bitmap[i])
+    if bits & 7:
+        total += popcount(bitmap[bits >> 3] & ((1 << (bits & 7)) - 1))
+    return total
+
+
+cdef extern from *:
+    """
+    #define binx_popcount(x) __builtin_popcount((unsigned int)(x))
+    """
+    int popcount "binx_popcount"(int value) noexcept nogil
+
+
+cdef inline bint bit_at(const uint8_t *bitmap, int32_t index) noexcept nogil:
+    return (bitmap[index >> 3] >> (index & 7)) & 1
+
+
+cdef inline int skip_value(Cursor *image, const ColumnLayout *column) except -1 nogil:
+    """Step over one value that is neither absent nor null."""
+    if column.prefix == 0:
+        take(image, column.width)
+    else:
+        take(image, <int64_t> little(take(image, column.prefix), column.prefix))
+    return 0
+
+
+cdef inline int skip_image(
+    Cursor *image, const TableLayout *layout, const uint8_t *present, int32_t present_count
+) except -1 nogil:
+    """Step over one row image: the null bitmap of the present columns, then their values."""
+    cdef const uint8_t *nulls = take(image, (present_count + 7) >> 3)
+    cdef int32_t nth = 0
+    cdef int32_t i
+    for i in range(layout.columns):
+        if present_count != layout.columns and not bit_at(present, i):
+            continue
+        if not bit_at(nulls, nth):
+            skip_value(image, &layout.column[i])
+        nth += 1
+    return 0

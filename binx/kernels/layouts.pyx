@@ -1,0 +1,285 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""Table maps, numbered by their bytes, with the layout of each one's columns.
+
+A server writes a table map before the rows events of every statement, mostly
+the same bytes again and again: they are compared, not parsed.
+
+Source: ``Table_map_event`` in MySQL's ``libs/mysql/binlog/event/rows_event.h``,
+``table_def::calc_field_size`` and ``read_field_metadata`` there for the widths.
+"""
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint64_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memcmp, memset
+
+from binx.kernels.cursor cimport Cursor, cursor_over, little, remaining, take, take_packed
+from binx.kernels.decimal cimport decimal_size
+from binx.kernels.hashing cimport (
+    number_get,
+    number_set,
+    numbers_release,
+    slot_bytes,
+    slot_entry,
+    slot_of,
+    slots_release,
+)
+from binx.kernels.output cimport append, no_memory, release, reserve
+
+
+cdef int refuse_type(Cursor *body, int32_t column, uint8_t type) except -1 with gil:
+    """A type whose width cannot be told: the row images behind it cannot be stepped over."""
+    from binx.errors import UnsupportedError
+
+    names = {TYPE_DECIMAL: "the pre-5.0 DECIMAL", TYPE_TYPED_ARRAY: "a typed array"}
+    raise UnsupportedError(
+        f"expected column types that binx reads, found {names.get(type, 'an unknown one')} (type {type})"
+        f" in column {column + 1}; its rows cannot be decoded",
+        offset=body.origin + body.position,
+        event="TABLE_MAP",
+    )
+
+
+cdef int refuse(Cursor *body, str message) except -1 with gil:
+    from binx.errors import DamagedError
+
+    raise DamagedError(message, offset=body.origin + body.position, event="TABLE_MAP")
+
+
+cdef int lay_out(Cursor *body, int32_t index, uint8_t type, Cursor *metadata, ColumnLayout *column) except -1 nogil:
+    """Fill one column's layout; consumes its part of the metadata block."""
+    cdef const uint8_t *meta
+    cdef int32_t length
+    column.type = type
+    column.prefix = 0
+    column.metadata = 0
+    column.width = 0
+    if type == TYPE_TINY or type == TYPE_YEAR:
+        column.width = 1
+    elif type == TYPE_SHORT:
+        column.width = 2
+    elif type == TYPE_INT24 or type == TYPE_DATE or type == TYPE_TIME or type == TYPE_NEWDATE:
+        column.width = 3
+    elif type == TYPE_LONG or type == TYPE_TIMESTAMP:
+        column.width = 4
+    elif type == TYPE_LONGLONG or type == TYPE_DATETIME:
+        column.width = 8
+    elif type == TYPE_NULL:
+        column.width = 0
+    elif type == TYPE_FLOAT or type == TYPE_DOUBLE:
+        column.metadata = take(metadata, 1)[0]
+        column.width = 4 if type == TYPE_FLOAT else 8
+        if column.metadata != column.width:
+            refuse(body, "expected a FLOAT of 4 or a DOUBLE of 8 bytes, found another width")
+    elif type == TYPE_TIMESTAMP2 or type == TYPE_DATETIME2 or type == TYPE_TIME2:
+        column.metadata = take(metadata, 1)[0]
+        if column.metadata > 6:
+            refuse(body, "expected at most 6 fractional digits of a second, found more")
+        column.width = (4 if type == TYPE_TIMESTAMP2 else 5 if type == TYPE_DATETIME2 else 3) + (column.metadata + 1) // 2
+    elif type == TYPE_VARCHAR or type == TYPE_VAR_STRING or type == TYPE_VARCHAR_COMPRESSED:
+        column.metadata = <uint16_t> little(take(metadata, 2), 2)
+        column.prefix = 1 if column.metadata < 256 else 2
+    elif type == TYPE_BIT:
+        meta = take(metadata, 2)
+        length = meta[1] * 8 + meta[0]
+        if meta[0] > 7 or length < 1 or length > 64:
+            refuse(body, "expected a BIT column of 1 to 64 bits, found another length")
+        column.metadata = <uint16_t> length
+        column.width = (length + 7) // 8
+    elif type == TYPE_NEWDECIMAL:
+        meta = take(metadata, 2)
+        if meta[0] < 1 or meta[0] > 65 or meta[1] > 30 or meta[1] > meta[0]:
+            refuse(body, "expected a DECIMAL of at most 65 digits with at most 30 behind the point, found another")
+        column.metadata = <uint16_t> (meta[0] << 8 | meta[1])
+        column.width = decimal_size(meta[0], meta[1])
+    elif type == TYPE_STRING:
+        meta = take(metadata, 2)
+        if meta[0] == TYPE_ENUM or meta[0] == TYPE_SET:
+            column.type = meta[0]
+            column.metadata = meta[1]
+            column.width = meta[1]
+            if column.width < 1 or column.width > 8 or (meta[0] == TYPE_ENUM and column.width > 2):
+                refuse(body, "expected an ENUM of 1 or 2 or a SET of 1 to 8 bytes, found another width")
+        else:
+            # Lengths over 255 have their two high bits, inverted, in bits 4 and 5 of the type byte.
+            length = meta[1] | ((meta[0] & 0x30) ^ 0x30) << 4 if meta[0] else meta[1]
+            column.metadata = <uint16_t> length
+            column.prefix = 1 if length < 256 else 2
+    elif type == TYPE_ENUM or type == TYPE_SET:
+        meta = take(metadata, 2)
+        column.metadata = meta[1]
+        column.width = meta[1]
+        if column.width < 1 or column.width > 8:
+            refuse(body, "expected an ENUM or SET of 1 to 8 bytes, found another width")
+    elif (
+        TYPE_TINY_BLOB <= type <= TYPE_BLOB
+        or type == TYPE_GEOMETRY
+        or type == TYPE_JSON
+        or type == TYPE_VECTOR
+        or type == TYPE_BLOB_COMPRESSED
+    ):
+        column.metadata = take(metadata, 1)[0]
+        if column.metadata < 1 or column.metadata > 4:
+            refuse(body, "expected a length of 1 to 4 bytes before a BLOB's value, found another width")
+        column.prefix = <uint8_t> column.metadata
+    else:
+        refuse_type(body, index, type)
+    return 0
+
+
+cdef class TableMaps:
+    def __cinit__(self):
+        memset(&self.bodies, 0, sizeof(Slots))
+        memset(&self.names, 0, sizeof(Slots))
+        memset(&self.layouts, 0, sizeof(Output))
+        memset(&self.ids, 0, sizeof(Numbers))
+        memset(&self.owners, 0, sizeof(Numbers))
+
+    def __dealloc__(self):
+        cdef int32_t i
+        for i in range(self.layouts.size // sizeof(TableLayout)):
+            free(self.layout(i).column)
+        release(&self.layouts)
+        slots_release(&self.bodies)
+        slots_release(&self.names)
+        numbers_release(&self.ids)
+        numbers_release(&self.owners)
+
+    cdef TableLayout *layout(self, int32_t number) noexcept nogil:
+        """The layout of a numbered table map; the pointer holds until the next new one is seen."""
+        return (<TableLayout *> self.layouts.data) + number
+
+    cdef int32_t see(self, Cursor *body, int id_width, int64_t transaction) except -1 nogil:
+        """Number the table map in an event's body, and remember that its table id now means it.
+
+        ``id_width`` is 6 (4 in logs of early 5.1). Bodies are told apart by all that follows the table id
+        and the flags.
+        """
+        cdef uint64_t table_id = little(take(body, id_width), id_width)
+        take(body, 2)
+        cdef int64_t size = remaining(body)
+        cdef const uint8_t *data = body.base + body.position
+        cdef int32_t number = number_get(&self.ids, table_id)
+        cdef int32_t known
+        if (
+            number < 0
+            or slot_entry(&self.bodies, number).size != size
+            or memcmp(slot_bytes(&self.bodies, number), data, size) != 0
+        ):
+            known = self.bodies.count
+            number = slot_of(&self.bodies, data, size)
+            if number == known:
+                self.learn(body)
+            number_set(&self.ids, table_id, number)
+        number_set(&self.owners, table_id, <int32_t> (transaction & 0x7FFFFFFF))
+        return number
+
+    cdef int learn(self, Cursor *body) except -1 nogil:
+        """Parse a table map that was not seen before: names, types, metadata."""
+        cdef Cursor metadata
+        cdef TableLayout layout
+        cdef const uint8_t *types
+        cdef const uint8_t *names = body.base + body.position
+        cdef uint64_t count
+        cdef uint64_t size
+        cdef int64_t db_size
+        cdef int64_t table_size
+        cdef int64_t number = self.layouts.size // sizeof(TableLayout)
+        cdef int32_t i
+        memset(&layout, 0, sizeof(TableLayout))
+        layout.table = -1
+        # Appended before it is filled: a map that is refused keeps its number, and is marked by table -1.
+        append(&self.layouts, &layout, sizeof(TableLayout))
+        db_size = take(body, 1)[0]
+        take(body, db_size + 1)
+        table_size = take(body, 1)[0]
+        take(body, table_size + 1)
+        take_packed(body, &count)
+        if count > COLUMNS_MAXIMUM:
+            refuse(body, "expected at most 4096 columns, found more")
+        types = take(body, <int64_t> count)
+        take_packed(body, &size)
+        if <int64_t> size > remaining(body):
+            size = <uint64_t> remaining(body) + 1
+        metadata = cursor_over(take(body, <int64_t> size), <int64_t> size, body.origin + body.position - <int64_t> size)
+        layout.column = <ColumnLayout *> calloc(count if count else 1, sizeof(ColumnLayout))
+        if layout.column == NULL:
+            no_memory(count * sizeof(ColumnLayout))
+        self.layout(<int32_t> number).column = layout.column
+        layout.columns = <int32_t> count
+        for i in range(layout.columns):
+            lay_out(body, i, types[i], &metadata, &layout.column[i])
+            layout.json_columns += layout.column[i].type == TYPE_JSON
+        layout.table = slot_of(&self.names, names, db_size + table_size + 4)
+        self.layout(<int32_t> number)[0] = layout
+        return 0
+
+    cdef int32_t meant_by(self, Cursor *body, uint64_t table_id, int64_t transaction) except -1 nogil:
+        """The number of the table map that a rows event's table id means.
+
+        A server writes it in the same transaction, always; a map of an earlier one may be of another table.
+        """
+        cdef int32_t number = number_get(&self.ids, table_id)
+        if number < 0 or number_get(&self.owners, table_id) != <int32_t> (transaction & 0x7FFFFFFF):
+            self.no_map(body, table_id)
+        if self.layout(number).table < 0:
+            self.unreadable_map(body, table_id)
+        return number
+
+    cdef int no_map(self, Cursor *body, uint64_t table_id) except -1 with gil:
+        from binx.errors import DamagedError
+
+        raise DamagedError(
+            f"expected a table map for table id {table_id} earlier in the transaction, found none;"
+            " the rows cannot be decoded",
+            offset=body.origin,
+        )
+
+    cdef int unreadable_map(self, Cursor *body, uint64_t table_id) except -1 with gil:
+        from binx.errors import DamagedError
+
+        raise DamagedError(
+            f"the table map of table id {table_id} could not be read; the rows cannot be decoded",
+            offset=body.origin,
+        )
+
+    @property
+    def count(self) -> int:
+        """How many distinct table maps were seen."""
+        return self.bodies.count
+
+    def body(self, int32_t number) -> bytes:
+        """A numbered table map's bytes behind table id and flags."""
+        if not 0 <= number < self.bodies.count:
+            raise IndexError(number)
+        return slot_bytes(&self.bodies, number)[: slot_entry(&self.bodies, number).size]
+
+    def columns(self, int32_t number) -> list[tuple[int, int, int, int]]:
+        """Each column's type, metadata, bytes of the length prefix (0: fixed width) and width."""
+        cdef TableLayout *layout
+        cdef int32_t i
+        if not 0 <= number < self.bodies.count:
+            raise IndexError(number)
+        layout = self.layout(number)
+        return [
+            (layout.column[i].type, layout.column[i].metadata, layout.column[i].prefix, layout.column[i].width)
+            for i in range(layout.columns)
+        ]
+
+    def table_of(self, int32_t number) -> int:
+        """The number of the table (database and name) that a table map is about."""
+        if not 0 <= number < self.bodies.count:
+            raise IndexError(number)
+        return self.layout(number).table
+
+    def name(self, int32_t table) -> tuple[bytes, bytes]:
+        """A table's database and name, as logged."""
+        if not 0 <= table < self.names.count:
+            raise IndexError(table)
+        data = slot_bytes(&self.names, table)[: slot_entry(&self.names, table).size]
+        split = 1 + data[0] + 1
+        return data[1 : split - 1], data[split + 1 : len(data) - 1]
+
+    @property
+    def tables(self) -> int:
+        """How many distinct tables (database and name) were seen."""
+        return self.names.count

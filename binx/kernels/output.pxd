@@ -1,0 +1,59 @@
+# cython: language_level=3
+"""A growing buffer of bytes that a kernel writes, and that Arrow may take over.
+
+The memory comes from ``malloc`` so that it can grow and be freed without the
+GIL. ``reserve`` is the only function that takes memory; a caller bounds what it
+asks for by what the file proved to hold.
+"""
+
+from libc.stdint cimport int64_t, uint8_t
+from libc.stdlib cimport free, realloc
+from libc.string cimport memcpy
+
+cdef struct Output:
+    uint8_t *data
+    int64_t size
+    int64_t capacity
+
+
+cdef inline int no_memory(int64_t wanted) except -1 with gil:
+    raise MemoryError(f"{wanted} bytes could not be had")
+
+
+cdef inline int reserve(Output *output, int64_t more) except -1 nogil:
+    """Make room for ``more`` bytes behind ``size``; doubles, so that appends cost constant time."""
+    cdef int64_t wanted = output.size + more
+    cdef int64_t capacity
+    cdef uint8_t *data
+    if wanted <= output.capacity:
+        return 0
+    capacity = output.capacity * 2 if output.capacity * 2 > wanted else wanted
+    capacity = (capacity + 63) & ~(<int64_t> 63)
+    data = <uint8_t *> realloc(output.data, capacity)
+    if data == NULL:
+        no_memory(capacity)
+        return -1
+    output.data = data
+    output.capacity = capacity
+    return 0
+
+
+cdef inline int append(Output *output, const void *data, int64_t size) except -1 nogil:
+    reserve(output, size)
+    memcpy(output.data + output.size, data, size)
+    output.size += size
+    return 0
+
+
+cdef inline int append_byte(Output *output, uint8_t byte) except -1 nogil:
+    reserve(output, 1)
+    output.data[output.size] = byte
+    output.size += 1
+    return 0
+
+
+cdef inline void release(Output *output) noexcept nogil:
+    free(output.data)
+    output.data = NULL
+    output.size = 0
+    output.capacity = 0

@@ -1,0 +1,290 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""From the rows events of selected transactions to column buffers, without the GIL.
+
+The walk comes back to Python (``Need``) for what is rare: a table map that has no
+builder yet, a builder that is full, a statement, a compressed payload.
+"""
+
+from cpython.bytes cimport PyBytes_AS_STRING
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.string cimport memset
+
+from binx.kernels.builder cimport RowBuilder
+from binx.kernels.counting cimport RowsEvent, count_images, open_after_image, open_rows
+from binx.kernels.cursor cimport Cursor, cursor_over, remaining
+from binx.kernels.events cimport *
+from binx.kernels.layouts cimport TableLayout, TableMaps
+from binx.kernels.output cimport append, release
+from binx.kernels.statements cimport *
+from binx.kernels.transactions cimport Transaction, TransactionTable
+
+
+cdef int bad_rows(Cursor *body, str message) except -1 with gil:
+    from binx.errors import DamagedError
+
+    raise DamagedError(message, offset=body.origin + body.position)
+
+
+cdef class RowDecoder:
+    """Rows events of one file, decoded.
+
+    Args:
+        file_number: the upper half of every commit version.
+        row_limit: rows at which a builder is handed over.
+        byte_limit: bytes at which a builder is handed over.
+        memory_limit: bytes that all builders may hold together.
+    """
+
+    def __init__(self, int64_t file_number, int64_t row_limit, int64_t byte_limit, int64_t memory_limit):
+        self.file_number = file_number
+        self.row_limit = row_limit
+        self.byte_limit = byte_limit
+        self.memory_limit = memory_limit
+        self.maps = TableMaps()
+        self.builders = {}
+
+    def __dealloc__(self):
+        release(&self.targets)
+
+    def set_format(self, int checksum_size, const uint8_t[::1] post_header):
+        """Take over what a format description says: the checksum's bytes, the post-header length of each type."""
+        cdef int i
+        memset(self.post_header, 0, 256)
+        for i in range(min(post_header.shape[0], 255)):
+            self.post_header[i + 1] = post_header[i]
+        self.checksum_size = checksum_size
+
+    def begin(self, TransactionTable table, const uint8_t[::1] mask, bytes id_offsets, bytes id_text):
+        """Set out on the marked transactions of a table.
+
+        A mark of 1 takes rows and statements, one of 2 (``STATEMENTS_ONLY``) passes over the rows.
+        ``id_offsets`` (32 bits, one more than there are records) and ``id_text`` hold the transactions' identifiers.
+        """
+        if mask.shape[0] != len(table) or len(id_offsets) != 4 * (len(table) + 1):
+            raise ValueError("the mask or the identifiers are not of this table")
+        self.table = table
+        self.mask = mask
+        self.id_offsets = id_offsets
+        self.id_text = id_text
+        self.offsets = <const int32_t *> PyBytes_AS_STRING(id_offsets)
+        self.texts = <const uint8_t *> PyBytes_AS_STRING(id_text)
+        self.index = -1
+        self.position = 0
+        self.end = 0
+
+    def run(self, const uint8_t[::1] window, int64_t origin):
+        """Decode on until Python is needed; ``NEED_NOTHING`` when the table's last transaction is done.
+
+        Raises:
+            DamagedError, UnsupportedError: a rows event cannot be decoded.
+        """
+        cdef int need
+        if window.shape[0] == 0:
+            return NEED_NOTHING
+        with nogil:
+            need = self.walk(&window[0], window.shape[0], origin)
+        self.full = <object> self.filled if need == NEED_FLUSH else None
+        return need
+
+    def run_inner(self, const uint8_t[::1] window):
+        """Decode the events in a window that stand in for the event at ``position``: (need, bytes consumed)."""
+        cdef int64_t at = 0
+        cdef int need = NEED_NOTHING
+        cdef Header header
+        cdef Cursor body
+        with nogil:
+            while need == NEED_NOTHING and window.shape[0] - at >= HEADER_SIZE:
+                header = header_of(&window[at])
+                if header.size < HEADER_SIZE or header.size > window.shape[0] - at:
+                    break
+                body = cursor_over(&window[at] + HEADER_SIZE, header.size - HEADER_SIZE, self.position)
+                need = self.take_event(&header, &body, self.position)
+                self.event_size = header.size
+                if need != NEED_BUILDER:
+                    at += header.size
+        self.full = <object> self.filled if need == NEED_FLUSH else None
+        return need, at
+
+    def pass_event(self):
+        """Go on behind the event at ``position``, which Python has dealt with."""
+        self.position += self.event_size
+
+    def pass_bytes(self, int64_t size):
+        """The same where the event's size in the file is known to the caller alone."""
+        self.position += size
+
+    @property
+    def statements_only(self):
+        """Whether the transaction at hand was marked for its statements alone."""
+        return self.mark == STATEMENTS_ONLY
+
+    def set_builder(self, int32_t map, RowBuilder builder):
+        """Say where the rows of a table map go; None: they are counted and passed over."""
+        cdef Target *target = self.target(map)
+        target.known = True
+        target.builder = <void *> builder if builder is not None else NULL
+        self.builders[map] = builder
+
+    def forget(self, int32_t table):
+        """Ask anew for the builders of a table (by its number): its columns have changed their names."""
+        cdef int32_t map
+        for map in list(self.builders):
+            if self.maps.layout(map).table == table:
+                self.target(map).known = False
+                self.target(map).builder = NULL
+                del self.builders[map]
+
+    def take(self, RowBuilder builder):
+        """Hand over a builder's rows, see ``RowBuilder.finish``."""
+        self.held -= builder.bytes_held()
+        return builder.finish()
+
+    def filtered(self):
+        """Row images that were passed over, by table number."""
+        cdef int32_t map
+        counts = {}
+        for map in range(self.targets.size // <int64_t> sizeof(Target)):
+            if self.target(map).filtered:
+                table = self.maps.layout(map).table
+                counts[table] = counts.get(table, 0) + self.target(map).filtered
+        return counts
+
+    cdef Target *target(self, int32_t map) except NULL nogil:
+        cdef Target blank
+        memset(&blank, 0, sizeof(Target))
+        while self.targets.size // <int64_t> sizeof(Target) <= map:
+            append(&self.targets, &blank, sizeof(Target))
+        return (<Target *> self.targets.data) + map
+
+    cdef bint next_transaction(self) noexcept nogil:
+        cdef int64_t count = self.table.length()
+        cdef const Transaction *record
+        self.index += 1
+        while self.index < count and not self.mask[self.index]:
+            self.index += 1
+        if self.index >= count:
+            return False
+        self.mark = self.mask[self.index]
+        record = self.table.record(self.index)
+        self.position = record.start
+        self.end = record.end
+        self.version = self.file_number << 32 | record.start
+        self.committed = record.commit_timestamp
+        self.identifier = self.texts + self.offsets[self.index]
+        self.identifier_size = self.offsets[self.index + 1] - self.offsets[self.index]
+        self.ordinal += 1
+        self.row_number = 0
+        return True
+
+    cdef int walk(self, const uint8_t *base, int64_t size, int64_t origin) except -1 nogil:
+        cdef int64_t available
+        cdef int need
+        cdef Header header
+        cdef Cursor body
+        while True:
+            if self.position >= self.end and not self.next_transaction():
+                return NEED_NOTHING
+            available = origin + size - self.position
+            if self.position < origin or available < HEADER_SIZE:
+                return NEED_WINDOW
+            header = header_of(base + (self.position - origin))
+            if header.size > available or header.size < HEADER_SIZE + self.checksum_size:
+                return NEED_WINDOW
+            self.event_size = header.size
+            body = cursor_over(
+                base + (self.position - origin) + HEADER_SIZE,
+                header.size - HEADER_SIZE - self.checksum_size,
+                self.position + HEADER_SIZE,
+            )
+            need = self.take_event(&header, &body, self.position)
+            if need == NEED_NOTHING:
+                self.position += header.size
+            elif need == NEED_FLUSH or need == NEED_MEMORY:
+                self.position += header.size
+                return need
+            else:
+                return need
+
+    cdef int take_event(self, Header *header, Cursor *body, int64_t position) except -1 nogil:
+        """Deal with one event, or say what is needed for it. After a flush the event is done."""
+        cdef uint8_t type = header.type
+        cdef int statement
+        if type == TABLE_MAP_EVENT:
+            self.maps.see(body, 4 if self.post_header[TABLE_MAP_EVENT] == 6 else 6, self.ordinal)
+            return NEED_NOTHING
+        if MARIADB_WRITE_ROWS_COMPRESSED_EVENT_V1 <= type <= MARIADB_DELETE_ROWS_COMPRESSED_EVENT:
+            return NEED_PLAIN_ROWS
+        if rows_operation(type) >= 0:
+            return NEED_NOTHING if self.mark == STATEMENTS_ONLY else self.take_rows(header, body, position)
+        if type == TRANSACTION_PAYLOAD_EVENT:
+            return NEED_PAYLOAD
+        if type == QUERY_EVENT:
+            statement = statement_in(body[0])
+            return NEED_STATEMENT if statement == STATEMENT_OTHER or statement == STATEMENT_CHANGE else NEED_NOTHING
+        if (
+            type == INTVAR_EVENT
+            or type == RAND_EVENT
+            or type == USER_VAR_EVENT
+            or type == EXECUTE_LOAD_QUERY_EVENT
+            or type == BEGIN_LOAD_QUERY_EVENT
+            or type == APPEND_BLOCK_EVENT
+            or type == INCIDENT_EVENT
+            or type == MARIADB_QUERY_COMPRESSED_EVENT
+        ):
+            return NEED_STATEMENT
+        return NEED_NOTHING
+
+    cdef int take_rows(self, Header *header, Cursor *body, int64_t position) except -1 nogil:
+        cdef RowsEvent rows
+        cdef Target *target
+        cdef int64_t count
+        open_rows(self.maps, body, header.type, self.post_header[header.type], self.ordinal, &rows)
+        if rows.map < 0:
+            return NEED_NOTHING
+        target = self.target(rows.map)
+        if not target.known:
+            self.pending_map = rows.map
+            return NEED_BUILDER
+        if target.builder == NULL:
+            count = count_images(self.maps, body, &rows)
+            self.row_number += count
+            target.filtered += count * 2 if rows.operation == 1 else count
+            return NEED_NOTHING
+        self.filled = target.builder
+        return self.decode_rows(header, body, &rows, <RowBuilder> target.builder, position)
+
+    cdef int decode_rows(
+        self, Header *header, Cursor *body, RowsEvent *rows, RowBuilder builder, int64_t position
+    ) except -1 nogil:
+        cdef const TableLayout *layout = self.maps.layout(rows.map)
+        cdef int64_t held = builder.bytes_held()
+        cdef int64_t logged = <int64_t> header.timestamp * 1000000
+        cdef const uint8_t *partial = NULL
+        cdef int64_t before
+        cdef uint8_t first = CHANGE_INSERT
+        if rows.operation == 1:
+            first = CHANGE_UPDATE_PREIMAGE
+        elif rows.operation == 2:
+            first = CHANGE_DELETE
+        while True:
+            before = body.position
+            builder.begin_row(self.ordinal, self.identifier, self.identifier_size)
+            builder.append_image(body, rows.before, rows.before_count, NULL)
+            builder.end_row(first, self.version, self.committed, self.row_number, logged, position)
+            if rows.operation == 1:
+                open_after_image(body, layout, rows, &partial)
+                builder.begin_row(self.ordinal, self.identifier, self.identifier_size)
+                builder.append_image(body, rows.after, rows.after_count, partial)
+                builder.end_row(
+                    CHANGE_UPDATE_POSTIMAGE, self.version, self.committed, self.row_number, logged, position
+                )
+            self.row_number += 1
+            if remaining(body) == 0:
+                break
+            if body.position == before:
+                bad_rows(body, "expected rows of at least one byte, found bytes behind a row without columns")
+        self.held += builder.bytes_held() - held
+        if builder.rows >= self.row_limit or builder.bytes_held() >= self.byte_limit:
+            return NEED_FLUSH
+        return NEED_MEMORY if self.held > self.memory_limit else NEED_NOTHING
+

@@ -1,0 +1,113 @@
+# cython: language_level=3
+"""The classes that the boundary state machine tells events into, and the scan over a file."""
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+
+from binx.kernels.cursor cimport Cursor
+from binx.kernels.events cimport Header
+from binx.kernels.hashing cimport Slots
+from binx.kernels.layouts cimport TableMaps
+from binx.kernels.output cimport Output
+from binx.kernels.transactions cimport Transaction, TransactionTable
+
+cpdef enum EventClass:
+    CLASS_CONTROL = 0
+    CLASS_GTID = 1
+    CLASS_GTID_STANDALONE = 2
+    CLASS_GTID_GROUP = 3
+    CLASS_BEGIN = 4
+    CLASS_COMMIT = 5
+    CLASS_ROLLBACK = 6
+    CLASS_XA_START = 7
+    CLASS_XA_PREPARE = 8
+    CLASS_XA_ONE_PHASE = 9
+    CLASS_XA_COMMIT = 10
+    CLASS_XA_ROLLBACK = 11
+    CLASS_CHANGE = 12
+    CLASS_STATEMENT = 13
+    CLASS_MARKER = 14
+    CLASS_PREPARATION = 15
+    CLASS_TABLE_MAP = 16
+    CLASS_ROWS = 17
+    CLASS_ROWS_END = 18
+    CLASS_LOAD_BLOCK = 19
+    CLASS_LOAD_END = 20
+    CLASS_ANNOTATION = 21
+    CLASS_PAYLOAD = 22
+    CLASS_INCIDENT = 23
+    CLASS_CONTEXT = 24
+    CLASS_UNKNOWN = 25
+    CLASSES = 26
+
+cpdef enum Action:
+    ACTION_KEEP = 0
+    ACTION_START = 1
+    ACTION_START_END = 2
+    ACTION_END = 3
+    ACTION_ILLEGAL = 255
+
+cpdef enum Level:
+    LEVEL_INDEX = 0
+    LEVEL_EVENTS = 1
+    LEVEL_TABLES = 2
+
+cpdef enum Stop:
+    STOP_LIMIT = 0
+    STOP_FORMAT = 1
+    STOP_PAYLOAD = 2
+    STOP_COMPRESSED_ROWS = 3
+    STOP_TRUNCATED = 4
+    STOP_END = 5
+
+
+cdef class Scanner:
+    cdef readonly TransactionTable table
+    cdef readonly int64_t position
+    cdef readonly TableMaps maps
+    cdef int level
+    cdef bint verify
+    cdef int checksum_size
+    cdef int64_t file_size
+    cdef uint8_t post_header[256]
+    cdef tuple transitions
+    cdef const uint8_t *actions
+    cdef const uint8_t *next_states
+    cdef const uint8_t *kinds
+    cdef int state
+    cdef Transaction current
+    cdef int64_t content
+    cdef int64_t ordinal
+    cdef int64_t distrusted
+    cdef uint32_t query_thread
+    cdef int64_t payload_size
+    cdef int inner_kind
+    cdef uint32_t inner_timestamp
+    cdef uint8_t pending_type
+    cdef Output last_counts
+    cdef Slots sources
+    cdef uint64_t type_counts[256]
+    cdef uint64_t type_bytes[256]
+    cdef uint64_t inner_type_counts[256]
+    cdef list controls
+    cdef carry_counts(self, TransactionTable filled)
+    cdef int walk(self, const uint8_t *base, int64_t size, int64_t origin, int64_t limit) except -1 nogil
+    cdef int jump(self, Cursor *body, Header *header, const uint8_t *event, int64_t available) except -1 nogil
+    cdef bint lands(self, const uint8_t *event, int64_t length, int64_t available) noexcept nogil
+    cdef int distrust(self) noexcept nogil
+    cdef int lone_kind(self, uint8_t event_class) noexcept nogil
+    cdef int classify(self, Cursor *body, Header *header, uint8_t *event_class) except -1 nogil
+    cdef int classify_query(self, Cursor *body, uint8_t type, uint8_t *event_class) except -1 nogil
+    cdef int step(self, Cursor *body, Header *header, int64_t position, int64_t end) except -1 nogil
+    cdef int start_transaction(self, Header *header, int64_t position) except -1 nogil
+    cdef int take_part(self, Cursor *body, Header *header, uint8_t event_class) except -1 nogil
+    cdef int read_gtid_event(self, Cursor *body, Header *header) except -1 nogil
+    cdef int read_payload_fields(self, Cursor *body) except -1 nogil
+    cdef int begin_payload(self, Cursor *body, Header *header) except -1 nogil
+    cdef int push(self, uint8_t kind, uint32_t timestamp, int64_t end) except -1 nogil
+    cdef int count_rows(self, Cursor *body, Header *header) except -1 nogil
+    cdef int add_count(self, int32_t table, int operation, int64_t rows, int64_t size) except -1 nogil
+    cdef int note_control(self, Header *header, int64_t position) except -1 with gil
+    cdef int illegal(self, Header *header, uint8_t event_class, int64_t position) except -1 with gil
+    cdef int bad_checksum(self, Header *header, uint32_t expected, uint32_t found, int64_t position) except -1 with gil
+    cdef int bad_header(self, Header *header, int64_t position) except -1 with gil
+    cdef int bad_payload(self) except -1 with gil

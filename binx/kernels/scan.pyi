@@ -1,0 +1,150 @@
+"""One compiled walk over a file's events that finds its transactions."""
+
+from enum import IntEnum
+
+from typing_extensions import Buffer
+
+from binx.kernels.layouts import TableMaps
+from binx.kernels.transactions import TransactionTable
+
+class EventClass(IntEnum):
+    """What an event is to the boundary state machine."""
+
+    CLASS_CONTROL = 0
+    CLASS_GTID = 1
+    CLASS_GTID_STANDALONE = 2
+    CLASS_GTID_GROUP = 3
+    CLASS_BEGIN = 4
+    CLASS_COMMIT = 5
+    CLASS_ROLLBACK = 6
+    CLASS_XA_START = 7
+    CLASS_XA_PREPARE = 8
+    CLASS_XA_ONE_PHASE = 9
+    CLASS_XA_COMMIT = 10
+    CLASS_XA_ROLLBACK = 11
+    CLASS_CHANGE = 12
+    CLASS_STATEMENT = 13
+    CLASS_MARKER = 14
+    CLASS_PREPARATION = 15
+    CLASS_TABLE_MAP = 16
+    CLASS_ROWS = 17
+    CLASS_ROWS_END = 18
+    CLASS_LOAD_BLOCK = 19
+    CLASS_LOAD_END = 20
+    CLASS_ANNOTATION = 21
+    CLASS_PAYLOAD = 22
+    CLASS_INCIDENT = 23
+    CLASS_CONTEXT = 24
+    CLASS_UNKNOWN = 25
+    CLASSES = 26
+
+class Action(IntEnum):
+    """What a step of the boundary state machine does to the transaction."""
+
+    ACTION_KEEP = 0
+    ACTION_START = 1
+    ACTION_START_END = 2
+    ACTION_END = 3
+    ACTION_ILLEGAL = 255
+
+class Level(IntEnum):
+    """How much a scan reads."""
+
+    LEVEL_INDEX = 0
+    LEVEL_EVENTS = 1
+    LEVEL_TABLES = 2
+
+class Stop(IntEnum):
+    """Why a walk came back to Python."""
+
+    STOP_LIMIT = 0
+    STOP_FORMAT = 1
+    STOP_PAYLOAD = 2
+    STOP_COMPRESSED_ROWS = 3
+    STOP_TRUNCATED = 4
+    STOP_END = 5
+
+class Scanner:
+    """A walk over one file, resumable at every event.
+
+    Attributes:
+        table: the transactions found since the last :meth:`new_table`.
+        position: offset of the next event.
+        maps: the table maps seen.
+    """
+
+    @property
+    def table(self) -> TransactionTable: ...
+    @property
+    def position(self) -> int: ...
+    @property
+    def maps(self) -> TableMaps: ...
+    def __init__(
+        self, level: int, file_size: int, position: int, transitions: tuple[bytes, bytes, bytes], verify: bool
+    ) -> None:
+        """Begin a walk.
+
+        Args:
+            level: how much is read, one of :class:`Level`.
+            file_size: bytes of the file; no event may reach beyond.
+            position: offset of the first event to read.
+            transitions: actions, next states and kinds of the boundary state machine, by state and class.
+            verify: whether the checksum of every event that is read is compared.
+        """
+
+    def new_table(self) -> TransactionTable:
+        """Begin a new table for the transactions to come, and return the one that was filled."""
+
+    def set_format(self, checksum_size: int, post_header: Buffer) -> None:
+        """Take over from a format description the checksum's bytes and the types' post-header lengths."""
+
+    def skip(self, size: int, event_type: int) -> None:
+        """Pass over an event that Python has read."""
+
+    def feed(self, window: Buffer, origin: int, limit: int) -> int:
+        """Walk events until one begins at or behind ``limit``; returns a :class:`Stop`.
+
+        Args:
+            window: the file's bytes from ``origin`` on.
+            origin: offset in the file of the window's first byte.
+            limit: offset in the file.
+
+        Raises:
+            DamagedError: an event is not what the format allows; what was found before stays in ``table``.
+            UnsupportedError: an event that binx does not know, or that is encrypted.
+        """
+
+    def feed_inner(self, window: Buffer) -> int:
+        """Walk whole events of a decompressed payload; returns the bytes consumed.
+
+        Raises:
+            DamagedError, UnsupportedError: as for :meth:`feed`.
+        """
+
+    def end_payload(self) -> None:
+        """Close the transaction whose payload was fed, and pass over the payload event.
+
+        Raises:
+            DamagedError: the payload does not hold a transaction's end.
+        """
+
+    def feed_replacement(self, event: Buffer, size: int) -> None:
+        """Take a decompressed rows event in place of the one of ``size`` bytes at ``position``.
+
+        Raises:
+            DamagedError, UnsupportedError: as for :meth:`feed`.
+        """
+
+    @property
+    def open_transaction(self) -> int | None:
+        """Where the transaction begins that has no end yet, or None."""
+
+    @property
+    def control_events(self) -> list[tuple[int, int, int]]:
+        """Type, position and size of each event about the file itself that stood between transactions."""
+
+    def type_totals(self) -> dict[int, tuple[int, int]]:
+        """Events and bytes by event type, as far as the walk has seen them."""
+
+    def inner_type_totals(self) -> dict[int, int]:
+        """Events within compressed payloads, by event type."""

@@ -1,0 +1,636 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""One compiled walk over a file's events that finds its transactions.
+
+Three levels of the same walk: ``LEVEL_INDEX`` jumps from GTID event to GTID event where the transaction's
+length is written there; ``LEVEL_EVENTS`` reads every header; ``LEVEL_TABLES`` also counts row images per
+table. What an event does to the transaction around it comes from the table of ``binx/log/boundary.py``.
+
+The walk stops and says why (``Stop``) where Python must help: a format description in the file's middle, a
+compressed payload or rows event whose inside has to be counted, the end of the window or of the file.
+"""
+
+from cpython.bytes cimport PyBytes_AS_STRING
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memset
+
+from binx.kernels.counting cimport RowsEvent, count_images, open_rows
+from binx.kernels.crc32 cimport crc32
+from binx.kernels.cursor cimport Cursor, cursor_over, little, remaining, take, take_packed
+from binx.kernels.events cimport *
+from binx.kernels.gtids cimport MARIADB_STANDALONE, read_gtid, read_mariadb_gtid, read_tagged_gtid
+from binx.kernels.hashing cimport slots_release
+from binx.kernels.output cimport append, release
+from binx.kernels.statements cimport *
+from binx.kernels.transactions cimport *
+
+cdef enum:
+    STATE_OUTSIDE = 0
+    MICROSECONDS = 1000000
+    # In place of an event's end where it has none of its own in the file.
+    INSIDE_PAYLOAD = -1
+    NO_KIND = 255
+    # Transaction_payload_event's fields, each a type, a length and a value, all length-encoded.
+    PAYLOAD_END_MARK = 0
+    PAYLOAD_UNCOMPRESSED_SIZE = 3
+
+cdef struct Seen:
+    int64_t ordinal
+    int64_t index
+
+
+cdef class Scanner:
+    """A walk over one file, resumable at every event.
+
+    Args:
+        level: how much is read, one of ``Level``.
+        file_size: bytes of the file; no event may reach beyond.
+        position: where the first event behind the format description begins.
+        transitions: actions, next states and kinds of the boundary state machine.
+        verify: whether the checksum of every event that is read is compared.
+    """
+
+    def __cinit__(self):
+        memset(&self.sources, 0, sizeof(Slots))
+        memset(&self.last_counts, 0, sizeof(Output))
+
+    def __init__(self, int level, int64_t file_size, int64_t position, tuple transitions, bint verify):
+        self.level = level
+        self.file_size = file_size
+        self.position = position
+        self.transitions = transitions
+        self.actions = <const uint8_t *> PyBytes_AS_STRING(transitions[0])
+        self.next_states = <const uint8_t *> PyBytes_AS_STRING(transitions[1])
+        self.kinds = <const uint8_t *> PyBytes_AS_STRING(transitions[2])
+        self.verify = verify
+        self.maps = TableMaps()
+        self.state = STATE_OUTSIDE
+        self.distrusted = -1
+        self.controls = []
+        self.current.start = -1
+        self.new_table()
+
+    def __dealloc__(self):
+        slots_release(&self.sources)
+        release(&self.last_counts)
+
+    def new_table(self):
+        """Begin a new table for the transactions to come, and return the one that was filled."""
+        filled = self.table
+        self.table = TransactionTable()
+        self.table.sources = &self.sources
+        self.table.tables = &self.maps.names
+        self.table.owner = self
+        if self.current.start >= 0:
+            self.carry_counts(filled)
+        return filled
+
+    cdef carry_counts(self, TransactionTable filled):
+        """Take along the counts of a transaction that is still open when its table is handed over."""
+        cdef int64_t size = self.current.counts * <int64_t> sizeof(TableCount)
+        append(&self.table.counts, filled.counts.data + self.current.first_count * sizeof(TableCount), size)
+        filled.counts.size -= size
+        self.current.first_count = 0
+
+    def set_format(self, int checksum_size, const uint8_t[::1] post_header):
+        """Take over what a format description says: the checksum's bytes, the post-header length of each type."""
+        cdef int i
+        memset(self.post_header, 0, 256)
+        for i in range(min(post_header.shape[0], 255)):
+            self.post_header[i + 1] = post_header[i]
+        self.checksum_size = checksum_size
+
+    def skip(self, int64_t size, uint8_t event_type):
+        """Pass over an event that Python has read."""
+        self.position += size
+        self.type_counts[event_type] += 1
+        self.type_bytes[event_type] += size
+        if self.current.start >= 0:
+            self.current.events += 1
+
+    def feed(self, const uint8_t[::1] window, int64_t origin, int64_t limit):
+        """Walk events until one begins at or behind ``limit``; returns a ``Stop``.
+
+        The window holds the file's bytes from ``origin`` on; where its last event is cut and the file goes on,
+        the walk stops before that event with ``STOP_LIMIT`` and wants a window that begins at ``position``.
+
+        Raises:
+            DamagedError: an event is not what the format allows there; what was found before stays in ``table``.
+        """
+        cdef int stop
+        if window.shape[0] == 0:
+            return STOP_END if self.position >= self.file_size else STOP_LIMIT
+        with nogil:
+            stop = self.walk(&window[0], window.shape[0], origin, limit)
+        return stop
+
+    def feed_inner(self, const uint8_t[::1] window):
+        """Walk whole events of a decompressed payload; returns the bytes consumed."""
+        cdef int64_t at = 0
+        cdef Header header
+        cdef Cursor body
+        with nogil:
+            while window.shape[0] - at >= HEADER_SIZE:
+                header = header_of(&window[at])
+                if header.size < HEADER_SIZE:
+                    self.bad_header(&header, self.position)
+                if header.size > window.shape[0] - at:
+                    break
+                body = cursor_over(&window[at] + HEADER_SIZE, header.size - HEADER_SIZE, self.position)
+                self.step(&body, &header, self.position, INSIDE_PAYLOAD)
+                self.inner_type_counts[header.type] += 1
+                at += header.size
+        return at
+
+    def end_payload(self):
+        """Close the transaction whose payload was fed, and pass over the payload event."""
+        cdef int64_t size = self.payload_size
+        from binx.errors import DamagedError
+
+        if self.state != STATE_OUTSIDE:
+            raise DamagedError(
+                "expected a whole transaction in the compressed payload, found one without its end",
+                offset=self.position,
+                event="TRANSACTION_PAYLOAD",
+            )
+        self.push(self.inner_kind, self.inner_timestamp, self.position + size)
+        self.skip(size, TRANSACTION_PAYLOAD_EVENT)
+
+    def feed_replacement(self, const uint8_t[::1] event, int64_t size):
+        """Take a decompressed rows event in place of the one of ``size`` bytes at ``position``."""
+        cdef Header header = header_of(&event[0])
+        cdef uint8_t logged_type
+        cdef Cursor body = cursor_over(&event[0] + HEADER_SIZE, event.shape[0] - HEADER_SIZE, self.position)
+        logged_type = self.pending_type
+        with nogil:
+            self.step(&body, &header, self.position, self.position + size)
+        self.type_counts[logged_type] += 1
+        self.type_bytes[logged_type] += size
+        self.position += size
+
+    cdef int walk(self, const uint8_t *base, int64_t size, int64_t origin, int64_t limit) except -1 nogil:
+        cdef int64_t window_end = origin + size
+        cdef int64_t available
+        cdef Header header
+        cdef Cursor body
+        cdef const uint8_t *event
+        cdef uint32_t expected
+        cdef uint32_t found
+        while self.position < limit:
+            available = window_end - self.position
+            if available < HEADER_SIZE:
+                if window_end < self.file_size:
+                    return STOP_LIMIT
+                return STOP_END if available <= 0 else STOP_TRUNCATED
+            event = base + (self.position - origin)
+            header = header_of(event)
+            if header.size < HEADER_SIZE + self.checksum_size or (
+                not known_type(header.type) and not header.flags & IGNORABLE_FLAG
+            ):
+                self.bad_header(&header, self.position)
+            if header.size > self.file_size - self.position:
+                return STOP_TRUNCATED
+            if header.size > available:
+                return STOP_LIMIT
+            if header.type == FORMAT_DESCRIPTION_EVENT:
+                return STOP_FORMAT
+            if self.verify and self.checksum_size:
+                expected = <uint32_t> little(event + header.size - CHECKSUM_SIZE, CHECKSUM_SIZE)
+                found = crc32(0, event, header.size - CHECKSUM_SIZE)
+                if expected != found:
+                    self.bad_checksum(&header, expected, found, self.position)
+            body = cursor_over(
+                event + HEADER_SIZE, header.size - HEADER_SIZE - self.checksum_size, self.position + HEADER_SIZE
+            )
+            if (
+                self.level == LEVEL_INDEX
+                and self.state == STATE_OUTSIDE
+                and self.position != self.distrusted
+                and (header.type == GTID_EVENT or header.type == ANONYMOUS_GTID_EVENT or header.type == GTID_TAGGED_EVENT)
+                and self.jump(&body, &header, event, available)
+            ):
+                continue
+            if self.level == LEVEL_TABLES:
+                if header.type == TRANSACTION_PAYLOAD_EVENT:
+                    self.begin_payload(&body, &header)
+                    return STOP_PAYLOAD
+                if (
+                    MARIADB_WRITE_ROWS_COMPRESSED_EVENT_V1 <= header.type
+                    and header.type <= MARIADB_DELETE_ROWS_COMPRESSED_EVENT
+                ):
+                    self.pending_type = header.type
+                    return STOP_COMPRESSED_ROWS
+            self.step(&body, &header, self.position, self.position + header.size)
+            self.type_counts[header.type] += 1
+            self.type_bytes[header.type] += header.size
+            self.position += header.size
+        return STOP_END if self.position >= self.file_size else STOP_LIMIT
+
+    cdef int jump(self, Cursor *body, Header *header, const uint8_t *event, int64_t available) except -1 nogil:
+        """Record the transaction at ``position`` by the length that its GTID event claims, if all of it fits.
+
+        Taken are only transactions whose kind two events tell: a single event behind the GTID event, or BEGIN
+        as the second and XID as the last. False: it has to be walked.
+        """
+        cdef Cursor gtid = body[0]
+        cdef Transaction *current = &self.current
+        cdef Header second
+        cdef Cursor second_body
+        cdef const uint8_t *last
+        cdef Header terminal
+        cdef int64_t terminal_size = HEADER_SIZE + 8 + self.checksum_size
+        cdef uint8_t event_class
+        cdef uint8_t kind = KIND_DML
+        self.start_transaction(header, self.position)
+        current.start = -1
+        self.read_gtid_event(&gtid, header)
+        if (
+            current.claimed_length < header.size + HEADER_SIZE + self.checksum_size
+            or current.claimed_length > available
+            or not self.lands(event, current.claimed_length, available)
+        ):
+            return self.distrust()
+        second = header_of(event + header.size)
+        if second.size < HEADER_SIZE + self.checksum_size or header.size + <int64_t> second.size > current.claimed_length:
+            return self.distrust()
+        second_body = cursor_over(
+            event + header.size + HEADER_SIZE,
+            second.size - HEADER_SIZE - self.checksum_size,
+            self.position + header.size + HEADER_SIZE,
+        )
+        self.classify(&second_body, &second, &event_class)
+        current.begin_timestamp = second.timestamp
+        if header.size + <int64_t> second.size == current.claimed_length:
+            kind = self.lone_kind(event_class)
+            if kind == NO_KIND:
+                return self.distrust()
+            if event_class == CLASS_PAYLOAD:
+                self.read_payload_fields(&second_body)
+            terminal = second
+        else:
+            if event_class != CLASS_BEGIN or header.size + second.size + terminal_size > current.claimed_length:
+                return self.distrust()
+            last = event + current.claimed_length - terminal_size
+            terminal = header_of(last)
+            if (
+                terminal.type != XID_EVENT
+                or terminal.size != terminal_size
+                or terminal.next_position != <uint32_t> (self.position + current.claimed_length)
+                or (
+                    self.checksum_size
+                    and crc32(0, last, terminal_size - CHECKSUM_SIZE)
+                    != <uint32_t> little(last + terminal_size - CHECKSUM_SIZE, CHECKSUM_SIZE)
+                )
+            ):
+                return self.distrust()
+            current.xid = little(last + HEADER_SIZE, 8)
+            current.flags |= HAS_XID
+        if second.type == QUERY_EVENT:
+            current.thread_id = self.query_thread
+            current.flags |= HAS_THREAD
+        current.start = self.position
+        self.push(kind, terminal.timestamp, self.position + current.claimed_length)
+        self.position += self.table.record(self.table.length() - 1).claimed_length
+        return True
+
+    cdef bint lands(self, const uint8_t *event, int64_t length, int64_t available) noexcept nogil:
+        """Whether a plausible event, or the file's end, stands where a claimed length leads."""
+        cdef Header header
+        cdef int64_t landing = self.position + length
+        if landing == self.file_size:
+            return True
+        if available - length < HEADER_SIZE:
+            return False
+        header = header_of(event + length)
+        return (
+            (known_type(header.type) or header.flags & IGNORABLE_FLAG)
+            and header.size >= HEADER_SIZE + self.checksum_size
+            and header.size <= self.file_size - landing
+        )
+
+    cdef int distrust(self) noexcept nogil:
+        """Have the transaction at ``position`` walked event by event."""
+        self.distrusted = self.position
+        return 0
+
+    cdef int lone_kind(self, uint8_t event_class) noexcept nogil:
+        """The kind of a transaction whose only event behind the GTID event is of this class."""
+        cdef int at = self.next_states[STATE_OUTSIDE * CLASSES + CLASS_GTID] * CLASSES + event_class
+        return self.kinds[at] if self.actions[at] == ACTION_END else NO_KIND
+
+    cdef int classify(self, Cursor *body, Header *header, uint8_t *event_class) except -1 nogil:
+        """Tell an event's class from its header, and for a QUERY from its text. Changes nothing but ``query_thread``."""
+        cdef uint8_t type = header.type
+        cdef Cursor look = body[0]
+        cdef int64_t size
+        if type == QUERY_EVENT or type == MARIADB_QUERY_COMPRESSED_EVENT:
+            return self.classify_query(&look, type, event_class)
+        if rows_operation(type) >= 0:
+            take(&look, 4 if self.post_header[type] == 6 else 6)
+            event_class[0] = CLASS_ROWS_END if little(take(&look, 2), 2) & STATEMENT_END_FLAG else CLASS_ROWS
+        elif type == TABLE_MAP_EVENT:
+            event_class[0] = CLASS_TABLE_MAP
+        elif type == XID_EVENT:
+            event_class[0] = CLASS_COMMIT
+        elif type == GTID_EVENT or type == ANONYMOUS_GTID_EVENT or type == GTID_TAGGED_EVENT:
+            event_class[0] = CLASS_GTID
+        elif type == MARIADB_GTID_EVENT:
+            event_class[0] = CLASS_GTID_STANDALONE if take(&look, 13)[12] & MARIADB_STANDALONE else CLASS_GTID_GROUP
+        elif type == INTVAR_EVENT or type == RAND_EVENT or type == USER_VAR_EVENT:
+            event_class[0] = CLASS_PREPARATION
+        elif type == ROWS_QUERY_EVENT or type == MARIADB_ANNOTATE_ROWS_EVENT:
+            event_class[0] = CLASS_ANNOTATION
+        elif type == TRANSACTION_PAYLOAD_EVENT:
+            event_class[0] = CLASS_PAYLOAD
+        elif type == XA_PREPARE_EVENT:
+            event_class[0] = CLASS_XA_ONE_PHASE if take(&look, 1)[0] else CLASS_XA_PREPARE
+        elif type == BEGIN_LOAD_QUERY_EVENT or type == APPEND_BLOCK_EVENT or type == CREATE_FILE_EVENT:
+            event_class[0] = CLASS_LOAD_BLOCK
+        elif type == EXECUTE_LOAD_QUERY_EVENT or type == EXEC_LOAD_EVENT or type == DELETE_FILE_EVENT:
+            event_class[0] = CLASS_LOAD_END
+        elif type == LOAD_EVENT or type == NEW_LOAD_EVENT:
+            event_class[0] = CLASS_CHANGE
+        elif type == INCIDENT_EVENT:
+            event_class[0] = CLASS_INCIDENT
+        elif type == TRANSACTION_CONTEXT_EVENT or type == VIEW_CHANGE_EVENT:
+            event_class[0] = CLASS_CONTEXT
+        elif (
+            type == STOP_EVENT
+            or type == ROTATE_EVENT
+            or type == PREVIOUS_GTIDS_EVENT
+            or type == HEARTBEAT_EVENT
+            or type == HEARTBEAT_EVENT_V2
+            or type == MARIADB_BINLOG_CHECKPOINT_EVENT
+            or type == MARIADB_GTID_LIST_EVENT
+            or type == MARIADB_START_ENCRYPTION_EVENT
+            or header.flags & IGNORABLE_FLAG
+        ):
+            event_class[0] = CLASS_CONTROL
+        else:
+            event_class[0] = CLASS_UNKNOWN
+        return 0
+
+    cdef int classify_query(self, Cursor *body, uint8_t type, uint8_t *event_class) except -1 nogil:
+        """QUERY: thread id (4), execution time (4), length of the database's name (1), error code (2), length of the
+        status variables (2); then the variables, the name with a zero byte, the text."""
+        cdef const uint8_t *fixed = take(body, 13)
+        cdef int64_t size
+        cdef Statement statement
+        self.query_thread = <uint32_t> little(fixed, 4)
+        take(body, <int64_t> little(fixed + 11, 2))
+        take(body, <int64_t> fixed[8] + 1)
+        size = remaining(body)
+        # MariaDB compresses long texts only, and never BEGIN, COMMIT and their like.
+        statement = STATEMENT_OTHER if type != QUERY_EVENT else statement_of(take(body, size), size)
+        if statement == STATEMENT_BEGIN:
+            event_class[0] = CLASS_BEGIN
+        elif statement == STATEMENT_COMMIT:
+            event_class[0] = CLASS_COMMIT
+        elif statement == STATEMENT_ROLLBACK:
+            event_class[0] = CLASS_ROLLBACK
+        elif statement == STATEMENT_MARKER:
+            event_class[0] = CLASS_MARKER
+        elif statement == STATEMENT_XA_START:
+            event_class[0] = CLASS_XA_START
+        elif statement == STATEMENT_XA_COMMIT:
+            event_class[0] = CLASS_XA_COMMIT
+        elif statement == STATEMENT_XA_ROLLBACK:
+            event_class[0] = CLASS_XA_ROLLBACK
+        elif statement == STATEMENT_CHANGE:
+            event_class[0] = CLASS_CHANGE
+        else:
+            event_class[0] = CLASS_STATEMENT
+        return 0
+
+    cdef int step(self, Cursor *body, Header *header, int64_t position, int64_t end) except -1 nogil:
+        """Take one event through the state machine; an illegal one raises and changes nothing."""
+        cdef uint8_t event_class = CLASS_UNKNOWN
+        cdef uint8_t action
+        cdef int at
+        self.classify(body, header, &event_class)
+        at = self.state * CLASSES + event_class
+        action = self.actions[at]
+        if action == ACTION_ILLEGAL:
+            self.illegal(header, event_class, position)
+        if action == ACTION_START or action == ACTION_START_END:
+            self.start_transaction(header, position)
+        if self.current.start >= 0:
+            self.take_part(body, header, event_class)
+        elif event_class == CLASS_CONTROL:
+            self.note_control(header, position)
+        self.state = self.next_states[at]
+        if action == ACTION_END or action == ACTION_START_END:
+            if end == INSIDE_PAYLOAD:
+                self.inner_kind = self.kinds[at]
+                self.inner_timestamp = header.timestamp
+            else:
+                self.push(self.kinds[at], header.timestamp, end)
+        return 0
+
+    cdef int start_transaction(self, Header *header, int64_t position) except -1 nogil:
+        memset(&self.current, 0, sizeof(Transaction))
+        self.current.start = position
+        self.current.server_id = header.server_id
+        self.current.begin_timestamp = -1
+        self.current.first_count = self.table.counts.size // <int64_t> sizeof(TableCount)
+        self.content = 0
+        self.ordinal += 1
+        return 0
+
+    cdef int take_part(self, Cursor *body, Header *header, uint8_t event_class) except -1 nogil:
+        """What the events of a transaction add to its record."""
+        cdef Transaction *current = &self.current
+        current.events += 1
+        if event_class == CLASS_GTID or event_class == CLASS_GTID_STANDALONE or event_class == CLASS_GTID_GROUP:
+            self.read_gtid_event(body, header)
+            return 0
+        if current.begin_timestamp < 0:
+            current.begin_timestamp = header.timestamp
+        if header.type == QUERY_EVENT and not current.flags & HAS_THREAD:
+            current.thread_id = self.query_thread
+            current.flags |= HAS_THREAD
+        if event_class == CLASS_ROWS or event_class == CLASS_ROWS_END:
+            self.content += 1
+            if self.level == LEVEL_TABLES:
+                self.count_rows(body, header)
+        elif event_class == CLASS_TABLE_MAP:
+            self.content += 1
+            if self.level == LEVEL_TABLES:
+                self.maps.see(body, 4 if self.post_header[TABLE_MAP_EVENT] == 6 else 6, self.ordinal)
+        elif event_class == CLASS_CHANGE or event_class == CLASS_STATEMENT or event_class == CLASS_LOAD_END:
+            self.content += 1
+            current.statements += 1
+        elif header.type == XID_EVENT:
+            current.xid = little(take(body, 8), 8)
+            current.flags |= HAS_XID
+        elif event_class == CLASS_PAYLOAD:
+            self.content += 1
+            self.read_payload_fields(body)
+        elif event_class == CLASS_INCIDENT or event_class == CLASS_CONTEXT or event_class == CLASS_MARKER:
+            self.content += 1
+        return 0
+
+    cdef int read_gtid_event(self, Cursor *body, Header *header) except -1 nogil:
+        cdef uint8_t flags = 0
+        if header.type == GTID_TAGGED_EVENT:
+            read_tagged_gtid(body, &self.sources, &self.current)
+        elif header.type == MARIADB_GTID_EVENT:
+            read_mariadb_gtid(body, header.server_id, &self.sources, &self.current, &flags)
+        else:
+            read_gtid(body, header.type, &self.sources, &self.current)
+        return 0
+
+    cdef int read_payload_fields(self, Cursor *body) except -1 nogil:
+        cdef Cursor look = body[0]
+        cdef uint64_t field
+        cdef uint64_t size
+        cdef uint64_t value
+        cdef int64_t after
+        while True:
+            take_packed(&look, &field)
+            if field == PAYLOAD_END_MARK:
+                break
+            take_packed(&look, &size)
+            after = look.position + <int64_t> size
+            if field == PAYLOAD_UNCOMPRESSED_SIZE:
+                take_packed(&look, &value)
+                self.current.uncompressed_bytes = <int64_t> (value & <uint64_t> 0x7FFFFFFFFFFFFFFF)
+            if after < look.position:
+                self.bad_payload()
+            take(&look, after - look.position)
+        self.current.flags |= COMPRESSED
+        return 0
+
+    cdef int begin_payload(self, Cursor *body, Header *header) except -1 nogil:
+        """Take a payload event in whose inner events are still to be fed."""
+        cdef int at = self.state * CLASSES + CLASS_PAYLOAD
+        if self.actions[at] != ACTION_END:
+            self.illegal(header, CLASS_PAYLOAD, self.position)
+        self.read_payload_fields(body)
+        self.payload_size = header.size
+        self.inner_kind = NO_KIND
+        return 0
+
+    cdef int push(self, uint8_t kind, uint32_t timestamp, int64_t end) except -1 nogil:
+        """Add the current transaction to the table."""
+        cdef Transaction *current = &self.current
+        current.end = end
+        current.kind = kind
+        if kind == KIND_DML and self.content == 0 and current.events > 0:
+            current.kind = KIND_EMPTY
+        if current.begin_timestamp < 0:
+            current.begin_timestamp = timestamp
+        if not current.flags & COMMIT_TIME_FROM_GTID:
+            current.commit_timestamp = <int64_t> timestamp * MICROSECONDS
+        if current.claimed_length:
+            current.flags |= BY_LENGTH if current.start + current.claimed_length == end else LENGTH_WRONG
+        if self.level == LEVEL_TABLES:
+            current.flags |= HAS_COUNTS
+        append(&self.table.records, current, sizeof(Transaction))
+        current.start = -1
+        return 0
+
+    cdef int count_rows(self, Cursor *body, Header *header) except -1 nogil:
+        """Add a rows event to the counts of its transaction and table."""
+        cdef RowsEvent rows
+        cdef int64_t count
+        open_rows(self.maps, body, header.type, self.post_header[header.type], self.ordinal, &rows)
+        if rows.map < 0:
+            return 0
+        count = count_images(self.maps, body, &rows)
+        self.current.rows += count
+        return self.add_count(self.maps.layout(rows.map).table, rows.operation, count, header.size)
+
+    cdef int add_count(self, int32_t table, int operation, int64_t rows, int64_t size) except -1 nogil:
+        cdef Seen *seen
+        cdef Seen fresh
+        cdef TableCount blank
+        cdef TableCount *count
+        memset(&fresh, 0, sizeof(Seen))
+        while self.last_counts.size // <int64_t> sizeof(Seen) <= table:
+            append(&self.last_counts, &fresh, sizeof(Seen))
+        seen = (<Seen *> self.last_counts.data) + table
+        if seen.ordinal != self.ordinal:
+            memset(&blank, 0, sizeof(TableCount))
+            blank.table = table
+            seen.ordinal = self.ordinal
+            seen.index = self.current.counts
+            self.current.counts += 1
+            append(&self.table.counts, &blank, sizeof(TableCount))
+        count = (<TableCount *> self.table.counts.data) + self.current.first_count + seen.index
+        count.bytes += size
+        if operation == 0:
+            count.inserts += rows
+        elif operation == 1:
+            count.updates += rows
+        else:
+            count.deletes += rows
+        return 0
+
+    cdef int note_control(self, Header *header, int64_t position) except -1 with gil:
+        """Remember where events about the file itself stand, for Python to read."""
+        from binx.errors import UnsupportedError
+
+        if header.type == MARIADB_START_ENCRYPTION_EVENT:
+            raise UnsupportedError(
+                "the rest of the file is encrypted by MariaDB; binx has no key for it: let the server decrypt it"
+                " (mariadb-binlog --read-from-remote-server)",
+                offset=position,
+                event="START_ENCRYPTION",
+            )
+        self.controls.append((header.type, position, header.size))
+        return 0
+
+    cdef int illegal(self, Header *header, uint8_t event_class, int64_t position) except -1 with gil:
+        from binx.errors import DamagedError, UnsupportedError
+
+        if event_class == CLASS_UNKNOWN:
+            raise UnsupportedError(
+                f"expected an event type that binx knows, found {header.type}, which is not marked as ignorable",
+                offset=position,
+            )
+        name = EventClass(event_class).name.removeprefix("CLASS_").replace("_", " ")
+        where = "between transactions" if self.current.start < 0 else f"in the transaction that begins at {self.current.start}"
+        raise DamagedError(f"found {name} (event type {header.type}) where none can stand, {where}", offset=position)
+
+    cdef int bad_checksum(self, Header *header, uint32_t expected, uint32_t found, int64_t position) except -1 with gil:
+        from binx.errors import ChecksumError
+
+        raise ChecksumError(
+            f"expected the checksum {expected:#010x} that is written behind the event, found {found:#010x}:"
+            " its bytes were changed or overwritten (--no-checksums reads on)",
+            offset=position,
+        )
+
+    cdef int bad_header(self, Header *header, int64_t position) except -1 with gil:
+        from binx.errors import DamagedError
+
+        raise DamagedError(
+            f"expected an event header, found type {header.type} and size {header.size}", offset=position
+        )
+
+    cdef int bad_payload(self) except -1 with gil:
+        from binx.errors import DamagedError
+
+        raise DamagedError(
+            "a field of the payload event is longer than its length says",
+            offset=self.position,
+            event="TRANSACTION_PAYLOAD",
+        )
+
+    @property
+    def open_transaction(self):
+        """Where the transaction begins that has no end yet, or None."""
+        return self.current.start if self.current.start >= 0 else None
+
+    @property
+    def control_events(self):
+        """Type, position and size of each event about the file itself that stood between transactions."""
+        return self.controls
+
+    def type_totals(self):
+        """Events and bytes by event type, as far as the walk has seen them: {type: (events, bytes)}."""
+        return {i: (self.type_counts[i], self.type_bytes[i]) for i in range(256) if self.type_counts[i]}
+
+    def inner_type_totals(self):
+        """Events within compressed payloads, by event type."""
+        return {i: self.inner_type_counts[i] for i in range(256) if self.inner_type_counts[i]}

@@ -1,0 +1,121 @@
+# cython: language_level=3
+"""What a QUERY event's text does to the transaction around it, told from its first words.
+
+Servers write BEGIN, COMMIT, ROLLBACK, SAVEPOINT and XA statements themselves and
+in a fixed spelling (``Query_log_event::starts_group``, ``ends_group``); what users wrote may begin with
+comments, which are passed over.
+"""
+
+from libc.stdint cimport int64_t, uint8_t
+
+from binx.kernels.cursor cimport Cursor, little, remaining, take
+
+
+cdef enum Statement:
+    STATEMENT_OTHER
+    STATEMENT_CHANGE
+    STATEMENT_BEGIN
+    STATEMENT_COMMIT
+    STATEMENT_ROLLBACK
+    STATEMENT_MARKER
+    STATEMENT_XA_START
+    STATEMENT_XA_COMMIT
+    STATEMENT_XA_ROLLBACK
+
+
+cdef inline bint is_space(uint8_t byte) noexcept nogil:
+    return byte == 0x20 or 0x09 <= byte <= 0x0D
+
+
+cdef inline bint begins(const uint8_t *text, int64_t size, const char *word) noexcept nogil:
+    """Whether the text begins with an upper-case word, in any case, and the word ends there.
+
+    A space in the word stands for one or more white-space characters.
+    """
+    cdef int64_t at = 0
+    cdef uint8_t byte
+    while word[0]:
+        if at >= size:
+            return False
+        byte = text[at]
+        if word[0] == b" ":
+            if not is_space(byte):
+                return False
+            while at < size and is_space(text[at]):
+                at += 1
+        else:
+            if 0x61 <= byte <= 0x7A:
+                byte -= 0x20
+            if byte != <uint8_t> word[0]:
+                return False
+            at += 1
+        word += 1
+    if at == size:
+        return True
+    byte = text[at]
+    return not (0x30 <= byte <= 0x39 or 0x41 <= byte <= 0x5A or 0x61 <= byte <= 0x7A or byte == 0x5F or byte >= 0x80)
+
+
+cdef inline int64_t skip_comments(const uint8_t *text, int64_t size) noexcept nogil:
+    """Where the first word stands, behind white space, parentheses and comments that a server does not execute."""
+    cdef int64_t at = 0
+    while at < size:
+        if is_space(text[at]) or text[at] == b"(":
+            at += 1
+        elif text[at] == b"#" or (
+            text[at] == b"-" and at + 2 < size and text[at + 1] == b"-" and is_space(text[at + 2])
+        ):
+            while at < size and text[at] != b"\n":
+                at += 1
+        elif text[at] == b"/" and at + 2 < size and text[at + 1] == b"*" and text[at + 2] != b"!" and text[at + 2] != b"M":
+            at += 2
+            while at + 1 < size and not (text[at] == b"*" and text[at + 1] == b"/"):
+                at += 1
+            at += 2
+        else:
+            return at
+    return size
+
+
+cdef inline Statement statement_of(const uint8_t *text, int64_t size) noexcept nogil:
+    cdef int64_t at
+    if size == 5 and begins(text, size, b"BEGIN"):
+        return STATEMENT_BEGIN
+    if begins(text, size, b"COMMIT"):
+        return STATEMENT_COMMIT
+    if begins(text, size, b"ROLLBACK"):
+        if begins(text, size, b"ROLLBACK TO"):
+            return STATEMENT_MARKER
+        return STATEMENT_ROLLBACK
+    if begins(text, size, b"SAVEPOINT") or begins(text, size, b"RELEASE SAVEPOINT") or begins(text, size, b"XA END"):
+        return STATEMENT_MARKER
+    if begins(text, size, b"XA START") or begins(text, size, b"XA BEGIN"):
+        return STATEMENT_XA_START
+    if begins(text, size, b"XA COMMIT"):
+        return STATEMENT_XA_COMMIT
+    if begins(text, size, b"XA ROLLBACK"):
+        return STATEMENT_XA_ROLLBACK
+    at = skip_comments(text, size)
+    text += at
+    size -= at
+    if (
+        begins(text, size, b"INSERT")
+        or begins(text, size, b"UPDATE")
+        or begins(text, size, b"DELETE")
+        or begins(text, size, b"REPLACE")
+        or begins(text, size, b"LOAD DATA")
+        or begins(text, size, b"LOAD XML")
+        or begins(text, size, b"SELECT")
+        or begins(text, size, b"WITH")
+    ):
+        return STATEMENT_CHANGE
+    return STATEMENT_OTHER
+
+
+cdef inline int statement_in(Cursor body) except -1 nogil:
+    """The same for the body of a QUERY event (thread id, execution time, database length, error code, length of the
+    status variables; variables, database, zero byte, text)."""
+    cdef const uint8_t *fixed = take(&body, 13)
+    take(&body, <int64_t> little(fixed + 11, 2))
+    take(&body, <int64_t> fixed[8] + 1)
+    return statement_of(body.base + body.position, remaining(&body))

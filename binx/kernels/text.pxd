@@ -1,0 +1,231 @@
+# cython: language_level=3
+"""Numbers and strings in JSON as MySQL spells them, for the kernels that write text."""
+
+from cpython.mem cimport PyMem_Free
+from libc.math cimport rint, signbit
+from libc.stdint cimport int64_t, uint8_t, uint64_t
+
+from binx.kernels.cursor cimport Cursor
+from binx.kernels.output cimport Output, append, append_byte, reserve
+
+cdef extern from "Python.h":
+    char *PyOS_double_to_string(double value, char code, int precision, int flags, int *kind) except NULL
+
+cdef enum:
+    BASE64_LINE = 57  # bytes in the 76 characters between line feeds (mysys/base64.cc)
+
+
+cdef inline int append_text(Output *out, const char *text, int64_t size) except -1 nogil:
+    return append(out, text, size)
+
+
+cdef inline int append_unsigned(Output *out, uint64_t value, int width) except -1 nogil:
+    """Append a number in decimal, with zeros before it up to ``width`` digits."""
+    cdef uint8_t digits[20]
+    cdef int first = 20
+    while value or width > 20 - first or first == 20:
+        first -= 1
+        digits[first] = <uint8_t> (c"0" + value % 10)
+        value //= 10
+    return append(out, digits + first, 20 - first)
+
+
+cdef inline int append_signed(Output *out, int64_t value) except -1 nogil:
+    if value < 0:
+        append_byte(out, c"-")
+        return append_unsigned(out, 0 - <uint64_t> value, 1)
+    return append_unsigned(out, <uint64_t> value, 1)
+
+
+cdef inline int64_t sequence_size(const uint8_t *text, int64_t size) noexcept nogil:
+    """The bytes of the UTF-8 sequence that begins with a byte above 0x7F; 0 where it is none."""
+    cdef uint8_t first = text[0], low = 0x80, high = 0xBF
+    cdef int64_t length, i
+    if 0xC2 <= first <= 0xDF:
+        length = 2
+    elif 0xE0 <= first <= 0xEF:
+        length = 3
+        low = 0xA0 if first == 0xE0 else 0x80
+        high = 0x9F if first == 0xED else 0xBF
+    elif 0xF0 <= first <= 0xF4:
+        length = 4
+        low = 0x90 if first == 0xF0 else 0x80
+        high = 0x8F if first == 0xF4 else 0xBF
+    else:
+        return 0
+    if length > size or text[1] < low or text[1] > high:
+        return 0
+    for i in range(2, length):
+        if text[i] & 0xC0 != 0x80:
+            return 0
+    return length
+
+
+cdef inline int append_escaped(Output *out, uint8_t byte) except -1 nogil:
+    """Append a quote, a backslash or a control character (``escape_character``, json_dom.cc)."""
+    cdef const char *hexadecimal = b"0123456789abcdef"
+    cdef uint8_t short_form
+    if byte == c'"' or byte == c"\\":
+        short_form = byte
+    elif byte == c"\b":
+        short_form = c"b"
+    elif byte == c"\t":
+        short_form = c"t"
+    elif byte == c"\n":
+        short_form = c"n"
+    elif byte == c"\f":
+        short_form = c"f"
+    elif byte == c"\r":
+        short_form = c"r"
+    else:
+        append_text(out, b"\\u00", 4)
+        append_byte(out, hexadecimal[byte >> 4])
+        return append_byte(out, hexadecimal[byte & 15])
+    append_byte(out, c"\\")
+    return append_byte(out, short_form)
+
+
+cdef inline int bad_text(Cursor *cursor, uint8_t byte) except -1 with gil:
+    from binx.errors import DamagedError
+
+    raise DamagedError(
+        f"expected text in UTF-8, found the byte 0x{byte:02x} where none can stand",
+        offset=cursor.origin + cursor.position,
+    )
+
+
+cdef inline int append_quoted(Cursor *cursor, const uint8_t *text, int64_t size, Output *out) except -1 nogil:
+    """Append UTF-8 text in quotes; the bytes go straight to Arrow, so they must be UTF-8."""
+    cdef int64_t plain = 0, i = 0, length
+    reserve(out, size + 2)
+    append_byte(out, c'"')
+    while i < size:
+        if text[i] >= 0x80:
+            length = sequence_size(text + i, size - i)
+            if length == 0:
+                bad_text(cursor, text[i])
+            i += length
+        elif text[i] < 0x20 or text[i] == c'"' or text[i] == c"\\":
+            append(out, text + plain, i - plain)
+            append_escaped(out, text[i])
+            i += 1
+            plain = i
+        else:
+            i += 1
+    append(out, text + plain, size - plain)
+    return append_byte(out, c'"')
+
+
+cdef inline int append_zeros(Output *out, int64_t count) except -1 nogil:
+    while count > 0:
+        append_byte(out, c"0")
+        count -= 1
+    return 0
+
+
+cdef inline int append_digits(Output *out, const uint8_t *digits, int count, int point) except -1 nogil:
+    """Lay out 0.DIGITS times 10^point as ``my_gcvt`` (strings/dtoa.cc) does.
+
+    JSON adds ``.0`` to what looks like an integer. A number of at most 15 digits
+    before the point, or 14 zeros behind it, is written out, and so is any with a
+    fraction; all else takes an exponent, without plus sign.
+    """
+    if point < -14 or (point > 15 and count <= point):
+        append_byte(out, digits[0])
+        if count > 1:
+            append_byte(out, c".")
+            append(out, digits + 1, count - 1)
+        append_byte(out, c"e")
+        return append_signed(out, point - 1)
+    if point <= 0:
+        append_text(out, b"0.", 2)
+        append_zeros(out, -point)
+        return append(out, digits, count)
+    if count > point:
+        append(out, digits, point)
+        append_byte(out, c".")
+        return append(out, digits + point, count - point)
+    append(out, digits, count)
+    append_zeros(out, point - count)
+    return append_text(out, b".0", 2)
+
+
+cdef inline int append_rare_double(Output *out, double value) except -1 with gil:
+    """Append a positive number by Python's shortest digits that read back as the same number."""
+    cdef char *text = PyOS_double_to_string(value, c"r", 0, 0, NULL)
+    cdef uint8_t digits[40]
+    cdef int count = 0, point = -1, exponent = 0, leading = 0, i = 0
+    try:
+        while text[i] != 0 and text[i] != c"e":
+            if text[i] == c".":
+                point = count + leading
+            elif count == 0 and text[i] == c"0":
+                leading += 1
+            else:
+                digits[count] = text[i]
+                count += 1
+            i += 1
+        if point < 0:
+            point = count + leading
+        if text[i] == c"e":
+            exponent = int(text[i + 1 :])
+    finally:
+        PyMem_Free(text)
+    while count > 1 and digits[count - 1] == c"0":
+        count -= 1
+    return append_digits(out, digits, count, point - leading + exponent)
+
+
+cdef inline int append_double(Output *out, double value) except -1 nogil:
+    """Append the shortest decimal that reads back as the same number, as the server lays it out.
+
+    A decimal of at most 15 digits divides exactly back to the number: both it and
+    the power of ten are exact as doubles. Only longer ones need the GIL.
+    """
+    cdef double scaled, power = 1.0
+    cdef uint64_t whole
+    cdef uint8_t digits[20]
+    cdef int places, count, first
+    if signbit(value):
+        append_byte(out, c"-")
+        value = -value
+    if value == 0:
+        return append_text(out, b"0.0", 3)
+    if 1e-5 <= value < 1e15:
+        for places in range(20):
+            scaled = rint(value * power)
+            if scaled >= 1e15:
+                break
+            if scaled / power == value:
+                whole = <uint64_t> scaled
+                first = 20
+                while whole:
+                    first -= 1
+                    digits[first] = <uint8_t> (c"0" + whole % 10)
+                    whole //= 10
+                count = 20 - first
+                while digits[first + count - 1] == c"0":
+                    count -= 1
+                return append_digits(out, digits + first, count, 20 - first - places)
+            power *= 10
+    return append_rare_double(out, value)
+
+
+cdef inline int append_base64(const uint8_t *data, int64_t size, Output *out) except -1 nogil:
+    """Append bytes in base64; the server's encoder breaks lines, which JSON spells ``\\n``."""
+    cdef const char *alphabet = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+    cdef uint64_t word
+    cdef int64_t i
+    cdef int present, digit
+    for i in range(0, size, 3):
+        if i and i % BASE64_LINE == 0:
+            append_text(out, b"\\n", 2)
+        present = 3 if size - i > 3 else <int> (size - i)
+        word = <uint64_t> data[i] << 16
+        if present > 1:
+            word |= <uint64_t> data[i + 1] << 8
+        if present > 2:
+            word |= data[i + 2]
+        for digit in range(4):
+            append_byte(out, alphabet[(word >> (18 - 6 * digit)) & 63] if digit <= present else c"=")
+    return 0

@@ -1,0 +1,416 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""A table of transactions as plain records, and the questions that need no Arrow.
+
+A scan fills the table; a selection marks records in a mask of one byte each;
+``column`` hands out one field of all records as bytes that Arrow takes over.
+"""
+
+from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdio cimport snprintf
+from libc.string cimport memcpy, memset
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+
+from binx.kernels.hashing cimport Slots, slot_bytes, slot_entry
+from binx.kernels.output cimport Output, append, append_byte, release, reserve
+
+cdef enum Field:
+    FIELD_START
+    FIELD_END
+    FIELD_CLAIMED_LENGTH
+    FIELD_UNCOMPRESSED_BYTES
+    FIELD_COMMIT_TIMESTAMP
+    FIELD_ORIGINAL_COMMIT_TIMESTAMP
+    FIELD_BEGIN_TIMESTAMP
+    FIELD_LAST_COMMITTED
+    FIELD_SEQUENCE_NUMBER
+    FIELD_NUMBER
+    FIELD_XID
+    FIELD_ROWS
+    FIELD_EVENTS
+    FIELD_STATEMENTS
+    FIELD_FIRST_COUNT
+    FIELD_COUNTS
+    FIELD_SOURCE
+    FIELD_SERVER_ID
+    FIELD_THREAD_ID
+    FIELD_KIND
+    FIELD_GTID_KIND
+    FIELD_FLAGS
+    FIELD_BYTES
+
+FIELDS = {
+    "start": FIELD_START,
+    "end": FIELD_END,
+    "claimed_length": FIELD_CLAIMED_LENGTH,
+    "uncompressed_bytes": FIELD_UNCOMPRESSED_BYTES,
+    "commit_timestamp": FIELD_COMMIT_TIMESTAMP,
+    "original_commit_timestamp": FIELD_ORIGINAL_COMMIT_TIMESTAMP,
+    "begin_timestamp": FIELD_BEGIN_TIMESTAMP,
+    "last_committed": FIELD_LAST_COMMITTED,
+    "sequence_number": FIELD_SEQUENCE_NUMBER,
+    "number": FIELD_NUMBER,
+    "xid": FIELD_XID,
+    "rows": FIELD_ROWS,
+    "events": FIELD_EVENTS,
+    "statements": FIELD_STATEMENTS,
+    "first_count": FIELD_FIRST_COUNT,
+    "counts": FIELD_COUNTS,
+    "source": FIELD_SOURCE,
+    "server_id": FIELD_SERVER_ID,
+    "thread_id": FIELD_THREAD_ID,
+    "kind": FIELD_KIND,
+    "gtid_kind": FIELD_GTID_KIND,
+    "flags": FIELD_FLAGS,
+    "bytes": FIELD_BYTES,
+}
+"""The fields of a record by name, and ``bytes`` from start to end; all come out as 64-bit integers."""
+
+FLAG_HAS_XID = HAS_XID
+FLAG_HAS_THREAD = HAS_THREAD
+FLAG_HAS_CLOCK = HAS_CLOCK
+FLAG_HAS_COUNTS = HAS_COUNTS
+FLAG_BY_LENGTH = BY_LENGTH
+FLAG_COMMIT_TIME_FROM_GTID = COMMIT_TIME_FROM_GTID
+FLAG_COMPRESSED = COMPRESSED
+FLAG_LENGTH_WRONG = LENGTH_WRONG
+
+
+cdef int64_t field_of(const Transaction *record, int field) noexcept nogil:
+    if field == FIELD_START:
+        return record.start
+    if field == FIELD_END:
+        return record.end
+    if field == FIELD_CLAIMED_LENGTH:
+        return record.claimed_length
+    if field == FIELD_UNCOMPRESSED_BYTES:
+        return record.uncompressed_bytes
+    if field == FIELD_COMMIT_TIMESTAMP:
+        return record.commit_timestamp
+    if field == FIELD_ORIGINAL_COMMIT_TIMESTAMP:
+        return record.original_commit_timestamp
+    if field == FIELD_BEGIN_TIMESTAMP:
+        return record.begin_timestamp
+    if field == FIELD_LAST_COMMITTED:
+        return record.last_committed
+    if field == FIELD_SEQUENCE_NUMBER:
+        return record.sequence_number
+    if field == FIELD_NUMBER:
+        return <int64_t> record.number
+    if field == FIELD_XID:
+        return <int64_t> record.xid
+    if field == FIELD_ROWS:
+        return record.rows
+    if field == FIELD_EVENTS:
+        return record.events
+    if field == FIELD_STATEMENTS:
+        return record.statements
+    if field == FIELD_FIRST_COUNT:
+        return record.first_count
+    if field == FIELD_COUNTS:
+        return record.counts
+    if field == FIELD_SOURCE:
+        return record.source
+    if field == FIELD_SERVER_ID:
+        return record.server_id
+    if field == FIELD_THREAD_ID:
+        return record.thread_id
+    if field == FIELD_KIND:
+        return record.kind
+    if field == FIELD_GTID_KIND:
+        return record.gtid_kind
+    if field == FIELD_BYTES:
+        return record.end - record.start
+    return record.flags
+
+
+cdef int render_gtid(const Transaction *record, Slots *sources, Output *out) except -1 nogil:
+    """Append a GTID as the server writes it: ``uuid:number``, ``uuid:tag:number``, ``domain-server-number``."""
+    cdef const uint8_t *source
+    cdef int64_t size
+    cdef int i
+    cdef char *hexadecimal = b"0123456789abcdef"
+    if record.gtid_kind != GTID_MYSQL and record.gtid_kind != GTID_MARIADB:
+        return 0
+    source = slot_bytes(sources, record.source)
+    size = slot_entry(sources, record.source).size
+    reserve(out, 128)
+    if record.gtid_kind == GTID_MARIADB:
+        out.size += snprintf(
+            <char *> out.data + out.size, 64, "%u-%u-%llu",
+            (<const uint32_t *> source)[0], (<const uint32_t *> source)[1], <unsigned long long> record.number,
+        )
+        return 0
+    for i in range(16):
+        if i == 4 or i == 6 or i == 8 or i == 10:
+            append_byte(out, b"-")
+        append_byte(out, hexadecimal[source[i] >> 4])
+        append_byte(out, hexadecimal[source[i] & 15])
+    if size > 16:
+        append_byte(out, b":")
+        append(out, source + 16, size - 16)
+    out.size += snprintf(<char *> out.data + out.size, 32, ":%llu", <unsigned long long> record.number)
+    return 0
+
+
+cdef class TransactionTable:
+    """Transactions in the order of the file.
+
+    The names of sources (GTID's UUID and tag, or domain and server) and of tables
+    belong to the scan that made the table and are shared by its tables.
+    """
+
+    def __cinit__(self):
+        memset(&self.records, 0, sizeof(Output))
+        memset(&self.counts, 0, sizeof(Output))
+        self.sources = NULL
+        self.tables = NULL
+
+    def __dealloc__(self):
+        release(&self.records)
+        release(&self.counts)
+
+    cdef Transaction *record(self, int64_t index) noexcept nogil:
+        return (<Transaction *> self.records.data) + index
+
+    cdef int64_t length(self) noexcept nogil:
+        return self.records.size // sizeof(Transaction)
+
+    def __len__(self):
+        return self.length()
+
+    def value(self, str field, int64_t index):
+        """One field of one record, as an integer."""
+        if not 0 <= index < self.length():
+            raise IndexError(index)
+        return field_of(self.record(index), FIELDS[field])
+
+    def column(self, str field):
+        """One field of all records: 8 bytes each, native byte order."""
+        cdef int number = FIELDS[field]
+        cdef int64_t count = self.length()
+        cdef bytes out = PyBytes_FromStringAndSize(NULL, count * 8)
+        cdef int64_t *values = <int64_t *> PyBytes_AS_STRING(out)
+        cdef int64_t i
+        with nogil:
+            for i in range(count):
+                values[i] = field_of(self.record(i), number)
+        return out
+
+    def gtid(self, int64_t index):
+        """A record's GTID as text, or None."""
+        cdef Output out
+        if not 0 <= index < self.length():
+            raise IndexError(index)
+        memset(&out, 0, sizeof(Output))
+        try:
+            render_gtid(self.record(index), self.sources, &out)
+            return out.data[: out.size].decode() if out.size else None
+        finally:
+            release(&out)
+
+    def gtids(self):
+        """All GTIDs as an Arrow string column's parts: 32-bit offsets and UTF-8 text; empty where there is none."""
+        cdef Output out
+        cdef int64_t count = self.length()
+        cdef bytes offsets = PyBytes_FromStringAndSize(NULL, (count + 1) * 4)
+        cdef int32_t *ends = <int32_t *> PyBytes_AS_STRING(offsets)
+        cdef int64_t i
+        memset(&out, 0, sizeof(Output))
+        try:
+            with nogil:
+                ends[0] = 0
+                for i in range(count):
+                    render_gtid(self.record(i), self.sources, &out)
+                    ends[i + 1] = <int32_t> out.size
+            return offsets, out.data[: out.size] if out.size else b""
+        finally:
+            release(&out)
+
+    def source_key(self, int64_t index):
+        """The source of a record's GTID: UUID and tag (16 bytes and more), or domain and server (8); None without."""
+        cdef Transaction *record
+        if not 0 <= index < self.length():
+            raise IndexError(index)
+        record = self.record(index)
+        if record.gtid_kind != GTID_MYSQL and record.gtid_kind != GTID_MARIADB:
+            return None
+        return self.key_of(record.source)
+
+    def counts_of(self, int64_t index):
+        """Per table of one transaction: table number, inserts, updates, deletes, bytes of its rows events."""
+        cdef Transaction *record
+        cdef TableCount *count
+        cdef int32_t i
+        if not 0 <= index < self.length():
+            raise IndexError(index)
+        record = self.record(index)
+        result = []
+        for i in range(record.counts):
+            count = (<TableCount *> self.counts.data) + record.first_count + i
+            result.append((count.table, count.inserts, count.updates, count.deletes, count.bytes))
+        return result
+
+    def count_column(self, int which):
+        """All per-table counts: 0 table number, 1 inserts, 2 updates, 3 deletes, 4 bytes; 8 bytes each."""
+        cdef int64_t count = self.counts.size // sizeof(TableCount)
+        cdef bytes out = PyBytes_FromStringAndSize(NULL, count * 8)
+        cdef int64_t *values = <int64_t *> PyBytes_AS_STRING(out)
+        cdef TableCount *counts = <TableCount *> self.counts.data
+        cdef int64_t i
+        for i in range(count):
+            if which == 0:
+                values[i] = counts[i].table
+            elif which == 1:
+                values[i] = counts[i].inserts
+            elif which == 2:
+                values[i] = counts[i].updates
+            elif which == 3:
+                values[i] = counts[i].deletes
+            else:
+                values[i] = counts[i].bytes
+        return out
+
+    def mask(self):
+        """A selection in which every record is marked: one byte each, 1 or 0."""
+        return bytearray(b"\x01") * self.length()
+
+    def keep_range(self, uint8_t[::1] mask, str field, int64_t first, int64_t last):
+        """Unmark the records whose field is not in ``[first, last]``."""
+        cdef int number = FIELDS[field]
+        cdef int64_t i
+        cdef int64_t value
+        self.check(mask)
+        with nogil:
+            for i in range(self.length()):
+                if mask[i]:
+                    value = field_of(self.record(i), number)
+                    mask[i] = first <= value <= last
+
+    def keep_overlap(self, uint8_t[::1] mask, int64_t start, int64_t stop):
+        """Unmark the records that have no byte in ``[start, stop)``."""
+        cdef int64_t i
+        self.check(mask)
+        for i in range(self.length()):
+            if mask[i]:
+                mask[i] = self.record(i).end > start and self.record(i).start < stop
+
+    def keep_values(self, uint8_t[::1] mask, str field, object values, int flag = 0):
+        """Unmark the records whose field is not one of the values, or that lack the flag."""
+        cdef int number = FIELDS[field]
+        cdef set wanted = set(values)
+        cdef int64_t i
+        self.check(mask)
+        for i in range(self.length()):
+            if mask[i]:
+                mask[i] = (self.record(i).flags & flag) == flag and field_of(self.record(i), number) in wanted
+
+    def keep_gtids(self, uint8_t[::1] mask, dict intervals, bint inside):
+        """Unmark the records whose GTID is not in a set (``inside``), or is (not ``inside``).
+
+        ``intervals`` maps a source's key to its intervals: bytes of pairs of unsigned 64-bit integers, first and
+        last, ascending.
+        """
+        cdef int32_t count = self.sources.count if self.sources != NULL else 0
+        cdef list held = [None] * count
+        cdef const uint64_t **bounds
+        cdef int64_t *sizes
+        cdef bytes bound_bytes = PyBytes_FromStringAndSize(NULL, count * sizeof(void *) + 8)
+        cdef bytes size_bytes = PyBytes_FromStringAndSize(NULL, count * 8 + 8)
+        cdef int32_t slot
+        cdef int64_t i
+        cdef bint found
+        cdef Transaction *record
+        cdef bytes packed
+        self.check(mask)
+        bounds = <const uint64_t **> PyBytes_AS_STRING(bound_bytes)
+        sizes = <int64_t *> PyBytes_AS_STRING(size_bytes)
+        for slot in range(count):
+            packed = intervals.get(self.key_of(slot), b"")
+            held[slot] = packed
+            bounds[slot] = <const uint64_t *> PyBytes_AS_STRING(packed)
+            sizes[slot] = len(packed) // 16
+        with nogil:
+            for i in range(self.length()):
+                if mask[i]:
+                    record = self.record(i)
+                    found = (
+                        record.gtid_kind == GTID_MYSQL or record.gtid_kind == GTID_MARIADB
+                    ) and in_intervals(bounds[record.source], sizes[record.source], record.number)
+                    mask[i] = found == inside
+
+    def gtid_runs(self, const uint8_t[::1] mask):
+        """The GTIDs of the marked records as intervals: (source's key, first number, last number), not sorted.
+
+        Numbers that follow each other within a source are one interval.
+        """
+        cdef int32_t count = self.sources.count if self.sources != NULL else 0
+        # The interval of each source that is still growing.
+        cdef list first = [None] * count
+        cdef bytearray ends = bytearray(count * 8 + 8)
+        cdef uint64_t[::1] last = memoryview(ends).cast("Q")
+        cdef list runs = []
+        cdef int64_t i
+        cdef Transaction *record
+        self.check(mask)
+        for i in range(self.length()):
+            record = self.record(i)
+            if not mask[i] or (record.gtid_kind != GTID_MYSQL and record.gtid_kind != GTID_MARIADB):
+                continue
+            if first[record.source] is not None:
+                if record.number == last[record.source] + 1:
+                    last[record.source] = record.number
+                    continue
+                runs.append((self.key_of(record.source), first[record.source], last[record.source]))
+            first[record.source] = record.number
+            last[record.source] = record.number
+        for i in range(count):
+            if first[i] is not None:
+                runs.append((self.key_of(<int32_t> i), first[i], last[i]))
+        return runs
+
+    cdef bytes key_of(self, int32_t source):
+        """A source's bytes: UUID and tag, or domain and server."""
+        return slot_bytes(self.sources, source)[: slot_entry(self.sources, source).size]
+
+    def keep_tables(self, uint8_t[::1] mask, const uint8_t[::1] wanted):
+        """Unmark the records that changed no row of a wanted table; ``wanted`` has a byte for each table number."""
+        cdef int64_t i
+        cdef int32_t k
+        cdef Transaction *record
+        cdef TableCount *counts = <TableCount *> self.counts.data
+        cdef uint8_t found
+        self.check(mask)
+        for i in range(self.length()):
+            if mask[i]:
+                record = self.record(i)
+                found = 0
+                for k in range(record.counts):
+                    if counts[record.first_count + k].table < wanted.shape[0] and wanted[counts[record.first_count + k].table]:
+                        found = 1
+                        break
+                mask[i] = found
+
+    def marked(self, const uint8_t[::1] mask):
+        """The indexes of the marked records."""
+        cdef int64_t i
+        return [i for i in range(self.length()) if mask[i]]
+
+    cdef int check(self, mask) except -1:
+        if len(mask) != self.length():
+            raise ValueError(f"a mask of {len(mask)} for {self.length()} records")
+        return 0
+
+
+cdef bint in_intervals(const uint64_t *bounds, int64_t count, uint64_t number) noexcept nogil:
+    """Binary search for the last interval that begins at or before the number."""
+    cdef int64_t low = 0
+    cdef int64_t high = count
+    cdef int64_t middle
+    while low < high:
+        middle = (low + high) >> 1
+        if bounds[2 * middle] <= number:
+            low = middle + 1
+        else:
+            high = middle
+    return low > 0 and number <= bounds[2 * low - 1]

@@ -1,0 +1,188 @@
+"""Where transactions begin and end: the state machine, as a literal table.
+
+Rules (MySQL's ``Transaction_boundary_parser`` in ``sql/rpl_trx_boundary_parser.cc``, MariaDB's
+``Gtid_log_event`` flags in ``sql/log_event.h``, and what 5.0 and 5.1 wrote before there were GTIDs):
+
+* DDL is ``[GTID] (INTVAR | RAND | USER_VAR)* QUERY``.
+* DML is ``[GTID] QUERY(BEGIN)``, then statements (``QUERY``, or ``TABLE_MAP`` and rows events), then ``XID``,
+  ``QUERY(COMMIT)`` or ``QUERY(ROLLBACK)``.
+* XA is ``[GTID] QUERY(XA START) … QUERY(XA END) XA_PREPARE``; the later ``XA COMMIT`` or ``XA ROLLBACK`` is a
+  transaction of its own.
+* A MariaDB GTID event says itself whether one statement follows (standalone) or a group, whose BEGIN it is.
+* A compressed transaction is a GTID and one TRANSACTION_PAYLOAD.
+* Without GTID and BEGIN, a statement on a table of a non-transactional engine stands alone: one QUERY,
+  the blocks and the end of a LOAD DATA, or (early 5.1) table maps and rows up to the end of the statement.
+* Events that are about the file and not about data may stand anywhere, also within a transaction (relay logs).
+
+An event that :data:`TRANSITIONS` has no step for is illegal there: the scan raises
+:class:`~binx.errors.DamagedError` and stays in the state it was in. The compiled scan
+(``binx/kernels/scan.pyx``) runs this very table, see :func:`compiled`.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Final, NamedTuple
+
+from binx.kernels.scan import Action, EventClass
+from binx.kernels.transactions import Kind
+
+
+class State(IntEnum):
+    """Where in the grammar the last event left the reader."""
+
+    OUTSIDE = 0
+    """Between transactions."""
+    NAMED = 1
+    """Behind a MySQL GTID event: the transaction's body must follow."""
+    STANDALONE = 2
+    """Behind a MariaDB GTID event that says that one statement follows."""
+    OPEN = 3
+    """Within BEGIN … COMMIT, or behind a MariaDB GTID event of a group."""
+    XA_OPEN = 4
+    """Within XA START … XA PREPARE."""
+    PREPARING = 5
+    """Behind INTVAR, RAND or USER_VAR of a statement that has neither GTID nor BEGIN."""
+    BARE_ROWS = 6
+    """Within the rows of a statement that has neither GTID nor BEGIN."""
+    LOADING = 7
+    """Within the blocks of a LOAD DATA that has neither GTID nor BEGIN."""
+
+
+class Step(NamedTuple):
+    """What one event does: whether it starts or ends a transaction, where it leads, and what was ended."""
+
+    action: Action
+    to: State
+    kind: Kind = Kind.KIND_OTHER
+
+
+E = EventClass
+KEEP, START, END = Action.ACTION_KEEP, Action.ACTION_START, Action.ACTION_END
+ALONE = Action.ACTION_START_END
+
+
+def stay(state: State, *classes: EventClass) -> dict[EventClass, Step]:
+    """Steps of events that belong to the transaction and change no state."""
+    return {event_class: Step(KEEP, state) for event_class in classes}
+
+
+STATEMENT_PARTS: Final = (
+    E.CLASS_CONTROL,
+    E.CLASS_CHANGE,
+    E.CLASS_STATEMENT,
+    E.CLASS_MARKER,
+    E.CLASS_PREPARATION,
+    E.CLASS_TABLE_MAP,
+    E.CLASS_ROWS,
+    E.CLASS_ROWS_END,
+    E.CLASS_LOAD_BLOCK,
+    E.CLASS_LOAD_END,
+    E.CLASS_ANNOTATION,
+    E.CLASS_INCIDENT,
+    E.CLASS_CONTEXT,
+)
+"""What may stand between BEGIN and COMMIT."""
+
+TRANSITIONS: Final[dict[State, dict[EventClass, Step]]] = {
+    State.OUTSIDE: {
+        E.CLASS_CONTROL: Step(KEEP, State.OUTSIDE),
+        E.CLASS_GTID: Step(START, State.NAMED),
+        E.CLASS_GTID_STANDALONE: Step(START, State.STANDALONE),
+        E.CLASS_GTID_GROUP: Step(START, State.OPEN),
+        E.CLASS_BEGIN: Step(START, State.OPEN),
+        E.CLASS_XA_START: Step(START, State.XA_OPEN),
+        E.CLASS_PREPARATION: Step(START, State.PREPARING),
+        E.CLASS_TABLE_MAP: Step(START, State.BARE_ROWS),
+        E.CLASS_ANNOTATION: Step(START, State.BARE_ROWS),
+        E.CLASS_LOAD_BLOCK: Step(START, State.LOADING),
+        E.CLASS_CHANGE: Step(ALONE, State.OUTSIDE, Kind.KIND_DML),
+        E.CLASS_LOAD_END: Step(ALONE, State.OUTSIDE, Kind.KIND_DML),
+        E.CLASS_STATEMENT: Step(ALONE, State.OUTSIDE, Kind.KIND_DDL),
+        E.CLASS_MARKER: Step(ALONE, State.OUTSIDE, Kind.KIND_OTHER),
+        E.CLASS_COMMIT: Step(ALONE, State.OUTSIDE, Kind.KIND_EMPTY),
+        E.CLASS_ROLLBACK: Step(ALONE, State.OUTSIDE, Kind.KIND_ROLLBACK),
+        E.CLASS_XA_COMMIT: Step(ALONE, State.OUTSIDE, Kind.KIND_XA_COMMIT),
+        E.CLASS_XA_ROLLBACK: Step(ALONE, State.OUTSIDE, Kind.KIND_XA_ROLLBACK),
+        E.CLASS_INCIDENT: Step(ALONE, State.OUTSIDE, Kind.KIND_INCIDENT),
+        E.CLASS_CONTEXT: Step(KEEP, State.OUTSIDE),
+    },
+    State.NAMED: {
+        **stay(State.NAMED, E.CLASS_CONTROL, E.CLASS_CONTEXT, E.CLASS_PREPARATION, E.CLASS_ANNOTATION),
+        **stay(State.NAMED, E.CLASS_LOAD_BLOCK),
+        E.CLASS_BEGIN: Step(KEEP, State.OPEN),
+        E.CLASS_XA_START: Step(KEEP, State.XA_OPEN),
+        E.CLASS_COMMIT: Step(END, State.OUTSIDE, Kind.KIND_EMPTY),
+        E.CLASS_ROLLBACK: Step(END, State.OUTSIDE, Kind.KIND_ROLLBACK),
+        E.CLASS_CHANGE: Step(END, State.OUTSIDE, Kind.KIND_DML),
+        E.CLASS_LOAD_END: Step(END, State.OUTSIDE, Kind.KIND_DML),
+        E.CLASS_STATEMENT: Step(END, State.OUTSIDE, Kind.KIND_DDL),
+        E.CLASS_XA_COMMIT: Step(END, State.OUTSIDE, Kind.KIND_XA_COMMIT),
+        E.CLASS_XA_ROLLBACK: Step(END, State.OUTSIDE, Kind.KIND_XA_ROLLBACK),
+        E.CLASS_PAYLOAD: Step(END, State.OUTSIDE, Kind.KIND_DML),
+        E.CLASS_INCIDENT: Step(END, State.OUTSIDE, Kind.KIND_INCIDENT),
+    },
+    State.STANDALONE: {
+        **stay(
+            State.STANDALONE, E.CLASS_CONTROL, E.CLASS_PREPARATION, E.CLASS_ANNOTATION, E.CLASS_LOAD_BLOCK
+        ),
+        **stay(State.STANDALONE, E.CLASS_TABLE_MAP, E.CLASS_ROWS),
+        E.CLASS_ROWS_END: Step(END, State.OUTSIDE, Kind.KIND_DML),
+        E.CLASS_COMMIT: Step(END, State.OUTSIDE, Kind.KIND_EMPTY),
+        E.CLASS_ROLLBACK: Step(END, State.OUTSIDE, Kind.KIND_ROLLBACK),
+        E.CLASS_CHANGE: Step(END, State.OUTSIDE, Kind.KIND_DML),
+        E.CLASS_LOAD_END: Step(END, State.OUTSIDE, Kind.KIND_DML),
+        E.CLASS_STATEMENT: Step(END, State.OUTSIDE, Kind.KIND_DDL),
+        E.CLASS_XA_COMMIT: Step(END, State.OUTSIDE, Kind.KIND_XA_COMMIT),
+        E.CLASS_XA_ROLLBACK: Step(END, State.OUTSIDE, Kind.KIND_XA_ROLLBACK),
+        E.CLASS_INCIDENT: Step(END, State.OUTSIDE, Kind.KIND_INCIDENT),
+    },
+    State.OPEN: {
+        **stay(State.OPEN, *STATEMENT_PARTS),
+        E.CLASS_XA_START: Step(KEEP, State.XA_OPEN),
+        E.CLASS_COMMIT: Step(END, State.OUTSIDE, Kind.KIND_DML),
+        E.CLASS_ROLLBACK: Step(END, State.OUTSIDE, Kind.KIND_ROLLBACK),
+        E.CLASS_XA_PREPARE: Step(END, State.OUTSIDE, Kind.KIND_XA_PREPARE),
+        E.CLASS_XA_ONE_PHASE: Step(END, State.OUTSIDE, Kind.KIND_DML),
+        E.CLASS_XA_COMMIT: Step(END, State.OUTSIDE, Kind.KIND_XA_COMMIT),
+        E.CLASS_XA_ROLLBACK: Step(END, State.OUTSIDE, Kind.KIND_XA_ROLLBACK),
+    },
+    State.XA_OPEN: {
+        **stay(State.XA_OPEN, *STATEMENT_PARTS),
+        E.CLASS_COMMIT: Step(END, State.OUTSIDE, Kind.KIND_DML),
+        E.CLASS_ROLLBACK: Step(END, State.OUTSIDE, Kind.KIND_ROLLBACK),
+        E.CLASS_XA_PREPARE: Step(END, State.OUTSIDE, Kind.KIND_XA_PREPARE),
+        E.CLASS_XA_ONE_PHASE: Step(END, State.OUTSIDE, Kind.KIND_DML),
+        E.CLASS_XA_COMMIT: Step(END, State.OUTSIDE, Kind.KIND_DML),
+        E.CLASS_XA_ROLLBACK: Step(END, State.OUTSIDE, Kind.KIND_XA_ROLLBACK),
+    },
+    State.PREPARING: {
+        **stay(State.PREPARING, E.CLASS_CONTROL, E.CLASS_PREPARATION, E.CLASS_LOAD_BLOCK),
+        E.CLASS_BEGIN: Step(KEEP, State.OPEN),
+        E.CLASS_CHANGE: Step(END, State.OUTSIDE, Kind.KIND_DML),
+        E.CLASS_LOAD_END: Step(END, State.OUTSIDE, Kind.KIND_DML),
+        E.CLASS_STATEMENT: Step(END, State.OUTSIDE, Kind.KIND_DDL),
+    },
+    State.BARE_ROWS: {
+        **stay(State.BARE_ROWS, E.CLASS_CONTROL, E.CLASS_ANNOTATION, E.CLASS_TABLE_MAP, E.CLASS_ROWS),
+        E.CLASS_ROWS_END: Step(END, State.OUTSIDE, Kind.KIND_DML),
+    },
+    State.LOADING: {
+        **stay(State.LOADING, E.CLASS_CONTROL, E.CLASS_PREPARATION, E.CLASS_LOAD_BLOCK),
+        E.CLASS_BEGIN: Step(KEEP, State.OPEN),
+        E.CLASS_LOAD_END: Step(END, State.OUTSIDE, Kind.KIND_DML),
+    },
+}
+
+
+def compiled() -> tuple[bytes, bytes, bytes]:
+    """The table as the compiled scan takes it: actions, next states and kinds, by state × class."""
+    classes = int(EventClass.CLASSES)
+    actions = bytearray([Action.ACTION_ILLEGAL]) * (len(State) * classes)
+    states = bytearray(len(actions))
+    kinds = bytearray(len(actions))
+    for state, steps in TRANSITIONS.items():
+        for event_class, step in steps.items():
+            at = state * classes + event_class
+            actions[at], states[at], kinds[at] = step.action, step.to, step.kind
+    return bytes(actions), bytes(states), bytes(kinds)

@@ -1,0 +1,328 @@
+"""One binary log file, opened: its format, and scans over its transactions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from types import TracebackType
+from typing import Self
+
+from binx.errors import BinxError, DamagedError, NotABinlogError, TruncatedError, UnsupportedError
+from binx.event.format import FormatDescription, Magic, parse_format, read_magic
+from binx.event.header import HEADER_SIZE, EventType, parse_header
+from binx.kernels.scan import Level, Scanner, Stop
+from binx.kernels.transactions import TransactionTable
+from binx.log.boundary import compiled
+from binx.source import WINDOW_BYTES, Source, open_source
+
+MAGIC_SIZE = 4
+"""Bytes before the first event."""
+
+_COMPILED = compiled()
+_FILE_NUMBER = re.compile(r"\.(\d+)$")
+
+
+class Ending(Enum):
+    """How a file's last bytes were met."""
+
+    CLOSED = "closed"
+    """ROTATE or STOP is the last event."""
+    IN_USE = "in use"
+    """The server was writing the file, or died; what follows the last whole transaction is left alone."""
+    OPEN = "open"
+    """The last transaction is whole, and neither ROTATE nor STOP follows it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """What a whole scan has seen, by event type number.
+
+    Attributes:
+        events: how many events of each type.
+        bytes: their sizes, headers and checksums included.
+        inner: events within compressed payloads.
+    """
+
+    events: dict[int, int]
+    bytes: dict[int, int]
+    inner: dict[int, int]
+
+
+class BinlogFile:
+    """A binary log or relay log of MySQL or MariaDB.
+
+    Use it as a context manager; it holds the file open and mapped.
+    """
+
+    def __init__(self, source: Source) -> None:
+        """Read the file's first event.
+
+        Raises:
+            NotABinlogError: it is no binary log of version 4.
+            DamagedError: the first event is cut or contradicts itself.
+        """
+        self.source = source
+        try:
+            if read_magic(source.window(0, MAGIC_SIZE)) is Magic.ENCRYPTED:
+                raise UnsupportedError(
+                    "the file is encrypted by MySQL (binlog_encryption=ON), and binx was given no key;"
+                    " let the server decrypt it: mysqlbinlog --read-from-remote-server"
+                )
+            head = source.window(MAGIC_SIZE, source.size)
+            self.format: FormatDescription = parse_format(head, MAGIC_SIZE, origin=MAGIC_SIZE)
+            self.first_position: int = MAGIC_SIZE + parse_header(head, MAGIC_SIZE, origin=MAGIC_SIZE).size
+        except BinxError as error:
+            raise error.at(path=source.path) from error.__cause__
+
+    @classmethod
+    def open(cls, path: str) -> Self:
+        """Open a file by its path; ``-`` is standard input.
+
+        Raises:
+            SourceError: it cannot be read.
+            NotABinlogError, DamagedError, UnsupportedError: see :class:`BinlogFile`.
+        """
+        source = open_source(path)
+        try:
+            return cls(source)
+        except BinxError:
+            source.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give the file back."""
+        self.source.close()
+
+    @property
+    def path(self) -> str:
+        """The path as the user gave it."""
+        return self.source.path
+
+    @property
+    def name(self) -> str:
+        """The binary log's name, such as ``mysql-bin.000042``."""
+        return self.source.name
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return self.source.size
+
+    @property
+    def file_number(self) -> int:
+        """The numeric suffix of the name, which orders the files of a chain; 0 where there is none."""
+        match = _FILE_NUMBER.search(self.name)
+        return int(match[1]) & 0x7FFFFFFF if match else 0
+
+    @property
+    def identity(self) -> str:
+        """Eight hex digits that tell apart files of the same name from different servers or starts."""
+        return self.format.identity()
+
+    def commit_version(self, start: int) -> int:
+        """The SCN of the transaction that begins at ``start``: file number << 32 | start.
+
+        Raises:
+            UnsupportedError: the offset does not fit 32 bits; no server writes such a file.
+        """
+        if start >> 32:
+            raise UnsupportedError(
+                "a transaction begins behind 4 GiB, which a commit version cannot hold;"
+                " servers begin a new file after at most 1 GiB and one transaction",
+                path=self.path,
+                offset=start,
+            )
+        return self.file_number << 32 | start
+
+    def scan(self, level: Level = Level.LEVEL_INDEX, *, verify: bool = True) -> Scan:
+        """Find the transactions; see :class:`Scan`."""
+        return Scan(self, level, verify=verify)
+
+
+class Scan:
+    """One pass over a file that yields its transactions in tables of some ten thousands.
+
+    Iterate it once. What was found before damage is yielded before the error is raised.
+
+    Attributes:
+        ending: how the file ends; known when the iteration is over.
+        unfinished: bytes behind the last whole transaction of a file in use.
+    """
+
+    def __init__(self, file: BinlogFile, level: Level, *, verify: bool) -> None:
+        self.file = file
+        self.level = level
+        self.ending: Ending | None = None
+        self.unfinished = 0
+        self._scanner = Scanner(level, file.size, file.first_position, _COMPILED, verify)
+        self._scanner.set_format(file.format.checksum_size, file.format.post_header_lengths)
+        self._format = file.format
+
+    @property
+    def position(self) -> int:
+        """Offset of the next event: how far the scan has come."""
+        return self._scanner.position
+
+    @property
+    def control_events(self) -> list[tuple[int, int, int]]:
+        """Type, position and size of the events about the file itself seen so far, FORMAT_DESCRIPTION excluded."""
+        return self._scanner.control_events
+
+    def totals(self) -> Totals:
+        """Events and bytes by type, of what the scan has walked; a scan at ``LEVEL_INDEX`` walks only a part."""
+        by_type = self._scanner.type_totals()
+        first_size = self.file.first_position - MAGIC_SIZE
+        fde = int(EventType.FORMAT_DESCRIPTION)
+        events, size = by_type.get(fde, (0, 0))
+        by_type[fde] = (events + 1, size + first_size)
+        return Totals(
+            {number: count for number, (count, _) in by_type.items()},
+            {number: size for number, (_, size) in by_type.items()},
+            self._scanner.inner_type_totals(),
+        )
+
+    def table_name(self, number: int) -> tuple[str, str]:
+        """Database and table of a table number that the tables' counts speak of."""
+        db, table = self._scanner.maps.name(number)
+        return db.decode("utf-8", "backslashreplace"), table.decode("utf-8", "backslashreplace")
+
+    @property
+    def table_count(self) -> int:
+        """How many tables were seen so far."""
+        return self._scanner.maps.tables
+
+    def __iter__(self) -> Iterator[TransactionTable]:
+        """Yield tables of transactions, in the file's order.
+
+        Raises:
+            TruncatedError: the file is cut, and was not in use.
+            DamagedError, UnsupportedError: an event is not what the format allows.
+        """
+        scanner, source = self._scanner, self.file.source
+        stop: int = Stop.STOP_LIMIT
+        while stop not in (Stop.STOP_END, Stop.STOP_TRUNCATED):
+            origin = scanner.position
+            try:
+                stop = self._advance(origin)
+            except BinxError as error:
+                if len(scanner.table):
+                    yield self._take_table()
+                raise error.at(path=source.path) from error.__cause__
+            if len(scanner.table):
+                yield self._take_table()
+            if stop == Stop.STOP_FORMAT:
+                self._take_format()
+            else:
+                source.release(origin, scanner.position)
+        self._finish(stop)
+
+    def _take_table(self) -> TransactionTable:
+        """The transactions found since the last table; all are of one format."""
+        table = self._scanner.new_table()
+        table.format = self._format
+        return table
+
+    def _advance(self, origin: int) -> int:
+        """Walk up to a window's length on; what needs Python on the way is done here."""
+        scanner, source = self._scanner, self.file.source
+        limit = origin + WINDOW_BYTES
+        window = source.window(origin, source.size)
+        while True:
+            stop: int = scanner.feed(window, origin, limit)
+            if stop == Stop.STOP_PAYLOAD:
+                self._feed_payload(window, origin)
+            elif stop == Stop.STOP_COMPRESSED_ROWS:
+                from binx.event.plain import plain_rows_event
+
+                header = parse_header(window, scanner.position, origin=origin)
+                start = scanner.position - origin
+                plain = plain_rows_event(window[start : start + header.size], header, self._format)
+                scanner.feed_replacement(plain, header.size)
+            else:
+                return stop
+
+    def _take_format(self) -> None:
+        """A relay log holds the source's format description behind its own."""
+        scanner, source = self._scanner, self.file.source
+        position = scanner.position
+        window = source.window(position, source.size)
+        try:
+            self._format = parse_format(window, position, origin=position)
+        except BinxError as error:
+            raise error.at(path=source.path) from error.__cause__
+        scanner.set_format(self._format.checksum_size, self._format.post_header_lengths)
+        header = parse_header(window, position, origin=position)
+        scanner.skip(header.size, header.type)
+
+    def _feed_payload(self, window: memoryview, origin: int) -> None:
+        """Count what a compressed payload holds."""
+        from binx.event.payload import open_payload, parse_transaction_payload
+
+        scanner = self._scanner
+        header = parse_header(window, scanner.position, origin=origin)
+        start = scanner.position - origin + HEADER_SIZE
+        body = window[start : start + header.size - HEADER_SIZE - self._format.checksum_size]
+        pending = bytearray()
+        for chunk in open_payload(parse_transaction_payload(body, header, self._format)):
+            pending += chunk
+            consumed = scanner.feed_inner(pending)
+            del pending[:consumed]
+        if pending:
+            raise DamagedError(
+                f"expected whole events in the compressed payload, found {len(pending)} bytes behind the last one",
+                offset=header.position,
+                event=header.name,
+            )
+        scanner.end_payload()
+
+    def _finish(self, stop: int) -> None:
+        """Judge the file's end."""
+        scanner, file = self._scanner, self.file
+        begun = scanner.open_transaction
+        whole = scanner.position if begun is None else begun
+        self.unfinished = file.size - whole
+        if self.unfinished and not file.format.in_use:
+            what = "an event" if stop == Stop.STOP_TRUNCATED else "a transaction"
+            raise TruncatedError(
+                f"the file ends inside {what}: {self.unfinished} bytes behind the last whole transaction"
+                " are not whole; the file was cut or copied while it was written",
+                path=file.path,
+                offset=whole,
+            )
+        if file.format.in_use:
+            self.ending = Ending.IN_USE
+        else:
+            last = scanner.control_events[-1] if scanner.control_events else (0, 0, 0)
+            closing = (EventType.ROTATE, EventType.STOP)
+            closed = last[0] in closing and last[1] + last[2] == file.size
+            self.ending = Ending.CLOSED if closed else Ending.OPEN
+
+
+def open_files(paths: list[str]) -> list[BinlogFile]:
+    """Open several files; where one cannot be opened, none stays open.
+
+    Raises:
+        BinxError: as :meth:`BinlogFile.open`.
+    """
+    files: list[BinlogFile] = []
+    try:
+        for path in paths:
+            files.append(BinlogFile.open(path))  # noqa: PERF401 - what is open must be known on an error
+    except BinxError:
+        for file in files:
+            file.close()
+        raise
+    return files
+
+
+__all__ = ["BinlogFile", "Ending", "NotABinlogError", "Scan", "Totals", "open_files"]

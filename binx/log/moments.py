@@ -1,0 +1,77 @@
+"""Times and positions as a user writes them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import PurePath
+
+from binx.errors import UsageError
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_SECONDS = re.compile(r"@([0-9]{1,11})(?:\.([0-9]{1,6}))?")
+_OFFSET = re.compile(r"[0-9]{1,19}")
+_OFFSET_MAXIMUM = 2**63 - 1
+
+
+def parse_time(text: str) -> int:
+    """Read a moment, and give it in µs since 1970.
+
+    Taken are RFC 3339 and ISO 8601 (``2026-11-21T09:30:00Z``, ``2026-11-21 09:30:00.25+01:00``), a date alone, which
+    means its first moment, and ``@`` with seconds since 1970. What has no zone is in UTC.
+
+    Raises:
+        UsageError: the text is no such time.
+    """
+    seconds = _SECONDS.fullmatch(text.strip())
+    if seconds is not None:
+        return int(seconds[1]) * 1_000_000 + int((seconds[2] or "").ljust(6, "0"))
+    try:
+        moment = datetime.fromisoformat(text.strip())
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=UTC)
+        return (moment - _EPOCH) // _MICROSECOND
+    except (ValueError, OverflowError):
+        raise UsageError(
+            f"expected a time such as 2026-11-21T09:30:00Z, '2026-11-21 09:30', 2026-11-21 or @1795253400,"
+            f" found {text!r}"
+        ) from None
+
+
+def format_time(moment: int) -> str:
+    """A moment in µs since 1970 as RFC 3339 has it, in UTC; fractions only where there are any."""
+    shown = _EPOCH + timedelta(microseconds=moment)
+    return shown.replace(tzinfo=None).isoformat() + "Z"
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A place in a binary log.
+
+    Attributes:
+        file: the log's name, None where the user gave none.
+        offset: bytes from the file's start.
+    """
+
+    file: str | None
+    offset: int
+
+    def __str__(self) -> str:
+        return str(self.offset) if self.file is None else f"{self.file}:{self.offset}"
+
+
+def parse_position(text: str) -> Position:
+    """Read ``POS`` or ``FILE:POS``; of a path only the file's name counts.
+
+    Raises:
+        UsageError: the text is no such position.
+    """
+    file, colon, offset = text.rpartition(":")
+    if not _OFFSET.fullmatch(offset) or int(offset) > _OFFSET_MAXIMUM or (colon and not PurePath(file).name):
+        raise UsageError(f"expected a position such as 4711 or mysql-bin.000042:4711, found {text!r}")
+    return Position(PurePath(file).name if colon else None, int(offset))
+
+
+__all__ = ["Position", "format_time", "parse_position", "parse_time"]

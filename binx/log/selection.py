@@ -1,0 +1,294 @@
+"""Which transactions a user wants: filters that combine with AND, and the search that applies them.
+
+The records of a scan are asked, and no Arrow is needed.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from binx.errors import AbsentError, UsageError
+from binx.event.gtid_set import DomainSource, GtidSet, GtidSource, UuidSource
+from binx.kernels.scan import Level
+from binx.kernels.transactions import FLAG_HAS_THREAD, FLAG_HAS_XID, TransactionTable
+from binx.log.file import BinlogFile, Scan
+from binx.log.moments import Position, format_time, parse_position, parse_time
+from binx.log.table_filter import TableFilter
+
+_LAST = 2**63 - 1
+_DOMAIN_SOURCE = struct.Struct("=II")
+_UUID_SIZE = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What a transaction must be to be taken; what is None or empty asks nothing.
+
+    Attributes:
+        gtids: it is one of these.
+        exclude_gtids: it is none of these; transactions without GTID are not.
+        since: its commit time, in µs since 1970, is this or later.
+        until: its commit time is before this.
+        start: it begins here or later; a position inside a transaction means the transaction's start.
+        stop: it ends here or before; a position inside a transaction means the transaction's start.
+        databases: patterns; it touches a table in a matching database.
+        tables: patterns; it touches a matching table, in a matching database where those are given too.
+        server_ids: the server that made the change first is one of these.
+        thread_ids: the connection that made it is one of these.
+        xids: the storage engine's number of the commit is one of these.
+        min_bytes: it takes at least so many bytes in the file.
+        limit: it is one of the first so many that pass all other filters.
+
+    Raises:
+        UsageError: nothing can ever pass.
+    """
+
+    gtids: GtidSet | None = None
+    exclude_gtids: GtidSet | None = None
+    since: int | None = None
+    until: int | None = None
+    start: Position | None = None
+    stop: Position | None = None
+    databases: tuple[str, ...] = ()
+    tables: tuple[str, ...] = ()
+    server_ids: tuple[int, ...] = ()
+    thread_ids: tuple[int, ...] = ()
+    xids: tuple[int, ...] = ()
+    min_bytes: int | None = None
+    limit: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.since is not None and self.until is not None and self.since >= self.until:
+            raise UsageError(
+                f"expected a time span, found one that ends at {format_time(self.until)}"
+                f" and begins at {format_time(self.since)}"
+            )
+        if self.limit is not None and self.limit < 1:
+            raise UsageError(f"expected a limit of at least 1 transaction, found {self.limit}")
+
+    @property
+    def is_everything(self) -> bool:
+        """Whether every transaction passes."""
+        return self == Selection()
+
+
+def required_level(selection: Selection) -> Level:
+    """How much a scan must read so that the selection can be answered."""
+    if selection.databases or selection.tables:
+        return Level.LEVEL_TABLES
+    if selection.thread_ids or selection.xids:
+        return Level.LEVEL_EVENTS
+    return Level.LEVEL_INDEX
+
+
+class Selector:
+    """A search for a selection's transactions through the files of a chain, one after another.
+
+    Attributes:
+        selection: what is searched.
+        notes: what a user should know of how it was understood, such as positions that were moved.
+    """
+
+    def __init__(self, selection: Selection, files: Sequence[str] = ()) -> None:
+        """Begin a search.
+
+        Args:
+            selection: what is wanted.
+            files: names of all files in the order in which they will be searched; needed where the selection has
+                positions in more than one file.
+
+        Raises:
+            UsageError: a pattern or a position cannot be understood.
+            AbsentError: a position is in a file that is not among the files.
+        """
+        self.selection = selection
+        self.notes: list[str] = []
+        self._wanted = None if selection.gtids is None else kernel_intervals(selection.gtids)
+        self._excluded = kernel_intervals(selection.exclude_gtids or GtidSet())
+        self._found = GtidSet()
+        self._taken = 0
+        self._past_stop = False
+        self._files = list(files)
+        self._start_rank = self._rank_of(selection.start)
+        self._stop_rank = self._rank_of(selection.stop)
+        has_tables = bool(selection.databases or selection.tables)
+        self._filter = TableFilter(selection.databases, selection.tables) if has_tables else None
+        self._takes_table = bytearray()
+        self._takes_table_of: Scan | None = None
+
+    @property
+    def complete(self) -> bool:
+        """Whether no later transaction can pass: all GTIDs were met, the limit or the stop position is reached."""
+        if self.selection.limit is not None and self._taken >= self.selection.limit:
+            return True
+        return self._past_stop or (self.selection.gtids is not None and self.missing().is_empty)
+
+    def missing(self) -> GtidSet:
+        """The wanted GTIDs that were not met yet, whatever the other filters say of those that were."""
+        return (self.selection.gtids or GtidSet()) - self._found
+
+    def rules_out(self, file: BinlogFile, previous_gtids: GtidSet | None) -> bool:
+        """Whether no transaction of a file can pass, as far as its head and name tell.
+
+        Args:
+            file: one of the files.
+            previous_gtids: the GTIDs of all files before it, as its PREVIOUS_GTIDS says; None where unknown.
+        """
+        if not self._offsets(file):
+            return True
+        if self.selection.gtids is None or previous_gtids is None:
+            return False
+        return self.missing().issubset(previous_gtids)
+
+    def mask(self, file: BinlogFile, scan: Scan, table: TransactionTable) -> bytearray:
+        """Mark the transactions that pass: one byte each, 1 or 0.
+
+        Tables must come in the order of the files and of the scan, which must be of :func:`required_level` at least.
+
+        Raises:
+            DamagedError, UnsupportedError: a statement that has to be looked at cannot be read.
+        """
+        selection = self.selection
+        mask = table.mask()
+        if self._wanted is not None:
+            table.keep_gtids(mask, self._wanted, True)
+            self._found |= GtidSet(
+                (source_of(key), first, last) for key, first, last in table.gtid_runs(mask)
+            )
+        if self._excluded:
+            table.keep_gtids(mask, self._excluded, False)
+        if selection.since is not None or selection.until is not None:
+            until = _LAST if selection.until is None else selection.until - 1
+            table.keep_range(mask, "commit_timestamp", selection.since or 0, until)
+        if selection.server_ids:
+            table.keep_values(mask, "server_id", selection.server_ids)
+        if selection.thread_ids:
+            table.keep_values(mask, "thread_id", selection.thread_ids, FLAG_HAS_THREAD)
+        if selection.xids:
+            table.keep_values(mask, "xid", map(_as_signed, selection.xids), FLAG_HAS_XID)
+        if selection.min_bytes is not None:
+            table.keep_range(mask, "bytes", selection.min_bytes, _LAST)
+        self._keep_positions(mask, file, table)
+        if self._filter is not None:
+            self._keep_tables(mask, self._filter, file, scan, table)
+        self._keep_limit(mask, table)
+        return mask
+
+    def _keep_limit(self, mask: bytearray, table: TransactionTable) -> None:
+        passed = mask.count(1)
+        if self.selection.limit is not None and passed > self.selection.limit - self._taken:
+            for index in table.marked(mask)[self.selection.limit - self._taken :]:
+                mask[index] = 0
+            passed = self.selection.limit - self._taken
+        self._taken += passed
+
+    def _rank_of(self, position: Position | None) -> int | None:
+        """Where in the order of the files the one of a position stands."""
+        if position is None:
+            return None
+        if position.file is None:
+            if len(self._files) > 1:
+                raise UsageError(
+                    f"expected FILE:POS, as there are {len(self._files)} files, found the position {position}"
+                )
+            return 0
+        if self._files.count(position.file) > 1:
+            raise UsageError(f"the position {position} could be in any of several files of that name")
+        if position.file not in self._files:
+            raise AbsentError(f"the file of the position {position} is not among the files given")
+        return self._files.index(position.file)
+
+    def _offsets(self, file: BinlogFile) -> range:
+        """The offsets of a file that are not before the start and not behind the stop position."""
+        start, stop = 0, _LAST
+        rank = self._files.index(file.name) if file.name in self._files else 0
+        if self.selection.start is not None and self._start_rank is not None:
+            start = self.selection.start.offset if rank == self._start_rank else 0
+            start = _LAST if rank < self._start_rank else start
+        if self.selection.stop is not None and self._stop_rank is not None:
+            stop = self.selection.stop.offset if rank == self._stop_rank else _LAST
+            stop = 0 if rank > self._stop_rank else stop
+        return range(start, stop)
+
+    def _keep_positions(self, mask: bytearray, file: BinlogFile, table: TransactionTable) -> None:
+        if self.selection.start is None and self.selection.stop is None:
+            return
+        offsets = self._offsets(file)
+        start = self._snapped(offsets.start, "start", file, table)
+        stop = self._snapped(offsets.stop, "stop", file, table)
+        table.keep_range(mask, "start", start, _LAST)
+        table.keep_range(mask, "end", 0, stop)
+        if len(table) and table.value("end", len(table) - 1) >= offsets.stop:
+            self._past_stop = True
+
+    def _snapped(self, offset: int, name: str, file: BinlogFile, table: TransactionTable) -> int:
+        """The offset, or where the transaction begins that it is inside of."""
+        around = table.mask()
+        table.keep_overlap(around, offset, offset + 1 if offset < _LAST else offset)
+        for index in table.marked(around):
+            begin = table.value("start", index)
+            if begin < offset:
+                what = "it begins there" if name == "start" else "it ends before it"
+                self.notes.append(
+                    f"{file.path}: the {name} position {offset} is inside the transaction at {begin}; {what}"
+                )
+                return begin
+        return offset
+
+    def _keep_tables(
+        self, mask: bytearray, tables: TableFilter, file: BinlogFile, scan: Scan, table: TransactionTable
+    ) -> None:
+        if self._takes_table_of is not scan:
+            self._takes_table_of, self._takes_table = scan, bytearray()
+        for number in range(len(self._takes_table), scan.table_count):
+            self._takes_table.append(tables.takes(*scan.table_name(number)))
+        with_statements = bytearray(mask)
+        table.keep_range(with_statements, "statements", 1, _LAST)
+        table.keep_tables(mask, self._takes_table)
+        for index in table.marked(with_statements):
+            if not mask[index]:
+                start, end = table.value("start", index), table.value("end", index)
+                mask[index] = tables.takes_statements(file, start, end)
+
+
+def kernel_intervals(gtids: GtidSet) -> dict[bytes, bytes]:
+    """A set as :meth:`TransactionTable.keep_gtids` takes it: by source's key, its intervals."""
+    packed: dict[bytes, bytes] = {}
+    for source, group in groupby(gtids, key=lambda item: item[0]):
+        numbers = [number for _, first, last in group for number in (first, last)]
+        packed[_key_of(source)] = struct.pack(f"={len(numbers)}Q", *numbers)
+    return packed
+
+
+def source_of(key: bytes) -> GtidSource:
+    """The source of GTIDs that a :class:`TransactionTable` names by its key."""
+    if len(key) == _DOMAIN_SOURCE.size:
+        return DomainSource(*_DOMAIN_SOURCE.unpack(key))
+    return UuidSource(key[:_UUID_SIZE], key[_UUID_SIZE:].decode("ascii"))
+
+
+def _key_of(source: GtidSource) -> bytes:
+    if isinstance(source, DomainSource):
+        return _DOMAIN_SOURCE.pack(source.domain, source.server_id)
+    return source.uuid + source.tag.encode("ascii")
+
+
+def _as_signed(number: int) -> int:
+    """An unsigned 64-bit number as the records' integers have it."""
+    return number - 2**64 if number > _LAST else number
+
+
+__all__ = [
+    "Position",
+    "Selection",
+    "Selector",
+    "format_time",
+    "kernel_intervals",
+    "parse_position",
+    "parse_time",
+    "required_level",
+    "source_of",
+]

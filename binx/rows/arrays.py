@@ -1,0 +1,232 @@
+"""From the row kernel's buffers to Arrow arrays.
+
+Most columns take the kernel's memory as it is. Here stands what a whole column at
+once is better for: character sets, names of ENUM and SET members, structs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from ipaddress import IPv4Address, IPv6Address
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from binx.errors import DamagedError
+from binx.event.charset import Charset
+from binx.event.charset import charset as charset_of_name
+from binx.rows.types import ArrowOptions, Kind, LogicalType, arrow_type
+
+FLOAT_SIZE = 4
+
+UNMAPPED_CHARSETS = frozenset({"utf8mb4", "utf8mb3", "ascii"})
+"""Character sets whose text is UTF-8 already."""
+
+
+class Handed(NamedTuple):
+    """One column as ``RowBuilder.finish`` hands it over."""
+
+    validity: Any
+    nulls: int
+    values: Any
+    data: Any
+    extra: Any
+
+
+class ColumnArrays:
+    """Turns one column's buffers into arrays, batch after batch.
+
+    Attributes:
+        undecodable: values whose bytes their character set does not have; they became ``\\xNN`` escapes.
+    """
+
+    def __init__(self, logical: LogicalType, options: ArrowOptions, *, compressed: bool = False) -> None:
+        self.logical = logical
+        self.type: pa.DataType = arrow_type(logical, options)
+        self.undecodable = 0
+        self._compressed = compressed
+        self._charset = _charset_of(logical)
+        self._set_names: dict[int, str] = {}
+
+    def array(self, handed: Handed, rows: int) -> pa.Array:
+        """The column's values.
+
+        Raises:
+            DamagedError: a value is not of the column's type.
+        """
+        make = _MAKERS.get(self.logical.kind)
+        return self._plain(handed, rows) if make is None else make(self, handed, rows)
+
+    def _validity(self, handed: Handed) -> pa.Buffer | None:
+        return None if handed.validity is None else pa.py_buffer(handed.validity)
+
+    def _plain(self, handed: Handed, rows: int, data_type: pa.DataType | None = None) -> pa.Array:
+        """A fixed-width column whose values are the kernel's."""
+        buffers = [self._validity(handed), pa.py_buffer(handed.values)]
+        return pa.Array.from_buffers(data_type or self.type, rows, buffers, handed.nulls)
+
+    def _bytes(self, handed: Handed, rows: int, data_type: pa.DataType) -> pa.Array:
+        """A column of offsets and data."""
+        buffers = [self._validity(handed), pa.py_buffer(handed.values), pa.py_buffer(handed.data)]
+        array = pa.Array.from_buffers(data_type, rows, buffers, handed.nulls)
+        return _map_distinct(array, pa.binary(), _uncompressed) if self._compressed else array
+
+    def _binary(self, handed: Handed, rows: int) -> pa.Array:
+        return self._bytes(handed, rows, pa.binary())
+
+    def _text(self, handed: Handed, rows: int) -> pa.Array:
+        charset = self._charset
+        if charset is None or self._compressed:
+            return self._utf8(self._bytes(handed, rows, pa.binary()).cast(pa.string(), safe=False), charset)
+        if charset.name in UNMAPPED_CHARSETS:
+            return self._utf8(self._bytes(handed, rows, pa.string()), charset)
+        return self._converted(self._bytes(handed, rows, pa.binary()), charset)
+
+    def _utf8(self, array: pa.Array, charset: Charset | None) -> pa.Array:
+        """The array, its bytes checked; one value that is not UTF-8 sends the batch through the slow way."""
+        if charset is not None and charset.name not in UNMAPPED_CHARSETS:
+            return self._converted(array.cast(pa.binary()), charset)
+        try:
+            array.validate(full=True)
+        except pa.ArrowInvalid:
+            return self._converted(array.cast(pa.binary()), charset or _UTF8MB4)
+        return array
+
+    def _converted(self, array: pa.Array, charset: Charset) -> pa.Array:
+        undecodable: set[bytes] = set()
+
+        def decode(value: bytes) -> str:
+            if charset.decode_strictly(value) is None:
+                undecodable.add(value)
+            return charset.decode(value)
+
+        text = _map_distinct(array, pa.string(), decode)
+        if undecodable:
+            bad = pc.is_in(array, value_set=pa.array(sorted(undecodable), pa.binary()))
+            self.undecodable += pc.sum(bad).as_py()
+        return text
+
+    def _decimal(self, handed: Handed, rows: int) -> pa.Array:
+        return self._bytes(handed, rows, self.type) if pa.types.is_string(self.type) else self._plain(handed, rows)
+
+    def _bool(self, handed: Handed, rows: int) -> pa.Array:
+        return pc.not_equal(self._plain(handed, rows, pa.uint8()), pa.scalar(0, pa.uint8()))
+
+    def _enum(self, handed: Handed, rows: int) -> pa.Array:
+        """The kernel's numbers are the dictionary's: 0 is the empty error value, members begin at 1."""
+        if self.logical.members is None:
+            return self._plain(handed, rows)
+        codes = self._plain(handed, rows, pa.int32())
+        names = ["", *self.logical.members]
+        distinct = list(dict.fromkeys(names))
+        if len(distinct) != len(names):
+            places = pa.array([distinct.index(name) for name in names], pa.int32())
+            codes = places.take(codes)
+        return pa.DictionaryArray.from_arrays(codes, pa.array(distinct, pa.string()))
+
+    def _set(self, handed: Handed, rows: int) -> pa.Array:
+        numbers = self._plain(handed, rows, pa.uint64())
+        if self.logical.members is None:
+            return numbers
+        return _map_distinct(numbers, pa.string(), self._set_text)
+
+    def _set_text(self, number: int) -> str:
+        members = self.logical.members or ()
+        return ",".join(member for place, member in enumerate(members) if number >> place & 1)
+
+    def _json(self, handed: Handed, rows: int) -> pa.Array:
+        """The kernel rendered it as UTF-8; MariaDB's JSON is text and needs the check."""
+        if self.logical.base != "json":
+            return self._text(handed, rows)
+        return pa.ExtensionArray.from_storage(self.type, self._bytes(handed, rows, pa.string()))
+
+    def _geometry(self, handed: Handed, rows: int) -> pa.Array:
+        srid = pa.Array.from_buffers(pa.uint32(), rows, [None, pa.py_buffer(handed.extra)], 0)
+        wkb = self._bytes(handed._replace(validity=None, nulls=0), rows, pa.binary())
+        return pa.Array.from_buffers(self.type, rows, [self._validity(handed)], handed.nulls, children=[srid, wkb])
+
+    def _vector(self, handed: Handed, rows: int) -> pa.Array:
+        offsets = pa.Array.from_buffers(pa.int32(), rows + 1, [None, pa.py_buffer(handed.values)], 0)
+        if pc.any(pc.not_equal(pc.bit_wise_and(offsets, FLOAT_SIZE - 1), 0)).as_py():
+            raise DamagedError("expected a VECTOR of whole 4-byte floats, found another length")
+        elements = pc.shift_right(offsets, 2)
+        count = elements[-1].as_py()
+        floats = pa.Array.from_buffers(pa.float32(), count, [None, pa.py_buffer(handed.data)], 0)
+        buffers = [self._validity(handed), elements.buffers()[1]]
+        return pa.Array.from_buffers(self.type, rows, buffers, handed.nulls, children=[floats])
+
+    def _address(self, handed: Handed, rows: int) -> pa.Array:
+        """INET4, INET6 and UUID are logged as their bytes; trailing zero bytes may have been stripped."""
+        size, text = _ADDRESSES[self.logical.kind]
+        return _map_distinct(
+            self._bytes(handed, rows, pa.binary()), pa.string(), lambda value: text(value.ljust(size, b"\0")[:size])
+        )
+
+
+_UTF8MB4 = Charset("utf8mb4", "utf_8", None, 4)
+
+
+def _charset_of(logical: LogicalType) -> Charset | None:
+    return None if logical.charset is None else charset_of_name(logical.charset)
+
+
+def _map_distinct(array: pa.Array, data_type: pa.DataType, convert: Callable[[Any], Any]) -> pa.Array:
+    """Convert each distinct value once, in Python."""
+    encoded = array.dictionary_encode()
+    values = pa.array([convert(value) for value in encoded.dictionary.to_pylist()], data_type)
+    return values.take(encoded.indices)
+
+
+def _uncompressed(value: bytes) -> bytes:
+    """A value of MariaDB's COMPRESSED column (``Field_varstring_compressed``, sql/field.cc).
+
+    The first byte is 0 for a value stored as it is; else its upper half names zlib (8) and its lower half counts the
+    bytes of the uncompressed length that follow. The zlib stream has no header.
+    """
+    import zlib
+
+    if not value or value[0] == 0:
+        return value[1:]
+    width = value[0] & 7
+    if value[0] >> 4 != _ZLIB or not 1 <= width <= 4 or len(value) <= 1 + width:
+        raise DamagedError(f"expected a compressed value, found one that begins with {value[:2].hex()}")
+    size = int.from_bytes(value[1 : 1 + width], "little")
+    if size > len(value) * _MOST_EXPANSION:
+        raise DamagedError(f"expected a compressed value, found one of {len(value)} bytes that claims {size}")
+    raw = bool(value[0] & _WITHOUT_HEADER)
+    try:
+        text = zlib.decompressobj(-15 if raw else 15).decompress(value[1 + width :], size + 1)
+    except zlib.error as error:
+        raise DamagedError(f"expected a compressed value: {error}") from error
+    if len(text) != size:
+        raise DamagedError(f"expected {size} bytes of a compressed value, found {len(text)}")
+    return text
+
+
+_ZLIB = 8
+_WITHOUT_HEADER = 8
+_MOST_EXPANSION = 1032
+"""zlib's highest ratio."""
+
+_ADDRESSES: dict[Kind, tuple[int, Callable[[bytes], str]]] = {
+    Kind.INET4: (4, lambda value: str(IPv4Address(value))),
+    Kind.INET6: (16, lambda value: str(IPv6Address(value))),
+    Kind.UUID: (16, lambda value: str(UUID(bytes=value))),
+}
+
+_MAKERS: dict[Kind, Callable[[ColumnArrays, Handed, int], pa.Array]] = {
+    Kind.TEXT: ColumnArrays._text,
+    Kind.BINARY: ColumnArrays._binary,
+    Kind.DECIMAL: ColumnArrays._decimal,
+    Kind.BOOL: ColumnArrays._bool,
+    Kind.ENUM: ColumnArrays._enum,
+    Kind.SET: ColumnArrays._set,
+    Kind.JSON: ColumnArrays._json,
+    Kind.GEOMETRY: ColumnArrays._geometry,
+    Kind.VECTOR: ColumnArrays._vector,
+    Kind.INET4: ColumnArrays._address,
+    Kind.INET6: ColumnArrays._address,
+    Kind.UUID: ColumnArrays._address,
+}

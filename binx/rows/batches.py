@@ -1,0 +1,195 @@
+"""Record batches of row changes: the system columns, then the table's own.
+
+The shape is that of Delta's change data feed: one row a row image, an update as two.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from binx.event.column import ColumnType
+from binx.event.table_map import TableMap
+from binx.rows.arrays import ColumnArrays, Handed
+from binx.rows.codecs import MARIADB_COMPRESSED, ColumnCodec, column_codec
+from binx.rows.names import ResolvedTable
+from binx.rows.records import schema_record
+from binx.rows.types import ArrowOptions, can_misfit
+
+CHANGE_TYPES = ("insert", "update_preimage", "update_postimage", "delete")
+"""In the order of the kernel's numbers."""
+
+VERSION_DIGITS = 8
+
+_UTC_TIMESTAMP = pa.timestamp("us", tz="UTC")
+_CHANGE_TYPE = pa.dictionary(pa.int8(), pa.string())
+_TRANSACTION = pa.dictionary(pa.int32(), pa.string())
+_MISFITS = pa.map_(pa.string(), pa.string())
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeBatch:
+    """Row changes of one table, all of one schema version.
+
+    Attributes:
+        table: the table as its rows were read.
+        version: the schema version, 8 hex digits.
+        batch: the rows, in the order of the log.
+    """
+
+    table: TableChanges
+    batch: pa.RecordBatch
+
+    @property
+    def version(self) -> str:
+        """The schema version of the rows."""
+        return self.table.version
+
+
+class TableChanges:
+    """One table in one schema version: how its rows become batches.
+
+    Attributes:
+        resolved: names and types, and where they come from.
+        version: 8 hex digits over all that a reader of the rows relies on.
+        schema: the Arrow schema of the batches.
+        codecs: what the row kernel does with each column.
+        valid_from: commit version of the first transaction that was read so.
+        undecodable: values that became text with ``\\xNN`` escapes, by column name.
+    """
+
+    def __init__(
+        self, table_map: TableMap, resolved: ResolvedTable, options: ArrowOptions, valid_from: int
+    ) -> None:
+        self.resolved = resolved
+        self.valid_from = valid_from
+        self.codecs: list[ColumnCodec] = [
+            column_codec(stored, column.type, options)
+            for stored, column in zip(table_map.columns, resolved.columns, strict=True)
+        ]
+        self._arrays = [
+            ColumnArrays(column.type, options, compressed=stored.type in MARIADB_COMPRESSED)
+            for stored, column in zip(table_map.columns, resolved.columns, strict=True)
+        ]
+        self._options = options
+        self._can_misfit = any(can_misfit(column.type) for column in resolved.columns)
+        self._can_differ = any(stored.type is ColumnType.JSON for stored in table_map.columns)
+        self.version = _version(resolved, options)
+        self.schema = self._schema()
+
+    @property
+    def db(self) -> str:
+        """The database's name."""
+        return self.resolved.db
+
+    @property
+    def name(self) -> str:
+        """The table's name."""
+        return self.resolved.name
+
+    @property
+    def undecodable(self) -> dict[str, int]:
+        """Values whose bytes their character set does not have, by column."""
+        pairs = zip(self.resolved.columns, self._arrays, strict=True)
+        return {column.name: arrays.undecodable for column, arrays in pairs if arrays.undecodable}
+
+    def record(self) -> dict[str, Any]:
+        """The schema record of this version, see :func:`~binx.rows.records.schema_record`."""
+        return {**schema_record(self.resolved, self.valid_from, options=self._options), "version": self.version}
+
+    def _schema(self) -> pa.Schema:
+        fields = [
+            pa.field("_change_type", _CHANGE_TYPE, nullable=False),
+            pa.field("_commit_version", pa.int64(), nullable=False),
+            pa.field("_commit_timestamp", _UTC_TIMESTAMP, nullable=False),
+            pa.field("_row", pa.int64(), nullable=False),
+            pa.field("_transaction", _TRANSACTION, nullable=False),
+            pa.field("_event_timestamp", _UTC_TIMESTAMP, nullable=False),
+            pa.field("_position", pa.int64(), nullable=False),
+            pa.field("_present", pa.binary()),
+        ]
+        if self._can_differ:
+            fields.append(pa.field("_json_diff", pa.string()))
+        if self._can_misfit:
+            fields.append(pa.field("_misfits", _MISFITS))
+        pairs = zip(self.resolved.columns, self._arrays, strict=True)
+        fields += [pa.field(column.name, arrays.type) for column, arrays in pairs]
+        return pa.schema(fields, metadata={b"binx.schema_version": self.version.encode()})
+
+    def batch(self, handed: dict[str, Any]) -> pa.RecordBatch:
+        """The rows that the kernel handed over.
+
+        Raises:
+            DamagedError: a value is not of its column's type.
+        """
+        rows: int = handed["rows"]
+
+        def column(name: str, data_type: pa.DataType) -> pa.Array:
+            return pa.Array.from_buffers(data_type, rows, [None, pa.py_buffer(handed[name])], 0)
+
+        arrays = [
+            pa.DictionaryArray.from_arrays(column("change_type", pa.int8()), pa.array(CHANGE_TYPES)),
+            column("commit_version", pa.int64()),
+            column("commit_timestamp", _UTC_TIMESTAMP),
+            column("row", pa.int64()),
+            pa.DictionaryArray.from_arrays(column("transaction", pa.int32()), _identifiers(handed)),
+            column("event_timestamp", _UTC_TIMESTAMP),
+            column("position", pa.int64()),
+            _present(handed, rows),
+        ]
+        if self._can_differ:
+            arrays.append(self._differences(handed["differences"], rows))
+        if self._can_misfit:
+            arrays.append(self._misfits(handed["misfits"], rows))
+        pairs = zip(self._arrays, handed["columns"], strict=True)
+        arrays += [made.array(Handed(*buffers), rows) for made, buffers in pairs]
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+    def _by_row(self, places: list[tuple[int, int, str]]) -> dict[int, dict[str, str]]:
+        texts: dict[int, dict[str, str]] = defaultdict(dict)
+        for row, column, text in places:
+            texts[row][self.resolved.columns[column].name] = text
+        return texts
+
+    def _misfits(self, places: list[tuple[int, int, str]], rows: int) -> pa.Array:
+        if not places:
+            return pa.nulls(rows, _MISFITS)
+        texts = self._by_row(places)
+        return pa.array([list(texts[row].items()) if row in texts else None for row in range(rows)], _MISFITS)
+
+    def _differences(self, places: list[tuple[int, int, str]], rows: int) -> pa.Array:
+        """A JSON object by column; each difference is JSON text already."""
+        if not places:
+            return pa.nulls(rows, pa.string())
+        objects = {
+            row: "{" + ", ".join(f"{json.dumps(name)}: {text}" for name, text in texts.items()) + "}"
+            for row, texts in self._by_row(places).items()
+        }
+        return pa.array([objects.get(row) for row in range(rows)], pa.string())
+
+
+def _identifiers(handed: dict[str, Any]) -> pa.Array:
+    offsets, text, count = handed["identifiers"]
+    return pa.Array.from_buffers(pa.string(), count, [None, pa.py_buffer(offsets), pa.py_buffer(text)], 0)
+
+
+def _present(handed: dict[str, Any], rows: int) -> pa.Array:
+    if handed["present"] is None:
+        return pa.nulls(rows, pa.binary())
+    validity, offsets, bits, nulls = handed["present"]
+    return pa.Array.from_buffers(
+        pa.binary(), rows, [pa.py_buffer(validity), pa.py_buffer(offsets), pa.py_buffer(bits)], nulls
+    )
+
+
+def _version(resolved: ResolvedTable, options: ArrowOptions) -> str:
+    """Digits over what a reader of the rows relies on: columns, types and key, but not where they are known from."""
+    record = schema_record(resolved, 0, "", options)
+    columns = [{fact: column[fact] for fact in column if fact != "provenance"} for column in record["columns"]]
+    text = json.dumps([resolved.db, resolved.name, columns, record["primary_key"]], sort_keys=True)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:VERSION_DIGITS]

@@ -1,0 +1,245 @@
+"""What ALTER TABLE makes of a table's columns and primary key.
+
+The order of work is the server's (sql/sql_table.cc, prepare_fields_and_keys; MariaDB's
+mysql_prepare_alter_table): columns that stay are changed in place first, by their old names;
+then those that are new or move are put where they belong, by their new names.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from binx.rows.charsets import charset_of_collation
+from binx.rows.ddl_resolve import convert_column, resolve_column
+from binx.rows.ddl_statements import (
+    AddColumn,
+    AddPrimaryKey,
+    AlterAction,
+    AlterColumn,
+    ChangeColumn,
+    Charset,
+    ColumnSpec,
+    ConvertCharset,
+    DropColumn,
+    DropPrimaryKey,
+    Position,
+    RenameColumn,
+    SetCharset,
+    SystemVersioning,
+)
+from binx.rows.schema import ColumnDefinition, StatementContext, TableDefinition
+
+
+class AlterError(Exception):
+    """The statement does not fit the table as it is known; caught by the catalog."""
+
+
+VERSIONING_COLUMNS: tuple[ColumnDefinition, ...] = tuple(
+    ColumnDefinition(
+        name,
+        "timestamp(6)",
+        "timestamp",
+        length=6,
+        nullable=False,
+        invisible=True,
+        generated=name,
+    )
+    for name in ("row_start", "row_end")
+)
+"""The columns that MariaDB's WITH SYSTEM VERSIONING keeps behind all others where none are declared."""
+
+
+def with_key(
+    table: TableDefinition, columns: tuple[ColumnDefinition, ...], key: tuple[str, ...]
+) -> TableDefinition:
+    """The table with these columns and key; MariaDB makes the end of a row's period a part of its key."""
+    ends = [column.name for column in columns if column.generated == "row_end" and column.name not in key]
+    return table.with_columns(columns, (*key, *ends) if key else ())
+
+
+def complete_charset(charset: Charset) -> Charset:
+    """A charset option with the charset that its collation tells, where only that is given."""
+    if charset.charset is None and charset.collation is not None:
+        return replace(charset, charset=charset_of_collation(charset.collation))
+    return charset
+
+
+@dataclass(slots=True)
+class _Entry:
+    """A column of the table being altered: what it was called before, and what it is now."""
+
+    old_name: str | None
+    column: ColumnDefinition
+
+
+def _same(first: str | None, second: str) -> bool:
+    return first is not None and first.casefold() == second.casefold()
+
+
+class _Alteration:
+    """One ALTER TABLE at work.
+
+    Args:
+        table: the table before.
+        actions: the statement's clauses.
+        database: the default charset of the table's database.
+        context: the session of the statement.
+    """
+
+    def __init__(
+        self,
+        table: TableDefinition,
+        actions: tuple[AlterAction, ...],
+        database: Charset,
+        context: StatementContext,
+    ) -> None:
+        self.table = table
+        self.actions = actions
+        self.database = database
+        self.context = context
+        self.charset = Charset(table.charset, table.collation)
+        implicit = [column.name for column in table.columns[-2:] if column.invisible and column.generated]
+        self.versioned = implicit == ["row_start", "row_end"]
+        columns = table.columns[:-2] if self.versioned else table.columns
+        self.entries = [_Entry(column.name, column) for column in columns]
+        ends = {column.name for column in table.columns if column.generated == "row_end"}
+        self.key = [name for name in table.primary_key if name not in ends]
+
+    def result(self) -> TableDefinition:
+        """Do all clauses in the server's order."""
+        self._set_charset()
+        if any(isinstance(action, DropPrimaryKey) for action in self.actions):
+            self.key = []
+        moved = self._change_in_place()
+        self._put(moved)
+        for action in self.actions:
+            self._finish(action)
+        columns = [entry.column for entry in self.entries]
+        if not columns:
+            raise AlterError("drops all columns that the table is known to have")
+        if self.versioned:
+            columns += VERSIONING_COLUMNS
+        table = replace(self.table, charset=self.charset.charset, collation=self.charset.collation)
+        return with_key(table, tuple(columns), tuple(self.key))
+
+    def _set_charset(self) -> None:
+        for action in self.actions:
+            if isinstance(action, SetCharset):
+                self.charset = complete_charset(action.charset)
+            elif isinstance(action, ConvertCharset):
+                given = complete_charset(action.charset)
+                self.charset = given if given.charset is not None else self.database
+                for entry in self.entries:
+                    entry.column = convert_column(entry.column, self.charset)
+
+    def _find_old(self, name: str, if_exists: bool) -> _Entry | None:
+        for entry in self.entries:
+            if _same(entry.old_name, name):
+                return entry
+        if if_exists:
+            return None
+        raise AlterError(f"names the column {name!r}, which the table is not known to have")
+
+    def _change_in_place(self) -> list[tuple[_Entry, Position | None]]:
+        """Drop, rename and redefine by old names; returns the columns that are to be put somewhere."""
+        moved: list[tuple[_Entry, Position | None]] = []
+        dropped: list[_Entry] = []
+        renames: list[tuple[_Entry, str]] = []
+        for action in self.actions:
+            if isinstance(action, DropColumn):
+                entry = self._find_old(action.name, action.if_exists)
+                dropped += [entry] if entry is not None else []
+            elif isinstance(action, RenameColumn):
+                entry = self._find_old(action.old, action.if_exists)
+                renames += [(entry, action.new)] if entry is not None else []
+            elif isinstance(action, ChangeColumn):
+                entry = self._find_old(action.old, action.if_exists)
+                if entry is not None:
+                    renames.append((entry, action.column.name))
+                    entry.column = self._resolve(action.column)
+                    moved += [(entry, action.position)] if action.position is not None else []
+            elif isinstance(action, AddColumn) and not self._is_there_already(action):
+                moved.append((_Entry(None, self._resolve(action.column)), action.position))
+            elif isinstance(action, AlterColumn):
+                entry = self._find_old(action.name, action.if_exists)
+                if entry is not None:
+                    entry.column = _altered(entry.column, action)
+        self.entries = [entry for entry in self.entries if not any(entry is gone for gone in dropped)]
+        self.key = [name for name in self.key if not any(_same(gone.old_name, name) for gone in dropped)]
+        new_names = {entry.old_name.casefold(): new for entry, new in renames if entry.old_name is not None}
+        for entry, new in renames:
+            entry.column = replace(entry.column, name=new)
+        self.key = [new_names.get(name.casefold(), name) for name in self.key]
+        return moved
+
+    def _is_there_already(self, action: AddColumn) -> bool:
+        if not action.if_not_exists:
+            return False
+        return any(_same(entry.old_name, action.column.name) for entry in self.entries)
+
+    def _resolve(self, spec: ColumnSpec) -> ColumnDefinition:
+        return resolve_column(spec, self.charset, self.context)
+
+    def _put(self, moved: list[tuple[_Entry, Position | None]]) -> None:
+        for entry, position in moved:
+            self.entries = [other for other in self.entries if other is not entry]
+            if position is None:
+                self.entries.append(entry)
+            elif position.after is None:
+                self.entries.insert(0, entry)
+            else:
+                self.entries.insert(self._place_behind(position.after), entry)
+        names = [entry.column.name.casefold() for entry in self.entries]
+        if len(set(names)) != len(names):
+            raise AlterError("adds a column that the table is known to have already")
+
+    def _place_behind(self, name: str) -> int:
+        for place, entry in enumerate(self.entries):
+            if _same(entry.column.name, name):
+                return place + 1
+        raise AlterError(f"puts a column behind {name!r}, which the table is not known to have")
+
+    def _finish(self, action: AlterAction) -> None:
+        """Primary keys, which go by the new names, and system versioning."""
+        if isinstance(action, AddPrimaryKey):
+            if not (action.if_not_exists and self.key):
+                self._set_key(action.columns)
+        elif isinstance(action, AddColumn | ChangeColumn):
+            if action.column.primary_key:
+                self._set_key((action.column.name,))
+        elif isinstance(action, SystemVersioning):
+            declared = any(entry.column.generated == "row_end" for entry in self.entries)
+            self.versioned = action.add and not declared
+
+    def _set_key(self, columns: tuple[str, ...]) -> None:
+        names = {entry.column.name.casefold(): entry.column.name for entry in self.entries}
+        missing = next((name for name in columns if name.casefold() not in names), None)
+        if missing is not None:
+            raise AlterError(f"makes a key of {missing!r}, which the table is not known to have")
+        self.key = [names[name.casefold()] for name in columns]
+
+
+def _altered(column: ColumnDefinition, action: AlterColumn) -> ColumnDefinition:
+    if action.sets_default:
+        column = replace(column, default=action.default)
+    return column if action.invisible is None else replace(column, invisible=action.invisible)
+
+
+def alter(
+    table: TableDefinition,
+    actions: tuple[AlterAction, ...],
+    database: Charset,
+    context: StatementContext,
+) -> TableDefinition:
+    """The table after an ALTER TABLE; renaming the table itself is the catalog's.
+
+    Args:
+        table: the table before, its columns known.
+        actions: the statement's clauses.
+        database: the default charset of the table's database.
+        context: the session of the statement.
+
+    Raises:
+        AlterError: the clauses name what the table is not known to have.
+    """
+    return _Alteration(table, actions, database, context).result()

@@ -1,0 +1,124 @@
+"""Which codec of the row kernel turns a column's bytes into its Arrow column.
+
+A codec follows from two things: how the value is stored (the table map's type)
+and what it means (:class:`~binx.rows.types.LogicalType`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from binx.errors import UnsupportedError
+from binx.event.column import Column, ColumnType
+from binx.kernels.builder import Codec
+from binx.rows.types import DECIMAL128_DIGITS, ArrowOptions, Kind, LogicalType
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+MARIADB_COMPRESSED = frozenset({ColumnType.MARIADB_BLOB_COMPRESSED, ColumnType.MARIADB_VARCHAR_COMPRESSED})
+"""Types whose values are compressed one by one (MariaDB's ``COMPRESSED`` columns)."""
+
+
+class ColumnCodec(NamedTuple):
+    """A codec and its parameter, see ``binx/kernels/builder.pyx``."""
+
+    codec: Codec
+    parameter: int = 0
+
+
+_INTEGERS: dict[ColumnType, tuple[Codec, Codec]] = {
+    ColumnType.TINY: (Codec.CODEC_COPY1, Codec.CODEC_UINT8),
+    ColumnType.SHORT: (Codec.CODEC_COPY2, Codec.CODEC_UINT16),
+    ColumnType.INT24: (Codec.CODEC_INT24, Codec.CODEC_UINT24),
+    ColumnType.LONG: (Codec.CODEC_COPY4, Codec.CODEC_UINT32),
+    ColumnType.LONGLONG: (Codec.CODEC_COPY8, Codec.CODEC_COPY8),
+}
+"""Signed and unsigned."""
+
+_UNSIGNED = frozenset({Kind.UINT8, Kind.UINT16, Kind.UINT24, Kind.UINT32, Kind.UINT64})
+
+_FIXED: dict[ColumnType, Codec] = {
+    ColumnType.FLOAT: Codec.CODEC_COPY4,
+    ColumnType.DOUBLE: Codec.CODEC_COPY8,
+    ColumnType.NULL: Codec.CODEC_NULL,
+    ColumnType.DATE: Codec.CODEC_DATE,
+    ColumnType.NEWDATE: Codec.CODEC_DATE,
+    ColumnType.DATETIME: Codec.CODEC_OLD_DATETIME,
+    ColumnType.TIMESTAMP: Codec.CODEC_OLD_TIMESTAMP,
+    ColumnType.TIME: Codec.CODEC_OLD_TIME,
+    ColumnType.YEAR: Codec.CODEC_YEAR,
+    ColumnType.GEOMETRY: Codec.CODEC_GEOMETRY,
+    ColumnType.VECTOR: Codec.CODEC_BYTES,
+}
+
+_WITH_METADATA: dict[ColumnType, Codec] = {
+    ColumnType.DATETIME2: Codec.CODEC_DATETIME,
+    ColumnType.TIMESTAMP2: Codec.CODEC_TIMESTAMP,
+    ColumnType.TIME2: Codec.CODEC_TIME,
+}
+"""Their metadata, the digits of a second's fraction, is the codec's parameter."""
+
+_TEXT_LIKE = frozenset(
+    {
+        ColumnType.VARCHAR,
+        ColumnType.VAR_STRING,
+        ColumnType.STRING,
+        ColumnType.TINY_BLOB,
+        ColumnType.MEDIUM_BLOB,
+        ColumnType.LONG_BLOB,
+        ColumnType.BLOB,
+        *MARIADB_COMPRESSED,
+    }
+)
+
+
+def column_codec(column: Column, logical: LogicalType, options: ArrowOptions) -> ColumnCodec:
+    """The codec of one column.
+
+    Raises:
+        UnsupportedError: a type that row images of known servers do not hold.
+    """
+    if column.type in _INTEGERS:
+        if logical.kind is Kind.UINT64 and options.unsigned_bigint == "decimal":
+            return ColumnCodec(Codec.CODEC_UINT64_DECIMAL)
+        return ColumnCodec(_INTEGERS[column.type][logical.kind in _UNSIGNED])
+    if column.type in _FIXED:
+        return ColumnCodec(_FIXED[column.type])
+    if column.type in _WITH_METADATA:
+        return ColumnCodec(_WITH_METADATA[column.type], column.metadata)
+    if column.type in _TEXT_LIKE:
+        if logical.padded_length is not None and column.type is ColumnType.STRING:
+            return ColumnCodec(Codec.CODEC_PADDED, logical.padded_length)
+        return ColumnCodec(Codec.CODEC_BYTES)
+    if column.type in _BY_MEANING:
+        return _BY_MEANING[column.type](column, logical)
+    raise UnsupportedError(
+        f"expected a column type that row images hold, found {column.type.name}"
+        f" in column {column.name or '(without a name)'}",
+        event="TABLE_MAP",
+    )
+
+
+def _decimal(column: Column, logical: LogicalType) -> ColumnCodec:
+    wide = logical.precision > DECIMAL128_DIGITS
+    return ColumnCodec(Codec.CODEC_DECIMAL_TEXT if wide else Codec.CODEC_DECIMAL, column.metadata)
+
+
+def _bit(column: Column, logical: LogicalType) -> ColumnCodec:
+    return ColumnCodec(Codec.CODEC_BOOL if logical.kind is Kind.BOOL else Codec.CODEC_BITS)
+
+
+def _enum(column: Column, logical: LogicalType) -> ColumnCodec:
+    if logical.members is None:
+        return ColumnCodec(Codec.CODEC_ENUM_NUMBER)
+    return ColumnCodec(Codec.CODEC_ENUM, len(logical.members))
+
+
+_BY_MEANING: dict[ColumnType, Callable[[Column, LogicalType], ColumnCodec]] = {
+    ColumnType.NEWDECIMAL: _decimal,
+    ColumnType.BIT: _bit,
+    ColumnType.ENUM: _enum,
+    ColumnType.SET: lambda column, logical: ColumnCodec(Codec.CODEC_SET),
+    ColumnType.JSON: lambda column, logical: ColumnCodec(Codec.CODEC_JSON),
+}

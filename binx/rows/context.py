@@ -1,0 +1,37 @@
+"""The session of a QUERY event, as far as it decides what a schema statement means."""
+
+from __future__ import annotations
+
+from binx.event.collation import collation_name
+from binx.event.format import Flavour
+from binx.event.query import Query
+from binx.rows.schema import StatementContext
+
+_EXPLICIT_DEFAULTS_SINCE = {Flavour.MYSQL: (8, 0, 2), Flavour.MARIADB: (10, 10, 0)}
+"""Versions whose explicit_defaults_for_timestamp is ON where nobody set it."""
+
+_MARIADB_EXPLICIT_DEFAULTS = 1 << 24
+"""MariaDB's bit for it in the session options (sql/sql_priv.h, OPTION_EXPLICIT_DEF_TIMESTAMP)."""
+
+
+def statement_context(query: Query) -> StatementContext:
+    """What the catalog needs to know of the session that ran a statement."""
+    mariadb = query.flavour is Flavour.MARIADB
+    server = query.status.collation_server
+    major, minor, patch = query.version
+    return StatementContext(
+        sql_mode=query.status.sql_mode or 0,
+        server_collation=None if server is None else collation_name(server, mariadb=mariadb),
+        mariadb=mariadb,
+        version=major * 10000 + minor * 100 + patch,
+        explicit_defaults_for_timestamp=_explicit_defaults(query),
+    )
+
+
+def _explicit_defaults(query: Query) -> bool:
+    if query.status.explicit_defaults_for_timestamp is not None:
+        return query.status.explicit_defaults_for_timestamp
+    since = query.version >= _EXPLICIT_DEFAULTS_SINCE[query.flavour]
+    if query.flavour is Flavour.MARIADB and since and query.status.flags2 is not None:
+        return bool(query.status.flags2 & _MARIADB_EXPLICIT_DEFAULTS)
+    return since

@@ -1,0 +1,152 @@
+"""From the text of a QUERY event to what it does to tables.
+
+A tokenizer and a parser by recursive descent for exactly CREATE, ALTER, DROP and
+RENAME of tables and databases. sqlglot, tried first, gave up on 20 of 49 common forms
+of these statements (LONG VARCHAR, COLUMN_FORMAT, INET6, ADD (a, b), CONVERT TO, RENAME
+TABLE, EXCHANGE PARTITION, system versioning …), and takes 110 ms to import.
+
+What is not understood is reported with the tables that it touches, never passed over:
+see :class:`~binx.rows.ddl_statements.NotUnderstood`.
+"""
+
+from __future__ import annotations
+
+import re
+
+from binx.rows.ddl_alter import alter_table
+from binx.rows.ddl_create import (
+    alter_database,
+    create_database,
+    create_table,
+    drop_database,
+    table_names,
+)
+from binx.rows.ddl_parts import table_name
+from binx.rows.ddl_statements import (
+    AlterTable,
+    DropPrimaryKey,
+    DropTables,
+    NotUnderstood,
+    RenameTables,
+    Statement,
+    TableName,
+)
+from binx.rows.ddl_tokens import NotUnderstoodError, TokenReader
+from binx.rows.schema import DEFAULT_CONTEXT, StatementContext
+
+_FIRST_WORD = re.compile(r"[\s\0(]*(?:create|alter|drop|rename|set\s+statement)\b", re.IGNORECASE)
+_COMMENT_FIRST = re.compile(r"[\s\0(]*(?:/\*|#|--)")
+_ANY_WORD = re.compile(r"\b(?:create|alter|drop|rename)\b", re.IGNORECASE)
+
+
+def is_schema_statement(sql: str) -> bool:
+    """Whether a statement may change a table's columns: a quick look at its first word.
+
+    True for some that change none (CREATE VIEW); never False for one that does.
+    """
+    if _FIRST_WORD.match(sql) is not None:
+        return True
+    return _COMMENT_FIRST.match(sql) is not None and _ANY_WORD.search(sql) is not None
+
+
+def parse(sql: str, context: StatementContext = DEFAULT_CONTEXT) -> Statement | None:
+    """What a statement asks for; None where it changes no table's columns. Never raises.
+
+    Args:
+        sql: one statement; what follows a ``;`` is not read.
+        context: the session that it ran in.
+    """
+    try:
+        reader = TokenReader(sql, context)
+    except NotUnderstoodError as error:
+        return NotUnderstood((), str(error)) if _ANY_WORD.search(sql) else None
+    _skip_set_statement(reader)
+    start = reader.place
+    try:
+        return _statement(reader)
+    except NotUnderstoodError as error:
+        reader.place = start
+        if reader.at("CREATE", "TEMPORARY") or reader.at("CREATE", "OR", "REPLACE", "TEMPORARY"):
+            return None
+        return NotUnderstood(_tables_touched(reader), str(error))
+
+
+def _skip_set_statement(reader: TokenReader) -> None:
+    """Skip MariaDB's ``SET STATEMENT variable=value, … FOR``."""
+    if not reader.accept("SET", "STATEMENT"):
+        return
+    while not reader.at_end and not reader.accept("FOR"):
+        reader.next()
+
+
+def _statement(reader: TokenReader) -> Statement | None:
+    if reader.accept("CREATE"):
+        return _create(reader)
+    if reader.accept("ALTER"):
+        reader.accept_any("ONLINE", "OFFLINE")
+        reader.accept("IGNORE")
+        if reader.accept("TABLE"):
+            return alter_table(reader)
+        return alter_database(reader) if reader.accept_any("DATABASE", "SCHEMA") else None
+    if reader.accept("DROP"):
+        return _drop(reader)
+    if reader.accept("RENAME") and reader.accept_any("TABLE", "TABLES"):
+        return _rename(reader)
+    return None
+
+
+def _create(reader: TokenReader) -> Statement | None:
+    reader.accept("OR", "REPLACE")
+    temporary = reader.accept("TEMPORARY")
+    if reader.accept("TABLE"):
+        return create_table(reader, temporary)
+    return create_database(reader) if reader.accept_any("DATABASE", "SCHEMA") else None
+
+
+def _drop(reader: TokenReader) -> Statement | None:
+    if reader.accept("TEMPORARY"):
+        return None
+    if reader.accept_any("TABLE", "TABLES"):
+        reader.accept("IF", "EXISTS")
+        return DropTables(table_names(reader))
+    if reader.accept_any("DATABASE", "SCHEMA"):
+        return drop_database(reader)
+    reader.accept_any("ONLINE", "OFFLINE")
+    if reader.accept("INDEX"):
+        reader.accept("IF", "EXISTS")
+        index = reader.name("an index's name")
+        reader.expect("ON")
+        table = table_name(reader)
+        return AlterTable(table, (DropPrimaryKey(),)) if index.upper() == "PRIMARY" else None
+    return None
+
+
+def _rename(reader: TokenReader) -> RenameTables:
+    reader.accept("IF", "EXISTS")
+    pairs: list[tuple[TableName, TableName]] = []
+    while True:
+        old = table_name(reader)
+        if reader.accept("WAIT"):
+            reader.number()
+        else:
+            reader.accept("NOWAIT")
+        reader.expect("TO")
+        pairs.append((old, table_name(reader)))
+        if not reader.accept(","):
+            return RenameTables(tuple(pairs))
+
+
+def _tables_touched(reader: TokenReader) -> tuple[TableName, ...]:
+    """The tables that a statement names which was not understood, as far as they can be told."""
+    while not reader.at_end and not reader.accept_any("TABLE", "TABLES"):
+        reader.next()
+    reader.accept("IF", "NOT", "EXISTS")
+    reader.accept("IF", "EXISTS")
+    names: list[TableName] = []
+    try:
+        names.append(table_name(reader))
+        while reader.accept_any(",", "TO"):
+            names.append(table_name(reader))
+    except NotUnderstoodError:
+        return tuple(names)
+    return tuple(names)

@@ -1,0 +1,248 @@
+"""ALTER TABLE: the clauses that change columns, and those that are known not to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from binx.rows.ddl_columns import column_spec, default_text
+from binx.rows.ddl_parts import (
+    charset_option,
+    is_key_or_constraint,
+    key_or_constraint,
+    merged,
+    table_name,
+)
+from binx.rows.ddl_statements import (
+    AddColumn,
+    AddPrimaryKey,
+    AlterAction,
+    AlterColumn,
+    AlterTable,
+    ChangeColumn,
+    ConvertCharset,
+    DropColumn,
+    DropPrimaryKey,
+    Position,
+    RenameColumn,
+    RenameTo,
+    SetCharset,
+    SystemVersioning,
+)
+from binx.rows.ddl_tokens import TokenKind, TokenReader
+
+_PARTITION_WORDS = frozenset(
+    {
+        "PARTITION",
+        "ANALYZE",
+        "CHECK",
+        "COALESCE",
+        "DISCARD",
+        "EXCHANGE",
+        "IMPORT",
+        "OPTIMIZE",
+        "REBUILD",
+        "REMOVE",
+        "REORGANIZE",
+        "REPAIR",
+        "SECONDARY_LOAD",
+        "SECONDARY_UNLOAD",
+        "TRUNCATE",
+    }
+)
+"""Clauses about partitions and tablespaces: they leave columns alone, and all that follows is theirs."""
+
+_COLUMNLESS = frozenset({"DISABLE", "ENABLE", "FORCE", "LOCK", "ALGORITHM", "ORDER", "WITH", "WITHOUT"})
+"""Clauses up to the next comma that leave columns alone."""
+
+
+def alter_table(reader: TokenReader) -> AlterTable:
+    """Read ALTER TABLE behind the word TABLE.
+
+    Raises:
+        NotUnderstoodError: a clause that is not known, whatever it does.
+    """
+    if_exists = reader.accept("IF", "EXISTS")
+    table = table_name(reader)
+    if reader.accept("WAIT"):
+        reader.number()
+    else:
+        reader.accept("NOWAIT")
+    actions: list[AlterAction] = []
+    while not reader.at_end:
+        if _partition_clause(reader):
+            break
+        actions.extend(_clause(reader))
+        reader.accept(",")
+    return AlterTable(table, tuple(actions), if_exists)
+
+
+def _partition_clause(reader: TokenReader) -> bool:
+    if reader.at_any("ADD", "DROP"):
+        return reader.ahead().upper == "PARTITION"
+    if reader.at("CONVERT"):
+        return reader.ahead().upper in {"PARTITION", "TABLE"}
+    return reader.current.upper in _PARTITION_WORDS
+
+
+def _clause(reader: TokenReader) -> list[AlterAction]:
+    """Read one clause, without the comma behind it."""
+    word = reader.current.upper
+    if word in _CLAUSES:
+        reader.next()
+        return _CLAUSES[word](reader)
+    if word in _COLUMNLESS:
+        reader.next()
+        reader.skip_to_comma()
+        # ORDER BY a, b: its commas cannot be told from the statement's, but nothing may follow it.
+        while word == "ORDER" and not reader.at_end:
+            reader.next()
+        return []
+    return _table_option(reader)
+
+
+def _if_not_exists(reader: TokenReader) -> bool:
+    return reader.accept("IF", "NOT", "EXISTS")
+
+
+def _add(reader: TokenReader) -> list[AlterAction]:
+    if reader.accept("SYSTEM", "VERSIONING"):
+        return [SystemVersioning(add=True)]
+    if not reader.at("COLUMN") and is_key_or_constraint(reader):
+        if_not_exists = reader.at("PRIMARY", "KEY", "IF") or reader.at("CONSTRAINT", "IF")
+        columns = key_or_constraint(reader)
+        return [AddPrimaryKey(columns, if_not_exists)] if columns else []
+    reader.accept("COLUMN")
+    if_not_exists = _if_not_exists(reader)
+    if not reader.at("("):
+        return [AddColumn(column_spec(reader), _position(reader), if_not_exists)]
+    reader.expect("(")
+    actions: list[AlterAction] = []
+    while True:
+        if is_key_or_constraint(reader):
+            columns = key_or_constraint(reader)
+            actions += [AddPrimaryKey(columns)] if columns else []
+        else:
+            actions.append(AddColumn(column_spec(reader), None, if_not_exists))
+        if not reader.accept(","):
+            break
+    reader.expect(")")
+    return actions
+
+
+def _position(reader: TokenReader) -> Position | None:
+    if reader.accept("FIRST"):
+        return Position(None)
+    if reader.accept("AFTER"):
+        return Position(reader.name("a column's name"))
+    return None
+
+
+def _drop(reader: TokenReader) -> list[AlterAction]:
+    if reader.accept("SYSTEM", "VERSIONING"):
+        return [SystemVersioning(add=False)]
+    if reader.accept("PRIMARY", "KEY"):
+        return [DropPrimaryKey()]
+    if reader.at("PERIOD", "FOR"):
+        reader.skip_to_comma()
+        return []
+    if reader.accept("FOREIGN", "KEY") or reader.accept_any("CHECK"):
+        reader.accept("IF", "EXISTS")
+        reader.name("a constraint's name")
+        return []
+    if reader.accept_any("INDEX", "KEY", "CONSTRAINT"):
+        reader.accept("IF", "EXISTS")
+        name = reader.name("an index's name")
+        return [DropPrimaryKey()] if name.upper() == "PRIMARY" else []
+    reader.accept("COLUMN")
+    if_exists = reader.accept("IF", "EXISTS")
+    name = reader.name("a column's name")
+    reader.accept_any("RESTRICT", "CASCADE")
+    return [DropColumn(name, if_exists)]
+
+
+def _change(reader: TokenReader) -> list[AlterAction]:
+    reader.accept("COLUMN")
+    if_exists = reader.accept("IF", "EXISTS")
+    old = reader.name("a column's name")
+    return [ChangeColumn(old, column_spec(reader), _position(reader), if_exists)]
+
+
+def _modify(reader: TokenReader) -> list[AlterAction]:
+    reader.accept("COLUMN")
+    if_exists = reader.accept("IF", "EXISTS")
+    column = column_spec(reader)
+    return [ChangeColumn(column.name, column, _position(reader), if_exists)]
+
+
+def _rename(reader: TokenReader) -> list[AlterAction]:
+    if reader.accept("COLUMN"):
+        if_exists = reader.accept("IF", "EXISTS")
+        old = reader.name("a column's name")
+        reader.expect("TO")
+        return [RenameColumn(old, reader.name("a column's name"), if_exists)]
+    if reader.accept_any("INDEX", "KEY"):
+        reader.skip_to_comma()
+        return []
+    if not reader.accept("TO") and not reader.accept("AS"):
+        reader.accept("=")
+    return [RenameTo(table_name(reader))]
+
+
+def _alter(reader: TokenReader) -> list[AlterAction]:
+    if reader.accept_any("INDEX", "CHECK", "CONSTRAINT", "KEY"):
+        reader.skip_to_comma()
+        return []
+    reader.accept("COLUMN")
+    if_exists = reader.accept("IF", "EXISTS")
+    name = reader.name("a column's name")
+    if reader.accept("DROP", "DEFAULT"):
+        return [AlterColumn(name, sets_default=True, if_exists=if_exists)]
+    reader.expect("SET")
+    if reader.accept("DEFAULT"):
+        return [AlterColumn(name, sets_default=True, default=default_text(reader), if_exists=if_exists)]
+    if reader.accept("INVISIBLE"):
+        return [AlterColumn(name, invisible=True, if_exists=if_exists)]
+    reader.expect("VISIBLE")
+    return [AlterColumn(name, invisible=False, if_exists=if_exists)]
+
+
+def _convert(reader: TokenReader) -> list[AlterAction]:
+    reader.expect("TO")
+    option = charset_option(reader)
+    if option is None:
+        raise reader.not_understood("CHARACTER SET")
+    following = charset_option(reader)
+    return [ConvertCharset(merged(option, following) if following is not None else option)]
+
+
+def _table_option(reader: TokenReader) -> list[AlterAction]:
+    """Read ``name [=] value``; what has no value is no option of a table."""
+    option = charset_option(reader)
+    if option is not None:
+        return [SetCharset(option)]
+    reader.accept("DEFAULT")
+    if reader.current.kind not in {TokenKind.WORD, TokenKind.NAME}:
+        raise reader.not_understood("a clause of ALTER TABLE")
+    word = reader.next()
+    if reader.at_any("DIRECTORY", "TYPE") and word.upper in {"DATA", "INDEX", "STORAGE"}:
+        reader.next()
+    reader.accept("=")
+    if reader.at("("):
+        reader.skip_parentheses()
+        return []
+    value = reader.next()
+    if value.kind in {TokenKind.SIGN, TokenKind.END}:
+        raise reader.not_understood(f"the value of {word.text}")
+    return []
+
+
+_CLAUSES: dict[str, Callable[[TokenReader], list[AlterAction]]] = {
+    "ADD": _add,
+    "DROP": _drop,
+    "CHANGE": _change,
+    "MODIFY": _modify,
+    "RENAME": _rename,
+    "ALTER": _alter,
+    "CONVERT": _convert,
+}
+"""The clauses that may change columns, by their first word."""

@@ -1,0 +1,73 @@
+"""Cuts a dump of SQL, as mysqldump writes it or a person does, into its statements."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+_DELIMITER_LINE = re.compile(r"^[ \t]*DELIMITER[ \t]+(\S+)[^\n]*$", re.IGNORECASE | re.MULTILINE)
+_LINE_COMMENT = re.compile(r"(?:--(?=\s|$)|#)[^\n]*")
+_QUOTED = {
+    "'": re.compile(r"'(?:[^'\\]++|\\.|'')*+'", re.DOTALL),
+    '"': re.compile(r'"(?:[^"\\]++|\\.|"")*+"', re.DOTALL),
+    "`": re.compile(r"`[^`]*+`"),
+}
+_USE = re.compile(r"\s*use\s+(?:`((?:[^`]|``)+)`|([^\s;`]+))\s*;?\s*$", re.IGNORECASE)
+
+
+def statements(text: str) -> Iterator[str]:
+    """The statements of a dump, without their delimiters.
+
+    Knows strings, quoted names, comments, and the client's DELIMITER command. What follows a quote
+    that does not end is one statement.
+    """
+    delimiter = ";"
+    edge = _edge(delimiter)
+    start = position = 0
+    executable = False
+    while match := edge.search(text, position):
+        found = match.group()
+        position = match.end()
+        if found in _QUOTED:
+            quoted = _QUOTED[found].match(text, match.start())
+            if quoted is None:
+                break
+            position = quoted.end()
+        elif found in {"/*!", "/*M!"}:
+            executable = True
+        elif found == "*/":
+            executable = False
+        elif found == "/*":
+            closed = text.find("*/", position)
+            position = len(text) if closed < 0 else closed + 2
+        elif found in {"#", "--"}:
+            comment = _LINE_COMMENT.match(text, match.start())
+            position = comment.end() if comment else position
+        elif found == delimiter:
+            if not executable:
+                yield text[start : match.start()]
+                start = position
+        else:
+            line = _DELIMITER_LINE.match(text, match.start())
+            if line is not None:
+                delimiter = line.group(1)
+                edge = _edge(delimiter)
+                start = position = line.end()
+    if text[start:].strip():
+        yield text[start:]
+
+
+def _edge(delimiter: str) -> re.Pattern[str]:
+    """All that may begin or end something, given the delimiter of the moment."""
+    return re.compile(
+        rf"['\"`#]|--|/\*M?!|/\*|\*/|{re.escape(delimiter)}|^[ \t]*DELIMITER\b", re.IGNORECASE | re.MULTILINE
+    )
+
+
+def used_database(statement: str) -> str | None:
+    """The database that a USE statement names; None for any other statement."""
+    match = _USE.match(statement)
+    if match is None:
+        return None
+    quoted, plain = match.groups()
+    return str(plain) if quoted is None else str(quoted).replace("``", "`")

@@ -1,0 +1,155 @@
+"""From a column as written to a column as the server makes it: defaults, sizes, charsets, the type's text."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from binx.rows.charsets import bytes_per_character, charset_of_collation, full_collation_name
+from binx.rows.ddl_statements import Charset, ColumnSpec
+from binx.rows.ddl_types import (
+    BLOB_BASES,
+    CHARACTER_BASES,
+    GEOMETRY_BASES,
+    INTEGER_BASES,
+    TEXT_BASES,
+    as_bytes,
+)
+from binx.rows.schema import ColumnDefinition, StatementContext
+from binx.rows.types import quote_text
+
+_BLOB_CAPACITY = (0xFF, 0xFFFF, 0xFFFFFF, 0xFFFFFFFF)
+_MOST_VARCHAR_BYTES = 0xFFFF
+_ZEROFILL_WIDTHS = {"tinyint": 3, "smallint": 5, "mediumint": 8, "int": 10, "bigint": 20}
+_DEFAULT_LENGTHS = {"char": 1, "binary": 1, "bit": 1, "vector": 2048}
+_FLOAT_PRECISION = 24
+"""FLOAT(p) is a DOUBLE beyond these bits."""
+
+
+def _sized(family: tuple[str, ...], length: int) -> str:
+    """The smallest type of TINYBLOB … LONGBLOB or TINYTEXT … LONGTEXT that holds so many bytes."""
+    return next(
+        (name for name, capacity in zip(family, _BLOB_CAPACITY, strict=True) if length <= capacity),
+        family[-1],
+    )
+
+
+def _character_set(spec: ColumnSpec, table: Charset) -> Charset:
+    """The charset and collation of a column of text."""
+    charset = spec.charset or charset_of_collation(spec.collation) or table.charset
+    collation = full_collation_name(spec.collation, charset)
+    if collation is None and spec.binary and charset is not None:
+        collation = f"{charset}_bin"
+    elif collation is None and spec.charset is None:
+        collation = table.collation
+    return Charset(charset, collation)
+
+
+def _with_size(spec: ColumnSpec, charset: Charset) -> ColumnSpec:
+    """Choose the size class that TEXT(n), BLOB(n) or a VARCHAR too long for one ask for."""
+    length = spec.arguments[0] if spec.arguments else 0
+    characters = length * bytes_per_character(charset.charset)
+    if spec.base == "text" and length:
+        return replace(spec, base=_sized(TEXT_BASES, characters), arguments=())
+    if spec.base == "blob" and length:
+        return replace(spec, base=_sized(BLOB_BASES, length), arguments=())
+    if spec.base == "varchar" and characters > _MOST_VARCHAR_BYTES:
+        return replace(spec, base=_sized(TEXT_BASES, characters), arguments=())
+    if spec.base == "varbinary" and length > _MOST_VARCHAR_BYTES:
+        return replace(spec, base=_sized(BLOB_BASES, length), arguments=())
+    return spec
+
+
+def resolve_column(spec: ColumnSpec, table: Charset, context: StatementContext) -> ColumnDefinition:
+    """The column that a server makes of what is written.
+
+    Args:
+        spec: the column as written.
+        table: the table's default charset.
+        context: the session of the statement.
+    """
+    charset = Charset()
+    if spec.base in CHARACTER_BASES:
+        charset = _character_set(spec, table)
+        if charset.charset == "binary" and spec.base not in {"enum", "set"}:
+            spec = replace(spec, base=as_bytes(spec.base))
+    spec = _with_size(spec, charset)
+    if spec.base in {"binary", "varbinary", *BLOB_BASES}:
+        charset = Charset("binary", None)
+    length, scale = _length_and_scale(spec)
+    base = spec.base
+    if base == "float" and len(spec.arguments) == 1:
+        base = "float" if spec.arguments[0] <= _FLOAT_PRECISION else "double"
+    nullable = spec.nullable
+    if nullable is None:
+        nullable = base != "timestamp" or context.explicit_defaults_for_timestamp
+    return ColumnDefinition(
+        name=spec.name,
+        mysql_type=_type_text(spec, base, length, scale),
+        base=base,
+        length=length,
+        scale=scale,
+        unsigned=spec.unsigned,
+        nullable=nullable,
+        charset=charset.charset,
+        collation=charset.collation,
+        members=spec.members,
+        invisible=spec.invisible,
+        generated=f"row_{spec.period}" if spec.period else spec.generated,
+        default=spec.default,
+        srid=spec.srid if base in GEOMETRY_BASES else None,
+    )
+
+
+def _length_and_scale(spec: ColumnSpec) -> tuple[int | None, int | None]:
+    first = spec.arguments[0] if spec.arguments else None
+    if spec.base == "decimal":
+        return first or 10, spec.arguments[1] if len(spec.arguments) > 1 else 0
+    if spec.base in {"datetime", "timestamp", "time"}:
+        return first or 0, None
+    if spec.base in {"char", "varchar", "binary", "varbinary", "bit", "vector"}:
+        default = _DEFAULT_LENGTHS.get(spec.base)
+        return (first or default if spec.base == "bit" else default if first is None else first), None
+    return None, None
+
+
+def _type_text(spec: ColumnSpec, base: str, length: int | None, scale: int | None) -> str:
+    """The type as INFORMATION_SCHEMA.COLUMNS.COLUMN_TYPE of MySQL 8.0.19+ writes it."""
+    arguments = ""
+    if base == "decimal":
+        arguments = f"{length},{scale}"
+    elif spec.members is not None:
+        arguments = ",".join(quote_text(member) for member in spec.members)
+    elif base in INTEGER_BASES:
+        arguments = _integer_width(spec)
+    elif base in {"float", "double"}:
+        arguments = ",".join(map(str, spec.arguments)) if len(spec.arguments) > 1 else ""
+    elif base in {"datetime", "timestamp", "time"}:
+        arguments = str(length) if length else ""
+    elif length is not None:
+        arguments = str(length)
+    text = f"{base}({arguments})" if arguments else base
+    if spec.unsigned:
+        text += " unsigned"
+    return text + " zerofill" if spec.zerofill else text
+
+
+def _integer_width(spec: ColumnSpec) -> str:
+    """Display widths are gone since 8.0.19, except where they mean something: TINYINT(1) and ZEROFILL."""
+    if spec.zerofill:
+        return str(spec.arguments[0] if spec.arguments else _ZEROFILL_WIDTHS[spec.base])
+    return "1" if spec.base == "tinyint" and spec.arguments == (1,) and not spec.unsigned else ""
+
+
+def convert_column(column: ColumnDefinition, charset: Charset) -> ColumnDefinition:
+    """What CONVERT TO CHARACTER SET makes of a column; TEXT grows so that as many characters fit."""
+    if column.base not in CHARACTER_BASES or column.charset == "binary":
+        return column
+    base, text = column.base, column.mysql_type
+    if base in TEXT_BASES:
+        capacity = _BLOB_CAPACITY[TEXT_BASES.index(base)]
+        characters = capacity // bytes_per_character(column.charset)
+        base = text = _sized(TEXT_BASES, characters * bytes_per_character(charset.charset))
+    if charset.charset == "binary" and base not in {"enum", "set"}:
+        base = as_bytes(base)
+        text = text.replace(column.base, base, 1) if column.base in {"char", "varchar"} else base
+    return replace(column, base=base, mysql_type=text, charset=charset.charset, collation=charset.collation)

@@ -1,0 +1,255 @@
+"""What a schema statement asks for: the result of :mod:`binx.rows.ddl`, before any table is known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+
+@dataclass(frozen=True, slots=True)
+class TableName:
+    """A table as a statement names it; ``db`` is None where the default database is meant."""
+
+    db: str | None
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnSpec:
+    """A column as a statement writes it, before the table's defaults are known.
+
+    Attributes:
+        name: as written.
+        base: the type's canonical name.
+        arguments: the numbers in the type's parentheses.
+        members: of ENUM and SET.
+        unsigned: UNSIGNED, ZEROFILL or SERIAL.
+        zerofill: ZEROFILL.
+        charset: CHARACTER SET, or what a type or attribute implies; None where the table decides.
+        collation: COLLATE; None where nothing is said.
+        binary: the BINARY attribute, which means the charset's ``_bin`` collation.
+        nullable: NULL or NOT NULL; None where nothing is said.
+        default: the DEFAULT clause as written.
+        generated: ``virtual``, ``stored``, or None.
+        invisible: INVISIBLE.
+        primary_key: PRIMARY KEY stands at the column.
+        srid: SRID.
+        period: ``start`` or ``end`` of GENERATED ALWAYS AS ROW START / END.
+    """
+
+    name: str
+    base: str
+    arguments: tuple[int, ...] = ()
+    members: tuple[str, ...] | None = None
+    unsigned: bool = False
+    zerofill: bool = False
+    charset: str | None = None
+    collation: str | None = None
+    binary: bool = False
+    nullable: bool | None = None
+    default: str | None = None
+    generated: str | None = None
+    invisible: bool = False
+    primary_key: bool = False
+    srid: int | None = None
+    period: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Where ALTER TABLE puts a column: behind ``after``, or first where that is None."""
+
+    after: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Charset:
+    """A default charset as tables and databases declare it; None where nothing is said."""
+
+    charset: str | None = None
+    collation: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTable:
+    """CREATE TABLE; ``like`` names the model, ``select`` says that columns come from a query too."""
+
+    table: TableName
+    columns: tuple[ColumnSpec, ...] = ()
+    primary_key: tuple[str, ...] = ()
+    charset: Charset = field(default_factory=Charset)
+    like: TableName | None = None
+    select: bool = False
+    temporary: bool = False
+    if_not_exists: bool = False
+    versioned: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AddColumn:
+    """ADD COLUMN."""
+
+    column: ColumnSpec
+    position: Position | None = None
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeColumn:
+    """CHANGE COLUMN, and MODIFY COLUMN, which keeps the name."""
+
+    old: str
+    column: ColumnSpec
+    position: Position | None = None
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RenameColumn:
+    """RENAME COLUMN."""
+
+    old: str
+    new: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DropColumn:
+    """DROP COLUMN."""
+
+    name: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AlterColumn:
+    """ALTER COLUMN: SET or DROP DEFAULT, SET VISIBLE or INVISIBLE."""
+
+    name: str
+    sets_default: bool = False
+    default: str | None = None
+    invisible: bool | None = None
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AddPrimaryKey:
+    """ADD PRIMARY KEY; with ``if_not_exists`` an existing key stays."""
+
+    columns: tuple[str, ...]
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DropPrimaryKey:
+    """DROP PRIMARY KEY, and dropping the index or constraint named PRIMARY."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConvertCharset:
+    """CONVERT TO CHARACTER SET; a charset of None is DEFAULT, the database's."""
+
+    charset: Charset
+
+
+@dataclass(frozen=True, slots=True)
+class SetCharset:
+    """The table's default charset, for columns to come."""
+
+    charset: Charset
+
+
+@dataclass(frozen=True, slots=True)
+class RenameTo:
+    """RENAME [TO | AS | =]."""
+
+    table: TableName
+
+
+@dataclass(frozen=True, slots=True)
+class SystemVersioning:
+    """MariaDB's ADD or DROP SYSTEM VERSIONING."""
+
+    add: bool
+
+
+AlterAction: TypeAlias = (
+    AddColumn
+    | ChangeColumn
+    | RenameColumn
+    | DropColumn
+    | AlterColumn
+    | AddPrimaryKey
+    | DropPrimaryKey
+    | ConvertCharset
+    | SetCharset
+    | RenameTo
+    | SystemVersioning
+)
+
+
+@dataclass(frozen=True, slots=True)
+class AlterTable:
+    """ALTER TABLE, and DROP INDEX of the primary key."""
+
+    table: TableName
+    actions: tuple[AlterAction, ...] = ()
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RenameTables:
+    """RENAME TABLE: pairs of old and new name, done from left to right."""
+
+    pairs: tuple[tuple[TableName, TableName], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DropTables:
+    """DROP TABLE."""
+
+    tables: tuple[TableName, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CreateDatabase:
+    """CREATE DATABASE."""
+
+    db: str
+    charset: Charset
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AlterDatabase:
+    """ALTER DATABASE; a ``db`` of None is the default database."""
+
+    db: str | None
+    charset: Charset
+
+
+@dataclass(frozen=True, slots=True)
+class DropDatabase:
+    """DROP DATABASE."""
+
+    db: str
+
+
+@dataclass(frozen=True, slots=True)
+class NotUnderstood:
+    """A statement that changes tables in a way that was not understood: nothing is known of them now."""
+
+    tables: tuple[TableName, ...]
+    reason: str
+
+
+Statement: TypeAlias = (
+    CreateTable
+    | AlterTable
+    | RenameTables
+    | DropTables
+    | CreateDatabase
+    | AlterDatabase
+    | DropDatabase
+    | NotUnderstood
+)

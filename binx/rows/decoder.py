@@ -1,0 +1,277 @@
+"""The selected transactions of one file as batches of row changes and as statements, in bounded memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from binx.errors import BinxError, DamagedError
+from binx.event.header import HEADER_SIZE, EventHeader, EventType, parse_header
+from binx.event.payload import open_payload, parse_transaction_payload
+from binx.event.plain import plain_rows_event
+from binx.event.table_map import parse_table_map
+from binx.kernels.builder import RowBuilder
+from binx.kernels.rows import Need, RowDecoder
+from binx.kernels.transactions import TransactionTable
+from binx.log.file import BinlogFile
+from binx.log.identifiers import transaction_ids
+from binx.rows.batches import ChangeBatch, TableChanges
+from binx.rows.catalog import Catalog
+from binx.rows.names import resolve_columns
+from binx.rows.statements import Statement, StatementReader
+from binx.rows.types import DEFAULT_ARROW_OPTIONS, ArrowOptions
+
+ROW_GROUP_ROWS = 131_072
+"""Rows of a batch, unless the memory runs out before."""
+
+MEMORY_BYTES = 128 * 1024 * 1024
+"""What all tables' rows may take before the largest is handed over."""
+
+TAKE = 1
+"""Mark of a transaction whose rows and statements are wanted."""
+
+STATEMENTS_ONLY = 2
+"""Mark of a transaction that is looked at only for schema statements."""
+
+_EMPTY_TABLE_ID = b"\0" * 8
+
+
+@dataclass(frozen=True, slots=True)
+class DecoderOptions:
+    """How rows are batched and typed.
+
+    Attributes:
+        row_group_rows: rows of a batch.
+        memory: bytes that decoded rows may take together.
+        arrow: choices about Arrow types.
+    """
+
+    row_group_rows: int = ROW_GROUP_ROWS
+    memory: int = MEMORY_BYTES
+    arrow: ArrowOptions = DEFAULT_ARROW_OPTIONS
+
+
+@dataclass(slots=True)
+class DecoderReport:
+    """What a decoder has met beside rows.
+
+    Attributes:
+        warnings: sentences about names and types, each once.
+        filtered: row images of tables that were not wanted, by (db, table).
+    """
+
+    warnings: dict[str, None] = field(default_factory=dict)
+    filtered: dict[tuple[str, str], int] = field(default_factory=dict)
+
+
+class ChangeDecoder:
+    """Decodes one file; the catalog goes on to the next.
+
+    Args:
+        file: the file.
+        catalog: the tables known so far; moved on by the schema statements met.
+        wanted: whether a table's rows are to be decoded, by database and name.
+        options: batching and types.
+    """
+
+    def __init__(
+        self,
+        file: BinlogFile,
+        catalog: Catalog,
+        wanted: Callable[[str, str], bool] = lambda db, table: True,
+        options: DecoderOptions | None = None,
+    ) -> None:
+        self.file = file
+        self.catalog = catalog
+        self.wanted = wanted
+        self.options = options or DecoderOptions()
+        self.report = DecoderReport()
+        self._decoder = RowDecoder(
+            file.file_number, self.options.row_group_rows, self.options.memory // 2, self.options.memory
+        )
+        self._statements = StatementReader(file)
+        self._builders: dict[tuple[object, ...], RowBuilder] = {}
+        self._tables: dict[tuple[object, ...], TableChanges] = {}
+
+    def decode(self, table: TransactionTable, mask: bytearray) -> Iterator[ChangeBatch | Statement]:
+        """The marked transactions of a table, in the order of the file.
+
+        Rows are held back until a batch is full; :meth:`finish` yields the rest.
+
+        Raises:
+            DamagedError, UnsupportedError: a transaction cannot be decoded; what was yielded before is whole events.
+        """
+        decoder, source = self._decoder, self.file.source
+        if not len(table):
+            return
+        decoder.set_format(table.format.checksum_size, table.format.post_header_lengths)
+        decoder.begin(table, mask, *transaction_ids(self.file, table))
+        origin, stop = table.value("start", 0), table.value("end", len(table) - 1)
+        window = source.window(origin, stop)
+        try:
+            while (need := decoder.run(window, origin)) != Need.NEED_NOTHING:
+                yield from self._serve(need, window, origin, table)
+        except BinxError as error:
+            gtid = table.gtid(decoder.index) if 0 <= decoder.index < len(table) else None
+            raise error.at(path=self.file.path, gtid=gtid) from error.__cause__
+        source.release(origin, stop)
+
+    def finish(self) -> Iterator[ChangeBatch]:
+        """The rows held back, table by table in the order of their first row."""
+        for key in list(self._builders):
+            yield from self._flush(key)
+        for number, images in self._decoder.filtered().items():
+            self.report.filtered[self._name(number)] = images
+
+    @property
+    def tables(self) -> list[TableChanges]:
+        """Every table and schema version met so far."""
+        return list(self._tables.values())
+
+    def _name(self, number: int) -> tuple[str, str]:
+        db, table = self._decoder.maps.name(number)
+        return db.decode("utf-8", "backslashreplace"), table.decode("utf-8", "backslashreplace")
+
+    def _serve(
+        self, need: int, window: memoryview, origin: int, table: TransactionTable
+    ) -> Iterator[ChangeBatch | Statement]:
+        """Do what the kernel came back for."""
+        decoder = self._decoder
+        if need == Need.NEED_BUILDER:
+            self._set_builder(table)
+        elif need == Need.NEED_FLUSH:
+            yield from self._flush(decoder.full.key)
+        elif need == Need.NEED_MEMORY:
+            yield from self._flush(max(self._builders, key=lambda key: self._builders[key].bytes))
+        elif need == Need.NEED_WINDOW:
+            raise DamagedError("expected whole events in the transaction, found one that is cut", offset=decoder.position)
+        else:
+            header = parse_header(window, decoder.position, origin=origin)
+            start = decoder.position - origin
+            yield from self._take_event(need, window[start : start + header.size], header, table)
+
+    def _take_event(
+        self, need: int, event: memoryview, header: EventHeader, table: TransactionTable
+    ) -> Iterator[ChangeBatch | Statement]:
+        decoder = self._decoder
+        body = event[HEADER_SIZE : header.size - table.format.checksum_size]
+        if need == Need.NEED_STATEMENT:
+            yield from self._take_statement(body, header, table)
+        elif need == Need.NEED_PLAIN_ROWS:
+            yield from self._feed(bytearray(plain_rows_event(event, header, table.format)), table)
+        else:
+            pending = bytearray()
+            for chunk in open_payload(parse_transaction_payload(body, header, table.format)):
+                pending += chunk
+                yield from self._feed(pending, table)
+            if pending:
+                raise DamagedError(
+                    f"expected whole events in the compressed payload, found {len(pending)} bytes behind the last",
+                    offset=header.position,
+                    event=header.name,
+                )
+        decoder.pass_bytes(header.size)
+
+    def _feed(self, pending: bytearray, table: TransactionTable) -> Iterator[ChangeBatch | Statement]:
+        """Decode the whole events of a buffer and take them out of it."""
+        decoder = self._decoder
+        done = 0
+        while True:
+            with memoryview(pending) as whole, whole[done:] as rest:
+                need, consumed = decoder.run_inner(rest) if len(rest) else (Need.NEED_NOTHING, 0)
+                done += consumed
+                if need == Need.NEED_STATEMENT:
+                    event = bytes(whole[done - decoder.event_size : done])
+            if need == Need.NEED_NOTHING:
+                break
+            if need == Need.NEED_BUILDER:
+                self._set_builder(table)
+            elif need == Need.NEED_STATEMENT:
+                header = parse_header(event, 0)
+                yield from self._take_statement(memoryview(event)[HEADER_SIZE:], header, table)
+            elif need == Need.NEED_FLUSH:
+                yield from self._flush(decoder.full.key)
+            elif need == Need.NEED_MEMORY:
+                yield from self._flush(max(self._builders, key=lambda key: self._builders[key].bytes))
+            else:
+                raise DamagedError(
+                    "expected no compressed event within a compressed payload, found one", offset=decoder.position
+                )
+        del pending[:done]
+
+    def _take_statement(
+        self, body: memoryview, header: EventHeader, table: TransactionTable
+    ) -> Iterator[ChangeBatch | Statement]:
+        decoder = self._decoder
+        statement = self._statements.take(body, header, table, decoder.index)
+        if statement is None:
+            return
+        if statement.context is not None:
+            for change in self.catalog.apply(statement.sql, statement.db, statement.context):
+                if change.reason is not None:
+                    self.report.warnings[f"{change.reason}: {_shortened(statement.sql)}"] = None
+                for number in range(decoder.maps.tables):
+                    db, name = self._name(number)
+                    if db == change.db and (change.table is None or name == change.table or _was(change, name)):
+                        decoder.forget(number)
+        if not decoder.statements_only:
+            yield statement
+
+    def _set_builder(self, table: TransactionTable) -> None:
+        """Find out what the table map's columns are called, and open a builder for its rows."""
+        decoder = self._decoder
+        number = decoder.pending_map
+        db, name = self._name(decoder.maps.table_of(number))
+        if not self.wanted(db, name):
+            decoder.set_builder(number, None)
+            return
+        layout = decoder.maps.columns(number)
+        key, changes = self._resolve(number, table, layout)
+        builder = self._builders.get(key)
+        if builder is None:
+            plan = [
+                (codec.codec, prefix, width, codec.parameter)
+                for codec, (_, _, prefix, width) in zip(changes.codecs, layout, strict=True)
+            ]
+            builder = self._builders[key] = RowBuilder(plan, key)
+        decoder.set_builder(number, builder)
+
+    def _resolve(
+        self, number: int, table: TransactionTable, layout: list[tuple[int, int, int, int]]
+    ) -> tuple[tuple[object, ...], TableChanges]:
+        decoder = self._decoder
+        wide = table.format.post_header_length(EventType.TABLE_MAP, 8) != 6
+        body = memoryview(_EMPTY_TABLE_ID[: 8 if wide else 6] + decoder.maps.body(number))
+        header = EventHeader(
+            timestamp=0,
+            type=EventType.TABLE_MAP,
+            server_id=0,
+            size=HEADER_SIZE + len(body),
+            next_position=0,
+            flags=0,
+            position=decoder.position,
+        )
+        table_map = parse_table_map(body, header, table.format)
+        definition = self.catalog.lookup(table_map.database, table_map.table)
+        resolved = resolve_columns(table_map, definition, table.format.flavour)
+        for warning in resolved.warnings:
+            self.report.warnings[warning] = None
+        valid_from = self.file.commit_version(table.value("start", decoder.index))
+        changes = TableChanges(table_map, resolved, self.options.arrow, valid_from)
+        key = (changes.db, changes.name, changes.version, tuple(layout))
+        return key, self._tables.setdefault(key, changes)
+
+    def _flush(self, key: tuple[object, ...]) -> Iterator[ChangeBatch]:
+        handed = self._decoder.take(self._builders[key])
+        if handed["rows"]:
+            changes = self._tables[key]
+            yield ChangeBatch(changes, changes.batch(handed))
+
+
+def _was(change: object, name: str) -> bool:
+    previous = getattr(change, "previous", None)
+    return previous is not None and previous.name == name
+
+
+def _shortened(sql: str) -> str:
+    return sql if len(sql) <= 80 else sql[:77] + "…"

@@ -1,0 +1,263 @@
+"""What a table's columns are called and what they hold: metadata first, then DDL, then c1 … cN.
+
+A table map says how values are stored; its optional metadata may say more, and the
+catalog may know the statement that made the table. Each fact is taken from the best
+source that has it, and where it came from is kept beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from binx.event.column import Column, ColumnType
+from binx.event.format import Flavour
+from binx.event.table_map import TableMap
+from binx.rows.column_types import compatible, logical_type
+from binx.rows.schema import ColumnDefinition, Provenance, TableDefinition
+from binx.rows.types import LogicalType, mysql_name
+
+SYSTEM_COLUMNS: tuple[str, ...] = (
+    "_change_type",
+    "_commit_version",
+    "_commit_timestamp",
+    "_row",
+    "_transaction",
+    "_event_timestamp",
+    "_position",
+    "_present",
+    "_json_diff",
+    "_misfits",
+)
+"""The columns that stand before a table's own in its Parquet files."""
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnProvenance:
+    """Where each fact about a column comes from; None where the column has no such fact."""
+
+    name: Provenance
+    signedness: Provenance | None
+    charset: Provenance | None
+    members: Provenance | None
+    key: Provenance
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedColumn:
+    """A column as it is read and written.
+
+    Attributes:
+        name: its name in outputs: unique up to case, and none of the system columns'.
+        source_name: its name on the server, ``cN`` where unknown.
+        type: what it holds.
+        mysql_type: how SQL writes its type.
+        nullable: whether NULL is allowed.
+        primary_key_position: place in the primary key, from 0; None outside it, or where nothing is known.
+        invisible: hidden from ``SELECT *``.
+        generated: ``virtual``, ``stored``, ``row_start``, ``row_end``, or None.
+        provenance: where the facts come from.
+    """
+
+    name: str
+    source_name: str
+    type: LogicalType
+    mysql_type: str
+    nullable: bool
+    primary_key_position: int | None
+    invisible: bool
+    generated: str | None
+    provenance: ColumnProvenance
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedTable:
+    """A table as its rows are read.
+
+    Attributes:
+        db: the database.
+        name: the table.
+        columns: in the order of the row image.
+        definition: the definition that was used, None where none was.
+        warnings: why less is known than was to be expected, in sentences.
+    """
+
+    db: str
+    name: str
+    columns: tuple[ResolvedColumn, ...]
+    definition: TableDefinition | None
+    warnings: tuple[str, ...]
+
+    @property
+    def primary_key(self) -> tuple[str, ...]:
+        """The output names of the primary key's columns, in the key's order; empty where none is known."""
+        placed = [
+            (column.primary_key_position, column.name)
+            for column in self.columns
+            if column.primary_key_position is not None
+        ]
+        return tuple(name for _, name in sorted(placed))
+
+
+def resolve_columns(
+    table_map: TableMap, definition: TableDefinition | None, flavour: Flavour = Flavour.MYSQL
+) -> ResolvedTable:
+    """Join what the table map, its metadata and the catalog know of a table.
+
+    Args:
+        table_map: the table as the rows are stored.
+        definition: what the catalog knows of it.
+        flavour: whose server wrote the log.
+
+    Raises:
+        UnsupportedError: a column of a type that no row image can hold.
+    """
+    named = all(column.name is not None for column in table_map.columns)
+    definitions, warnings = _matched(table_map, definition, flavour, named)
+    key_source = _key_source(table_map, named, definition if any(definitions) else None)
+    source = definition.provenance if definition is not None else Provenance.NONE
+    columns = [
+        _resolve(f"c{number}", column, known, source, key_source)
+        for number, (column, known) in enumerate(zip(table_map.columns, definitions, strict=True), start=1)
+    ]
+    names = output_names([column.source_name for column in columns])
+    return ResolvedTable(
+        db=table_map.database,
+        name=table_map.table,
+        columns=tuple(replace(column, name=name) for column, name in zip(columns, names, strict=True)),
+        definition=definition if any(definitions) else None,
+        warnings=tuple(warnings),
+    )
+
+
+_Definitions = list[ColumnDefinition | None]
+
+
+def _matched(
+    table_map: TableMap, definition: TableDefinition | None, flavour: Flavour, named: bool
+) -> tuple[_Definitions, list[str]]:
+    """The definition of each column where it fits what is stored, and what is to be said about it."""
+    columns = table_map.columns
+    nothing: _Definitions = [None] * len(columns)
+    if definition is None:
+        return nothing, []
+    if named:
+        found = [definition.column(column.name or "") for column in columns]
+        pairs = zip(columns, found, strict=True)
+        return [
+            known if known and compatible(column, known, flavour) else None for column, known in pairs
+        ], []
+    if definition.unknown is not None:
+        return nothing, [_fallback(table_map, definition.unknown)]
+    known = [*definition.columns]
+    warnings: list[str] = []
+    hidden = len(columns) - len(known)
+    if hidden > 0 and flavour is Flavour.MARIADB and _may_be_hashes(columns[-hidden:], known):
+        known += [_hash_column(number) for number in range(1, hidden + 1)]
+        warnings.append(
+            f"{table_map.name} has {hidden} more columns than its definition: taken for the hidden hashes"
+            " that MariaDB keeps for long UNIQUE keys"
+        )
+    if len(columns) != len(known):
+        reason = f"its definition has {len(known)} columns, its rows have {len(columns)}"
+        return nothing, [_fallback(table_map, reason)]
+    for number, (column, declared) in enumerate(zip(columns, known, strict=True), start=1):
+        if not compatible(column, declared, flavour):
+            reason = (
+                f"column {number} is defined as {declared.name} {declared.mysql_type}, its rows hold"
+                f" {column.type.name} ({column.metadata})"
+            )
+            return nothing, [_fallback(table_map, reason)]
+    return [*known], warnings
+
+
+def _by_name(column: Column, definition: TableDefinition, flavour: Flavour) -> ColumnDefinition | None:
+    known = definition.column(column.name or "")
+    return known if known is not None and compatible(column, known, flavour) else None
+
+
+def _fallback(table_map: TableMap, reason: str) -> str:
+    last = len(table_map.columns)
+    return (
+        f"the columns of {table_map.name} are called c1 to c{last}: {reason}. A dump of the schema, given by"
+        " --schema, or binlog_row_metadata=FULL on the server names them"
+    )
+
+
+def _may_be_hashes(extra: Sequence[Column], known: Sequence[ColumnDefinition]) -> bool:
+    """Whether columns behind the known ones can be the hashes of UNIQUE keys over long columns."""
+    long_bases = ("blob", "text", "varchar", "varbinary")
+    return all(column.type is ColumnType.LONGLONG and column.nullable for column in extra) and any(
+        definition.base.endswith(long_bases) for definition in known
+    )
+
+
+def _hash_column(number: int) -> ColumnDefinition:
+    return ColumnDefinition(
+        f"DB_ROW_HASH_{number}",
+        "bigint unsigned",
+        "bigint",
+        unsigned=True,
+        invisible=True,
+        generated="virtual",
+    )
+
+
+def _key_source(table_map: TableMap, named: bool, definition: TableDefinition | None) -> Provenance:
+    """Names come only with binlog_row_metadata=FULL, which tells the primary key too if there is one."""
+    if table_map.has_primary_key or named:
+        return Provenance.METADATA
+    return definition.provenance if definition is not None else Provenance.NONE
+
+
+def _resolve(
+    fallback: str,
+    column: Column,
+    known: ColumnDefinition | None,
+    source: Provenance,
+    key_source: Provenance,
+) -> ResolvedColumn:
+    """One column; its output name is set later, when all are known."""
+    logical, origin = logical_type(column, known, source)
+    name_source = source if known is not None else Provenance.NONE
+    name = known.name if known is not None else fallback
+    if column.name is not None:
+        name, name_source = column.name, Provenance.METADATA
+    position = column.primary_key
+    if position is None and key_source is not Provenance.METADATA and known is not None:
+        position = known.primary_key_position
+    invisible = known.invisible if known is not None else False
+    if column.visible is not None:
+        invisible = not column.visible
+    return ResolvedColumn(
+        name=name,
+        source_name=name,
+        type=logical,
+        mysql_type=known.mysql_type if known is not None else mysql_name(logical),
+        nullable=column.nullable,
+        primary_key_position=position,
+        invisible=invisible,
+        generated=known.generated if known is not None else None,
+        provenance=ColumnProvenance(
+            name_source, origin.signedness, origin.charset, origin.members, key_source
+        ),
+    )
+
+
+def output_names(names: Sequence[str]) -> list[str]:
+    """The names that columns have in outputs.
+
+    A name that begins like a system column gets a ``_`` behind it; of names that are equal up to case, which
+    Spark cannot tell apart, all but the first get a number.
+    """
+    taken: set[str] = set()
+    result: list[str] = []
+    for name in names:
+        output = f"{name}_" if name.casefold().startswith(SYSTEM_COLUMNS) else name
+        candidate, number = output, 1
+        while candidate.casefold() in taken:
+            number += 1
+            candidate = f"{output}_{number}"
+        taken.add(candidate.casefold())
+        result.append(candidate)
+    return result

@@ -1,0 +1,196 @@
+"""What is known about a table: its columns as SQL declares them, and where that knowledge comes from.
+
+The model is immutable, so that states of the catalog (:mod:`binx.rows.catalog`)
+at different points of a log share what has not changed between them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum, unique
+
+
+@unique
+class Provenance(Enum):
+    """Where a fact about a column comes from."""
+
+    METADATA = "metadata"
+    """The table map's optional metadata, which the server wrote beside the rows."""
+    DDL = "ddl"
+    """A statement seen in the logs."""
+    SCHEMA = "schema"
+    """The dump that the user gave."""
+    NONE = "none"
+    """Nothing: a default was taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnDefinition:
+    """One column as a CREATE TABLE or ALTER TABLE declares it.
+
+    Attributes:
+        name: as written.
+        mysql_type: normalised as INFORMATION_SCHEMA.COLUMNS.COLUMN_TYPE of MySQL 8.0.19+ has it:
+            ``decimal(10,2) unsigned``.
+        base: the type's canonical name: ``int`` for INTEGER, ``double`` for REAL, ``longtext`` for
+            MariaDB's JSON.
+        length: CHAR and VARCHAR: characters; BINARY and VARBINARY: bytes; BIT: bits; VECTOR:
+            dimensions; DECIMAL: digits; DATETIME, TIMESTAMP and TIME: digits of the second's fraction.
+        scale: DECIMAL: digits after the point.
+        unsigned: of numbers.
+        nullable: False for a primary key's columns too.
+        charset: of text, ENUM and SET; None where the statement and its session do not say;
+            ``binary`` for BINARY, VARBINARY and BLOBs.
+        collation: None where it is the charset's default.
+        members: of ENUM and SET.
+        primary_key_position: from 0; None outside the primary key.
+        invisible: hidden from ``SELECT *``.
+        generated: ``virtual``, ``stored``, for MariaDB's system versioning ``row_start`` and ``row_end``,
+            or None.
+        default: the DEFAULT clause's text as written, None where there is none.
+        srid: the spatial reference system that a geometry column is bound to.
+    """
+
+    name: str
+    mysql_type: str
+    base: str
+    length: int | None = None
+    scale: int | None = None
+    unsigned: bool = False
+    nullable: bool = True
+    charset: str | None = None
+    collation: str | None = None
+    members: tuple[str, ...] | None = None
+    primary_key_position: int | None = None
+    invisible: bool = False
+    generated: str | None = None
+    default: str | None = None
+    srid: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TableDefinition:
+    """A table at one point of the log.
+
+    Attributes:
+        db: the database's name as logged.
+        name: the table's name as logged.
+        columns: in the order of the row image.
+        primary_key: the names of the primary key's columns, in the key's order.
+        charset: the table's default, None where unknown.
+        collation: the table's default, None where it is the charset's default or unknown.
+        provenance: DDL or SCHEMA.
+        ddl: the text of the statement that made or last changed it.
+        unknown: why the columns cannot be told, None where they can. Such a definition tells
+            that the table exists, and names fall back to ``cN``.
+    """
+
+    db: str
+    name: str
+    columns: tuple[ColumnDefinition, ...] = ()
+    primary_key: tuple[str, ...] = ()
+    charset: str | None = None
+    collation: str | None = None
+    provenance: Provenance = Provenance.DDL
+    ddl: str = ""
+    unknown: str | None = None
+
+    def column(self, name: str) -> ColumnDefinition | None:
+        """The column of that name; MySQL compares column names without regard to case."""
+        folded = name.casefold()
+        return next((column for column in self.columns if column.name.casefold() == folded), None)
+
+    def with_columns(
+        self, columns: tuple[ColumnDefinition, ...], primary_key: tuple[str, ...]
+    ) -> TableDefinition:
+        """The same table with other columns, their primary key positions and nullability set by the key."""
+        positions = {name.casefold(): position for position, name in enumerate(primary_key)}
+        placed = tuple(
+            replace(
+                column,
+                primary_key_position=positions.get(column.name.casefold()),
+                nullable=column.nullable and column.name.casefold() not in positions,
+            )
+            for column in columns
+        )
+        return replace(self, columns=placed, primary_key=primary_key)
+
+
+@unique
+class ChangeKind(Enum):
+    """What a statement did to the catalog."""
+
+    CREATED = "created"
+    ALTERED = "altered"
+    RENAMED = "renamed"
+    DROPPED = "dropped"
+    UNPARSED = "unparsed"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One table that a statement touched.
+
+    Attributes:
+        kind: what happened to it.
+        db: the database that the table is in after the change.
+        table: the table's name after the change; None where an unparsed statement's table cannot be
+            told, or where a whole database was dropped.
+        definition: the table's new definition, None where it is gone.
+        previous: what was known before, None where nothing was.
+        reason: of UNPARSED, why the statement was not understood.
+    """
+
+    kind: ChangeKind
+    db: str
+    table: str | None
+    definition: TableDefinition | None = None
+    previous: TableDefinition | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StatementContext:
+    """The session that a statement ran in, as far as it decides what the statement means.
+
+    A QUERY event's status variables hold all of it.
+
+    Attributes:
+        sql_mode: the session's sql_mode as the bits of Q_SQL_MODE_CODE.
+        server_collation: the server's collation (third number of Q_CHARSET_CODE).
+        mariadb: the server is a MariaDB.
+        version: major * 10000 + minor * 100 + patch, as executable comments write it; None where
+            unknown, which executes them all.
+        explicit_defaults_for_timestamp: False as MySQL before 8.0 and MariaDB before 10.10 have it:
+            a TIMESTAMP without NULL is NOT NULL.
+    """
+
+    sql_mode: int = 0
+    server_collation: str | None = None
+    mariadb: bool = False
+    version: int | None = None
+    explicit_defaults_for_timestamp: bool = True
+
+    # Bits of sql_mode: MySQL's sql/sql_const.h and MariaDB's sql/sql_class.h agree on these.
+    @property
+    def real_as_float(self) -> bool:
+        """REAL means FLOAT."""
+        return bool(self.sql_mode & 0x1)
+
+    @property
+    def ansi_quotes(self) -> bool:
+        """Double quotes hold identifiers, not strings."""
+        return bool(self.sql_mode & 0x4)
+
+    @property
+    def oracle(self) -> bool:
+        """MariaDB's sql_mode=ORACLE, with Oracle's names of types."""
+        return self.mariadb and bool(self.sql_mode & 0x200)
+
+    @property
+    def no_backslash_escapes(self) -> bool:
+        """A backslash in a string is a character like any other."""
+        return bool(self.sql_mode & 0x100000)
+
+
+DEFAULT_CONTEXT = StatementContext()

@@ -1,0 +1,189 @@
+"""Statements as they stand in a log: DDL, statement-based changes, and what sets the stage for them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from binx.event import parse_event
+from binx.event.format import Flavour
+from binx.event.header import EventHeader
+from binx.event.load_data import ExecuteLoadQuery, LoadBlock
+from binx.event.query import Query
+from binx.event.replication import Incident
+from binx.event.session import session_options
+from binx.event.statement import Intvar, IntvarType, Rand
+from binx.event.user_var import UserVar
+from binx.kernels.transactions import TransactionTable
+from binx.log.file import BinlogFile
+from binx.log.identifiers import transaction_id
+from binx.rows.context import statement_context
+from binx.rows.ddl import is_schema_statement
+from binx.rows.schema import StatementContext
+
+MICROSECONDS = 1_000_000
+
+_DML_WORDS = ("insert", "update", "delete", "replace", "load", "select", "with", "call", "truncate")
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One statement, with all that it needs to be run again.
+
+    Attributes:
+        commit_version: its transaction's.
+        commit_timestamp: its transaction's commit time, µs since 1970.
+        transaction: its transaction's id.
+        ordinal: its number among the transaction's statements, from 0.
+        position: offset of its event.
+        timestamp: the event's own time, seconds since 1970.
+        kind: ``ddl``, ``dml`` or ``other``.
+        db: the session's default database.
+        sql: the text.
+        sql_is_text: whether the text holds every byte of the statement.
+        options: the session, as SET statements name it.
+        insert_id: value for the first AUTO_INCREMENT column, where one was logged.
+        last_insert_id: value of LAST_INSERT_ID(), where one was logged.
+        rand_seeds: the two seeds of RAND(), where they were logged.
+        user_vars: user variables as SQL literals.
+        thread_id: the connection.
+        exec_time: seconds from its start to its end.
+        error_code: the error that it ended with on its server, 0 for none.
+        file_bytes: of LOAD DATA: how many bytes of the file are in the log; None for other statements.
+        context: of DDL: the session as the catalog needs it.
+    """
+
+    commit_version: int
+    commit_timestamp: int
+    transaction: str
+    ordinal: int
+    position: int
+    timestamp: int
+    kind: str
+    db: str
+    sql: str
+    sql_is_text: bool
+    options: dict[str, str]
+    insert_id: int | None
+    last_insert_id: int | None
+    rand_seeds: tuple[int, int] | None
+    user_vars: dict[str, str]
+    thread_id: int | None
+    exec_time: int | None
+    error_code: int
+    file_bytes: int | None = None
+    context: StatementContext | None = None
+
+
+@dataclass(slots=True)
+class _Stage:
+    """What stands before a statement and belongs to it."""
+
+    insert_id: int | None = None
+    last_insert_id: int | None = None
+    rand_seeds: tuple[int, int] | None = None
+    user_vars: dict[str, str] = field(default_factory=dict)
+
+
+class StatementReader:
+    """Puts statements together from their events, in the order of the file."""
+
+    def __init__(self, file: BinlogFile) -> None:
+        self._file = file
+        self._transaction = -1
+        self._ordinal = 0
+        self._stage = _Stage()
+        self._loaded: dict[int, int] = {}
+
+    def take(
+        self, body: memoryview, header: EventHeader, table: TransactionTable, index: int
+    ) -> Statement | None:
+        """The statement that an event completes; None for one that prepares a statement.
+
+        Raises:
+            DamagedError, UnsupportedError: the event cannot be read.
+        """
+        start = table.value("start", index)
+        if start != self._transaction:
+            self._transaction, self._ordinal, self._stage = start, 0, _Stage()
+            self._loaded.clear()
+        parsed = parse_event(body, header, table.format)
+        if isinstance(parsed, Intvar):
+            if parsed.type == IntvarType.INSERT_ID:
+                self._stage.insert_id = parsed.value
+            else:
+                self._stage.last_insert_id = parsed.value
+        elif isinstance(parsed, Rand):
+            self._stage.rand_seeds = (parsed.seed1, parsed.seed2)
+        elif isinstance(parsed, UserVar):
+            self._stage.user_vars[parsed.name] = parsed.literal(mariadb=table.format.flavour is Flavour.MARIADB)
+        elif isinstance(parsed, LoadBlock):
+            self._loaded[parsed.file_id] = self._loaded.get(parsed.file_id, 0) + len(parsed.data)
+        elif isinstance(parsed, ExecuteLoadQuery):
+            return self._statement(parsed.query, header, table, index, self._loaded.pop(parsed.file_id, 0))
+        elif isinstance(parsed, Query):
+            return self._statement(parsed, header, table, index, None)
+        elif isinstance(parsed, Incident):
+            return self._incident(parsed, header, table, index)
+        return None
+
+    def _statement(
+        self, query: Query, header: EventHeader, table: TransactionTable, index: int, file_bytes: int | None
+    ) -> Statement:
+        stage, self._stage = self._stage, _Stage()
+        sql = query.text
+        schema = is_schema_statement(sql)
+        self._ordinal += 1
+        return Statement(
+            commit_version=self._file.commit_version(self._transaction),
+            commit_timestamp=table.value("commit_timestamp", index),
+            transaction=transaction_id(self._file, table, index),
+            ordinal=self._ordinal - 1,
+            position=header.position,
+            timestamp=header.timestamp,
+            kind="ddl" if schema else _kind(sql),
+            db=query.database,
+            sql=sql,
+            sql_is_text=query.sql_is_text,
+            options=session_options(query),
+            insert_id=stage.insert_id,
+            last_insert_id=stage.last_insert_id,
+            rand_seeds=stage.rand_seeds,
+            user_vars=stage.user_vars,
+            thread_id=query.thread_id,
+            exec_time=query.execution_time,
+            error_code=query.error_code,
+            file_bytes=file_bytes,
+            context=statement_context(query) if schema else None,
+        )
+
+    def _incident(
+        self, incident: Incident, header: EventHeader, table: TransactionTable, index: int
+    ) -> Statement:
+        """The server says that events are lost; the message takes the statement's place."""
+        self._ordinal += 1
+        return Statement(
+            commit_version=self._file.commit_version(self._transaction),
+            commit_timestamp=table.value("commit_timestamp", index),
+            transaction=transaction_id(self._file, table, index),
+            ordinal=self._ordinal - 1,
+            position=header.position,
+            timestamp=header.timestamp,
+            kind="other",
+            db="",
+            sql=f"-- INCIDENT {incident.message}",
+            sql_is_text=True,
+            options={},
+            insert_id=None,
+            last_insert_id=None,
+            rand_seeds=None,
+            user_vars={},
+            thread_id=None,
+            exec_time=None,
+            error_code=0,
+        )
+
+
+def _kind(sql: str) -> str:
+    """A statement that changes data, or one that is about something else: users, routines, and so on."""
+    word = sql.lstrip(" \t\r\n(").split(None, 1)
+    return "dml" if word and word[0].lower().rstrip("(") in _DML_WORDS else "ddl"

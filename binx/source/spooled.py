@@ -1,0 +1,37 @@
+"""Standard input, spooled into an unnamed file so that it can be looked at like any other."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from typing import BinaryIO
+
+from binx.errors import SourceError
+from binx.source.mapped import MappedFile
+
+STANDARD_INPUT_NAME = "stdin"
+
+
+def spool(stream: BinaryIO, path: str = "-", name: str = STANDARD_INPUT_NAME) -> MappedFile:
+    """Copy a stream to a temporary file that has no name, and map it.
+
+    Args:
+        stream: what to read to its end.
+        path: how messages call it.
+        name: the binary log's name, which a stream does not tell.
+
+    Raises:
+        SourceError: the stream cannot be read, or the temporary folder has no space.
+        NotABinlogError: the stream was empty.
+    """
+    with tempfile.TemporaryFile(prefix="binx-") as file:
+        try:
+            shutil.copyfileobj(stream, file, 4 * 1024 * 1024)
+            file.flush()
+        except OSError as error:
+            raise SourceError(
+                f"cannot be spooled to {tempfile.gettempdir()}: {error.strerror};"
+                " set TMPDIR to a folder with more space",
+                path=path,
+            ) from error
+        return MappedFile(file.fileno(), path, name)

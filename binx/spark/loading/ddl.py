@@ -1,0 +1,258 @@
+"""What the statements of a log do to tables as a whole, read from their text.
+
+Row images do not tell that a table was emptied, dropped or renamed; statements do. Understood are
+``TRUNCATE [TABLE]``, ``DROP TABLE``, ``DROP DATABASE``, ``CREATE TABLE`` (without ``IF NOT EXISTS`` it proves
+that no such table was there), ``RENAME TABLE a TO b, …`` and ``ALTER TABLE … RENAME [TO] b``; temporary tables
+are left out. Operations on partitions that remove rows cannot be followed and are reported. This relies on
+names being written as the row events have them, and on the statement's default database for those without one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from .manifests import TableName
+
+#: Statements without one of these words change no table as a whole (for Spark's ``rlike``).
+RELEVANT = r"(?i)\b(TRUNCATE|DROP|RENAME|CREATE|EXCHANGE)\b"
+
+_TOKEN = re.compile(
+    r"""
+      (?P<space>\s+|--(?=\s|$)[^\n]*|\#[^\n]*|/\*(?![!M]).*?\*/)
+    | (?P<hint>/\*M?!\d*|\*/)
+    | `(?P<back>(?:[^`]|``)*)`
+    | (?P<text>'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*")
+    | (?P<word>[\w$]+)
+    | (?P<mark>.)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    """A word or mark of a statement; ``quoted`` names are never keywords."""
+
+    text: str
+    quoted: bool = False
+
+    @property
+    def keyword(self) -> str:
+        return "" if self.quoted else self.text.upper()
+
+
+@dataclass(frozen=True, slots=True)
+class Emptied:
+    """From here on the table holds none of its earlier rows."""
+
+    table: TableName
+
+
+@dataclass(frozen=True, slots=True)
+class Renamed:
+    """From here on the rows of ``old`` are those of ``new``, and ``old`` is not there."""
+
+    old: TableName
+    new: TableName
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseDropped:
+    """All tables of the database are gone."""
+
+    db: str
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionChanged:
+    """Rows went out of the table or into it with a partition; which ones, the log does not say."""
+
+    table: TableName
+
+
+Effect = Emptied | Renamed | DatabaseDropped | PartitionChanged
+
+
+def _tokens(sql: str) -> list[_Token]:
+    return list(_scan(sql))
+
+
+def _scan(sql: str) -> Iterator[_Token]:
+    for found in _TOKEN.finditer(sql):
+        kind = found.lastgroup
+        if kind == "back":
+            yield _Token(found["back"].replace("``", "`"), quoted=True)
+        elif kind == "text":
+            text = found["text"]
+            yield _Token(text[1:-1].replace(text[0] * 2, text[0]), quoted=True)
+        elif kind in ("word", "mark"):
+            yield _Token(found[0])
+
+
+class _Statement:
+    """A statement that is read from its start, word by word."""
+
+    def __init__(self, sql: str, db: str) -> None:
+        self._tokens = _tokens(sql)
+        self._db = db
+        self._next = 0
+
+    def accept(self, *words: str) -> bool:
+        """Step over these words if they stand here."""
+        here = self._tokens[self._next : self._next + len(words)]
+        if [token.keyword for token in here] != list(words):
+            return False
+        self._next += len(words)
+        return True
+
+    def name(self) -> str:
+        """Step over an identifier."""
+        token = self._tokens[self._next] if self._next < len(self._tokens) else _Token("")
+        self._next += 1
+        return token.text
+
+    def table(self) -> TableName:
+        """Step over a table's name, with its database or in the statement's own."""
+        first = self.name()
+        return TableName(first, self.name()) if self.accept(".") else TableName(self._db, first)
+
+    def tables(self) -> list[TableName]:
+        """Step over names of tables, separated by commas."""
+        found = [self.table()]
+        while self.accept(","):
+            found.append(self.table())
+        return found
+
+    def skip_to_clause(self) -> bool:
+        """Step behind the next comma outside parentheses; False at the end."""
+        depth = 0
+        while self._next < len(self._tokens):
+            mark = self._tokens[self._next].keyword
+            self._next += 1
+            depth += (mark == "(") - (mark == ")")
+            if mark == "," and depth == 0:
+                return True
+        return False
+
+
+def effects(sql: str, db: str) -> list[Effect]:
+    """What a statement does to tables as a whole.
+
+    Args:
+        sql: the statement as it was logged.
+        db: its default database.
+    """
+    statement = _Statement(sql, db)
+    if statement.accept("TRUNCATE"):
+        statement.accept("TABLE")
+        return [Emptied(statement.table())]
+    if statement.accept("DROP"):
+        return _dropped(statement)
+    if statement.accept("CREATE"):
+        return _created(statement)
+    if statement.accept("RENAME", "TABLE") or statement.accept("RENAME", "TABLES"):
+        return _renamed(statement)
+    if statement.accept("ALTER"):
+        return _altered(statement)
+    return []
+
+
+def _dropped(statement: _Statement) -> list[Effect]:
+    if statement.accept("DATABASE") or statement.accept("SCHEMA"):
+        statement.accept("IF", "EXISTS")
+        return [DatabaseDropped(statement.name())]
+    if not (statement.accept("TABLE") or statement.accept("TABLES")):
+        return []
+    statement.accept("IF", "EXISTS")
+    return [Emptied(table) for table in statement.tables()]
+
+
+def _created(statement: _Statement) -> list[Effect]:
+    statement.accept("OR", "REPLACE")
+    if not statement.accept("TABLE") or statement.accept("IF", "NOT", "EXISTS"):
+        return []
+    return [Emptied(statement.table())]
+
+
+def _renamed(statement: _Statement) -> list[Effect]:
+    statement.accept("IF", "EXISTS")
+    found: list[Effect] = []
+    while True:
+        old = statement.table()
+        if statement.accept("WAIT"):
+            statement.name()
+        else:
+            statement.accept("NOWAIT")
+        if not statement.accept("TO"):
+            return found
+        found.append(Renamed(old, statement.table()))
+        if not statement.accept(","):
+            return found
+
+
+def _altered(statement: _Statement) -> list[Effect]:
+    statement.accept("ONLINE")
+    statement.accept("IGNORE")
+    if not statement.accept("TABLE"):
+        return []
+    statement.accept("IF", "EXISTS")
+    table = statement.table()
+    found: list[Effect] = []
+    more = True
+    while more:
+        if statement.accept("RENAME"):
+            if not any(statement.accept(word) for word in ("COLUMN", "INDEX", "KEY")):
+                any(statement.accept(word) for word in ("TO", "AS", "="))
+                found.append(Renamed(table, statement.table()))
+        elif any(statement.accept(word, "PARTITION") for word in ("DROP", "TRUNCATE", "EXCHANGE")):
+            found.append(PartitionChanged(table))
+        more = statement.skip_to_clause()
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnChanges:
+    """What an ``ALTER TABLE`` does to columns' names, in lower case: new names by old, and those dropped."""
+
+    renamed: dict[str, str]
+    dropped: frozenset[str]
+
+
+def column_changes(sql: str) -> ColumnChanges:
+    """The columns that a statement renames or drops; none where it is no ``ALTER TABLE``."""
+    statement = _Statement(sql, "")
+    renamed: dict[str, str] = {}
+    dropped: set[str] = set()
+    if not statement.accept("ALTER"):
+        return ColumnChanges(renamed, frozenset())
+    statement.accept("ONLINE")
+    statement.accept("IGNORE")
+    if not statement.accept("TABLE"):
+        return ColumnChanges(renamed, frozenset())
+    statement.accept("IF", "EXISTS")
+    statement.table()
+    more = True
+    while more:
+        if statement.accept("RENAME", "COLUMN"):
+            statement.accept("IF", "EXISTS")
+            old = statement.name()
+            if statement.accept("TO"):
+                renamed[old.lower()] = statement.name().lower()
+        elif statement.accept("CHANGE"):
+            statement.accept("COLUMN")
+            statement.accept("IF", "EXISTS")
+            old = statement.name()
+            renamed[old.lower()] = statement.name().lower()
+        elif statement.accept("DROP") and not _drops_other(statement):
+            statement.accept("COLUMN")
+            statement.accept("IF", "EXISTS")
+            dropped.add(statement.name().lower())
+        more = statement.skip_to_clause()
+    return ColumnChanges(renamed, frozenset(dropped))
+
+
+def _drops_other(statement: _Statement) -> bool:
+    words: Sequence[str] = ("PRIMARY", "INDEX", "KEY", "FOREIGN", "CONSTRAINT", "CHECK", "PARTITION")
+    return any(statement.accept(word) for word in words)

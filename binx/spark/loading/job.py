@@ -1,0 +1,214 @@
+"""The steps of a load, from manifests to the commit."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from urllib.parse import quote
+
+from pyspark.sql import SparkSession
+
+from .arguments import Options
+from .ddl import PartitionChanged, effects
+from .lineage import Segment, trace_tables
+from .manifests import DataFile, Manifest, TableName, check_hashes, read_manifests, read_schema
+from .outcome import LoadError
+from .output import LOCK, KnownSchema, LoadRecord, Output, State, TableState
+from .plan import TablePlan, plan_tables
+from .statements import Statement, effects_in_order, read_statements
+from .storage import open_storage
+from .summary import Summary
+from .table import Load, build_states, stage_rows
+
+_OLDEST_SPARK = (4, 1)
+_NAME_CHARACTERS = " !#$&'()+,-.=@_~"
+
+
+def load_new(spark: SparkSession, options: Options, progress: Callable[[int, int, str], None]) -> Summary:
+    """Load what is new, commit it, and tell what was done.
+
+    Raises:
+        LoadError: nothing was changed, and why.
+    """
+    began = time.monotonic()
+    _prepare(spark)
+    manifests = read_manifests([open_storage(path, spark) for path in options.inputs])
+    storage = open_storage(options.output, spark)
+    with storage.lock(LOCK, broken=options.break_lock):
+        job = _Job(spark, options, Output(storage), manifests, progress)
+        changed = job.load()
+        return job.summary(time.monotonic() - began, changed=changed)
+
+
+def _prepare(spark: SparkSession) -> None:
+    """Set what the right reading and writing of times depends on.
+
+    Raises:
+        LoadError: this Spark is too old; before 4.1 it loses rows and widens types wrongly in silence.
+    """
+    version = tuple(int(part) for part in spark.version.split(".")[:2])
+    if version < _OLDEST_SPARK:
+        oldest = ".".join(map(str, _OLDEST_SPARK))
+        raise LoadError(
+            f"Spark {spark.version} is too old, expected {oldest} or newer: pip install 'binx[spark]'"
+        )
+    spark.conf.set("spark.sql.session.timeZone", "UTC")
+    spark.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
+    spark.conf.set("spark.sql.parquet.inferTimestampNTZ.enabled", "true")
+
+
+class _Job:
+    """One load, its lock held."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        options: Options,
+        output: Output,
+        manifests: list[Manifest],
+        progress: Callable[[int, int, str], None],
+    ) -> None:
+        former = output.state
+        self._options = options
+        self._output = output
+        self._manifests = manifests
+        self._progress = progress
+        self._chains = former.chains.assign(manifests)
+        ranks = former.chains.ranks(options.chains)
+        order = sorted(ranks, key=lambda chain: ranks[chain])
+        self._reordered = [chain for chain in order if chain in former.order] != former.order
+        known = {entry["sha256"] for load in output.loads for entry in load.manifests}
+        self._new_manifests = [manifest for manifest in manifests if manifest.sha256 not in known]
+        record = LoadRecord(
+            former.version + 1,
+            [{"name": manifest.name, "sha256": manifest.sha256} for manifest in self._new_manifests],
+        )
+        tables = {name: replace(state) for name, state in former.tables.items()}
+        for state in tables.values():
+            state.snapshots = dict(state.snapshots)
+            state.schemas = dict(state.schemas)
+        self._state = State(former.version + 1, order, former.chains, list(former.statements), tables)
+        self._load = Load(spark, output, options, record, ranks, tables)
+        self._losses = [loss for manifest in self._new_manifests for loss in manifest.losses]
+
+    def load(self) -> bool:
+        """Stage and commit what is new; False where there is nothing."""
+        plans = plan_tables(self._manifests, self._chains, self._output.taken())
+        plans = {table: plan for table, plan in plans.items() if self._options.wants(table)}
+        statements = self._new_statements()
+        if self._options.verify:
+            self._verify(plans.values(), statements)
+        self._know_tables(plans.values())
+        self._know_schemas()
+        self._take_statements(statements)
+        fresh = [plan for plan in plans.values() if plan.candidates]
+        steps = len(fresh) + 1
+        for step, plan in enumerate(fresh):
+            self._progress(step, steps, f"{plan.table}: history of {plan.rows:,} rows")
+            stage_rows(self._load, plan)
+        self._build_states(len(fresh))
+        record = self._load.record
+        if not (self._load.moves or record.files or record.statements):
+            return False
+        self._output.commit(self._state, record, self._load.moves)
+        return True
+
+    def summary(self, seconds: float, *, changed: bool) -> Summary:
+        """What was done."""
+        tables = sorted(self._load.summaries.values(), key=lambda table: (table.db, table.table))
+        return Summary(
+            output=self._output.storage.root,
+            load=self._output.state.version,
+            changed=changed,
+            manifests=len(self._manifests),
+            new_manifests=len(self._new_manifests),
+            seconds=round(seconds, 3),
+            tables=tables,
+            notes=[],
+            losses=self._losses,
+        )
+
+    def _new_statements(self) -> dict[str, list[DataFile]]:
+        """Files of statements that no load took, by chain."""
+        taken = {sha256 for load in self._output.loads for sha256 in load.statements}
+        found: dict[str, list[DataFile]] = defaultdict(list)
+        for manifest in self._manifests:
+            for file in manifest.of_kind("statements"):
+                if file.rows and file.sha256 not in taken:
+                    taken.add(file.sha256)
+                    found[self._chains[manifest.source.key]].append(file)
+        return found
+
+    def _verify(self, plans: Iterable[TablePlan], statements: dict[str, list[DataFile]]) -> None:
+        files = [one.file for plan in plans for one in plan.candidates]
+        files += [file for listed in statements.values() for file in listed]
+        self._progress(0, 1, f"hashes of {len(files)} files")
+        check_hashes(files)
+
+    def _know_tables(self, plans: Iterable[TablePlan]) -> None:
+        """Give each planned table its place in state and summary; folders are called as in the export."""
+        for plan in plans:
+            summary = self._load.summary(plan.table)
+            summary.known, summary.repeated = plan.known, plan.repeated
+            summary.listed = plan.known + plan.repeated + plan.rows
+            if plan.table not in self._state.tables and plan.candidates:
+                _, db, table, *_ = plan.candidates[0].file.path.split("/")
+                self._state.tables[plan.table] = TableState(plan.table, f"{db}/{table}")
+
+    def _know_schemas(self) -> None:
+        """Read the schema records of tables that are loaded, each once."""
+        seen: set[tuple[str, str]] = set()
+        for manifest in self._manifests:
+            for file in manifest.of_kind("schema"):
+                place = (file.storage.root, file.path)
+                if place in seen or (file.table is not None and not self._is_new_schema(file)):
+                    continue
+                seen.add(place)
+                table, record = read_schema(file)
+                state = self._state.tables.get(table)
+                if state is not None and record.version not in state.schemas:
+                    state.schemas[record.version] = KnownSchema(self._chains[manifest.source.key], record)
+
+    def _is_new_schema(self, file: DataFile) -> bool:
+        assert file.table is not None
+        state = self._state.tables.get(file.table)
+        version = file.path.rpartition("/")[2].removesuffix(".json")
+        return state is not None and version not in state.schemas
+
+    def _take_statements(self, files: dict[str, list[DataFile]]) -> None:
+        """Keep the statements that change tables as a whole, and count those that change rows."""
+        found, changes = read_statements(self._load.spark, files)
+        self._state.statements += [statement.to_json() for statement in found]
+        self._load.record.statements += [file.sha256 for listed in files.values() for file in listed]
+        if changes:
+            self._losses.append(
+                f"{changes} changes were logged as statements: they are in the export's statements/ only, "
+                "and the tables here lack them"
+            )
+        for statement in found:
+            for effect in effects(statement.sql, statement.db):
+                if isinstance(effect, PartitionChanged) and self._options.wants(effect.table):
+                    self._load.summary(effect.table).losses.append(
+                        f"rows went out or in with a partition, which the log does not show: {statement.sql[:200]}"
+                    )
+
+    def _build_states(self, done: int) -> None:
+        ordered = effects_in_order(map(Statement.from_json, self._state.statements), self._load.ranks)
+        stocked = {part.table for record in self._load.records() for part in record.parts if part.rows}
+        for table, segments in trace_tables(stocked, ordered).items():
+            if not self._options.wants(table) or not any(segment.table in stocked for segment in segments):
+                continue
+            self._know_renamed(table, segments)
+            self._progress(done, done + 1, f"{table}: state")
+            build_states(self._load, table, segments, reordered=self._reordered)
+
+    def _know_renamed(self, table: TableName, segments: Iterable[Segment]) -> None:
+        """Give a table that has its rows from another name its own place."""
+        if table not in self._state.tables:
+            folder = "/".join(quote(name, safe=_NAME_CHARACTERS) for name in table)
+            self._state.tables[table] = TableState(table, folder)
+            self._load.summary(table).notes.append(
+                "its rows were logged as " + ", ".join(str(segment.table) for segment in segments)
+            )

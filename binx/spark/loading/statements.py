@@ -1,0 +1,88 @@
+"""What the statements in a log did to tables as a whole, from the exports' files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
+
+from .ddl import RELEVANT, Effect, effects
+from .lineage import Position
+from .manifests import DataFile
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A statement that may change a table as a whole."""
+
+    chain: str
+    scn: int
+    ordinal: int
+    transaction: str
+    db: str
+    sql: str
+
+    @classmethod
+    def from_json(cls, entry: Sequence[Any]) -> Statement:
+        """What :meth:`to_json` wrote."""
+        return cls(*entry)
+
+    def to_json(self) -> list[Any]:
+        """For the loader's state."""
+        return [self.chain, self.scn, self.ordinal, self.transaction, self.db, self.sql]
+
+
+def read_statements(
+    spark: SparkSession, files: Mapping[str, Sequence[DataFile]]
+) -> tuple[list[Statement], int]:
+    """The statements that change tables as a whole, and the number of those that change rows.
+
+    Args:
+        spark: the session.
+        files: files of statements, by chain.
+    """
+    found: list[Statement] = []
+    changes = 0
+    for chain, listed in files.items():
+        rows = spark.read.parquet(*[file.address for file in listed]).select(
+            "commit_version", "ordinal", "transaction", "kind", "db", F.col("sql").cast("string")
+        )
+        relevant = (F.col("kind") == "ddl") & F.col("sql").rlike(RELEVANT)
+        for row in rows.where((F.col("kind") == "dml") | relevant).collect():
+            if row["kind"] == "dml":
+                changes += 1
+            elif effects(row["sql"], row["db"] or ""):
+                found.append(
+                    Statement(
+                        chain,
+                        row["commit_version"],
+                        row["ordinal"],
+                        row["transaction"] or "",
+                        row["db"] or "",
+                        row["sql"],
+                    )  # fmt: skip
+                )
+    return found, changes
+
+
+def effects_in_order(
+    statements: Iterable[Statement], ranks: Mapping[str, int]
+) -> list[tuple[Position, Effect]]:
+    """What all statements did, in order; a transaction that several chains hold counts in the first."""
+    placed = sorted(
+        ((Position(ranks[one.chain], one.scn), one.ordinal, one) for one in statements),
+        key=lambda entry: entry[:2],
+    )
+    holders: dict[str, Position] = {}
+    ordered: list[tuple[Position, Effect]] = []
+    seen: set[tuple[Position, int]] = set()
+    for position, ordinal, statement in placed:
+        holder = holders.setdefault(statement.transaction, position) if statement.transaction else position
+        if holder != position or (position, ordinal) in seen:
+            continue
+        seen.add((position, ordinal))
+        ordered.extend((position, effect) for effect in effects(statement.sql, statement.db))
+    return ordered

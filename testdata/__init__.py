@@ -1,0 +1,1 @@
+"""Binary logs that real servers wrote, what those servers said about them, and the recipe that made both."""

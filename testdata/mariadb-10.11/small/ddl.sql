@@ -1,0 +1,29 @@
+Nothing but DDL, in all its forms.
+
+-- log
+CREATE DATABASE small CHARACTER SET latin1; USE small;
+CREATE TABLE first (id INT PRIMARY KEY, a VARCHAR(10) COMMENT 'it''s; a -- comment', b ENUM('x', 'y,z', 'a''b'));
+CREATE TABLE copy LIKE first;
+CREATE TABLE IF NOT EXISTS first (id INT);
+/* a comment */ ALTER TABLE /* here */ first ADD COLUMN c INT AFTER id, ADD COLUMN d INT FIRST; -- at the end
+ALTER TABLE first CHANGE COLUMN a `a b` TEXT, MODIFY b SET('x', 'y'), DROP COLUMN c;
+ALTER TABLE first RENAME COLUMN d TO `größe`, ADD INDEX (`größe`), ADD UNIQUE KEY u (id, `größe`);
+ALTER TABLE first RENAME TO `second``s`;
+RENAME TABLE `second``s` TO third, copy TO first;
+CREATE VIEW v AS SELECT id FROM third;
+CREATE TRIGGER before_insert BEFORE INSERT ON third FOR EACH ROW SET NEW.id = NEW.id + 1;
+CREATE PROCEDURE p () SELECT 1;
+CREATE FUNCTION f () RETURNS INT DETERMINISTIC RETURN 1;
+CREATE EVENT e ON SCHEDULE EVERY 1 YEAR STARTS '2037-01-01 00:00:00' DO SELECT 1;
+CREATE USER 'someone'@'localhost' IDENTIFIED BY 'a password'; GRANT SELECT ON small.* TO 'someone'@'localhost';
+CREATE INDEX i ON third (`größe`); DROP INDEX i ON third;
+TRUNCATE TABLE third;
+CREATE TABLE parted (id INT PRIMARY KEY) PARTITION BY RANGE (id)
+(PARTITION low VALUES LESS THAN (10), PARTITION high VALUES LESS THAN MAXVALUE);
+ALTER TABLE parted DROP PARTITION low;
+ANALYZE TABLE third; OPTIMIZE TABLE third;
+CREATE TEMPORARY TABLE temporary_one (id INT); DROP TEMPORARY TABLE temporary_one;
+DROP EVENT e; DROP FUNCTION f; DROP PROCEDURE p; DROP TRIGGER before_insert; DROP VIEW v; DROP USER 'someone'@'localhost';
+DROP TABLE IF EXISTS first, not_there;
+ALTER DATABASE small CHARACTER SET utf8mb4;
+CREATE DATABASE other; CREATE TABLE other.t (id INT); RENAME TABLE other.t TO small.moved; DROP DATABASE other;

@@ -1,0 +1,215 @@
+"""Where the programs of MySQL and MariaDB are, and how to call them.
+
+MySQL is looked for in the folder that ``BINX_MYSQL_ROOT`` names, in the user's cache (where `install_mysql`
+unpacks Debian's packages) and on the PATH; MariaDB on the PATH.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+MYSQL_ROOT_VARIABLE = "BINX_MYSQL_ROOT"
+MYSQL_CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "binx" / "mysql"
+MYSQL_PACKAGES = ("mysql-server-core", "mysql-client-core")
+MARIADB_PROGRAMS = ("mariadbd", "mariadb-install-db", "mariadb", "mariadb-binlog")
+MARIADB_HINT = (
+    "MariaDB's programs are not on the PATH: install mariadb-server (apt-get install mariadb-server)"
+)
+MYSQL_HINT = (
+    f"no MySQL server is on the PATH: set {MYSQL_ROOT_VARIABLE} to the folder of one, "
+    "or run `python testdata/make.py --install` to unpack Debian's packages"
+)
+
+
+class MissingServerError(RuntimeError):
+    """A server's programs are not on this machine; the message says what to install."""
+
+
+@dataclass(frozen=True, slots=True)
+class Programs:
+    """How to call the programs of one server installation.
+
+    Attributes:
+        root: the folder that holds an unpacked installation; None where the programs are on the PATH.
+        version: the server's version, such as ``9.7.1`` or ``10.11.14``.
+    """
+
+    root: Path | None
+    version: str
+
+    def command(self, program: str) -> list[str]:
+        """The words that start a program; its arguments come after them.
+
+        Programs of an unpacked foreign tree are started through that tree's own dynamic loader and libraries,
+        so that they run on any machine of the same processor.
+
+        Raises:
+            MissingServerError: the installation has no such program.
+        """
+        if self.root is None:
+            path = shutil.which(program)
+            if path is None:
+                raise MissingServerError(f"{program} is not on the PATH")
+            return [path]
+        return _command_in(self.root, program)
+
+    @property
+    def series(self) -> str:
+        """The first two numbers of the version."""
+        return ".".join(self.version.split(".")[:2])
+
+
+def find_mysql() -> Programs | None:
+    """MySQL's programs, or None where this machine has none."""
+    named = os.environ.get(MYSQL_ROOT_VARIABLE)
+    for root in [Path(named)] if named else [MYSQL_CACHE]:
+        if _program_in(root, "mysqld") is not None:
+            return Programs(root, _version(_command_in(root, "mysqld")))
+    path = None if named else shutil.which("mysqld")
+    if path is None or "MariaDB" in _version_text([path]):
+        return None
+    return Programs(None, _version([path]))
+
+
+def find_mariadb() -> Programs | None:
+    """MariaDB's programs, or None where this machine lacks one of them."""
+    if any(shutil.which(program) is None for program in MARIADB_PROGRAMS):
+        return None
+    return Programs(None, _version(["mariadbd"]))
+
+
+def need_mysql() -> Programs:
+    """MySQL's programs.
+
+    Raises:
+        MissingServerError: this machine has none.
+    """
+    programs = find_mysql()
+    if programs is None:
+        raise MissingServerError(MYSQL_HINT)
+    return programs
+
+
+def need_mariadb() -> Programs:
+    """MariaDB's programs.
+
+    Raises:
+        MissingServerError: this machine has none.
+    """
+    programs = find_mariadb()
+    if programs is None:
+        raise MissingServerError(MARIADB_HINT)
+    return programs
+
+
+def install_mysql(folder: Path = MYSQL_CACHE) -> Programs:
+    """Unpack MySQL's server and client of Debian's unstable suite into a folder, unless they are there.
+
+    Nothing of the system changes: apt works on lists and a cache of its own beside the folder, and takes the
+    packages from the mirror that this machine's own apt sources name.
+
+    Raises:
+        MissingServerError: this machine is no Debian, or the packages could not be had.
+    """
+    if _program_in(folder, "mysqld") is None:
+        work = folder.with_name(folder.name + ".apt")
+        unpacked = folder.with_name(folder.name + ".new")
+        for leftover in (work, unpacked):
+            shutil.rmtree(leftover, ignore_errors=True)
+        try:
+            for package in _download(work):
+                _run(["dpkg", "-x", str(package), str(unpacked)])
+            shutil.rmtree(folder, ignore_errors=True)
+            unpacked.rename(folder)
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
+    return Programs(folder, _version(_command_in(folder, "mysqld")))
+
+
+def _download(work: Path) -> list[Path]:
+    """Let apt fetch the packages and all that they need into a folder of their own."""
+    mirror, key = _debian_mirror()
+    for name in ("lists/partial", "cache/archives/partial"):
+        (work / name).mkdir(parents=True)
+    (work / "status").touch()
+    signed = f" [signed-by={key}]" if key else ""
+    (work / "sources.list").write_text(f"deb{signed} {mirror} unstable main\n")
+    settings = {
+        "Dir::Etc::SourceList": work / "sources.list",
+        "Dir::Etc::SourceParts": "/dev/null",
+        "Dir::State::Lists": work / "lists",
+        "Dir::State::status": work / "status",
+        "Dir::Cache": work / "cache",
+        "APT::Install-Recommends": "0",
+        "APT::Sandbox::User": "root",
+        "Debug::NoLocking": "1",
+    }
+    apt = ["apt-get", "-qq"]
+    for name, value in settings.items():
+        apt += ["-o", f"{name}={value}"]
+    _run([*apt, "update"])
+    _run([*apt, "-y", "--download-only", "install", *MYSQL_PACKAGES])
+    return sorted((work / "cache" / "archives").glob("*.deb"))
+
+
+def _debian_mirror() -> tuple[str, str | None]:
+    """The address of the Debian mirror that this machine's apt uses, and the key file that signs it."""
+    sources = Path("/etc/apt/sources.list.d/debian.sources")
+    if sources.exists():
+        text = sources.read_text()
+        uri = re.search(r"^URIs:\s*(\S+)", text, re.MULTILINE)
+        key = re.search(r"^Signed-By:\s*(/\S+)", text, re.MULTILINE)
+        if uri:
+            return uri[1], key[1] if key else None
+    classic = Path("/etc/apt/sources.list")
+    if classic.exists():
+        line = re.search(r"^deb\s+(?:\[.*?\]\s+)?(\S+debian/?)\s", classic.read_text(), re.MULTILINE)
+        if line:
+            return line[1], None
+    raise MissingServerError(f"this machine's apt names no Debian mirror; {MYSQL_HINT}")
+
+
+def _run(command: list[str]) -> None:
+    try:
+        subprocess.run(command, check=True, capture_output=True, text=True)
+    except FileNotFoundError as error:
+        raise MissingServerError(f"{command[0]} is not on this machine; {MYSQL_HINT}") from error
+    except subprocess.CalledProcessError as error:
+        raise MissingServerError(f"{' '.join(command)} failed: {error.stderr.strip()}") from error
+
+
+def _program_in(root: Path, program: str) -> Path | None:
+    for folder in ("usr/bin", "usr/sbin", "bin", "sbin"):
+        path = root / folder / program
+        if os.access(path, os.X_OK):
+            return path
+    return None
+
+
+def _command_in(root: Path, program: str) -> list[str]:
+    path = _program_in(root, program)
+    if path is None:
+        raise MissingServerError(f"{root} has no program {program}")
+    loader = next(iter(sorted(root.glob("usr/lib*/ld-linux-*.so.*"))), None)
+    if loader is None:
+        return [str(path)]
+    libraries = [str(folder) for folder in sorted(root.glob("usr/lib/*-linux-gnu*"))]
+    libraries.append(str(root / "usr" / "lib" / "mysql" / "private"))
+    return [str(loader), "--library-path", ":".join(libraries), str(path)]
+
+
+def _version_text(command: list[str]) -> str:
+    return subprocess.run([*command, "--version"], check=True, capture_output=True, text=True).stdout
+
+
+def _version(command: list[str]) -> str:
+    text = _version_text(command)
+    found = re.search(r"Ver (\d+\.\d+\.\d+)", text)
+    if found is None:
+        raise MissingServerError(f"{command[-1]} --version does not name a version: {text.strip()}")
+    return found[1]

@@ -1,0 +1,323 @@
+"""Private MySQL and MariaDB servers: started in a folder, reached through a socket, stopped at the end.
+
+    with MySQLServer(folder) as server:
+        server.sql("CREATE DATABASE shop")
+        server.query("SELECT 1, NULL")          # [("1", None)]
+
+Several may run at once. They listen on no network, keep their data in the folder that they are given, and
+log with `ROW` format and GTIDs unless told otherwise.
+"""
+
+from __future__ import annotations
+
+import getpass
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from testdata.programs import Programs, need_mariadb, need_mysql
+
+START_SECONDS = 120
+STOP_SECONDS = 60
+_FIELD = re.compile(rb'<field name="[^"]*"(?: xsi:nil="true" />|>(.*?)</field>)', re.DOTALL)
+_ROW = re.compile(rb"<row>(.*?)</row>", re.DOTALL)
+_ENTITIES = ((b"&lt;", b"<"), (b"&gt;", b">"), (b"&quot;", b'"'), (b"&amp;", b"&"))
+
+
+class ServerError(RuntimeError):
+    """A server did not start, or a program that talks to it failed; the message is the program's own."""
+
+
+class Server(ABC):
+    """One running server with a data folder of its own.
+
+    Args:
+        folder: where it keeps its data; made if it is not there, and used again if it is.
+        options: options of the server program that every start uses, such as ``--binlog-format=STATEMENT``.
+        programs: the installation to use; found on this machine when not given.
+    """
+
+    daemon: str
+    client: str
+    binlog_reader: str
+    reset_binlogs: str
+
+    def __init__(self, folder: Path, options: Sequence[str] = (), programs: Programs | None = None) -> None:
+        self.folder = folder.resolve()
+        self.options = tuple(options)
+        self.programs = programs or self.need_programs()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._socket_folder: Path | None = None
+
+    @staticmethod
+    @abstractmethod
+    def need_programs() -> Programs:
+        """The installation on this machine; raises `MissingServerError` where there is none."""
+
+    @abstractmethod
+    def _folder_options(self) -> list[str]:
+        """The server's options about folders."""
+
+    @abstractmethod
+    def _log_options(self) -> list[str]:
+        """The server's options that make it write the binary log that tests expect."""
+
+    @abstractmethod
+    def _initialize(self) -> None:
+        """Make the system tables in an empty data folder."""
+
+    @property
+    def version(self) -> str:
+        """The server's version, three numbers."""
+        return self.programs.version
+
+    @property
+    def binlog_folder(self) -> Path:
+        """The folder that the server writes its binary logs into."""
+        return self.folder / "data"
+
+    @property
+    def _error_log(self) -> Path:
+        return self.folder / "error.log"
+
+    @property
+    def _socket(self) -> Path:
+        if self._socket_folder is None:
+            raise ServerError(f"{self.daemon} is not running")
+        return self._socket_folder / "sock"
+
+    def start(self, options: Sequence[str] = ()) -> None:
+        """Start the server and wait until it answers.
+
+        Args:
+            options: further options of the server program for this start only.
+
+        Raises:
+            ServerError: it stopped, or did not answer in time; the message ends with its error log.
+        """
+        if self._process is not None:
+            raise ServerError(f"{self.daemon} is running already")
+        self.folder.mkdir(parents=True, exist_ok=True)
+        if not (self.binlog_folder / "mysql").exists():
+            self._initialize()
+        # A socket's path may have 107 bytes at most, which a test's folder can exceed.
+        self._socket_folder = Path(tempfile.mkdtemp(prefix="binx-"))
+        command = [*self.programs.command(self.daemon), *self._folder_options(), f"--socket={self._socket}"]
+        command += ["--skip-networking", "--default-time-zone=+00:00", *self._log_options()]
+        command += [*self.options, *options]
+        with (self.folder / "output.log").open("ab") as output:
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
+            )
+        try:
+            self._wait_for_answer(self._process)
+        except BaseException:
+            self.stop()
+            raise
+
+    def _wait_for_answer(self, process: subprocess.Popen[bytes]) -> None:
+        deadline = time.monotonic() + START_SECONDS
+        while time.monotonic() < deadline and process.poll() is None:
+            if self._socket.exists():
+                try:
+                    self.sql("SELECT 1")
+                except ServerError:
+                    pass
+                else:
+                    return
+            time.sleep(0.1)
+        tail = self._error_log.read_text(errors="replace")[-2000:] if self._error_log.exists() else ""
+        raise ServerError(f"{self.daemon} did not start:\n{tail}")
+
+    def stop(self) -> None:
+        """Shut the server down in good order; a server that is not running stays so."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.terminate()
+            try:
+                process.wait(STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        if self._socket_folder is not None:
+            shutil.rmtree(self._socket_folder, ignore_errors=True)
+            self._socket_folder = None
+
+    def __enter__(self) -> Self:
+        """Start the server."""
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stop the server."""
+        self.stop()
+
+    def sql(self, text: str | bytes, db: str | None = None, *, folder: Path | None = None) -> str:
+        """Run statements in one session of the client program.
+
+        Args:
+            text: statements as the client program takes them on its standard input.
+            db: the database to begin in.
+            folder: the client's working folder, which ``LOAD DATA LOCAL`` names files from.
+
+        Returns:
+            The batch output: tab-separated, without column names.
+
+        Raises:
+            ServerError: a statement failed; the ones before it have been run.
+        """
+        return self._client(["--batch", "--skip-column-names"], text, db, folder).decode(
+            errors="backslashreplace"
+        )
+
+    def query(self, statement: str, db: str | None = None) -> list[tuple[str | None, ...]]:
+        """The rows of a query as text, with None for NULL.
+
+        Values must be text; ask for ``HEX(column)`` of binary ones.
+
+        Raises:
+            ServerError: the statement failed.
+        """
+        # Of the client's formats only XML tells NULL from the text 'NULL'. It leaves control characters as
+        # they are, which XML parsers refuse; but it escapes brackets, so that patterns find the fields.
+        rows = _ROW.findall(self._client(["--xml"], statement, db, None))
+        return [tuple(_field_text(field) for field in _FIELD.finditer(row)) for row in rows]
+
+    def mysqlbinlog(self, *arguments: str | Path) -> bytes:
+        """Run the server's own reader of binary logs on files; the server need not be running.
+
+        Raises:
+            ServerError: it failed.
+        """
+        command = [*self.programs.command(self.binlog_reader), "--no-defaults", *self._reader_options()]
+        return _output([*command, *(str(argument) for argument in arguments)])
+
+    def _reader_options(self) -> list[str]:
+        return []
+
+    def binlogs(self) -> list[Path]:
+        """The binary logs that the server's index file lists, oldest first."""
+        names = (self.binlog_folder / "mysql-bin.index").read_text().split()
+        return [self.binlog_folder / Path(name).name for name in names]
+
+    def flush_logs(self) -> None:
+        """Close the current binary log and begin the next one."""
+        self.sql("FLUSH BINARY LOGS")
+
+    def reset(self) -> None:
+        """Delete all binary logs and forget all GTIDs."""
+        self.sql(self.reset_binlogs)
+
+    def _client(self, arguments: list[str], text: str | bytes, db: str | None, folder: Path | None) -> bytes:
+        command = [
+            *self.programs.command(self.client),
+            "--no-defaults",
+            "--user=root",
+            f"--socket={self._socket}",
+        ]
+        command += ["--default-character-set=utf8mb4", "--local-infile=1", "--binary-mode", *arguments]
+        if db is not None:
+            command.append(db)
+        return _output(command, text.encode() if isinstance(text, str) else text, folder)
+
+
+class MySQLServer(Server):
+    """A MySQL server; see `Server`."""
+
+    daemon = "mysqld"
+    client = "mysql"
+    binlog_reader = "mysqlbinlog"
+    reset_binlogs = "RESET BINARY LOGS AND GTIDS"
+
+    @staticmethod
+    def need_programs() -> Programs:
+        """The installation on this machine; raises `MissingServerError` where there is none."""
+        return need_mysql()
+
+    def _folder_options(self) -> list[str]:
+        options = ["--no-defaults", f"--datadir={self.binlog_folder}", f"--log-error={self._error_log}"]
+        options += [f"--pid-file={self.folder / 'pid'}", f"--user={getpass.getuser()}", "--secure-file-priv="]
+        base = self._base
+        if base is not None:
+            options.append(f"--basedir={base}")
+        if base is not None and (base / "share" / "mysql" / "charsets").exists():
+            options += [f"--character-sets-dir={base}/share/mysql/charsets"]
+            options += [f"--lc-messages-dir={base}/share/mysql", f"--plugin-dir={base}/lib/mysql/plugin"]
+        return options
+
+    @property
+    def _base(self) -> Path | None:
+        root = self.programs.root
+        return root / "usr" if root is not None and (root / "usr").exists() else root
+
+    def _log_options(self) -> list[str]:
+        options = ["--log-bin=mysql-bin", "--server-id=97", "--gtid-mode=ON", "--enforce-gtid-consistency=ON"]
+        options += [
+            "--sync-binlog=0",
+            "--innodb-flush-log-at-trx-commit=0",
+            "--local-infile=ON",
+            "--mysqlx=OFF",
+        ]
+        return options
+
+    def _initialize(self) -> None:
+        _output([*self.programs.command(self.daemon), *self._folder_options(), "--initialize-insecure"])
+
+    def _reader_options(self) -> list[str]:
+        base = self._base
+        charsets = base / "share" / "mysql" / "charsets" if base is not None else None
+        return [f"--character-sets-dir={charsets}"] if charsets is not None and charsets.exists() else []
+
+
+class MariaDBServer(Server):
+    """A MariaDB server; see `Server`."""
+
+    daemon = "mariadbd"
+    client = "mariadb"
+    binlog_reader = "mariadb-binlog"
+    reset_binlogs = "RESET MASTER"
+
+    @staticmethod
+    def need_programs() -> Programs:
+        """The installation on this machine; raises `MissingServerError` where there is none."""
+        return need_mariadb()
+
+    def _folder_options(self) -> list[str]:
+        options = ["--no-defaults", f"--datadir={self.binlog_folder}", f"--log-error={self._error_log}"]
+        return [*options, f"--pid-file={self.folder / 'pid'}", f"--user={getpass.getuser()}"]
+
+    def _log_options(self) -> list[str]:
+        options = ["--log-bin=mysql-bin", "--server-id=10", "--binlog-format=ROW", "--binlog-checksum=CRC32"]
+        options.append("--character-set-server=utf8mb4")
+        return [*options, "--sync-binlog=0", "--innodb-flush-log-at-trx-commit=0", "--local-infile=ON"]
+
+    def _initialize(self) -> None:
+        command = [*self.programs.command("mariadb-install-db"), "--no-defaults", "--skip-test-db"]
+        command += [f"--datadir={self.binlog_folder}", f"--user={getpass.getuser()}"]
+        _output([*command, "--auth-root-authentication-method=normal"])
+
+
+def _field_text(field: re.Match[bytes]) -> str | None:
+    value = field[1]
+    if value is None:
+        return None
+    for entity, character in _ENTITIES:
+        value = value.replace(entity, character)
+    return value.decode()
+
+
+def _output(command: list[str], text: bytes = b"", folder: Path | None = None) -> bytes:
+    done = subprocess.run(command, input=text, capture_output=True, cwd=folder, check=False)
+    if done.returncode != 0:
+        said = (done.stderr or done.stdout).decode(errors="replace").strip()
+        raise ServerError(f"{' '.join(command[-3:])} failed: {said[-3000:]}")
+    return done.stdout

@@ -1,0 +1,152 @@
+"""The event that says how the others are read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from binx.errors import BinxError, ChecksumError, DamagedError, NotABinlogError, TruncatedError, UnsupportedError
+from binx.event import (
+    ChecksumAlgorithm,
+    EventType,
+    Flavour,
+    Magic,
+    parse_format,
+    parse_header,
+    read_magic,
+    verify_format_checksum,
+)
+from binx.event.format import split_version
+from tests.event import samples
+from tests.event.reading import MARIADB, MYSQL
+
+
+def test_mysql_describes_itself() -> None:
+    assert MYSQL.server_version == "9.7.4-2"
+    assert MYSQL.version == (9, 7, 4)
+    assert MYSQL.flavour is Flavour.MYSQL
+    assert MYSQL.checksum is ChecksumAlgorithm.CRC32
+    assert MYSQL.checksum_size == 4
+    assert MYSQL.binlog_version == 4
+    assert MYSQL.server_id == 97
+    assert not MYSQL.at_startup
+    assert len(MYSQL.post_header_lengths) == 42
+    assert MYSQL.post_header_length(EventType.QUERY, 0) == 13
+    assert MYSQL.post_header_length(EventType.MARIADB_GTID, 19) == 19
+
+
+def test_mariadb_describes_itself() -> None:
+    assert MARIADB.server_version == "10.11.19-MariaDB-0+deb12u1-log"
+    assert MARIADB.version == (10, 11, 19)
+    assert MARIADB.flavour is Flavour.MARIADB
+    assert MARIADB.post_header_length(EventType.MARIADB_GTID, 0) == 19
+
+
+def test_the_identity_follows_from_server_and_times_alone() -> None:
+    changed = bytearray(samples.MYSQL_FORMAT)
+    changed[17] |= 1
+    assert parse_format(bytes(changed), 0).identity() == MYSQL.identity()
+    changed[5] ^= 1
+    assert parse_format(bytes(changed), 0).identity() != MYSQL.identity()
+    assert len(MYSQL.identity()) == 8
+    int(MYSQL.identity(), 16)
+
+
+@pytest.mark.parametrize("event", [samples.MYSQL_FORMAT, samples.MARIADB_FORMAT])
+def test_the_checksum_leaves_out_the_in_use_flag(event: bytes) -> None:
+    verify_format_checksum(event, parse_format(event, 0))
+    opened = bytearray(event)
+    opened[17] |= 1
+    description = parse_format(bytes(opened), 0)
+    assert description.in_use
+    verify_format_checksum(bytes(opened), description)
+
+
+def test_a_changed_byte_breaks_the_checksum() -> None:
+    changed = bytearray(samples.MYSQL_FORMAT)
+    changed[30] ^= 4
+    with pytest.raises(ChecksumError, match="FORMAT_DESCRIPTION"):
+        verify_format_checksum(bytes(changed), MYSQL)
+
+
+@pytest.mark.parametrize(
+    ("text", "version"),
+    [
+        ("8.0.36-log", (8, 0, 36)),
+        ("5.0.91-b22.lucid.0-log", (5, 0, 91)),
+        ("5.5.5-10.6.12-MariaDB-log", (10, 6, 12)),
+        ("5.5.5-m3-log", (5, 5, 5)),
+        ("nonsense", (0, 0, 0)),
+    ],
+)
+def test_versions_split_into_three_numbers(text: str, version: tuple[int, int, int]) -> None:
+    assert split_version(text) == version
+
+
+def test_the_magic_tells_plain_from_encrypted() -> None:
+    assert read_magic(b"\xfebin" + samples.MYSQL_FORMAT) is Magic.PLAIN
+    assert read_magic(b"\xfdbin\x01") is Magic.ENCRYPTED
+
+
+@pytest.mark.parametrize("data", [b"", b"\xfeb", b"text", b"PK\x03\x04"])
+def test_other_files_are_no_binary_logs(data: bytes) -> None:
+    with pytest.raises(NotABinlogError):
+        read_magic(data)
+
+
+def test_a_log_of_mysql_4_is_refused_by_name() -> None:
+    start_v3 = samples.MYSQL_FORMAT[:4] + b"\x01" + samples.MYSQL_FORMAT[5:]
+    with pytest.raises(NotABinlogError, match=r"START_V3, which MySQL 3\.23 to 4\.1 wrote"):
+        parse_format(start_v3, 0)
+
+
+def test_another_first_event_is_refused() -> None:
+    with pytest.raises(NotABinlogError, match="expected FORMAT_DESCRIPTION as the first event, found XID"):
+        parse_format(samples.XID, 0)
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "error", "words"),
+    [
+        (19, 3, NotABinlogError, "found version 3"),
+        (75, 23, UnsupportedError, "found 23 in the log of server"),
+        (75, 13, DamagedError, "expected event headers of 19 bytes, found 13"),
+        (21, 0x78, DamagedError, "expected a server version"),
+        (-5, 7, DamagedError, "checksum algorithm"),
+    ],
+)
+def test_what_cannot_be_read_is_named(place: int, value: int, error: type[BinxError], words: str) -> None:
+    changed = bytearray(samples.MYSQL_FORMAT)
+    changed[place] = value
+    with pytest.raises(error, match=words):
+        parse_format(bytes(changed), 0)
+
+
+def test_every_cut_is_truncation() -> None:
+    for size in range(5, len(samples.MYSQL_FORMAT)):
+        with pytest.raises(TruncatedError):
+            parse_format(samples.MYSQL_FORMAT[:size], 0)
+
+
+def test_servers_before_checksums_have_neither_algorithm_nor_crc(corpus: Path) -> None:
+    data = (corpus / "5.5.33-log-52c90d.binlog").read_bytes()
+    description = parse_format(data, 4)
+    assert not description.has_checksum_field
+    assert description.checksum is ChecksumAlgorithm.OFF
+    assert parse_header(data, 4).size == 19 + 57 + len(description.post_header_lengths)
+    assert len(description.post_header_lengths) == 27
+
+
+def test_a_server_without_checksums_still_sums_this_event(corpus: Path) -> None:
+    checked = 0
+    for path in corpus.glob("*.binlog"):
+        data = path.read_bytes()
+        try:
+            description = parse_format(data, 4)
+        except BinxError:
+            continue
+        if description.has_checksum_field and description.checksum is ChecksumAlgorithm.OFF:
+            verify_format_checksum(data[4 : 4 + parse_header(data, 4).size], description)
+            checked += 1
+    assert checked > 0

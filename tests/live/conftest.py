@@ -1,0 +1,37 @@
+"""Real servers for the tests that ask one; where this machine has none, those tests skip and say why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from testdata.programs import MARIADB_HINT, MYSQL_HINT, find_mariadb, find_mysql
+from testdata.servers import MariaDBServer, MySQLServer, Server
+
+
+@pytest.fixture(scope="session")
+def mysql(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MySQLServer]:
+    """A running MySQL server, one for all tests; a test that needs options of its own starts its own."""
+    programs = find_mysql()
+    if programs is None:
+        pytest.skip(MYSQL_HINT)
+    with MySQLServer(tmp_path_factory.mktemp("mysql"), programs=programs) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def mariadb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MariaDBServer]:
+    """A running MariaDB server, one for all tests."""
+    programs = find_mariadb()
+    if programs is None:
+        pytest.skip(MARIADB_HINT)
+    with MariaDBServer(tmp_path_factory.mktemp("mariadb"), programs=programs) as server:
+        yield server
+
+
+@pytest.fixture(params=["mysql", "mariadb"])
+def server(request: pytest.FixtureRequest) -> Server:
+    """Either server, one after the other."""
+    found: Server = request.getfixturevalue(request.param)
+    return found

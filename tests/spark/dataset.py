@@ -1,0 +1,382 @@
+"""Small data sets as ``to-parquet`` writes them, and a model of the server whose changes they hold.
+
+:class:`Server` keeps its tables in dictionaries, which are what a load must come to, and notes every row image;
+:func:`write_export` writes images as files with their manifest, by the layout of the contract.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+START = datetime(2026, 11, 20, 22, 0, tzinfo=UTC)
+Key = tuple[Any, ...]
+Name = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Version:
+    """A schema version of a table."""
+
+    fields: tuple[tuple[str, pa.DataType], ...]
+    key: tuple[str, ...]
+    ddl: str
+    valid_from: int
+
+    @property
+    def columns(self) -> list[str]:
+        return [name for name, _ in self.fields]
+
+    @property
+    def name(self) -> str:
+        text = f"{self.fields} {self.key}"
+        return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+@dataclass(frozen=True)
+class Image:
+    """A row image; ``present`` is None where all columns are."""
+
+    table: Name
+    version: Version
+    change: str
+    scn: int
+    row: int
+    transaction: str
+    time: datetime
+    values: Mapping[str, Any]
+    present: frozenset[str] | None = None
+
+
+@dataclass(frozen=True)
+class Statement:
+    scn: int
+    transaction: str
+    time: datetime
+    db: str
+    sql: str
+    kind: str = "ddl"
+
+
+@dataclass
+class Log:
+    """One binary log of the model server."""
+
+    number: int
+    images: list[Image] = field(default_factory=list)
+    statements: list[Statement] = field(default_factory=list)
+    time: int = 0
+
+
+class Server:
+    """A server in miniature: tables as dictionaries by key, and the log of what was done to them.
+
+    Args:
+        server_id: its id, which its GTIDs carry too.
+        image: ``FULL`` or ``MINIMAL``, the row image that it logs; may be changed at any time.
+    """
+
+    def __init__(self, server_id: int = 97, image: str = "FULL", first_log: int = 1) -> None:
+        self.server_id = server_id
+        self.image = image
+        self.tables: dict[Name, dict[Key, dict[str, Any]]] = {}
+        self.versions: dict[Name, Version] = {}
+        self.all_versions: list[tuple[Name, Version]] = []
+        self.clock = START
+        self.transactions = 0
+        self.logs: list[Log] = []
+        self._offset = 0
+        self.rotate(first_log)
+
+    def rotate(self, number: int | None = None) -> None:
+        number = self.logs[-1].number + 1 if number is None else number
+        self.logs.append(Log(number, time=int(self.clock.timestamp())))
+        self._offset = 157
+
+    def _begin(self) -> tuple[int, str]:
+        self.transactions += 1
+        self._offset += 300
+        self.clock += timedelta(minutes=7)
+        return self.logs[-1].number << 32 | self._offset, f"3e11fa47-0000-0000-0000-0000000000{self.server_id:02}:{self.transactions}"
+
+    def ddl(self, sql: str, db: str = "shop", kind: str = "ddl") -> int:
+        scn, transaction = self._begin()
+        self.logs[-1].statements.append(Statement(scn, transaction, self.clock, db, sql, kind))
+        return scn
+
+    def create(self, table: Name, fields: Sequence[tuple[str, pa.DataType]], key: Sequence[str]) -> None:
+        sql = f"CREATE TABLE `{table[0]}`.`{table[1]}` (...)"
+        scn = self.ddl(sql)
+        self.tables[table] = {}
+        self._set(table, Version(tuple(fields), tuple(key), sql, scn))
+
+    def alter(
+        self,
+        table: Name,
+        sql: str,
+        fields: Sequence[tuple[str, pa.DataType]],
+        renamed: Mapping[str, str] | None = None,
+        convert: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Change a table's columns; ``renamed`` gives new names by old, ``convert`` functions by new name."""
+        scn = self.ddl(sql, table[0])
+        former = self.versions[table]
+        names = {new: old for old, new in (renamed or {}).items()}
+        key = tuple((renamed or {}).get(name, name) for name in former.key)
+        for row in self.tables[table].values():
+            old = dict(row)
+            row.clear()
+            for name, _ in fields:
+                value = old.get(names.get(name, name))
+                row[name] = (convert or {}).get(name, lambda same: same)(value) if value is not None else None
+        self._set(table, Version(tuple(fields), key, sql, scn))
+
+    def _set(self, table: Name, version: Version) -> None:
+        self.versions[table] = version
+        self.all_versions.append((table, version))
+
+    def truncate(self, table: Name, sql: str | None = None) -> None:
+        self.ddl(sql or f"TRUNCATE TABLE {table[1]}", table[0])
+        self.tables[table].clear()
+
+    def drop(self, table: Name) -> None:
+        self.ddl(f"DROP TABLE `{table[1]}` /* generated by server */", table[0])
+        del self.tables[table], self.versions[table]
+
+    def rename(self, *pairs: tuple[Name, Name]) -> None:
+        sql = ", ".join(f"`{old[0]}`.`{old[1]}` TO `{new[0]}`.`{new[1]}`" for old, new in pairs)
+        scn = self.ddl(f"RENAME TABLE {sql}")
+        for old, new in pairs:
+            self.tables[new] = self.tables.pop(old)
+            version = self.versions.pop(old)
+            self._set(new, Version(version.fields, version.key, version.ddl, scn))
+
+    def transaction(self, *changes: Any) -> None:
+        """Commit changes: ``("insert", table, row)``, ``("update", table, key, new)``, ``("delete", table, key)``."""
+        scn, transaction = self._begin()
+        for row, change in enumerate(changes):
+            kind, table, *rest = change() if callable(change) else change
+            version = self.versions[table]
+            rows = self.tables[table]
+            if kind == "insert":
+                after = {name: rest[0].get(name) for name in version.columns}
+                rows[self._key(version, after)] = after
+                images = [("insert", after, None)]
+            elif kind == "delete":
+                before = rows.pop(rest[0])
+                images = [("delete", before, self._before(version))]
+            else:
+                before = rows.pop(rest[0])
+                after = {**before, **rest[1]}
+                rows[self._key(version, after)] = after
+                changed = frozenset(name for name in version.columns if before[name] != after[name])
+                images = [
+                    ("update_preimage", before, self._before(version)),
+                    ("update_postimage", after, None if self.image == "FULL" else changed),
+                ]
+            for change, values, present in images:
+                self.logs[-1].images.append(
+                    Image(table, version, change, scn, row, transaction, self.clock, dict(values), present)
+                )
+
+    def _before(self, version: Version) -> frozenset[str] | None:
+        return None if self.image == "FULL" or not version.key else frozenset(version.key)
+
+    @staticmethod
+    def _key(version: Version, row: Mapping[str, Any]) -> Key:
+        return tuple(row[name] for name in version.key or version.columns)
+
+    def rows(self, table: Name) -> list[dict[str, Any]]:
+        """The table as SELECT would show it, in order of its key."""
+        return [row for _, row in sorted(self.tables[table].items(), key=lambda item: repr(item[0]))]
+
+    def export(self, folder: Path, log: Log, **options: Any) -> None:
+        """Write one of the logs as an export."""
+        write_export(
+            folder, log, server_id=self.server_id, versions=self.all_versions, **options
+        )
+
+    def export_all(self, folder: Path, **options: Any) -> None:
+        """Write all logs."""
+        for log in self.logs:
+            self.export(folder, log, **options)
+
+
+def _bits(version: Version, present: frozenset[str] | None) -> bytes | None:
+    if present is None:
+        return None
+    bits = bytearray((len(version.fields) + 7) // 8)
+    for index, name in enumerate(version.columns):
+        if name in present:
+            bits[index // 8] |= 1 << (index % 8)
+    return bytes(bits)
+
+
+def _changes(images: Sequence[Image]) -> pa.Table:
+    version = images[0].version
+    timestamp = pa.timestamp("us", tz="UTC")
+    columns: dict[str, pa.Array] = {
+        "_change_type": pa.array([image.change for image in images], pa.string()).dictionary_encode(),
+        "_commit_version": pa.array([image.scn for image in images], pa.int64()),
+        "_commit_timestamp": pa.array([image.time for image in images], timestamp),
+        "_row": pa.array([image.row for image in images], pa.int64()),
+        "_transaction": pa.array([image.transaction for image in images], pa.string()).dictionary_encode(),
+        "_event_timestamp": pa.array([image.time.replace(microsecond=0) for image in images], timestamp),
+        "_position": pa.array([image.scn & 0xFFFFFFFF for image in images], pa.int64()),
+        "_present": pa.array([_bits(version, image.present) for image in images], pa.binary()),
+    }
+    for name, kind in version.fields:
+        values = [
+            image.values.get(name) if image.present is None or name in image.present else None
+            for image in images
+        ]
+        array = pa.array(values, kind)
+        columns[name] = array.dictionary_encode() if pa.types.is_string(kind) else array
+    table = pa.table(columns)
+    return table.replace_schema_metadata({"binx.schema_version": version.name})
+
+
+def _statements(statements: Sequence[Statement]) -> pa.Table:
+    return pa.table(
+        {
+            "commit_version": pa.array([one.scn for one in statements], pa.int64()),
+            "commit_timestamp": pa.array([one.time for one in statements], pa.timestamp("us", tz="UTC")),
+            "transaction": pa.array([one.transaction for one in statements], pa.string()),
+            "ordinal": pa.array([0] * len(statements), pa.int32()),
+            "position": pa.array([one.scn & 0xFFFFFFFF for one in statements], pa.int64()),
+            "kind": pa.array([one.kind for one in statements], pa.string()),
+            "db": pa.array([one.db for one in statements], pa.string()),
+            "sql": pa.array([one.sql for one in statements], pa.string()),
+            "sql_is_text": pa.array([True] * len(statements), pa.bool_()),
+        }
+    )
+
+
+def _write(folder: Path, path: str, rows: pa.Table, **entry: Any) -> dict[str, Any]:
+    target = folder / path
+    target.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(rows, target)
+    content = target.read_bytes()
+    return {
+        "path": path,
+        **entry,
+        "rows": rows.num_rows,
+        "bytes": len(content),
+        "sha256": hashlib.sha256(content).hexdigest(),
+    }
+
+
+def write_export(
+    folder: Path,
+    log: Log,
+    *,
+    server_id: int = 97,
+    identity: str = "1a2b3c4d",
+    base: str = "mysql-bin",
+    versions: Iterable[tuple[Name, Version]] = (),
+    first: int = 0,
+    last: int = 1 << 62,
+    per_file: int = 1000,
+    losses: Sequence[Any] = (),
+) -> Path:
+    """Write the transactions of a log from SCN ``first`` to ``last``; returns the manifest's path.
+
+    Files hold whole transactions of one table and schema version, about ``per_file`` images each.
+    """
+    name = f"{base}.{log.number:06}"
+    source = f"{name}.{identity}"
+    images = [image for image in log.images if first <= image.scn <= last]
+    statements = [one for one in log.statements if first <= one.scn <= last]
+    groups: dict[Name, list[list[Image]]] = {}
+    for image in images:
+        listed = groups.setdefault(image.table, [])
+        full = listed and len(listed[-1]) >= per_file and listed[-1][-1].scn != image.scn
+        if not listed or full or listed[-1][-1].version != image.version:
+            listed.append([])
+        listed[-1].append(image)
+    files = []
+    for (db, table), parts in groups.items():
+        for number, part in enumerate(parts):
+            start = part[0].scn & 0xFFFFFFFF
+            files.append(
+                _write(
+                    folder, f"changes/{db}/{table}/{source}-{start}-{number}.parquet", _changes(part),
+                    kind="changes", db=db, table=table, schema_version=part[0].version.name,
+                    first_commit_version=part[0].scn, last_commit_version=part[-1].scn,
+                )
+            )  # fmt: skip
+    if statements:
+        files.append(
+            _write(folder, f"statements/{source}.parquet", _statements(statements), kind="statements")
+        )
+    for (db, table), version in versions:
+        path = f"schemas/{db}/{table}/{version.name}.json"
+        record = {
+            "db": db,
+            "table": table,
+            "version": version.name,
+            "columns": [
+                {
+                    "name": column,
+                    "arrow_type": str(kind),
+                    "primary_key_position": version.key.index(column) if column in version.key else None,
+                }
+                for column, kind in version.fields
+            ],
+            "primary_key": list(version.key),
+            "valid_from": version.valid_from,
+            "ddl": version.ddl,
+        }
+        target = folder / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if not target.exists():
+            target.write_text(json.dumps(record))
+        files.append(
+            {
+                "path": path, "kind": "schema", "db": db, "table": table, "schema_version": version.name,
+                "rows": 0, "bytes": 0, "sha256": hashlib.sha256(target.read_bytes()).hexdigest(),
+            }
+        )  # fmt: skip
+    tables = []
+    sums = []
+    for (db, table), parts in groups.items():
+        mine = [image.change for part in parts for image in part]
+        tables.append(
+            {
+                "db": db, "table": table, "inserts": mine.count("insert"),
+                "updates": mine.count("update_postimage"), "deletes": mine.count("delete"),
+            }
+        )  # fmt: skip
+        sums.append({"db": db, "table": table, "images": len(mine), "written": len(mine), "filtered": 0, "undecodable": 0})
+    times = [one.time for one in (*images, *statements)]
+    scns = [one.scn for one in (*images, *statements)]
+    manifest = {
+        "contract": 1,
+        "binx": "0.1.0",
+        "source": {
+            "name": name, "identity": identity, "bytes": 1000, "sha256": "0" * 64, "server_id": server_id,
+            "server_version": "9.7.0", "flavour": "mysql", "create_timestamp": 0,
+            "header_timestamp": log.time, "in_use": False, "file_number": log.number,
+        },
+        "gtid_set": "",
+        "first_commit_version": min(scns, default=None),
+        "last_commit_version": max(scns, default=None),
+        "first_commit_timestamp": min(times).isoformat() if times else None,
+        "last_commit_timestamp": max(times).isoformat() if times else None,
+        "files": files,
+        "tables": tables,
+        "conservation": sums,
+        "losses": list(losses),
+    }  # fmt: skip
+    path = folder / "_manifest" / f"{source}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(manifest))
+    return path

@@ -1,0 +1,159 @@
+"""``current/`` is what the server would answer to SELECT."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from tests.spark.conftest import Load
+from tests.spark.dataset import Name, Server
+
+Rows = Callable[..., list[dict[str, Any]]]
+ORDERS: Name = ("shop", "orders")
+FIELDS = [("id", pa.int32()), ("name", pa.string()), ("amount", pa.int32())]
+
+
+def orders(**options: Any) -> Server:
+    server = Server(**options)
+    server.create(ORDERS, FIELDS, ["id"])
+    return server
+
+
+def insert(id: int, name: str | None = None, amount: int | None = None) -> tuple[Any, ...]:
+    return ("insert", ORDERS, {"id": id, "name": name, "amount": amount})
+
+
+def test_the_last_image_of_a_key_wins(tmp_path: Path, load: Load, rows: Rows) -> None:
+    server = orders()
+    server.transaction(insert(1, "a"), insert(2, "b"), insert(3, "c"))
+    server.transaction(("update", ORDERS, (1,), {"name": "x"}), ("update", ORDERS, (1,), {"name": "y"}))
+    server.transaction(("delete", ORDERS, (2,)), insert(2, "again"), ("delete", ORDERS, (3,)))
+    server.export_all(tmp_path / "in")
+    code, summary = load(tmp_path / "in", tmp_path / "out")
+    assert code == 0
+    assert rows(tmp_path / "out", ORDERS) == server.rows(ORDERS)
+    [table] = summary["tables"]
+    assert (table["listed"], table["loaded"], table["current"]) == (10, 10, 2)
+    assert (table["inserts"], table["updates"], table["deletes"]) == (4, 2, 2)
+
+
+def test_a_key_that_moved_away_is_gone(tmp_path: Path, load: Load, rows: Rows) -> None:
+    server = orders()
+    server.transaction(insert(1, "a"), insert(2, "b"))
+    server.transaction(("update", ORDERS, (2,), {"id": 3}), ("update", ORDERS, (1,), {"id": 2}))
+    server.export_all(tmp_path / "in")
+    load(tmp_path / "in", tmp_path / "out")
+    assert [(row["id"], row["name"]) for row in rows(tmp_path / "out", ORDERS)] == [(2, "a"), (3, "b")]
+
+
+def test_absent_columns_keep_their_last_known_value_also_where_the_key_moves(
+    tmp_path: Path, load: Load, rows: Rows
+) -> None:
+    server = orders(image="MINIMAL")
+    server.transaction(insert(1, "a", 10), insert(2, "b", 20))
+    server.transaction(("update", ORDERS, (1,), {"amount": None}), ("update", ORDERS, (2,), {"name": "B"}))
+    server.transaction(("update", ORDERS, (2,), {"id": 3}), ("update", ORDERS, (1,), {"id": 2}))
+    server.transaction(("update", ORDERS, (3,), {"id": 4}), ("update", ORDERS, (4,), {"amount": 21}))
+    server.export_all(tmp_path / "in")
+    load(tmp_path / "in", tmp_path / "out")
+    assert rows(tmp_path / "out", ORDERS) == server.rows(ORDERS)
+    server.rotate()
+    server.transaction(("update", ORDERS, (4,), {"id": 1}), ("update", ORDERS, (2,), {"name": None}))
+    server.transaction(("update", ORDERS, (1,), {"id": 9}), insert(1, "new"), ("update", ORDERS, (9,), {"name": "z"}))
+    server.export_all(tmp_path / "in")
+    load(tmp_path / "in", tmp_path / "out")
+    assert rows(tmp_path / "out", ORDERS) == server.rows(ORDERS)
+
+
+def change(server: Server, choose: random.Random) -> tuple[Any, ...]:
+    """A change that the server's rows allow."""
+    held = list(server.tables[ORDERS])
+    free = [(id,) for id in range(30) if (id,) not in server.tables[ORDERS]]
+    kind = choose.choice(["insert", "update", "update", "move", "delete"])
+    columns = [name for name in server.versions[ORDERS].columns if name not in ("id", "key")]
+    values = {name: choose.choice([None, 1, 2, 3]) for name in choose.sample(columns, k=choose.randint(1, len(columns)))}
+    for name, type_ in server.versions[ORDERS].fields:
+        if name in values and pa.types.is_string(type_) and values[name] is not None:
+            values[name] = f"v{values[name]}"
+    if free and (kind == "insert" or not held):
+        return ("insert", ORDERS, {server.versions[ORDERS].key[0]: choose.choice(free)[0], **values})
+    key = choose.choice(held)
+    if kind == "delete":
+        return ("delete", ORDERS, key)
+    if kind == "move" and free:
+        more = values if choose.random() < 0.5 else {}
+        return ("update", ORDERS, key, {server.versions[ORDERS].key[0]: choose.choice(free)[0], **more})
+    return ("update", ORDERS, key, values)
+
+
+def work(server: Server, choose: random.Random, transactions: int) -> None:
+    """Random transactions; each change is made from the rows that the one before left."""
+    for _ in range(transactions):
+        server.transaction(*[lambda: change(server, choose) for _ in range(choose.randint(1, 5))])
+
+
+ALTERATIONS: list[tuple[str, list[tuple[str, pa.DataType]], dict[str, str]]] = [
+    ("ALTER TABLE orders ADD note text", [*FIELDS, ("note", pa.string())], {}),
+    (
+        "ALTER TABLE orders CHANGE `name` title varchar(9), MODIFY amount bigint",
+        [("id", pa.int32()), ("title", pa.string()), ("amount", pa.int64()), ("note", pa.string())],
+        {"name": "title"},
+    ),
+    (
+        "ALTER TABLE orders DROP COLUMN note",
+        [("id", pa.int32()), ("title", pa.string()), ("amount", pa.int64())],
+        {},
+    ),
+    (
+        "ALTER TABLE orders RENAME COLUMN id TO `key`, ADD COLUMN note varchar(5) AFTER id",
+        [("key", pa.int32()), ("note", pa.string()), ("title", pa.string()), ("amount", pa.int64())],
+        {"id": "key"},
+    ),
+]
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_random_work_in_random_pieces_comes_to_the_servers_rows(
+    seed: int, tmp_path: Path, load: Load, rows: Rows
+) -> None:
+    """Changes of rows, keys and columns, full and partial images, repeated exports, logs in any order."""
+    choose = random.Random(seed)
+    server = orders()
+    alterations = list(ALTERATIONS)
+    for _ in range(6):
+        work(server, choose, 12)
+        server.image = choose.choice(["FULL", "MINIMAL"]) if seed != 1 else "FULL"
+        if alterations and choose.random() < 0.6:
+            sql, fields, renamed = alterations.pop(0)
+            server.alter(ORDERS, sql, fields, renamed)
+        elif choose.random() < 0.2:
+            server.truncate(ORDERS)
+        work(server, choose, 8)
+        server.rotate()
+    pieces = []
+    for log in server.logs:
+        scns = [image.scn for image in log.images]
+        if not scns:
+            continue
+        middle = choose.choice(scns)
+        for number, (first, last) in enumerate([(0, 1 << 62), (0, middle), (middle, 1 << 62)]):
+            folder = tmp_path / f"piece-{log.number}-{number}"
+            server.export(folder, log, first=first, last=last, per_file=choose.choice([5, 20, 1000]))
+            pieces.append(folder)
+    choose.shuffle(pieces)
+    third = len(pieces) // 3
+    for batch in (pieces[:third], pieces[third : 2 * third], pieces):
+        code, summary = load(batch, tmp_path / "out")
+        assert code == 0, summary
+    key = server.versions[ORDERS].key
+    assert rows(tmp_path / "out", ORDERS, key) == server.rows(ORDERS)
+    [table] = summary["tables"]
+    assert table["listed"] == table["known"] + table["repeated"] + table["loaded"]
+    server.export_all(tmp_path / "all")
+    load(tmp_path / "all", tmp_path / "once")
+    assert rows(tmp_path / "once", ORDERS, key) == server.rows(ORDERS)

@@ -4,78 +4,44 @@
 the event that rules how the others are read, and :func:`parse_event` any other.
 This is for events that are few or looked at singly; loops over all events and
 row images are in :mod:`binx.kernels`.
+
+Names are loaded from their modules on first use: a command that reads GTIDs
+alone does not wait for the rest.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-from binx.event.column import Column, ColumnType
-from binx.event.format import (
-    MAGIC,
-    ChecksumAlgorithm,
-    Flavour,
-    FormatDescription,
-    Magic,
-    parse_format,
-    parse_format_body,
-    read_magic,
-    verify_format_checksum,
-)
-from binx.event.gtid import Gtid, PreviousGtids, encode_previous_gtids, parse_gtid, parse_previous_gtids
-from binx.event.gtid_set import GtidSet
-from binx.event.gtid_source import DomainSource, GtidSource, UuidSource
-from binx.event.header import HEADER_SIZE, EventFlag, EventHeader, EventType, event_name, parse_header
-from binx.event.load_data import (
-    DeleteFile,
-    ExecuteLoadQuery,
-    LoadBlock,
-    parse_delete_file,
-    parse_execute_load_query,
-    parse_load_block,
-)
-from binx.event.mariadb import (
-    BinlogCheckpoint,
-    MariadbGtid,
-    MariadbGtidList,
-    StartEncryption,
-    parse_binlog_checkpoint,
-    parse_mariadb_gtid,
-    parse_mariadb_gtid_list,
-    parse_start_encryption,
-)
-from binx.event.payload import TransactionPayload, open_payload, parse_transaction_payload
-from binx.event.query import Query, parse_query
-from binx.event.replication import (
-    Heartbeat,
-    Ignorable,
-    Incident,
-    TransactionContext,
-    ViewChange,
-    parse_heartbeat,
-    parse_ignorable,
-    parse_incident,
-    parse_transaction_context,
-    parse_view_change,
-)
-from binx.event.rotate import Rotate, Stop, parse_rotate, parse_stop
-from binx.event.rows import ROWS_TYPES, RowsHeader, parse_rows_header, row_images
-from binx.event.session import session_options
-from binx.event.statement import (
-    Intvar,
-    Rand,
-    RowsQuery,
-    XaPrepare,
-    Xid,
-    parse_intvar,
-    parse_rand,
-    parse_rows_query,
-    parse_xa_prepare,
-    parse_xid,
-)
-from binx.event.table_map import TableMap, parse_table_map
-from binx.event.user_var import UserVar, parse_user_var
+if TYPE_CHECKING:
+    from binx.event.column import Column, ColumnType
+    from binx.event.format import (
+        MAGIC,
+        ChecksumAlgorithm,
+        Flavour,
+        FormatDescription,
+        Magic,
+        parse_format,
+        read_magic,
+        verify_format_checksum,
+    )
+    from binx.event.gtid import Gtid, PreviousGtids, encode_previous_gtids
+    from binx.event.gtid_set import GtidSet
+    from binx.event.gtid_source import DomainSource, GtidSource, UuidSource
+    from binx.event.header import HEADER_SIZE, EventFlag, EventHeader, EventType, event_name, parse_header
+    from binx.event.load_data import DeleteFile, ExecuteLoadQuery, LoadBlock
+    from binx.event.mariadb import BinlogCheckpoint, MariadbGtid, MariadbGtidList, StartEncryption
+    from binx.event.parse import Event, UnknownEvent, parse_event
+    from binx.event.payload import TransactionPayload, open_payload
+    from binx.event.query import Query
+    from binx.event.replication import Heartbeat, Ignorable, Incident, TransactionContext, ViewChange
+    from binx.event.rotate import Rotate, Stop
+    from binx.event.rows import ROWS_TYPES, RowsHeader, row_images
+    from binx.event.session import session_options
+    from binx.event.statement import Intvar, Rand, RowsQuery, XaPrepare, Xid
+    from binx.event.table_map import TableMap
+    from binx.event.user_var import UserVar
 
 __all__ = [
     "HEADER_SIZE",
@@ -134,106 +100,37 @@ __all__ = [
     "verify_format_checksum",
 ]
 
-
-@dataclass(frozen=True, slots=True)
-class UnknownEvent:
-    """An event of a type that binx does not know.
-
-    Attributes:
-        type: its number.
-        body: its bytes without header and checksum.
-    """
-
-    type: int
-    body: bytes
-
-
-Event = (
-    BinlogCheckpoint
-    | DeleteFile
-    | ExecuteLoadQuery
-    | FormatDescription
-    | Gtid
-    | Heartbeat
-    | Ignorable
-    | Incident
-    | Intvar
-    | LoadBlock
-    | MariadbGtid
-    | MariadbGtidList
-    | PreviousGtids
-    | Query
-    | Rand
-    | Rotate
-    | RowsHeader
-    | RowsQuery
-    | StartEncryption
-    | Stop
-    | TableMap
-    | TransactionContext
-    | TransactionPayload
-    | UnknownEvent
-    | UserVar
-    | ViewChange
-    | XaPrepare
-    | Xid
-)
-"""What :func:`parse_event` gives."""
-
-_Parser = Callable[[memoryview, EventHeader, FormatDescription], Event]
-
-_PARSERS: dict[int, _Parser] = {
-    EventType.QUERY: parse_query,
-    EventType.STOP: parse_stop,
-    EventType.ROTATE: parse_rotate,
-    EventType.INTVAR: parse_intvar,
-    EventType.APPEND_BLOCK: parse_load_block,
-    EventType.DELETE_FILE: parse_delete_file,
-    EventType.RAND: parse_rand,
-    EventType.USER_VAR: parse_user_var,
-    EventType.XID: parse_xid,
-    EventType.BEGIN_LOAD_QUERY: parse_load_block,
-    EventType.EXECUTE_LOAD_QUERY: parse_execute_load_query,
-    EventType.TABLE_MAP: parse_table_map,
-    EventType.INCIDENT: parse_incident,
-    EventType.HEARTBEAT: parse_heartbeat,
-    EventType.IGNORABLE: parse_ignorable,
-    EventType.ROWS_QUERY: parse_rows_query,
-    EventType.GTID: parse_gtid,
-    EventType.ANONYMOUS_GTID: parse_gtid,
-    EventType.PREVIOUS_GTIDS: parse_previous_gtids,
-    EventType.TRANSACTION_CONTEXT: parse_transaction_context,
-    EventType.VIEW_CHANGE: parse_view_change,
-    EventType.XA_PREPARE: parse_xa_prepare,
-    EventType.TRANSACTION_PAYLOAD: parse_transaction_payload,
-    EventType.HEARTBEAT_V2: parse_heartbeat,
-    EventType.GTID_TAGGED: parse_gtid,
-    EventType.MARIADB_ANNOTATE_ROWS: parse_rows_query,
-    EventType.MARIADB_BINLOG_CHECKPOINT: parse_binlog_checkpoint,
-    EventType.MARIADB_GTID: parse_mariadb_gtid,
-    EventType.MARIADB_GTID_LIST: parse_mariadb_gtid_list,
-    EventType.MARIADB_START_ENCRYPTION: parse_start_encryption,
-    EventType.MARIADB_QUERY_COMPRESSED: parse_query,
-    **dict.fromkeys(ROWS_TYPES, parse_rows_header),
+_HOMES = {
+    "column": "Column ColumnType",
+    "format": "ChecksumAlgorithm Flavour FormatDescription MAGIC Magic parse_format read_magic "
+    "verify_format_checksum",
+    "gtid": "Gtid PreviousGtids encode_previous_gtids",
+    "gtid_set": "GtidSet",
+    "gtid_source": "DomainSource GtidSource UuidSource",
+    "header": "EventFlag EventHeader EventType HEADER_SIZE event_name parse_header",
+    "load_data": "DeleteFile ExecuteLoadQuery LoadBlock",
+    "mariadb": "BinlogCheckpoint MariadbGtid MariadbGtidList StartEncryption",
+    "parse": "Event UnknownEvent parse_event",
+    "payload": "TransactionPayload open_payload",
+    "query": "Query",
+    "replication": "Heartbeat Ignorable Incident TransactionContext ViewChange",
+    "rotate": "Rotate Stop",
+    "rows": "ROWS_TYPES RowsHeader row_images",
+    "session": "session_options",
+    "statement": "Intvar Rand RowsQuery XaPrepare Xid",
+    "table_map": "TableMap",
+    "user_var": "UserVar",
 }
+"""The module of each name above."""
+
+_MODULES = {name: module for module, names in _HOMES.items() for name in names.split()}
 
 
-def parse_event(body: memoryview, header: EventHeader, description: FormatDescription) -> Event:
-    """Read one event.
+def __getattr__(name: str) -> object:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
 
-    A rows event gives its header alone; :func:`row_images` gives the bytes of its rows.
 
-    Args:
-        body: the event's bytes without its header and its checksum; for FORMAT_DESCRIPTION with its checksum.
-        header: the event's header.
-        description: the last FORMAT_DESCRIPTION before it.
-
-    Raises:
-        BinxError: the body cannot be read, as the event's own parser says.
-    """
-    if header.type == EventType.FORMAT_DESCRIPTION:
-        return parse_format_body(body, header)
-    parser = _PARSERS.get(header.type)
-    if parser is None:
-        return UnknownEvent(header.type, bytes(body))
-    return parser(body, header, description)
+def __dir__() -> list[str]:
+    return __all__

@@ -4,6 +4,8 @@ Python has a codec of nearly the same name for most of them, but nearly is not
 enough: MySQL's ``latin1`` is Windows-1252 with its five holes filled, ``cp866`` and
 ``greek`` differ from today's in a few places, and three sets have no codec at all.
 Where no codec agrees with the server, a table of all 256 bytes stands in its place.
+What the codecs of multi-byte sets lack is shown escaped: user-defined characters in
+``ujis`` and ``eucjpms``, NEC's and IBM's rows in ``eucjpms``, seven of ETEN's in ``big5``.
 
 Source: the answers of MySQL 9.7 and MariaDB 10.11 (which agree) to
 ``CONVERT(CONVERT(x'NN' USING charset) USING utf8mb4)`` for each byte, and
@@ -34,7 +36,8 @@ class Charset:
 
     Attributes:
         name: as in ``utf8mb4``; ``utf8mb3`` also for what older servers call ``utf8``.
-        codec: the Python codec that decodes just as the server does, None where there is none.
+        codec: the Python codec that decodes as the server does but for what ``decode`` changes, None where
+            there is none.
         table: where there is none, the 256 characters of a single-byte set, UNDEFINED for what is no
             character.
         max_bytes: most bytes that a character takes.
@@ -54,16 +57,20 @@ class Charset:
         r"""The text of ``data``; bytes that are no character become ``\xNN``, and binary is read as UTF-8."""
         if self.table is not None:
             return codecs.charmap_decode(bytes(data), "backslashreplace", self.table)[0]
-        return str(data, self.codec or "utf-8", "backslashreplace")
+        return self._as_server(str(data, self.codec or "utf-8", "backslashreplace"))
 
     def decode_strictly(self, data: bytes | memoryview) -> str | None:
         """The text of ``data``, or None where some byte is no character, or the set is binary."""
         try:
             if self.table is not None:
                 return codecs.charmap_decode(bytes(data), "strict", self.table)[0]
-            return None if self.codec is None else str(data, self.codec)
+            return None if self.codec is None else self._as_server(str(data, self.codec))
         except UnicodeDecodeError:
             return None
+
+    def _as_server(self, text: str) -> str:
+        changes = _CHANGED_CHARACTERS.get(self.name)
+        return text if changes is None else text.translate(changes)
 
 
 _CODECS = {
@@ -98,6 +105,15 @@ _CODECS = {
     "utf8mb4": ("utf_8", 4),
 }
 """Character sets for which Python has a codec: its name, and most bytes of a character."""
+
+_CHANGED_CHARACTERS = {
+    "eucjpms": {0x301C: "\uff5e", 0x2016: "\u2225", 0x2212: "\uff0d"}
+    | {0xA2: "\uffe0", 0xA3: "\uffe1", 0xAC: "\uffe2"},
+    "gb18030": {0xE7C7: "\u1e3f", 0x1E3F: "\ue7c7"},
+    "sjis": {0xFF3C: "\\"},
+    "ujis": {0xFF3C: "\\"},
+}
+"""Characters that the servers' tables of multi-byte sets have otherwise than the codec."""
 
 _CHANGED: dict[str, tuple[str, dict[int, str]]] = {
     "latin1": ("cp1252", {0x81: "\x81", 0x8D: "\x8d", 0x8F: "\x8f", 0x90: "\x90", 0x9D: "\x9d"}),

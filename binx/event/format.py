@@ -8,7 +8,6 @@ Sources: MySQL's libs/mysql/binlog/event/control_events.cpp
 
 from __future__ import annotations
 
-import hashlib
 import re
 import zlib
 from dataclasses import dataclass
@@ -117,6 +116,8 @@ class FormatDescription:
         They are the first of the SHA-256 over server id, header timestamp and create timestamp, each as four
         little-endian bytes.
         """
+        import hashlib  # noqa: PLC0415 - OpenSSL takes longer to load than most commands to run
+
         key = _IDENTITY.pack(self.server_id, self.header_timestamp, self.create_timestamp)
         return hashlib.sha256(key).hexdigest()[:8]
 

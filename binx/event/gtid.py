@@ -7,7 +7,6 @@ Sources: MySQL's libs/mysql/binlog/event/control_events.cpp and .h
 
 from __future__ import annotations
 
-import uuid as uuid_module
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
@@ -87,8 +86,7 @@ class Gtid:
     def __str__(self) -> str:
         if self.anonymous:
             return "ANONYMOUS"
-        tag = f":{self.tag}" if self.tag else ""
-        return f"{uuid_module.UUID(bytes=self.uuid)}{tag}:{self.number}"
+        return f"{self.source}:{self.number}"
 
 
 @dataclass(frozen=True, slots=True)

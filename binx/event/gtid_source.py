@@ -6,7 +6,6 @@ Sources: MySQL manual, "GTID Format and Storage"; MariaDB knowledge base, "Globa
 from __future__ import annotations
 
 import re
-import uuid as uuid_module
 from typing import NamedTuple
 
 MYSQL_MAX_NUMBER = 2**63 - 2
@@ -17,6 +16,8 @@ MARIADB_MAX_NUMBER = 2**64 - 1
 
 TAG = re.compile("[a-z_][a-z0-9_]{0,31}")
 """What a tag looks like once it is in lower case."""
+
+_UUID_GROUPS = (slice(0, 8), slice(8, 12), slice(12, 16), slice(16, 20), slice(20, 32))
 
 Interval = tuple[int, int]
 """First and last number, both included."""
@@ -34,7 +35,7 @@ class UuidSource(NamedTuple):
     tag: str = ""
 
     def __str__(self) -> str:
-        name = str(uuid_module.UUID(bytes=self.uuid))
+        name = uuid_text(self.uuid)
         return f"{name}:{self.tag}" if self.tag else name
 
 
@@ -61,3 +62,9 @@ def number_range(source: GtidSource) -> Interval:
     if isinstance(source, UuidSource):
         return 1, MYSQL_MAX_NUMBER
     return 0, MARIADB_MAX_NUMBER
+
+
+def uuid_text(uuid: bytes) -> str:
+    """The 16 bytes of a UUID as text, in lower case."""
+    digits = uuid.hex()
+    return "-".join(digits[group] for group in _UUID_GROUPS)

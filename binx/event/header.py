@@ -1,7 +1,7 @@
 """The 19 bytes that stand before every event, and the numbers of the event types.
 
 Sources: MySQL's libs/mysql/binlog/event/binlog_event.h (``Log_event_type``,
-``LOG_EVENT_*_F``), MariaDB's sql/log_event.h.
+``LOG_EVENT_*_F``), MariaDB's sql/log_event.h, Percona Server's of 5.7 (159).
 """
 
 from __future__ import annotations
@@ -64,6 +64,7 @@ class EventType(IntEnum):
     TRANSACTION_PAYLOAD = 40
     HEARTBEAT_V2 = 41
     GTID_TAGGED = 42
+    PERCONA_START_ENCRYPTION = 159
     MARIADB_ANNOTATE_ROWS = 160
     MARIADB_BINLOG_CHECKPOINT = 161
     MARIADB_GTID = 162

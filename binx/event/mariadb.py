@@ -139,7 +139,7 @@ class BinlogCheckpoint:
 
 @dataclass(frozen=True, slots=True)
 class StartEncryption:
-    """All events after this one are encrypted.
+    """All events after this one are encrypted; Percona Server has the same under a type of its own.
 
     Attributes:
         scheme: 1.
@@ -213,7 +213,7 @@ def parse_binlog_checkpoint(
 def parse_start_encryption(
     body: memoryview, header: EventHeader, description: FormatDescription
 ) -> StartEncryption:
-    """Read START_ENCRYPTION.
+    """Read START_ENCRYPTION of MariaDB or Percona Server.
 
     Raises:
         DamagedError: the body is cut.

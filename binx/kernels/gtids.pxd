@@ -101,6 +101,13 @@ cdef inline int64_t signed_of(uint64_t value) noexcept nogil:
     return ~(<int64_t> (value >> 1)) if value & 1 else <int64_t> (value >> 1)
 
 
+cdef inline bint tag_character(uint8_t character, bint first) noexcept nogil:
+    """Whether a tag may have this character: a letter in lower case, an underscore, and behind the first a digit."""
+    return (
+        b"a" <= character <= b"z" or character == b"_" or (not first and b"0" <= character <= b"9")
+    )
+
+
 cdef inline int read_tagged_gtid(Cursor *body, Slots *sources, Transaction *transaction) except -1 nogil:
     """GTID_TAGGED_LOG_EVENT: a message of mysql::serialization.
 
@@ -139,6 +146,9 @@ cdef inline int read_tagged_gtid(Cursor *body, Slots *sources, Transaction *tran
                 return bad_gtid(body, b"a tag that is longer than 32 bytes or stands before the UUID")
             memcpy(source + UUID_SIZE, take(body, <int64_t> value), value)
             source_size += <int64_t> value
+            for i in range(UUID_SIZE, <int> source_size):
+                if not tag_character(source[i], i == UUID_SIZE):
+                    return bad_gtid(body, b"a tag that is no name in lower case")
         elif field == 4:
             transaction.last_committed = signed_of(value)
         elif field == 5:

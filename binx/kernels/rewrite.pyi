@@ -113,13 +113,11 @@ def measure(
         DamagedError: an event is too short or reaches beyond ``stop``.
     """
 
-def merged_ranges(
-    table: TransactionTable, mask: Buffer | None, lengths_change: bool
-) -> list[tuple[int, int, int, bool]]:
+def merged_ranges(table: TransactionTable, mask: Buffer | None, lengths_change: bool) -> bytes:
     """The marked transactions as byte ranges, those that follow each other in the file merged into one.
 
     A transaction whose GTID event cannot be patched in place (its length is wrong or will change, or the event
-    is a tagged one, whose fields have no fixed width) is a range of its own.
+    is a tagged one, whose fields have no fixed width) stands apart.
 
     Args:
         table: transactions of a file.
@@ -127,5 +125,6 @@ def merged_ranges(
         lengths_change: whether the length that a GTID event tells will change.
 
     Returns:
-        Start, end, number of transactions, whether it stands apart for such a reason.
+        Three 64-bit integers a range, native byte order: start, end, and the number of transactions, which is
+        -1 for one that stands apart.
     """

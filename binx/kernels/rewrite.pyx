@@ -7,12 +7,13 @@ takes more memory than the buffer, and both the source's checksum and the new on
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 from binx.kernels.crc32 cimport crc32
 from binx.kernels.cursor cimport Cursor, cursor_over, little, remaining, take
 from binx.kernels.events cimport *
 from binx.kernels.hashing cimport slot_entry
+from binx.kernels.output cimport Output, append, release
 from binx.kernels.transactions cimport GTID_MYSQL, LENGTH_WRONG, Transaction, TransactionTable
 
 cdef enum:
@@ -28,6 +29,13 @@ cdef enum:
     BETWEEN_EVENTS = -1
     NO_PAUSE = 5
     SMALLEST_BUFFER = 4096
+    # In place of the number of transactions: one, which stands apart.
+    APART = -1
+
+cdef struct TransactionRange:
+    int64_t start
+    int64_t end
+    int64_t transactions
 
 
 cdef inline void store(uint8_t *data, uint64_t value, int width) noexcept nogil:
@@ -132,9 +140,8 @@ cdef class Rewriter:
             hold_gtids: pause before each GTID event, so that Python writes it.
 
         Raises:
-            DamagedError: an event is too short or reaches beyond ``stop``.
+            DamagedError: an event is too short, reaches beyond ``stop``, or would be too large for its header.
             ChecksumError: an event's bytes are not those that its checksum was made of.
-            RefusedError: an event is too large to take a checksum.
         """
         cdef int64_t skipped = self.position - origin
         cdef Cursor source
@@ -311,35 +318,45 @@ def measure(
 
 def merged_ranges(TransactionTable table not None, const uint8_t[::1] mask, bint lengths_change):
     """The marked transactions as byte ranges, those that follow each other in the file merged into one."""
-    cdef Transaction *record
-    cdef int64_t i
-    cdef int64_t start = -1
-    cdef int64_t end = -1
-    cdef int64_t count = 0
-    cdef bint apart
-    cdef list ranges = []
+    cdef Output ranges
+    memset(&ranges, 0, sizeof(Output))
     if mask is not None and mask.shape[0] != table.length():
         raise ValueError(f"a mask of {mask.shape[0]} for {table.length()} records")
+    try:
+        with nogil:
+            merge(table, mask, lengths_change, &ranges)
+        return ranges.data[: ranges.size] if ranges.size else b""
+    finally:
+        release(&ranges)
+
+
+cdef int merge(TransactionTable table, const uint8_t[::1] mask, bint lengths_change, Output *ranges) except -1 nogil:
+    cdef Transaction *record
+    cdef TransactionRange *last
+    cdef TransactionRange fresh
+    cdef int64_t i
+    cdef bint masked = mask is not None
     for i in range(table.length()):
-        if mask is not None and not mask[i]:
+        if masked and not mask[i]:
             continue
         record = table.record(i)
-        apart = (
-            record.flags & LENGTH_WRONG
-            or (lengths_change and record.claimed_length)
-            or (record.gtid_kind == GTID_MYSQL and slot_entry(table.sources, record.source).size > UUID_SIZE)
-        )
-        if apart or record.start != end:
-            if count:
-                ranges.append((start, end, count, False))
-            start = record.start
-            count = 0
-        end = record.end
-        count += 1
-        if apart:
-            ranges.append((start, end, 1, True))
-            count = 0
-            start = end
-    if count:
-        ranges.append((start, end, count, False))
-    return ranges
+        fresh.start = record.start
+        fresh.end = record.end
+        fresh.transactions = APART if stands_apart(table, record, lengths_change) else 1
+        if ranges.size and fresh.transactions != APART:
+            last = <TransactionRange *> (ranges.data + ranges.size) - 1
+            if last.end == fresh.start and last.transactions != APART:
+                last.end = fresh.end
+                last.transactions += 1
+                continue
+        append(ranges, &fresh, sizeof(TransactionRange))
+    return 0
+
+
+cdef bint stands_apart(TransactionTable table, Transaction *record, bint lengths_change) noexcept nogil:
+    """Whether a transaction's GTID event takes more than patching in place."""
+    return (
+        record.flags & LENGTH_WRONG
+        or (lengths_change and record.claimed_length)
+        or (record.gtid_kind == GTID_MYSQL and slot_entry(table.sources, record.source).size > UUID_SIZE)
+    )

@@ -30,6 +30,7 @@ cpdef enum ChangeType:
     CHANGE_DELETE = 3
 
 cdef enum:
+    TAKE = 1
     STATEMENTS_ONLY = 2
 
 cdef struct Target:

@@ -57,7 +57,8 @@ cdef class RowDecoder:
     def begin(self, TransactionTable table, const uint8_t[::1] mask, bytes id_offsets, bytes id_text):
         """Set out on the marked transactions of a table.
 
-        A mark of 1 takes rows and statements, one of 2 (``STATEMENTS_ONLY``) passes over the rows.
+        A mark of 1 takes rows and statements; 2 (``STATEMENTS_ONLY``, see ``statements_only``) and all others pass over
+        the rows.
         ``id_offsets`` (32 bits, one more than there are records) and ``id_text`` hold the transactions' identifiers.
         """
         if mask.shape[0] != len(table) or len(id_offsets) != 4 * (len(table) + 1):
@@ -215,7 +216,7 @@ cdef class RowDecoder:
         if MARIADB_WRITE_ROWS_COMPRESSED_EVENT_V1 <= type <= MARIADB_DELETE_ROWS_COMPRESSED_EVENT:
             return NEED_PLAIN_ROWS
         if rows_operation(type) >= 0:
-            return NEED_NOTHING if self.mark == STATEMENTS_ONLY else self.take_rows(header, body, position)
+            return self.take_rows(header, body, position) if self.mark == TAKE else NEED_NOTHING
         if type == TRANSACTION_PAYLOAD_EVENT:
             return NEED_PAYLOAD
         if type == QUERY_EVENT:

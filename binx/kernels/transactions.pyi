@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from enum import IntEnum
-from typing import Final
+from typing import Any, Final
 
 from typing_extensions import Buffer
 
@@ -45,6 +45,9 @@ class TransactionTable:
     A mask is a selection of records: one byte each, 1 for marked and 0 for not. All ``keep_`` methods
     change the mask in place, and raise ValueError for one of another length.
     """
+
+    format: Any
+    """The format description that rules the transactions' events."""
 
     def __len__(self) -> int: ...
     def value(self, field: str, index: int) -> int:

@@ -6,13 +6,17 @@ A scan fills the table; a selection marks records in a mask of one byte each;
 """
 
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
-from libc.stdio cimport snprintf
 from libc.string cimport memcpy, memset
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 
 from binx.kernels.hashing cimport Slots, slot_bytes, slot_entry
-from binx.kernels.output cimport Output, append, append_byte, release, reserve
+from binx.kernels.output cimport Output, append, release, reserve
+
+cdef enum:
+    UUID_SIZE = 16
+    # UUID, tag and number with their separators; MariaDB's three numbers are shorter.
+    GTID_TEXT_MAXIMUM = 128
 
 cdef enum Field:
     FIELD_START
@@ -124,32 +128,55 @@ cdef int64_t field_of(const Transaction *record, int field) noexcept nogil:
     return record.flags
 
 
+cdef int64_t render_number(uint64_t number, uint8_t *out) noexcept nogil:
+    """Write a number's decimal digits; returns how many."""
+    cdef uint8_t digits[20]
+    cdef int64_t count = 0
+    cdef int64_t i
+    while True:
+        digits[count] = <uint8_t> (48 + number % 10)
+        number //= 10
+        count += 1
+        if number == 0:
+            break
+    for i in range(count):
+        out[i] = digits[count - 1 - i]
+    return count
+
+
 cdef int render_gtid(const Transaction *record, Slots *sources, Output *out) except -1 nogil:
     """Append a GTID as the server writes it: ``uuid:number``, ``uuid:tag:number``, ``domain-server-number``."""
     cdef const uint8_t *source
+    cdef uint8_t *target
     cdef int64_t size
     cdef int i
-    cdef char *hexadecimal = b"0123456789abcdef"
+    cdef const char *hexadecimal = b"0123456789abcdef"
     if record.gtid_kind != GTID_MYSQL and record.gtid_kind != GTID_MARIADB:
         return 0
     source = slot_bytes(sources, record.source)
     size = slot_entry(sources, record.source).size
-    reserve(out, 128)
+    reserve(out, GTID_TEXT_MAXIMUM)
+    target = out.data + out.size
     if record.gtid_kind == GTID_MARIADB:
-        out.size += snprintf(
-            <char *> out.data + out.size, 64, "%u-%u-%llu",
-            (<const uint32_t *> source)[0], (<const uint32_t *> source)[1], <unsigned long long> record.number,
-        )
-        return 0
-    for i in range(16):
-        if i == 4 or i == 6 or i == 8 or i == 10:
-            append_byte(out, b"-")
-        append_byte(out, hexadecimal[source[i] >> 4])
-        append_byte(out, hexadecimal[source[i] & 15])
-    if size > 16:
-        append_byte(out, b":")
-        append(out, source + 16, size - 16)
-    out.size += snprintf(<char *> out.data + out.size, 32, ":%llu", <unsigned long long> record.number)
+        target += render_number((<const uint32_t *> source)[0], target)
+        target[0] = b"-"
+        target += 1 + render_number((<const uint32_t *> source)[1], target + 1)
+        target[0] = b"-"
+    else:
+        for i in range(UUID_SIZE):
+            if i == 4 or i == 6 or i == 8 or i == 10:
+                target[0] = b"-"
+                target += 1
+            target[0] = hexadecimal[source[i] >> 4]
+            target[1] = hexadecimal[source[i] & 15]
+            target += 2
+        if size > UUID_SIZE:
+            target[0] = b":"
+            memcpy(target + 1, source + UUID_SIZE, size - UUID_SIZE)
+            target += 1 + size - UUID_SIZE
+        target[0] = b":"
+    target += 1 + render_number(record.number, target + 1)
+    out.size = target - out.data
     return 0
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 from array import array
+from collections.abc import Callable
+from itertools import accumulate
 from typing import TYPE_CHECKING
 from uuid import UUID, uuid5
 
@@ -17,7 +20,12 @@ NAMESPACE = UUID("6d9a1c52-6d3f-5b1e-8a57-0d5b1e2f9c44")
 
 def anonymous_id(file: BinlogFile, start: int) -> str:
     """The id of a transaction without GTID: UUIDv5 over server id, binlog name, source identity and start."""
-    return str(uuid5(NAMESPACE, f"{file.format.server_id}/{file.name}/{file.identity}/{start}"))
+    return str(uuid5(NAMESPACE, anonymous_name(file, start)))
+
+
+def anonymous_name(file: BinlogFile, start: int | str) -> str:
+    """The text that the UUIDv5 of a transaction without GTID is made of."""
+    return f"{file.format.server_id}/{file.name}/{file.identity}/{start}"
 
 
 def transaction_id(file: BinlogFile, table: TransactionTable, index: int) -> str:
@@ -29,16 +37,29 @@ def transaction_id(file: BinlogFile, table: TransactionTable, index: int) -> str
 def transaction_ids(file: BinlogFile, table: TransactionTable) -> tuple[bytes, bytes]:
     """All ids of a table as an Arrow string column's parts: 32-bit offsets and UTF-8 text."""
     offsets, text = table.gtids()
-    kinds = memoryview(table.column("gtid_kind")).cast("q")
-    with_gtid = (GtidKind.GTID_MYSQL, GtidKind.GTID_MARIADB)
-    if all(kind in with_gtid for kind in set(kinds)):
+    kinds = set(memoryview(table.column("gtid_kind")).cast("q"))
+    if kinds <= {GtidKind.GTID_MYSQL, GtidKind.GTID_MARIADB}:
         return offsets, text
-    ends = array("i", [0])
-    parts: list[bytes] = []
     gtid_ends = memoryview(offsets).cast("i")
     starts = memoryview(table.column("start")).cast("q")
-    for index, start in enumerate(starts):
-        own = text[gtid_ends[index] : gtid_ends[index + 1]] or anonymous_id(file, start).encode()
-        parts.append(own)
-        ends.append(ends[-1] + len(own))
+    anonymous = _anonymous_ids(file)
+    parts = [
+        text[gtid_ends[index] : gtid_ends[index + 1]] or anonymous(start)
+        for index, start in enumerate(starts)
+    ]
+    ends = array("i", accumulate(map(len, parts), initial=0))
     return ends.tobytes(), b"".join(parts)
+
+
+def _anonymous_ids(file: BinlogFile) -> Callable[[int], bytes]:
+    """What gives the same as :func:`anonymous_id`, for many transactions of one file."""
+    digest = hashlib.sha1(NAMESPACE.bytes + anonymous_name(file, "").encode(), usedforsecurity=False)
+
+    def identifier(start: int) -> bytes:
+        whole = digest.copy()
+        whole.update(b"%d" % start)
+        text = whole.hexdigest()
+        variant = "89ab"[int(text[16], 16) & 3]
+        return f"{text[:8]}-{text[8:12]}-5{text[13:16]}-{variant}{text[17:20]}-{text[20:32]}".encode()
+
+    return identifier

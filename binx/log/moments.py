@@ -19,8 +19,8 @@ _OFFSET_MAXIMUM = 2**63 - 1
 def parse_time(text: str) -> int:
     """Read a moment, and give it in µs since 1970.
 
-    Taken are RFC 3339 and ISO 8601 (``2026-11-21T09:30:00Z``, ``2026-11-21 09:30:00.25+01:00``), a date alone, which
-    means its first moment, and ``@`` with seconds since 1970. What has no zone is in UTC.
+    Taken are RFC 3339 and ISO 8601 (``2026-11-21T09:30:00Z``, ``2026-11-21 09:30:00.25+01:00``), a date
+    alone, which means its first moment, and ``@`` with seconds since 1970. What has no zone is in UTC.
 
     Raises:
         UsageError: the text is no such time.

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import groupby
 
 from binx.errors import AbsentError, UsageError
-from binx.event.gtid_set import DomainSource, GtidSet, GtidSource, UuidSource
+from binx.event.gtid_set import GtidSet
+from binx.event.gtid_source import DomainSource, GtidSource, UuidSource
 from binx.kernels.scan import Level
 from binx.kernels.transactions import FLAG_HAS_THREAD, FLAG_HAS_XID, TransactionTable
 from binx.log.file import BinlogFile, Scan
@@ -19,7 +20,7 @@ from binx.log.moments import Position, format_time, parse_position, parse_time
 from binx.log.table_filter import TableFilter
 
 _LAST = 2**63 - 1
-_DOMAIN_SOURCE = struct.Struct("=II")
+_DOMAIN_SOURCE = struct.Struct("<II")
 _UUID_SIZE = 16
 
 
@@ -75,6 +76,20 @@ class Selection:
         return self == Selection()
 
 
+    def facts(self) -> dict[str, object]:
+        """What is asked, as plain JSON values; what asks nothing is left out."""
+        asked: dict[str, object] = {}
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if value is not None and value != ():
+                asked[field.name] = value if isinstance(value, int) else _plain(value)
+        return asked
+
+
+def _plain(value: object) -> object:
+    return list(value) if isinstance(value, tuple) else str(value)
+
+
 def required_level(selection: Selection) -> Level:
     """How much a scan must read so that the selection can be answered."""
     if selection.databases or selection.tables:
@@ -97,8 +112,8 @@ class Selector:
 
         Args:
             selection: what is wanted.
-            files: names of all files in the order in which they will be searched; needed where the selection has
-                positions in more than one file.
+            files: names of all files in the order in which they will be searched; needed where the selection
+                has positions.
 
         Raises:
             UsageError: a pattern or a position cannot be understood.
@@ -121,10 +136,14 @@ class Selector:
 
     @property
     def complete(self) -> bool:
-        """Whether no later transaction can pass: all GTIDs were met, the limit or the stop position is reached."""
+        """Whether no later transaction can pass: GTIDs all met, limit or stop position reached."""
         if self.selection.limit is not None and self._taken >= self.selection.limit:
             return True
         return self._past_stop or (self.selection.gtids is not None and self.missing().is_empty)
+
+    def takes_table(self, database: str, table: str) -> bool:
+        """Whether the rows of a table are wanted; the statements of a transaction that passes always are."""
+        return self._filter is None or self._filter.takes(database, table)
 
     def missing(self) -> GtidSet:
         """The wanted GTIDs that were not met yet, whatever the other filters say of those that were."""
@@ -146,7 +165,8 @@ class Selector:
     def mask(self, file: BinlogFile, scan: Scan, table: TransactionTable) -> bytearray:
         """Mark the transactions that pass: one byte each, 1 or 0.
 
-        Tables must come in the order of the files and of the scan, which must be of :func:`required_level` at least.
+        Tables must come in the order of the files and of the scan, whose level must be at least that of
+        :func:`required_level`.
 
         Raises:
             DamagedError, UnsupportedError: a statement that has to be looked at cannot be read.
@@ -251,7 +271,7 @@ class Selector:
         for index in table.marked(with_statements):
             if not mask[index]:
                 start, end = table.value("start", index), table.value("end", index)
-                mask[index] = tables.takes_statements(file, start, end)
+                mask[index] = tables.takes_statements(file, start, end, table.format)
 
 
 def kernel_intervals(gtids: GtidSet) -> dict[bytes, bytes]:
@@ -266,7 +286,8 @@ def kernel_intervals(gtids: GtidSet) -> dict[bytes, bytes]:
 def source_of(key: bytes) -> GtidSource:
     """The source of GTIDs that a :class:`TransactionTable` names by its key."""
     if len(key) == _DOMAIN_SOURCE.size:
-        return DomainSource(*_DOMAIN_SOURCE.unpack(key))
+        domain, server_id = _DOMAIN_SOURCE.unpack(key)
+        return DomainSource(domain, server_id)
     return UuidSource(key[:_UUID_SIZE], key[_UUID_SIZE:].decode("ascii"))
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from fnmatch import translate
 
 from binx.errors import UsageError
-from binx.event import ExecuteLoadQuery, Query
+from binx.event import ExecuteLoadQuery, FormatDescription, Query
 from binx.log.events import transaction_events
 from binx.log.file import BinlogFile
 
@@ -25,8 +25,8 @@ Matcher = Callable[[str], object]
 def database_pattern(text: str) -> Matcher:
     """What a database's name is matched by.
 
-    ``*``, ``?`` and ``[…]`` mean what they mean in a shell, upper and lower case differ. Within backticks every
-    character means itself; a backtick is written twice.
+    ``*``, ``?`` and ``[…]`` mean what they mean in a shell, upper and lower case differ. Within backticks
+    every character means itself; a backtick is written twice.
 
     Raises:
         UsageError: the text is no such pattern.
@@ -59,8 +59,8 @@ def table_pattern(text: str) -> tuple[Matcher, Matcher]:
 class TableFilter:
     """Patterns of databases and tables.
 
-    A table passes when one of the database patterns, if there are any, and one of the table patterns, if there are
-    any, match it.
+    A table passes when one of the database patterns, if there are any, and one of the table patterns, if
+    there are any, match it.
 
     Raises:
         UsageError: a pattern cannot be understood.
@@ -82,8 +82,8 @@ class TableFilter:
     def takes_statement(self, query: Query) -> bool:
         """Whether a statement names a table that passes.
 
-        Servers from MySQL 5.6 on log which databases a statement changes; else the session's default database and
-        those named in the text count.
+        Servers from MySQL 5.6 on log which databases a statement changes; else the session's default
+        database and those named in the text count.
         """
         changed = query.status.updated_databases
         names = list(_names(query.text))
@@ -99,13 +99,15 @@ class TableFilter:
                     return True
         return False
 
-    def takes_statements(self, file: BinlogFile, start: int, end: int) -> bool:
-        """Whether one of a transaction's statements names a table that passes.
+    def takes_statements(
+        self, file: BinlogFile, start: int, end: int, description: FormatDescription
+    ) -> bool:
+        """Whether one of the statements of the transaction at ``[start, end)`` names a table that passes.
 
         Raises:
             DamagedError, UnsupportedError: an event of the transaction cannot be read.
         """
-        for _, event in transaction_events(file, start, end):
+        for _, event in transaction_events(file, start, end, description):
             query = event.query if isinstance(event, ExecuteLoadQuery) else event
             if isinstance(query, Query) and self.takes_statement(query):
                 return True

@@ -7,6 +7,7 @@ rows are read without names rather than with wrong ones.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -77,6 +78,13 @@ class Catalog:
 
     def __len__(self) -> int:
         return sum(map(len, self._tables.values()))
+
+    def fingerprint(self) -> str:
+        """Hex digits that are the same for catalogs that name the same columns in the same tables."""
+        digest = hashlib.sha256()
+        for table in sorted(self, key=lambda table: (table.db, table.name)):
+            digest.update(repr((table.db, table.name, table.columns, table.unknown)).encode("utf-8", "replace"))
+        return digest.hexdigest()[:16]
 
     def lookup(self, db: str, table: str) -> TableDefinition | None:
         """The table's definition, None where it is not known.

@@ -126,7 +126,7 @@ def _fraction(column: Column, known: ColumnDefinition | None) -> int:
 
 
 def _decimal(column: Column, known: ColumnDefinition | None, _: Provenance) -> _Result:
-    if column.type is ColumnType.NEWDECIMAL:
+    if column.type is ColumnType.NEWDECIMAL and column.metadata:
         precision, scale = column.metadata >> 8, column.metadata & 0xFF
     elif known is not None:
         precision, scale = known.length or 0, known.scale or 0
@@ -151,6 +151,12 @@ def _charset(column: Column, known: ColumnDefinition | None, source: Provenance)
     return DEFAULT_CHARSET, Provenance.NONE
 
 
+def _most_bytes(column: Column) -> int:
+    """The most bytes of a value; MariaDB's compressed columns count a byte before it too."""
+    compressed = column.type is ColumnType.MARIADB_VARCHAR_COMPRESSED
+    return column.metadata - 1 if compressed and column.metadata else column.metadata
+
+
 def _characters(
     column: Column, known: ColumnDefinition | None, source: Provenance, bases: tuple[str, str]
 ) -> _Result:
@@ -159,12 +165,12 @@ def _characters(
         return LogicalType(Kind.VECTOR, "vector", length=known.length), TypeProvenance()
     name, origin = _charset(column, known, source)
     if name == "binary":
-        return LogicalType(Kind.BINARY, bases[1], length=column.metadata), TypeProvenance(charset=origin)
-    characters: int | None = column.metadata // bytes_per_character(name)
+        return LogicalType(Kind.BINARY, bases[1], length=_most_bytes(column)), TypeProvenance(charset=origin)
+    characters: int | None = _most_bytes(column) // bytes_per_character(name)
     if origin is Provenance.NONE:
         characters = known.length if known is not None else None
     return (
-        LogicalType(Kind.TEXT, bases[0], length=column.metadata, charset=name, characters=characters),
+        LogicalType(Kind.TEXT, bases[0], length=_most_bytes(column), charset=name, characters=characters),
         TypeProvenance(charset=origin),
     )
 
@@ -255,7 +261,7 @@ def _same_fraction(column: Column, known: ColumnDefinition, flavour: Flavour) ->
 def _is_decimal(column: Column, known: ColumnDefinition) -> bool:
     if known.base != "decimal":
         return False
-    if column.type is ColumnType.DECIMAL:
+    if column.type is ColumnType.DECIMAL or column.metadata == 0:
         return True
     return column.metadata == (known.length or 0) << 8 | (known.scale or 0)
 
@@ -279,12 +285,15 @@ def _is_fixed(column: Column, known: ColumnDefinition) -> bool:
 
 def _fits(column: Column, known: ColumnDefinition) -> bool:
     """Whether the bytes stored are as many as the declared characters take, in some charset at least."""
-    length = known.length or 0
-    if length == 0 or column.metadata == 0:
-        return length == column.metadata
+    length, most_bytes = known.length or 0, _most_bytes(column)
+    # The first servers of 5.1 wrote no metadata at all.
+    if column.metadata == 0:
+        return True
+    if length == 0:
+        return False
     if known.charset is not None:
-        return column.metadata == length * bytes_per_character(known.charset)
-    return column.metadata % length == 0 and column.metadata // length <= 4
+        return most_bytes == length * bytes_per_character(known.charset)
+    return most_bytes % length == 0 and most_bytes // length <= 4
 
 
 def _is_blob(column: Column, known: ColumnDefinition) -> bool:

@@ -51,6 +51,45 @@ _PARTITION_WORDS = frozenset(
 )
 """Clauses about partitions and tablespaces: they leave columns alone, and all that follows is theirs."""
 
+_OPTIONS = frozenset(
+    {
+        "AUTO_INCREMENT",
+        "AUTOEXTEND_SIZE",
+        "AVG_ROW_LENGTH",
+        "CHECKSUM",
+        "COMMENT",
+        "COMPRESSION",
+        "CONNECTION",
+        "DELAY_KEY_WRITE",
+        "DIRECTORY",
+        "ENCRYPTION",
+        "ENGINE",
+        "ENGINE_ATTRIBUTE",
+        "INSERT_METHOD",
+        "KEY_BLOCK_SIZE",
+        "MAX_ROWS",
+        "MIN_ROWS",
+        "NODEGROUP",
+        "PACK_KEYS",
+        "PAGE_CHECKSUM",
+        "PASSWORD",
+        "ROW_FORMAT",
+        "SECONDARY_ENGINE",
+        "SECONDARY_ENGINE_ATTRIBUTE",
+        "SEQUENCE",
+        "STATS_AUTO_RECALC",
+        "STATS_PERSISTENT",
+        "STATS_SAMPLE_PAGES",
+        "STORAGE",
+        "TABLE_CHECKSUM",
+        "TABLESPACE",
+        "TRANSACTIONAL",
+        "TYPE",
+        "UNION",
+    }
+)
+"""The options of tables, whose ``=`` may be left out; none of them matters to columns."""
+
 _COLUMNLESS = frozenset({"DISABLE", "ENABLE", "FORCE", "LOCK", "ALGORITHM", "ORDER", "WITH", "WITHOUT"})
 """Clauses up to the next comma that leave columns alone."""
 
@@ -68,11 +107,12 @@ def alter_table(reader: TokenReader) -> AlterTable:
     else:
         reader.accept("NOWAIT")
     actions: list[AlterAction] = []
-    while not reader.at_end:
-        if _partition_clause(reader):
-            break
+    while not reader.at_end and not _partition_clause(reader):
+        is_option = reader.current.upper not in _CLAUSES and reader.current.upper not in _COLUMNLESS
         actions.extend(_clause(reader))
-        reader.accept(",")
+        # Only options may follow each other without a comma, and partitions any clause.
+        if not reader.accept(",") and not is_option and not reader.at_end and not _partition_clause(reader):
+            raise reader.not_understood("a comma")
     return AlterTable(table, tuple(actions), if_exists)
 
 
@@ -216,23 +256,21 @@ def _convert(reader: TokenReader) -> list[AlterAction]:
 
 
 def _table_option(reader: TokenReader) -> list[AlterAction]:
-    """Read ``name [=] value``; what has no value is no option of a table."""
+    """Read ``name [=] value``; an option that is not known must have its ``=``, as engines' own do."""
     option = charset_option(reader)
     if option is not None:
         return [SetCharset(option)]
-    reader.accept("DEFAULT")
-    if reader.current.kind not in {TokenKind.WORD, TokenKind.NAME}:
-        raise reader.not_understood("a clause of ALTER TABLE")
-    word = reader.next()
-    if reader.at_any("DIRECTORY", "TYPE") and word.upper in {"DATA", "INDEX", "STORAGE"}:
-        reader.next()
-    reader.accept("=")
+    name = reader.name("a clause of ALTER TABLE")
+    if name.upper() in {"DATA", "INDEX"} and reader.accept("DIRECTORY"):
+        name = "DIRECTORY"
+    if not reader.accept("=") and name.upper() not in _OPTIONS:
+        raise reader.not_understood(f"= behind {name}")
     if reader.at("("):
         reader.skip_parentheses()
         return []
     value = reader.next()
     if value.kind in {TokenKind.SIGN, TokenKind.END}:
-        raise reader.not_understood(f"the value of {word.text}")
+        raise reader.not_understood(f"the value of {name}")
     return []
 
 

@@ -33,6 +33,9 @@ TAKE = 1
 STATEMENTS_ONLY = 2
 """Mark of a transaction that is looked at only for schema statements."""
 
+WITHOUT_ROWS = 3
+"""Mark of a transaction whose statements are wanted, and whose rows are not: they were rolled back."""
+
 _EMPTY_TABLE_ID = b"\0" * 8
 
 

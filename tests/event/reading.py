@@ -1,4 +1,4 @@
-"""How these tests read an event: its bytes as a file holds them, under the format of the server that wrote it."""
+"""How these tests read events: bytes as a file holds them, under the format of the server that wrote them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Whole events as MySQL 9.7.4 and MariaDB 10.11.19 wrote them, each with the statement that made it.
 
-``small`` is a table (id INT AUTO_INCREMENT, j JSON, n VARCHAR(500)), ``part`` (id INT, v CHAR(3)) in partitions.
+The table ``small`` is (id INT AUTO_INCREMENT, j JSON, n VARCHAR(500)), ``part`` (id INT, v CHAR(3)) in two
+partitions.
 What the tests expect is what mysqlbinlog and mariadb-binlog of these versions print of the same events.
 """
 

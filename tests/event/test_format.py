@@ -6,7 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from binx.errors import BinxError, ChecksumError, DamagedError, NotABinlogError, TruncatedError, UnsupportedError
+from binx.errors import (
+    BinxError,
+    ChecksumError,
+    DamagedError,
+    NotABinlogError,
+    TruncatedError,
+    UnsupportedError,
+)
 from binx.event import (
     ChecksumAlgorithm,
     EventType,

@@ -22,7 +22,13 @@ if shutil.which("java") is None:
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
-    settings = {"spark.sql.shuffle.partitions": "2", "spark.default.parallelism": "2"}
+    """A session in which small queries are quick: nothing is compiled for them."""
+    settings = {
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.adaptive.enabled": "false",
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    }
     with local_session(master="local[2,4]", memory="1g", settings=settings) as session:
         yield session
 
@@ -49,7 +55,9 @@ def load(spark: Any, capsys: pytest.CaptureFixture[str]) -> Load:
 def rows(spark: Any) -> Callable[..., list[dict[str, Any]]]:
     """The rows of a table's snapshot in order of its key, without the loader's own columns."""
 
-    def rows(output: Path, table: Name, key: tuple[str, ...] = ("id",), kind: str = "current") -> list[dict[str, Any]]:
+    def rows(
+        output: Path, table: Name, key: tuple[str, ...] = ("id",), kind: str = "current"
+    ) -> list[dict[str, Any]]:
         found = spark.read.parquet(str(output / table[0] / table[1] / kind)).collect()
         plain = [
             {name: value for name, value in row.asDict().items() if not name.startswith("_")} for row in found

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-START = datetime(2026, 11, 20, 22, 0, tzinfo=UTC)
+START = datetime(2026, 11, 20, 23, 0, tzinfo=UTC)
 Key = tuple[Any, ...]
 Name = tuple[str, str]
 
@@ -105,7 +105,10 @@ class Server:
         self.transactions += 1
         self._offset += 300
         self.clock += timedelta(minutes=7)
-        return self.logs[-1].number << 32 | self._offset, f"3e11fa47-0000-0000-0000-0000000000{self.server_id:02}:{self.transactions}"
+        return (
+            self.logs[-1].number << 32 | self._offset,
+            f"3e11fa47-0000-0000-0000-0000000000{self.server_id:02}:{self.transactions}",
+        )
 
     def ddl(self, sql: str, db: str = "shop", kind: str = "ddl") -> int:
         scn, transaction = self._begin()
@@ -200,14 +203,22 @@ class Server:
 
     def export(self, folder: Path, log: Log, **options: Any) -> None:
         """Write one of the logs as an export."""
-        write_export(
-            folder, log, server_id=self.server_id, versions=self.all_versions, **options
-        )
+        write_export(folder, log, server_id=self.server_id, versions=self.all_versions, **options)
 
     def export_all(self, folder: Path, **options: Any) -> None:
         """Write all logs."""
         for log in self.logs:
             self.export(folder, log, **options)
+
+
+def renumbered(log: Log, by: int) -> Log:
+    """The log as a replica writes the same transactions, into logs of its own numbers."""
+    return Log(
+        log.number + by,
+        [replace(image, scn=image.scn + (by << 32)) for image in log.images],
+        [replace(one, scn=one.scn + (by << 32)) for one in log.statements],
+        log.time,
+    )
 
 
 def _bits(version: Version, present: frozenset[str] | None) -> bytes | None:
@@ -355,7 +366,16 @@ def write_export(
                 "updates": mine.count("update_postimage"), "deletes": mine.count("delete"),
             }
         )  # fmt: skip
-        sums.append({"db": db, "table": table, "images": len(mine), "written": len(mine), "filtered": 0, "undecodable": 0})
+        sums.append(
+            {
+                "db": db,
+                "table": table,
+                "images": len(mine),
+                "written": len(mine),
+                "filtered": 0,
+                "undecodable": 0,
+            }
+        )
     times = [one.time for one in (*images, *statements)]
     scns = [one.scn for one in (*images, *statements)]
     manifest = {

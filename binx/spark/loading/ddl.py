@@ -1,4 +1,4 @@
-"""What the statements of a log do to tables as a whole, read from their text.
+"""What the statements of a log do to tables as a whole and to the names of columns, read from their text.
 
 Row images do not tell that a table was emptied, dropped or renamed; statements do. Understood are
 ``TRUNCATE [TABLE]``, ``DROP TABLE``, ``DROP DATABASE``, ``CREATE TABLE`` (without ``IF NOT EXISTS`` it proves
@@ -10,13 +10,16 @@ names being written as the row events have them, and on the statement's default 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from .manifests import TableName
 
-#: Statements without one of these words change no table as a whole (for Spark's ``rlike``).
-RELEVANT = r"(?i)\b(TRUNCATE|DROP|RENAME|CREATE|EXCHANGE)\b"
+#: Statements without one of these words change no table as a whole and no column's name (for ``rlike``).
+RELEVANT = r"(?i)\b(TRUNCATE|DROP|RENAME|CREATE|EXCHANGE|CHANGE)\b"
+
+#: What an ``ALTER TABLE`` may drop besides columns.
+_NO_COLUMNS = ("PRIMARY", "INDEX", "KEY", "FOREIGN", "CONSTRAINT", "CHECK", "PARTITION")
 
 _TOKEN = re.compile(
     r"""
@@ -125,6 +128,17 @@ class _Statement:
             found.append(self.table())
         return found
 
+    def altered(self) -> TableName | None:
+        """Step over ``ALTER TABLE`` and the table's name; None where the statement is another."""
+        if not self.accept("ALTER"):
+            return None
+        self.accept("ONLINE")
+        self.accept("IGNORE")
+        if not self.accept("TABLE"):
+            return None
+        self.accept("IF", "EXISTS")
+        return self.table()
+
     def skip_to_clause(self) -> bool:
         """Step behind the next comma outside parentheses; False at the end."""
         depth = 0
@@ -154,9 +168,7 @@ def effects(sql: str, db: str) -> list[Effect]:
         return _created(statement)
     if statement.accept("RENAME", "TABLE") or statement.accept("RENAME", "TABLES"):
         return _renamed(statement)
-    if statement.accept("ALTER"):
-        return _altered(statement)
-    return []
+    return _altered(statement)
 
 
 def _dropped(statement: _Statement) -> list[Effect]:
@@ -193,12 +205,9 @@ def _renamed(statement: _Statement) -> list[Effect]:
 
 
 def _altered(statement: _Statement) -> list[Effect]:
-    statement.accept("ONLINE")
-    statement.accept("IGNORE")
-    if not statement.accept("TABLE"):
+    table = statement.altered()
+    if table is None:
         return []
-    statement.accept("IF", "EXISTS")
-    table = statement.table()
     found: list[Effect] = []
     more = True
     while more:
@@ -214,25 +223,21 @@ def _altered(statement: _Statement) -> list[Effect]:
 
 @dataclass(frozen=True, slots=True)
 class ColumnChanges:
-    """What an ``ALTER TABLE`` does to columns' names, in lower case: new names by old, and those dropped."""
+    """What an ``ALTER TABLE`` does to the names of columns, all in lower case: new by old, and those dropped."""
 
-    renamed: dict[str, str]
+    table: TableName
+    renamed: Mapping[str, str]
     dropped: frozenset[str]
 
 
-def column_changes(sql: str) -> ColumnChanges:
-    """The columns that a statement renames or drops; none where it is no ``ALTER TABLE``."""
-    statement = _Statement(sql, "")
+def column_changes(sql: str, db: str) -> ColumnChanges | None:
+    """The columns that a statement renames or drops; None where it does neither."""
+    statement = _Statement(sql, db)
+    table = statement.altered()
+    if table is None:
+        return None
     renamed: dict[str, str] = {}
     dropped: set[str] = set()
-    if not statement.accept("ALTER"):
-        return ColumnChanges(renamed, frozenset())
-    statement.accept("ONLINE")
-    statement.accept("IGNORE")
-    if not statement.accept("TABLE"):
-        return ColumnChanges(renamed, frozenset())
-    statement.accept("IF", "EXISTS")
-    statement.table()
     more = True
     while more:
         if statement.accept("RENAME", "COLUMN"):
@@ -245,14 +250,10 @@ def column_changes(sql: str) -> ColumnChanges:
             statement.accept("IF", "EXISTS")
             old = statement.name()
             renamed[old.lower()] = statement.name().lower()
-        elif statement.accept("DROP") and not _drops_other(statement):
+        elif statement.accept("DROP") and not any(statement.accept(word) for word in _NO_COLUMNS):
             statement.accept("COLUMN")
             statement.accept("IF", "EXISTS")
             dropped.add(statement.name().lower())
         more = statement.skip_to_clause()
-    return ColumnChanges(renamed, frozenset(dropped))
-
-
-def _drops_other(statement: _Statement) -> bool:
-    words: Sequence[str] = ("PRIMARY", "INDEX", "KEY", "FOREIGN", "CONSTRAINT", "CHECK", "PARTITION")
-    return any(statement.accept(word) for word in words)
+    renamed = {old: new for old, new in renamed.items() if old != new}
+    return ColumnChanges(table, renamed, frozenset(dropped)) if renamed or dropped else None

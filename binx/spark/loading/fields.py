@@ -32,33 +32,31 @@ _DIGITS: Mapping[type[DataType], int] = {ByteType: 3, ShortType: 5, IntegerType:
 _MOST_DIGITS = 38
 
 
-def widest(left: DataType, right: DataType) -> DataType | None:
-    """The type that holds all values of both, or None where there is none."""
-    if left == right:
-        return left
-    for one, other in ((left, right), (right, left)):
-        found = _widened(one, other)
-        if found is not None:
-            return found
-    return None
+def widest(newer: DataType, older: DataType) -> DataType | None:
+    """The type that holds the values of both, or None where there is none.
+
+    Numbers take the wider type of the two. Text takes older integers and dates, and times take older
+    dates, as the server converts them; the other way round their values would change their look.
+    """
+    if newer == older:
+        return newer
+    if (isinstance(newer, StringType) and (type(older) in _DIGITS or isinstance(older, DateType))) or (
+        isinstance(newer, TimestampNTZType) and isinstance(older, DateType)
+    ):
+        return newer
+    return _wider_number(newer, older) or _wider_number(older, newer)
 
 
-def _widened(one: DataType, other: DataType) -> DataType | None:
+def _wider_number(one: DataType, other: DataType) -> DataType | None:
+    """The type of ``other``, where all values of ``one`` can be of that type."""
     kind, onto = type(one), type(other)
-    if kind in _INTEGERS and onto in _INTEGERS and _INTEGERS.index(kind) < _INTEGERS.index(onto):
-        return other
     if isinstance(other, DecimalType):
         if isinstance(one, DecimalType):
             return _decimal(one.precision - one.scale, one.scale, other)
-        if kind in _DIGITS:
-            return _decimal(_DIGITS[kind], 0, other)
-    if isinstance(other, DoubleType) and kind in (ByteType, ShortType, IntegerType, FloatType):
-        return other
-    if isinstance(other, TimestampNTZType) and isinstance(one, DateType):
-        return other
-    if isinstance(other, StringType) and (kind in _DIGITS or kind is DateType):
-        return other
-    return None
+        return _decimal(_DIGITS[kind], 0, other) if kind in _DIGITS else None
+    integers = kind in _INTEGERS and onto in _INTEGERS and _INTEGERS.index(kind) < _INTEGERS.index(onto)
+    exact = isinstance(other, DoubleType) and kind in (ByteType, ShortType, IntegerType, FloatType)
+    return other if integers or exact else None
 
 
 def _decimal(whole: int, scale: int, other: DecimalType) -> DecimalType | None:

@@ -11,13 +11,13 @@ from urllib.parse import quote
 from pyspark.sql import SparkSession
 
 from .arguments import Options
-from .ddl import PartitionChanged, effects
+from .ddl import PartitionChanged, column_changes, effects
 from .lineage import Segment, trace_tables
 from .manifests import DataFile, Manifest, TableName, check_hashes, read_manifests, read_schema
 from .outcome import LoadError
 from .output import LOCK, KnownSchema, LoadRecord, Output, State, TableState
 from .plan import TablePlan, plan_tables
-from .statements import Statement, effects_in_order, read_statements
+from .statements import Statement, in_order, read_statements
 from .storage import open_storage
 from .summary import Summary
 from .table import Load, build_states, stage_rows
@@ -132,13 +132,14 @@ class _Job:
 
     def _new_statements(self) -> dict[str, list[DataFile]]:
         """Files of statements that no load took, by chain."""
-        taken = {sha256 for load in self._output.loads for sha256 in load.statements}
+        taken = {(chain, sha256) for load in self._output.loads for chain, sha256 in load.statements}
         found: dict[str, list[DataFile]] = defaultdict(list)
         for manifest in self._manifests:
+            chain = self._chains[manifest.source.key]
             for file in manifest.of_kind("statements"):
-                if file.rows and file.sha256 not in taken:
-                    taken.add(file.sha256)
-                    found[self._chains[manifest.source.key]].append(file)
+                if file.rows and (chain, file.sha256) not in taken:
+                    taken.add((chain, file.sha256))
+                    found[chain].append(file)
         return found
 
     def _verify(self, plans: Iterable[TablePlan], statements: dict[str, list[DataFile]]) -> None:
@@ -181,7 +182,9 @@ class _Job:
         """Keep the statements that change tables as a whole, and count those that change rows."""
         found, changes = read_statements(self._load.spark, files)
         self._state.statements += [statement.to_json() for statement in found]
-        self._load.record.statements += [file.sha256 for listed in files.values() for file in listed]
+        self._load.record.statements += [
+            (chain, file.sha256) for chain, listed in files.items() for file in listed
+        ]
         if changes:
             self._losses.append(
                 f"{changes} changes were logged as statements: they are in the export's statements/ only, "
@@ -195,7 +198,13 @@ class _Job:
                     )
 
     def _build_states(self, done: int) -> None:
-        ordered = effects_in_order(map(Statement.from_json, self._state.statements), self._load.ranks)
+        statements = in_order(map(Statement.from_json, self._state.statements), self._load.ranks)
+        ordered = [(position, effect) for position, one in statements for effect in effects(one.sql, one.db)]
+        self._load.column_changes = [
+            (position, change)
+            for position, one in statements
+            if (change := column_changes(one.sql, one.db)) is not None
+        ]
         stocked = {part.table for record in self._load.records() for part in record.parts if part.rows}
         for table, segments in trace_tables(stocked, ordered).items():
             if not self._options.wants(table) or not any(segment.table in stocked for segment in segments):

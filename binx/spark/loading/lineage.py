@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from .ddl import DatabaseDropped, Effect, Emptied, PartitionChanged, Renamed, column_changes
+from .ddl import ColumnChanges, DatabaseDropped, Effect, Emptied, PartitionChanged, Renamed
 from .manifests import TableName
 
 
@@ -60,13 +60,16 @@ def trace_tables(
 
 @dataclass(frozen=True, slots=True)
 class Era:
-    """A schema version as it was in force: its columns (in Parquet's names) and the DDL that made it."""
+    """A schema version as it was in force: its columns (in Parquet's names), and how they came about.
+
+    ``changes`` are what statements did to the names of the version before it, in order.
+    """
 
     table: TableName
     version: str
     since: Position
     columns: tuple[str, ...]
-    ddl: str = ""
+    changes: tuple[ColumnChanges, ...] = ()
 
 
 def trace_columns(eras: Sequence[Era]) -> list[dict[str, str]]:
@@ -83,16 +86,16 @@ def trace_columns(eras: Sequence[Era]) -> list[dict[str, str]]:
 
 
 def _step(earlier: Era, later: Era, onward: Mapping[str, str]) -> dict[str, str]:
-    changes = column_changes(later.ddl)
     spelled = {name.lower(): name for name in later.columns}
-    taken = {new for old, new in changes.renamed.items() if old != new}
     step = {}
     for name in earlier.columns:
-        low = name.lower()
-        renamed = changes.renamed.get(low)
-        if renamed is None and (low in changes.dropped or low in taken):
-            continue
-        successor = spelled.get(renamed or low)
+        place: str | None = name.lower()
+        for change in later.changes:
+            if place in change.renamed:
+                place = change.renamed[place]
+            elif place in change.dropped:
+                place = None
+        successor = spelled.get(place) if place is not None else None
         if successor is not None and successor in onward:
             step[name] = onward[successor]
     return step

@@ -130,11 +130,11 @@ class LoadedPart:
 
 @dataclass(slots=True)
 class LoadRecord:
-    """What one load took and wrote."""
+    """What one load took and wrote; ``statements`` are files of statements, by chain and hash."""
 
     load: int
     manifests: list[dict[str, str]] = field(default_factory=list)
-    statements: list[str] = field(default_factory=list)
+    statements: list[tuple[str, str]] = field(default_factory=list)
     files: list[TakenFile] = field(default_factory=list)
     parts: list[LoadedPart] = field(default_factory=list)
 
@@ -176,7 +176,7 @@ class LoadRecord:
         return cls(
             load=document["load"],
             manifests=document["manifests"],
-            statements=document["statements"],
+            statements=[(chain, sha256) for chain, sha256 in document["statements"]],
             files=[TakenFile(TableName(db, table), *rest) for db, table, *rest in document["files"]],
             parts=[
                 LoadedPart(

@@ -9,14 +9,14 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
-from .ddl import RELEVANT, Effect, effects
+from .ddl import RELEVANT, column_changes, effects
 from .lineage import Position
 from .manifests import DataFile
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A statement that may change a table as a whole."""
+    """A statement that changes a table as a whole, or the names of its columns."""
 
     chain: str
     scn: int
@@ -38,7 +38,7 @@ class Statement:
 def read_statements(
     spark: SparkSession, files: Mapping[str, Sequence[DataFile]]
 ) -> tuple[list[Statement], int]:
-    """The statements that change tables as a whole, and the number of those that change rows.
+    """The statements that change tables or columns' names, and the number of those that change rows.
 
     Args:
         spark: the session.
@@ -54,7 +54,7 @@ def read_statements(
         for row in rows.where((F.col("kind") == "dml") | relevant).collect():
             if row["kind"] == "dml":
                 changes += 1
-            elif effects(row["sql"], row["db"] or ""):
+            elif effects(row["sql"], row["db"] or "") or column_changes(row["sql"], row["db"] or ""):
                 found.append(
                     Statement(
                         chain,
@@ -68,21 +68,19 @@ def read_statements(
     return found, changes
 
 
-def effects_in_order(
-    statements: Iterable[Statement], ranks: Mapping[str, int]
-) -> list[tuple[Position, Effect]]:
-    """What all statements did, in order; a transaction that several chains hold counts in the first."""
+def in_order(statements: Iterable[Statement], ranks: Mapping[str, int]) -> list[tuple[Position, Statement]]:
+    """All statements in order, each once; a transaction that several chains hold counts in the first."""
     placed = sorted(
         ((Position(ranks[one.chain], one.scn), one.ordinal, one) for one in statements),
         key=lambda entry: entry[:2],
     )
     holders: dict[str, Position] = {}
-    ordered: list[tuple[Position, Effect]] = []
+    ordered: list[tuple[Position, Statement]] = []
     seen: set[tuple[Position, int]] = set()
     for position, ordinal, statement in placed:
         holder = holders.setdefault(statement.transaction, position) if statement.transaction else position
         if holder != position or (position, ordinal) in seen:
             continue
         seen.add((position, ordinal))
-        ordered.extend((position, effect) for effect in effects(statement.sql, statement.db))
+        ordered.append((position, statement))
     return ordered

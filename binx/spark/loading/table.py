@@ -12,10 +12,10 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 from pyspark.sql.types import StructType
 
 from .arguments import Options
-from .events import IMAGE, Events, Part, collect_events
+from .ddl import ColumnChanges, column_changes
+from .events import IMAGE, Events, Part, collect_events, rank_of
 from .fields import fields_of
-from .images import ABSENT, CHAIN, COMMIT_DATE, drop_loaded, drop_other_chains, gather, named, ordered
-from .events import rank_of
+from .images import ABSENT, CHAIN, COMMIT_DATE, drop_loaded, drop_other_chains, gather, ordered
 from .lineage import Era, Position, Segment, trace_columns
 from .manifests import TableName
 from .outcome import LoadError
@@ -40,6 +40,7 @@ class Load:
     summaries: dict[TableName, TableSummary] = field(default_factory=dict)
     moves: list[tuple[str, str]] = field(default_factory=list)
     arrived: dict[TableName, tuple[Position, Position]] = field(default_factory=dict)
+    column_changes: list[tuple[Position, ColumnChanges]] = field(default_factory=list)
 
     @property
     def storage(self) -> Storage:
@@ -232,10 +233,34 @@ def _eras_within(load: Load, segments: Iterable[Segment]) -> list[Era]:
     eras: list[Era] = []
     for position, _, table, version in sorted(points):
         if not eras or (eras[-1].table, eras[-1].version) != (table, version):
-            known_schema = load.tables[table].schemas.get(version)
-            ddl = known_schema.record.ddl if known_schema else ""
-            eras.append(Era(table, version, position, columns.get((table, version), ()), ddl))
+            own = columns.get((table, version), ())
+            eras.append(
+                Era(table, version, position, own, _changes_between(load, eras, table, version, position))
+            )
     return eras
+
+
+def _changes_between(
+    load: Load, eras: Sequence[Era], table: TableName, version: str, since: Position
+) -> tuple[ColumnChanges, ...]:
+    """How columns were renamed and dropped on the way to a version.
+
+    The statements tell it; where none was logged, the schema record may hold the one that made the version
+    at its first time.
+    """
+    if not eras or eras[-1].table != table:
+        return ()
+    before = eras[-1].since
+    changes = [
+        change
+        for position, change in load.column_changes
+        if change.table == table and before < position <= since
+    ]
+    known = load.tables[table].schemas.get(version)
+    if changes or known is None or any(era.version == version for era in eras):
+        return tuple(changes)
+    change = column_changes(known.record.ddl, table.db)
+    return () if change is None else (change,)
 
 
 def _inside(position: Position, segment: Segment) -> bool:

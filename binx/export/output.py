@@ -1,0 +1,243 @@
+"""The one way in which exports are written: whole under the final name, or not at all.
+
+A file is written beside its target under a temporary name, brought to the disk, and renamed; on any error,
+and on an interrupt, the temporary file is removed and a target that was there before stays as it was. ``-``
+is standard output, and a device or a pipe is written to directly.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import secrets
+import select
+import stat
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, Protocol
+
+from binx.errors import ExitCode, OutputError, RefusedError
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+STANDARD_OUTPUT = "-"
+"""The path that means standard output."""
+
+_NEW_FILE_MODE = 0o666
+_TEMPORARY_ATTEMPTS = 100
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
+
+
+class ReaderGoneError(OutputError):
+    """Whoever read standard output or a pipe has closed it, as ``head`` does.
+
+    That is no failure of ours: the process ends without a word and with exit code 0, as ripgrep's does. (git
+    lets SIGPIPE kill it, which is as quiet but makes ``set -o pipefail`` scripts fail.)
+    """
+
+    exit_code = ExitCode.DONE
+
+
+class Sink(Protocol):
+    """What an export writes into: anything with the ``write`` of a binary file."""
+
+    def write(self, data: Buffer, /) -> int | None:
+        """Write all bytes."""
+
+
+class OutputStream(io.RawIOBase):
+    """A binary stream whose writes are whole and whose errors are :class:`~binx.errors.OutputError`.
+
+    Args:
+        raw: the unbuffered stream beneath.
+        path: the output's name as the user gave it, for messages.
+    """
+
+    def __init__(self, raw: BinaryIO | io.RawIOBase, path: str) -> None:
+        super().__init__()
+        self.path = path
+        self.bytes_written = 0
+        self._raw = raw
+
+    def writable(self) -> bool:
+        """It is."""
+        return True
+
+    def tell(self) -> int:
+        """Bytes written so far."""
+        return self.bytes_written
+
+    def write(self, data: Buffer, /) -> int:
+        """Write all bytes, in as many steps as the system takes.
+
+        Raises:
+            ReaderGoneError: the reader of a pipe has closed it.
+            OutputError: the system does not take them: no space, an I/O error.
+        """
+        with memoryview(data) as given, given.cast("B") as view:
+            done = 0
+            while done < len(view):
+                done += self._write_some(view[done:])
+            self.bytes_written += done
+            return done
+
+    def _write_some(self, view: memoryview) -> int:
+        try:
+            taken = self._raw.write(view)
+        except BlockingIOError as error:
+            taken = error.characters_written or None
+        except OSError as error:
+            raise output_error(error, self.path) from error
+        if taken is None:
+            # A pipe that its other end has set to not block, and that is full.
+            select.select([], [self._raw.fileno()], [])
+            return 0
+        return taken
+
+
+@contextmanager
+def open_output(path: str, *, binary: bool = True) -> Iterator[OutputStream]:
+    """Open an output for writing; leaving the block without an error commits it.
+
+    Args:
+        path: a file, or ``-`` for standard output. An existing file is replaced in one step at the end; a
+            link is followed.
+        binary: whether what is written is no text, and must not reach a terminal.
+
+    Raises:
+        RefusedError: something binary would go to a terminal.
+        OutputError: the output cannot be opened or written.
+    """
+    if path == STANDARD_OUTPUT:
+        with _standard_output(binary) as stream:
+            yield stream
+    elif _is_special(path):
+        with _direct(path, binary) as stream:
+            yield stream
+    else:
+        with _replacing(path) as stream:
+            yield stream
+
+
+def output_error(error: OSError, path: str) -> OutputError:
+    """The error about an output that an error of the system amounts to."""
+    where = "the output" if path == STANDARD_OUTPUT else f"the file system of {Path(path).absolute().parent}"
+    if error.errno == errno.EPIPE:
+        return ReaderGoneError("the reader has closed the pipe", path=path)
+    if error.errno in _FULL:
+        advice = f"no space is left on {where}; free some, or choose another place with -o"
+    elif error.errno in _FORBIDDEN:
+        advice = f"writing there is not permitted ({error.strerror}); choose another place with -o"
+    elif error.errno == errno.ENOENT:
+        advice = "its folder does not exist; make it first, or choose another place with -o"
+    elif error.errno == errno.ENOTDIR:
+        advice = "a part of its path is a file and no folder; choose another place with -o"
+    elif error.errno == errno.EISDIR:
+        advice = "it is a folder; name a file in it with -o"
+    elif error.errno == errno.EFBIG:
+        advice = f"it grows larger than {where} allows; choose another place with -o"
+    elif error.errno == errno.ENAMETOOLONG:
+        advice = "its name is too long; choose a shorter one with -o"
+    else:
+        advice = f"the system says: {error.strerror or error}"
+    return OutputError(f"cannot be written: {advice}", path=path)
+
+
+@contextmanager
+def _standard_output(binary: bool) -> Iterator[OutputStream]:
+    if sys.stdout is None or sys.stdout.closed:
+        raise OutputError("cannot be written: standard output is closed", path=STANDARD_OUTPUT)
+    if binary:
+        _refuse_terminal(sys.stdout.isatty())
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        raise output_error(error, STANDARD_OUTPUT) from error
+    # Without its buffer, so that nothing is left to fail when the process ends.
+    buffer = sys.stdout.buffer
+    yield OutputStream(getattr(buffer, "raw", buffer), STANDARD_OUTPUT)
+
+
+@contextmanager
+def _direct(path: str, binary: bool) -> Iterator[OutputStream]:
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+    except OSError as error:
+        raise output_error(error, path) from error
+    with os.fdopen(descriptor, "wb", buffering=0) as file:
+        if binary:
+            _refuse_terminal(file.isatty())
+        yield OutputStream(file, path)
+
+
+@contextmanager
+def _replacing(path: str) -> Iterator[OutputStream]:
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise output_error(OSError(errno.EISDIR, os.strerror(errno.EISDIR)), path)
+    try:
+        temporary, descriptor = _create_beside(target)
+    except OSError as error:
+        raise output_error(error, path) from error
+    try:
+        with os.fdopen(descriptor, "wb", buffering=0) as file:
+            yield OutputStream(file, path)
+            _synchronize(file.fileno(), path)
+        _rename(temporary, target, path)
+    except BaseException:
+        with suppress(OSError):
+            temporary.unlink()
+        raise
+
+
+def _create_beside(target: Path) -> tuple[Path, int]:
+    """A new file in the target's folder, with the permissions that the umask gives a new file."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    for _ in range(_TEMPORARY_ATTEMPTS):
+        temporary = target.parent / f".binx-{secrets.token_hex(6)}.tmp"
+        with suppress(FileExistsError):
+            return temporary, os.open(temporary, flags, _NEW_FILE_MODE)
+    raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
+
+
+def _synchronize(descriptor: int, path: str) -> None:
+    """Bring the file's bytes to the disk; some file systems say only now that they have no space."""
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        raise output_error(error, path) from error
+
+
+def _rename(temporary: Path, target: Path, path: str) -> None:
+    """Give the file its name, and bring that to the disk too where the file system can."""
+    try:
+        temporary.replace(target)
+    except OSError as error:
+        raise output_error(error, path) from error
+    with suppress(OSError):
+        folder = os.open(target.parent, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def _is_special(path: str) -> bool:
+    """Whether the path names a device, a pipe or a socket, which a rename would destroy."""
+    try:
+        mode = Path(path).stat().st_mode
+    except OSError:
+        return False
+    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
+
+
+def _refuse_terminal(terminal: bool) -> None:
+    if terminal:
+        raise RefusedError(
+            "expected a file or a pipe for binary output, found a terminal; name a file with -o, or redirect"
+        )

@@ -1,0 +1,74 @@
+"""Statements as Arrow record batches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+import pyarrow as pa
+
+from binx.rows.statements import Statement
+
+STATEMENTS_BATCH = 10_000
+"""Statements that are held back before they are written."""
+
+
+@cache
+def statements_schema() -> pa.Schema:
+    """The columns of the data set's ``statements``."""
+    texts = pa.map_(pa.string(), pa.string())
+    return pa.schema(
+        [
+            pa.field("commit_version", pa.int64(), nullable=False),
+            pa.field("commit_timestamp", pa.timestamp("us", tz="UTC"), nullable=False),
+            pa.field("transaction", pa.string(), nullable=False),
+            pa.field("ordinal", pa.int32(), nullable=False),
+            pa.field("position", pa.int64(), nullable=False),
+            pa.field("event_timestamp", pa.timestamp("us", tz="UTC"), nullable=False),
+            pa.field("kind", pa.string(), nullable=False),
+            pa.field("db", pa.string(), nullable=False),
+            pa.field("sql", pa.string(), nullable=False),
+            pa.field("sql_is_text", pa.bool_(), nullable=False),
+            pa.field("options", texts),
+            # The values reach 2^64 - 1, which no signed integer of Spark holds.
+            pa.field("insert_id", pa.decimal128(20, 0)),
+            pa.field("last_insert_id", pa.decimal128(20, 0)),
+            pa.field("rand_seeds", pa.list_(pa.int64())),
+            pa.field("user_vars", texts),
+            pa.field("thread_id", pa.int64()),
+            pa.field("exec_time", pa.int64()),
+            pa.field("error_code", pa.int32(), nullable=False),
+        ]
+    )
+
+
+def statements_batch(statements: Sequence[Statement]) -> pa.RecordBatch:
+    """The statements, one row each."""
+    columns = {
+        "commit_version": [statement.commit_version for statement in statements],
+        "commit_timestamp": [statement.commit_timestamp for statement in statements],
+        "transaction": [statement.transaction for statement in statements],
+        "ordinal": [statement.ordinal for statement in statements],
+        "position": [statement.position for statement in statements],
+        "event_timestamp": [statement.timestamp * 1_000_000 for statement in statements],
+        "kind": [statement.kind for statement in statements],
+        "db": [statement.db for statement in statements],
+        "sql": [statement.sql for statement in statements],
+        "sql_is_text": [statement.sql_is_text for statement in statements],
+        "options": [list(statement.options.items()) for statement in statements],
+        "insert_id": [statement.insert_id for statement in statements],
+        "last_insert_id": [statement.last_insert_id for statement in statements],
+        "rand_seeds": [_wrapped(statement.rand_seeds) for statement in statements],
+        "user_vars": [list(statement.user_vars.items()) for statement in statements],
+        "thread_id": [statement.thread_id for statement in statements],
+        "exec_time": [statement.exec_time for statement in statements],
+        "error_code": [statement.error_code for statement in statements],
+    }
+    schema = statements_schema()
+    arrays = [pa.array(columns[field.name], field.type) for field in schema]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _wrapped(seeds: tuple[int, int] | None) -> list[int] | None:
+    """Seeds are unsigned 64-bit in the log; RAND() uses them modulo 2^30 - 1, so no seed that works is cut."""
+    return None if seeds is None else [seed & 0x7FFFFFFFFFFFFFFF for seed in seeds]

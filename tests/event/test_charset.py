@@ -1,0 +1,120 @@
+"""Character sets, against what servers answer."""
+
+from __future__ import annotations
+
+import pytest
+
+from binx.event.charset import charset, collation_to_charset
+from binx.event.collation import collation_name
+
+
+@pytest.mark.parametrize(
+    ("number", "mysql", "mariadb", "name"),
+    [
+        (8, "latin1_swedish_ci", "latin1_swedish_ci", "latin1"),
+        (33, "utf8mb3_general_ci", "utf8mb3_general_ci", "utf8mb3"),
+        (45, "utf8mb4_general_ci", "utf8mb4_general_ci", "utf8mb4"),
+        (63, "binary", "binary", "binary"),
+        (122, "utf16_croatian_ci", "utf16_croatian_mysql561_ci", "utf16"),
+        (245, "utf8mb4_croatian_ci", "utf8mb4_croatian_mysql561_ci", "utf8mb4"),
+        (250, "gb18030_unicode_520_ci", "gb18030_unicode_520_ci", "gb18030"),
+        (255, "utf8mb4_0900_ai_ci", "utf8mb4_0900_ai_ci", "utf8mb4"),
+        (309, "utf8mb4_0900_bin", "utf8mb4_0900_bin", "utf8mb4"),
+        (323, "utf8mb4_mn_cyrl_0900_as_cs", "utf8mb4_mn_cyrl_0900_as_cs", "utf8mb4"),
+        (608, "utf8mb4_croatian_ci", "utf8mb4_croatian_ci", "utf8mb4"),
+        (1069, "utf8mb4_general_nopad_ci", "utf8mb4_general_nopad_ci", "utf8mb4"),
+        (1070, "utf8mb4_nopad_bin", "utf8mb4_nopad_bin", "utf8mb4"),
+        (2048, "utf8mb3_uca1400_ai_ci", "utf8mb3_uca1400_ai_ci", "utf8mb3"),
+        (2304, "utf8mb4_uca1400_ai_ci", "utf8mb4_uca1400_ai_ci", "utf8mb4"),
+        (3271, "utf32_uca1400_croatian_nopad_as_cs", "utf32_uca1400_croatian_nopad_as_cs", "utf32"),
+    ],
+)
+def test_numbers_have_the_names_that_servers_list(number: int, mysql: str, mariadb: str, name: str) -> None:
+    """Rows of INFORMATION_SCHEMA.COLLATIONS of MySQL 9.7, and of MariaDB 10.11's full names."""
+    assert collation_name(number) == mysql
+    assert collation_name(number, mariadb=True) == mariadb
+    known = collation_to_charset(number)
+    assert known is not None
+    assert known.name == name
+
+
+@pytest.mark.parametrize("number", [0, 17, 100, 272, 324, 1024, 2048 + (21 << 3), 3328, 2**32 - 1])
+def test_numbers_that_no_server_has_are_unknown(number: int) -> None:
+    assert collation_name(number) is None
+    assert collation_to_charset(number) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "text"),
+    [
+        ("latin1", "80 81 8d e9", "€\x81\x8dé"),
+        ("utf8mb4", "f0 9f 98 80", "😀"),
+        ("utf8mb3", "e2 82 ac", "€"),
+        ("ucs2", "20ac", "€"),
+        ("utf16", "d83d de00", "😀"),
+        ("utf16le", "3dd8 00de", "😀"),
+        ("utf32", "0001f600", "😀"),
+        ("cp1251", "cff0e8", "При"),
+        ("cp866", "8f fc fd", "П\u207f²"),
+        ("koi8u", "a4 95", "є•"),
+        ("greek", "c1 a1", "\u0391\u02bd"),
+        ("hebrew", "e0 af", "א\u203e"),
+        ("gbk", "c4e3", "你"),
+        ("gb18030", "94 39 fc 36", "😀"),
+        ("big5", "a741", "你"),
+        ("sjis", "82a0", "あ"),
+        ("sjis", "815f", "\\"),
+        ("ujis", "a1c0", "\\"),
+        ("eucjpms", "a1c1 a1dd", "\uff5e\uff0d"),
+        ("gb18030", "a8bc", "\u1e3f"),
+        ("cp932", "8740", "①"),
+        ("ujis", "a4a2", "あ"),
+        ("euckr", "b0a1", "가"),
+        ("tis620", "a1", "ก"),
+        ("dec8", "a8 d7 dd", "¤ŒŸ"),
+        ("swe7", "5b 5c 5d 7b 7c 7d", "ÄÖÅäöå"),
+        ("armscii8", "b2 b3 fd", "Աաֆ"),
+        ("keybcs2", "80 9b a9", "ČŠř"),
+        ("geostd8", "80 c0 fd", "€ა№"),
+        ("macce", "8a", "ä"),
+        ("hp8", "cc", "ä"),
+    ],
+)
+def test_bytes_are_the_text_that_the_server_makes_of_them(name: str, data: str, text: str) -> None:
+    """CONVERT(CONVERT(x'…' USING name) USING utf8mb4) of MySQL 9.7."""
+    known = charset(name)
+    assert known is not None
+    assert known.decode_strictly(bytes.fromhex(data)) == text
+    assert known.decode(bytes.fromhex(data)) == text
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "text"),
+    [
+        ("utf8mb4", b"a\xffb", r"a\xffb"),
+        ("ascii", b"a\x80", r"a\x80"),
+        ("dec8", b"a\xa6b", r"a\xa6b"),
+        ("geostd8", b"\x81", r"\x81"),
+        ("ucs2", b"\x00a\x00", r"a\x00"),
+        ("binary", b"ab\xff", r"ab\xff"),
+    ],
+)
+def test_what_is_no_character_is_escaped(name: str, data: bytes, text: str) -> None:
+    known = charset(name)
+    assert known is not None
+    assert known.decode(data) == text
+    assert known.decode_strictly(data) is None
+
+
+def test_utf8_is_an_old_name() -> None:
+    assert charset("utf8") == charset("utf8mb3")
+    assert charset("klingon") is None
+
+
+@pytest.mark.parametrize("name", ["latin1", "dec8", "swe7", "armscii8", "keybcs2", "geostd8", "cp1256"])
+def test_sets_that_no_codec_matches_have_a_table(name: str) -> None:
+    known = charset(name)
+    assert known is not None
+    assert known.codec is None
+    assert known.table is not None
+    assert len(known.table) == 256

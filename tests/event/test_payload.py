@@ -1,0 +1,87 @@
+"""Compressed transactions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import zstandard
+
+from binx.errors import DamagedError, UnsupportedError
+from binx.event import TransactionPayload, open_payload, parse_event, parse_header
+from binx.event.payload import Compression
+from tests.event import samples
+from tests.event.reading import MYSQL, read, split
+
+
+def payload() -> TransactionPayload:
+    found = read(samples.TRANSACTION_PAYLOAD)
+    assert isinstance(found, TransactionPayload)
+    return found
+
+
+def test_a_payload_holds_what_mysqlbinlog_prints() -> None:
+    found = payload()
+    assert found.compression is Compression.ZSTD
+    assert found.uncompressed_size == 206
+    assert len(found.payload) == 152
+
+
+def test_the_inner_events_are_those_that_mysqlbinlog_prints() -> None:
+    inner = b"".join(open_payload(payload()))
+    names, position = [], 0
+    while position < len(inner):
+        header = parse_header(inner, position)
+        names.append(header.name)
+        position = header.end
+    assert names == ["QUERY", "TABLE_MAP", "WRITE_ROWS", "XID"]
+
+
+@pytest.mark.parametrize("chunk_size", [1, 7, 100, 1000])
+def test_the_pieces_make_the_whole(chunk_size: int) -> None:
+    pieces = list(open_payload(payload(), chunk_size=chunk_size))
+    assert max(map(len, pieces)) <= chunk_size
+    assert b"".join(pieces) == b"".join(open_payload(payload()))
+
+
+def test_a_payload_may_be_uncompressed() -> None:
+    plain = replace(
+        payload(), compression=Compression.NONE, uncompressed_size=None, payload=memoryview(b"abcdef")
+    )
+    assert [bytes(piece) for piece in open_payload(plain, chunk_size=4)] == [b"abcd", b"ef"]
+
+
+@pytest.mark.parametrize("claimed", [205, 207])
+def test_a_payload_of_another_size_is_damage(claimed: int) -> None:
+    with pytest.raises(DamagedError, match=f"expected {claimed} bytes after decompression"):
+        list(open_payload(replace(payload(), uncompressed_size=claimed)))
+
+
+def test_a_bomb_is_found_by_its_first_piece_too_many() -> None:
+    bomb = memoryview(zstandard.compress(bytes(50_000_000)))
+    pieces = open_payload(replace(payload(), payload=bomb, uncompressed_size=1000), chunk_size=4096)
+    with pytest.raises(DamagedError, match="expected 1000 bytes after decompression, found 4096"):
+        next(pieces)
+
+
+def test_a_stream_that_is_none_is_damage() -> None:
+    with pytest.raises(DamagedError, match="expected a zstd stream"):
+        list(open_payload(replace(payload(), payload=memoryview(b"not zstd at all"))))
+
+
+def test_a_stream_that_is_cut_is_damage() -> None:
+    with pytest.raises(DamagedError):
+        list(open_payload(replace(payload(), payload=payload().payload[:-20])))
+
+
+def test_an_unknown_compression_is_unsupported() -> None:
+    header, body = split(samples.TRANSACTION_PAYLOAD)
+    changed = bytes(body).replace(bytes.fromhex("020100"), bytes.fromhex("020107"), 1)
+    with pytest.raises(UnsupportedError, match="expected the compression 0"):
+        parse_event(memoryview(changed), header, MYSQL)
+
+
+def test_a_payload_shorter_than_it_says_is_damage() -> None:
+    header, body = split(samples.TRANSACTION_PAYLOAD)
+    with pytest.raises(DamagedError, match="expected a payload of 152 bytes, found 151"):
+        parse_event(body[:-1], header, MYSQL)

@@ -1,0 +1,66 @@
+"""Events about replication, built by the layouts that MySQL's sources document: servers seldom log them."""
+
+from __future__ import annotations
+
+from binx.event import (
+    Event,
+    EventType,
+    Heartbeat,
+    Ignorable,
+    Incident,
+    TransactionContext,
+    ViewChange,
+    parse_event,
+    parse_header,
+)
+from tests.event import samples
+from tests.event.reading import MYSQL
+
+
+def event(number: EventType, body: bytes) -> Event:
+    header = parse_header(samples.XID[:4] + bytes([number]) + samples.XID[5:], 0)
+    return parse_event(memoryview(body), header, MYSQL)
+
+
+def test_an_incident_has_a_number_and_a_message() -> None:
+    found = event(EventType.INCIDENT, b"\x01\x00\x05hello")
+    assert found == Incident(1, "hello")
+    assert isinstance(found, Incident)
+    assert found.name == "LOST_EVENTS"
+    assert Incident(7, "").name == "incident 7"
+
+
+def test_heartbeats_name_the_file_that_is_sent() -> None:
+    assert event(EventType.HEARTBEAT, b"binlog.000007") == Heartbeat("binlog.000007", None)
+    fields = b"\x01\x0dbinlog.000007" + b"\x02\x09\xfe" + (5 << 32).to_bytes(8, "little") + b"\x00"
+    assert event(EventType.HEARTBEAT_V2, fields) == Heartbeat("binlog.000007", 5 << 32)
+
+
+def test_an_ignorable_event_is_kept_as_bytes() -> None:
+    assert event(EventType.IGNORABLE, b"whatever") == Ignorable(b"whatever")
+
+
+def test_a_transaction_context_holds_what_is_certified() -> None:
+    body = b"".join(
+        [
+            b"\x04" + (9).to_bytes(4, "little") + b"\x01",
+            *(n.to_bytes(4, "little") for n in (3, 2, 1)),
+            b"uuid" + b"set",
+            b"\x01\x00a\x02\x00bb",
+            b"\x01\x00c",
+        ]
+    )
+    expected = TransactionContext("uuid", 9, True, b"set", (b"a", b"bb"), (b"c",))
+    assert event(EventType.TRANSACTION_CONTEXT, body) == expected
+
+
+def test_a_view_change_holds_the_certification() -> None:
+    body = b"".join(
+        [
+            b"14:3".ljust(40, b"\0"),
+            (7).to_bytes(8, "little"),
+            (1).to_bytes(4, "little"),
+            b"\x01\x00k\x03\x00\x00\x00val",
+        ]
+    )
+    assert event(EventType.VIEW_CHANGE, body) == ViewChange("14:3", 7, ((b"k", b"val"),))

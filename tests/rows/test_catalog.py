@@ -1,0 +1,281 @@
+"""The catalog: what is known of tables, what is not, and that it says so."""
+
+from __future__ import annotations
+
+import pytest
+
+from binx.rows.catalog import Catalog
+from binx.rows.schema import ChangeKind, Provenance, StatementContext, TableDefinition
+
+MARIADB = StatementContext(mariadb=True, version=101100)
+
+
+def catalog_of(*statements: str, db: str = "shop", context: StatementContext | None = None) -> Catalog:
+    catalog = Catalog()
+    for statement in statements:
+        catalog.apply(statement, db, context or StatementContext())
+    return catalog
+
+
+def names(definition: TableDefinition | None) -> list[str]:
+    assert definition is not None
+    return [column.name for column in definition.columns]
+
+
+def test_a_table_is_known_from_the_statement_that_made_it() -> None:
+    catalog = Catalog()
+    statement = "CREATE TABLE orders (id INT PRIMARY KEY, note TEXT)"
+    (change,) = catalog.apply(statement, "shop")
+    definition = catalog.lookup("shop", "orders")
+    assert change.kind is ChangeKind.CREATED
+    assert change.definition is definition is not None
+    assert definition.provenance is Provenance.DDL
+    assert definition.ddl == statement
+    assert definition.primary_key == ("id",)
+
+
+def test_what_is_not_known_is_not_made_up() -> None:
+    assert Catalog().lookup("shop", "orders") is None
+
+
+def test_altering_an_unknown_table_is_reported_and_leaves_it_unknown() -> None:
+    catalog = Catalog()
+    (change,) = catalog.apply("ALTER TABLE orders ADD b INT", "shop")
+    assert (change.kind, change.db, change.table) == (ChangeKind.ALTERED, "shop", "orders")
+    assert change.definition is None
+    assert catalog.lookup("shop", "orders") is None
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "ALTER TABLE orders DROP nowhere",
+        "ALTER TABLE orders ADD b INT AFTER nowhere",
+        "ALTER TABLE orders CHANGE nowhere b INT",
+        "ALTER TABLE orders RENAME COLUMN nowhere TO b",
+        "ALTER TABLE orders ADD id INT",
+        "ALTER TABLE orders ADD PRIMARY KEY (nowhere)",
+        "ALTER TABLE orders DROP id, DROP note",
+    ],
+)
+def test_a_statement_that_contradicts_what_is_known_makes_the_table_unknown(statement: str) -> None:
+    catalog = catalog_of("CREATE TABLE orders (id INT PRIMARY KEY, note TEXT)")
+    (change,) = catalog.apply(statement, "shop")
+    definition = catalog.lookup("shop", "orders")
+    assert change.kind is ChangeKind.UNPARSED
+    assert change.reason is not None
+    assert definition is not None
+    assert definition.unknown == change.reason
+    assert definition.columns == ()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "CREATE TABLE orders (id QUANTUM)",
+        "CREATE OR REPLACE TABLE orders (id INT FANCY ATTRIBUTE)",
+        "ALTER TABLE orders TELEPORT COLUMN id",
+        "ALTER TABLE orders ADD b INT FANCY ATTRIBUTE",
+        "ALTER TABLE `shop`.`orders` MODIFY id QUANTUM(3)",
+        "RENAME TABLE orders INTO others",
+        "ALTER TABLE orders ADD b ENUM('x",
+    ],
+)
+def test_a_statement_that_is_not_understood_never_passes_in_silence(statement: str) -> None:
+    catalog = catalog_of("CREATE TABLE orders (id INT)")
+    changes = catalog.apply(statement, "shop")
+    assert {change.kind for change in changes} == {ChangeKind.UNPARSED}
+    assert all(change.reason for change in changes)
+
+
+def test_a_table_of_a_statement_not_understood_is_unknown_until_it_is_made_again() -> None:
+    catalog = catalog_of("CREATE TABLE orders (id INT)", "ALTER TABLE orders TELEPORT COLUMN id")
+    definition = catalog.lookup("shop", "orders")
+    assert definition is not None
+    assert definition.unknown is not None
+    catalog.apply("ALTER TABLE orders ADD b INT", "shop")
+    definition = catalog.lookup("shop", "orders")
+    assert definition is not None
+    assert definition.unknown is not None
+    catalog.apply("DROP TABLE orders", "shop")
+    catalog.apply("CREATE TABLE orders (a INT)", "shop")
+    assert names(catalog.lookup("shop", "orders")) == ["a"]
+
+
+def test_columns_that_come_from_a_query_make_a_table_unknown() -> None:
+    catalog = catalog_of("CREATE TABLE copy (a INT) SELECT * FROM orders")
+    definition = catalog.lookup("shop", "copy")
+    assert definition is not None
+    assert definition.unknown is not None
+    assert "query" in definition.unknown
+
+
+def test_a_create_select_as_row_format_logs_it_is_complete() -> None:
+    catalog = catalog_of("CREATE TABLE `copy` (\n  `q` int NOT NULL DEFAULT '0'\n) START TRANSACTION")
+    assert names(catalog.lookup("shop", "copy")) == ["q"]
+
+
+def test_a_copy_of_an_unknown_table_is_unknown() -> None:
+    definition = catalog_of("CREATE TABLE copy LIKE orders").lookup("shop", "copy")
+    assert definition is not None
+    assert definition.unknown is not None
+    assert "orders" in definition.unknown
+
+
+def test_temporary_tables_leave_the_real_one_alone() -> None:
+    catalog = catalog_of(
+        "CREATE TABLE orders (id INT)",
+        "CREATE TEMPORARY TABLE orders (temporary INT)",
+        "CREATE TEMPORARY TABLE orders (temporary QUANTUM)",
+        "DROP TEMPORARY TABLE orders",
+        "DROP /*!40005 TEMPORARY */ TABLE IF EXISTS `orders`",
+    )
+    assert names(catalog.lookup("shop", "orders")) == ["id"]
+
+
+def test_names_are_found_without_regard_to_case_where_only_one_fits() -> None:
+    catalog = catalog_of("CREATE TABLE Orders (id INT)")
+    assert names(catalog.lookup("shop", "orders")) == ["id"]
+    assert names(catalog.lookup("SHOP", "ORDERS")) == ["id"]
+    catalog.apply("CREATE TABLE orders (other INT)", "shop")
+    assert names(catalog.lookup("shop", "Orders")) == ["id"]
+    assert names(catalog.lookup("shop", "orders")) == ["other"]
+    assert catalog.lookup("shop", "ORDERS") is None
+
+
+def test_dropping_a_database_drops_its_tables() -> None:
+    catalog = catalog_of("CREATE TABLE a (x INT)", "CREATE TABLE b (x INT)", "CREATE TABLE other.c (x INT)")
+    changes = catalog.apply("DROP DATABASE shop", "")
+    assert [change.table for change in changes] == [None, "a", "b"]
+    assert [table.name for table in catalog] == ["c"]
+
+
+def test_renaming_moves_the_definition_and_replaces_what_was_stale() -> None:
+    catalog = catalog_of("CREATE TABLE a (x INT)", "CREATE TABLE b (y INT)")
+    catalog.apply("RENAME TABLE a TO b", "shop")
+    assert names(catalog.lookup("shop", "b")) == ["x"]
+    assert len(catalog) == 1
+
+
+def test_a_table_that_was_renamed_from_an_unknown_one_is_unknown() -> None:
+    catalog = catalog_of("CREATE TABLE b (y INT)")
+    (change,) = catalog.apply("RENAME TABLE a TO b", "shop")
+    assert change.definition is None
+    assert catalog.lookup("shop", "b") is None
+
+
+def test_a_copy_moves_on_by_itself() -> None:
+    catalog = catalog_of("CREATE TABLE orders (id INT)", "CREATE DATABASE latin CHARACTER SET latin1")
+    copy = catalog.copy()
+    copy.apply("ALTER TABLE orders ADD b INT", "shop")
+    copy.apply("DROP DATABASE latin", "shop")
+    catalog.apply("CREATE TABLE latin.t (a TEXT)", "shop")
+    copy.apply("CREATE TABLE latin.t (a TEXT)", "shop")
+    assert names(catalog.lookup("shop", "orders")) == ["id"]
+    assert names(copy.lookup("shop", "orders")) == ["id", "b"]
+    charsets = [table.columns[0].charset for c in (catalog, copy) if (table := c.lookup("latin", "t"))]
+    assert charsets == ["latin1", None]
+
+
+def test_a_database_without_a_charset_takes_the_servers() -> None:
+    context = StatementContext(server_collation="latin1_swedish_ci")
+    catalog = catalog_of("CREATE DATABASE d", "CREATE TABLE d.t (a TEXT)", context=context)
+    definition = catalog.lookup("d", "t")
+    assert definition is not None
+    assert definition.columns[0].charset == "latin1"
+
+
+def test_a_charset_that_nothing_tells_is_none() -> None:
+    definition = catalog_of("CREATE TABLE t (a TEXT, b BLOB)").lookup("shop", "t")
+    assert definition is not None
+    assert [column.charset for column in definition.columns] == [None, "binary"]
+
+
+def test_a_timestamp_is_not_null_where_the_session_had_old_defaults() -> None:
+    old = StatementContext(explicit_defaults_for_timestamp=False)
+    definition = catalog_of("CREATE TABLE t (a TIMESTAMP, b TIMESTAMP NULL, c INT)", context=old).lookup(
+        "shop", "t"
+    )
+    assert definition is not None
+    assert [column.nullable for column in definition.columns] == [False, True, True]
+
+
+def test_system_versioning_keeps_hidden_columns_behind_all_others() -> None:
+    # As mariadb-binlog --print-table-metadata shows it.
+    catalog = catalog_of(
+        "CREATE TABLE t (a INT PRIMARY KEY, b INT) WITH SYSTEM VERSIONING",
+        "ALTER TABLE t ADD COLUMN c INT",
+        context=MARIADB,
+    )
+    definition = catalog.lookup("shop", "t")
+    assert names(definition) == ["a", "b", "c", "row_start", "row_end"]
+    assert definition is not None
+    assert definition.primary_key == ("a", "row_end")
+    catalog.apply("ALTER TABLE t DROP SYSTEM VERSIONING", "shop", MARIADB)
+    definition = catalog.lookup("shop", "t")
+    assert names(definition) == ["a", "b", "c"]
+    assert definition is not None
+    assert definition.primary_key == ("a",)
+
+
+DUMP = """-- MySQL dump 10.13
+/*!40101 SET NAMES utf8mb4 */;
+-- it's a comment; with a quote and a semicolon
+CREATE DATABASE /*!32312 IF NOT EXISTS*/ `shop` /*!40100 DEFAULT CHARACTER SET latin1 */;
+
+USE `shop`;
+DROP TABLE IF EXISTS `orders`;
+/*!50503 SET character_set_client = utf8mb4 */;
+CREATE TABLE `orders` (
+  `id` int NOT NULL COMMENT 'a; b',
+  `note` text,
+  PRIMARY KEY (`id`)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_0900_ai_ci;
+INSERT INTO `orders` VALUES (1,'); DROP TABLE `orders`; --');
+DELIMITER ;;
+/*!50003 CREATE*/ /*!50017 DEFINER=`root`@`localhost`*/ /*!50003 TRIGGER t BEFORE INSERT ON orders
+FOR EACH ROW BEGIN
+  SET @a = 1; DROP TABLE orders;
+END */;;
+DELIMITER ;
+use other
+;
+create table t (a int)"""
+
+
+def test_a_dump_is_taken_in_statement_by_statement() -> None:
+    catalog = Catalog()
+    changes = catalog.load_dump(DUMP)
+    assert [change.reason for change in changes if change.reason] == []
+    assert sorted(f"{table.db}.{table.name}" for table in catalog) == ["other.t", "shop.orders"]
+    definition = catalog.lookup("shop", "orders")
+    assert definition is not None
+    assert definition.provenance is Provenance.SCHEMA
+    assert definition.columns[1].charset == "utf8mb4"
+
+
+def test_a_dump_that_names_no_database_holds_for_every_one() -> None:
+    catalog = Catalog()
+    catalog.load_dump("CREATE TABLE orders (id INT);")
+    assert names(catalog.lookup("shop", "orders")) == ["id"]
+    catalog.apply("ALTER TABLE orders ADD b INT", "shop")
+    altered, untouched = catalog.lookup("shop", "orders"), catalog.lookup("store", "orders")
+    assert names(altered) == ["id", "b"]
+    assert names(untouched) == ["id"]
+    assert altered is not None
+    assert untouched is not None
+    assert (altered.provenance, untouched.provenance) == (Provenance.DDL, Provenance.SCHEMA)
+
+
+def test_a_generated_invisible_primary_key_is_logged_with_the_statement() -> None:
+    # The text that MySQL 9.7 logs under sql_generate_invisible_primary_key.
+    catalog = catalog_of(
+        "CREATE TABLE `gipk` (\n"
+        "  `my_row_id` bigint unsigned NOT NULL AUTO_INCREMENT /*!80023 INVISIBLE */,\n"
+        "  `a` int DEFAULT NULL,\n  PRIMARY KEY (`my_row_id`)\n)"
+    )
+    definition = catalog.lookup("shop", "gipk")
+    assert names(definition) == ["my_row_id", "a"]
+    assert definition is not None
+    assert definition.columns[0].invisible
+    assert definition.primary_key == ("my_row_id",)

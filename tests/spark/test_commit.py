@@ -1,0 +1,175 @@
+"""A load becomes visible as a whole, whatever happens to it; and only one runs at a time."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from binx.spark.loading.storage import HadoopStorage, LocalStorage
+from binx.spark.session import script_path
+from tests.spark.conftest import Load
+from tests.spark.dataset import Server
+from tests.spark.test_history import history, logged
+from tests.spark.test_state import ORDERS, Rows, insert, orders
+
+
+class Killed(BaseException):
+    """What a kill looks like from inside: nothing that a handler of errors would catch."""
+
+
+def kill_at(step: int, patch: pytest.MonkeyPatch) -> list[str]:
+    """Let the given step that changes the output be the last one; returns the steps as they are taken."""
+    steps: list[str] = []
+
+    def counted(name: str, change: Callable[..., None]) -> Callable[..., None]:
+        def count(*arguments: Any) -> None:
+            if len(steps) == step:
+                raise Killed(f"before {name}")
+            steps.append(name)
+            change(*arguments)
+
+        return count
+
+    for name in ("replace", "move", "remove", "link"):
+        patch.setattr(LocalStorage, name, counted(name, getattr(LocalStorage, name)))
+    return steps
+
+
+def two_runs() -> Server:
+    server = orders()
+    server.transaction(insert(1, "a"), insert(2, "b"))
+    server.rotate()
+    server.transaction(("update", ORDERS, (1,), {"name": "x"}), insert(3), ("delete", ORDERS, (2,)))
+    return server
+
+
+def test_a_run_killed_at_any_step_leaves_the_old_state_or_the_new_and_the_next_one_ends_the_same(
+    tmp_path: Path, load: Load, rows: Rows
+) -> None:
+    server = two_runs()
+    server.export(tmp_path / "in", server.logs[0])
+    load(tmp_path / "in", tmp_path / "out")
+    old = rows(tmp_path / "out", ORDERS)
+    server.export_all(tmp_path / "in")
+    step = 0
+    while True:
+        subprocess.run(["cp", "-a", str(tmp_path / "out"), str(tmp_path / f"out{step}")], check=True)
+        out = tmp_path / f"out{step}"
+        with pytest.MonkeyPatch.context() as patch:
+            kill_at(step, patch)
+            try:
+                load(tmp_path / "in", out)
+            except Killed:
+                committed = json.loads((out / "_state.json").read_text())["version"] == 2
+            else:
+                break
+        assert rows(out, ORDERS) == old or (committed and rows(out, ORDERS) == server.rows(ORDERS))
+        code, _ = load(tmp_path / "in", out)
+        assert code == 0
+        assert rows(out, ORDERS) == server.rows(ORDERS)
+        assert history(out, "_change_type, _commit_version, _row, name") == logged(server, "name")
+        left = {path.name for path in out.iterdir()}
+        assert left == {"_state.json", "_loads", "_lock", "shop"}
+        assert sorted(path.name for path in (out / "shop/orders/_current").iterdir()) == ["v=1", "v=2"]
+        step += 1
+    assert step > 8
+
+
+def test_a_second_run_at_the_same_time_is_refused(tmp_path: Path, load: Load) -> None:
+    server = two_runs()
+    server.export_all(tmp_path / "in")
+    with LocalStorage(str(tmp_path / "out")).lock("_lock", broken=False):
+        code, answer = load(tmp_path / "in", tmp_path / "out")
+    assert code == 1
+    assert f'"process": {os.getpid()}' in answer["error"]
+    assert load(tmp_path / "in", tmp_path / "out")[0] == 0
+
+
+def test_a_dead_process_holds_no_lock(tmp_path: Path) -> None:
+    program = (
+        "import sys, time; from binx.spark.loading.storage import LocalStorage\n"
+        "with LocalStorage(sys.argv[1]).lock('_lock', broken=False): print('held', flush=True); time.sleep(60)"
+    )
+    holder = subprocess.Popen(
+        [sys.executable, "-c", program, str(tmp_path)], stdout=subprocess.PIPE, text=True
+    )
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == "held\n"
+    holder.send_signal(signal.SIGKILL)
+    holder.wait()
+    with LocalStorage(str(tmp_path)).lock("_lock", broken=False):
+        pass
+
+
+def test_addresses_of_hadoop_work_as_paths_do(tmp_path: Path, load: Load, rows: Rows, spark: Any) -> None:
+    server = two_runs()
+    server.export(tmp_path / "in", server.logs[0])
+    out = f"file://{tmp_path}/out"
+    code, _ = load([f"file://{tmp_path}/in"], out, "--verify")  # type: ignore[list-item, arg-type]
+    assert code == 0
+    server.export_all(tmp_path / "in")
+    with HadoopStorage(out, spark).lock("_lock", broken=False):
+        code, answer = load([f"file://{tmp_path}/in"], out)  # type: ignore[list-item, arg-type]
+        assert (code, "--break-lock" in answer["error"]) == (1, True)
+        code, _ = load([f"file://{tmp_path}/in"], out, "--break-lock")  # type: ignore[list-item, arg-type]
+        assert code == 0
+    state = json.loads((tmp_path / "out/_state.json").read_text())
+    assert state["version"] == 2
+    [table] = state["tables"]
+    found = spark.read.parquet(f"{out}/{table['paths']['current']}")
+    assert sorted(row["id"] for row in found.collect()) == [1, 3]
+
+
+def test_the_script_runs_by_itself(tmp_path: Path) -> None:
+    """As ``spark-submit`` starts it: from its own folder, without the package around it."""
+    server = two_runs()
+    server.export_all(tmp_path / "in [1]")
+    submit = [sys.executable, "-m", "pyspark.bin.spark-submit"]
+    script = [str(script_path()), "--input", str(tmp_path / "in [1]"), "--output", str(tmp_path / "out")]
+    import pyspark
+
+    submit = [str(Path(pyspark.__file__).parent / "bin" / "spark-submit"), "--master", "local[2,4]"]
+    environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": ""}
+    answer = subprocess.run(
+        [*submit, *script, "--json"],
+        env=environment,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert answer.returncode == 0, answer.stderr
+    assert json.loads(answer.stdout)["tables"][0]["current"] == 2
+
+
+def test_help_needs_no_spark(tmp_path: Path) -> None:
+    answer = subprocess.run(
+        [sys.executable, "-S", "-E", str(script_path()), "--help"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (answer.returncode, "--output OUT" in answer.stdout) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--output", "x"], "--input"),
+        (["--input", "x", "--output", "y", "--key", "orders"], "DB.TABLE=COLUMN"),
+    ],
+)
+def test_a_wrong_command_line_ends_with_2(arguments: list[str], complaint: str) -> None:
+    answer = subprocess.run(
+        [sys.executable, str(script_path()), *arguments], capture_output=True, text=True, check=False
+    )
+    assert answer.returncode == 2
+    assert complaint in answer.stderr

@@ -1,0 +1,216 @@
+"""``history/`` holds every row image once, whatever the exports repeat."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from tests.spark.conftest import Load
+from tests.spark.dataset import Name, Server, renumbered
+from tests.spark.test_state import ORDERS, Rows, insert, orders
+
+ORDER = "_commit_version, _row, _change_type <> 'update_preimage'"
+
+
+def history(output: Path, columns: str, table: Name = ORDERS) -> list[tuple[Any, ...]]:
+    """Some columns of a table's history in the order of its changes, as DuckDB reads them."""
+    files = output / table[0] / table[1] / "history" / "**" / "*.parquet"
+    source = f"read_parquet('{files}', union_by_name = true, hive_partitioning = true)"
+    return duckdb.sql(f"SELECT {columns} FROM {source} ORDER BY {ORDER}").fetchall()
+
+
+def logged(server: Server, *columns: str) -> list[tuple[Any, ...]]:
+    return [
+        (image.change, image.scn, image.row, *[image.values.get(name) for name in columns])
+        for log in server.logs
+        for image in log.images
+    ]
+
+
+def busy() -> Server:
+    server = orders()
+    for id in range(12):
+        server.transaction(insert(id, f"n{id}", id), ("update", ORDERS, (id,), {"amount": -id}))
+        if id % 4 == 3:
+            server.rotate()
+    return server
+
+
+def test_all_images_are_there_in_order_under_the_date_of_their_commit(tmp_path: Path, load: Load) -> None:
+    server = busy()
+    server.export_all(tmp_path / "in", per_file=3)
+    load(tmp_path / "in", tmp_path / "out")
+    assert history(tmp_path / "out", "_change_type, _commit_version, _row, name") == logged(server, "name")
+    dated = history(tmp_path / "out", "commit_date = CAST(_commit_timestamp AT TIME ZONE 'UTC' AS DATE)")
+    assert set(dated) == {(True,)}
+    days = {path.name for path in (tmp_path / "out/shop/orders/history").iterdir()}
+    assert days == {"commit_date=2026-11-20", "commit_date=2026-11-21"}
+
+
+def test_what_overlapping_exports_repeat_is_there_once(tmp_path: Path, load: Load) -> None:
+    server = busy()
+    log = server.logs[0]
+    middle = log.images[6].scn
+    server.export(tmp_path / "early", log, last=middle)
+    server.export(tmp_path / "late", log, first=middle)
+    server.export_all(tmp_path / "all")
+    folders = [tmp_path / "early", tmp_path / "late", tmp_path / "all"]
+    code, summary = load(folders, tmp_path / "out")
+    assert code == 0
+    assert history(tmp_path / "out", "_change_type, _commit_version, _row, name") == logged(server, "name")
+    [table] = summary["tables"]
+    repeated = sum(middle >= image.scn for image in log.images) + sum(
+        middle <= image.scn for image in log.images
+    )
+    assert (table["repeated"], table["loaded"]) == (repeated, 36)
+
+
+def test_a_log_that_grew_since_the_last_run_gives_only_its_new_transactions(
+    tmp_path: Path, load: Load
+) -> None:
+    server = busy()
+    server.export(tmp_path / "in", server.logs[0], last=server.logs[0].images[6].scn)
+    load(tmp_path / "in", tmp_path / "out")
+    server.export_all(tmp_path / "in")
+    code, summary = load(tmp_path / "in", tmp_path / "out")
+    assert code == 0
+    [table] = summary["tables"]
+    assert (table["repeated"], table["known"]) == (
+        sum(i.scn <= server.logs[0].images[6].scn for i in server.logs[0].images),
+        0,
+    )
+    assert history(tmp_path / "out", "_change_type, _commit_version, _row, name") == logged(server, "name")
+
+
+def test_a_run_without_news_changes_nothing(tmp_path: Path, load: Load) -> None:
+    server = busy()
+    server.export_all(tmp_path / "in")
+    load(tmp_path / "in", tmp_path / "out")
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*") if path.name != "_lock"}
+    code, summary = load(tmp_path / "in", tmp_path / "out")
+    after = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*") if path.name != "_lock"}
+    assert (code, summary["changed"], summary["load"], summary["new_manifests"]) == (0, False, 1, 0)
+    assert summary["tables"][0]["known"] == 36
+    assert before == after
+
+
+def test_a_second_run_touches_only_the_tables_that_changed(tmp_path: Path, load: Load) -> None:
+    server = orders()
+    other: Name = ("shop", "other table")
+    server.create(other, [("id", pa.int32())], ["id"])
+    server.transaction(insert(1), ("insert", other, {"id": 1}))
+    server.rotate()
+    server.transaction(insert(2))
+    server.export_all(tmp_path / "in")
+    for log in server.logs[1:]:
+        (tmp_path / "in/_manifest" / f"mysql-bin.{log.number:06}.1a2b3c4d.json").rename(
+            tmp_path / "later.json"
+        )
+    load(tmp_path / "in", tmp_path / "out")
+    (tmp_path / "later.json").rename(tmp_path / "in/_manifest/mysql-bin.000002.1a2b3c4d.json")
+    load(tmp_path / "in", tmp_path / "out")
+    assert (tmp_path / "out/shop/other table/current").readlink().name == "v=1"
+    assert (tmp_path / "out/shop/orders/current").readlink().name == "v=2"
+
+
+def test_files_that_no_manifest_lists_are_not_read(tmp_path: Path, load: Load) -> None:
+    server = busy()
+    server.export_all(tmp_path / "in")
+    (tmp_path / "in/changes/shop/orders/mysql-bin.000009.1a2b3c4d-157-0.parquet").write_bytes(b"half a file")
+    code, summary = load(tmp_path / "in", tmp_path / "out")
+    assert (code, summary["tables"][0]["loaded"]) == (0, 36)
+
+
+def test_a_table_without_a_key_has_history_only_until_a_key_is_given(tmp_path: Path, load: Load) -> None:
+    server = Server()
+    server.create(ORDERS, [("id", pa.int32()), ("Name", pa.string())], [])
+    server.transaction(("insert", ORDERS, {"id": 1, "Name": "a"}), ("insert", ORDERS, {"id": 1, "Name": "b"}))
+    server.export_all(tmp_path / "in")
+    code, summary = load(tmp_path / "in", tmp_path / "out")
+    [table] = summary["tables"]
+    assert (code, table["loaded"], table["current"]) == (0, 2, None)
+    assert "--key" in table["notes"][0]
+    assert not (tmp_path / "out/shop/orders/current").exists()
+    code, summary = load(tmp_path / "in", tmp_path / "out", "--key", "shop.orders=ID,name")
+    assert (code, summary["tables"][0]["current"], summary["tables"][0]["key"]) == (0, 2, ["id", "Name"])
+
+
+def test_columns_called_like_the_loaders_own_get_an_underscore(tmp_path: Path, load: Load) -> None:
+    server = Server()
+    server.create(ORDERS, [("id", pa.int32()), ("commit_date", pa.date32()), ("Load", pa.int32())], ["id"])
+    server.transaction(("insert", ORDERS, {"id": 1, "Load": 7}))
+    server.export_all(tmp_path / "in")
+    load(tmp_path / "in", tmp_path / "out")
+    assert history(tmp_path / "out", "Load_, load, commit_date_") == [(7, 1, None)]
+    current = duckdb.sql(f"SELECT * FROM '{tmp_path}/out/shop/orders/current/*.parquet'")
+    assert current.columns == ["id", "commit_date", "Load", "_commit_version", "_commit_timestamp"]
+
+
+def test_partial_images_name_their_absent_columns(tmp_path: Path, load: Load) -> None:
+    server = Server(image="MINIMAL")
+    names = [f"c{index}" for index in range(20)]
+    server.create(ORDERS, [("id", pa.int32()), *[(name, pa.int32()) for name in names]], ["id"])
+    server.transaction(("insert", ORDERS, {"id": 1}), ("update", ORDERS, (1,), {"c6": 1, "c7": 2, "c15": 3}))
+    server.export_all(tmp_path / "in")
+    load(tmp_path / "in", tmp_path / "out")
+    absent = [row[0] for row in history(tmp_path / "out", "_absent")]
+    assert absent == [None, names, ["id", *[name for name in names if name not in ("c6", "c7", "c15")]]]
+
+
+def test_a_transaction_that_two_servers_hold_counts_once(tmp_path: Path, load: Load, rows: Rows) -> None:
+    """As after a failover: the replica's own logs begin with what it took over."""
+    server = busy()
+    server.export_all(tmp_path / "primary")
+    server.logs = [renumbered(log, 40) for log in server.logs]
+    server.server_id = 98
+    server.rotate()
+    server.transaction(("update", ORDERS, (0,), {"name": "after"}), ("delete", ORDERS, (1,)))
+    server.export_all(tmp_path / "replica", identity="99999999", base="replica-bin")
+    code, summary = load([tmp_path / "replica", tmp_path / "primary"], tmp_path / "out")
+    [table] = summary["tables"]
+    counts = (table["listed"], table["repeated"], table["loaded"], table["current"])
+    assert (code, counts) == (0, (75, 36, 39, 11))
+    assert rows(tmp_path / "out", ORDERS) == server.rows(ORDERS)
+
+
+def test_a_manifest_that_does_not_add_up_is_refused(tmp_path: Path, load: Load) -> None:
+    server = busy()
+    server.export_all(tmp_path / "in")
+    path = next((tmp_path / "in/_manifest").iterdir())
+    manifest = json.loads(path.read_text())
+    manifest["conservation"][0]["images"] += 1
+    path.write_text(json.dumps(manifest))
+    code, answer = load(tmp_path / "in", tmp_path / "out")
+    assert code == 1
+    assert "does not add up for shop.orders" in answer["error"]
+    assert not (tmp_path / "out/_state.json").exists()
+
+
+def test_a_changed_file_is_found_by_its_hash(tmp_path: Path, load: Load) -> None:
+    server = busy()
+    server.export_all(tmp_path / "in")
+    file = next((tmp_path / "in/changes/shop/orders").iterdir())
+    content = bytearray(file.read_bytes())
+    content[10] ^= 1
+    file.write_bytes(content)
+    code, answer = load(tmp_path / "in", tmp_path / "out", "--verify")
+    assert code == 1
+    assert file.name in answer["error"]
+
+
+def test_losses_of_the_export_are_told_and_change_the_exit_code(tmp_path: Path, load: Load) -> None:
+    server = busy()
+    server.export_all(tmp_path / "in", losses=[{"offset": 4711, "reason": "damaged"}])
+    code, summary = load(tmp_path / "in", tmp_path / "out")
+    assert code == 3
+    assert "4711" in summary["losses"][0]
+
+
+def test_an_empty_folder_is_no_data_set(tmp_path: Path, load: Load) -> None:
+    code, answer = load(tmp_path, tmp_path / "out")
+    assert code == 4
+    assert "holds no _manifest/*.json" in answer["error"]

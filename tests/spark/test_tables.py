@@ -1,0 +1,186 @@
+"""Tables and columns that DDL changes: current/ follows them."""
+
+from __future__ import annotations
+
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+
+import pyarrow as pa
+
+from tests.spark.conftest import Load
+from tests.spark.dataset import Name, Server
+from tests.spark.test_state import FIELDS, ORDERS, Rows, insert, orders
+
+GHOST: Name = ("shop", "_orders_gho")
+OLD: Name = ("shop", "_orders_del")
+
+
+def test_a_truncated_table_holds_only_what_came_after(tmp_path: Path, load: Load, rows: Rows) -> None:
+    server = orders()
+    server.transaction(insert(1), insert(2))
+    server.truncate(ORDERS, "/* nightly */ truncate `orders` -- all of it")
+    server.export_all(tmp_path / "in")
+    load(tmp_path / "in", tmp_path / "out")
+    assert rows(tmp_path / "out", ORDERS) == []
+    server.transaction(insert(1, "after"))
+    server.export_all(tmp_path / "in")
+    load(tmp_path / "in", tmp_path / "out")
+    assert rows(tmp_path / "out", ORDERS) == server.rows(ORDERS)
+
+
+def test_a_table_that_was_dropped_and_created_anew_begins_empty(
+    tmp_path: Path, load: Load, rows: Rows
+) -> None:
+    server = orders()
+    server.transaction(insert(1), insert(2))
+    server.export_all(tmp_path / "in")
+    load(tmp_path / "in", tmp_path / "out")
+    server.rotate()
+    server.drop(ORDERS)
+    server.create(ORDERS, [("id", pa.string()), ("price", pa.float64())], ["id"])
+    server.transaction(("insert", ORDERS, {"id": "a", "price": 1.5}))
+    server.export_all(tmp_path / "in")
+    code, _ = load(tmp_path / "in", tmp_path / "out")
+    assert code == 0
+    assert rows(tmp_path / "out", ORDERS) == [{"id": "a", "price": 1.5}]
+
+
+def test_a_swapped_in_table_brings_its_rows(tmp_path: Path, load: Load, rows: Rows) -> None:
+    """As tools for online schema changes do it: fill a second table, then swap the names."""
+    server = orders()
+    server.transaction(insert(1, "a"), insert(2, "b"))
+    server.create(GHOST, [*FIELDS, ("added", pa.int32())], ["id"])
+    for id in (1, 2):
+        server.transaction(("insert", GHOST, {**server.tables[ORDERS][id,], "added": id}))
+    server.transaction(insert(3, "late"), ("insert", GHOST, {"id": 3, "name": "late", "added": 3}))
+    server.export_all(tmp_path / "in")
+    load(tmp_path / "in", tmp_path / "out")
+    server.rename((ORDERS, OLD), (GHOST, ORDERS))
+    server.transaction(("update", ORDERS, (2,), {"added": 20}), ("delete", ORDERS, (1,)))
+    server.drop(OLD)
+    server.export_all(tmp_path / "in")
+    load(tmp_path / "in", tmp_path / "out")
+    assert rows(tmp_path / "out", ORDERS) == server.rows(ORDERS)
+    assert rows(tmp_path / "out", GHOST) == []
+    server.rotate()
+    server.transaction(("insert", ORDERS, {"id": 9, "added": 9}))
+    server.export_all(tmp_path / "in")
+    load(tmp_path / "in", tmp_path / "out")
+    assert rows(tmp_path / "out", ORDERS) == server.rows(ORDERS)
+
+
+def test_values_follow_a_renamed_column_and_end_with_a_dropped_one(
+    tmp_path: Path, load: Load, rows: Rows
+) -> None:
+    server = orders()
+    server.transaction(insert(1, "a", 1), insert(2, "b", 2))
+    server.export_all(tmp_path / "in")
+    load(tmp_path / "in", tmp_path / "out")
+    server.rotate()
+    fields = [("id", pa.int32()), ("title", pa.string()), ("amount", pa.int32())]
+    server.alter(ORDERS, "ALTER TABLE orders CHANGE COLUMN name title text", fields, {"name": "title"})
+    server.alter(ORDERS, "ALTER TABLE orders DROP amount, LOCK=NONE", fields[:2])
+    server.alter(ORDERS, "ALTER TABLE orders ADD amount int", fields)
+    server.transaction(("update", ORDERS, (2,), {"amount": 20}))
+    server.export_all(tmp_path / "in")
+    load(tmp_path / "in", tmp_path / "out")
+    expected = [{"id": 1, "title": "a", "amount": None}, {"id": 2, "title": "b", "amount": 20}]
+    assert rows(tmp_path / "out", ORDERS) == expected == server.rows(ORDERS)
+
+
+def test_types_that_widen_share_a_column(tmp_path: Path, load: Load, rows: Rows) -> None:
+    server = Server()
+    narrow = [
+        ("id", pa.int8()), ("big", pa.int64()), ("price", pa.decimal128(6, 2)),
+        ("ratio", pa.float32()), ("day", pa.date32()), ("code", pa.int32()),
+    ]  # fmt: skip
+    wide = [
+        ("id", pa.int32()), ("big", pa.uint64()), ("price", pa.decimal128(12, 4)),
+        ("ratio", pa.float64()), ("day", pa.timestamp("us")), ("code", pa.string()),
+    ]  # fmt: skip
+    server.create(ORDERS, narrow, ["id"])
+    first = {"big": -5, "price": Decimal("1.50"), "ratio": 0.5, "day": date(2026, 1, 2), "code": 42}
+    server.transaction(("insert", ORDERS, {"id": 1, **first}))
+    for name, kind in wide:
+        fields = [
+            (name, kind) if other == name else (other, before)
+            for other, before in server.versions[ORDERS].fields
+        ]
+        server.alter(ORDERS, f"ALTER TABLE orders MODIFY {name} …", fields)
+    second = {"big": 1 << 63, "price": Decimal("1.2345"), "ratio": 0.1, "day": None, "code": "x"}
+    server.tables[ORDERS].clear()
+    server.transaction(("insert", ORDERS, {"id": 70000, **second}))
+    server.export_all(tmp_path / "in")
+    code, _ = load(tmp_path / "in", tmp_path / "out")
+    assert code == 0
+    old, new = rows(tmp_path / "out", ORDERS)
+    assert (old["big"], str(old["price"]), old["code"], str(old["day"])) == (
+        -5,
+        "1.5000",
+        "42",
+        "2026-01-02 00:00:00",
+    )
+    assert (new["big"], new["price"], new["code"]) == (1 << 63, Decimal("1.2345"), "x")
+
+
+def test_a_type_that_does_not_fit_gets_its_own_column_or_stops_the_load(
+    tmp_path: Path, load: Load, rows: Rows
+) -> None:
+    server = orders()
+    server.transaction(insert(1, "7"), insert(2, "old"))
+    fields = [("id", pa.int32()), ("name", pa.int64()), ("amount", pa.int32())]
+    server.alter(ORDERS, "ALTER TABLE orders MODIFY name bigint", fields, convert={"name": lambda _: None})
+    server.transaction(("update", ORDERS, (1,), {"name": 8}))
+    server.export_all(tmp_path / "in")
+    code, answer = load(tmp_path / "in", tmp_path / "stopped", "--on-conflict", "stop")
+    assert code == 1
+    assert "name changed to a type that cannot hold" in answer["error"]
+    code, summary = load(tmp_path / "in", tmp_path / "out")
+    assert code == 0
+    assert "name__string" in summary["tables"][0]["notes"][0]
+    first, second = rows(tmp_path / "out", ORDERS)
+    assert (first["name"], first["name__string"]) == (8, None)
+    assert (second["name"], second["name__string"]) == (None, "old")
+
+
+def test_changes_logged_as_statements_are_a_loss_that_is_told(tmp_path: Path, load: Load) -> None:
+    server = orders()
+    server.transaction(insert(1))
+    server.ddl("DELETE FROM orders", kind="dml")
+    server.ddl("ALTER TABLE orders DROP PARTITION p0")
+    server.export_all(tmp_path / "in")
+    code, summary = load(tmp_path / "in", tmp_path / "out")
+    assert code == 3
+    assert "1 changes were logged as statements" in summary["losses"][0]
+    assert "DROP PARTITION p0" in summary["tables"][0]["losses"][0]
+
+
+def test_every_version_of_a_row_has_its_time(tmp_path: Path, load: Load, rows: Rows) -> None:
+    server = orders(image="MINIMAL")
+    server.transaction(insert(1, "a", 1), ("update", ORDERS, (1,), {"name": "b"}))
+    server.transaction(("update", ORDERS, (1,), {"amount": 2}))
+    server.transaction(("update", ORDERS, (1,), {"id": 2}))
+    server.transaction(("delete", ORDERS, (2,)))
+    server.transaction(insert(1, "anew"))
+    server.export_all(tmp_path / "in")
+    code, summary = load(tmp_path / "in", tmp_path / "out", "--scd2")
+    assert (code, summary["tables"][0]["scd2"]) == (0, 4)
+    found = rows(tmp_path / "out", ORDERS, ("valid_from",), "scd2")
+    spans = [
+        (
+            row["id"],
+            row["name"],
+            row["amount"],
+            row["valid_from"].minute,
+            row["valid_to"] and row["valid_to"].minute,
+            row["is_current"],
+        )
+        for row in found
+    ]
+    assert spans == [
+        (1, "b", 1, 14, 21, False),
+        (1, "b", 2, 21, 28, False),
+        (2, "b", 2, 28, 35, False),
+        (1, "anew", None, 42, None, True),
+    ]

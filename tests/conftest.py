@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 
 PROJECT = Path(__file__).resolve().parent.parent
+TESTDATA = PROJECT / "testdata"
 CORPUS = PROJECT.parent / "shared" / "corpus"
 
 
 @pytest.fixture(scope="session")
 def testdata() -> Path:
     """The binary logs and golden files that ship with the project."""
-    return PROJECT / "testdata"
+    return TESTDATA
 
 
 @pytest.fixture(scope="session")

@@ -149,12 +149,10 @@ class _SliceWriter:
             self._rewriter.seek(taken.start)
             while not self._copy_range(part, taken, window, origin):
                 position = self._rewriter.position
+                if position == origin:
+                    raise TruncatedError("expected more events, found the end: the file shrank", offset=position)
                 source.release(origin, origin + len(window))
                 window, origin = source.window(position, min(end, position + WINDOW_BYTES)), position
-                if not window:
-                    raise TruncatedError(
-                        "expected more events, found the end: the file shrank", offset=position
-                    )
 
     def _copy_range(self, part: Part, taken: Range, window: memoryview, origin: int) -> bool:
         """Copy one range as far as a window goes; returns whether that was all of it."""

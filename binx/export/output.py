@@ -178,9 +178,8 @@ def _direct(path: str, binary: bool) -> Iterator[OutputStream]:
 @contextmanager
 def _replacing(path: str) -> Iterator[OutputStream]:
     target = Path(os.path.realpath(path))
-    if target.is_dir():
-        raise output_error(OSError(errno.EISDIR, os.strerror(errno.EISDIR)), path)
     try:
+        _refuse_impossible(target)
         temporary, descriptor = _create_beside(target)
     except OSError as error:
         raise output_error(error, path) from error
@@ -193,6 +192,13 @@ def _replacing(path: str) -> Iterator[OutputStream]:
         with suppress(OSError):
             temporary.unlink()
         raise
+
+
+def _refuse_impossible(target: Path) -> None:
+    """Meet now what the rename would meet after all has been written."""
+    with suppress(FileNotFoundError):
+        if stat.S_ISDIR(target.stat().st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
 
 
 def _create_beside(target: Path) -> tuple[Path, int]:

@@ -221,7 +221,14 @@ cdef class RowDecoder:
             return NEED_PAYLOAD
         if type == QUERY_EVENT:
             statement = statement_in(body[0])
-            return NEED_STATEMENT if statement == STATEMENT_OTHER or statement == STATEMENT_CHANGE else NEED_NOTHING
+            if (
+                statement == STATEMENT_OTHER
+                or statement == STATEMENT_CHANGE
+                or statement == STATEMENT_XA_COMMIT
+                or statement == STATEMENT_XA_ROLLBACK
+            ):
+                return NEED_STATEMENT
+            return NEED_NOTHING
         if (
             type == INTVAR_EVENT
             or type == RAND_EVENT
@@ -230,6 +237,7 @@ cdef class RowDecoder:
             or type == BEGIN_LOAD_QUERY_EVENT
             or type == APPEND_BLOCK_EVENT
             or type == INCIDENT_EVENT
+            or type == XA_PREPARE_EVENT
             or type == MARIADB_QUERY_COMPRESSED_EVENT
         ):
             return NEED_STATEMENT

@@ -201,6 +201,18 @@ class Scan:
         """How many tables were seen so far."""
         return self._scanner.maps.tables
 
+    def table_maps(self) -> Iterator[tuple[int, bytes]]:
+        """Each distinct table map seen so far: its table's number, and its bytes behind table id and flags."""
+        maps = self._scanner.maps
+        for number in range(maps.count):
+            yield maps.table_of(number), maps.body(number)
+
+    @property
+    def accounted(self) -> int:
+        """Offset behind the last whole transaction, or the last event between transactions."""
+        begun: int | None = self._scanner.open_transaction
+        return self._scanner.position if begun is None else begun
+
     def __iter__(self) -> Iterator[TransactionTable]:
         """Yield tables of transactions, in the file's order.
 
@@ -288,8 +300,7 @@ class Scan:
     def _finish(self, stop: int) -> None:
         """Judge the file's end."""
         scanner, file = self._scanner, self.file
-        begun = scanner.open_transaction
-        whole = scanner.position if begun is None else begun
+        whole = self.accounted
         self.unfinished = file.size - whole
         if self.unfinished and not file.format.in_use:
             what = "an event" if stop == Stop.STOP_TRUNCATED else "a transaction"

@@ -9,6 +9,7 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 from binx.errors import AbsentError, UsageError
 from binx.event.gtid_set import GtidSet
@@ -17,7 +18,9 @@ from binx.kernels.scan import Level
 from binx.kernels.transactions import FLAG_HAS_THREAD, FLAG_HAS_XID, TransactionTable
 from binx.log.file import BinlogFile, Scan
 from binx.log.moments import Position, format_time, parse_position, parse_time
-from binx.log.table_filter import TableFilter
+
+if TYPE_CHECKING:
+    from binx.log.table_filter import TableFilter
 
 _LAST = 2**63 - 1
 _DOMAIN_SOURCE = struct.Struct("<II")
@@ -75,7 +78,6 @@ class Selection:
         """Whether every transaction passes."""
         return self == Selection()
 
-
     def facts(self) -> dict[str, object]:
         """What is asked, as plain JSON values; what asks nothing is left out."""
         asked: dict[str, object] = {}
@@ -129,8 +131,7 @@ class Selector:
         self._files = list(files)
         self._start_rank = self._rank_of(selection.start)
         self._stop_rank = self._rank_of(selection.stop)
-        has_tables = bool(selection.databases or selection.tables)
-        self._filter = TableFilter(selection.databases, selection.tables) if has_tables else None
+        self._filter = _table_filter(selection)
         self._takes_table = bytearray()
         self._takes_table_of: Scan | None = None
 
@@ -272,6 +273,14 @@ class Selector:
             if not mask[index]:
                 start, end = table.value("start", index), table.value("end", index)
                 mask[index] = tables.takes_statements(file, start, end, table.format)
+
+
+def _table_filter(selection: Selection) -> TableFilter | None:
+    if not selection.databases and not selection.tables:
+        return None
+    from binx.log.table_filter import TableFilter  # noqa: PLC0415 - a search by GTID parses no statements
+
+    return TableFilter(selection.databases, selection.tables)
 
 
 def kernel_intervals(gtids: GtidSet) -> dict[bytes, bytes]:

@@ -7,7 +7,7 @@ once is better for: character sets, names of ENUM and SET members, structs.
 from __future__ import annotations
 
 from collections.abc import Callable
-from ipaddress import IPv4Address, IPv6Address
+from socket import AF_INET, AF_INET6, inet_ntop
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -149,9 +149,9 @@ class ColumnArrays:
 
     def _vector(self, handed: Handed, rows: int) -> pa.Array:
         offsets = pa.Array.from_buffers(pa.int32(), rows + 1, [None, pa.py_buffer(handed.values)], 0)
-        if pc.any(pc.not_equal(pc.bit_wise_and(offsets, FLOAT_SIZE - 1), 0)).as_py():
+        if pc.any(pc.not_equal(pc.bit_wise_and(offsets, pa.scalar(FLOAT_SIZE - 1, pa.int32())), 0)).as_py():
             raise DamagedError("expected a VECTOR of whole 4-byte floats, found another length")
-        elements = pc.shift_right(offsets, 2)
+        elements = pc.shift_right(offsets, pa.scalar(2, pa.int32()))
         count = elements[-1].as_py()
         floats = pa.Array.from_buffers(pa.float32(), count, [None, pa.py_buffer(handed.data)], 0)
         buffers = [self._validity(handed), elements.buffers()[1]]
@@ -182,8 +182,8 @@ def _map_distinct(array: pa.Array, data_type: pa.DataType, convert: Callable[[An
 def _uncompressed(value: bytes) -> bytes:
     """A value of MariaDB's COMPRESSED column (``Field_varstring_compressed``, sql/field.cc).
 
-    The first byte is 0 for a value stored as it is; else its upper half names zlib (8) and its lower half counts the
-    bytes of the uncompressed length that follow. The zlib stream has no header.
+    The first byte is 0 for a value stored as it is. Else its upper half names zlib (8), bit 3 says that the stream has
+    no header, and the lowest three bits count the bytes of the uncompressed length, big-endian, that follow.
     """
     import zlib
 
@@ -192,7 +192,7 @@ def _uncompressed(value: bytes) -> bytes:
     width = value[0] & 7
     if value[0] >> 4 != _ZLIB or not 1 <= width <= 4 or len(value) <= 1 + width:
         raise DamagedError(f"expected a compressed value, found one that begins with {value[:2].hex()}")
-    size = int.from_bytes(value[1 : 1 + width], "little")
+    size = int.from_bytes(value[1 : 1 + width], "big")
     if size > len(value) * _MOST_EXPANSION:
         raise DamagedError(f"expected a compressed value, found one of {len(value)} bytes that claims {size}")
     raw = bool(value[0] & _WITHOUT_HEADER)
@@ -211,8 +211,8 @@ _MOST_EXPANSION = 1032
 """zlib's highest ratio."""
 
 _ADDRESSES: dict[Kind, tuple[int, Callable[[bytes], str]]] = {
-    Kind.INET4: (4, lambda value: str(IPv4Address(value))),
-    Kind.INET6: (16, lambda value: str(IPv6Address(value))),
+    Kind.INET4: (4, lambda value: inet_ntop(AF_INET, value)),
+    Kind.INET6: (16, lambda value: inet_ntop(AF_INET6, value)),
     Kind.UUID: (16, lambda value: str(UUID(bytes=value))),
 }
 

@@ -34,8 +34,8 @@ from binx.rows.ddl_statements import (
 from binx.rows.ddl_tokens import NotUnderstoodError, TokenReader
 from binx.rows.schema import DEFAULT_CONTEXT, StatementContext
 
-_FIRST_WORD = re.compile(r"[\s\0(]*(?:create|alter|drop|rename|set\s+statement)\b", re.IGNORECASE)
-_COMMENT_FIRST = re.compile(r"[\s\0(]*(?:/\*|#|--)")
+_LEAD = r"(?:[\s\0(]++|--(?=\s|$)[^\n]*+|\#[^\n]*+|/\*(?!M?!)(?:[^*]++|\*(?!/))*+\*/)*+"
+_FIRST_WORD = re.compile(_LEAD + r"(?:(?:create|alter|drop|rename|set\s+statement)\b|(/\*))", re.IGNORECASE)
 _ANY_WORD = re.compile(r"\b(?:create|alter|drop|rename)\b", re.IGNORECASE)
 
 
@@ -44,9 +44,11 @@ def is_schema_statement(sql: str) -> bool:
 
     True for some that change none (CREATE VIEW); never False for one that does.
     """
-    if _FIRST_WORD.match(sql) is not None:
-        return True
-    return _COMMENT_FIRST.match(sql) is not None and _ANY_WORD.search(sql) is not None
+    match = _FIRST_WORD.match(sql)
+    if match is None:
+        return False
+    # What an executable comment holds depends on the server, so every word counts.
+    return match.group(1) is None or _ANY_WORD.search(sql) is not None
 
 
 def parse(sql: str, context: StatementContext = DEFAULT_CONTEXT) -> Statement | None:

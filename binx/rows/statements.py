@@ -11,7 +11,7 @@ from binx.event.load_data import ExecuteLoadQuery, LoadBlock
 from binx.event.query import Query
 from binx.event.replication import Incident
 from binx.event.session import session_options
-from binx.event.statement import Intvar, IntvarType, Rand
+from binx.event.statement import Intvar, IntvarType, Rand, XaPrepare
 from binx.event.user_var import UserVar
 from binx.kernels.transactions import TransactionTable
 from binx.log.file import BinlogFile
@@ -22,7 +22,7 @@ from binx.rows.schema import StatementContext
 
 MICROSECONDS = 1_000_000
 
-_DML_WORDS = ("insert", "update", "delete", "replace", "load", "select", "with", "call", "truncate")
+_DML_WORDS = ("insert", "update", "delete", "replace", "load", "select", "with", "call")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,9 @@ class StatementReader:
         elif isinstance(parsed, Query):
             return self._statement(parsed, header, table, index, None)
         elif isinstance(parsed, Incident):
-            return self._incident(parsed, header, table, index)
+            return self._remark(f"-- INCIDENT {parsed.name}: {_one_line(parsed.message)}", header, table, index)
+        elif isinstance(parsed, XaPrepare) and not parsed.one_phase:
+            return self._remark(f"XA PREPARE {parsed.xid}", header, table, index)
         return None
 
     def _statement(
@@ -156,10 +158,8 @@ class StatementReader:
             context=statement_context(query) if schema else None,
         )
 
-    def _incident(
-        self, incident: Incident, header: EventHeader, table: TransactionTable, index: int
-    ) -> Statement:
-        """The server says that events are lost; the message takes the statement's place."""
+    def _remark(self, sql: str, header: EventHeader, table: TransactionTable, index: int) -> Statement:
+        """What an event that is no statement says, in the form of one."""
         self._ordinal += 1
         return Statement(
             commit_version=self._file.commit_version(self._transaction),
@@ -170,7 +170,7 @@ class StatementReader:
             timestamp=header.timestamp,
             kind="other",
             db="",
-            sql=f"-- INCIDENT {incident.message}",
+            sql=sql,
             sql_is_text=True,
             options={},
             insert_id=None,
@@ -184,6 +184,14 @@ class StatementReader:
 
 
 def _kind(sql: str) -> str:
-    """A statement that changes data, or one that is about something else: users, routines, and so on."""
+    """``dml`` changes data, ``other`` ends an XA transaction, and all else, users and routines too, is ``ddl``."""
     word = sql.lstrip(" \t\r\n(").split(None, 1)
-    return "dml" if word and word[0].lower().rstrip("(") in _DML_WORDS else "ddl"
+    first = word[0].lower().rstrip("(") if word else ""
+    if first == "xa":
+        return "other"
+    return "dml" if first in _DML_WORDS else "ddl"
+
+
+def _one_line(text: str) -> str:
+    """Text that cannot end a comment."""
+    return " ".join(text.split())

@@ -1,4 +1,4 @@
-"""A Spark session on this machine, for ``binx load``: what must be there is checked, what can be set is set."""
+"""A Spark session on this machine, for ``binx load``: what it needs is checked, then it is set up."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from binx.errors import BinxError
+from binx.spark.loading.arguments import parse_arguments
+from binx.spark.loading.run import run
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -23,8 +25,9 @@ _OLDEST_JAVA = 17
 _RETRIES = 4
 _GIGABYTE = 1 << 30
 _JAVA_ADVICE = (
-    f"install Java {_OLDEST_JAVA} or newer (Debian, Ubuntu: `apt install openjdk-17-jre-headless`; Fedora, RHEL: "
-    "`dnf install java-17-openjdk-headless`; macOS: `brew install openjdk@17`) or let JAVA_HOME name one"
+    f"install Java {_OLDEST_JAVA} or newer (Debian, Ubuntu: `apt install openjdk-17-jre-headless`; "
+    "Fedora, RHEL: `dnf install java-17-openjdk-headless`; macOS: `brew install openjdk@17`) "
+    "or let JAVA_HOME name one"
 )
 _LOG_LINES = 15
 
@@ -104,7 +107,7 @@ def local_session(
     """
     check_pyspark()
     check_java()
-    from pyspark.sql import SparkSession
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - an extra, and slow to import
 
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -172,9 +175,6 @@ def run_load(
     Raises:
         BinxError: Spark cannot be started.
     """
-    from binx.spark.loading.arguments import parse_arguments
-    from binx.spark.loading.run import run
-
     options = parse_arguments(arguments)
     with local_session(master=master, memory=memory, settings=settings) as spark:
         return run(spark, options, progress)

@@ -4,6 +4,8 @@ Each case is a statement, the servers that it is for (``*`` for both) and the sq
 (empty for the server's own). A statement that a server refuses stands in its expectations with the
 error, and changes nothing.
 """
+# Statements are easier to read and to find in the expectations where they are not broken.
+# ruff: noqa: E501
 
 from __future__ import annotations
 

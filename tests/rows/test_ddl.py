@@ -22,6 +22,8 @@ from tests.rows.ddl_cases import CASES
         "  \n\talter table t add b int",
         "/* from the application */ DROP TABLE t",
         "/*!40000 DROP DATABASE IF EXISTS d */",
+        "/*!99999 not for this server */ ALTER TABLE t ADD b INT",
+        "/* one *//** two **/ -- three\n # four\n DROP TABLE t",
         "-- a line\nRENAME TABLE a TO b",
         "# a line\nCREATE TABLE t (a INT)",
         "SET STATEMENT max_statement_time=5 FOR ALTER TABLE t ADD b INT",

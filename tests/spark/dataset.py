@@ -1,7 +1,7 @@
 """Small data sets as ``to-parquet`` writes them, and a model of the server whose changes they hold.
 
-:class:`Server` keeps its tables in dictionaries, which are what a load must come to, and notes every row image;
-:func:`write_export` writes images as files with their manifest, by the layout of the contract.
+:class:`Server` keeps its tables in dictionaries, which are what a load must come to, and notes every row
+image; :func:`write_export` writes images as files with their manifest, by the layout of the contract.
 """
 
 from __future__ import annotations
@@ -163,12 +163,16 @@ class Server:
             self._set(new, Version(version.fields, version.key, version.ddl, scn))
 
     def transaction(self, *changes: Any) -> None:
-        """Commit changes: ``("insert", table, row)``, ``("update", table, key, new)``, ``("delete", table, key)``."""
+        """Commit changes, each as a tuple or as a function that makes it when its turn comes.
+
+        They are ``("insert", table, row)``, ``("update", table, key, new)``, ``("delete", table, key)``.
+        """
         scn, transaction = self._begin()
         for row, change in enumerate(changes):
             kind, table, *rest = change() if callable(change) else change
             version = self.versions[table]
             rows = self.tables[table]
+            images: list[tuple[str, dict[str, Any], frozenset[str] | None]]
             if kind == "insert":
                 after = {name: rest[0].get(name) for name in version.columns}
                 rows[self._key(version, after)] = after
@@ -185,9 +189,9 @@ class Server:
                     ("update_preimage", before, self._before(version)),
                     ("update_postimage", after, None if self.image == "FULL" else changed),
                 ]
-            for change, values, present in images:
+            for type_, values, present in images:
                 self.logs[-1].images.append(
-                    Image(table, version, change, scn, row, transaction, self.clock, dict(values), present)
+                    Image(table, version, type_, scn, row, transaction, self.clock, dict(values), present)
                 )
 
     def _before(self, version: Version) -> frozenset[str] | None:
@@ -376,8 +380,8 @@ def write_export(
                 "undecodable": 0,
             }
         )
-    times = [one.time for one in (*images, *statements)]
-    scns = [one.scn for one in (*images, *statements)]
+    times = [image.time for image in images] + [one.time for one in statements]
+    scns = [image.scn for image in images] + [one.scn for one in statements]
     manifest = {
         "contract": 1,
         "binx": "0.1.0",
@@ -396,7 +400,7 @@ def write_export(
         "conservation": sums,
         "losses": list(losses),
     }  # fmt: skip
-    path = folder / "_manifest" / f"{source}.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(manifest))
-    return path
+    place = folder / "_manifest" / f"{source}.json"
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text(json.dumps(manifest))
+    return place

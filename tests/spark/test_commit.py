@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyspark
 import pytest
 
 from binx.spark.loading.storage import HadoopStorage, LocalStorage
@@ -95,11 +96,17 @@ def test_a_second_run_at_the_same_time_is_refused(tmp_path: Path, load: Load) ->
 
 def test_a_dead_process_holds_no_lock(tmp_path: Path) -> None:
     program = (
-        "import sys, time; from binx.spark.loading.storage import LocalStorage\n"
-        "with LocalStorage(sys.argv[1]).lock('_lock', broken=False): print('held', flush=True); time.sleep(60)"
+        "import sys\n"
+        "from binx.spark.loading.storage import LocalStorage\n"
+        "with LocalStorage(sys.argv[1]).lock('_lock', broken=False):\n"
+        "    print('held', flush=True)\n"
+        "    sys.stdin.read()\n"
     )
     holder = subprocess.Popen(
-        [sys.executable, "-c", program, str(tmp_path)], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", program, str(tmp_path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     )
     assert holder.stdout is not None
     assert holder.stdout.readline() == "held\n"
@@ -113,13 +120,13 @@ def test_addresses_of_hadoop_work_as_paths_do(tmp_path: Path, load: Load, rows: 
     server = two_runs()
     server.export(tmp_path / "in", server.logs[0])
     out = f"file://{tmp_path}/out"
-    code, _ = load([f"file://{tmp_path}/in"], out, "--verify")  # type: ignore[list-item, arg-type]
+    code, _ = load([f"file://{tmp_path}/in"], out, "--verify")
     assert code == 0
     server.export_all(tmp_path / "in")
     with HadoopStorage(out, spark).lock("_lock", broken=False):
-        code, answer = load([f"file://{tmp_path}/in"], out)  # type: ignore[list-item, arg-type]
+        code, answer = load([f"file://{tmp_path}/in"], out)
         assert (code, "--break-lock" in answer["error"]) == (1, True)
-        code, _ = load([f"file://{tmp_path}/in"], out, "--break-lock")  # type: ignore[list-item, arg-type]
+        code, _ = load([f"file://{tmp_path}/in"], out, "--break-lock")
         assert code == 0
     state = json.loads((tmp_path / "out/_state.json").read_text())
     assert state["version"] == 2
@@ -132,11 +139,8 @@ def test_the_script_runs_by_itself(tmp_path: Path) -> None:
     """As ``spark-submit`` starts it: from its own folder, without the package around it."""
     server = two_runs()
     server.export_all(tmp_path / "in [1]")
-    submit = [sys.executable, "-m", "pyspark.bin.spark-submit"]
-    script = [str(script_path()), "--input", str(tmp_path / "in [1]"), "--output", str(tmp_path / "out")]
-    import pyspark
-
     submit = [str(Path(pyspark.__file__).parent / "bin" / "spark-submit"), "--master", "local[2,4]"]
+    script = [str(script_path()), "--input", str(tmp_path / "in [1]"), "--output", str(tmp_path / "out")]
     environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": ""}
     answer = subprocess.run(
         [*submit, *script, "--json"],

@@ -20,7 +20,7 @@ def history(output: Path, columns: str, table: Name = ORDERS) -> list[tuple[Any,
     """Some columns of a table's history in the order of its changes, as DuckDB reads them."""
     files = output / table[0] / table[1] / "history" / "**" / "*.parquet"
     source = f"read_parquet('{files}', union_by_name = true, hive_partitioning = true)"
-    return duckdb.sql(f"SELECT {columns} FROM {source} ORDER BY {ORDER}").fetchall()
+    return duckdb.execute(f"SELECT {columns} FROM {source} ORDER BY {ORDER}").fetchall()
 
 
 def logged(server: Server, *columns: str) -> list[tuple[Any, ...]]:
@@ -33,9 +33,11 @@ def logged(server: Server, *columns: str) -> list[tuple[Any, ...]]:
 
 def busy() -> Server:
     server = orders()
-    for id in range(12):
-        server.transaction(insert(id, f"n{id}", id), ("update", ORDERS, (id,), {"amount": -id}))
-        if id % 4 == 3:
+    for number in range(12):
+        server.transaction(
+            insert(number, f"n{number}", number), ("update", ORDERS, (number,), {"amount": -number})
+        )
+        if number % 4 == 3:
             server.rotate()
     return server
 
@@ -146,8 +148,14 @@ def test_columns_called_like_the_loaders_own_get_an_underscore(tmp_path: Path, l
     server.export_all(tmp_path / "in")
     load(tmp_path / "in", tmp_path / "out")
     assert history(tmp_path / "out", "Load_, load, commit_date_") == [(7, 1, None)]
-    current = duckdb.sql(f"SELECT * FROM '{tmp_path}/out/shop/orders/current/*.parquet'")
-    assert current.columns == ["id", "commit_date", "Load", "_commit_version", "_commit_timestamp"]
+    current = duckdb.execute(f"SELECT * FROM '{tmp_path}/out/shop/orders/current/*.parquet'")
+    assert [column[0] for column in current.description or ()] == [
+        "id",
+        "commit_date",
+        "Load",
+        "_commit_version",
+        "_commit_timestamp",
+    ]
 
 
 def test_partial_images_name_their_absent_columns(tmp_path: Path, load: Load) -> None:

@@ -24,8 +24,8 @@ def orders(**options: Any) -> Server:
     return server
 
 
-def insert(id: int, name: str | None = None, amount: int | None = None) -> tuple[Any, ...]:
-    return ("insert", ORDERS, {"id": id, "name": name, "amount": amount})
+def insert(number: int, name: str | None = None, amount: int | None = None) -> tuple[Any, ...]:
+    return ("insert", ORDERS, {"id": number, "name": name, "amount": amount})
 
 
 def test_the_last_image_of_a_key_wins(tmp_path: Path, load: Load, rows: Rows) -> None:
@@ -75,10 +75,10 @@ def test_absent_columns_keep_their_last_known_value_also_where_the_key_moves(
 def change(server: Server, choose: random.Random) -> tuple[Any, ...]:
     """A change that the server's rows allow."""
     held = list(server.tables[ORDERS])
-    free = [(id,) for id in range(30) if (id,) not in server.tables[ORDERS]]
+    free = [(number,) for number in range(30) if (number,) not in server.tables[ORDERS]]
     kind = choose.choice(["insert", "update", "update", "move", "delete"])
     columns = [name for name in server.versions[ORDERS].columns if name not in ("id", "key")]
-    values = {
+    values: dict[str, Any] = {
         name: choose.choice([None, 1, 2, 3])
         for name in choose.sample(columns, k=choose.randint(1, len(columns)))
     }

@@ -51,8 +51,8 @@ def test_a_swapped_in_table_brings_its_rows(tmp_path: Path, load: Load, rows: Ro
     server = orders()
     server.transaction(insert(1, "a"), insert(2, "b"))
     server.create(GHOST, [*FIELDS, ("added", pa.int32())], ["id"])
-    for id in (1, 2):
-        server.transaction(("insert", GHOST, {**server.tables[ORDERS][id,], "added": id}))
+    for number in (1, 2):
+        server.transaction(("insert", GHOST, {**server.tables[ORDERS][number,], "added": number}))
     server.transaction(insert(3, "late"), ("insert", GHOST, {"id": 3, "name": "late", "added": 3}))
     server.export_all(tmp_path / "in")
     load(tmp_path / "in", tmp_path / "out")

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from .manifests import TableName
 
 _DESCRIPTION = """\
-Load what `binx to-parquet` wrote into tables: per table history/ (all row changes, partitioned by commit date)
-and current/ (the rows as they are now, by primary key). A second run takes only what is new. The output is
-committed as a whole: a run that is killed leaves the state of before, and the next run goes on from there.
+Load what `binx to-parquet` wrote into tables: per table history/ (all row changes, partitioned by commit
+date) and current/ (the rows as they are now, by primary key). A second run takes only what is new. The output
+is committed as a whole: a run that is killed leaves the state of before, and the next run goes on from there.
 """
 _EXAMPLE = """\
 example:
@@ -85,7 +85,7 @@ def build_parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     add(
         "--on-conflict", choices=("column", "stop"), default="column",
-        help="values whose type does not fit that of later ones go to a column <name>__<type>, or stop the load",
+        help="values whose type does not fit later ones' go to a column <name>__<type>, or stop the load",
     )  # fmt: skip
     add("--scd2", action="store_true", help="write scd2/ too: every version of each row, with its time")
     add("--verify", action="store_true", help="compare each new file with the hash in its manifest first")

@@ -1,10 +1,11 @@
 """What the statements of a log do to tables as a whole and to the names of columns, read from their text.
 
 Row images do not tell that a table was emptied, dropped or renamed; statements do. Understood are
-``TRUNCATE [TABLE]``, ``DROP TABLE``, ``DROP DATABASE``, ``CREATE TABLE`` (without ``IF NOT EXISTS`` it proves
-that no such table was there), ``RENAME TABLE a TO b, …`` and ``ALTER TABLE … RENAME [TO] b``; temporary tables
-are left out. Operations on partitions that remove rows cannot be followed and are reported. This relies on
-names being written as the row events have them, and on the statement's default database for those without one.
+``TRUNCATE [TABLE]``, ``DROP TABLE``, ``DROP DATABASE``, ``CREATE TABLE`` (without ``IF NOT EXISTS`` it
+proves that no such table was there), ``RENAME TABLE a TO b, …`` and ``ALTER TABLE … RENAME [TO] b``;
+temporary tables are left out. Operations on partitions that remove rows cannot be followed and are
+reported. This relies on names being written as the row events have them, and on the statement's default
+database for those without one.
 """
 
 from __future__ import annotations
@@ -223,7 +224,7 @@ def _altered(statement: _Statement) -> list[Effect]:
 
 @dataclass(frozen=True, slots=True)
 class ColumnChanges:
-    """What an ``ALTER TABLE`` does to the names of columns, all in lower case: new by old, and those dropped."""
+    """What an ``ALTER TABLE`` does to columns' names, all in lower case: new by old, and those dropped."""
 
     table: TableName
     renamed: Mapping[str, str]

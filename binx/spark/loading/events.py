@@ -134,7 +134,17 @@ def collect_events(
     for number, part in enumerate(parts):
         mine = [(one, chosen[index]) for index, one in enumerate(slices) if one.part == number]
         if mine:
-            pieces.extend(_project(part, mine, segments, ranks, united.columns, present, misfits=misfits))
+            pieces.extend(
+                _project(
+                    part,
+                    mine,
+                    segments,
+                    ranks=ranks,
+                    columns=united.columns,
+                    present=present,
+                    misfits=misfits,
+                )
+            )
     if not pieces:
         raise LoadError(f"no rows have the key's columns ({', '.join(key)}): name another key with --key")
     rows = pieces[0]
@@ -168,10 +178,10 @@ def _project(
     part: Part,
     slices: Sequence[tuple[_Slice, dict[str, str]]],
     segments: Sequence[Segment],
+    *,
     ranks: Mapping[str, int],
     columns: Sequence[tuple[str, DataType]],
     present: Mapping[str, str],
-    *,
     misfits: bool,
 ) -> list[DataFrame]:
     """A part's rows in today's columns, one piece for each segment that lies in it."""

@@ -1,8 +1,8 @@
 """The types of columns across schema versions: what holds them all, and what needs a column of its own.
 
-Only conversions that keep each value as the server itself would show it after such an ``ALTER TABLE`` count as
-widening. Spark's readers widen less, and some of it in silence wrongly, so each version is read with its own
-types and cast.
+Only conversions that keep each value as the server itself would show it after such an ``ALTER TABLE`` count
+as widening. Spark's readers widen less, and some of it in silence wrongly, so each version is read with its
+own types and cast.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Row images as DataFrames: from the files of an export to the rows of ``history/``.
 
-A row of history has the columns of the export in front (of `_present` it keeps the names of the absent
-columns, which stay right when columns are added), then `_schema_version` and `_chain`, then the table's columns,
-then the commit date that it is partitioned by. Table columns that are called like one of the loader's get a `_`
-appended.
+A row of history has the columns of the export in front (of ``_present`` it keeps the names of the absent
+columns, which stay right when columns are added), then ``_schema_version`` and ``_chain``, then the table's
+columns, then the commit date that it is partitioned by. Table columns that are called like one of the
+loader's get a ``_`` appended.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def gather(spark: SparkSession, plan: TablePlan, ranks: Mapping[str, int]) -> Ga
     overlapping_rows: list[DataFrame] = []
     for (version, chain, overlapping), candidates in groups.items():
         rows = _read(spark, [candidate.file for candidate in candidates], schemas[version])
-        shaped = _shape(rows, schemas[version], united, stored[version], version, chain)
+        shaped = _shape(rows, schemas[version], united, stored[version], version=version, chain=chain)
         (overlapping_rows if overlapping else distinct).append(shaped)
     if overlapping_rows:
         distinct.append(_unite_rows(overlapping_rows).dropDuplicates(_IDENTITY))
@@ -162,6 +162,7 @@ def _shape(
     schema: StructType,
     united: United,
     stored: Mapping[str, str],
+    *,
     version: str,
     chain: str,
 ) -> DataFrame:

@@ -11,16 +11,19 @@ from urllib.parse import quote
 from pyspark.sql import SparkSession
 
 from .arguments import Options
+from .context import Load
 from .ddl import PartitionChanged, column_changes, effects
+from .history import stage_rows
 from .lineage import Segment, trace_tables
 from .manifests import DataFile, Manifest, TableName, check_hashes, read_manifests, read_schema
 from .outcome import LoadError
-from .output import LOCK, KnownSchema, LoadRecord, Output, State, TableState
+from .output import LOCK, Output
 from .plan import TablePlan, plan_tables
+from .records import KnownSchema, LoadRecord, State, TableState
+from .snapshots import build_states
 from .statements import Statement, in_order, read_statements
 from .storage import open_storage
 from .summary import Summary
-from .table import Load, build_states, stage_rows
 
 _OLDEST_SPARK = (4, 1)
 _NAME_CHARACTERS = " !#$&'()+,-.=@_~"
@@ -194,7 +197,7 @@ class _Job:
             for effect in effects(statement.sql, statement.db):
                 if isinstance(effect, PartitionChanged) and self._options.wants(effect.table):
                     self._load.summary(effect.table).losses.append(
-                        f"rows went out or in with a partition, which the log does not show: {statement.sql[:200]}"
+                        f"rows went out or in with a partition, unseen by the log: {statement.sql[:200]}"
                     )
 
     def _build_states(self, done: int) -> None:

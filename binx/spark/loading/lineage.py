@@ -1,9 +1,9 @@
 """Which rows belong to a table as it is now, and which of its columns their values belong to.
 
-Tables are followed through ``RENAME``, ``TRUNCATE``, ``DROP`` and ``CREATE``: each table of today is a list of
-segments, spans of the log in which its rows were logged under some name (tools that change schemas online fill
-a second table and swap the names). Columns are followed from one schema version to the next by their names and
-by the renames that the DDL tells.
+Tables are followed through ``RENAME``, ``TRUNCATE``, ``DROP`` and ``CREATE``: each table of today is a list
+of segments, spans of the log in which its rows were logged under some name (tools that change schemas online
+fill a second table and swap the names). Columns are followed from one schema version to the next by their
+names and by the renames that the DDL tells.
 """
 
 from __future__ import annotations
@@ -91,11 +91,9 @@ def _step(earlier: Era, later: Era, onward: Mapping[str, str]) -> dict[str, str]
     for name in earlier.columns:
         place: str | None = name.lower()
         for change in later.changes:
-            if place in change.renamed:
-                place = change.renamed[place]
-            elif place in change.dropped:
-                place = None
-        successor = spelled.get(place) if place is not None else None
+            if place is not None:
+                place = None if place in change.dropped else change.renamed.get(place, place)
+        successor = None if place is None else spelled.get(place)
         if successor is not None and successor in onward:
             step[name] = onward[successor]
     return step

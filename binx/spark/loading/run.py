@@ -30,14 +30,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     options = parse_arguments(arguments)
     try:
-        from pyspark.sql import SparkSession
+        from pyspark.sql import SparkSession  # noqa: PLC0415 - --help needs no pyspark
     except ImportError:
         return _failed(
             "pyspark is not installed here: start this script with spark-submit, or pip install 'binx[spark]'"
         )
     builder: Any = SparkSession.builder
     spark = builder.appName("binx load").getOrCreate()
-    return run(spark, options, None if options.quiet else _say)
+    # spark-submit lets a script's standard error end in its standard output, where only the JSON belongs.
+    return run(spark, options, None if options.quiet or options.json else _say)
 
 
 def _say(done: int, total: int, what: str) -> None:
@@ -75,6 +76,6 @@ def load_tables(spark: SparkSession, options: Options, progress: Progress | None
     Raises:
         LoadError: nothing was changed, and why.
     """
-    from .job import load_new
+    from .job import load_new  # noqa: PLC0415 - --help needs no pyspark
 
     return load_new(spark, options, progress or (lambda *_: None))

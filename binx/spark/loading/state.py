@@ -54,10 +54,10 @@ def completed_images(events: Events, key: Sequence[str]) -> DataFrame:
 
     Columns: those of ``ORDER``, the table's, ``_misfits`` where there can be any, ``_commit_timestamp``.
     """
-    heads = [*ORDER, "_commit_timestamp", _is_gone().alias(GONE)]
+    heads = [F.col(name) for name in (*ORDER, "_commit_timestamp")] + [_is_gone().alias(GONE)]
     if not events.present:
-        misfits = [MISFITS] if events.misfits else []
-        return events.rows.select(*heads, *map(named, events.columns), *misfits)
+        misfits = [F.col(MISFITS)] if events.misfits else []
+        return events.rows.select(*heads, *[named(name) for name in events.columns], *misfits)
     lines = _lines(_keyed(events, key), key)
     by_line = Window.partitionBy(_LINE).orderBy(*ORDER)
     so_far = by_line.rowsBetween(Window.unboundedPreceding, Window.currentRow)
@@ -67,7 +67,7 @@ def completed_images(events: Events, key: Sequence[str]) -> DataFrame:
         .alias(f"_value_{index}")
         for index, name in enumerate(events.columns)
     ]
-    keys = [_key(index) for index in range(len(key))]
+    keys = [F.col(_key(index)) for index in range(len(key))]
     rows = lines.select(*heads, *keys, *known)
     columns = _completed(events, {name: F.col(_key(index)) for index, name in enumerate(key)})
     return rows.select(*ORDER, "_commit_timestamp", GONE, *columns)

@@ -63,7 +63,7 @@ def read_statements(
                         row["transaction"] or "",
                         row["db"] or "",
                         row["sql"],
-                    )  # fmt: skip
+                    )
                 )
     return found, changes
 

@@ -210,7 +210,7 @@ class HadoopStorage:
         gateway: Any = context._gateway
         self._java: Any = context._jvm
         self._gateway = gateway
-        self._configuration: Any = context._jsc.hadoopConfiguration()  # type: ignore[attr-defined]
+        self._configuration: Any = context._jsc.hadoopConfiguration()
         self._files: Any = self._path("").getFileSystem(self._configuration)
 
     def _path(self, path: str) -> Any:
@@ -263,7 +263,7 @@ class HadoopStorage:
         options[0] = fs.Options.Rename.OVERWRITE
         try:
             fs.FileContext.getFileContext(final.toUri(), self._configuration).rename(draft, final, options)
-        except Exception:  # noqa: BLE001 - py4j's error, whose class the Java side names
+        except Exception:
             self._write(final, content, overwrite=True)
             self._files.delete(draft, False)
 

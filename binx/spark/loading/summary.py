@@ -15,8 +15,8 @@ class TableSummary:
 
     ``listed`` rows stand in the manifests' files: ``known`` were loaded by earlier runs from the same files,
     ``repeated`` are in history already or were listed twice, ``loaded`` are new. ``inserts``, ``updates`` and
-    ``deletes`` are the row changes among the loaded (an update has two rows), ``current`` the rows of the state,
-    None where there is none.
+    ``deletes`` are the row changes among the loaded (an update has two rows), ``current`` the rows of the
+    state, None where there is none or it was left as it is.
     """
 
     db: str
@@ -70,7 +70,7 @@ class Summary:
             (
                 f"{table.db}.{table.table}",
                 *(f"{getattr(table, name):,}" for name in heads[1:-1]),
-                "–" if table.current is None else f"{table.current:,}",
+                "-" if table.current is None else f"{table.current:,}",
             )
             for table in self.tables
         ]

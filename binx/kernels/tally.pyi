@@ -1,0 +1,113 @@
+"""Running sums over the records of transactions, and the largest of them."""
+
+from enum import IntEnum
+
+from typing_extensions import Buffer
+
+from binx.kernels.transactions import TransactionTable
+
+Sums = tuple[int, int, int]
+"""Transactions, their bytes, their rows."""
+
+class Measure(IntEnum):
+    """What transactions are ranked by.
+
+    A duration is the time from the start of the first statement, which is known in whole seconds, to the
+    commit on the server that made the change first.
+    """
+
+    MEASURE_BYTES = 0
+    MEASURE_ROWS = 1
+    MEASURE_DURATION = 2
+    MEASURE_COMMIT_TIME = 3
+
+class Tally:
+    """Sums of all transactions that were added, in bounded memory.
+
+    Attributes:
+        threads_forgotten: whether there were too many connections to remember all; those that are remembered
+            may lack their first transactions.
+        statements: statements of all transactions.
+    """
+
+    @property
+    def threads_forgotten(self) -> bool: ...
+    @property
+    def statements(self) -> int: ...
+    def add(self, table: TransactionTable) -> None:
+        """Add a table's transactions."""
+
+    def take_tables(self) -> list[tuple[int, int, int, int, int]]:
+        """Each table's sums since the last call, by the table numbers of the scan that gave the records.
+
+        Transactions, inserts, updates, deletes, bytes of the rows events; to be called at the end of each scan.
+        """
+
+    @property
+    def totals(self) -> Sums:
+        """Of all."""
+
+    @property
+    def kinds(self) -> dict[int, Sums]:
+        """Of each kind that there is."""
+
+    @property
+    def sizes(self) -> dict[int, Sums]:
+        """By the number of bits that a transaction's bytes take."""
+
+    @property
+    def servers(self) -> list[tuple[int, int, int, int]]:
+        """Server id and its sums, in the order of their first transactions."""
+
+    @property
+    def threads(self) -> list[tuple[int, int, int, int]]:
+        """Server id << 32 | connection, and its sums, of those that are remembered."""
+
+    @property
+    def compressed(self) -> tuple[int, int, int, int]:
+        """Sums of the compressed transactions, and the bytes of their payloads before."""
+
+    @property
+    def by_length(self) -> Sums:
+        """Of those whose length their GTID event told."""
+
+    @property
+    def with_text(self) -> Sums:
+        """Of those that hold statements as text and are no DDL."""
+
+    @property
+    def times(self) -> tuple[int, int] | None:
+        """The first and the last commit time in µs since 1970; None without transactions."""
+
+    @property
+    def backward_steps(self) -> tuple[int, int]:
+        """How often a GTID event's commit time is over a second before the last one's; the most µs of these."""
+
+    @property
+    def histogram(self) -> tuple[int, int, list[Sums]]:
+        """Seconds of a bucket, the first bucket's time in seconds since 1970, the sums of each bucket."""
+
+def duration(table: TransactionTable, index: int) -> int:
+    """µs from the start of a transaction's first statement to its commit, never negative."""
+
+def rank(
+    table: TransactionTable,
+    mask: Buffer | None,
+    measure: int,
+    smallest: bool,
+    limit: int,
+    floor: int | None = None,
+) -> list[tuple[int, int]]:
+    """The marked records that have most (or least) of a measure.
+
+    Args:
+        table: the records.
+        mask: one byte each, or None for all.
+        measure: one of :class:`Measure`.
+        smallest: look for the least.
+        limit: how many at most.
+        floor: take only what goes beyond this value.
+
+    Returns:
+        Pairs of value and index, best first; of equals the earlier ones.
+    """

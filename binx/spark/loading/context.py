@@ -1,0 +1,105 @@
+"""What all tables of a run share, and the way to the rows of history."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from .arguments import Options
+from .ddl import ColumnChanges
+from .events import Part
+from .images import CHAIN, COMMIT_DATE
+from .lineage import Position
+from .manifests import TableName
+from .outcome import LoadError
+from .output import Output, staged
+from .records import LoadRecord, TableState
+from .storage import Storage
+from .summary import TableSummary
+
+
+@dataclass(slots=True)
+class Load:
+    """What all tables of a run share."""
+
+    spark: SparkSession
+    output: Output
+    options: Options
+    record: LoadRecord
+    ranks: dict[str, int]
+    tables: dict[TableName, TableState]
+    summaries: dict[TableName, TableSummary] = field(default_factory=dict)
+    moves: list[tuple[str, str]] = field(default_factory=list)
+    arrived: dict[TableName, tuple[Position, Position]] = field(default_factory=dict)
+    column_changes: list[tuple[Position, ColumnChanges]] = field(default_factory=list)
+
+    @property
+    def storage(self) -> Storage:
+        """Where the output is."""
+        return self.output.storage
+
+    def summary(self, table: TableName) -> TableSummary:
+        """The table's figures, made when they are asked for first."""
+        return self.summaries.setdefault(table, TableSummary.of(table))
+
+    def records(self) -> list[LoadRecord]:
+        """All loads, this one last."""
+        return [*self.output.loads, self.record]
+
+    def write(self, rows: DataFrame, path: str, partition: str | None = None) -> None:
+        """Write Parquet where nothing is yet."""
+        writer = rows.write.mode("error").option("compression", self.options.compression)
+        if partition is not None:
+            writer = writer.partitionBy(partition)
+        writer.parquet(self.storage.target(path))
+
+    def report_apart(self, table: TableName, columns: Sequence[str]) -> None:
+        """Note that values whose type does not fit got columns of their own.
+
+        Raises:
+            LoadError: the options say to stop instead.
+        """
+        if not self.options.apart:
+            raise LoadError(
+                f"{table}: {columns[0].rpartition('__')[0]} changed to a type that cannot hold its earlier "
+                f"values, and --on-conflict stop was given; with --on-conflict column they go to {columns[0]}"
+            )
+        note = f"earlier values whose type does not fit stand in {', '.join(columns)}"
+        summary = self.summary(table)
+        if note not in summary.notes:
+            summary.notes.append(note)
+
+
+def history_parts(load: Load, table: TableName, *, only_new: bool = False) -> list[Part]:
+    """A table's history, loads with the same columns together."""
+    state = load.tables.get(table)
+    if state is None:
+        return []
+    groups: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for record in load.records():
+        new = record is load.record
+        for part in record.parts:
+            if part.table == table and part.rows and (new or not only_new):
+                path = staged(f"{state.folder}/history") if new else f"{state.folder}/history"
+                days = f"{load.storage.address(path)}/{COMMIT_DATE}=*"
+                address = days if new else f"{days}/load={record.load}"
+                groups[part.schema, json.dumps(part.stored, sort_keys=True)].append(address)
+    parts = []
+    for (schema, stored), addresses in groups.items():
+        rows = load.spark.read.schema(StructType.fromJson(json.loads(schema))).parquet(*addresses)
+        parts.append(Part(table, rows, json.loads(stored)))
+    return parts
+
+
+def history_identities(load: Load, table: TableName) -> DataFrame | None:
+    """The columns of committed history that tell rows apart, or None where there is none."""
+    rows: DataFrame | None = None
+    for part in history_parts(load, table):
+        some = part.rows.select(CHAIN, "_commit_version", "_row", "_change_type", "_transaction")
+        rows = some if rows is None else rows.unionByName(some)
+    return rows

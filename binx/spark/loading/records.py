@@ -1,0 +1,214 @@
+"""What is committed, as the output folder's own files keep it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from .chains import Chains
+from .manifests import SchemaRecord, TableName
+
+CONTRACT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class KnownSchema:
+    """A schema record and the chain in which it was in force."""
+
+    chain: str
+    record: SchemaRecord
+
+
+@dataclass(slots=True)
+class TableState:
+    """What is committed of one table.
+
+    ``current`` and ``previous`` are the loads whose snapshots are kept, ``segments`` and ``era`` (table and
+    schema version) what the current one was made from, ``high`` the last change in it (chain and SCN).
+    """
+
+    name: TableName
+    folder: str
+    key: list[str] = field(default_factory=list)
+    snapshots: dict[str, list[int]] = field(default_factory=dict)
+    segments: list[list[Any]] = field(default_factory=list)
+    era: list[Any] = field(default_factory=list)
+    high: list[Any] = field(default_factory=list)
+    schemas: dict[str, KnownSchema] = field(default_factory=dict)
+    partial: bool = False
+    misfits: bool = False
+    apart: list[str] = field(default_factory=list)
+
+    @classmethod
+    def from_json(cls, entry: Mapping[str, Any]) -> TableState:
+        """What :meth:`to_json` wrote."""
+        return cls(
+            name=TableName(entry["db"], entry["table"]),
+            folder=entry["folder"],
+            key=entry["key"],
+            snapshots=entry["snapshots"],
+            segments=entry["segments"],
+            era=entry["era"],
+            high=entry["high"],
+            schemas={
+                known["version"]: KnownSchema(known["chain"], SchemaRecord.parse(known, known["version"]))
+                for known in entry["schemas"]
+            },
+            partial=entry["partial"],
+            misfits=entry["misfits"],
+            apart=entry["apart"],
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """For the state; ``paths`` are for readers."""
+        return {
+            "db": self.name.db,
+            "table": self.name.table,
+            "folder": self.folder,
+            "paths": {kind: snapshot(self.folder, kind, loads[0]) for kind, loads in self.snapshots.items()},
+            "key": self.key,
+            "snapshots": self.snapshots,
+            "segments": self.segments,
+            "era": self.era,
+            "high": self.high,
+            "schemas": [{"chain": known.chain, **known.record.to_json()} for known in self.schemas.values()],
+            "partial": self.partial,
+            "misfits": self.misfits,
+            "apart": self.apart,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class TakenFile:
+    """A file of row changes that a load took."""
+
+    table: TableName
+    path: str
+    chain: str
+    version: str
+    sha256: str
+    rows: int
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedPart:
+    """What a load wrote to a table's history.
+
+    ``schema`` is Spark's JSON; ``columns`` are those of each schema version as its files have them,
+    ``stored`` where each of them stands.
+    """
+
+    table: TableName
+    rows: int
+    schema: str
+    columns: dict[str, tuple[str, ...]]
+    stored: dict[str, dict[str, str]]
+
+
+@dataclass(slots=True)
+class LoadRecord:
+    """What one load took and wrote; ``statements`` are files of statements, by chain and hash."""
+
+    load: int
+    manifests: list[dict[str, str]] = field(default_factory=list)
+    statements: list[tuple[str, str]] = field(default_factory=list)
+    files: list[TakenFile] = field(default_factory=list)
+    parts: list[LoadedPart] = field(default_factory=list)
+
+    def to_json(self) -> dict[str, Any]:
+        """What :meth:`from_json` reads."""
+        return {
+            "load": self.load,
+            "manifests": self.manifests,
+            "statements": self.statements,
+            "files": [
+                [
+                    *file.table,
+                    file.path,
+                    file.chain,
+                    file.version,
+                    file.sha256,
+                    file.rows,
+                    file.first,
+                    file.last,
+                ]
+                for file in self.files
+            ],
+            "parts": [
+                {
+                    "db": part.table.db,
+                    "table": part.table.table,
+                    "rows": part.rows,
+                    "schema": part.schema,
+                    "columns": part.columns,
+                    "stored": part.stored,
+                }
+                for part in self.parts
+            ],
+        }
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> LoadRecord:
+        """What :meth:`to_json` wrote."""
+        return cls(
+            load=document["load"],
+            manifests=document["manifests"],
+            statements=[(chain, sha256) for chain, sha256 in document["statements"]],
+            files=[TakenFile(TableName(db, table), *rest) for db, table, *rest in document["files"]],
+            parts=[
+                LoadedPart(
+                    TableName(part["db"], part["table"]),
+                    part["rows"],
+                    part["schema"],
+                    {version: tuple(names) for version, names in part["columns"].items()},
+                    part["stored"],
+                )
+                for part in document["parts"]
+            ],
+        )
+
+
+@dataclass(slots=True)
+class State:
+    """All that is committed.
+
+    ``statements`` are those that change tables as a whole: chain, SCN, ordinal, transaction, default
+    database, text.
+    """
+
+    version: int = 0
+    order: list[str] = field(default_factory=list)
+    chains: Chains = field(default_factory=Chains)
+    statements: list[list[Any]] = field(default_factory=list)
+    tables: dict[TableName, TableState] = field(default_factory=dict)
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> State:
+        """What :meth:`to_json` wrote."""
+        tables = [TableState.from_json(entry) for entry in document["tables"]]
+        return cls(
+            version=document["version"],
+            order=document["order"],
+            chains=Chains.from_json(document["chains"]),
+            statements=document["statements"],
+            tables={table.name: table for table in tables},
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The content of the pointer."""
+        return {
+            "contract": CONTRACT,
+            "version": self.version,
+            "order": self.order,
+            "chains": self.chains.to_json(),
+            "statements": self.statements,
+            "tables": [table.to_json() for table in self.tables.values()],
+        }
+
+
+def snapshot(folder: str, kind: str, load: int) -> str:
+    """The folder of a table's state (``current``, ``scd2``) as of a load."""
+    return f"{folder}/_{kind}/v={load}"

@@ -1,0 +1,197 @@
+"""A table's state, advanced by new rows where they come later than all others, else built from history."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
+
+from .context import Load, history_parts
+from .eras import find_eras
+from .events import IMAGE, Events, Part, collect_events
+from .fields import fields_of
+from .lineage import Era, Position, Segment, trace_columns
+from .manifests import TableName
+from .outcome import LoadError
+from .output import staged
+from .records import TableState, snapshot
+from .scd2 import versions
+from .state import advanced_state, current_state
+
+
+def build_states(load: Load, table: TableName, segments: tuple[Segment, ...], *, reordered: bool) -> None:
+    """Write a table's state to the staging, if it changes.
+
+    Args:
+        load: the run, its new rows staged.
+        table: the table.
+        segments: the rows that belong to it.
+        reordered: whether the order of the chains is another than at the last load.
+    """
+    state, summary = load.tables[table], load.summary(table)
+    eras = find_eras(load, segments)
+    key = _key(load, state, eras)
+    summary.key = key
+    if not key:
+        summary.notes.append("no primary key is known, so there is history only; name one with --key")
+        return
+    names = {rank: chain for chain, rank in load.ranks.items()}
+    marks = [_mark(segment, names) for segment in segments]
+    followed = state.segments == marks and state.key == key and not reordered
+    kinds = ["current", *(["scd2"] if load.options.scd2 else [])]
+    arrived = {segment.table for segment in segments} & set(load.arrived)
+    if followed and not arrived and all(kind in state.snapshots for kind in kinds):
+        return
+    former = state.snapshots.get("current")
+    ahead = former and followed and arrived == {table}
+    if not (ahead and _advance(load, state, segments, eras, key)):
+        _rebuild(load, state, segments, eras, key)
+    if load.options.scd2 or "scd2" in state.snapshots:
+        _write_versions(load, state, segments, eras, key)
+    state.key, state.segments = key, marks
+    state.era = [*eras[-1].table, eras[-1].version] if eras else []
+    if table in load.arrived:
+        last = load.arrived[table][1]
+        high = Position(load.ranks[state.high[0]], state.high[1]) if state.high else last
+        state.high = [names[max(high, last).rank], max(high, last).scn]
+
+
+def _mark(segment: Segment, names: Mapping[int, str]) -> list[object]:
+    """A segment as the state keeps it: chains by name."""
+
+    def place(position: Position | None) -> list[object] | None:
+        return None if position is None else [names[position.rank], position.scn]
+
+    return [*segment.table, place(segment.since), place(segment.until)]
+
+
+def _key(load: Load, state: TableState, eras: Sequence[Era]) -> list[str]:
+    """The key's columns, as the table's columns are spelled."""
+    given = load.options.keys.get(str(state.name))
+    if given is None and state.key and not eras:
+        return state.key
+    if not eras:
+        return []
+    schemas = load.tables[eras[-1].table].schemas
+    known = schemas.get(eras[-1].version) or next(reversed(schemas.values()), None)
+    wanted = given if given is not None else (known.record.primary_key if known else ())
+    spelled = {name.lower(): name for name in eras[-1].columns}
+    key = []
+    for name in wanted:
+        found = spelled.get(name.lower()) or spelled.get(f"{name.lower()}_")
+        if found is None:
+            raise LoadError(
+                f"{state.name} has no column {name} for its key, only {', '.join(eras[-1].columns)}"
+            )
+        key.append(found)
+    return key
+
+
+def _events(
+    load: Load, segments: Sequence[Segment], eras: Sequence[Era], key: Sequence[str], parts: Sequence[Part]
+) -> Events:
+    concerned = [load.tables[table] for table in {part.table for part in parts}]
+    return collect_events(
+        parts,
+        segments,
+        eras,
+        load.ranks,
+        partial=any(state.partial for state in concerned),
+        misfits=any(state.misfits for state in concerned),
+        key=key,
+    )
+
+
+def _advance(
+    load: Load,
+    state: TableState,
+    segments: Sequence[Segment],
+    eras: Sequence[Era],
+    key: Sequence[str],
+) -> bool:
+    """Bring the last state forward by the new rows; False where it has to be built anew."""
+    earliest = load.arrived[state.name][0] if state.name in load.arrived else None
+    if earliest is None or not state.high or state.apart or not _same_columns(state, eras):
+        return False
+    if earliest <= Position(load.ranks[state.high[0]], state.high[1]):
+        return False
+    base = load.spark.read.parquet(
+        load.storage.address(snapshot(state.folder, "current", state.snapshots["current"][0]))
+    )
+    parts = history_parts(load, state.name, only_new=True)
+    events = _events(load, segments, eras, key, parts)
+    _check_keys(state.name, events, key)
+    rows = load.summary(state.name).loaded
+    widened = events.widened(fields_of(base.schema), {name for era in eras[-1:] for name in era.columns})
+    if widened is None:
+        return False
+    _publish(load, state, "current", advanced_state(base, widened, key, rows))
+    return True
+
+
+def _same_columns(state: TableState, eras: Sequence[Era]) -> bool:
+    """Whether the columns of the last state go on under their names."""
+    for era, names in zip(eras, trace_columns(eras), strict=True):
+        if [*era.table, era.version] == state.era:
+            today = set(eras[-1].columns)
+            return all(own == name for own, name in names.items()) and all(
+                name in names for name in era.columns if name in today
+            )
+    return False
+
+
+def _rebuild(
+    load: Load, state: TableState, segments: Sequence[Segment], eras: Sequence[Era], key: Sequence[str]
+) -> None:
+    """Build the state from all of history that belongs to the table."""
+    tables = list(dict.fromkeys(segment.table for segment in segments))
+    parts = [part for table in tables for part in history_parts(load, table)]
+    events = _events(load, segments, eras, key, parts)
+    _check_keys(state.name, events, key)
+    state.apart = list(events.apart)
+    if events.apart:
+        load.report_apart(state.name, events.apart)
+    if events.keyless:
+        load.summary(state.name).losses.append(
+            "rows from before the key's columns existed are in history only: schema versions "
+            + ", ".join(events.keyless)
+        )
+    _publish(load, state, "current", current_state(events, key))
+
+
+def _check_keys(table: TableName, events: Events, key: Sequence[str]) -> None:
+    """Whether each image says which row it is of, where images may lack columns."""
+    if not events.present:
+        return
+    lacking = F.lit(False)
+    for name in key:
+        lacking |= ~F.col(events.present[name])
+    count = events.rows.where((F.col(IMAGE) == 0) & lacking).count()
+    if count:
+        raise LoadError(
+            f"{table}: {count} row images lack a column of the key ({', '.join(key)}): partial images hold "
+            "the primary key's columns only; name those with --key"
+        )
+
+
+def _write_versions(
+    load: Load, state: TableState, segments: Sequence[Segment], eras: Sequence[Era], key: Sequence[str]
+) -> None:
+    tables = list(dict.fromkeys(segment.table for segment in segments))
+    parts = [part for table in tables for part in history_parts(load, table)]
+    _publish(load, state, "scd2", versions(_events(load, segments, eras, key, parts), key))
+
+
+def _publish(load: Load, state: TableState, kind: str, rows: DataFrame) -> None:
+    """Stage a snapshot and count it."""
+    path = snapshot(state.folder, kind, load.record.load)
+    load.write(rows, staged(path))
+    load.moves.append((staged(path), path))
+    state.snapshots[kind] = [load.record.load, *state.snapshots.get(kind, [])[:1]]
+    count = load.spark.read.schema(rows.schema).parquet(load.storage.address(staged(path))).count()
+    summary = load.summary(state.name)
+    if kind == "current":
+        summary.current = count
+    else:
+        summary.scd2 = count

@@ -1,0 +1,139 @@
+r"""Numbers, times and names as people read them in a terminal.
+
+Names and values come from files that anyone may have written: control characters and escape sequences are
+shown as ``\xNN`` and never sent to the terminal.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from datetime import UTC, datetime, timedelta
+
+from binx.stats.listing import TableChanges
+
+MICROSECONDS = 1_000_000
+MINUS = "\N{MINUS SIGN}"
+ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+_UNIT = 1024
+_LATEST = 253_402_300_799_999_999
+"""The last µs of the year 9999."""
+_INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+_COMBINING = frozenset({"Mn", "Me"})
+_WIDE = frozenset({"W", "F"})
+
+
+def bytes_text(count: int) -> str:
+    """A number of bytes in binary units, with three digits: ``312 B``, ``1.46 KiB``, ``23.9 MiB``."""
+    if abs(count) < _UNIT:
+        return f"{count} B"
+    value, unit = float(count), 0
+    # 999.5 and more of a unit would need four digits.
+    while abs(value) >= 999.5 and unit + 1 < len(_UNITS):
+        value /= _UNIT
+        unit += 1
+    digits = 2 if abs(value) < 9.995 else 1 if abs(value) < 99.95 else 0
+    return f"{value:.{digits}f} {_UNITS[unit]}"
+
+
+def number_text(number: int) -> str:
+    """A number with thousands separators."""
+    return f"{number:,}"
+
+
+def duration_text(duration: int) -> str:
+    """A time span in µs: ``0 s``, ``12 ms``, ``1.25 s``, ``3 min 4 s``, ``2 h 05 min``, ``3 d 4 h``."""
+    seconds = duration / MICROSECONDS
+    if duration == 0:
+        return "0 s"
+    if duration < 1_000:
+        return f"{duration} µs"
+    if seconds < 0.9995:
+        return f"{duration / 1_000:.3g} ms"
+    if seconds < 59.95:
+        return f"{seconds:.3g} s"
+    whole = round(seconds)
+    minutes, rest = divmod(whole, 60)
+    if minutes < 60:
+        return f"{minutes} min {rest:02d} s"
+    hours, minutes = divmod(minutes, 60)
+    if hours < 24:
+        return f"{hours} h {minutes:02d} min"
+    days, hours = divmod(hours, 24)
+    return f"{days} d {hours:02d} h"
+
+
+def time_text(moment: int) -> str:
+    """A moment in µs since 1970 in UTC, as ``2026-11-21 09:49:11.75``; no trailing zeros in its fraction.
+
+    A damaged file may hold times that no calendar has; they are shown as seconds since 1970.
+    """
+    if not -MICROSECONDS < moment <= _LATEST:
+        return f"@{moment // MICROSECONDS}"
+    shown = (_EPOCH + timedelta(microseconds=moment)).replace(tzinfo=None).isoformat(" ")
+    return shown.rstrip("0") if "." in shown else shown
+
+
+def safe_text(text: str) -> str:
+    r"""A text that does nothing to a terminal: what is invisible becomes ``\xNN``, ``\uNNNN`` or ``\UNNNNNNNN``."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(_visible(character) for character in text)
+
+
+def _visible(character: str) -> str:
+    if unicodedata.category(character) not in _INVISIBLE:
+        return character
+    code = ord(character)
+    if code <= 0xFF:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
+
+
+def text_width(text: str) -> int:
+    """Columns that a safe text takes in a terminal: two for wide characters, none for combining ones.
+
+    Source: Unicode Standard Annex #11, East Asian Width.
+    """
+    if text.isascii():
+        return len(text)
+    width = 0
+    for character in text:
+        if unicodedata.category(character) in _COMBINING:
+            continue
+        width += 2 if unicodedata.east_asian_width(character) in _WIDE else 1
+    return width
+
+
+def fit_text(text: str, width: int) -> str:
+    """A safe text cut to a number of columns, with an ellipsis where something was cut off."""
+    if text_width(text) <= width:
+        return text
+    kept, taken = [], 0
+    for character in text:
+        taken += text_width(character)
+        if taken > width - 1:
+            break
+        kept.append(character)
+    return "".join(kept) + ELLIPSIS if width > 0 else ""
+
+
+def pad_text(text: str, width: int, *, right: bool = False) -> str:
+    """A safe text filled up with spaces to a number of columns."""
+    gap = " " * max(width - text_width(text), 0)
+    return gap + text if right else text + gap
+
+
+def table_text(change: TableChanges) -> str:
+    """What was done to a table: ``shop.orders +3 ~1 −2`` for inserts, updates and deletes."""
+    parts = [safe_text(f"{change.db}.{change.table}")]
+    signs = (("+", change.inserts), ("~", change.updates), (MINUS, change.deletes))
+    parts += [f"{sign}{count:,}" for sign, count in signs if count]
+    return " ".join(parts)
+
+
+def tables_text(changes: tuple[TableChanges, ...] | None) -> str:
+    """What a transaction did to its tables, with commas between; empty where that is not known."""
+    return ", ".join(map(table_text, changes or ()))

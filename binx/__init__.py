@@ -1,3 +1,36 @@
-"""binx."""
+"""binx takes transactions, row changes and figures out of MySQL and MariaDB binary log files, offline.
+
+>>> import binx
+>>> with binx.open("testdata/mysql-9.7/shop/mysql-bin.000001") as log:
+...     changes = log.changes("shop.orders").read_all()
+>>> changes.num_rows > 0
+True
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from binx.api import Binlogs, TransactionRecord, open  # noqa: A004
+    from binx.errors import BinxError
+
+__all__ = ["Binlogs", "BinxError", "TransactionRecord", "__version__", "open"]
+
+_HOMES = {
+    "Binlogs": "binx.api",
+    "BinxError": "binx.errors",
+    "TransactionRecord": "binx.api",
+    "open": "binx.api",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for when it is asked for, so that starting up stays cheap."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'binx' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_HOMES[name]), name)

@@ -35,6 +35,8 @@ _FLAGS_OFFSET = 17
 _ALGORITHM_SIZE = 1
 _IDENTITY = Struct("<III")
 _CHECKSUM_SINCE = {"mysql": (5, 6, 1), "mariadb": (5, 3, 0)}
+_MOST_TYPES_WITHOUT_CHECKSUM = 33
+"""Servers that know no checksums list up to 27 event types; those that do at least 29 and five bytes more."""
 
 
 class Magic(Enum):
@@ -210,6 +212,11 @@ def parse_format_body(body: memoryview | bytes, header: EventHeader) -> FormatDe
     trailer = _ALGORITHM_SIZE + CHECKSUM_SIZE if has_checksum_field else 0
     if reader.remaining <= trailer:
         raise reader.damaged("expected the lengths of the events' fixed parts, found none")
+    if not has_checksum_field and reader.remaining > _MOST_TYPES_WITHOUT_CHECKSUM:
+        raise reader.damaged(
+            f"expected at most {_MOST_TYPES_WITHOUT_CHECKSUM} event types of a server of version"
+            f" {server_version}, found {reader.remaining}; the version is damaged"
+        )
     post_header_lengths = reader.raw(reader.remaining - trailer)
     checksum = _checksum_algorithm(reader.u8(), reader) if has_checksum_field else ChecksumAlgorithm.OFF
     return FormatDescription(

@@ -1,8 +1,8 @@
 """The data set on disk: where its files stand, and the commit of one source's part of it.
 
-A source's files are written aside, below ``_staging/``; at the commit its old manifest goes, the files are moved to
-their places, and the new manifest is written last. At any moment a manifest lists only whole files, and a run that was
-killed leaves none.
+A source's files are written aside, below ``_staging/``; at the commit its old manifest goes, the files are
+moved to their places, and the new manifest is written last. At any moment a manifest lists only whole
+files, and a run that was killed leaves none.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from binx.export.manifest import CONTRACT, Sums, file_entry, file_sha256, manife
 from binx.export.statements import STATEMENTS_BATCH, statements_batch, statements_schema
 from binx.kernels.scan import Level
 from binx.kernels.transactions import Kind, TransactionTable
-from binx.log.file import BinlogFile, Scan
+from binx.log.file import BinlogFile
 from binx.log.index import index_batch, index_schema
 from binx.log.selection import Selection, Selector, source_of
 from binx.rows.batches import ChangeBatch, TableChanges
@@ -116,8 +116,8 @@ def to_parquet(
 
     Raises:
         OutputError: the data set cannot be written, or another process is writing to it.
-        DamagedError, TruncatedError, UnsupportedError: a source cannot be read whole; sources before it are committed,
-            it is not.
+        DamagedError, TruncatedError, UnsupportedError: a source cannot be read whole; sources before it
+            are committed, it is not.
     """
     chosen = selection or Selection()
     catalog = catalog or Catalog()
@@ -229,7 +229,9 @@ class SourceExport:
     def _write(self, writers: SourceWriters, progress: Callable[[int], None]) -> None:
         for table in self._scan:
             mask = self._selector.mask(self.file, self._scan, table)
-            self._gtids |= GtidSet((source_of(key), first, last) for key, first, last in table.gtid_runs(mask))
+            self._gtids |= GtidSet(
+                (source_of(key), first, last) for key, first, last in table.gtid_runs(mask)
+            )
             writers.write_transactions(self._index(table, mask))
             self._count(table, mask)
             for item in self._decoder.decode(table, mask):
@@ -246,7 +248,7 @@ class SourceExport:
             for column, count in changes.undecodable.items():
                 self._losses.append(
                     f"{changes.db}.{changes.name}: {count} values of column {column} have bytes that their"
-                    " character set does not have; they stand as \\xNN in the text"
+                    r" character set does not have; they stand as \xNN in the text"
                 )
 
     def _index(self, table: TransactionTable, mask: bytearray) -> pa.RecordBatch:
@@ -266,8 +268,8 @@ class SourceExport:
         writers.write_statement(statement)
         if statement.file_bytes:
             self._losses.append(
-                f"{statement.transaction}: the {statement.file_bytes} bytes of the file that LOAD DATA read are"
-                " in the binary log and not in this data set"
+                f"{statement.transaction}: the {statement.file_bytes} bytes of the file that LOAD DATA"
+                " read are in the binary log and not in this data set"
             )
 
     def _count(self, table: TransactionTable, mask: bytearray) -> None:
@@ -363,7 +365,9 @@ class SourceWriters:
         self._close(self._transactions, "transactions")
         if self._statements is not None:
             self._close(self._statements, "statements")
-        used = {(entry["db"], entry["table"], entry["schema_version"]) for entry in self._entries if "db" in entry}
+        used = {
+            (entry["db"], entry["table"], entry["schema_version"]) for entry in self._entries if "db" in entry
+        }
         for changes in tables:
             if (changes.db, changes.name, changes.version) in used:
                 used.discard((changes.db, changes.name, changes.version))

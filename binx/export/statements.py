@@ -70,5 +70,5 @@ def statements_batch(statements: Sequence[Statement]) -> pa.RecordBatch:
 
 
 def _wrapped(seeds: tuple[int, int] | None) -> list[int] | None:
-    """Seeds are unsigned 64-bit in the log; RAND() uses them modulo 2^30 - 1, so no seed that works is cut."""
+    """Seeds are unsigned 64-bit in the log; a server's are below 2^30, so none that it made is cut."""
     return None if seeds is None else [seed & 0x7FFFFFFFFFFFFFFF for seed in seeds]

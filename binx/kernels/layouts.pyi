@@ -10,6 +10,9 @@ class TableMaps:
     def body(self, number: int) -> bytes:
         """A numbered table map's bytes behind table id and flags."""
 
+    def columns(self, number: int) -> list[tuple[int, int, int, int]]:
+        """Each column's type, metadata, bytes of the length prefix (0: fixed width) and width."""
+
     def table_of(self, number: int) -> int:
         """The number of the table (database and name) that a table map is about."""
 

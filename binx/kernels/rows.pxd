@@ -46,6 +46,7 @@ cdef class RowDecoder:
     cdef readonly int64_t event_size
     cdef readonly int32_t pending_map
     cdef readonly object full
+    cdef public bint with_markers
     cdef int64_t end
     cdef int64_t ordinal
     cdef int64_t row_number

@@ -39,6 +39,7 @@ class RowDecoder:
         event_size: bytes of that event.
         pending_map: the table map that has no builder yet, after ``NEED_BUILDER``.
         full: the builder to be taken, after ``NEED_FLUSH``.
+        statements_only: whether the transaction at hand was marked for its statements alone.
     """
 
     @property
@@ -53,6 +54,8 @@ class RowDecoder:
     def pending_map(self) -> int: ...
     @property
     def full(self) -> RowBuilder | None: ...
+    @property
+    def statements_only(self) -> bool: ...
     def __init__(self, file_number: int, row_limit: int, byte_limit: int, memory_limit: int) -> None:
         """Begin with no builders.
 
@@ -65,6 +68,9 @@ class RowDecoder:
 
     def set_format(self, checksum_size: int, post_header: Buffer) -> None:
         """Take over from a format description the checksum's bytes and the types' post-header lengths."""
+
+    with_markers: bool
+    """Whether savepoints and the statements around an XA transaction's changes come back as statements."""
 
     def begin(self, table: TransactionTable, mask: Buffer, id_offsets: bytes, id_text: bytes) -> None:
         """Set out on the marked transactions of a table.

@@ -226,6 +226,7 @@ cdef class RowDecoder:
                 or statement == STATEMENT_CHANGE
                 or statement == STATEMENT_XA_COMMIT
                 or statement == STATEMENT_XA_ROLLBACK
+                or (self.with_markers and (statement == STATEMENT_MARKER or statement == STATEMENT_XA_START))
             ):
                 return NEED_STATEMENT
             return NEED_NOTHING

@@ -12,7 +12,8 @@ Rules (MySQL's ``Transaction_boundary_parser`` in ``sql/rpl_trx_boundary_parser.
 * A compressed transaction is a GTID and one TRANSACTION_PAYLOAD.
 * Without GTID and BEGIN, a statement on a table of a non-transactional engine stands alone: one QUERY,
   the blocks and the end of a LOAD DATA, or (early 5.1) table maps and rows up to the end of the statement.
-* Events that are about the file and not about data may stand anywhere, also within a transaction (relay logs).
+* Events that are about the file and not about data may stand anywhere, also within a transaction (relay
+logs).
 
 An event that :data:`TRANSITIONS` has no step for is illegal there: the scan raises
 :class:`~binx.errors.DamagedError` and stays in the state it was in. The compiled scan

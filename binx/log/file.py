@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Self
 
 from binx.errors import BinxError, DamagedError, NotABinlogError, TruncatedError, UnsupportedError
-from binx.event.format import FormatDescription, Magic, parse_format, read_magic
+from binx.event.format import FormatDescription, Magic, parse_format, read_magic, verify_format_checksum
 from binx.event.header import HEADER_SIZE, EventType, parse_header
 from binx.kernels.scan import Level, Scanner, Stop
 from binx.kernels.transactions import TransactionTable
@@ -167,6 +167,7 @@ class Scan:
         self._scanner = Scanner(level, file.size, file.first_position, _COMPILED, verify)
         self._scanner.set_format(file.format.checksum_size, file.format.post_header_lengths)
         self._format = file.format
+        self._verify = verify
 
     @property
     def position(self) -> int:
@@ -175,11 +176,11 @@ class Scan:
 
     @property
     def control_events(self) -> list[tuple[int, int, int]]:
-        """Type, position and size of the events about the file itself seen so far, FORMAT_DESCRIPTION excluded."""
+        """Type, position and size of the events about the file itself so far; not FORMAT_DESCRIPTION."""
         return self._scanner.control_events
 
     def totals(self) -> Totals:
-        """Events and bytes by type, of what the scan has walked; a scan at ``LEVEL_INDEX`` walks only a part."""
+        """Events and bytes by type, of what the scan has walked: at ``LEVEL_INDEX`` only a part."""
         by_type = self._scanner.type_totals()
         first_size = self.file.first_position - MAGIC_SIZE
         fde = int(EventType.FORMAT_DESCRIPTION)
@@ -202,7 +203,7 @@ class Scan:
         return self._scanner.maps.tables
 
     def table_maps(self) -> Iterator[tuple[int, bytes]]:
-        """Each distinct table map seen so far: its table's number, and its bytes behind table id and flags."""
+        """Each distinct table map so far: its table's number, its bytes behind table id and flags."""
         maps = self._scanner.maps
         for number in range(maps.count):
             yield maps.table_of(number), maps.body(number)
@@ -221,6 +222,7 @@ class Scan:
             DamagedError, UnsupportedError: an event is not what the format allows.
         """
         scanner, source = self._scanner, self.file.source
+        self._check_format(source.window(MAGIC_SIZE, self.file.first_position))
         stop: int = Stop.STOP_LIMIT
         while stop not in (Stop.STOP_END, Stop.STOP_TRUNCATED):
             origin = scanner.position
@@ -263,6 +265,14 @@ class Scan:
             else:
                 return stop
 
+    def _check_format(self, event: memoryview) -> None:
+        """Compare the checksum of the format description in force with its bytes."""
+        if self._verify:
+            try:
+                verify_format_checksum(event, self._format)
+            except BinxError as error:
+                raise error.at(path=self.file.path) from error.__cause__
+
     def _take_format(self) -> None:
         """A relay log holds the source's format description behind its own."""
         scanner, source = self._scanner, self.file.source
@@ -272,8 +282,9 @@ class Scan:
             self._format = parse_format(window, position, origin=position)
         except BinxError as error:
             raise error.at(path=source.path) from error.__cause__
-        scanner.set_format(self._format.checksum_size, self._format.post_header_lengths)
         header = parse_header(window, position, origin=position)
+        self._check_format(window[: header.size])
+        scanner.set_format(self._format.checksum_size, self._format.post_header_lengths)
         scanner.skip(header.size, header.type)
 
     def _feed_payload(self, window: memoryview, origin: int) -> None:
@@ -291,7 +302,8 @@ class Scan:
             del pending[:consumed]
         if pending:
             raise DamagedError(
-                f"expected whole events in the compressed payload, found {len(pending)} bytes behind the last one",
+                "expected whole events in the compressed payload,"
+                f" found {len(pending)} bytes behind the last one",
                 offset=header.position,
                 event=header.name,
             )
@@ -328,7 +340,7 @@ def open_files(paths: list[str]) -> list[BinlogFile]:
     files: list[BinlogFile] = []
     try:
         for path in paths:
-            files.append(BinlogFile.open(path))  # noqa: PERF401 - what is open must be known on an error
+            files.append(BinlogFile.open(path))
     except BinxError:
         for file in files:
             file.close()

@@ -36,10 +36,10 @@ class Handed(NamedTuple):
 
 
 class ColumnArrays:
-    """Turns one column's buffers into arrays, batch after batch.
+    r"""Turns one column's buffers into arrays, batch after batch.
 
     Attributes:
-        undecodable: values whose bytes their character set does not have; they became ``\\xNN`` escapes.
+        undecodable: values whose bytes their character set does not have; they became ``\xNN`` escapes.
     """
 
     def __init__(self, logical: LogicalType, options: ArrowOptions, *, compressed: bool = False) -> None:
@@ -109,7 +109,11 @@ class ColumnArrays:
         return text
 
     def _decimal(self, handed: Handed, rows: int) -> pa.Array:
-        return self._bytes(handed, rows, self.type) if pa.types.is_string(self.type) else self._plain(handed, rows)
+        return (
+            self._bytes(handed, rows, self.type)
+            if pa.types.is_string(self.type)
+            else self._plain(handed, rows)
+        )
 
     def _bool(self, handed: Handed, rows: int) -> pa.Array:
         return pc.not_equal(self._plain(handed, rows, pa.uint8()), pa.scalar(0, pa.uint8()))
@@ -145,7 +149,9 @@ class ColumnArrays:
     def _geometry(self, handed: Handed, rows: int) -> pa.Array:
         srid = pa.Array.from_buffers(pa.uint32(), rows, [None, pa.py_buffer(handed.extra)], 0)
         wkb = self._bytes(handed._replace(validity=None, nulls=0), rows, pa.binary())
-        return pa.Array.from_buffers(self.type, rows, [self._validity(handed)], handed.nulls, children=[srid, wkb])
+        return pa.Array.from_buffers(
+            self.type, rows, [self._validity(handed)], handed.nulls, children=[srid, wkb]
+        )
 
     def _vector(self, handed: Handed, rows: int) -> pa.Array:
         offsets = pa.Array.from_buffers(pa.int32(), rows + 1, [None, pa.py_buffer(handed.values)], 0)
@@ -161,7 +167,9 @@ class ColumnArrays:
         """INET4, INET6 and UUID are logged as their bytes; trailing zero bytes may have been stripped."""
         size, text = _ADDRESSES[self.logical.kind]
         return _map_distinct(
-            self._bytes(handed, rows, pa.binary()), pa.string(), lambda value: text(value.ljust(size, b"\0")[:size])
+            self._bytes(handed, rows, pa.binary()),
+            pa.string(),
+            lambda value: text(value.ljust(size, b"\0")[:size]),
         )
 
 
@@ -182,8 +190,9 @@ def _map_distinct(array: pa.Array, data_type: pa.DataType, convert: Callable[[An
 def _uncompressed(value: bytes) -> bytes:
     """A value of MariaDB's COMPRESSED column (``Field_varstring_compressed``, sql/field.cc).
 
-    The first byte is 0 for a value stored as it is. Else its upper half names zlib (8), bit 3 says that the stream has
-    no header, and the lowest three bits count the bytes of the uncompressed length, big-endian, that follow.
+    The first byte is 0 for a value stored as it is. Else its upper half names zlib (8), bit 3 says that
+    the stream has no header, and the lowest three bits count the bytes of the uncompressed length,
+    big-endian, that follow.
     """
     import zlib
 

@@ -52,7 +52,7 @@ class ChangeBatch:
 
 
 class TableChanges:
-    """One table in one schema version: how its rows become batches.
+    r"""One table in one schema version: how its rows become batches.
 
     Attributes:
         resolved: names and types, and where they come from.
@@ -60,7 +60,7 @@ class TableChanges:
         schema: the Arrow schema of the batches.
         codecs: what the row kernel does with each column.
         valid_from: commit version of the first transaction that was read so.
-        undecodable: values that became text with ``\\xNN`` escapes, by column name.
+        undecodable: values that became text with ``\xNN`` escapes, by column name.
     """
 
     def __init__(
@@ -100,7 +100,10 @@ class TableChanges:
 
     def record(self) -> dict[str, Any]:
         """The schema record of this version, see :func:`~binx.rows.records.schema_record`."""
-        return {**schema_record(self.resolved, self.valid_from, options=self._options), "version": self.version}
+        return {
+            **schema_record(self.resolved, self.valid_from, options=self._options),
+            "version": self.version,
+        }
 
     def _schema(self) -> pa.Schema:
         fields = [
@@ -188,8 +191,10 @@ def _present(handed: dict[str, Any], rows: int) -> pa.Array:
 
 
 def _version(resolved: ResolvedTable, options: ArrowOptions) -> str:
-    """Digits over what a reader of the rows relies on: columns, types and key, but not where they are known from."""
+    """Digits over all that a reader of the rows relies on: columns, types, key; not their provenance."""
     record = schema_record(resolved, 0, "", options)
-    columns = [{fact: column[fact] for fact in column if fact != "provenance"} for column in record["columns"]]
+    columns = [
+        {fact: column[fact] for fact in column if fact != "provenance"} for column in record["columns"]
+    ]
     text = json.dumps([resolved.db, resolved.name, columns, record["primary_key"]], sort_keys=True)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:VERSION_DIGITS]

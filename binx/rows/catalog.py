@@ -36,6 +36,7 @@ from binx.rows.ddl_statements import (
     Statement,
     TableName,
 )
+from binx.rows.indexes import Indexes, with_index
 from binx.rows.schema import (
     DEFAULT_CONTEXT,
     Change,
@@ -83,7 +84,11 @@ class Catalog:
         """Hex digits that are the same for catalogs that name the same columns in the same tables."""
         digest = hashlib.sha256()
         for table in sorted(self, key=lambda table: (table.db, table.name)):
-            digest.update(repr((table.db, table.name, table.columns, table.unknown)).encode("utf-8", "replace"))
+            digest.update(
+                repr((table.db, table.name, table.columns, table.row_key, table.unknown)).encode(
+                    "utf-8", "replace"
+                )
+            )
         return digest.hexdigest()[:16]
 
     def lookup(self, db: str, table: str) -> TableDefinition | None:
@@ -246,7 +251,10 @@ class _Application:
         if len(known) != len(columns):
             return replace(made, unknown="its statement names a column twice")
         key = tuple(known.get(name.casefold(), name) for name in parsed.primary_key)
-        return with_key(made, columns, key)
+        indexes: Indexes = ()
+        for index in parsed.keys:
+            indexes = with_index(indexes, index)
+        return with_key(replace(made, indexes=indexes), columns, key)
 
     def _like(self, table: TableName, model: TableName) -> TableDefinition:
         made = self._made(table)

@@ -13,7 +13,7 @@ from binx.rows.charsets import charset_of_collation
 from binx.rows.ddl_resolve import convert_column, resolve_column
 from binx.rows.ddl_statements import (
     AddColumn,
-    AddPrimaryKey,
+    AddKey,
     AlterAction,
     AlterColumn,
     ChangeColumn,
@@ -21,11 +21,21 @@ from binx.rows.ddl_statements import (
     ColumnSpec,
     ConvertCharset,
     DropColumn,
+    DropKey,
     DropPrimaryKey,
+    Key,
     Position,
     RenameColumn,
+    RenameKey,
     SetCharset,
     SystemVersioning,
+)
+from binx.rows.indexes import (
+    on_columns,
+    renamed_index,
+    same_name,
+    with_index,
+    without_index,
 )
 from binx.rows.schema import ColumnDefinition, StatementContext, TableDefinition
 
@@ -72,10 +82,6 @@ class _Entry:
     column: ColumnDefinition
 
 
-def _same(first: str | None, second: str) -> bool:
-    return first is not None and first.casefold() == second.casefold()
-
-
 class _Alteration:
     """One ALTER TABLE at work.
 
@@ -104,6 +110,7 @@ class _Alteration:
         self.entries = [_Entry(column.name, column) for column in columns]
         ends = {column.name for column in table.columns if column.generated == "row_end"}
         self.key = [name for name in table.primary_key if name not in ends]
+        self.indexes = table.indexes
 
     def result(self) -> TableDefinition:
         """Do all clauses in the server's order."""
@@ -111,6 +118,7 @@ class _Alteration:
         if any(isinstance(action, DropPrimaryKey) for action in self.actions):
             self.key = []
         moved = self._change_in_place()
+        self._change_indexes()
         self._put(moved)
         for action in self.actions:
             self._finish(action)
@@ -119,7 +127,12 @@ class _Alteration:
             raise AlterError("drops all columns that the table is known to have")
         if self.versioned:
             columns += VERSIONING_COLUMNS
-        table = replace(self.table, charset=self.charset.charset, collation=self.charset.collation)
+        table = replace(
+            self.table,
+            indexes=self.indexes,
+            charset=self.charset.charset,
+            collation=self.charset.collation,
+        )
         return with_key(table, tuple(columns), tuple(self.key))
 
     def _set_charset(self) -> None:
@@ -134,7 +147,7 @@ class _Alteration:
 
     def _find_old(self, name: str, if_exists: bool) -> _Entry | None:
         for entry in self.entries:
-            if _same(entry.old_name, name):
+            if same_name(entry.old_name, name):
                 return entry
         if if_exists:
             return None
@@ -165,17 +178,29 @@ class _Alteration:
                 if entry is not None:
                     entry.column = _altered(entry.column, action)
         self.entries = [entry for entry in self.entries if not any(entry is gone for gone in dropped)]
-        self.key = [name for name in self.key if not any(_same(gone.old_name, name) for gone in dropped)]
-        new_names = {entry.old_name.casefold(): new for entry, new in renames if entry.old_name is not None}
         for entry, new in renames:
             entry.column = replace(entry.column, name=new)
-        self.key = [new_names.get(name.casefold(), name) for name in self.key]
+        names_now = map(self._name_now, self.key)
+        self.key = [name for name in names_now if name is not None]
         return moved
+
+    def _change_indexes(self) -> None:
+        """Drop and rename keys by their old names, and follow the columns that they are made of."""
+        for action in self.actions:
+            if isinstance(action, DropKey):
+                self.indexes = without_index(self.indexes, action.name, action.if_exists)
+            elif isinstance(action, RenameKey):
+                self.indexes = renamed_index(self.indexes, action.old, action.new)
+        self.indexes = on_columns(self.indexes, self._name_now)
+
+    def _name_now(self, old: str) -> str | None:
+        """What a column of before is called now; None where it is gone."""
+        return next((entry.column.name for entry in self.entries if same_name(entry.old_name, old)), None)
 
     def _is_there_already(self, action: AddColumn) -> bool:
         if not action.if_not_exists:
             return False
-        return any(_same(entry.old_name, action.column.name) for entry in self.entries)
+        return any(same_name(entry.old_name, action.column.name) for entry in self.entries)
 
     def _resolve(self, spec: ColumnSpec) -> ColumnDefinition:
         return resolve_column(spec, self.charset, self.context)
@@ -195,21 +220,23 @@ class _Alteration:
 
     def _place_behind(self, name: str) -> int:
         for place, entry in enumerate(self.entries):
-            if _same(entry.column.name, name):
+            if same_name(entry.column.name, name):
                 return place + 1
         raise AlterError(f"puts a column behind {name!r}, which the table is not known to have")
 
     def _finish(self, action: AlterAction) -> None:
-        """Primary keys, which go by the new names, and system versioning."""
-        if isinstance(action, AddPrimaryKey):
-            if not (action.if_not_exists and self.key):
-                self._set_key(action.columns)
-        elif isinstance(action, AddColumn | ChangeColumn):
-            if action.column.primary_key:
-                self._set_key((action.column.name,))
+        """Add keys, which go by the new names, and turn system versioning on or off."""
+        if isinstance(action, AddKey):
+            self._add_key(action.key)
         elif isinstance(action, SystemVersioning):
             declared = any(entry.column.generated == "row_end" for entry in self.entries)
             self.versioned = action.add and not declared
+
+    def _add_key(self, key: Key) -> None:
+        if not key.primary:
+            self.indexes = with_index(self.indexes, key)
+        elif not (key.if_not_exists and self.key):
+            self._set_key(key.columns)
 
     def _set_key(self, columns: tuple[str, ...]) -> None:
         names = {entry.column.name.casefold(): entry.column.name for entry in self.entries}

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 
-from binx.rows.ddl_alter import alter_table
+from binx.rows.ddl_alter import alter_table, dropped_key
 from binx.rows.ddl_create import (
     alter_database,
     create_database,
@@ -21,10 +21,12 @@ from binx.rows.ddl_create import (
     drop_database,
     table_names,
 )
+from binx.rows.ddl_keys import key_behind_name
 from binx.rows.ddl_parts import table_name
 from binx.rows.ddl_statements import (
+    AddKey,
     AlterTable,
-    DropPrimaryKey,
+    DropKey,
     DropTables,
     NotUnderstood,
     RenameTables,
@@ -98,11 +100,28 @@ def _statement(reader: TokenReader) -> Statement | None:
 
 
 def _create(reader: TokenReader) -> Statement | None:
-    reader.accept("OR", "REPLACE")
+    replaces = reader.accept("OR", "REPLACE")
     temporary = reader.accept("TEMPORARY")
     if reader.accept("TABLE"):
         return create_table(reader, temporary)
-    return create_database(reader) if reader.accept_any("DATABASE", "SCHEMA") else None
+    if reader.accept_any("DATABASE", "SCHEMA"):
+        return create_database(reader)
+    reader.accept_any("ONLINE", "OFFLINE")
+    unique = reader.accept("UNIQUE")
+    reader.accept_any("FULLTEXT", "SPATIAL", "VECTOR")
+    return _create_index(reader, unique, replaces) if reader.accept("INDEX") else None
+
+
+def _create_index(reader: TokenReader, unique: bool, replaces: bool) -> AlterTable:
+    if_not_exists = reader.accept("IF", "NOT", "EXISTS")
+    name = reader.name("an index's name")
+    while not reader.accept("ON"):
+        if reader.at_end:
+            raise reader.not_understood("ON")
+        reader.next()
+    table = table_name(reader)
+    key = AddKey(key_behind_name(reader, name, unique, if_not_exists))
+    return AlterTable(table, (DropKey(name, if_exists=True), key) if replaces else (key,))
 
 
 def _drop(reader: TokenReader) -> Statement | None:
@@ -115,11 +134,10 @@ def _drop(reader: TokenReader) -> Statement | None:
         return drop_database(reader)
     reader.accept_any("ONLINE", "OFFLINE")
     if reader.accept("INDEX"):
-        reader.accept("IF", "EXISTS")
+        if_exists = reader.accept("IF", "EXISTS")
         index = reader.name("an index's name")
         reader.expect("ON")
-        table = table_name(reader)
-        return AlterTable(table, (DropPrimaryKey(),)) if index.upper() == "PRIMARY" else None
+        return AlterTable(table_name(reader), (dropped_key(index, if_exists),))
     return None
 
 

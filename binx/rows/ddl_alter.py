@@ -5,25 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from binx.rows.ddl_columns import column_spec, default_text
-from binx.rows.ddl_parts import (
-    charset_option,
-    is_key_or_constraint,
-    key_or_constraint,
-    merged,
-    table_name,
-)
+from binx.rows.ddl_create import column_keys
+from binx.rows.ddl_keys import is_key_or_constraint, key_or_constraint
+from binx.rows.ddl_parts import charset_option, merged, table_name
 from binx.rows.ddl_statements import (
     AddColumn,
-    AddPrimaryKey,
+    AddKey,
     AlterAction,
     AlterColumn,
     AlterTable,
     ChangeColumn,
+    ColumnSpec,
     ConvertCharset,
     DropColumn,
+    DropKey,
     DropPrimaryKey,
     Position,
     RenameColumn,
+    RenameKey,
     RenameTo,
     SetCharset,
     SystemVersioning,
@@ -148,25 +147,36 @@ def _add(reader: TokenReader) -> list[AlterAction]:
     if reader.accept("SYSTEM", "VERSIONING"):
         return [SystemVersioning(add=True)]
     if not reader.at("COLUMN") and is_key_or_constraint(reader):
-        if_not_exists = reader.at("PRIMARY", "KEY", "IF") or reader.at("CONSTRAINT", "IF")
-        columns = key_or_constraint(reader)
-        return [AddPrimaryKey(columns, if_not_exists)] if columns else []
+        return _add_key(reader)
+    if reader.at("PERIOD", "FOR"):
+        reader.skip_to_comma()
+        return []
     reader.accept("COLUMN")
     if_not_exists = _if_not_exists(reader)
     if not reader.at("("):
-        return [AddColumn(column_spec(reader), _position(reader), if_not_exists)]
+        column = column_spec(reader)
+        return [AddColumn(column, _position(reader), if_not_exists), *_own_keys(column)]
     reader.expect("(")
     actions: list[AlterAction] = []
     while True:
         if is_key_or_constraint(reader):
-            columns = key_or_constraint(reader)
-            actions += [AddPrimaryKey(columns)] if columns else []
+            actions += _add_key(reader)
         else:
-            actions.append(AddColumn(column_spec(reader), None, if_not_exists))
+            column = column_spec(reader)
+            actions += [AddColumn(column, None, if_not_exists), *_own_keys(column)]
         if not reader.accept(","):
             break
     reader.expect(")")
     return actions
+
+
+def _add_key(reader: TokenReader) -> list[AlterAction]:
+    key = key_or_constraint(reader)
+    return [AddKey(key)] if key is not None else []
+
+
+def _own_keys(column: ColumnSpec) -> list[AlterAction]:
+    return [AddKey(key) for key in column_keys(column)]
 
 
 def _position(reader: TokenReader) -> Position | None:
@@ -189,10 +199,10 @@ def _drop(reader: TokenReader) -> list[AlterAction]:
         reader.accept("IF", "EXISTS")
         reader.name("a constraint's name")
         return []
-    if reader.accept_any("INDEX", "KEY", "CONSTRAINT"):
-        reader.accept("IF", "EXISTS")
+    if what := reader.accept_any("INDEX", "KEY", "CONSTRAINT"):
+        if_exists = reader.accept("IF", "EXISTS")
         name = reader.name("an index's name")
-        return [DropPrimaryKey()] if name.upper() == "PRIMARY" else []
+        return [dropped_key(name, if_exists or what == "CONSTRAINT")]
     reader.accept("COLUMN")
     if_exists = reader.accept("IF", "EXISTS")
     name = reader.name("a column's name")
@@ -200,18 +210,24 @@ def _drop(reader: TokenReader) -> list[AlterAction]:
     return [DropColumn(name, if_exists)]
 
 
+def dropped_key(name: str, if_exists: bool) -> AlterAction:
+    """What dropping the key of that name asks for; a constraint's name may be that of no key."""
+    return DropPrimaryKey() if name.upper() == "PRIMARY" else DropKey(name, if_exists)
+
+
 def _change(reader: TokenReader) -> list[AlterAction]:
     reader.accept("COLUMN")
     if_exists = reader.accept("IF", "EXISTS")
     old = reader.name("a column's name")
-    return [ChangeColumn(old, column_spec(reader), _position(reader), if_exists)]
+    column = column_spec(reader)
+    return [ChangeColumn(old, column, _position(reader), if_exists), *_own_keys(column)]
 
 
 def _modify(reader: TokenReader) -> list[AlterAction]:
     reader.accept("COLUMN")
     if_exists = reader.accept("IF", "EXISTS")
     column = column_spec(reader)
-    return [ChangeColumn(column.name, column, _position(reader), if_exists)]
+    return [ChangeColumn(column.name, column, _position(reader), if_exists), *_own_keys(column)]
 
 
 def _rename(reader: TokenReader) -> list[AlterAction]:
@@ -221,8 +237,10 @@ def _rename(reader: TokenReader) -> list[AlterAction]:
         reader.expect("TO")
         return [RenameColumn(old, reader.name("a column's name"), if_exists)]
     if reader.accept_any("INDEX", "KEY"):
-        reader.skip_to_comma()
-        return []
+        reader.accept("IF", "EXISTS")
+        old = reader.name("an index's name")
+        reader.expect("TO")
+        return [RenameKey(old, reader.name("an index's name"))]
     if not reader.accept("TO") and not reader.accept("AS"):
         reader.accept("=")
     return [RenameTo(table_name(reader))]

@@ -31,7 +31,8 @@ def column_spec(reader: TokenReader) -> ColumnSpec:
         unsigned=written.unsigned,
         charset=written.charset,
         collation=written.collation,
-        nullable=False if written.not_null else None,
+        nullable=False if written.serial else None,
+        unique=written.serial,
     )
     while (changed := _attribute(reader, spec)) is not None:
         spec = changed
@@ -120,7 +121,7 @@ def _primary(reader: TokenReader, spec: ColumnSpec) -> ColumnSpec:
 
 def _unique(reader: TokenReader, spec: ColumnSpec) -> ColumnSpec:
     reader.accept("KEY")
-    return spec
+    return replace(spec, unique=True)
 
 
 def _constraint(reader: TokenReader, spec: ColumnSpec) -> ColumnSpec:
@@ -166,7 +167,7 @@ _ATTRIBUTE_RULES: tuple[tuple[str, _Rule], ...] = (
     ("NOT ENFORCED", _sets()),
     ("NOT SECONDARY", _sets()),
     ("NULL", _sets(nullable=True)),
-    ("SERIAL DEFAULT VALUE", _sets(nullable=False)),
+    ("SERIAL DEFAULT VALUE", _sets(nullable=False, unique=True)),
     ("DEFAULT", _default),
     ("ON UPDATE", _on_update),
     ("ON DELETE", _reference_action),

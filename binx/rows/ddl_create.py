@@ -5,14 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from binx.rows.ddl_columns import column_spec
-from binx.rows.ddl_parts import (
-    charset_option,
-    is_key_or_constraint,
-    key_columns,
-    key_or_constraint,
-    merged,
-    table_name,
-)
+from binx.rows.ddl_keys import is_key_or_constraint, key_columns, key_or_constraint
+from binx.rows.ddl_parts import charset_option, merged, table_name
 from binx.rows.ddl_statements import (
     AlterDatabase,
     Charset,
@@ -20,6 +14,7 @@ from binx.rows.ddl_statements import (
     CreateDatabase,
     CreateTable,
     DropDatabase,
+    Key,
     TableName,
 )
 from binx.rows.ddl_tokens import TokenReader
@@ -42,16 +37,17 @@ def create_table(reader: TokenReader, temporary: bool) -> CreateTable:
         reader.expect(")")
         return CreateTable(table, like=like, temporary=temporary, if_not_exists=if_not_exists)
     columns: list[ColumnSpec] = []
-    primary_key: tuple[str, ...] = ()
+    keys: list[Key] = []
     if reader.at("(") and reader.ahead().upper not in {*_QUERY_WORDS, "("}:
-        columns, primary_key = _column_list(reader)
+        columns, keys = _column_list(reader)
     charset, select, versioned = _options(reader)
     if not columns and not select:
         raise reader.not_understood("columns, LIKE or a query")
     return CreateTable(
         table,
         columns=tuple(columns),
-        primary_key=primary_key,
+        primary_key=next((key.columns for key in keys if key.primary), ()),
+        keys=tuple(key for key in keys if not key.primary),
         charset=charset,
         select=select,
         temporary=temporary,
@@ -60,9 +56,9 @@ def create_table(reader: TokenReader, temporary: bool) -> CreateTable:
     )
 
 
-def _column_list(reader: TokenReader) -> tuple[list[ColumnSpec], tuple[str, ...]]:
+def _column_list(reader: TokenReader) -> tuple[list[ColumnSpec], list[Key]]:
     columns: list[ColumnSpec] = []
-    primary_key: tuple[str, ...] = ()
+    keys: list[Key] = []
     periods: dict[str, tuple[str, ...]] = {}
     reader.expect("(")
     while True:
@@ -70,24 +66,30 @@ def _column_list(reader: TokenReader) -> tuple[list[ColumnSpec], tuple[str, ...]
             period = reader.name("a period's name")
             periods[period.casefold()] = key_columns(reader)
         elif is_key_or_constraint(reader):
-            primary_key = key_or_constraint(reader) or primary_key
+            key = key_or_constraint(reader)
+            keys += [key] if key is not None else []
         else:
-            column = column_spec(reader)
-            columns.append(column)
-            if column.primary_key:
-                primary_key = (column.name,)
+            columns.append(column_spec(reader))
+            keys += column_keys(columns[-1])
         if not reader.accept(","):
             break
     reader.expect(")")
     # The columns of MariaDB's application-time periods cannot be NULL.
     bounds = {name.casefold() for period in periods.values() for name in period}
     columns = [replace(c, nullable=False) if c.name.casefold() in bounds else c for c in columns]
-    return columns, tuple(part for name in primary_key for part in _without_period(name, periods))
+    return columns, [_without_periods(key, periods) for key in keys]
 
 
-def _without_period(name: str, periods: dict[str, tuple[str, ...]]) -> tuple[str, ...]:
+def column_keys(column: ColumnSpec) -> list[Key]:
+    """The keys that stand at a column itself."""
+    keys = [Key((column.name,), primary=True)] if column.primary_key else []
+    return [*keys, Key((column.name,), unique=True)] if column.unique else keys
+
+
+def _without_periods(key: Key, periods: dict[str, tuple[str, ...]]) -> Key:
     """MariaDB makes of a period in a key its end and its start, in this order."""
-    return tuple(reversed(periods.get(name.casefold(), (name,))))
+    parts = (reversed(periods.get(name.casefold(), (name,))) for name in key.columns)
+    return replace(key, columns=tuple(name for part in parts for name in part))
 
 
 def _options(reader: TokenReader) -> tuple[Charset, bool, bool]:

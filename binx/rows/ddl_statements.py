@@ -33,6 +33,7 @@ class ColumnSpec:
         generated: ``virtual``, ``stored``, or None.
         invisible: INVISIBLE.
         primary_key: PRIMARY KEY stands at the column.
+        unique: UNIQUE stands at the column, or its type implies it.
         srid: SRID.
         period: ``start`` or ``end`` of GENERATED ALWAYS AS ROW START / END.
     """
@@ -51,6 +52,7 @@ class ColumnSpec:
     generated: str | None = None
     invisible: bool = False
     primary_key: bool = False
+    unique: bool = False
     srid: int | None = None
     period: str | None = None
 
@@ -71,12 +73,34 @@ class Charset:
 
 
 @dataclass(frozen=True, slots=True)
+class Key:
+    """A key as a statement writes it.
+
+    Attributes:
+        columns: names of its parts that are columns, in order.
+        name: the index's or constraint's name, None where the server is to make one.
+        primary: PRIMARY KEY.
+        unique: UNIQUE.
+        whole: no part is a prefix or an expression.
+        if_not_exists: the key may be there already.
+    """
+
+    columns: tuple[str, ...]
+    name: str | None = None
+    primary: bool = False
+    unique: bool = False
+    whole: bool = True
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class CreateTable:
     """CREATE TABLE; ``like`` names the model, ``select`` says that columns come from a query too."""
 
     table: TableName
     columns: tuple[ColumnSpec, ...] = ()
     primary_key: tuple[str, ...] = ()
+    keys: tuple[Key, ...] = ()
     charset: Charset = field(default_factory=Charset)
     like: TableName | None = None
     select: bool = False
@@ -133,16 +157,31 @@ class AlterColumn:
 
 
 @dataclass(frozen=True, slots=True)
-class AddPrimaryKey:
-    """ADD PRIMARY KEY; with ``if_not_exists`` an existing key stays."""
+class AddKey:
+    """ADD KEY, UNIQUE or PRIMARY KEY, and CREATE INDEX."""
 
-    columns: tuple[str, ...]
-    if_not_exists: bool = False
+    key: Key
 
 
 @dataclass(frozen=True, slots=True)
 class DropPrimaryKey:
     """DROP PRIMARY KEY, and dropping the index or constraint named PRIMARY."""
+
+
+@dataclass(frozen=True, slots=True)
+class DropKey:
+    """DROP KEY, INDEX or CONSTRAINT of any name but PRIMARY."""
+
+    name: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RenameKey:
+    """RENAME KEY or INDEX."""
+
+    old: str
+    new: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,8 +218,10 @@ AlterAction: TypeAlias = (
     | RenameColumn
     | DropColumn
     | AlterColumn
-    | AddPrimaryKey
+    | AddKey
     | DropPrimaryKey
+    | DropKey
+    | RenameKey
     | ConvertCharset
     | SetCharset
     | RenameTo
@@ -190,7 +231,7 @@ AlterAction: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class AlterTable:
-    """ALTER TABLE, and DROP INDEX of the primary key."""
+    """ALTER TABLE, and CREATE and DROP INDEX."""
 
     table: TableName
     actions: tuple[AlterAction, ...] = ()

@@ -102,7 +102,7 @@ class DataType:
     arguments: tuple[int, ...] = ()
     members: tuple[str, ...] | None = None
     unsigned: bool = False
-    not_null: bool = False
+    serial: bool = False
     charset: str | None = None
     collation: str | None = None
 
@@ -195,7 +195,7 @@ def _real(reader: TokenReader) -> DataType:
 
 _SPECIAL: dict[str, Callable[[TokenReader], DataType]] = {
     "LONG": _long_type,
-    "SERIAL": lambda _: DataType("bigint", unsigned=True, not_null=True),
+    "SERIAL": lambda _: DataType("bigint", unsigned=True, serial=True),
     "BOOL": lambda _: DataType("tinyint", (1,)),
     "BOOLEAN": lambda _: DataType("tinyint", (1,)),
     "JSON": _json,

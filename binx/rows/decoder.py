@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from binx.errors import BinxError, DamagedError
-from binx.event.header import HEADER_SIZE, EventHeader, EventType, parse_header
+from binx.event.header import HEADER_SIZE, EventFlag, EventHeader, EventType, parse_header
 from binx.event.payload import open_payload, parse_transaction_payload
 from binx.event.plain import plain_rows_event
 from binx.event.table_map import parse_table_map
@@ -38,6 +39,11 @@ WITHOUT_ROWS = 3
 
 _EMPTY_TABLE_ID = b"\0" * 8
 
+_FLUSHES = (Need.NEED_FLUSH, Need.NEED_MEMORY)
+
+_TableKey: TypeAlias = tuple[object, ...]
+"""What tells builders apart: database, table, schema version, and how the columns are stored."""
+
 
 @dataclass(frozen=True, slots=True)
 class DecoderOptions:
@@ -47,11 +53,13 @@ class DecoderOptions:
         row_group_rows: rows of a batch.
         memory: bytes that decoded rows may take together.
         arrow: choices about Arrow types.
+        markers: whether SAVEPOINT, ROLLBACK TO, XA START and XA END come as statements too.
     """
 
     row_group_rows: int = ROW_GROUP_ROWS
     memory: int = MEMORY_BYTES
     arrow: ArrowOptions = DEFAULT_ARROW_OPTIONS
+    markers: bool = False
 
 
 @dataclass(slots=True)
@@ -75,6 +83,9 @@ class ChangeDecoder:
         catalog: the tables known so far; moved on by the schema statements met.
         wanted: whether a table's rows are to be decoded, by database and name.
         options: batching and types.
+
+    Attributes:
+        resolve_only: whether only names and schemas are found out, and no row is decoded.
     """
 
     def __init__(
@@ -88,13 +99,15 @@ class ChangeDecoder:
         self.catalog = catalog
         self.wanted = wanted
         self.options = options or DecoderOptions()
+        self.resolve_only = False
         self.report = DecoderReport()
         self._decoder = RowDecoder(
             file.file_number, self.options.row_group_rows, self.options.memory // 2, self.options.memory
         )
+        self._decoder.with_markers = self.options.markers
         self._statements = StatementReader(file)
-        self._builders: dict[tuple[object, ...], RowBuilder] = {}
-        self._tables: dict[tuple[object, ...], TableChanges] = {}
+        self._builders: dict[_TableKey, RowBuilder] = {}
+        self._tables: dict[_TableKey, TableChanges] = {}
 
     def decode(self, table: TransactionTable, mask: bytearray) -> Iterator[ChangeBatch | Statement]:
         """The marked transactions of a table, in the order of the file.
@@ -102,7 +115,8 @@ class ChangeDecoder:
         Rows are held back until a batch is full; :meth:`finish` yields the rest.
 
         Raises:
-            DamagedError, UnsupportedError: a transaction cannot be decoded; what was yielded before is whole events.
+            DamagedError, UnsupportedError: a transaction cannot be decoded; what was yielded before is
+                whole events.
         """
         decoder, source = self._decoder, self.file.source
         if not len(table):
@@ -121,10 +135,18 @@ class ChangeDecoder:
 
     def finish(self) -> Iterator[ChangeBatch]:
         """The rows held back, table by table in the order of their first row."""
-        for key in list(self._builders):
-            yield from self._flush(key)
+        yield from self.flush()
         for number, images in self._decoder.filtered().items():
             self.report.filtered[self._name(number)] = images
+
+    def flush(self) -> Iterator[ChangeBatch]:
+        """All rows held back, table by table.
+
+        Between two items of :meth:`decode` these are all rows before the next item and after the last flush,
+        so whoever flushes at each item gets the log's order in pieces of bounded size.
+        """
+        for key in list(self._builders):
+            yield from self._flush(key)
 
     @property
     def tables(self) -> list[TableChanges]:
@@ -142,12 +164,12 @@ class ChangeDecoder:
         decoder = self._decoder
         if need == Need.NEED_BUILDER:
             self._set_builder(table)
-        elif need == Need.NEED_FLUSH:
-            yield from self._flush(decoder.full.key)
-        elif need == Need.NEED_MEMORY:
-            yield from self._flush(max(self._builders, key=lambda key: self._builders[key].bytes))
+        elif need in _FLUSHES:
+            yield from self._flush(self._fullest(need))
         elif need == Need.NEED_WINDOW:
-            raise DamagedError("expected whole events in the transaction, found one that is cut", offset=decoder.position)
+            raise DamagedError(
+                "expected whole events in the transaction, found one that is cut", offset=decoder.position
+            )
         else:
             header = parse_header(window, decoder.position, origin=origin)
             start = decoder.position - origin
@@ -169,7 +191,8 @@ class ChangeDecoder:
                 yield from self._feed(pending, table)
             if pending:
                 raise DamagedError(
-                    f"expected whole events in the compressed payload, found {len(pending)} bytes behind the last",
+                    "expected whole events in the compressed payload,"
+                    f" found {len(pending)} bytes behind the last one",
                     offset=header.position,
                     event=header.name,
                 )
@@ -192,13 +215,12 @@ class ChangeDecoder:
             elif need == Need.NEED_STATEMENT:
                 header = parse_header(event, 0)
                 yield from self._take_statement(memoryview(event)[HEADER_SIZE:], header, table)
-            elif need == Need.NEED_FLUSH:
-                yield from self._flush(decoder.full.key)
-            elif need == Need.NEED_MEMORY:
-                yield from self._flush(max(self._builders, key=lambda key: self._builders[key].bytes))
+            elif need in _FLUSHES:
+                yield from self._flush(self._fullest(need))
             else:
                 raise DamagedError(
-                    "expected no compressed event within a compressed payload, found one", offset=decoder.position
+                    "expected no compressed event within a compressed payload, found one",
+                    offset=decoder.position,
                 )
         del pending[:done]
 
@@ -215,7 +237,9 @@ class ChangeDecoder:
                     self.report.warnings[f"{change.reason}: {_shortened(statement.sql)}"] = None
                 for number in range(decoder.maps.tables):
                     db, name = self._name(number)
-                    if db == change.db and (change.table is None or name == change.table or _was(change, name)):
+                    if db == change.db and (
+                        change.table is None or name == change.table or _was(change, name)
+                    ):
                         decoder.forget(number)
         if not decoder.statements_only:
             yield statement
@@ -230,10 +254,13 @@ class ChangeDecoder:
             return
         layout = decoder.maps.columns(number)
         key, changes = self._resolve(number, table, layout)
+        if self.resolve_only:
+            decoder.set_builder(number, None)
+            return
         builder = self._builders.get(key)
         if builder is None:
             plan = [
-                (codec.codec, prefix, width, codec.parameter)
+                (int(codec.codec), prefix, width, codec.parameter)
                 for codec, (_, _, prefix, width) in zip(changes.codecs, layout, strict=True)
             ]
             builder = self._builders[key] = RowBuilder(plan, key)
@@ -241,7 +268,7 @@ class ChangeDecoder:
 
     def _resolve(
         self, number: int, table: TransactionTable, layout: list[tuple[int, int, int, int]]
-    ) -> tuple[tuple[object, ...], TableChanges]:
+    ) -> tuple[_TableKey, TableChanges]:
         decoder = self._decoder
         wide = table.format.post_header_length(EventType.TABLE_MAP, 8) != 6
         body = memoryview(_EMPTY_TABLE_ID[: 8 if wide else 6] + decoder.maps.body(number))
@@ -251,7 +278,7 @@ class ChangeDecoder:
             server_id=0,
             size=HEADER_SIZE + len(body),
             next_position=0,
-            flags=0,
+            flags=EventFlag(0),
             position=decoder.position,
         )
         table_map = parse_table_map(body, header, table.format)
@@ -264,7 +291,15 @@ class ChangeDecoder:
         key = (changes.db, changes.name, changes.version, tuple(layout))
         return key, self._tables.setdefault(key, changes)
 
-    def _flush(self, key: tuple[object, ...]) -> Iterator[ChangeBatch]:
+    def _fullest(self, need: int) -> _TableKey:
+        """The table to hand over: the one that reached its limit, or where memory ran out the largest."""
+        full = self._decoder.full
+        if need == Need.NEED_FLUSH and full is not None:
+            key: _TableKey = full.key
+            return key
+        return max(self._builders, key=lambda key: self._builders[key].bytes)
+
+    def _flush(self, key: _TableKey) -> Iterator[ChangeBatch]:
         handed = self._decoder.take(self._builders[key])
         if handed["rows"]:
             changes = self._tables[key]

@@ -53,7 +53,8 @@ class ResolvedColumn:
         type: what it holds.
         mysql_type: how SQL writes its type.
         nullable: whether NULL is allowed.
-        primary_key_position: place in the primary key, from 0; None outside it, or where nothing is known.
+        primary_key_position: place, from 0, in the key that tells rows apart: the primary key, or as servers
+            do, the first UNIQUE key of NOT NULL columns; None outside it, or where nothing is known.
         invisible: hidden from ``SELECT *``.
         generated: ``virtual``, ``stored``, ``row_start``, ``row_end``, or None.
         provenance: where the facts come from.
@@ -114,10 +115,12 @@ def resolve_columns(
     """
     named = all(column.name is not None for column in table_map.columns)
     definitions, warnings = _matched(table_map, definition, flavour, named)
-    key_source = _key_source(table_map, named, definition if any(definitions) else None)
+    used = definition if any(definitions) else None
+    key_source = _key_source(table_map, named, used)
+    key = used.row_key if used is not None and key_source is used.provenance else ()
     source = definition.provenance if definition is not None else Provenance.NONE
     columns = [
-        _resolve(f"c{number}", column, known, source, key_source)
+        _resolve(f"c{number}", column, known, source, _KeyFacts(key_source, key))
         for number, (column, known) in enumerate(zip(table_map.columns, definitions, strict=True), start=1)
     ]
     names = output_names([column.source_name for column in columns])
@@ -125,7 +128,7 @@ def resolve_columns(
         db=table_map.database,
         name=table_map.table,
         columns=tuple(replace(column, name=name) for column, name in zip(columns, names, strict=True)),
-        definition=definition if any(definitions) else None,
+        definition=used,
         warnings=tuple(warnings),
     )
 
@@ -210,12 +213,16 @@ def _key_source(table_map: TableMap, named: bool, definition: TableDefinition | 
     return definition.provenance if definition is not None else Provenance.NONE
 
 
+@dataclass(frozen=True, slots=True)
+class _KeyFacts:
+    """Where the key is known from, and the names of its columns if that is a definition."""
+
+    source: Provenance
+    columns: tuple[str, ...]
+
+
 def _resolve(
-    fallback: str,
-    column: Column,
-    known: ColumnDefinition | None,
-    source: Provenance,
-    key_source: Provenance,
+    fallback: str, column: Column, known: ColumnDefinition | None, source: Provenance, key: _KeyFacts
 ) -> ResolvedColumn:
     """One column; its output name is set later, when all are known."""
     logical, origin = logical_type(column, known, source)
@@ -224,8 +231,8 @@ def _resolve(
     if column.name is not None:
         name, name_source = column.name, Provenance.METADATA
     position = column.primary_key
-    if position is None and key_source is not Provenance.METADATA and known is not None:
-        position = known.primary_key_position
+    if known is not None and known.name in key.columns:
+        position = key.columns.index(known.name)
     invisible = known.invisible if known is not None else False
     if column.visible is not None:
         invisible = not column.visible
@@ -239,7 +246,7 @@ def _resolve(
         invisible=invisible,
         generated=known.generated if known is not None else None,
         provenance=ColumnProvenance(
-            name_source, origin.signedness, origin.charset, origin.members, key_source
+            name_source, origin.signedness, origin.charset, origin.members, key.source
         ),
     )
 

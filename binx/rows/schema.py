@@ -69,6 +69,23 @@ class ColumnDefinition:
 
 
 @dataclass(frozen=True, slots=True)
+class IndexDefinition:
+    """A key other than PRIMARY.
+
+    Attributes:
+        name: its name, unique in the table.
+        columns: their names, in the key's order; parts that are expressions are left out.
+        unique: no two rows have the same values, unless some are NULL.
+        whole: all parts are whole columns, not prefixes or expressions.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    unique: bool = False
+    whole: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class TableDefinition:
     """A table at one point of the log.
 
@@ -77,6 +94,7 @@ class TableDefinition:
         name: the table's name as logged.
         columns: in the order of the row image.
         primary_key: the names of the primary key's columns, in the key's order.
+        indexes: the other keys.
         charset: the table's default, None where unknown.
         collation: the table's default, None where it is the charset's default or unknown.
         provenance: DDL or SCHEMA.
@@ -89,6 +107,7 @@ class TableDefinition:
     name: str
     columns: tuple[ColumnDefinition, ...] = ()
     primary_key: tuple[str, ...] = ()
+    indexes: tuple[IndexDefinition, ...] = ()
     charset: str | None = None
     collation: str | None = None
     provenance: Provenance = Provenance.DDL
@@ -99,6 +118,23 @@ class TableDefinition:
         """The column of that name; MySQL compares column names without regard to case."""
         folded = name.casefold()
         return next((column for column in self.columns if column.name.casefold() == folded), None)
+
+    @property
+    def row_key(self) -> tuple[str, ...]:
+        """The columns that tell rows apart, as servers choose them and table maps name them.
+
+        The primary key; else the first UNIQUE key over whole columns that are all NOT NULL; else none.
+        """
+        if self.primary_key:
+            return self.primary_key
+        required = {column.name.casefold(): column.name for column in self.columns if not column.nullable}
+        for index in self.indexes:
+            names = tuple(required.get(name.casefold(), "") for name in index.columns)
+            if index.unique and index.whole and all(names):
+                # MariaDB makes the end of a row's period a part of each unique key.
+                ends = (column.name for column in self.columns if column.generated == "row_end")
+                return (*names, *ends)
+        return ()
 
     def with_columns(
         self, columns: tuple[ColumnDefinition, ...], primary_key: tuple[str, ...]

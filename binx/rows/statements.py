@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from binx.event import parse_event
 from binx.event.format import Flavour
-from binx.event.header import EventHeader
+from binx.event.header import EventFlag, EventHeader
 from binx.event.load_data import ExecuteLoadQuery, LoadBlock
 from binx.event.query import Query
 from binx.event.replication import Incident
@@ -23,6 +23,7 @@ from binx.rows.schema import StatementContext
 MICROSECONDS = 1_000_000
 
 _DML_WORDS = ("insert", "update", "delete", "replace", "load", "select", "with", "call")
+_TRANSACTION_WORDS = ("xa", "savepoint", "rollback", "release")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,8 @@ class Statement:
         error_code: the error that it ended with on its server, 0 for none.
         file_bytes: of LOAD DATA: how many bytes of the file are in the log; None for other statements.
         context: of DDL: the session as the catalog needs it.
+        microseconds: what the event adds to its time, where it was logged.
+        uses_db: whether it runs in the default database; not so for CREATE DATABASE and its like.
     """
 
     commit_version: int
@@ -72,6 +75,8 @@ class Statement:
     error_code: int
     file_bytes: int | None = None
     context: StatementContext | None = None
+    microseconds: int | None = None
+    uses_db: bool = True
 
 
 @dataclass(slots=True)
@@ -115,7 +120,9 @@ class StatementReader:
         elif isinstance(parsed, Rand):
             self._stage.rand_seeds = (parsed.seed1, parsed.seed2)
         elif isinstance(parsed, UserVar):
-            self._stage.user_vars[parsed.name] = parsed.literal(mariadb=table.format.flavour is Flavour.MARIADB)
+            self._stage.user_vars[parsed.name] = parsed.literal(
+                mariadb=table.format.flavour is Flavour.MARIADB
+            )
         elif isinstance(parsed, LoadBlock):
             self._loaded[parsed.file_id] = self._loaded.get(parsed.file_id, 0) + len(parsed.data)
         elif isinstance(parsed, ExecuteLoadQuery):
@@ -123,7 +130,9 @@ class StatementReader:
         elif isinstance(parsed, Query):
             return self._statement(parsed, header, table, index, None)
         elif isinstance(parsed, Incident):
-            return self._remark(f"-- INCIDENT {parsed.name}: {_one_line(parsed.message)}", header, table, index)
+            return self._remark(
+                f"-- INCIDENT {parsed.name}: {_one_line(parsed.message)}", header, table, index
+            )
         elif isinstance(parsed, XaPrepare) and not parsed.one_phase:
             return self._remark(f"XA PREPARE {parsed.xid}", header, table, index)
         return None
@@ -156,6 +165,8 @@ class StatementReader:
             error_code=query.error_code,
             file_bytes=file_bytes,
             context=statement_context(query) if schema else None,
+            microseconds=query.status.microseconds,
+            uses_db=bool(query.database) and not header.flags & EventFlag.SUPPRESS_USE,
         )
 
     def _remark(self, sql: str, header: EventHeader, table: TransactionTable, index: int) -> Statement:
@@ -184,10 +195,10 @@ class StatementReader:
 
 
 def _kind(sql: str) -> str:
-    """``dml`` changes data, ``other`` ends an XA transaction, and all else, users and routines too, is ``ddl``."""
+    """``dml`` changes data, ``other`` is about its transaction; all else, users too, is ``ddl``."""
     word = sql.lstrip(" \t\r\n(").split(None, 1)
     first = word[0].lower().rstrip("(") if word else ""
-    if first == "xa":
+    if first in _TRANSACTION_WORDS:
         return "other"
     return "dml" if first in _DML_WORDS else "ddl"
 

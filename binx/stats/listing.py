@@ -227,6 +227,7 @@ class Page:
         table: TransactionTable,
         epoch: int,
         first_seqno: int,
+        *,
         mask: bytearray | None = None,
     ) -> None:
         self.file = file
@@ -298,7 +299,7 @@ def _pages(
         scan = file.scan(max(level, required_level(selection)), verify=verify)
         for table in scan:
             mask = None if everything else selector.mask(file, scan, table)
-            yield Page(file, scan, table, epoch, seqno, mask)
+            yield Page(file, scan, table, epoch, seqno, mask=mask)
             seqno += len(table)
             if not everything and selector.complete:
                 return

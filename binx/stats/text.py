@@ -44,25 +44,18 @@ def number_text(number: int) -> str:
 
 
 def duration_text(duration: int) -> str:
-    """A time span in µs: ``0 s``, ``12 ms``, ``1.25 s``, ``3 min 4 s``, ``2 h 05 min``, ``3 d 4 h``."""
+    """A time span in µs: ``0 s``, ``12 ms``, ``1.25 s``, ``3 min 04 s``, ``2 h 05 min``, ``3 d 04 h``."""
     seconds = duration / MICROSECONDS
-    if duration == 0:
-        return "0 s"
-    if duration < 1_000:
-        return f"{duration} µs"
-    if seconds < 0.9995:
-        return f"{duration / 1_000:.3g} ms"
     if seconds < 59.95:
+        if 0 < seconds < 0.9995:
+            return f"{duration / 1_000:.3g} ms"
         return f"{seconds:.3g} s"
-    whole = round(seconds)
-    minutes, rest = divmod(whole, 60)
-    if minutes < 60:
-        return f"{minutes} min {rest:02d} s"
+    minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
-    if hours < 24:
-        return f"{hours} h {minutes:02d} min"
     days, hours = divmod(hours, 24)
-    return f"{days} d {hours:02d} h"
+    if days:
+        return f"{days} d {hours:02d} h"
+    return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s"
 
 
 def time_text(moment: int) -> str:
@@ -77,7 +70,7 @@ def time_text(moment: int) -> str:
 
 
 def safe_text(text: str) -> str:
-    r"""A text that does nothing to a terminal: what is invisible becomes ``\xNN``, ``\uNNNN`` or ``\UNNNNNNNN``."""
+    r"""A text that does nothing to a terminal: what is invisible becomes ``\xNN`` or ``\uNNNN``."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(_visible(character) for character in text)
@@ -127,7 +120,7 @@ def pad_text(text: str, width: int, *, right: bool = False) -> str:
 
 
 def table_text(change: TableChanges) -> str:
-    """What was done to a table: ``shop.orders +3 ~1 −2`` for inserts, updates and deletes."""
+    """What was done to a table: ``shop.orders +3 ~1`` is three inserts and an update; deletes have a minus."""
     parts = [safe_text(f"{change.db}.{change.table}")]
     signs = (("+", change.inserts), ("~", change.updates), (MINUS, change.deletes))
     parts += [f"{sign}{count:,}" for sign, count in signs if count]

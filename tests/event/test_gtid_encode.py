@@ -1,4 +1,4 @@
-"""GTID events written again: equal where nothing changes, and only the named fields differ where something does."""
+"""GTID events written again: equal where nothing changes, else different in the named fields alone."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The current state that a data set's changes lead to, spelled as the server's SELECT spells it.
 
-A second, plain reading of the data set: it knows Parquet and the rules of the data set's columns, and nothing of the code
-that wrote them.
+A second, plain reading of the data set: it knows Parquet and the rules of the data set's columns, and
+nothing of the code that wrote them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Row = dict[str, Any]
 Key = tuple[Any, ...]
 
 ORDER = {"delete": 0, "update_preimage": 0, "update_postimage": 1, "insert": 1}
-EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - DATETIME has no zone
+EPOCH = dt.datetime(1970, 1, 1)
 
 
 def listed_files(folder: Path, kind: str) -> Iterator[dict[str, Any]]:
@@ -41,7 +41,9 @@ def changes(folder: Path, db: str, table: str) -> list[tuple[Row, list[str], pa.
             plain = content.set_column(0, "_change_type", content.column(0).cast(pa.string()))
             rows = to_rows(plain)
             images += [(row, columns, content.schema) for row in rows]
-    images.sort(key=lambda image: (image[0]["_commit_version"], image[0]["_row"], ORDER[image[0]["_change_type"]]))
+    images.sort(
+        key=lambda image: (image[0]["_commit_version"], image[0]["_row"], ORDER[image[0]["_change_type"]])
+    )
     return images
 
 
@@ -64,7 +66,9 @@ def undone(folder: Path) -> set[str]:
     statements = [
         row
         for entry in listed_files(folder, "statements")
-        for row in pq.read_table(folder / entry["path"]).select(["commit_version", "transaction", "sql"]).to_pylist()
+        for row in pq.read_table(folder / entry["path"])
+        .select(["commit_version", "transaction", "sql"])
+        .to_pylist()
     ]
     for row in sorted(statements, key=lambda row: row["commit_version"]):
         if row["sql"].startswith("XA PREPARE "):
@@ -136,5 +140,8 @@ SPELLING: list[tuple[Callable[[pa.DataType], bool], Callable[[Any], str]]] = [
     (pa.types.is_date, lambda value: value.isoformat()),
     (pa.types.is_binary, bytes_text),
     (pa.types.is_struct, lambda value: value["srid"].to_bytes(4, "little").hex() + value["wkb"].hex()),
-    (pa.types.is_list, lambda value: pa.array(value, pa.float32()).buffers()[1].to_pybytes()[: 4 * len(value)].hex()),
+    (
+        pa.types.is_list,
+        lambda value: pa.array(value, pa.float32()).buffers()[1].to_pybytes()[: 4 * len(value)].hex(),
+    ),
 ]

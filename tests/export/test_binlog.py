@@ -7,7 +7,9 @@ import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from itertools import pairwise
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
@@ -23,11 +25,13 @@ from binx.log.file import BinlogFile
 from testdata.programs import MARIADB_HINT, MYSQL_HINT, find_mariadb, find_mysql
 from testdata.servers import MariaDBServer, MySQLServer, Server
 
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
 TESTDATA = Path(__file__).resolve().parent.parent.parent / "testdata"
 MYSQL, MARIADB = TESTDATA / "mysql-9.7", TESTDATA / "mariadb-10.11"
 SHOPS = [sorted((folder / "shop").glob("mysql-bin.0*")) for folder in (MYSQL, MARIADB)]
 SMALL = sorted(path for folder in (MYSQL, MARIADB) for path in (folder / "small").glob("*.binlog"))
-RESTORED = (EventType.FORMAT_DESCRIPTION, EventType.PREVIOUS_GTIDS, EventType.MARIADB_GTID_LIST)
 
 Wanted = Callable[[TransactionTable, int], bool]
 
@@ -127,16 +131,20 @@ def reader_for(request: pytest.FixtureRequest) -> Callable[[Path], Server]:
 _ABOUT_THE_FILE = re.compile(
     r"\t(Start: binlog|Previous-GTIDs|Gtid list|Binlog checkpoint|Rotate|Stop)", re.IGNORECASE
 )
-_PLACE = re.compile(r"end_log_pos \d+ ?|CRC32 0x[0-9a-f]+ ?|@@session.(?:skip_)?parallel.*")
+_AT_THE_END = re.compile(
+    r"SET @@SESSION.GTID_NEXT= 'AUTOMATIC'|ROLLBACK /\* added by|DELIMITER ;\n# End of log file"
+)
+_PLACE = re.compile(r"end_log_pos \d+ ?|CRC32 0x[0-9a-f]+ ?|(?<=SQL_LOAD_MB)-\w+-\w+")
 
 
 def listing(reader: Server, path: Path, *arguments: str) -> list[str]:
     """What the server's reader prints of a file's transactions, without what tells their places."""
     options = ["--verify-binlog-checksum", "-vv", "--base64-output=decode-rows", *arguments]
+    options.append(f"--local-load={reader.folder.parent}")
     text = reader.mysqlbinlog(*options, path).decode(errors="backslashreplace")
     blocks = re.split(r"^# at \d+\n", text, flags=re.MULTILINE)[1:]
-    kept = [block for block in blocks if not _ABOUT_THE_FILE.search(block)]
-    return [_PLACE.sub("", block.split("\nDELIMITER ;\n# End of log file")[0]) for block in kept]
+    kept = [block for block in blocks if block.strip() and not _ABOUT_THE_FILE.search(block)]
+    return [_PLACE.sub("", _AT_THE_END.split(block)[0]).strip() for block in kept]
 
 
 def without_clock(blocks: list[str]) -> list[str]:
@@ -170,8 +178,7 @@ def test_scattered_transactions_are_what_the_servers_reader_selects_by_gtid(
     path: Path, tmp_path: Path, reader_for: Callable[[Path], Server]
 ) -> None:
     reader, target = reader_for(path), tmp_path / "slice"
-    data, report = slice_of([path], each_third)
-    target.write_bytes(data)
+    target.write_bytes(slice_of([path], each_third)[0])
     wanted = [gtid for _, _, gtid, _ in transactions_of(path)[1::3] if gtid is not None]
     if not wanted:
         pytest.skip("its transactions have no GTIDs to select by")
@@ -274,7 +281,7 @@ def test_slices_of_a_partition_into_runs_hold_the_wholes_transactions(
     count = len(transactions_of(path))
     cuts = sorted({0, count, *data.draw(st.lists(st.integers(1, count - 1), max_size=4))})
     parts = []
-    for first, end in zip(cuts, cuts[1:], strict=False):
+    for first, end in pairwise(cuts):
         part = folder / f"part.{first}"
         part.write_bytes(slice_of([path], contiguous(first, end - 1))[0])
         parts.append(part)
@@ -325,8 +332,11 @@ def test_files_that_differ_by_checksum_are_joined_under_the_first_ones(
     ]
     reader, rows = reader_for(paths[0]), re.compile(r"^###.*$", re.MULTILINE)
 
+    # Both files count their GTIDs from 1, which MariaDB's reader takes ill in a file's middle.
+    options = [] if flavour is MYSQL else ["--skip-gtid-strict-mode"]
+
     def changes(path: Path) -> list[str]:
-        return [line for block in listing(reader, path) for line in rows.findall(block)]
+        return [line for block in listing(reader, path, *options) for line in rows.findall(block)]
 
     assert changes(target) == changes(paths[0]) + changes(paths[1])
 
@@ -339,9 +349,12 @@ def test_files_that_differ_by_checksum_are_not_joined_verbatim() -> None:
 
 def test_files_of_different_servers_are_refused_by_name_before_a_byte_is_written() -> None:
     out = io.BytesIO()
-    with BinlogFile.open(str(SHOPS[0][0])) as one, BinlogFile.open(str(SHOPS[1][0])) as other:
-        with pytest.raises(RefusedError) as caught:
-            write_binlog(runs_of([one, other], every), out)
+    with (
+        BinlogFile.open(str(SHOPS[0][0])) as one,
+        BinlogFile.open(str(SHOPS[1][0])) as other,
+        pytest.raises(RefusedError) as caught,
+    ):
+        write_binlog(runs_of([one, other], every), out)
     assert "MySQL 9.7.4: " + str(SHOPS[0][0]) in str(caught.value)
     assert "MariaDB 10.11." in str(caught.value)
     assert out.getvalue() == b""
@@ -374,11 +387,11 @@ class Full:
     def __init__(self) -> None:
         self.left = 2
 
-    def write(self, data: object, /) -> int:
+    def write(self, data: Buffer, /) -> int:
         self.left -= 1
         if not self.left:
             raise OutputError("cannot be written: no space is left")
-        return len(bytes(data))  # type: ignore[call-overload, no-any-return]
+        return len(memoryview(data))
 
 
 def test_an_output_that_fails_ends_the_writing() -> None:
@@ -395,30 +408,29 @@ class Counted:
         self.size = 0
         self.last = b""
 
-    def write(self, data: memoryview, /) -> int:
-        self.size += len(data)
-        self.last = (self.last + bytes(data[-200:]))[-200:]
-        return len(data)
+    def write(self, data: Buffer, /) -> int:
+        with memoryview(data) as view:
+            self.size += len(view)
+            self.last = (self.last + bytes(view[-200:]))[-200:]
+            return len(view)
 
 
 def test_positions_wrap_behind_four_gibibytes(tmp_path: Path) -> None:
-    source = (MYSQL / "small" / "no_checksum.binlog").read_bytes()
-    head = parse_header(source, 4).end
-    end = transactions_of(MYSQL / "small" / "no_checksum.binlog")[0][1]
-    start = transactions_of(MYSQL / "small" / "no_checksum.binlog")[0][0]
+    small = MYSQL / "small" / "no_checksum.binlog"
+    source = small.read_bytes()
+    start, end, _, _ = transactions_of(small)[0]
     gtid = parse_header(source, start)
     query = bytearray(source[gtid.end : end] + bytes(96 << 20))
     query[9:13] = len(query).to_bytes(4, "little")
-    claim = bytearray(source[gtid.position : gtid.end])
-    claim[33] = 0
     path = tmp_path / "large"
-    path.write_bytes(source[:head] + claim + query)
+    path.write_bytes(source[: gtid.end] + query)
     sink = Counted()
-    with BinlogFile.open(str(path)) as file:
-        file.format = file.format
-        runs = [Run(file, table) for table in file.scan(Level.LEVEL_EVENTS)]
-        report = write_binlog(runs * 43, sink)
+    with BinlogFile.open(str(path)) as large, BinlogFile.open(str(small)) as last:
+        runs = [*runs_of([large], every)] * 43 + [*runs_of([last], lambda table, index: index == 0)]
+        report = write_binlog(runs, sink)
     assert report.bytes == sink.size > 1 << 32
+    event = sink.last[-(end - gtid.end) :]
+    assert parse_header(event, 0).next_position == sink.size - (1 << 32)
 
 
 def test_events_of_mariadb_without_a_position_keep_none(corpus: Path, tmp_path: Path) -> None:
@@ -442,13 +454,12 @@ def test_a_relay_logs_notes_about_itself_are_left_out(corpus: Path, name: str, t
     path, target = corpus / f"{name}.binlog", tmp_path / "slice"
     target.write_bytes(slice_of([path])[0])
     assert len(transactions_of(target)) == len(transactions_of(path))
-    with BinlogFile.open(str(target)) as file:
-        types = (
-            [header.type for header, _ in events_of(target.read_bytes(), file.format.checksum_size)]
-            if file.format.has_checksum_field
-            else []
-        )
-    assert types.count(EventType.FORMAT_DESCRIPTION) == bool(types)
+    data, at, types = target.read_bytes(), 4, []
+    while at < len(data):
+        header = parse_header(data, at)
+        types.append(header.type)
+        at = header.end
+    assert types.count(EventType.FORMAT_DESCRIPTION) == 1
     assert EventType.ROTATE not in types
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from binx.errors import ExitCode, OutputError, RefusedError
+from binx.errors import ExitCode, OutputError
 from binx.export.output import OutputStream, ReaderGoneError, open_output, output_error
 
 WRITE_A_LOT = """
@@ -60,9 +60,14 @@ def test_a_file_has_its_name_only_when_it_is_whole(tmp_path: Path) -> None:
 def test_an_error_or_an_interrupt_leaves_nothing_new_behind(tmp_path: Path, error: BaseException) -> None:
     target = tmp_path / "slice"
     target.write_bytes(b"old")
-    with pytest.raises(type(error)), open_output(str(target)) as output:
-        output.write(b"new")
-        raise error
+
+    def fail() -> None:
+        with open_output(str(target)) as output:
+            output.write(b"new")
+            raise error
+
+    with pytest.raises(type(error)):
+        fail()
     assert target.read_bytes() == b"old"
     assert names(tmp_path) == ["slice"]
 
@@ -101,10 +106,9 @@ def test_the_mode_follows_the_umask(tmp_path: Path, umask: int, mode: int) -> No
 
 
 def test_a_full_disk_is_named_and_nothing_stays_on_it(small_disk: Path) -> None:
-    with pytest.raises(OutputError, match="no space is left on the file system of .*small") as caught:
-        with open_output(str(small_disk / "slice")) as output:
-            for _ in range(16):
-                output.write(b"x" * 65536)
+    said = r"no space is left on the file system of .*small"
+    with pytest.raises(OutputError, match=said) as caught, open_output(str(small_disk / "slice")) as output:
+        output.write(b"x" * (1 << 20))
     assert caught.value.path == str(small_disk / "slice")
     assert names(small_disk) == []
     with open_output(str(small_disk / "slice")) as output:
@@ -117,7 +121,7 @@ def test_a_device_is_written_to_and_never_replaced() -> None:
         pytest.skip("this system has no /dev/full")
     with pytest.raises(OutputError, match="no space is left"), open_output("/dev/full") as output:
         output.write(b"x")
-    assert stat.S_ISCHR(os.stat("/dev/full").st_mode)
+    assert stat.S_ISCHR(Path("/dev/full").stat().st_mode)
 
 
 @pytest.mark.parametrize(

@@ -1,17 +1,18 @@
-"""The copying kernel: positions and checksums anew, from any window and any buffer, and nothing else changed."""
+"""The copying kernel: positions and checksums anew, through any window and buffer, and all else as it was."""
 
 from __future__ import annotations
 
 import struct
 import zlib
 from array import array
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binx.errors import BinxError, ChecksumError, DamagedError
+from binx.errors import ChecksumError, DamagedError
 from binx.kernels.rewrite import Pause, Rewriter, measure, merged_ranges
 from binx.log.file import BinlogFile
 
@@ -163,10 +164,9 @@ def test_a_source_cut_at_any_byte_is_damaged() -> None:
 def test_any_bytes_are_copied_or_refused(data: bytes) -> None:
     rewriter = Rewriter(4096, 4, False, True, True)
     rewriter.begin_source(4, False)
-    try:
+    with suppress(DamagedError):
         rewriter.feed(data, 0, len(data), False)
-    except BinxError as error:
-        assert isinstance(error, DamagedError)
+    assert rewriter.written == len(rewriter.pending())
 
 
 def test_measuring_leaves_out_events_about_the_file() -> None:

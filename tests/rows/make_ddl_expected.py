@@ -5,7 +5,8 @@
 
 The first argument names the expectations, the rest is the command of a client for an otherwise
 empty server; databases ``ddl_…`` are dropped first. After each statement the file holds the tables that
-it changed, each column as [name, type, nullable, charset, collation, place in the primary key, extra].
+it changed, each column as [name, type, nullable, charset, collation, place in the primary key, extra,
+whether the server shows it as part of the key that tells rows apart].
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from tests.rows.ddl_cases import CASES, Case
 
 COLUMNS = """
 SELECT JSON_ARRAY(c.table_schema, c.table_name, c.column_name, c.column_type, c.is_nullable = 'YES',
-                  c.character_set_name, c.collation_name, k.ordinal_position - 1, c.extra)
+                  c.character_set_name, c.collation_name, k.ordinal_position - 1, c.extra,
+                  c.column_key = 'PRI')
 FROM information_schema.columns c LEFT JOIN information_schema.key_column_usage k
   ON k.table_schema = c.table_schema AND k.table_name = c.table_name AND k.column_name = c.column_name
      AND k.constraint_name = 'PRIMARY'
@@ -48,7 +50,7 @@ def columns(client: list[str]) -> Tables:
         raise SystemExit(complaint)
     for line in answer.splitlines():
         db, table, *facts = json.loads(line)
-        facts[2] = bool(facts[2])
+        facts[2], facts[7] = bool(facts[2]), bool(facts[7])
         tables.setdefault(f"{db}.{table}", []).append(facts)
     return tables
 

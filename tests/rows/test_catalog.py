@@ -218,6 +218,27 @@ def test_system_versioning_keeps_hidden_columns_behind_all_others() -> None:
     assert definition.primary_key == ("a",)
 
 
+def test_without_a_primary_key_the_first_unique_key_of_not_null_columns_tells_rows_apart() -> None:
+    catalog = catalog_of(
+        "CREATE TABLE t (a INT NOT NULL, b INT, c INT NOT NULL, UNIQUE (b), UNIQUE (a, b), UNIQUE k (C))"
+    )
+    definition = catalog.lookup("shop", "t")
+    assert definition is not None
+    assert definition.primary_key == ()
+    assert definition.row_key == ("c",)
+    catalog.apply("ALTER TABLE t RENAME COLUMN c TO d", "shop")
+    definition = catalog.lookup("shop", "t")
+    assert definition is not None
+    assert definition.row_key == ("d",)
+
+
+def test_dropping_a_key_that_is_not_known_ends_all_claims_about_keys() -> None:
+    catalog = catalog_of("CREATE TABLE t (a INT NOT NULL UNIQUE)", "DROP INDEX made_by_a_foreign_key ON t")
+    definition = catalog.lookup("shop", "t")
+    assert definition is not None
+    assert definition.row_key == ()
+
+
 DUMP = """-- MySQL dump 10.13
 /*!40101 SET NAMES utf8mb4 */;
 -- it's a comment; with a quote and a semicolon

@@ -55,7 +55,7 @@ def without_display_width(column_type: str) -> str:
 
 
 def as_server_says(facts: list[Any]) -> dict[str, Any]:
-    name, column_type, nullable, charset, collation, position, extra = facts
+    name, column_type, nullable, charset, collation, position, extra, row_key = facts
     generated = {"VIRTUAL": "virtual", "STORED": "stored"}
     kind = next((word for mark, word in generated.items() if f"{mark} GENERATED" in extra), None)
     return {
@@ -65,12 +65,15 @@ def as_server_says(facts: list[Any]) -> dict[str, Any]:
         "charset": None if charset == "binary" else charset,
         "collation": None if charset == "binary" else collation,
         "key": position,
+        "row_key": row_key,
         "invisible": "INVISIBLE" in extra,
         "generated": kind,
     }
 
 
-def as_binx_says(column: ColumnDefinition, server_collation: str | None) -> dict[str, Any]:
+def as_binx_says(
+    column: ColumnDefinition, row_key: tuple[str, ...], server_collation: str | None
+) -> dict[str, Any]:
     has_charset = column.base in CHARACTER_TYPES and column.charset != "binary"
     generated = "stored" if column.generated in {"row_start", "row_end"} else column.generated
     # A collation that nothing names is the default of its charset, which servers choose each in its own way.
@@ -82,6 +85,7 @@ def as_binx_says(column: ColumnDefinition, server_collation: str | None) -> dict
         "charset": column.charset if has_charset else None,
         "collation": collation if has_charset else None,
         "key": column.primary_key_position,
+        "row_key": column.name in row_key,
         "invisible": column.invisible,
         "generated": generated,
     }
@@ -118,7 +122,10 @@ def test_the_catalog_has_the_columns_that_the_server_has_after_each_statement(se
                 continue
             server_says = [as_server_says(column) for column in columns]
             collations = {column["name"]: column["collation"] for column in server_says}
-            binx_says = [as_binx_says(column, collations.get(column.name)) for column in shown(definition)]
+            binx_says = [
+                as_binx_says(column, definition.row_key, collations.get(column.name))
+                for column in shown(definition)
+            ]
             assert binx_says == server_says, sql
         assert sorted(known) == sorted(f"{table.db}.{table.name}" for table in catalog), sql
 

@@ -1,0 +1,63 @@
+# binx: every target sets up .venv by itself; `make` alone lists them.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+PYTHON ?= $(shell for python in python3.14 python3.13 python3.12 python3.11 python3; do \
+	"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$python" && break; done)
+VENV := .venv
+BIN := $(VENV)/bin
+KERNELS := $(wildcard binx/kernels/*.pyx binx/kernels/*.pxd)
+
+.PHONY: help demo test check unit test-live bench testdata man clean needs-python needs-compiler needs-java
+
+help: ## list the targets
+	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
+
+needs-python:
+	@[ -n "$(PYTHON)" ] || { echo "binx needs Python 3.11 or newer, and none is on PATH" >&2; exit 1; }
+
+needs-compiler:
+	@command -v cc >/dev/null || command -v gcc >/dev/null || command -v clang >/dev/null || \
+		{ echo "binx needs a C compiler to build its kernels, and none is on PATH (Debian: apt-get install gcc libc6-dev)" >&2; exit 1; }
+
+needs-java:
+	@command -v java >/dev/null || [ -n "$$JAVA_HOME" ] || \
+		{ echo "Spark needs Java 17 or newer, and none is on PATH (Debian: apt-get install default-jre-headless)" >&2; exit 1; }
+
+$(VENV)/.installed: pyproject.toml $(KERNELS) | needs-python needs-compiler
+	[ -x $(BIN)/python ] || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable '.[dev,spark]'
+	@touch $@
+
+demo: $(VENV)/.installed needs-java ## convert a real shop's binary logs, load them with Spark, show the result
+	$(BIN)/python -m testdata.demo
+
+test: check unit ## lint, types, and all tests
+
+check: $(VENV)/.installed ## lint and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+unit: $(VENV)/.installed needs-java ## all tests
+	$(BIN)/python -m pytest
+
+test-live: $(VENV)/.installed ## only the tests against real servers, which are unpacked where they are missing
+	$(BIN)/python testdata/make.py --install
+	$(BIN)/python -m pytest tests/live
+
+bench: $(VENV)/.installed ## measure against mysqlbinlog, in one run (BENCH="--size 1000" for MB)
+	$(BIN)/python -m bench $(BENCH)
+
+testdata: $(VENV)/.installed ## write testdata/ again with real servers
+	$(BIN)/python testdata/make.py
+
+man: $(VENV)/.installed ## write man/ again from the command line's own help
+	$(BIN)/python -m binx.cli.manpages man
+
+clean: ## remove what was built
+	rm -rf build dist *.egg-info .demo .mypy_cache .ruff_cache .pytest_cache .hypothesis $(VENV)/.installed
+	rm -f binx/kernels/*.c binx/kernels/*.so

@@ -1,0 +1,273 @@
+"""The library's front: binary logs opened as one thing that can be asked.
+
+>>> import binx
+>>> log = binx.open("testdata/mysql-9.7/shop/mysql-bin.000001")
+>>> log.index().num_rows
+374
+>>> sorted({f"{db}.{table}" for db, table in log.tables()})[:2]
+['shop.audit_log', 'shop.customers']
+
+Nothing is read before it is asked for; each question reads the files anew, in bounded memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from os import PathLike, fspath
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from binx.errors import AbsentError, UsageError
+from binx.kernels.scan import Level
+from binx.kernels.transactions import FLAG_HAS_THREAD, FLAG_HAS_XID, Kind, TransactionTable
+from binx.log.file import BinlogFile, Scan, open_files
+from binx.log.identifiers import transaction_id
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from binx.rows.catalog import Catalog
+    from binx.rows.decoder import ChangeDecoder
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class TableChange:
+    """How many rows of one table a transaction changed."""
+
+    db: str
+    table: str
+    inserts: int
+    updates: int
+    deletes: int
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionRecord:
+    """One transaction, as the transaction index knows it.
+
+    Attributes:
+        transaction: the GTID; where there is none, a UUID that is the same at each reading.
+        gtid: the GTID, None where there is none.
+        kind: ``dml``, ``ddl``, ``xa_prepare``, ``xa_commit``, ``xa_rollback``, ``rollback``, ``empty``,
+            ``incident``.
+        commit_time: with microseconds where the log has them, else to the second.
+        commit_version: orders all transactions of a server's chain.
+        path: the file.
+        start: offset of its first byte.
+        end: offset behind its last byte.
+        server_id: of the server that made the change first.
+        thread_id: the connection, None where the log does not say.
+        xid: the storage engine's number of the commit, None where it has none.
+        events: events in it.
+        rows: row changes in it.
+        tables: row changes by table.
+    """
+
+    transaction: str
+    gtid: str | None
+    kind: str
+    commit_time: datetime
+    commit_version: int
+    path: str
+    start: int
+    end: int
+    server_id: int
+    thread_id: int | None
+    xid: int | None
+    events: int
+    rows: int
+    tables: tuple[TableChange, ...]
+
+    @property
+    def bytes(self) -> int:
+        """Its size in the file."""
+        return self.end - self.start
+
+
+class Binlogs:
+    """One or more binary logs, in the order of their chain.
+
+    Close it, or use it as a context manager, when it is no longer needed.
+    """
+
+    def __init__(self, files: Sequence[BinlogFile], schema: str | None = None) -> None:
+        self.files = tuple(files)
+        self._schema = schema
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give the files back."""
+        for file in self.files:
+            file.close()
+
+    def transactions(self) -> Iterator[TransactionRecord]:
+        """All transactions in order.
+
+        Raises:
+            DamagedError, TruncatedError, UnsupportedError: a file cannot be read to its end.
+        """
+        for file in self.files:
+            scan = file.scan(Level.LEVEL_TABLES)
+            for table in scan:
+                for index in range(len(table)):
+                    yield _record(file, scan, table, index)
+
+    def index(self) -> pa.Table:
+        """The transaction index: one row a transaction, with the columns of the data set's ``transactions``.
+
+        Raises:
+            DamagedError, TruncatedError, UnsupportedError: a file cannot be read to its end.
+        """
+        import pyarrow as pa
+
+        from binx.log.index import index_schema, index_table
+
+        tables = []
+        epoch, seqno = 0, 1
+        for file in self.files:
+            epoch += file.format.at_startup
+            table = index_table(file, file.scan(Level.LEVEL_TABLES), epoch=epoch, first_seqno=seqno)
+            seqno += table.num_rows
+            tables.append(table)
+        return pa.concat_tables(tables) if tables else index_schema().empty_table()
+
+    def tables(self) -> list[tuple[str, str]]:
+        """Database and name of every table that has row changes, in the order of their first appearance."""
+        seen: dict[tuple[str, str], None] = {}
+        for file in self.files:
+            scan = file.scan(Level.LEVEL_TABLES)
+            for _ in scan:
+                pass
+            seen |= {scan.table_name(number): None for number in range(scan.table_count)}
+        return list(seen)
+
+    def changes(self, table: str, *, batch_rows: int | None = None) -> pa.RecordBatchReader:
+        """The row changes of one table, as a stream of record batches.
+
+        Whatever takes Arrow takes it as it is: ``reader.read_pandas()``,
+            ``polars.from_arrow(reader.read_all())``,
+        ``duckdb.sql("select … from reader")``. Where the table was altered in between, all batches have
+        one schema that holds all versions.
+
+        Args:
+            table: ``db.table``.
+            batch_rows: most rows of a batch, nearly.
+
+        Raises:
+            UsageError: ``table`` is not of that form.
+            AbsentError: no file has changes of the table.
+            DamagedError, TruncatedError, UnsupportedError: a file cannot be read to its end.
+        """
+        import pyarrow as pa
+
+        from binx.rows.unify import united_schema
+
+        db, dot, name = table.partition(".")
+        if not dot or not db or not name:
+            raise UsageError(f"expected DB.TABLE, found {table!r}")
+        schemas = self._schemas((db, name))
+        if not schemas:
+            raise AbsentError(f"no row of {table} changes in {', '.join(file.path for file in self.files)}")
+        schema = united_schema(schemas)
+        return pa.RecordBatchReader.from_batches(schema, self._batches((db, name), schema, batch_rows))
+
+    def _schemas(self, wanted: tuple[str, str]) -> list[pa.Schema]:
+        """The schema versions of a table, in order, by a pass that decodes no row."""
+        catalog = self._catalog()
+        schemas: list[pa.Schema] = []
+        for decoder in self._decoders(catalog, wanted, None):
+            for _ in self._decoded(decoder, rows=False):
+                pass
+            schemas += [changes.schema for changes in decoder.tables]
+        return schemas
+
+    def _batches(
+        self, wanted: tuple[str, str], schema: pa.Schema, batch_rows: int | None
+    ) -> Iterator[pa.RecordBatch]:
+        from binx.rows.batches import ChangeBatch
+        from binx.rows.unify import cast_batch
+
+        for decoder in self._decoders(self._catalog(), wanted, batch_rows):
+            for item in self._decoded(decoder, rows=True):
+                if isinstance(item, ChangeBatch):
+                    yield cast_batch(item.batch, schema)
+
+    def _decoders(
+        self, catalog: Catalog, wanted: tuple[str, str], batch_rows: int | None
+    ) -> Iterator[ChangeDecoder]:
+        from binx.rows.decoder import ROW_GROUP_ROWS, ChangeDecoder, DecoderOptions
+
+        options = DecoderOptions(row_group_rows=batch_rows or ROW_GROUP_ROWS)
+        for file in self.files:
+            yield ChangeDecoder(file, catalog, lambda db, name: (db, name) == wanted, options)
+
+    def _decoded(self, decoder: ChangeDecoder, *, rows: bool) -> Iterator[object]:
+        """All that a decoder makes of its file; without rows, only names and schemas are found out."""
+        decoder.resolve_only = not rows
+        for table in decoder.file.scan(Level.LEVEL_TABLES, verify=rows):
+            yield from decoder.decode(table, table.mask())
+        yield from decoder.finish()
+
+    def _catalog(self) -> Catalog:
+        from binx.rows.catalog import Catalog
+
+        catalog = Catalog()
+        if self._schema is not None:
+            catalog.load_dump(self._schema)
+        return catalog
+
+
+def open(  # noqa: A001 - it is called as binx.open
+    *paths: str | PathLike[str], schema: str | None = None
+) -> Binlogs:
+    """Open binary logs of one server's chain, in its order.
+
+    Args:
+        paths: the files.
+        schema: SQL as ``mysqldump --no-data`` writes it, which names the columns where the logs do not.
+
+    Raises:
+        UsageError: no path is given.
+        SourceError: a file cannot be read.
+        NotABinlogError: a file is no binary log.
+        UnsupportedError: a file is encrypted.
+    """
+    if not paths:
+        raise UsageError("expected at least one binary log to open, found none")
+    return Binlogs(open_files([fspath(path) for path in paths]), schema)
+
+
+def _record(file: BinlogFile, scan: Scan, table: TransactionTable, index: int) -> TransactionRecord:
+    flags = table.value("flags", index)
+    start = table.value("start", index)
+    counts = tuple(
+        TableChange(*scan.table_name(number), inserts, updates, deletes)
+        for number, inserts, updates, deletes, _ in table.counts_of(index)
+    )
+    return TransactionRecord(
+        transaction=transaction_id(file, table, index),
+        gtid=table.gtid(index),
+        kind=Kind(table.value("kind", index)).name.removeprefix("KIND_").lower(),
+        commit_time=_EPOCH + timedelta(microseconds=table.value("commit_timestamp", index)),
+        commit_version=file.commit_version(start),
+        path=file.path,
+        start=start,
+        end=table.value("end", index),
+        server_id=table.value("server_id", index),
+        thread_id=table.value("thread_id", index) if flags & FLAG_HAS_THREAD else None,
+        xid=table.value("xid", index) & 0xFFFFFFFFFFFFFFFF if flags & FLAG_HAS_XID else None,
+        events=table.value("events", index),
+        rows=table.value("rows", index),
+        tables=counts,
+    )

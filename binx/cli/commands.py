@@ -1,0 +1,87 @@
+"""Which commands there are, and the answers that need none of them.
+
+Nothing is imported here, so that ``binx --help`` and ``binx --version`` take no longer than Python itself.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from binx import __version__
+
+
+class Entry(NamedTuple):
+    """A command as the overview lists it.
+
+    Its code is in the module of the same name, ``-`` being ``_``, and is loaded when it is called.
+    """
+
+    name: str
+    section: str
+    summary: str
+
+
+ENTRIES = (
+    Entry("ls", "Look", "list transactions, one a line"),
+    Entry("stats", "Look", "show what filled the logs"),
+    Entry("extract", "Take out", "cut out whole transactions"),
+    Entry("to-parquet", "Take out", "write row changes as Parquet"),
+    Entry("load", "Load", "make tables of the Parquet with Spark"),
+    Entry("spark-script", "Load", "print the path of the Spark loader"),
+)
+
+DESCRIPTION = "Read MySQL and MariaDB binary logs without a server."
+
+FILE_HELP = """\
+FILE is a binary log, an .index file that lists some,
+or - for standard input."""
+
+EXAMPLES = (
+    "binx ls mysql-bin.000042",
+    "binx extract --gtid UUID:1006 mysql-bin.* -o one.binlog",
+    "binx to-parquet mysql-bin.* -o lake",
+)
+
+_HELP = ("--help", "-h", "help")
+_COLUMN = 14
+
+
+def module_name(command: str) -> str:
+    """The module that holds a command."""
+    return f"binx.cli.{command.replace('-', '_')}"
+
+
+def overview() -> str:
+    """What ``binx`` and ``binx --help`` print."""
+    lines = [DESCRIPTION, "", "Usage: binx COMMAND [OPTIONS] FILE..."]
+    section = ""
+    for entry in ENTRIES:
+        if entry.section != section:
+            section = entry.section
+            lines += ["", f"{section}:"]
+        lines.append(f"  {entry.name:<{_COLUMN}}{entry.summary}")
+    lines += ["", FILE_HELP, "", "Examples:"]
+    lines += [f"  {example}" for example in EXAMPLES]
+    lines += ["", "More: binx COMMAND --help, man binx, binx --version"]
+    return "\n".join(lines)
+
+
+def version() -> str:
+    """What ``binx --version`` prints."""
+    return f"binx {__version__}"
+
+
+def quick_answer(arguments: list[str]) -> str | None:
+    """The answer to a command line that no command is needed for, None where one is."""
+    if not arguments or (len(arguments) == 1 and arguments[0] in _HELP):
+        return overview()
+    if arguments == ["--version"]:
+        return version()
+    return None
+
+
+def without_help_word(arguments: list[str]) -> list[str]:
+    """``help COMMAND`` as ``COMMAND --help``."""
+    if len(arguments) == 2 and arguments[0] == "help":
+        return [arguments[1], "--help"]
+    return arguments

@@ -1,0 +1,131 @@
+"""Where the process begins and ends: the one place that turns errors into messages and exit codes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from types import FrameType
+
+from binx.cli.commands import quick_answer, without_help_word
+from binx.cli.terminal import say_error
+from binx.errors import BinxError, ExitCode
+
+INTERRUPTED = 130
+"""Exit code after Ctrl-C: 128 and the number of SIGINT, as shells have it."""
+
+_SIGNAL_BASE = 128
+_TRACEBACK = "BINX_TRACEBACK"
+
+
+class _TerminatedError(BaseException):
+    """Another process ended this one; what is half done is cleared away as the error passes."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.number = number
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run a command line.
+
+    Args:
+        arguments: without the program's name; by default those of the process.
+
+    Returns:
+        The exit code.
+    """
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        _prepare_streams()
+        _clear_away_on_signals()
+        code = _answer(given)
+        sys.stdout.flush()
+        return code
+    except BinxError as error:
+        return _failed(error)
+    except KeyboardInterrupt:
+        say_error("interrupted", label="")
+        return INTERRUPTED
+    except _TerminatedError as error:
+        say_error("terminated", label="")
+        return _SIGNAL_BASE + error.number
+    except BrokenPipeError:
+        return ExitCode.DONE
+    except MemoryError:
+        say_error("the memory is exhausted; close other programs, or give less to do at once")
+        _show_traceback()
+        return ExitCode.FAILED
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        say_error(f"{place}the system says: {error.strerror or error}")
+        _show_traceback()
+        return ExitCode.FAILED
+    except Exception as error:
+        say_error(
+            f"this is a bug in binx ({type(error).__name__}: {error}); please report it with what"
+            f" {_TRACEBACK}=1 in the environment adds to this message"
+        )
+        _show_traceback()
+        return ExitCode.FAILED
+    finally:
+        _leave_standard_output()
+
+
+def _answer(arguments: list[str]) -> int:
+    answer = quick_answer(arguments)
+    if answer is not None:
+        print(answer)
+        return ExitCode.DONE
+    from binx.cli.application import invoke
+
+    return invoke(without_help_word(arguments))
+
+
+def _failed(error: BinxError) -> int:
+    if error.exit_code != ExitCode.DONE:
+        say_error(str(error))
+        _show_traceback()
+    return error.exit_code
+
+
+def _show_traceback() -> None:
+    if os.environ.get(_TRACEBACK, "0") not in ("", "0"):
+        import traceback
+
+        traceback.print_exc()
+
+
+def _prepare_streams() -> None:
+    """Let text that the terminal's encoding lacks be shown as escapes, not end the process."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")
+
+
+def _clear_away_on_signals() -> None:
+    """Let SIGTERM and SIGHUP end the process as an error does, so that no half-written file stays."""
+
+    def terminate(number: int, _frame: FrameType | None) -> None:
+        signal.signal(number, signal.SIG_IGN)
+        raise _TerminatedError(number)
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, terminate)
+
+
+def _leave_standard_output() -> None:
+    """Keep Python from complaining, at its very end, about output whose reader is gone."""
+    try:
+        sys.stdout.flush()
+    except (OSError, ValueError, AttributeError):
+        nothing = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nothing, 1)
+        os.close(nothing)
+
+
+if __name__ == "__main__":
+    sys.exit(run())

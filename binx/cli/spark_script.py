@@ -1,0 +1,19 @@
+"""``binx spark-script``: where the loader's script is."""
+
+from __future__ import annotations
+
+from binx.cli.options import QUIET, Example, command
+from binx.cli.terminal import text_output
+from binx.spark.session import script_path
+
+EXAMPLES = (
+    Example("load a data set on a cluster", 'spark-submit "$(binx spark-script)" --input lake --output tables'),
+)
+
+
+@command("spark-script", examples=EXAMPLES)
+@QUIET
+def spark_script_command(quiet: bool) -> None:
+    """Print the path of the script that spark-submit takes; `binx load` runs the same on this machine."""
+    with text_output() as output:
+        output.line(str(script_path()))

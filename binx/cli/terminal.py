@@ -1,0 +1,168 @@
+"""What people see: messages on standard error, data on standard output, and whether a person looks at all."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO, TYPE_CHECKING, TextIO, cast
+
+from binx.errors import BinxError, ExitCode, OutputError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from binx.event.gtid_set import GtidSet
+    from binx.export.output import Sink
+
+_RED, _YELLOW = "1;31", "1;33"
+_WIDTH = 80
+_NARROWEST = 40
+_BUFFER_CHARACTERS = 64 * 1024
+
+
+def is_terminal(stream: TextIO | None) -> bool:
+    """Whether a person looks at the stream."""
+    return stream is not None and not stream.closed and stream.isatty()
+
+
+def has_colour(stream: TextIO | None) -> bool:
+    """Whether colours may be used: a terminal that knows them, and no NO_COLOR in the environment."""
+    return is_terminal(stream) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def terminal_width(stream: TextIO) -> int:
+    """Characters that fit on a line of the terminal: COLUMNS where that is set."""
+    given = os.environ.get("COLUMNS", "")
+    if given.isdecimal() and int(given):
+        return max(int(given), _NARROWEST)
+    try:
+        return max(os.get_terminal_size(stream.fileno()).columns, _NARROWEST)
+    except (OSError, ValueError):
+        return _WIDTH
+
+
+def say_error(message: str, label: str = "error") -> None:
+    """Tell on standard error why the process ends."""
+    _say(message, label, _RED)
+
+
+def say_warning(message: str) -> None:
+    """Tell on standard error what the result lacks."""
+    _say(message, "warning", _YELLOW)
+
+
+def say_note(message: str) -> None:
+    """Tell on standard error how something was understood, or what was done."""
+    _say(message, "", "")
+
+
+def _say(message: str, label: str, colour: str) -> None:
+    if sys.stderr is None:
+        return
+    head = f"{label}: " if label else ""
+    if head and has_colour(sys.stderr):
+        head = f"\x1b[{colour}m{head.rstrip()}\x1b[0m "
+    try:
+        sys.stdout.flush()
+        sys.stderr.write(f"binx: {head}{_shown(message)}\n")
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        return
+
+
+def _shown(message: str) -> str:
+    """A message whose names, which come from files, cannot drive the terminal."""
+    if message.replace("\n", "").isprintable():
+        return message
+    from binx.stats.text import safe_text
+
+    return "\n".join(safe_text(line) for line in message.split("\n"))
+
+
+class TextOutput:
+    """Standard output for text, collected and written in large pieces; a text file as ``rich`` wants one.
+
+    Args:
+        stream: takes the bytes.
+        hold: whether to collect; a person who looks shall not wait.
+    """
+
+    encoding = "utf-8"
+
+    def __init__(self, stream: Sink, *, hold: bool) -> None:
+        self._stream = stream
+        self._limit = _BUFFER_CHARACTERS if hold else 0
+        self._parts: list[str] = []
+        self._size = 0
+
+    def write(self, text: str) -> int:
+        """Add text.
+
+        Raises:
+            OutputError: it cannot be written, or its reader is gone.
+        """
+        self._parts.append(text)
+        self._size += len(text)
+        if self._size > self._limit:
+            self.flush()
+        return len(text)
+
+    def line(self, text: str) -> None:
+        """Add a line."""
+        self.write(f"{text}\n")
+
+    def flush(self) -> None:
+        """Write what is collected."""
+        text = "".join(self._parts)
+        self._parts.clear()
+        self._size = 0
+        if text:
+            self._stream.write(text.encode("utf-8", "backslashreplace"))
+
+
+@contextmanager
+def text_output(path: str = "-") -> Iterator[TextOutput]:
+    """Standard output, or a file that is there when the block ends without an error.
+
+    What was written to standard output before an error stands.
+
+    Raises:
+        OutputError: it cannot be written.
+    """
+    from binx.export.output import open_output
+
+    with open_output(path, binary=False) as stream:
+        output = TextOutput(stream, hold=path != "-" or not is_terminal(sys.stdout))
+        try:
+            yield output
+        except BinxError as error:
+            if not isinstance(error, OutputError):
+                output.flush()
+            raise
+        output.flush()
+
+
+def rich_console(output: TextOutput) -> Console:
+    """A console of ``rich`` that writes to the output as the terminal and NO_COLOR want it."""
+    from rich.console import Console
+
+    return Console(
+        file=cast("IO[str]", output),
+        width=terminal_width(sys.stdout),
+        force_terminal=is_terminal(sys.stdout),
+        no_color=not has_colour(sys.stdout),
+        highlight=False,
+        emoji=False,
+        markup=False,
+        legacy_windows=False,
+    )
+
+
+def missing_gtids(missing: GtidSet) -> ExitCode:
+    """Tell which GTIDs asked for were not found; returns the exit code."""
+    if missing.is_empty:
+        return ExitCode.DONE
+    say_error(f"not in these files: {missing}")
+    return ExitCode.ABSENT

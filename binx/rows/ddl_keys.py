@@ -1,0 +1,82 @@
+"""Keys and constraints, as CREATE TABLE, ALTER TABLE and CREATE INDEX write them."""
+
+from __future__ import annotations
+
+from binx.rows.ddl_statements import Key
+from binx.rows.ddl_tokens import TokenKind, TokenReader
+
+_KEY_WORDS = ("KEY", "INDEX")
+_CONSTRAINT_WORDS = ("PRIMARY", "UNIQUE", "FOREIGN", "CHECK")
+_OTHER_KINDS = ("FULLTEXT", "SPATIAL", "VECTOR")
+
+
+def is_key_or_constraint(reader: TokenReader) -> bool:
+    """Whether the next item of a table's list is a key or constraint, not a column."""
+    if reader.at("VECTOR"):
+        return reader.ahead().upper in {*_KEY_WORDS, "("}
+    return reader.at_any("CONSTRAINT", *_CONSTRAINT_WORDS, *_KEY_WORDS, *_OTHER_KINDS)
+
+
+def key_or_constraint(reader: TokenReader) -> Key | None:
+    """Read a key or constraint up to its comma; None for those that are no key of this table.
+
+    Raises:
+        NotUnderstoodError: a key without columns.
+    """
+    name = None
+    if_not_exists = False
+    if reader.accept("CONSTRAINT"):
+        if_not_exists = reader.accept("IF", "NOT", "EXISTS")
+        if not reader.at_any(*_CONSTRAINT_WORDS):
+            name = reader.name("a constraint's name")
+    if reader.at_any("FOREIGN", "CHECK"):
+        reader.skip_to_comma()
+        return None
+    primary = reader.accept("PRIMARY")
+    unique = not primary and reader.accept("UNIQUE")
+    if not primary and not unique:
+        reader.accept_any(*_OTHER_KINDS)
+    reader.accept_any(*_KEY_WORDS)
+    if_not_exists = reader.accept("IF", "NOT", "EXISTS") or if_not_exists
+    if not reader.at_any("(", "USING", "TYPE"):
+        name = reader.name("a key's name")
+    key = key_behind_name(reader, None if primary else name, unique, if_not_exists)
+    reader.skip_to_comma()
+    return Key(key.columns, primary=True, if_not_exists=if_not_exists) if primary else key
+
+
+def key_behind_name(reader: TokenReader, name: str | None, unique: bool, if_not_exists: bool) -> Key:
+    """Read ``[USING kind] (part, …)``."""
+    while not reader.at("("):
+        if reader.at_end or reader.at_any(",", ")"):
+            raise reader.not_understood("a key's columns")
+        reader.next()
+    columns, whole = _parts(reader)
+    return Key(columns, name, unique=unique, whole=whole, if_not_exists=if_not_exists)
+
+
+def key_columns(reader: TokenReader) -> tuple[str, ...]:
+    """Read ``(column, …)``."""
+    return _parts(reader)[0]
+
+
+def _parts(reader: TokenReader) -> tuple[tuple[str, ...], bool]:
+    """Read ``(column [(length)] | (expression) [ASC | DESC], …)``; says too if all parts are whole columns.
+
+    Of MariaDB's ``period WITHOUT OVERLAPS`` comes the period.
+    """
+    columns: list[str] = []
+    whole = True
+    reader.expect("(")
+    while True:
+        if reader.current.kind in {TokenKind.WORD, TokenKind.NAME}:
+            columns.append(reader.name("a key's column"))
+        if reader.at("("):
+            whole = False
+            reader.skip_parentheses()
+        reader.accept_any("ASC", "DESC")
+        reader.accept("WITHOUT", "OVERLAPS")
+        if not reader.accept(","):
+            break
+    reader.expect(")")
+    return tuple(columns), whole

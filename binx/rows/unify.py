@@ -1,0 +1,99 @@
+"""One schema for the batches of several schema versions of a table.
+
+Columns are united by name; a column whose type changed takes the narrowest type that holds all its values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pyarrow as pa
+
+from binx.rows.names import SYSTEM_COLUMNS
+
+_INTEGERS = [pa.int8(), pa.int16(), pa.int32(), pa.int64()]
+_DECIMAL_DIGITS = {pa.int8(): 3, pa.int16(): 5, pa.int32(): 10, pa.int64(): 19, pa.uint64(): 20}
+_MOST_DIGITS = 38
+
+
+def united_schema(schemas: Iterable[pa.Schema]) -> pa.Schema:
+    """The schema that all batches can be cast to.
+
+    System columns come first in their own order, then the columns of the last version, then those that
+    earlier versions had beside them.
+
+    Args:
+        schemas: the versions in the order of the log; at least one.
+    """
+    versions = list(schemas)
+    types: dict[str, pa.DataType] = {}
+    for schema in versions:
+        for field in schema:
+            known = types.get(field.name)
+            types[field.name] = field.type if known is None else wider(known, field.type)
+    names = [name for name in SYSTEM_COLUMNS if name in types]
+    for schema in reversed(versions):
+        names += [name for name in schema.names if name not in names]
+    return pa.schema([pa.field(name, types[name]) for name in names])
+
+
+def wider(first: pa.DataType, second: pa.DataType) -> pa.DataType:
+    """The narrowest type that holds the values of both; text where nothing else does."""
+    if first == second:
+        return first
+    if first in _INTEGERS and second in _INTEGERS:
+        return max(first, second, key=_INTEGERS.index)
+    if pa.types.is_floating(first) and pa.types.is_floating(second):
+        return pa.float64()
+    digits = [_whole_and_scale(first), _whole_and_scale(second)]
+    if all(known is not None for known in digits):
+        whole = max(known[0] for known in digits if known is not None)
+        scale = max(known[1] for known in digits if known is not None)
+        if whole + scale <= _MOST_DIGITS:
+            return pa.decimal128(whole + scale, scale)
+    if pa.types.is_dictionary(first) or pa.types.is_dictionary(second):
+        return wider(_plain(first), _plain(second))
+    if pa.types.is_date(first) and pa.types.is_timestamp(second):
+        return second
+    if pa.types.is_timestamp(first) and pa.types.is_date(second):
+        return first
+    return pa.string()
+
+
+def cast_batch(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """The batch in the united schema; columns that it lacks are null."""
+    if batch.schema.equals(schema):
+        return batch
+    arrays = []
+    for field in schema:
+        place = batch.schema.get_field_index(field.name)
+        if place < 0:
+            arrays.append(pa.nulls(batch.num_rows, field.type))
+        else:
+            arrays.append(_cast(batch.column(place), field.type))
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _cast(array: pa.Array, data_type: pa.DataType) -> pa.Array:
+    if array.type == data_type:
+        return array
+    if isinstance(array, pa.ExtensionArray):
+        return _cast(array.storage, data_type)
+    if pa.types.is_binary(array.type) and pa.types.is_string(data_type):
+        return pa.array([None if value is None else value.hex() for value in array.to_pylist()], pa.string())
+    if pa.types.is_nested(array.type):
+        return pa.array([None if value is None else str(value) for value in array.to_pylist()], pa.string())
+    return array.cast(data_type)
+
+
+def _plain(data_type: pa.DataType) -> pa.DataType:
+    return data_type.value_type if pa.types.is_dictionary(data_type) else data_type
+
+
+def _whole_and_scale(data_type: pa.DataType) -> tuple[int, int] | None:
+    """Digits before and behind the point, of integers and decimals."""
+    if data_type in _DECIMAL_DIGITS:
+        return _DECIMAL_DIGITS[data_type], 0
+    if pa.types.is_decimal128(data_type):
+        return data_type.precision - data_type.scale, data_type.scale
+    return None

@@ -1,0 +1,234 @@
+"""What in the figures deserves a DBA's look.
+
+=========================  ========================================================================
+code                       found
+=========================  ========================================================================
+``damaged``                bytes of a file that could not be read
+``in_use``                 a file that its server has open, or had when it died
+``chain``                  files that do not follow each other
+``incident``               the server says that changes are missing in its log
+``missing_gtids``          GTIDs that are not in the files though later ones of their source are
+``no_checksums``           files whose events have no checksums
+``no_primary_key``         changed tables of which the log says that they have no primary key
+``no_column_names``        changed tables whose columns the log does not name
+``statements_as_text``     transactions with changes that were logged as statements
+``rolled_back``            transactions that end in ROLLBACK
+``huge_transaction``       transactions of over 100 MiB, or of over a quarter of logs of 10 MiB and more
+``clock_back``             commit times that go back by more than a second
+``cascades_not_logged``    foreign keys that change rows by themselves, which the log does not hold
+=========================  ========================================================================
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from binx.event.format import Flavour
+from binx.log.chain import ChainProblem
+from binx.stats.figures import DdlStatement, FileFigures, Finding, KindFigures
+from binx.stats.listing import MICROSECONDS, ListedTransaction
+
+HUGE_BYTES = 100 * 1024 * 1024
+"""A transaction of more is huge wherever it stands."""
+
+_HUGE_SHARE = 4
+_SHARED_BYTES = 10 * 1024 * 1024
+_NAMES_SHOWN = 5
+_CASCADES_LOGGED_SINCE = (9, 6, 0)
+_CASCADE = re.compile(r"\bON\s+(?:DELETE|UPDATE)\s+(?:CASCADE|SET\s+NULL|SET\s+DEFAULT)\b", re.IGNORECASE)
+
+
+@dataclass(slots=True)
+class TableFacts:
+    """What table maps say of the tables that were changed.
+
+    Attributes:
+        without_key: names of tables that have no primary key.
+        without_names: names of tables whose columns have no names in at least one map.
+    """
+
+    without_key: set[str] = field(default_factory=set)
+    without_names: set[str] = field(default_factory=set)
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What the findings are drawn from.
+
+    Attributes:
+        files: the logs.
+        problems: what does not fit between them.
+        kinds: transactions by kind.
+        largest: the transactions with most bytes.
+        transaction_bytes: of all transactions.
+        tables: what table maps say; empty where only the index was read.
+        with_text: transactions that hold statements and are no DDL.
+        backward_steps: how often the commit time went back.
+        largest_step: by how many µs, at most.
+        missing_gtids: GTIDs that are not there.
+        missing_count: how many.
+        ddl: the DDL that was read.
+        versions: flavour and version of the servers that wrote the logs.
+    """
+
+    files: Sequence[FileFigures]
+    problems: Sequence[ChainProblem]
+    kinds: Sequence[KindFigures]
+    largest: Sequence[ListedTransaction]
+    transaction_bytes: int
+    tables: TableFacts
+    with_text: int
+    backward_steps: int
+    largest_step: int
+    missing_gtids: str
+    missing_count: int
+    ddl: Sequence[DdlStatement]
+    versions: frozenset[tuple[Flavour, tuple[int, int, int]]]
+
+
+def findings(evidence: Evidence) -> tuple[Finding, ...]:
+    """All findings, what is lost first."""
+    return (
+        *_about_files(evidence),
+        *_about_gtids(evidence),
+        *_about_tables(evidence),
+        *_about_transactions(evidence),
+    )
+
+
+def _about_files(evidence: Evidence) -> Iterator[Finding]:
+    for file in evidence.files:
+        if file.damaged_bytes:
+            yield Finding(
+                "damaged",
+                f"{_counted(file.damaged_bytes, 'byte')} could not be read: {file.problem}",
+                file.damaged_bytes,
+            )
+    for file in evidence.files:
+        if file.in_use:
+            tail = f"; its last {file.unfinished_bytes:,} bytes are no whole transaction yet"
+            yield Finding(
+                "in_use",
+                f"{file.name} is open in its server, or was when that died"
+                + (tail if file.unfinished_bytes else ""),
+                1,
+            )
+    for problem in evidence.problems:
+        yield Finding("chain", f"{problem.kind.value}: {problem.message} (after {problem.before})", 1)
+    incidents = _transactions(evidence, "incident")
+    if incidents:
+        yield Finding(
+            "incident",
+            f"the server says in {_counted(incidents, 'place')} that changes are missing in its log",
+            incidents,
+        )
+    bare = [file.name for file in evidence.files if file.checksum == "OFF"]
+    if bare:
+        yield Finding(
+            "no_checksums",
+            f"events have no checksums, so that damage may go unseen, in {_names(bare)}",
+            len(bare),
+        )
+
+
+def _about_gtids(evidence: Evidence) -> Iterator[Finding]:
+    if evidence.missing_count:
+        yield Finding(
+            "missing_gtids",
+            f"{_counted(evidence.missing_count, 'GTID')} not in these logs, though later ones of the source are"
+            f" (lost, filtered out, or never given): {_shortened(evidence.missing_gtids)}",
+            evidence.missing_count,
+        )
+
+
+def _about_tables(evidence: Evidence) -> Iterator[Finding]:
+    without_key = evidence.tables.without_key
+    if without_key:
+        yield Finding(
+            "no_primary_key",
+            f"changed tables without a primary key, so that a change names no row: {_names(without_key)}",
+            len(without_key),
+        )
+    without_names = evidence.tables.without_names
+    if without_names:
+        yield Finding(
+            "no_column_names",
+            "the log does not name the columns (binlog_row_metadata is not FULL), so that names come from DDL"
+            f" alone, of {_names(without_names)}",
+            len(without_names),
+        )
+    cascading = [statement for statement in evidence.ddl if _CASCADE.search(statement.sql)]
+    if cascading and any(not _logs_cascades(*version) for version in evidence.versions):
+        yield Finding(
+            "cascades_not_logged",
+            f"{_counted(len(cascading), 'statement')} with foreign keys that change rows by themselves; such"
+            " changes are not in the log of MariaDB, nor in that of MySQL before 9.6",
+            len(cascading),
+        )
+
+
+def _about_transactions(evidence: Evidence) -> Iterator[Finding]:
+    if evidence.with_text:
+        yield Finding(
+            "statements_as_text",
+            f"{_counted(evidence.with_text, 'transaction')} with statements as text; what rows these changed"
+            " is not in the log",
+            evidence.with_text,
+        )
+    rolled_back = _transactions(evidence, "rollback") + _transactions(evidence, "xa_rollback")
+    if rolled_back:
+        yield Finding(
+            "rolled_back",
+            f"{_counted(rolled_back, 'transaction')} with ROLLBACK at the end: what they hold never came to be",
+            rolled_back,
+        )
+    bound = HUGE_BYTES
+    if evidence.transaction_bytes >= _SHARED_BYTES:
+        bound = min(bound, evidence.transaction_bytes // _HUGE_SHARE)
+    huge = [one for one in evidence.largest if one.bytes > bound]
+    if huge:
+        worst = huge[0]
+        yield Finding(
+            "huge_transaction",
+            f"{_counted(len(huge), 'transaction')} of over {bound:,} bytes; the largest, {worst.transaction},"
+            f" has {worst.bytes:,}",
+            len(huge),
+        )
+    if evidence.backward_steps:
+        yield Finding(
+            "clock_back",
+            f"the commit time goes back in {_counted(evidence.backward_steps, 'place')} by more than a second,"
+            f" at most by {evidence.largest_step / MICROSECONDS:,.1f} s: a clock was set back, or logs of several"
+            " servers mix",
+            evidence.backward_steps,
+        )
+
+
+def _logs_cascades(flavour: Flavour, version: tuple[int, int, int]) -> bool:
+    return flavour is Flavour.MYSQL and version >= _CASCADES_LOGGED_SINCE
+
+
+def _transactions(evidence: Evidence, kind: str) -> int:
+    return sum(one.transactions for one in evidence.kinds if one.kind == kind)
+
+
+def _counted(number: int, noun: str) -> str:
+    """A number and what it counts, in the plural where there is not one."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _names(names: Iterable[str]) -> str:
+    """The first names in their order, and how many more there are."""
+    ordered = sorted(names)
+    more = len(ordered) - _NAMES_SHOWN
+    shown = ", ".join(ordered[:_NAMES_SHOWN])
+    return f"{shown} and {more:,} more" if more > 0 else shown
+
+
+def _shortened(text: str, size: int = 200) -> str:
+    return text if len(text) <= size else f"{text[:size]}…"
+
+
+__all__ = ["HUGE_BYTES", "Evidence", "TableFacts", "findings"]

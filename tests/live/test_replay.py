@@ -1,0 +1,163 @@
+"""Slices replayed on an empty server leave the tables and the GTIDs of the server that wrote the logs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from binx.export.binlog import Run, write_binlog
+from binx.log.file import BinlogFile
+from testdata.expected import rows_document, tables_of
+from testdata.programs import MYSQL_HINT, find_mysql
+from testdata.servers import MariaDBServer, MySQLServer, Server
+from testdata.small import drop_databases
+
+TESTDATA = Path(__file__).resolve().parent.parent.parent / "testdata"
+MYSQL, MARIADB = TESTDATA / "mysql-9.7", TESTDATA / "mariadb-10.11"
+SMALL_OF_MYSQL = ("compressed", "load_data", "partial_json", "tagged_gtids", "xa")
+SMALL_OF_MARIADB = ("compressed", "load_data", "standalone", "statements", "xa")
+
+
+def slice_of(paths: Sequence[Path], target: Path, *, apart: bool = False) -> Path:
+    """All transactions of some files as one slice; ``apart`` has each come as a run of its own."""
+    with ExitStack() as stack, target.open("wb") as output:
+        files = [stack.enter_context(BinlogFile.open(str(path))) for path in paths]
+        runs = [Run(file, table) for file in files for table in file.scan()]
+        if apart:
+            runs = [
+                Run(run.file, run.table, bytes(i == k for i in range(len(run.table))))
+                for run in runs
+                for k in range(len(run.table))
+            ]
+        write_binlog(runs, output)
+    return target
+
+
+def shop_of(folder: Path) -> list[Path]:
+    return sorted((folder / "shop").glob("mysql-bin.0*"))
+
+
+def replay(server: Server, path: Path, folder: Path) -> None:
+    """Empty a server and run what its own reader makes of a log."""
+    drop_databases(server)
+    server.reset()
+    server.sql(server.mysqlbinlog("--verify-binlog-checksum", f"--local-load={folder}", path))
+
+
+def checksums(server: Server) -> dict[str, str | None]:
+    """CHECKSUM TABLE of all tables."""
+    return {
+        f"{database}.{table}": server.query(f"CHECKSUM TABLE `{database}`.`{table}`")[0][1]
+        for database, table in tables_of(server)
+    }
+
+
+def expected_of(folder: Path) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads((folder / "shop" / "expected" / "tables.json").read_text())
+    return document
+
+
+def test_the_shop_of_mysql_comes_back_with_its_tables_and_gtids(mysql: MySQLServer, tmp_path: Path) -> None:
+    expected = expected_of(MYSQL)
+    replay(mysql, slice_of(shop_of(MYSQL), tmp_path / "slice"), tmp_path)
+    assert checksums(mysql) == {name: table["checksum"] for name, table in expected["tables"].items()}
+    ((executed,),) = mysql.query("SELECT @@GLOBAL.gtid_executed")
+    assert executed == expected["gtid_executed"]
+    drop_databases(mysql)
+
+
+def test_the_shop_of_mariadb_comes_back_with_its_tables_and_gtids(
+    mariadb: MariaDBServer, tmp_path: Path
+) -> None:
+    expected = expected_of(MARIADB)
+    replay(mariadb, slice_of(shop_of(MARIADB), tmp_path / "slice"), tmp_path)
+    assert checksums(mariadb) == {name: table["checksum"] for name, table in expected["tables"].items()}
+    # The reader sets domain, server id and number of each transaction, so that the state is the same.
+    ((state,),) = mariadb.query("SELECT @@GLOBAL.gtid_binlog_state")
+    assert state == expected["gtid_executed"]
+    drop_databases(mariadb)
+
+
+@pytest.mark.parametrize("pieces", [0, 3], ids=["one slice, serial", "three slices a file, clocks kept"])
+def test_a_replica_applies_slices_with_parallel_workers_and_no_reader_between(
+    pieces: int, tmp_path: Path
+) -> None:
+    if find_mysql() is None:
+        pytest.skip(MYSQL_HINT)
+    # A replica reads binary logs that lie in place of its relay logs (MySQL manual, "Point-in-Time Recovery
+    # Using Event Positions" and "The Relay Log"), and refuses clocks that do not grow.
+    options = ["--relay-log=relay-bin", "--skip-replica-start", "--replica-parallel-workers=4"]
+    replica = MySQLServer(tmp_path / "replica", options=options)
+    with replica:
+        replica.reset()
+    relay_logs = [replica.binlog_folder / f"relay-bin.{i:06}" for i in range(1, 5 * pieces + 1 or 2)]
+    if pieces:
+        for i, target in enumerate(relay_logs):
+            piece_of(shop_of(MYSQL)[i // pieces], i % pieces, pieces, target)
+    else:
+        slice_of(shop_of(MYSQL), relay_logs[0])
+    index = replica.binlog_folder / "relay-bin.index"
+    index.write_text("".join(f"./{path.name}\n" for path in relay_logs))
+    expected = expected_of(MYSQL)
+    with replica:
+        replica.sql(
+            "CHANGE REPLICATION SOURCE TO SOURCE_HOST='nowhere', RELAY_LOG_FILE='relay-bin.000001',"
+            " RELAY_LOG_POS=4; START REPLICA SQL_THREAD"
+        )
+        gtids = expected["gtid_executed"]
+        waited = replica.query(f"SELECT WAIT_FOR_EXECUTED_GTID_SET('{gtids}', 15)")
+        table = "performance_schema.replication_applier_status_by"
+        errors = replica.query(f"SELECT last_error_message FROM {table}_worker WHERE last_error_number > 0")
+        errors += replica.query(
+            f"SELECT last_error_message FROM {table}_coordinator WHERE last_error_number > 0"
+        )
+        assert (waited, errors) == ([("0",)], [])
+        assert checksums(replica) == {name: table["checksum"] for name, table in expected["tables"].items()}
+
+
+def piece_of(path: Path, piece: int, pieces: int, target: Path) -> None:
+    """One of the contiguous runs that a file's transactions are cut into."""
+    with BinlogFile.open(str(path)) as file, target.open("wb") as output:
+        (table,) = file.scan()
+        first, end = (len(table) * k // pieces for k in (piece, piece + 1))
+        report = write_binlog([Run(file, table, bytes(first <= i < end for i in range(len(table))))], output)
+        assert report.renumbered == 0
+
+
+@pytest.mark.parametrize("name", SMALL_OF_MYSQL)
+def test_a_small_log_of_mysql_comes_back_with_its_rows(mysql: MySQLServer, name: str, tmp_path: Path) -> None:
+    compare_small(mysql, MYSQL, name, tmp_path)
+
+
+@pytest.mark.parametrize("name", SMALL_OF_MARIADB)
+def test_a_small_log_of_mariadb_comes_back_with_its_rows(
+    mariadb: MariaDBServer, name: str, tmp_path: Path
+) -> None:
+    compare_small(mariadb, MARIADB, name, tmp_path)
+
+
+def test_a_log_of_mysql_without_gtids_comes_back_with_its_rows(mysql: MySQLServer, tmp_path: Path) -> None:
+    expected = json.loads((MYSQL / "small" / "anonymous_gtids.expected.json").read_text())
+    path = slice_of([MYSQL / "small" / "anonymous_gtids.binlog"], tmp_path / "slice")
+    # Only a server that takes transactions with and without GTIDs takes these, and gives them no GTIDs.
+    mysql.sql("SET GLOBAL gtid_mode = ON_PERMISSIVE")
+    try:
+        replay(mysql, path, tmp_path)
+        found = rows_document(mysql)
+        drop_databases(mysql)
+    finally:
+        mysql.sql("SET GLOBAL gtid_mode = ON")
+    assert found == expected
+
+
+def compare_small(server: Server, folder: Path, name: str, tmp_path: Path) -> None:
+    expected = json.loads((folder / "small" / f"{name}.expected.json").read_text())
+    replay(server, slice_of([folder / "small" / f"{name}.binlog"], tmp_path / "slice", apart=True), tmp_path)
+    found = rows_document(server)
+    drop_databases(server)
+    assert found == expected

@@ -1,0 +1,379 @@
+"""A log opened and scanned: the levels agree, and what cannot be read is said and never skipped."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections import Counter
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from binx.errors import (
+    BinxError,
+    ChecksumError,
+    DamagedError,
+    NotABinlogError,
+    SourceError,
+    TruncatedError,
+    UnsupportedError,
+)
+from binx.event.header import EventType
+from binx.kernels.scan import Level
+from binx.kernels.transactions import FLAG_BY_LENGTH, Kind
+from binx.log.file import BinlogFile, Ending, Scan, open_files
+from tests.conftest import CORPUS, PROJECT
+from tests.log.listing import listed_transactions
+from tests.log.memory import Bytes, read
+
+TESTDATA = PROJECT / "testdata"
+SMALL = sorted(TESTDATA.glob("*/small/*.binlog"))
+SHOP = sorted(TESTDATA.glob("*/shop/mysql-bin.0*"))
+ALL = [*SMALL, *SHOP, *sorted(TESTDATA.glob("*/in-use/*"))]
+IN_USE_FLAG_AT = 4 + 17
+LEVELS = list(Level)
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(TESTDATA))
+
+
+def places(path: Path, level: Level) -> list[tuple[int, int, int]]:
+    """Start, end and kind of each transaction."""
+    with BinlogFile.open(str(path)) as file:
+        return [
+            (table.value("start", index), table.value("end", index), table.value("kind", index))
+            for table in file.scan(level)
+            for index in range(len(table))
+        ]
+
+
+@pytest.mark.parametrize("path", ALL, ids=name_of)
+def test_length_and_boundary_give_the_same_transactions(path: Path) -> None:
+    by_length, by_boundary = places(path, Level.LEVEL_INDEX), places(path, Level.LEVEL_EVENTS)
+    assert by_length == by_boundary
+
+
+@pytest.mark.parametrize("path", ALL, ids=name_of)
+def test_counting_rows_finds_the_same_transactions(path: Path) -> None:
+    walked, counted = places(path, Level.LEVEL_EVENTS), places(path, Level.LEVEL_TABLES)
+    assert [one[:2] for one in walked] == [one[:2] for one in counted]
+    if path.name != "compressed.binlog":
+        assert walked == counted
+
+
+def test_only_a_look_into_the_payload_tells_that_a_compressed_transaction_was_prepared() -> None:
+    path = TESTDATA / "mysql-9.7/small/compressed.binlog"
+    walked, counted = places(path, Level.LEVEL_EVENTS), places(path, Level.LEVEL_TABLES)
+    differing = [(one[2], other[2]) for one, other in zip(walked, counted, strict=True) if one != other]
+    assert differing == [(Kind.KIND_DML, Kind.KIND_XA_PREPARE)]
+
+
+def test_length_and_boundary_agree_on_foreign_logs_of_version_8_and_later(corpus: Path) -> None:
+    compared = 0
+    for path in sorted(corpus.iterdir()):
+        readings = [read(path.read_bytes(), level) for level in (Level.LEVEL_INDEX, Level.LEVEL_EVENTS)]
+        if any(reading.error for reading in readings):
+            # A file that was damaged on purpose: jumping sees less of the damage, never more.
+            assert readings[1].error is not None, path.name
+            continue
+        assert readings[0].transactions == readings[1].transactions, path.name
+        compared += 1
+    assert compared >= 80
+
+
+@pytest.mark.parametrize("path", SMALL, ids=name_of)
+def test_every_transaction_that_the_servers_own_reader_lists_is_found_where_it_lists_it(path: Path) -> None:
+    listed = listed_transactions(path.with_suffix(".txt"))
+    with BinlogFile.open(str(path)) as file:
+        (table,) = file.scan(Level.LEVEL_EVENTS)
+        assert [table.value("start", i) for i in range(len(table))] == [one.start for one in listed]
+        assert [table.gtid(i) for i in range(len(table))] == [one.gtid for one in listed]
+        for index, one in enumerate(listed):
+            if one.length is not None:
+                assert table.value("end", index) - table.value("start", index) == one.length
+
+
+@pytest.mark.parametrize("path", SHOP, ids=name_of)
+def test_row_changes_per_table_are_those_that_the_servers_own_reader_prints(path: Path) -> None:
+    expected = json.loads((path.parent / "expected" / "files.json").read_text())["files"][path.name]
+    with BinlogFile.open(str(path)) as file:
+        scan = file.scan(Level.LEVEL_TABLES)
+        counts: dict[str, Counter[str]] = {}
+        transactions = 0
+        for table in scan:
+            transactions += len(table)
+            for index in range(len(table)):
+                for number, inserts, updates, deletes, _ in table.counts_of(index):
+                    one = counts.setdefault(".".join(scan.table_name(number)), Counter())
+                    one.update(inserts=inserts, updates=updates, deletes=deletes)
+    assert transactions == expected["transactions"]
+    assert counts == {name: Counter(count) for name, count in expected["tables"].items()}
+
+
+@pytest.mark.parametrize("path", ALL, ids=name_of)
+def test_every_byte_is_header_or_control_event_or_transaction(path: Path) -> None:
+    with BinlogFile.open(str(path)) as file:
+        scan = file.scan(Level.LEVEL_EVENTS)
+        parts = [(0, file.first_position)]
+        parts += [
+            (table.value("start", i), table.value("end", i)) for table in scan for i in range(len(table))
+        ]
+        parts += [(position, position + size) for _, position, size in scan.control_events]
+        parts.sort()
+        assert all(before[1] == after[0] for before, after in pairwise(parts))
+        assert parts[-1][1] + scan.unfinished == file.size
+
+
+@pytest.mark.parametrize("path", ALL, ids=name_of)
+def test_totals_count_every_event_and_byte(path: Path) -> None:
+    with BinlogFile.open(str(path)) as file:
+        scan = file.scan(Level.LEVEL_EVENTS)
+        for _ in scan:
+            pass
+        totals = scan.totals()
+        data = bytes(file.source.window(0, file.size))
+    events: Counter[int] = Counter()
+    position = 4
+    while position < len(data):
+        events[data[position + 4]] += 1
+        position += struct.unpack_from("<I", data, position + 9)[0]
+    assert totals.events == events
+    assert sum(totals.bytes.values()) == len(data) - 4
+
+
+def test_mysql_transactions_are_found_by_length_and_mariadbs_by_boundary() -> None:
+    for path in SHOP:
+        with BinlogFile.open(str(path)) as file:
+            (table,) = file.scan(Level.LEVEL_INDEX)
+            by_length = {bool(table.value("flags", i) & FLAG_BY_LENGTH) for i in range(len(table))}
+        assert by_length == {name_of(path).startswith("mysql")}
+
+
+def test_a_closed_log_ends_with_rotate_or_stop_and_an_open_one_says_so(testdata: Path) -> None:
+    endings = {}
+    for path in ALL:
+        with BinlogFile.open(str(path)) as file:
+            scan = file.scan(Level.LEVEL_INDEX)
+            for _ in scan:
+                pass
+            endings[path.parent.name] = scan.ending
+    assert endings == {"small": Ending.CLOSED, "shop": Ending.CLOSED, "in-use": Ending.IN_USE}
+
+
+# What a scan does with a log that was cut.
+
+
+def cut_log(name: str) -> bytes:
+    return (TESTDATA / name).read_bytes()
+
+
+CUT = [
+    "mysql-9.7/small/anonymous_gtids.binlog",
+    "mysql-9.7/small/no_checksum.binlog",
+    "mariadb-10.11/small/xa.binlog",
+]
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("name", CUT)
+def test_a_log_cut_at_any_byte_gives_its_whole_transactions_and_an_error(name: str, level: Level) -> None:
+    data = cut_log(name)
+    whole = read(data, level)
+    ends = {transaction[1] for transaction in whole.transactions}
+    for size in range(len(data)):
+        reading = read(data[:size], level)
+        assert reading.transactions == [one for one in whole.transactions if one[1] <= size], size
+        if reading.error is None:
+            # Cut between transactions: nothing tells that more was there but the missing end event.
+            assert reading.ending is Ending.OPEN, size
+            assert size in ends or size <= min(one[0] for one in whole.transactions) or size > max(ends), size
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("name", CUT)
+def test_a_log_in_use_that_is_cut_at_any_byte_gives_its_whole_transactions_and_no_error(
+    name: str, level: Level
+) -> None:
+    data = bytearray(cut_log(name))
+    data[IN_USE_FLAG_AT] |= 1
+    whole = read(bytes(data), level)
+    first = BinlogFile(Bytes(bytes(data))).first_position
+    for size in range(first, len(data)):
+        reading = read(bytes(data[:size]), level)
+        assert reading.error is None, (size, reading.error)
+        assert reading.ending is Ending.IN_USE
+        assert reading.transactions == [one for one in whole.transactions if one[1] <= size], size
+        assert 0 <= reading.unfinished < size
+
+
+def test_the_error_about_a_cut_log_says_where_the_last_whole_transaction_ends() -> None:
+    data = cut_log(CUT[0])
+    whole = read(data, Level.LEVEL_EVENTS)
+    reading = read(data[: whole.transactions[-1][1] - 1], Level.LEVEL_EVENTS)
+    assert isinstance(reading.error, TruncatedError)
+    assert reading.error.offset == whole.transactions[-1][0]
+    assert reading.error.path == "memory.000001"
+
+
+# What a scan does with bits that fell over.
+
+
+def flipped(data: bytes) -> Iterator[tuple[int, bytes]]:
+    damaged = bytearray(data)
+    for bit in range(len(data) * 8):
+        damaged[bit // 8] ^= 1 << bit % 8
+        yield bit // 8, bytes(damaged)
+        damaged[bit // 8] ^= 1 << bit % 8
+
+
+@pytest.mark.parametrize("level", [Level.LEVEL_EVENTS, Level.LEVEL_TABLES])
+@pytest.mark.parametrize("name", [CUT[0], CUT[2]])
+def test_any_bit_flipped_in_a_log_with_checksums_is_found(name: str, level: Level) -> None:
+    data = cut_log(name)
+    whole = read(data, level)
+    for offset, damaged in flipped(data):
+        reading = read(damaged, level)
+        if reading.error is None:
+            assert offset == IN_USE_FLAG_AT, offset
+            assert reading.transactions == whole.transactions
+        else:
+            assert reading.transactions == whole.transactions[: len(reading.transactions)], offset
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_any_bit_flipped_in_a_log_without_checksums_gives_an_answer_or_an_error(level: Level) -> None:
+    data = cut_log(CUT[1])
+    for offset, damaged in flipped(data):
+        reading = read(damaged, level)
+        assert reading.error is not None or reading.ending is not None, offset
+        for before, after in pairwise(reading.transactions):
+            assert before[1] <= after[0], offset
+
+
+@pytest.mark.parametrize(
+    "name", ["mysql-9.7/small/compressed.binlog", "mariadb-10.11/small/compressed.binlog"]
+)
+def test_a_compressed_log_cut_or_changed_anywhere_gives_an_answer_or_an_error(name: str) -> None:
+    data = cut_log(name)
+    for size in range(0, len(data), 3):
+        read(data[:size], Level.LEVEL_TABLES)
+    damaged = bytearray(data)
+    for offset in range(4, len(data)):
+        damaged[offset] ^= 0x55
+        read(bytes(damaged), Level.LEVEL_TABLES, verify=False)
+        damaged[offset] ^= 0x55
+
+
+def test_a_checksum_that_does_not_match_is_told_with_both_values() -> None:
+    data = bytearray(cut_log(CUT[0]))
+    start = read(bytes(data), Level.LEVEL_EVENTS).transactions[2][0]
+    data[start + 30] ^= 1
+    reading = read(bytes(data), Level.LEVEL_EVENTS)
+    assert isinstance(reading.error, ChecksumError)
+    assert reading.error.offset == start
+    assert len(reading.transactions) == 2
+    stored = struct.unpack_from("<I", data, start + struct.unpack_from("<I", data, start + 9)[0] - 4)[0]
+    assert f"{stored:#010x}" in reading.error.message
+
+
+def test_without_verification_a_wrong_checksum_is_read_over() -> None:
+    data = bytearray(cut_log(CUT[0]))
+    whole = read(bytes(data), Level.LEVEL_EVENTS)
+    data[whole.transactions[2][1] - 1] ^= 1
+    assert read(bytes(data), Level.LEVEL_EVENTS, verify=False).transactions == whole.transactions
+
+
+# What is no binary log.
+
+
+def test_an_empty_file_is_no_binlog(tmp_path: Path) -> None:
+    path = tmp_path / "empty"
+    path.write_bytes(b"")
+    with pytest.raises(NotABinlogError, match="empty"):
+        BinlogFile.open(str(path))
+
+
+@pytest.mark.parametrize("content", [b"a text file\n", b"\x7fELF", b"\xfebi", b"PAR1", b"\0" * 100])
+def test_another_file_is_no_binlog(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "other"
+    path.write_bytes(content)
+    with pytest.raises(NotABinlogError) as raised:
+        BinlogFile.open(str(path))
+    assert raised.value.path == str(path)
+
+
+def test_a_missing_file_and_a_folder_are_source_errors(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="No such file"):
+        BinlogFile.open(str(tmp_path / "absent"))
+    with pytest.raises(SourceError, match="folder"):
+        BinlogFile.open(str(tmp_path))
+
+
+def test_a_file_encrypted_by_mysql_names_the_way_out() -> None:
+    with pytest.raises(UnsupportedError, match="read-from-remote-server"):
+        BinlogFile(Bytes(b"\xfdbin" + bytes(600)))
+
+
+@pytest.mark.parametrize("size", range(4, 126, 11))
+def test_the_magic_with_a_cut_format_description_is_damage(size: int) -> None:
+    with pytest.raises((DamagedError, NotABinlogError)):
+        BinlogFile(Bytes(cut_log(CUT[0])[:size]))
+
+
+@pytest.mark.skipif(not CORPUS.exists(), reason="the corpus of foreign binary logs is not here")
+@pytest.mark.parametrize("version", ["3.23", "4.0", "4.1"])
+def test_a_log_of_a_server_before_5_0_names_the_way_out(version: str) -> None:
+    paths = list((CORPUS / "files").glob(f"{version}.*"))
+    assert paths
+    for path in paths:
+        with pytest.raises(NotABinlogError, match=r"5\.0"):
+            BinlogFile.open(str(path))
+
+
+def test_where_one_of_several_files_cannot_be_opened_all_are_closed(tmp_path: Path) -> None:
+    with pytest.raises(SourceError):
+        open_files([str(SMALL[0]), str(tmp_path / "absent")])
+
+
+# Names and numbers.
+
+
+def test_the_commit_version_is_file_number_and_start(testdata: Path) -> None:
+    with BinlogFile.open(str(testdata / "mysql-9.7/shop/mysql-bin.000003")) as file:
+        assert file.file_number == 3
+        assert file.commit_version(105_219) == 3 * 2**32 + 105_219
+        with pytest.raises(UnsupportedError, match="4 GiB"):
+            file.commit_version(2**32)
+
+
+def test_a_name_without_a_number_counts_as_file_0() -> None:
+    assert BinlogFile(Bytes(cut_log(CUT[0]), "binlog")).file_number == 0
+
+
+def test_a_scan_resumes_over_windows_of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    path = TESTDATA / "mysql-9.7/small/ddl.binlog"
+    whole = places(path, Level.LEVEL_EVENTS)
+    monkeypatch.setattr("binx.log.file.WINDOW_BYTES", 100)
+    for level in LEVELS:
+        assert places(path, level) == whole
+
+
+def test_errors_carry_path_and_offset() -> None:
+    data = bytearray(cut_log(CUT[0]))
+    data[200] ^= 0xFF
+    error = read(bytes(data), Level.LEVEL_EVENTS).error
+    assert isinstance(error, BinxError)
+    assert error.path == "memory.000001"
+    assert error.offset is not None
+
+
+def test_control_events_are_listed_with_their_places() -> None:
+    with BinlogFile.open(str(TESTDATA / "mysql-9.7/shop/mysql-bin.000002")) as file:
+        scan: Scan = file.scan(Level.LEVEL_INDEX)
+        for _ in scan:
+            pass
+        types = [number for number, _, _ in scan.control_events]
+    assert types == [EventType.PREVIOUS_GTIDS, EventType.ROTATE]

@@ -1,0 +1,439 @@
+"""Selections: what passes, when the search is over, what is missing, and how option texts are read."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from binx.errors import AbsentError, UsageError
+from binx.event import GtidSet
+from binx.kernels.scan import Level
+from binx.log.chain import previous_gtids
+from binx.log.file import BinlogFile
+from binx.log.selection import (
+    Position,
+    Selection,
+    Selector,
+    format_time,
+    parse_position,
+    parse_time,
+    required_level,
+)
+from tests.conftest import PROJECT
+
+TESTDATA = PROJECT / "testdata"
+SHOPS = {
+    name: sorted((TESTDATA / name / "shop").glob("mysql-bin.0*")) for name in ("mysql-9.7", "mariadb-10.11")
+}
+SMALL = TESTDATA / "mysql-9.7/small"
+
+
+@dataclass
+class Found:
+    """What a search took: name of the file, start, end and GTID; and how far it went."""
+
+    transactions: list[tuple[str, int, int, str | None]]
+    selector: Selector
+    searched: list[str]
+
+    @property
+    def gtids(self) -> list[str | None]:
+        return [gtid for _, _, _, gtid in self.transactions]
+
+
+def search(selection: Selection, paths: list[Path], *, level: Level | None = None) -> Found:
+    found = Found([], Selector(selection, [path.name for path in paths]), [])
+    for path in paths:
+        with BinlogFile.open(str(path)) as file:
+            if found.selector.rules_out(file, previous_gtids(file)):
+                continue
+            found.searched.append(file.name)
+            scan = file.scan(required_level(selection) if level is None else level)
+            for table in scan:
+                for index in table.marked(found.selector.mask(file, scan, table)):
+                    found.transactions.append(
+                        (file.name, table.value("start", index), table.value("end", index), table.gtid(index))
+                    )
+                if found.selector.complete:
+                    return found
+    return found
+
+
+def demo(server: str) -> dict[str, str | int]:
+    wanted: dict[str, str | int] = json.loads((TESTDATA / server / "shop" / "demo.json").read_text())
+    return wanted
+
+
+def gtid_of(server: str, number: int) -> str:
+    """The GTID of one of the shop's transactions."""
+    return f"{str(demo(server)['gtid']).rpartition(':' if server.startswith('mysql') else '-')[0]}" + (
+        f":{number}" if server.startswith("mysql") else f"-{number}"
+    )
+
+
+# GTIDs.
+
+
+@pytest.mark.parametrize("server", SHOPS)
+def test_one_gtid_is_one_transaction_and_the_search_stops_with_it(server: str) -> None:
+    wanted = demo(server)
+    found = search(Selection(gtids=GtidSet.parse(str(wanted["gtid"]))), SHOPS[server])
+    assert found.transactions == [(wanted["file"], wanted["start"], wanted["end"], wanted["gtid"])]
+    assert found.selector.complete
+    assert found.selector.missing().is_empty
+    assert found.searched == ["mysql-bin.000001", "mysql-bin.000002", "mysql-bin.000003"]
+
+
+def test_files_whose_previous_gtids_hold_all_that_is_wanted_are_not_searched() -> None:
+    paths = SHOPS["mysql-9.7"]
+    selection = Selection(gtids=GtidSet.parse(gtid_of("mysql-9.7", 5)))
+    found = search(selection, paths[::-1])
+    assert found.searched == ["mysql-bin.000001"]
+    assert len(found.transactions) == 1
+
+
+def test_a_gtid_that_is_nowhere_is_missing_and_the_others_are_found() -> None:
+    wanted = GtidSet.parse(f"{gtid_of('mysql-9.7', 5)},{gtid_of('mysql-9.7', 999_999)}")
+    found = search(Selection(gtids=wanted), SHOPS["mysql-9.7"])
+    assert found.gtids == [gtid_of("mysql-9.7", 5)]
+    assert str(found.selector.missing()) == gtid_of("mysql-9.7", 999_999)
+    assert not found.selector.complete
+
+
+def test_a_wanted_gtid_that_another_filter_drops_was_met_all_the_same() -> None:
+    wanted = GtidSet.parse(gtid_of("mysql-9.7", 5))
+    found = search(Selection(gtids=wanted, server_ids=(4711,)), SHOPS["mysql-9.7"])
+    assert found.transactions == []
+    assert found.selector.complete
+
+
+def test_excluded_gtids_are_left_out_and_transactions_without_gtid_are_not() -> None:
+    everything = search(Selection(), SHOPS["mysql-9.7"]).gtids
+    excluded = GtidSet.parse(f"{gtid_of('mysql-9.7', 1)}-1600")
+    kept = search(Selection(exclude_gtids=excluded), SHOPS["mysql-9.7"]).gtids
+    assert kept == everything[1600:]
+    anonymous = SMALL / "anonymous_gtids.binlog"
+    assert len(search(Selection(exclude_gtids=excluded), [anonymous]).transactions) == 5
+    assert search(Selection(gtids=excluded), [anonymous]).transactions == []
+
+
+def test_tags_tell_gtids_apart() -> None:
+    path = SMALL / "tagged_gtids.binlog"
+    everything = search(Selection(), [path]).gtids
+    tagged = [gtid for gtid in everything if gtid is not None and gtid.count(":") == 2]
+    assert 0 < len(tagged) < len(everything)
+    for gtid in tagged:
+        assert search(Selection(gtids=GtidSet.parse(gtid)), [path]).gtids == [gtid]
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.tuples(st.integers(1, 460), st.integers(0, 200)), min_size=1, max_size=6), st.booleans())
+def test_a_set_of_gtids_takes_exactly_its_members(intervals: list[tuple[int, int]], inside: bool) -> None:
+    for server in SHOPS:
+        path = SHOPS[server][0]
+        numbers = {n for first, more in intervals for n in range(first, first + more + 1)}
+        wanted = GtidSet.parse(",".join(gtid_of(server, number) for number in numbers))
+        selection = Selection(gtids=wanted) if inside else Selection(exclude_gtids=wanted)
+        expected = [gtid_of(server, n) for n in range(1, 375) if (n in numbers) == inside]
+        found = search(selection, [path])
+        assert found.gtids == expected
+        if inside:
+            missing = {n for n in numbers if n > 374}
+            assert found.selector.missing() == GtidSet.parse(",".join(gtid_of(server, n) for n in missing))
+
+
+# Times.
+
+
+def times_of(path: Path) -> list[tuple[int, str | None]]:
+    with BinlogFile.open(str(path)) as file:
+        return [
+            (table.value("commit_timestamp", index), table.gtid(index))
+            for table in file.scan(Level.LEVEL_INDEX)
+            for index in range(len(table))
+        ]
+
+
+def test_since_is_inclusive_and_until_is_not() -> None:
+    path = SHOPS["mysql-9.7"][0]
+    times = times_of(path)
+    first, last = times[10][0], times[20][0]
+    found = search(Selection(since=first, until=last), [path])
+    assert found.gtids == [gtid for moment, gtid in times if first <= moment < last]
+    assert times[10][1] in found.gtids
+    assert times[20][1] not in found.gtids
+
+
+def test_times_that_run_backwards_lose_no_transaction() -> None:
+    # The MariaDB shop's sessions set their times; what counts is each transaction's own.
+    for path in SHOPS["mariadb-10.11"]:
+        times = times_of(path)
+        middle = sorted(moment for moment, _ in times)[len(times) // 2]
+        late = search(Selection(since=middle), [path]).gtids
+        assert late == [gtid for moment, gtid in times if moment >= middle]
+
+
+def test_a_span_that_ends_before_it_begins_is_a_usage_error() -> None:
+    with pytest.raises(UsageError, match="time span"):
+        Selection(since=5, until=5)
+
+
+# Positions.
+
+
+def test_positions_take_what_lies_between_them() -> None:
+    path = SHOPS["mysql-9.7"][2]
+    everything = search(Selection(), [path]).transactions
+    start, stop = everything[3][1], everything[9][1]
+    found = search(Selection(start=Position(None, start), stop=Position(None, stop)), [path])
+    assert found.transactions == everything[3:9]
+    assert found.selector.notes == []
+    assert found.selector.complete
+
+
+def test_a_position_inside_a_transaction_snaps_back_to_its_start_and_says_so() -> None:
+    path = SHOPS["mysql-9.7"][2]
+    everything = search(Selection(), [path]).transactions
+    start, stop = everything[3][1] + 1, everything[9][2] - 1
+    found = search(Selection(start=Position(None, start), stop=Position(None, stop)), [path])
+    assert found.transactions == everything[3:9]
+    assert [note.split(": ")[1] for note in found.selector.notes] == [
+        f"the start position {start} is inside the transaction at {everything[3][1]}; it begins there",
+        f"the stop position {stop} is inside the transaction at {everything[9][1]}; it ends before it",
+    ]
+
+
+def test_positions_in_several_files_take_the_files_between_whole() -> None:
+    paths = SHOPS["mysql-9.7"]
+    everything = search(Selection(), paths).transactions
+    second = [one for one in everything if one[0] == "mysql-bin.000002"]
+    fourth = [one for one in everything if one[0] == "mysql-bin.000004"]
+    selection = Selection(
+        start=parse_position(f"mysql-bin.000002:{second[7][1]}"),
+        stop=parse_position(f"some/folder/mysql-bin.000004:{fourth[5][1]}"),
+    )
+    found = search(selection, paths)
+    third = [one for one in everything if one[0] == "mysql-bin.000003"]
+    assert found.transactions == [*second[7:], *third, *fourth[:5]]
+    assert found.searched == ["mysql-bin.000002", "mysql-bin.000003", "mysql-bin.000004"]
+
+
+def test_a_position_without_a_file_needs_a_single_file() -> None:
+    with pytest.raises(UsageError, match="FILE:POS"):
+        Selector(Selection(start=Position(None, 4)), ["mysql-bin.000001", "mysql-bin.000002"])
+
+
+def test_a_position_in_a_file_that_was_not_given_is_absent() -> None:
+    with pytest.raises(AbsentError, match="mysql-bin.000009:4"):
+        Selector(Selection(stop=parse_position("mysql-bin.000009:4")), ["mysql-bin.000001"])
+
+
+def test_a_position_in_one_of_two_files_of_a_name_is_a_usage_error() -> None:
+    with pytest.raises(UsageError, match="several files"):
+        Selector(Selection(stop=parse_position("a:4")), ["a", "a"])
+
+
+# Tables and databases.
+
+
+@pytest.mark.parametrize("server", SHOPS)
+def test_a_table_takes_the_transactions_that_change_its_rows(server: str) -> None:
+    for path in SHOPS[server]:
+        found = {one[1] for one in search(Selection(tables=("shop.payments",)), [path]).transactions}
+        with BinlogFile.open(str(path)) as file:
+            scan = file.scan(Level.LEVEL_TABLES)
+            changing = {
+                table.value("start", index)
+                for table in scan
+                for index in range(len(table))
+                if any(scan.table_name(count[0]) == ("shop", "payments") for count in table.counts_of(index))
+            }
+        assert changing <= found
+
+
+def test_patterns_take_what_a_shell_would() -> None:
+    paths = SHOPS["mysql-9.7"]
+    archive = search(Selection(databases=("shop-archive",)), paths)
+    assert archive.transactions
+    assert search(Selection(databases=("shop-arch*",)), paths).transactions == archive.transactions
+    assert search(Selection(databases=("shop[-_]archiv?",)), paths).transactions == archive.transactions
+    assert search(Selection(databases=("SHOP-archive",)), paths).transactions == []
+    assert (
+        search(Selection(databases=("shop-archive", "nowhere")), paths).transactions == archive.transactions
+    )
+
+
+def test_a_statement_passes_when_it_names_the_table() -> None:
+    paths = SHOPS["mysql-9.7"]
+    with_ddl = search(Selection(tables=("shop-archive.*",)), paths)
+    kinds = set()
+    for name, start, _, _ in with_ddl.transactions:
+        with BinlogFile.open(str(paths[0].with_name(name))) as file:
+            for table in file.scan(Level.LEVEL_TABLES):
+                kinds |= {
+                    table.value("kind", i) for i in range(len(table)) if table.value("start", i) == start
+                }
+    assert kinds == {1, 2}
+
+
+def test_backticks_quote_dots_and_pattern_characters() -> None:
+    paths = SHOPS["mysql-9.7"]
+    quoted = search(Selection(tables=("`shop-archive`.`closed orders/2026 100%`",)), paths)
+    assert quoted.transactions
+    assert search(Selection(tables=("shop-archive.`closed*`",)), paths).transactions == []
+
+
+@pytest.mark.parametrize("text", ["orders", "", "a.b.c", "a.", ".b", "`a.b", "`a`b.c", "a.`b`c"])
+def test_what_is_no_table_is_a_usage_error(text: str) -> None:
+    with pytest.raises(UsageError):
+        Selector(Selection(tables=(text,)))
+
+
+@pytest.mark.parametrize("text", ["a.b", "", "`a", "."])
+def test_what_is_no_database_is_a_usage_error(text: str) -> None:
+    with pytest.raises(UsageError):
+        Selector(Selection(databases=(text,)))
+
+
+# The other filters, and all of them together.
+
+
+def test_engine_numbers_and_threads_take_what_the_servers_own_reader_lists_with_them() -> None:
+    path = SMALL / "rollback.binlog"
+    with BinlogFile.open(str(path)) as file:
+        (table,) = file.scan(Level.LEVEL_EVENTS)
+        xids = [table.value("xid", i) for i in range(len(table))]
+    wanted = next(number for number in xids if number)
+    assert len(search(Selection(xids=(wanted,)), [path]).transactions) == 1
+    listing = path.with_suffix(".txt").read_text(errors="replace")
+    thread = int(listing.split("thread_id=")[1].split("\t")[0])
+    assert search(Selection(thread_ids=(thread,)), [path]).transactions
+    assert search(Selection(thread_ids=(thread + 1,)), [path]).transactions == []
+    assert search(Selection(xids=(0,)), [path]).transactions == []
+
+
+def test_the_limit_takes_the_first_that_pass_and_ends_the_search() -> None:
+    paths = SHOPS["mysql-9.7"]
+    everything = search(Selection(min_bytes=2_000), paths).transactions
+    found = search(Selection(min_bytes=2_000, limit=7), paths)
+    assert found.transactions == everything[:7]
+    assert found.selector.complete
+    over_files = search(Selection(min_bytes=2_000, limit=len(everything) - 1), paths)
+    assert over_files.transactions == everything[:-1]
+
+
+def test_a_limit_below_one_is_a_usage_error() -> None:
+    with pytest.raises(UsageError, match="limit"):
+        Selection(limit=0)
+
+
+def test_size_is_counted_with_the_gtid_event() -> None:
+    path = SHOPS["mysql-9.7"][0]
+    everything = search(Selection(), [path]).transactions
+    size = everything[40][2] - everything[40][1]
+    found = search(Selection(min_bytes=size), [path]).transactions
+    assert found == [one for one in everything if one[2] - one[1] >= size]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.integers(1, 400), st.integers(0, 400), st.integers(0, 373), st.integers(0, 373), st.integers(0, 8000)
+)
+def test_filters_combine_with_and(first: int, more: int, since: int, until: int, size: int) -> None:
+    path = SHOPS["mysql-9.7"][0]
+    everything = search(Selection(), [path]).transactions
+    moments = [moment for moment, _ in times_of(path)]
+    low, high = sorted((moments[since], moments[until] + 1))
+    wanted = GtidSet.parse(f"{gtid_of('mysql-9.7', first)}-{first + more}")
+    found = search(Selection(gtids=wanted, since=low, until=high, min_bytes=size), [path])
+    assert found.transactions == [
+        one
+        for number, (one, moment) in enumerate(zip(everything, moments, strict=True), 1)
+        if first <= number <= first + more and low <= moment < high and one[2] - one[1] >= size
+    ]
+
+
+def test_the_level_is_the_least_that_answers() -> None:
+    assert required_level(Selection()) == Level.LEVEL_INDEX
+    cheap = Selection(
+        gtids=GtidSet(), since=1, start=Position(None, 4), server_ids=(1,), min_bytes=1, limit=1
+    )
+    assert required_level(cheap) == Level.LEVEL_INDEX
+    assert required_level(Selection(thread_ids=(1,))) == Level.LEVEL_EVENTS
+    assert required_level(Selection(xids=(1,))) == Level.LEVEL_EVENTS
+    assert required_level(Selection(databases=("a",), xids=(1,))) == Level.LEVEL_TABLES
+    assert required_level(Selection(tables=("a.b",))) == Level.LEVEL_TABLES
+
+
+@pytest.mark.parametrize("level", list(Level))
+def test_a_higher_level_gives_the_same_selection(level: Level) -> None:
+    paths = SHOPS["mysql-9.7"]
+    selection = Selection(gtids=GtidSet.parse(f"{gtid_of('mysql-9.7', 300)}-900"), min_bytes=1000)
+    assert search(selection, paths, level=level).transactions == search(selection, paths).transactions
+
+
+def test_an_empty_selection_is_everything() -> None:
+    assert Selection().is_everything
+    assert not Selection(limit=1).is_everything
+    assert len(search(Selection(), SHOPS["mysql-9.7"]).transactions) == 1629
+
+
+# Option texts.
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("2026-11-21T09:30:00Z", datetime(2026, 11, 21, 9, 30, tzinfo=UTC)),
+        ("2026-11-21T09:30:00", datetime(2026, 11, 21, 9, 30, tzinfo=UTC)),
+        ("2026-11-21 09:30", datetime(2026, 11, 21, 9, 30, tzinfo=UTC)),
+        ("2026-11-21T09:30:00+02:00", datetime(2026, 11, 21, 7, 30, tzinfo=UTC)),
+        ("2026-11-21T09:30:00.250001-00:30", datetime(2026, 11, 21, 10, 0, 0, 250_001, tzinfo=UTC)),
+        ("2026-11-21", datetime(2026, 11, 21, tzinfo=UTC)),
+        ("1970-01-01", datetime(1970, 1, 1, tzinfo=UTC)),
+        (" 2026-11-21T09:30:00Z ", datetime(2026, 11, 21, 9, 30, tzinfo=UTC)),
+    ],
+)
+def test_a_time_without_a_zone_is_in_utc(text: str, moment: datetime) -> None:
+    assert datetime.fromtimestamp(parse_time(text) / 1_000_000, UTC) == moment
+
+
+def test_seconds_since_1970_are_exact() -> None:
+    assert parse_time("@1795253400") == 1_795_253_400_000_000
+    assert parse_time("@0.000001") == 1
+    assert parse_time("@1795253400.5") == 1_795_253_400_500_000
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "now", "yesterday", "2026-13-01", "2026-11-21T25:00", "@", "@1.2.3", "@-5", "1795253400", "@٣"],
+)
+def test_what_is_no_time_is_a_usage_error(text: str) -> None:
+    with pytest.raises(UsageError, match="expected a time"):
+        parse_time(text)
+
+
+@given(st.datetimes(min_value=datetime(1970, 1, 1), max_value=datetime(2200, 1, 1)))
+def test_a_moment_is_written_as_it_is_read(moment: datetime) -> None:
+    microseconds = parse_time(moment.isoformat())
+    assert parse_time(format_time(microseconds)) == microseconds
+    assert format_time(microseconds) == moment.isoformat() + "Z"
+
+
+def test_positions_are_a_number_or_a_file_and_a_number() -> None:
+    assert parse_position("4711") == Position(None, 4711)
+    assert parse_position("mysql-bin.000042:4") == Position("mysql-bin.000042", 4)
+    assert parse_position("/var/lib/mysql/a:b.000001:4") == Position("a:b.000001", 4)
+    assert str(parse_position("x/mysql-bin.000042:4")) == "mysql-bin.000042:4"
+
+
+@pytest.mark.parametrize("text", ["", "x", "-4", "a:", ":4", "a:-4", "4 ", "9" * 20, "٤"])
+def test_what_is_no_position_is_a_usage_error(text: str) -> None:
+    with pytest.raises(UsageError, match="expected a position"):
+        parse_position(text)

@@ -1,0 +1,76 @@
+"""The layers of the house: each imports only those before it, and the library imports no click."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parent.parent / "binx"
+
+LAYERS = ("errors", "kernels", "source", "event", "log", "rows", "export", "stats", "spark", "api", "cli")
+"""From the ground up. ``kernels`` stand on ``errors`` alone; ``stats``, ``spark`` and ``api`` are neighbours."""
+
+NEIGHBOURS = {"stats": {"spark", "api"}, "spark": {"stats"}, "api": {"stats", "spark"}}
+
+SHARED = {"__version__"}
+"""What any layer may take from the package itself."""
+
+FREE = {"__init__", "__main__"}
+"""Modules of the package itself: its front and its start."""
+
+IMPORT = re.compile(r"^\s*(?:from|cimport|import)\s+binx(?:\.(\w+))?", re.MULTILINE)
+
+
+def layer_of(path: Path) -> str:
+    relative = path.relative_to(PACKAGE)
+    return relative.parts[0] if len(relative.parts) > 1 else relative.stem
+
+
+def python_imports(path: Path) -> Iterator[str]:
+    """The layers that a Python module imports anywhere, also within functions and for types."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (name.name.split(".")[1] for name in node.names if name.name.startswith("binx."))
+        elif isinstance(node, ast.ImportFrom) and node.module is not None:
+            parts = node.module.split(".")
+            if parts[0] == "binx":
+                yield from parts[1:2] or (name.name for name in node.names if name.name not in SHARED)
+
+
+def modules() -> list[Path]:
+    found = [path for suffix in ("py", "pyx", "pxd", "pyi") for path in PACKAGE.rglob(f"*.{suffix}")]
+    return sorted(path for path in found if layer_of(path) not in FREE)
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_a_module_imports_only_layers_before_its_own(path: Path) -> None:
+    layer = layer_of(path)
+    if path.suffix in (".pyx", ".pxd"):
+        imported = {match[1] for match in IMPORT.finditer(path.read_text("utf-8")) if match[1]}
+    else:
+        imported = set(python_imports(path))
+    allowed = set(LAYERS[: LAYERS.index(layer) + 1]) - NEIGHBOURS.get(layer, set())
+    if layer == "kernels":
+        allowed = {"errors", "kernels"}
+    assert imported <= allowed
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in modules() if path.suffix == ".py" and layer_of(path) != "cli"]
+)
+def test_the_library_does_not_know_click(path: Path) -> None:
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        names = [name.name for name in node.names] if isinstance(node, ast.Import) else []
+        names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+        assert not any(name.split(".")[0] == "click" for name in names)
+
+
+def test_every_layer_has_tests_of_its_own_name() -> None:
+    tests = Path(__file__).resolve().parent
+    for layer in LAYERS:
+        if (PACKAGE / layer).is_dir():
+            assert any((tests / layer).glob("test_*.py")), layer

@@ -12,7 +12,7 @@ import pytest
 PACKAGE = Path(__file__).resolve().parent.parent / "binx"
 
 LAYERS = ("errors", "kernels", "source", "event", "log", "rows", "export", "stats", "spark", "api", "cli")
-"""From the ground up. ``kernels`` stand on ``errors`` alone; ``stats``, ``spark`` and ``api`` are neighbours."""
+"""From the ground up. ``kernels`` stand on ``errors`` alone; ``stats``, ``spark``, ``api`` are neighbours."""
 
 NEIGHBOURS = {"stats": {"spark", "api"}, "spark": {"stats"}, "api": {"stats", "spark"}}
 

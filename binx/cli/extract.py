@@ -43,9 +43,9 @@ DETAILS = (
     " positions were understood is told on standard error. Options of different names must all be met, of a"
     " repeated option one is enough.",
     "Files are taken in the order of their chain, whatever the order in which they are named. The search ends"
-    " when all GTIDs asked for are found, and files whose PREVIOUS_GTIDS rule them out are not read. Where some"
-    " GTIDs are in none of the files, the others are written, the missing ones are listed, and the exit status"
-    " is 4.",
+    " when all GTIDs asked for are found, and files whose PREVIOUS_GTIDS rule them out are not read. Where"
+    " some GTIDs are in none of the files, the others are written, the missing ones are listed, and the exit"
+    " status is 4.",
     "A binary log that is written has positions and checksums of its own, and an empty PREVIOUS_GTIDS. The"
     " logical clock is kept where the transactions are one contiguous run of one file, and made serial"
     " otherwise. A binary log is never written to a terminal.",
@@ -81,12 +81,12 @@ def extract_command(
     form: str,
     verbatim: bool,
     output: str,
-    verify: bool,
+    no_checksums: bool,
     quiet: bool,
     files: tuple[str, ...],
 ) -> int:
-    """Cut out whole transactions, as a binary log that servers accept and that replays with the same GTIDs."""
-    options = ExtractOptions(format=SliceFormat(form), verbatim=verbatim, verify=verify)
+    """Cut out whole transactions, as a binary log that servers take and that replays with the same GTIDs."""
+    options = ExtractOptions(format=SliceFormat(form), verbatim=verbatim, verify=not no_checksums)
     if not quiet:
         for line in understood(selection):
             say_note(line)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, islice
 from typing import NamedTuple
 
-from binx.stats.listing import ListedTransaction, moment_json
+from binx.stats.transaction import ListedTransaction, moment_json
 from binx.stats.text import (
     ELLIPSIS,
     MINUS,
@@ -39,7 +39,7 @@ class Column(NamedTuple):
 
 
 def plain_line(one: ListedTransaction) -> str:
-    """A transaction for programs: time, GTID, kind, bytes, rows, file, start and tables, with tabs between."""
+    """A transaction for programs: time, GTID, kind, bytes, rows, file, start, tables, with tabs between."""
     cells = (
         str(moment_json(one.commit_timestamp)),
         one.gtid or _UNKNOWN,
@@ -53,9 +53,7 @@ def plain_line(one: ListedTransaction) -> str:
     return "\t".join(cells)
 
 
-def lines_for_people(
-    transactions: Iterable[ListedTransaction], width: int, *, colour: bool
-) -> Iterator[str]:
+def lines_for_people(transactions: Iterable[ListedTransaction], width: int, *, colour: bool) -> Iterator[str]:
     """A head and a line a transaction, none wider than the terminal.
 
     Args:
@@ -67,11 +65,14 @@ def lines_for_people(
     first = list(islice(rest, _MEASURED))
     columns = _columns(roomy=width >= _ROOMY)
     widths = [
-        max([text_width(column.title), *(text_width(column.text(one)) for one in first)]) for column in columns
+        max([text_width(column.title), *(text_width(column.text(one)) for one in first)])
+        for column in columns
     ]
     left = width - sum(widths) - len(_GAP) * len(widths)
     shows_tables = left >= _TABLES_LEAST
-    head = [pad_text(column.title, size, right=column.right) for column, size in zip(columns, widths, strict=True)]
+    head = [
+        pad_text(column.title, size, right=column.right) for column, size in zip(columns, widths, strict=True)
+    ]
     titles = _GAP.join([*head, "TABLES"] if shows_tables else head)
     yield f"{_HEAD}{titles}{_PLAIN}" if colour else titles
     for one in chain(first, rest):

@@ -38,15 +38,16 @@ EXAMPLES = (
     Example("what is in a log", "binx ls mysql-bin.000003"),
     Example("the five largest transactions of all logs", "binx ls --sort bytes --limit 5 mysql-bin.index"),
     Example(
-        "who touched a table", "binx ls --table shop.orders --json mysql-bin.* | jq -r '[.gtid, .thread_id] | @tsv'"
+        "who touched a table",
+        "binx ls --table shop.orders --json mysql-bin.* | jq -r '[.gtid, .thread_id] | @tsv'",
     ),
 )
 
 DETAILS = (
     "On a terminal the columns are as wide as they must be, and what does not fit is left out. In a pipe each"
     " line has, with tabs between: commit time, GTID, kind, bytes, rows, file, start, and what was done to"
-    " which table: + rows inserted, ~ updated, - deleted. What is not known is a hyphen. With --json each line"
-    " is an object with the names of the data set's transactions; see binx-to-parquet(1).",
+    " which table: + rows inserted, ~ updated, - deleted. What is not known is a hyphen. With --json each"
+    " line is an object with the names of the data set's transactions; see binx-to-parquet(1).",
 )
 
 
@@ -72,7 +73,7 @@ def ls_command(
     reverse: bool,
     quick: bool,
     as_json: bool,
-    verify: bool,
+    no_checksums: bool,
     quiet: bool,
     files: tuple[str, ...],
 ) -> int:
@@ -95,7 +96,7 @@ def ls_command(
                 reverse=reverse,
                 limit=selection.limit,
                 quick=quick,
-                verify=verify,
+                verify=not no_checksums,
             )
         )
         for line in _lines(transactions, as_json, bar):
@@ -103,17 +104,13 @@ def ls_command(
     return missing_gtids(found.missing)
 
 
-def _lines(
-    transactions: Iterator[ListedTransaction], as_json: bool, bar: ProgressBar
-) -> Iterator[str]:
+def _lines(transactions: Iterator[ListedTransaction], as_json: bool, bar: ProgressBar) -> Iterator[str]:
     if as_json:
         yield from map(ListedTransaction.to_json, transactions)
     elif not is_terminal(sys.stdout):
         yield from map(plain_line, transactions)
     else:
-        lines = lines_for_people(
-            transactions, terminal_width(sys.stdout), colour=has_colour(sys.stdout)
-        )
+        lines = lines_for_people(transactions, terminal_width(sys.stdout), colour=has_colour(sys.stdout))
         for line in lines:
             bar.close()
             yield line

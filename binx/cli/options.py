@@ -1,10 +1,10 @@
-"""Options that commands share, and the shape of a command: sections in its help, and examples that are run by tests."""
+"""Options that commands share, and the shape of a command: sections and examples in its help."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
@@ -56,7 +56,9 @@ class Command(click.Command):
     def __init__(
         self, *args: Any, examples: Sequence[Example] = (), details: Sequence[str] = (), **kwargs: Any
     ) -> None:
-        kwargs.setdefault("context_settings", {"max_content_width": _WIDTH, "help_option_names": ["-h", "--help"]})
+        kwargs.setdefault(
+            "context_settings", {"max_content_width": _WIDTH, "help_option_names": ["-h", "--help"]}
+        )
         super().__init__(*args, **kwargs)
         self.examples = tuple(examples)
         self.details = tuple(details)
@@ -113,7 +115,13 @@ def combined(*decorators: Decorator[Any]) -> Decorator[Any]:
     return decorate
 
 
-class Parsed(click.ParamType):
+if TYPE_CHECKING:
+    _ParamType = click.ParamType[Any]
+else:
+    _ParamType = click.ParamType
+
+
+class Parsed(_ParamType):
     """A text that the library understands, or refuses with its own words.
 
     Args:
@@ -172,9 +180,7 @@ COUNT = Parsed("count", _count)
 
 FILES = click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(allow_dash=True))
 
-NO_CHECKSUMS = option(
-    "--no-checksums", "verify", flag_value=False, default=True, is_flag=True, help="Do not compare checksums of events."
-)
+NO_CHECKSUMS = option("--no-checksums", is_flag=True, help="Do not compare checksums of events.")
 QUIET = option("-q", "--quiet", is_flag=True, help="Print nothing but data and errors.")
 
 _SELECTION_OPTIONS = combined(

@@ -38,7 +38,11 @@ class ProgressBar:
 
     def advance(self, count: int) -> None:
         """Count bytes that are done."""
-        self._done = min(self._done + count, self._total)
+        self.reach(self._done + count)
+
+    def reach(self, done: int) -> None:
+        """Set how many bytes are done."""
+        self._done = min(done, self._total)
         if not self._shown:
             return
         if self._bar is None and monotonic() - self._begun > _PATIENCE:

@@ -7,7 +7,9 @@ from binx.cli.terminal import text_output
 from binx.spark.session import script_path
 
 EXAMPLES = (
-    Example("load a data set on a cluster", 'spark-submit "$(binx spark-script)" --input lake --output tables'),
+    Example(
+        "load a data set on a cluster", 'spark-submit "$(binx spark-script)" --input lake --output tables'
+    ),
 )
 
 

@@ -150,7 +150,7 @@ class _SliceWriter:
             while not self._copy_range(part, taken, window, origin):
                 position = self._rewriter.position
                 if position == origin:
-                    raise TruncatedError("expected more events, found the end: the file shrank", offset=position)
+                    raise TruncatedError("the file shrank: expected events, found its end", offset=position)
                 source.release(origin, origin + len(window))
                 window, origin = source.window(position, min(end, position + WINDOW_BYTES)), position
 

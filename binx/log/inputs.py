@@ -95,9 +95,7 @@ def expand_paths(paths: Iterable[str]) -> list[str]:
 
 
 @contextmanager
-def open_chain(
-    paths: Sequence[str], progress: Progress | None = None
-) -> Iterator[list[FileEnds]]:
+def open_chain(paths: Sequence[str], progress: Progress | None = None) -> Iterator[list[FileEnds]]:
     """Open what paths mean, in the order of the chain, and close it at the end.
 
     Args:
@@ -107,13 +105,24 @@ def open_chain(
     Raises:
         BinxError: as :func:`expand_paths`, :meth:`BinlogFile.open` and :func:`~binx.log.chain.read_ends`.
     """
-    files = open_files(expand_paths(paths))
-    try:
+    with open_logs(paths) as files:
         ends = order_ends([read_ends(file) for file in files])
         if progress is not None:
             for file in files:
                 file.source = WatchedSource(file.source, progress)
         yield ends
+
+
+@contextmanager
+def open_logs(paths: Sequence[str]) -> Iterator[list[BinlogFile]]:
+    """Open what paths mean, in the order in which they are named, and close it at the end.
+
+    Raises:
+        BinxError: as :func:`expand_paths` and :meth:`BinlogFile.open`.
+    """
+    files = open_files(expand_paths(paths))
+    try:
+        yield files
     finally:
         for file in files:
             file.close()
@@ -157,4 +166,12 @@ def _listed(path: str) -> list[str]:
     return logs
 
 
-__all__ = ["INDEX_SUFFIX", "STANDARD_INPUT", "Progress", "WatchedSource", "expand_paths", "open_chain"]
+__all__ = [
+    "INDEX_SUFFIX",
+    "STANDARD_INPUT",
+    "Progress",
+    "WatchedSource",
+    "expand_paths",
+    "open_chain",
+    "open_logs",
+]

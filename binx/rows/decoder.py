@@ -19,6 +19,7 @@ from binx.log.identifiers import transaction_ids
 from binx.rows.batches import ChangeBatch, TableChanges
 from binx.rows.catalog import Catalog
 from binx.rows.names import resolve_columns
+from binx.rows.schema import Change
 from binx.rows.statements import Statement, StatementReader
 from binx.rows.types import DEFAULT_ARROW_OPTIONS, ArrowOptions
 
@@ -106,6 +107,8 @@ class ChangeDecoder:
         )
         self._decoder.with_markers = self.options.markers
         self._statements = StatementReader(file)
+        self._known: list[tuple[str, str]] = []
+        self._numbers: dict[tuple[str, str], list[int]] = {}
         self._builders: dict[_TableKey, RowBuilder] = {}
         self._tables: dict[_TableKey, TableChanges] = {}
 
@@ -235,14 +238,26 @@ class ChangeDecoder:
             for change in self.catalog.apply(statement.sql, statement.db, statement.context):
                 if change.reason is not None:
                     self.report.warnings[f"{change.reason}: {_shortened(statement.sql)}"] = None
-                for number in range(decoder.maps.tables):
-                    db, name = self._name(number)
-                    if db == change.db and (
-                        change.table is None or name == change.table or _was(change, name)
-                    ):
-                        decoder.forget(number)
+                self._forget(change)
         if not decoder.statements_only:
             yield statement
+
+    def _forget(self, change: Change) -> None:
+        """Have the columns of the tables that a statement touched looked up anew at their next rows."""
+        for number in range(len(self._known), self._decoder.maps.tables):
+            db, name = self._name(number)
+            self._known.append((db.casefold(), name.casefold()))
+            self._numbers.setdefault(self._known[-1], []).append(number)
+        db = change.db.casefold()
+        if change.table is None:
+            touched = [key for key in self._numbers if key[0] == db]
+        else:
+            touched = [(db, change.table.casefold())]
+        if change.previous is not None:
+            touched.append((change.previous.db.casefold(), change.previous.name.casefold()))
+        for key in touched:
+            for number in self._numbers.get(key, ()):
+                self._decoder.forget(number)
 
     def _set_builder(self, table: TransactionTable) -> None:
         """Find out what the table map's columns are called, and open a builder for its rows."""
@@ -304,11 +319,6 @@ class ChangeDecoder:
         if handed["rows"]:
             changes = self._tables[key]
             yield ChangeBatch(changes, changes.batch(handed))
-
-
-def _was(change: object, name: str) -> bool:
-    previous = getattr(change, "previous", None)
-    return previous is not None and previous.name == name
 
 
 def _shortened(sql: str) -> str:

@@ -107,7 +107,7 @@ def local_session(
     """
     check_pyspark()
     check_java()
-    from pyspark.sql import SparkSession  # noqa: PLC0415 - an extra, and slow to import
+    from pyspark.sql import SparkSession
 
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)

@@ -10,7 +10,7 @@ import json
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
-from binx.stats.listing import ListedTransaction, moment_json
+from binx.stats.transaction import ListedTransaction, moment_json
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, indent=2)
 
@@ -118,10 +118,10 @@ class KindFigures:
 
 @dataclass(frozen=True, slots=True)
 class SizeFigures:
-    """All transactions of ``from_bytes`` up to, not including, ``below_bytes`` (None: no end)."""
+    """All transactions of ``from_bytes`` up to, not including, ``below_bytes``."""
 
     from_bytes: int
-    below_bytes: int | None
+    below_bytes: int
     transactions: int
     bytes: int
 

@@ -28,7 +28,7 @@ from dataclasses import dataclass, field
 from binx.event.format import Flavour
 from binx.log.chain import ChainProblem
 from binx.stats.figures import DdlStatement, FileFigures, Finding, KindFigures
-from binx.stats.listing import MICROSECONDS, ListedTransaction
+from binx.stats.transaction import MICROSECONDS, ListedTransaction
 
 HUGE_BYTES = 100 * 1024 * 1024
 """A transaction of more is huge wherever it stands."""
@@ -137,8 +137,8 @@ def _about_gtids(evidence: Evidence) -> Iterator[Finding]:
     if evidence.missing_count:
         yield Finding(
             "missing_gtids",
-            f"{_counted(evidence.missing_count, 'GTID')} not in these logs, though later ones of the source are"
-            f" (lost, filtered out, or never given): {_shortened(evidence.missing_gtids)}",
+            f"{_counted(evidence.missing_count, 'GTID')} not in these logs, though later ones of the source"
+            f" are (lost, filtered out, or never given): {_shortened(evidence.missing_gtids)}",
             evidence.missing_count,
         )
 
@@ -181,7 +181,8 @@ def _about_transactions(evidence: Evidence) -> Iterator[Finding]:
     if rolled_back:
         yield Finding(
             "rolled_back",
-            f"{_counted(rolled_back, 'transaction')} with ROLLBACK at the end: what they hold never came to be",
+            f"{_counted(rolled_back, 'transaction')} rolled back: only what they did to tables without"
+            " transactions stays",
             rolled_back,
         )
     bound = HUGE_BYTES
@@ -199,9 +200,9 @@ def _about_transactions(evidence: Evidence) -> Iterator[Finding]:
     if evidence.backward_steps:
         yield Finding(
             "clock_back",
-            f"the commit time goes back in {_counted(evidence.backward_steps, 'place')} by more than a second,"
-            f" at most by {evidence.largest_step / MICROSECONDS:,.1f} s: a clock was set back, or logs of several"
-            " servers mix",
+            f"commit time goes back in {_counted(evidence.backward_steps, 'place')} by more than a second, at"
+            f" most by {evidence.largest_step / MICROSECONDS:,.1f} s: a clock was set back, or logs of"
+            " several servers mix",
             evidence.backward_steps,
         )
 

@@ -7,7 +7,6 @@ Each file is read once, and what is kept does not grow with the number of transa
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from binx.errors import BinxError, DamagedError, UnsupportedError
 from binx.event import Query
@@ -16,7 +15,7 @@ from binx.event.gtid_set import GtidSet
 from binx.event.header import EventFlag, EventHeader, EventType, event_name
 from binx.event.table_map import parse_table_map
 from binx.kernels.scan import Level
-from binx.kernels.tally import Measure, Tally, rank
+from binx.kernels.tally import Measure, Tally
 from binx.kernels.transactions import Kind, TransactionTable
 from binx.log.chain import FileEnds, ends_problems, epochs, order_ends, read_ends
 from binx.log.events import transaction_events
@@ -25,25 +24,26 @@ from binx.log.identifiers import transaction_id
 from binx.log.selection import source_of
 from binx.rows.ddl import is_schema_statement
 from binx.stats.figures import (
-    Bucket,
-    Compression,
     DdlStatement,
     EventFigures,
     FileFigures,
-    Histogram,
-    KindFigures,
     Point,
-    ServerFigures,
-    SizeFigures,
     Statistics,
     TableFigures,
-    ThreadFigures,
 )
 from binx.stats.findings import Evidence, TableFacts, findings
 from binx.stats.gtids import missing_gtids
-from binx.stats.listing import KIND_NAMES, ListedTransaction, Page
+from binx.stats.ranking import Best
+from binx.stats.sums import (
+    compression_figures,
+    histogram,
+    kind_figures,
+    server_figures,
+    size_figures,
+    thread_figures,
+)
+from binx.stats.transaction import MICROSECONDS, Page
 
-MICROSECONDS = 1_000_000
 DDL_LISTED = 200
 """Statements of DDL that are kept, at most."""
 
@@ -54,9 +54,6 @@ _LARGEST = 2**63 - 1
 _DDL_CHARACTERS = 2_000
 _LONG = MICROSECONDS - 1
 _TABLE_ID_AND_FLAGS = bytes(8)
-_THREAD_BITS = 32
-_SMALLEST_CLASS_BITS = 10
-_CLASS_BITS = 2
 
 
 def gather(
@@ -99,27 +96,6 @@ def gather(
     return gathering.statistics(ends)
 
 
-@dataclass(slots=True)
-class _Best:
-    """The few transactions with most of a measure."""
-
-    measure: Measure
-    limit: int
-    floor: int | None
-    kept: list[tuple[int, int, ListedTransaction]]
-
-    def take(self, page: Page) -> None:
-        floor = -self.kept[-1][0] if len(self.kept) == self.limit else self.floor
-        for value, index in rank(page.table, None, self.measure, False, self.limit, floor):
-            self.kept.append((-value, page.first_seqno + index, page.describe(index)))
-        self.kept.sort(key=lambda item: item[:2])
-        del self.kept[self.limit :]
-
-    @property
-    def transactions(self) -> tuple[ListedTransaction, ...]:
-        return tuple(transaction for _, _, transaction in self.kept)
-
-
 class _Gathering:
     """What is known so far; for each file ``begin``, ``take`` for its tables and ``end``."""
 
@@ -127,8 +103,8 @@ class _Gathering:
         self._quick = quick
         self._top = top
         self._tally = Tally()
-        self._largest = _Best(Measure.MEASURE_BYTES, top, None, [])
-        self._longest = _Best(Measure.MEASURE_DURATION, top, _LONG, [])
+        self._largest = Best(Measure.MEASURE_BYTES, top)
+        self._longest = Best(Measure.MEASURE_DURATION, top, floor=_LONG)
         self._tables: dict[tuple[str, str], list[int]] = {}
         self._facts = TableFacts()
         self._ddl: list[DdlStatement] = []
@@ -214,7 +190,7 @@ class _Gathering:
         transactions, transaction_bytes, rows = tally.totals
         known = not self._quick
         missing = missing_gtids(self._gtids, [one.previous_gtids for one in ends])
-        kinds = self._kinds()
+        kinds = kind_figures(tally, quick=self._quick)
         evidence = Evidence(
             files=self._files,
             problems=ends_problems(ends),
@@ -230,8 +206,6 @@ class _Gathering:
             ddl=self._ddl,
             versions=frozenset((one.file.format.flavour, one.file.format.version) for one in ends),
         )
-        compressed, compressed_bytes, _, uncompressed = tally.compressed
-        ratio = round(uncompressed / compressed_bytes, 2) if compressed_bytes else None
         return Statistics(
             files=tuple(self._files),
             transactions=transactions,
@@ -243,7 +217,7 @@ class _Gathering:
             kinds=kinds,
             largest=self._largest.transactions,
             longest=self._longest.transactions,
-            histogram=self._histogram(),
+            histogram=histogram(tally, quick=self._quick),
             warnings=findings(evidence),
             quick=self._quick,
             complete=not any(file.damaged_bytes for file in self._files),
@@ -251,12 +225,12 @@ class _Gathering:
             statements=tally.statements if known else None,
             ddl=sum(kind.transactions for kind in kinds if kind.kind == "ddl"),
             ddl_statements=tuple(self._ddl) if known else None,
-            servers=self._servers(),
-            threads=self._threads(),
+            servers=server_figures(tally, quick=self._quick),
+            threads=thread_figures(tally, self._top, quick=self._quick),
             threads_complete=not tally.threads_forgotten,
-            sizes=self._sizes(),
+            sizes=size_figures(tally),
             event_types=self._event_types() if known else None,
-            compression=Compression(compressed, compressed_bytes, uncompressed, ratio),
+            compression=compression_figures(tally),
             checksummed_bytes=sum(file.bytes for file in self._files if file.checksum != "OFF"),
             gtid_set=str(self._gtids),
             missing_gtids=str(missing),
@@ -345,64 +319,9 @@ class _Gathering:
         figures = [TableFigures(db, table, *sums) for (db, table), sums in self._tables.items()]
         return tuple(sorted(figures, key=lambda one: (-one.bytes, one.db, one.table)))
 
-    def _kinds(self) -> tuple[KindFigures, ...]:
-        figures = [
-            KindFigures(KIND_NAMES[kind], transactions, size, self._rows(rows))
-            for kind, (transactions, size, rows) in self._tally.kinds.items()
-        ]
-        return tuple(sorted(figures, key=lambda one: (-one.transactions, one.kind)))
-
-    def _servers(self) -> tuple[ServerFigures, ...]:
-        figures = [
-            ServerFigures(server, transactions, size, self._rows(rows))
-            for server, transactions, size, rows in self._tally.servers
-        ]
-        return tuple(sorted(figures, key=lambda one: (-one.bytes, one.server_id)))
-
-    def _threads(self) -> tuple[ThreadFigures, ...]:
-        most = sorted(self._tally.threads, key=lambda one: (-one[2], one[0]))[: self._top]
-        return tuple(
-            ThreadFigures(
-                key >> _THREAD_BITS, key & (1 << _THREAD_BITS) - 1, transactions, size, self._rows(rows)
-            )
-            for key, transactions, size, rows in most
-        )
-
-    def _sizes(self) -> tuple[SizeFigures, ...]:
-        """Sizes below 1 KiB, then in steps of four; the tally knows the bits that each size takes."""
-        classes: dict[int, list[int]] = {}
-        for bits, (transactions, size, _) in self._tally.sizes.items():
-            step = max(bits - _SMALLEST_CLASS_BITS + _CLASS_BITS - 1, 0) // _CLASS_BITS
-            sums = classes.setdefault(step, [0, 0])
-            sums[0] += transactions
-            sums[1] += size
-        return tuple(
-            SizeFigures(_size_bound(step), _size_bound(step + 1), *classes[step]) for step in sorted(classes)
-        )
-
     def _event_types(self) -> tuple[EventFigures, ...]:
         figures = [EventFigures(event_name(number), *sums) for number, sums in self._events.items()]
         return tuple(sorted(figures, key=lambda one: (-one.bytes, one.type)))
-
-    def _histogram(self) -> Histogram | None:
-        seconds, first, sums = self._tally.histogram
-        if not sums:
-            return None
-        return Histogram(
-            seconds,
-            tuple(
-                Bucket((first + place * seconds) * MICROSECONDS, transactions, size, self._rows(rows))
-                for place, (transactions, size, rows) in enumerate(sums)
-            ),
-        )
-
-    def _rows(self, rows: int) -> int | None:
-        return None if self._quick else rows
-
-
-def _size_bound(step: int) -> int:
-    """Where a class of sizes begins: 0, 1 KiB, 4 KiB, 16 KiB, and so on."""
-    return 1 << _SMALLEST_CLASS_BITS + _CLASS_BITS * (step - 1) if step else 0
 
 
 def _ends(file: BinlogFile) -> FileEnds:

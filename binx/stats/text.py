@@ -9,9 +9,8 @@ from __future__ import annotations
 import unicodedata
 from datetime import UTC, datetime, timedelta
 
-from binx.stats.listing import TableChanges
+from binx.stats.transaction import MICROSECONDS, TableChanges
 
-MICROSECONDS = 1_000_000
 MINUS = "\N{MINUS SIGN}"
 ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
 
@@ -120,7 +119,7 @@ def pad_text(text: str, width: int, *, right: bool = False) -> str:
 
 
 def table_text(change: TableChanges) -> str:
-    """What was done to a table: ``shop.orders +3 ~1`` is three inserts and an update; deletes have a minus."""
+    """Changes of a table: ``shop.orders +3 ~1`` for three inserts and an update, a minus for deletes."""
     parts = [safe_text(f"{change.db}.{change.table}")]
     signs = (("+", change.inserts), ("~", change.updates), (MINUS, change.deletes))
     parts += [f"{sign}{count:,}" for sign, count in signs if count]

@@ -1,12 +1,8 @@
-"""Slices are binary logs: read by mysqlbinlog they say what the same part of the source says."""
+"""Slices are binary logs of their own: clocks, lengths, positions, formats, and what is refused."""
 
 from __future__ import annotations
 
 import io
-import re
-import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,189 +11,31 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from binx.errors import AbsentError, BinxError, ChecksumError, OutputError, RefusedError
-from binx.event import EventHeader, EventType, Gtid, parse_event, parse_header
-from binx.export.binlog import Run, SliceReport, write_binlog
+from binx.errors import AbsentError, BinxError, ChecksumError, DamagedError, OutputError, RefusedError
+from binx.event import EventType, parse_header
+from binx.export.binlog import Run, write_binlog
 from binx.export.output import open_output
 from binx.kernels.scan import Level
-from binx.kernels.transactions import FLAG_LENGTH_WRONG, TransactionTable
+from binx.kernels.transactions import FLAG_LENGTH_WRONG
 from binx.log.file import BinlogFile
-from testdata.programs import MARIADB_HINT, MYSQL_HINT, find_mariadb, find_mysql
-from testdata.servers import MariaDBServer, MySQLServer, Server
+from tests.export.slices import (
+    MARIADB,
+    MYSQL,
+    SHOPS,
+    SMALL,
+    Wanted,
+    contiguous,
+    each_third,
+    events_of,
+    every,
+    gtids_of,
+    runs_of,
+    slice_of,
+    transactions_of,
+)
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
-
-TESTDATA = Path(__file__).resolve().parent.parent.parent / "testdata"
-MYSQL, MARIADB = TESTDATA / "mysql-9.7", TESTDATA / "mariadb-10.11"
-SHOPS = [sorted((folder / "shop").glob("mysql-bin.0*")) for folder in (MYSQL, MARIADB)]
-SMALL = sorted(path for folder in (MYSQL, MARIADB) for path in (folder / "small").glob("*.binlog"))
-
-Wanted = Callable[[TransactionTable, int], bool]
-
-
-def every(table: TransactionTable, index: int) -> bool:
-    return True
-
-
-def each_third(table: TransactionTable, index: int) -> bool:
-    return index % 3 == 1
-
-
-def runs_of(files: Iterable[BinlogFile], wanted: Wanted) -> Iterator[Run]:
-    for file in files:
-        for table in file.scan():
-            yield Run(file, table, bytes(wanted(table, i) for i in range(len(table))))
-
-
-def slice_of(
-    paths: Sequence[Path], wanted: Wanted = every, *, verbatim: bool = False, verify: bool = True
-) -> tuple[bytes, SliceReport]:
-    out = io.BytesIO()
-    with ExitStack() as stack:
-        files = [stack.enter_context(BinlogFile.open(str(path))) for path in paths]
-        report = write_binlog(runs_of(files, wanted), out, verbatim=verbatim, verify=verify)
-    return out.getvalue(), report
-
-
-def transactions_of(path: Path, level: Level = Level.LEVEL_EVENTS) -> list[tuple[int, int, str | None, int]]:
-    """Start, end, GTID and flags of each transaction, after a scan that verifies all checksums it meets."""
-    with BinlogFile.open(str(path)) as file:
-        return [
-            (table.value("start", i), table.value("end", i), table.gtid(i), table.value("flags", i))
-            for table in file.scan(level)
-            for i in range(len(table))
-        ]
-
-
-def events_of(log: bytes, checksum: int = 4) -> list[tuple[EventHeader, bytes]]:
-    """Headers and bodies of all events, checksums compared with zlib's."""
-    at, found = 4, []
-    while at < len(log):
-        header = parse_header(log, at)
-        size = checksum if header.type != EventType.FORMAT_DESCRIPTION else 4
-        whole = log[at : header.end]
-        assert len(whole) == header.size
-        if size:
-            assert zlib.crc32(whole[:-4]) == int.from_bytes(whole[-4:], "little")
-        found.append((header, whole[19 : len(whole) - size]))
-        at = header.end
-    return found
-
-
-def gtids_of(path: Path) -> list[Gtid]:
-    """MySQL's GTID events of a file."""
-    found = []
-    with BinlogFile.open(str(path)) as file:
-        size = file.format.checksum_size
-        for header, body in events_of(path.read_bytes(), size):
-            if header.type in (EventType.GTID, EventType.ANONYMOUS_GTID, EventType.GTID_TAGGED):
-                event = parse_event(memoryview(body), header, file.format)
-                assert isinstance(event, Gtid)
-                found.append(event)
-    return found
-
-
-@pytest.fixture(scope="session")
-def mysqlbinlog(tmp_path_factory: pytest.TempPathFactory) -> Server:
-    """MySQL's own reader; no server runs."""
-    programs = find_mysql()
-    if programs is None:
-        pytest.skip(MYSQL_HINT)
-    return MySQLServer(tmp_path_factory.mktemp("reader"), programs=programs)
-
-
-@pytest.fixture(scope="session")
-def mariadb_binlog(tmp_path_factory: pytest.TempPathFactory) -> Server:
-    """MariaDB's own reader."""
-    programs = find_mariadb()
-    if programs is None:
-        pytest.skip(MARIADB_HINT)
-    return MariaDBServer(tmp_path_factory.mktemp("reader"), programs=programs)
-
-
-@pytest.fixture
-def reader_for(request: pytest.FixtureRequest) -> Callable[[Path], Server]:
-    """The reader of the server that wrote a file of the test data."""
-
-    def find(path: Path) -> Server:
-        name = "mariadb_binlog" if MARIADB in path.parents else "mysqlbinlog"
-        reader: Server = request.getfixturevalue(name)
-        return reader
-
-    return find
-
-
-_ABOUT_THE_FILE = re.compile(
-    r"\t(Start: binlog|Previous-GTIDs|Gtid list|Binlog checkpoint|Rotate|Stop)", re.IGNORECASE
-)
-_AT_THE_END = re.compile(
-    r"SET @@SESSION.GTID_NEXT= 'AUTOMATIC'|ROLLBACK /\* added by|DELIMITER ;\n# End of log file"
-)
-_PLACE = re.compile(r"end_log_pos \d+ ?|CRC32 0x[0-9a-f]+ ?|(?<=SQL_LOAD_MB)-\w+-\w+")
-
-
-def listing(reader: Server, path: Path, *arguments: str) -> list[str]:
-    """What the server's reader prints of a file's transactions, without what tells their places."""
-    options = ["--verify-binlog-checksum", "-vv", "--base64-output=decode-rows", *arguments]
-    options.append(f"--local-load={reader.folder.parent}")
-    text = reader.mysqlbinlog(*options, path).decode(errors="backslashreplace")
-    blocks = re.split(r"^# at \d+\n", text, flags=re.MULTILINE)[1:]
-    kept = [block for block in blocks if block.strip() and not _ABOUT_THE_FILE.search(block)]
-    return [_PLACE.sub("", _AT_THE_END.split(block)[0]).strip() for block in kept]
-
-
-def without_clock(blocks: list[str]) -> list[str]:
-    return [re.sub(r"last_committed=\d+\tsequence_number=\d+", "", block) for block in blocks]
-
-
-def contiguous(first: int, last: int) -> Wanted:
-    return lambda table, index: first <= index <= last
-
-
-@pytest.mark.parametrize("path", [shop[2] for shop in SHOPS] + SMALL, ids=lambda path: path.name)
-def test_the_servers_reader_prints_of_a_slice_what_it_prints_of_that_part_of_the_source(
-    path: Path, tmp_path: Path, reader_for: Callable[[Path], Server]
-) -> None:
-    reader, target = reader_for(path), tmp_path / "slice"
-    transactions = transactions_of(path)
-    half = len(transactions) // 2
-    for first, last in ((half, half), (half // 2, half), (0, len(transactions) - 1)):
-        data, report = slice_of([path], contiguous(first, last))
-        target.write_bytes(data)
-        assert report.renumbered == 0
-        start, end = transactions[first][0], transactions[last][1]
-        part = listing(reader, path, f"--start-position={start}", f"--stop-position={end}")
-        assert listing(reader, target) == part
-
-
-@pytest.mark.parametrize(
-    "path", [SHOPS[0][1], *(path for path in SMALL if MYSQL in path.parents)], ids=lambda path: path.name
-)
-def test_scattered_transactions_are_what_the_servers_reader_selects_by_gtid(
-    path: Path, tmp_path: Path, reader_for: Callable[[Path], Server]
-) -> None:
-    reader, target = reader_for(path), tmp_path / "slice"
-    target.write_bytes(slice_of([path], each_third)[0])
-    wanted = [gtid for _, _, gtid, _ in transactions_of(path)[1::3] if gtid is not None]
-    if not wanted:
-        pytest.skip("its transactions have no GTIDs to select by")
-    part = listing(reader, path, f"--include-gtids={','.join(wanted)}")
-    assert without_clock(listing(reader, target)) == without_clock(part)
-
-
-@pytest.mark.parametrize("shop", SHOPS, ids=["mysql", "mariadb"])
-def test_a_chain_becomes_one_slice_that_says_what_its_files_say_in_turn(
-    shop: list[Path], tmp_path: Path, reader_for: Callable[[Path], Server]
-) -> None:
-    reader, target = reader_for(shop[0]), tmp_path / "slice"
-    target.write_bytes(slice_of(shop)[0])
-    rows = re.compile(r"^###.*$|^GTID .*$", re.MULTILINE)
-
-    def essence(path: Path) -> list[str]:
-        return [line for block in without_clock(listing(reader, path)) for line in rows.findall(block)]
-
-    assert essence(target) == [line for path in shop for line in essence(path)]
 
 
 @pytest.mark.parametrize("folder", [MYSQL, MARIADB], ids=["mysql", "mariadb"])
@@ -305,40 +143,6 @@ def test_a_verbatim_slice_has_the_very_bytes() -> None:
     head = original[: parse_header(original, 4).end]
     assert data == head + b"".join(original[start:end] for start, end, _, _ in transactions[1::3])
     assert report.renumbered == 0
-
-
-def test_a_file_in_use_gives_a_slice_that_is_closed(
-    tmp_path: Path, reader_for: Callable[[Path], Server]
-) -> None:
-    path, target = MYSQL / "in-use" / "mysql-bin.000001", tmp_path / "slice"
-    assert parse_header(path.read_bytes(), 4).flags & 1
-    data, _ = slice_of([path])
-    target.write_bytes(data)
-    assert not parse_header(data, 4).flags & 1
-    assert not any("not closed properly" in block for block in listing(reader_for(path), target))
-
-
-@pytest.mark.parametrize("flavour", [MYSQL, MARIADB], ids=["mysql", "mariadb"])
-@pytest.mark.parametrize("names", [("no_checksum", "rollback"), ("rollback", "no_checksum")])
-def test_files_that_differ_by_checksum_are_joined_under_the_first_ones(
-    flavour: Path, names: tuple[str, str], tmp_path: Path, reader_for: Callable[[Path], Server]
-) -> None:
-    paths, target = [flavour / "small" / f"{name}.binlog" for name in names], tmp_path / "slice"
-    target.write_bytes(slice_of(paths)[0])
-    events_of(target.read_bytes(), 0 if names[0] == "no_checksum" else 4)
-    assert not any(found[3] & FLAG_LENGTH_WRONG for found in transactions_of(target))
-    assert [f[:3] for f in transactions_of(target)] == [
-        f[:3] for f in transactions_of(target, Level.LEVEL_INDEX)
-    ]
-    reader, rows = reader_for(paths[0]), re.compile(r"^###.*$", re.MULTILINE)
-
-    # Both files count their GTIDs from 1, which MariaDB's reader takes ill in a file's middle.
-    options = [] if flavour is MYSQL else ["--skip-gtid-strict-mode"]
-
-    def changes(path: Path) -> list[str]:
-        return [line for block in listing(reader, path, *options) for line in rows.findall(block)]
-
-    assert changes(target) == changes(paths[0]) + changes(paths[1])
 
 
 def test_files_that_differ_by_checksum_are_not_joined_verbatim() -> None:
@@ -461,6 +265,43 @@ def test_a_relay_logs_notes_about_itself_are_left_out(corpus: Path, name: str, t
         at = header.end
     assert types.count(EventType.FORMAT_DESCRIPTION) == 1
     assert EventType.ROTATE not in types
+
+
+def test_a_connection_lost_within_a_transaction_leaves_no_trace(corpus: Path, tmp_path: Path) -> None:
+    path, torn = corpus / "5.7.41-debug-log-46004a.binlog", tmp_path / "torn"
+    data = path.read_bytes()
+    ((start, _, _, _),) = transactions_of(path)
+    positions, at = [], 4
+    while at < len(data):
+        positions.append((at, parse_header(data, at)))
+        at = positions[-1][1].end
+    again = [data[at : header.end] for at, header in positions if header.type in (4, 15)][1:]
+    inside = parse_header(data, parse_header(data, start).end).end
+    torn.write_bytes(data[:inside] + b"".join(again) + data[inside:])
+    assert slice_of([torn])[0] == slice_of([path])[0]
+
+
+def test_events_about_the_file_within_a_length_that_counts_them_are_damage(tmp_path: Path) -> None:
+    path, odd = MYSQL / "small" / "no_checksum.binlog", tmp_path / "odd"
+    data = path.read_bytes()
+    start, end, _, _ = transactions_of(path)[-1]
+    gtid = parse_header(data, start)
+    rotate = data[end : parse_header(data, end).end]
+    second = parse_header(data, gtid.end).end
+    length = end - start + len(rotate)
+    place = gtid.end - 4 - 3 if end - start > 250 else gtid.end - 4 - 1
+    assert length < 65536
+    whole = bytearray(data[:second] + rotate + data[second:end])
+    if end - start > 250:
+        whole[place : place + 3] = b"\xfc" + length.to_bytes(2, "little")
+    else:
+        assert length < 251
+        whole[place] = length
+    odd.write_bytes(whole)
+    with BinlogFile.open(str(odd)) as file:
+        runs = [Run(file, table) for table in file.scan(Level.LEVEL_EVENTS)]
+        with pytest.raises(DamagedError, match="found ROTATE"):
+            write_binlog(runs, io.BytesIO())
 
 
 def test_every_log_of_the_corpus_that_can_be_read_gives_a_slice_that_can_be_read(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import struct
 from collections import Counter
-from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,11 +12,9 @@ import pytest
 
 from binx.errors import (
     BinxError,
-    ChecksumError,
     DamagedError,
     NotABinlogError,
     SourceError,
-    TruncatedError,
     UnsupportedError,
 )
 from binx.event.header import EventType
@@ -32,8 +29,8 @@ TESTDATA = PROJECT / "testdata"
 SMALL = sorted(TESTDATA.glob("*/small/*.binlog"))
 SHOP = sorted(TESTDATA.glob("*/shop/mysql-bin.0*"))
 ALL = [*SMALL, *SHOP, *sorted(TESTDATA.glob("*/in-use/*"))]
-IN_USE_FLAG_AT = 4 + 17
 LEVELS = list(Level)
+ANONYMOUS = TESTDATA / "mysql-9.7/small/anonymous_gtids.binlog"
 
 
 def name_of(path: Path) -> str:
@@ -163,129 +160,6 @@ def test_a_closed_log_ends_with_rotate_or_stop_and_an_open_one_says_so(testdata:
     assert endings == {"small": Ending.CLOSED, "shop": Ending.CLOSED, "in-use": Ending.IN_USE}
 
 
-# What a scan does with a log that was cut.
-
-
-def cut_log(name: str) -> bytes:
-    return (TESTDATA / name).read_bytes()
-
-
-CUT = [
-    "mysql-9.7/small/anonymous_gtids.binlog",
-    "mysql-9.7/small/no_checksum.binlog",
-    "mariadb-10.11/small/xa.binlog",
-]
-
-
-@pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("name", CUT)
-def test_a_log_cut_at_any_byte_gives_its_whole_transactions_and_an_error(name: str, level: Level) -> None:
-    data = cut_log(name)
-    whole = read(data, level)
-    ends = {transaction[1] for transaction in whole.transactions}
-    for size in range(len(data)):
-        reading = read(data[:size], level)
-        assert reading.transactions == [one for one in whole.transactions if one[1] <= size], size
-        if reading.error is None:
-            # Cut between transactions: nothing tells that more was there but the missing end event.
-            assert reading.ending is Ending.OPEN, size
-            assert size in ends or size <= min(one[0] for one in whole.transactions) or size > max(ends), size
-
-
-@pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("name", CUT)
-def test_a_log_in_use_that_is_cut_at_any_byte_gives_its_whole_transactions_and_no_error(
-    name: str, level: Level
-) -> None:
-    data = bytearray(cut_log(name))
-    data[IN_USE_FLAG_AT] |= 1
-    whole = read(bytes(data), level)
-    first = BinlogFile(Bytes(bytes(data))).first_position
-    for size in range(first, len(data)):
-        reading = read(bytes(data[:size]), level)
-        assert reading.error is None, (size, reading.error)
-        assert reading.ending is Ending.IN_USE
-        assert reading.transactions == [one for one in whole.transactions if one[1] <= size], size
-        assert 0 <= reading.unfinished < size
-
-
-def test_the_error_about_a_cut_log_says_where_the_last_whole_transaction_ends() -> None:
-    data = cut_log(CUT[0])
-    whole = read(data, Level.LEVEL_EVENTS)
-    reading = read(data[: whole.transactions[-1][1] - 1], Level.LEVEL_EVENTS)
-    assert isinstance(reading.error, TruncatedError)
-    assert reading.error.offset == whole.transactions[-1][0]
-    assert reading.error.path == "memory.000001"
-
-
-# What a scan does with bits that fell over.
-
-
-def flipped(data: bytes) -> Iterator[tuple[int, bytes]]:
-    damaged = bytearray(data)
-    for bit in range(len(data) * 8):
-        damaged[bit // 8] ^= 1 << bit % 8
-        yield bit // 8, bytes(damaged)
-        damaged[bit // 8] ^= 1 << bit % 8
-
-
-@pytest.mark.parametrize("level", [Level.LEVEL_EVENTS, Level.LEVEL_TABLES])
-@pytest.mark.parametrize("name", [CUT[0], CUT[2]])
-def test_any_bit_flipped_in_a_log_with_checksums_is_found(name: str, level: Level) -> None:
-    data = cut_log(name)
-    whole = read(data, level)
-    for offset, damaged in flipped(data):
-        reading = read(damaged, level)
-        if reading.error is None:
-            assert offset == IN_USE_FLAG_AT, offset
-            assert reading.transactions == whole.transactions
-        else:
-            assert reading.transactions == whole.transactions[: len(reading.transactions)], offset
-
-
-@pytest.mark.parametrize("level", LEVELS)
-def test_any_bit_flipped_in_a_log_without_checksums_gives_an_answer_or_an_error(level: Level) -> None:
-    data = cut_log(CUT[1])
-    for offset, damaged in flipped(data):
-        reading = read(damaged, level)
-        assert reading.error is not None or reading.ending is not None, offset
-        for before, after in pairwise(reading.transactions):
-            assert before[1] <= after[0], offset
-
-
-@pytest.mark.parametrize(
-    "name", ["mysql-9.7/small/compressed.binlog", "mariadb-10.11/small/compressed.binlog"]
-)
-def test_a_compressed_log_cut_or_changed_anywhere_gives_an_answer_or_an_error(name: str) -> None:
-    data = cut_log(name)
-    for size in range(0, len(data), 3):
-        read(data[:size], Level.LEVEL_TABLES)
-    damaged = bytearray(data)
-    for offset in range(4, len(data)):
-        damaged[offset] ^= 0x55
-        read(bytes(damaged), Level.LEVEL_TABLES, verify=False)
-        damaged[offset] ^= 0x55
-
-
-def test_a_checksum_that_does_not_match_is_told_with_both_values() -> None:
-    data = bytearray(cut_log(CUT[0]))
-    start = read(bytes(data), Level.LEVEL_EVENTS).transactions[2][0]
-    data[start + 30] ^= 1
-    reading = read(bytes(data), Level.LEVEL_EVENTS)
-    assert isinstance(reading.error, ChecksumError)
-    assert reading.error.offset == start
-    assert len(reading.transactions) == 2
-    stored = struct.unpack_from("<I", data, start + struct.unpack_from("<I", data, start + 9)[0] - 4)[0]
-    assert f"{stored:#010x}" in reading.error.message
-
-
-def test_without_verification_a_wrong_checksum_is_read_over() -> None:
-    data = bytearray(cut_log(CUT[0]))
-    whole = read(bytes(data), Level.LEVEL_EVENTS)
-    data[whole.transactions[2][1] - 1] ^= 1
-    assert read(bytes(data), Level.LEVEL_EVENTS, verify=False).transactions == whole.transactions
-
-
 # What is no binary log.
 
 
@@ -320,7 +194,7 @@ def test_a_file_encrypted_by_mysql_names_the_way_out() -> None:
 @pytest.mark.parametrize("size", range(4, 126, 11))
 def test_the_magic_with_a_cut_format_description_is_damage(size: int) -> None:
     with pytest.raises((DamagedError, NotABinlogError)):
-        BinlogFile(Bytes(cut_log(CUT[0])[:size]))
+        BinlogFile(Bytes(ANONYMOUS.read_bytes()[:size]))
 
 
 @pytest.mark.skipif(not CORPUS.exists(), reason="the corpus of foreign binary logs is not here")
@@ -350,7 +224,7 @@ def test_the_commit_version_is_file_number_and_start(testdata: Path) -> None:
 
 
 def test_a_name_without_a_number_counts_as_file_0() -> None:
-    assert BinlogFile(Bytes(cut_log(CUT[0]), "binlog")).file_number == 0
+    assert BinlogFile(Bytes(ANONYMOUS.read_bytes(), "binlog")).file_number == 0
 
 
 def test_a_scan_resumes_over_windows_of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -362,7 +236,7 @@ def test_a_scan_resumes_over_windows_of_any_size(monkeypatch: pytest.MonkeyPatch
 
 
 def test_errors_carry_path_and_offset() -> None:
-    data = bytearray(cut_log(CUT[0]))
+    data = bytearray(ANONYMOUS.read_bytes())
     data[200] ^= 0xFF
     error = read(bytes(data), Level.LEVEL_EVENTS).error
     assert isinstance(error, BinxError)

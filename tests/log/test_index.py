@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
-import uuid
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -18,10 +15,8 @@ import pytest
 from binx.errors import UnsupportedError
 from binx.kernels.scan import Level
 from binx.log.file import BinlogFile
-from binx.log.identifiers import NAMESPACE, transaction_ids
 from binx.log.index import index_batch, index_schema, index_table
 from tests.conftest import PROJECT
-from tests.log import building as b
 from tests.log.listing import listed_transactions
 from tests.log.memory import Bytes
 
@@ -206,33 +201,6 @@ def test_a_log_without_transactions_is_an_empty_table() -> None:
     assert table.schema == index_schema()
 
 
-def test_the_id_of_a_transaction_with_gtid_is_the_gtid() -> None:
-    for row in rows_of(TESTDATA / "mysql-9.7/small/tagged_gtids.binlog", Level.LEVEL_INDEX):
-        assert row["transaction"] == row["gtid"]
-
-
-def test_the_id_of_a_transaction_without_gtid_is_a_uuid_that_reading_again_gives_again() -> None:
-    path = TESTDATA / "mysql-9.7/small/anonymous_gtids.binlog"
-    rows = rows_of(path, Level.LEVEL_INDEX)
-    with BinlogFile.open(str(path)) as file:
-        name = f"{file.format.server_id}/anonymous_gtids.binlog/{file.identity}/"
-    assert [row["gtid"] for row in rows] == [None] * len(rows)
-    assert [row["transaction"] for row in rows] == [
-        str(uuid.uuid5(NAMESPACE, f"{name}{row['start']}")) for row in rows
-    ]
-
-
-def test_ids_of_a_log_that_switches_gtids_on_are_of_both_kinds() -> None:
-    table = b.transactions(b.CREATE, b.gtid(5), b.CREATE, b.mariadb_gtid(6), b.xid(), b.CREATE)
-    file = BinlogFile(Bytes((TESTDATA / "mysql-9.7/small/ddl.binlog").read_bytes()))
-    offsets, text = transaction_ids(file, table)
-    ends = memoryview(offsets).cast("i")
-    ids = [text[ends[index] : ends[index + 1]].decode() for index in range(len(table))]
-    assert ids[1:3] == [f"{b.UUID_TEXT}:5", "0-7-6"]
-    assert [uuid.UUID(own).version for own in (ids[0], ids[3])] == [5, 5]
-    assert ids[0] != ids[3]
-
-
 def test_a_start_behind_4_gib_is_refused_and_not_wrapped(monkeypatch: pytest.MonkeyPatch) -> None:
     with BinlogFile.open(str(SHOP[0])) as file:
         scan = file.scan(Level.LEVEL_INDEX)
@@ -247,11 +215,3 @@ def test_a_start_behind_4_gib_is_refused_and_not_wrapped(monkeypatch: pytest.Mon
         monkeypatch.setattr(file, "commit_version", commit_version)
         with pytest.raises(UnsupportedError):
             index_batch(file, scan, table)
-
-
-def test_ids_for_the_row_decoder_need_no_pyarrow() -> None:
-    code = (
-        "import sys; import binx.log.identifiers, binx.log.selection;"
-        " sys.exit(any(name in sys.modules for name in ('pyarrow', 'zstandard', 'sqlglot')))"
-    )
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

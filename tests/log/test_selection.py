@@ -1,83 +1,19 @@
-"""Selections: what passes, when the search is over, what is missing, and how option texts are read."""
+"""Selections: what passes, when the search is over, and what is missing."""
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from binx.errors import AbsentError, UsageError
+from binx.errors import UsageError
 from binx.event import GtidSet
 from binx.kernels.scan import Level
-from binx.log.chain import previous_gtids
 from binx.log.file import BinlogFile
-from binx.log.selection import (
-    Position,
-    Selection,
-    Selector,
-    format_time,
-    parse_position,
-    parse_time,
-    required_level,
-)
-from tests.conftest import PROJECT
-
-TESTDATA = PROJECT / "testdata"
-SHOPS = {
-    name: sorted((TESTDATA / name / "shop").glob("mysql-bin.0*")) for name in ("mysql-9.7", "mariadb-10.11")
-}
-SMALL = TESTDATA / "mysql-9.7/small"
-
-
-@dataclass
-class Found:
-    """What a search took: name of the file, start, end and GTID; and how far it went."""
-
-    transactions: list[tuple[str, int, int, str | None]]
-    selector: Selector
-    searched: list[str]
-
-    @property
-    def gtids(self) -> list[str | None]:
-        return [gtid for _, _, _, gtid in self.transactions]
-
-
-def search(selection: Selection, paths: list[Path], *, level: Level | None = None) -> Found:
-    found = Found([], Selector(selection, [path.name for path in paths]), [])
-    for path in paths:
-        with BinlogFile.open(str(path)) as file:
-            if found.selector.rules_out(file, previous_gtids(file)):
-                continue
-            found.searched.append(file.name)
-            scan = file.scan(required_level(selection) if level is None else level)
-            for table in scan:
-                for index in table.marked(found.selector.mask(file, scan, table)):
-                    found.transactions.append(
-                        (file.name, table.value("start", index), table.value("end", index), table.gtid(index))
-                    )
-                if found.selector.complete:
-                    return found
-    return found
-
-
-def demo(server: str) -> dict[str, str | int]:
-    wanted: dict[str, str | int] = json.loads((TESTDATA / server / "shop" / "demo.json").read_text())
-    return wanted
-
-
-def gtid_of(server: str, number: int) -> str:
-    """The GTID of one of the shop's transactions."""
-    return f"{str(demo(server)['gtid']).rpartition(':' if server.startswith('mysql') else '-')[0]}" + (
-        f":{number}" if server.startswith("mysql") else f"-{number}"
-    )
-
-
-# GTIDs.
+from binx.log.selection import Position, Selection, required_level
+from tests.log.searching import SHOPS, SMALL, demo, gtid_of, search
 
 
 @pytest.mark.parametrize("server", SHOPS)
@@ -148,9 +84,6 @@ def test_a_set_of_gtids_takes_exactly_its_members(intervals: list[tuple[int, int
             assert found.selector.missing() == GtidSet.parse(",".join(gtid_of(server, n) for n in missing))
 
 
-# Times.
-
-
 def times_of(path: Path) -> list[tuple[int, str | None]]:
     with BinlogFile.open(str(path)) as file:
         return [
@@ -182,126 +115,6 @@ def test_times_that_run_backwards_lose_no_transaction() -> None:
 def test_a_span_that_ends_before_it_begins_is_a_usage_error() -> None:
     with pytest.raises(UsageError, match="time span"):
         Selection(since=5, until=5)
-
-
-# Positions.
-
-
-def test_positions_take_what_lies_between_them() -> None:
-    path = SHOPS["mysql-9.7"][2]
-    everything = search(Selection(), [path]).transactions
-    start, stop = everything[3][1], everything[9][1]
-    found = search(Selection(start=Position(None, start), stop=Position(None, stop)), [path])
-    assert found.transactions == everything[3:9]
-    assert found.selector.notes == []
-    assert found.selector.complete
-
-
-def test_a_position_inside_a_transaction_snaps_back_to_its_start_and_says_so() -> None:
-    path = SHOPS["mysql-9.7"][2]
-    everything = search(Selection(), [path]).transactions
-    start, stop = everything[3][1] + 1, everything[9][2] - 1
-    found = search(Selection(start=Position(None, start), stop=Position(None, stop)), [path])
-    assert found.transactions == everything[3:9]
-    assert [note.split(": ")[1] for note in found.selector.notes] == [
-        f"the start position {start} is inside the transaction at {everything[3][1]}; it begins there",
-        f"the stop position {stop} is inside the transaction at {everything[9][1]}; it ends before it",
-    ]
-
-
-def test_positions_in_several_files_take_the_files_between_whole() -> None:
-    paths = SHOPS["mysql-9.7"]
-    everything = search(Selection(), paths).transactions
-    second = [one for one in everything if one[0] == "mysql-bin.000002"]
-    fourth = [one for one in everything if one[0] == "mysql-bin.000004"]
-    selection = Selection(
-        start=parse_position(f"mysql-bin.000002:{second[7][1]}"),
-        stop=parse_position(f"some/folder/mysql-bin.000004:{fourth[5][1]}"),
-    )
-    found = search(selection, paths)
-    third = [one for one in everything if one[0] == "mysql-bin.000003"]
-    assert found.transactions == [*second[7:], *third, *fourth[:5]]
-    assert found.searched == ["mysql-bin.000002", "mysql-bin.000003", "mysql-bin.000004"]
-
-
-def test_a_position_without_a_file_needs_a_single_file() -> None:
-    with pytest.raises(UsageError, match="FILE:POS"):
-        Selector(Selection(start=Position(None, 4)), ["mysql-bin.000001", "mysql-bin.000002"])
-
-
-def test_a_position_in_a_file_that_was_not_given_is_absent() -> None:
-    with pytest.raises(AbsentError, match="mysql-bin.000009:4"):
-        Selector(Selection(stop=parse_position("mysql-bin.000009:4")), ["mysql-bin.000001"])
-
-
-def test_a_position_in_one_of_two_files_of_a_name_is_a_usage_error() -> None:
-    with pytest.raises(UsageError, match="several files"):
-        Selector(Selection(stop=parse_position("a:4")), ["a", "a"])
-
-
-# Tables and databases.
-
-
-@pytest.mark.parametrize("server", SHOPS)
-def test_a_table_takes_the_transactions_that_change_its_rows(server: str) -> None:
-    for path in SHOPS[server]:
-        found = {one[1] for one in search(Selection(tables=("shop.payments",)), [path]).transactions}
-        with BinlogFile.open(str(path)) as file:
-            scan = file.scan(Level.LEVEL_TABLES)
-            changing = {
-                table.value("start", index)
-                for table in scan
-                for index in range(len(table))
-                if any(scan.table_name(count[0]) == ("shop", "payments") for count in table.counts_of(index))
-            }
-        assert changing <= found
-
-
-def test_patterns_take_what_a_shell_would() -> None:
-    paths = SHOPS["mysql-9.7"]
-    archive = search(Selection(databases=("shop-archive",)), paths)
-    assert archive.transactions
-    assert search(Selection(databases=("shop-arch*",)), paths).transactions == archive.transactions
-    assert search(Selection(databases=("shop[-_]archiv?",)), paths).transactions == archive.transactions
-    assert search(Selection(databases=("SHOP-archive",)), paths).transactions == []
-    assert (
-        search(Selection(databases=("shop-archive", "nowhere")), paths).transactions == archive.transactions
-    )
-
-
-def test_a_statement_passes_when_it_names_the_table() -> None:
-    paths = SHOPS["mysql-9.7"]
-    with_ddl = search(Selection(tables=("shop-archive.*",)), paths)
-    kinds = set()
-    for name, start, _, _ in with_ddl.transactions:
-        with BinlogFile.open(str(paths[0].with_name(name))) as file:
-            for table in file.scan(Level.LEVEL_TABLES):
-                kinds |= {
-                    table.value("kind", i) for i in range(len(table)) if table.value("start", i) == start
-                }
-    assert kinds == {1, 2}
-
-
-def test_backticks_quote_dots_and_pattern_characters() -> None:
-    paths = SHOPS["mysql-9.7"]
-    quoted = search(Selection(tables=("`shop-archive`.`closed orders/2026 100%`",)), paths)
-    assert quoted.transactions
-    assert search(Selection(tables=("shop-archive.`closed*`",)), paths).transactions == []
-
-
-@pytest.mark.parametrize("text", ["orders", "", "a.b.c", "a.", ".b", "`a.b", "`a`b.c", "a.`b`c"])
-def test_what_is_no_table_is_a_usage_error(text: str) -> None:
-    with pytest.raises(UsageError):
-        Selector(Selection(tables=(text,)))
-
-
-@pytest.mark.parametrize("text", ["a.b", "", "`a", "."])
-def test_what_is_no_database_is_a_usage_error(text: str) -> None:
-    with pytest.raises(UsageError):
-        Selector(Selection(databases=(text,)))
-
-
-# The other filters, and all of them together.
 
 
 def test_engine_numbers_and_threads_take_what_the_servers_own_reader_lists_with_them() -> None:
@@ -382,58 +195,3 @@ def test_an_empty_selection_is_everything() -> None:
     assert Selection().is_everything
     assert not Selection(limit=1).is_everything
     assert len(search(Selection(), SHOPS["mysql-9.7"]).transactions) == 1629
-
-
-# Option texts.
-
-
-@pytest.mark.parametrize(
-    ("text", "moment"),
-    [
-        ("2026-11-21T09:30:00Z", datetime(2026, 11, 21, 9, 30, tzinfo=UTC)),
-        ("2026-11-21T09:30:00", datetime(2026, 11, 21, 9, 30, tzinfo=UTC)),
-        ("2026-11-21 09:30", datetime(2026, 11, 21, 9, 30, tzinfo=UTC)),
-        ("2026-11-21T09:30:00+02:00", datetime(2026, 11, 21, 7, 30, tzinfo=UTC)),
-        ("2026-11-21T09:30:00.250001-00:30", datetime(2026, 11, 21, 10, 0, 0, 250_001, tzinfo=UTC)),
-        ("2026-11-21", datetime(2026, 11, 21, tzinfo=UTC)),
-        ("1970-01-01", datetime(1970, 1, 1, tzinfo=UTC)),
-        (" 2026-11-21T09:30:00Z ", datetime(2026, 11, 21, 9, 30, tzinfo=UTC)),
-    ],
-)
-def test_a_time_without_a_zone_is_in_utc(text: str, moment: datetime) -> None:
-    assert datetime.fromtimestamp(parse_time(text) / 1_000_000, UTC) == moment
-
-
-def test_seconds_since_1970_are_exact() -> None:
-    assert parse_time("@1795253400") == 1_795_253_400_000_000
-    assert parse_time("@0.000001") == 1
-    assert parse_time("@1795253400.5") == 1_795_253_400_500_000
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["", "now", "yesterday", "2026-13-01", "2026-11-21T25:00", "@", "@1.2.3", "@-5", "1795253400", "@٣"],
-)
-def test_what_is_no_time_is_a_usage_error(text: str) -> None:
-    with pytest.raises(UsageError, match="expected a time"):
-        parse_time(text)
-
-
-@given(st.datetimes(min_value=datetime(1970, 1, 1), max_value=datetime(2200, 1, 1)))
-def test_a_moment_is_written_as_it_is_read(moment: datetime) -> None:
-    microseconds = parse_time(moment.isoformat())
-    assert parse_time(format_time(microseconds)) == microseconds
-    assert format_time(microseconds) == moment.isoformat() + "Z"
-
-
-def test_positions_are_a_number_or_a_file_and_a_number() -> None:
-    assert parse_position("4711") == Position(None, 4711)
-    assert parse_position("mysql-bin.000042:4") == Position("mysql-bin.000042", 4)
-    assert parse_position("/var/lib/mysql/a:b.000001:4") == Position("a:b.000001", 4)
-    assert str(parse_position("x/mysql-bin.000042:4")) == "mysql-bin.000042:4"
-
-
-@pytest.mark.parametrize("text", ["", "x", "-4", "a:", ":4", "a:-4", "4 ", "9" * 20, "٤"])
-def test_what_is_no_position_is_a_usage_error(text: str) -> None:
-    with pytest.raises(UsageError, match="expected a position"):
-        parse_position(text)

@@ -15,14 +15,13 @@ from binx.spark.loading.run import run
 from binx.spark.session import local_session
 from tests.spark.dataset import Name
 
-pytest.importorskip("pyspark")
-if shutil.which("java") is None:
-    pytest.skip("Spark needs Java", allow_module_level=True)
-
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
     """A session in which small queries are quick: nothing is compiled for them."""
+    pytest.importorskip("pyspark")
+    if shutil.which("java") is None:
+        pytest.skip("Spark needs Java")
     settings = {
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.adaptive.enabled": "false",

@@ -11,15 +11,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pyspark
 import pytest
 
+from binx.spark.loading.manifests import TableName
+from binx.spark.loading.output import Output, staged
+from binx.spark.loading.records import LoadRecord, State, TableState, snapshot
 from binx.spark.loading.storage import HadoopStorage, LocalStorage
 from binx.spark.session import script_path
 from tests.spark.conftest import Load
 from tests.spark.dataset import Server
 from tests.spark.test_history import history, logged
 from tests.spark.test_state import ORDERS, Rows, insert, orders
+
+pyspark = pytest.importorskip("pyspark")
 
 
 class Killed(BaseException):
@@ -52,36 +56,81 @@ def two_runs() -> Server:
     return server
 
 
-def test_a_run_killed_at_any_step_leaves_the_old_state_or_the_new_and_the_next_one_ends_the_same(
-    tmp_path: Path, load: Load, rows: Rows
-) -> None:
-    server = two_runs()
-    server.export(tmp_path / "in", server.logs[0])
-    load(tmp_path / "in", tmp_path / "out")
-    old = rows(tmp_path / "out", ORDERS)
-    server.export_all(tmp_path / "in")
-    step = 0
-    while True:
-        subprocess.run(["cp", "-a", str(tmp_path / "out"), str(tmp_path / f"out{step}")], check=True)
-        out = tmp_path / f"out{step}"
+def commit(storage: LocalStorage, load: int) -> None:
+    """Commit a load whose data are single files, as a run does it once Spark has written them."""
+    output = Output(storage)
+    table = TableState(TableName("shop", "orders"), "shop/orders")
+    former = output.state.tables.get(table.name, table)
+    table.snapshots = {"current": [load, *former.snapshots.get("current", [])[:1]]}
+    moves = []
+    for destination in (snapshot(table.folder, "current", load), f"shop/orders/history/load={load}"):
+        storage.replace(f"{staged(destination)}/part", f"of load {load}".encode())
+        moves.append((staged(destination), destination))
+    state = State(load, [], output.state.chains, [], {table.name: table})
+    output.commit(state, LoadRecord(load), moves)
+
+
+def tree(folder: Path) -> dict[str, str]:
+    """All files with their content, also through links."""
+    found = {}
+    for parent, _, names in os.walk(folder, followlinks=True):
+        for name in names:
+            path = Path(parent, name)
+            found[str(path.relative_to(folder))] = path.read_text()
+    return found
+
+
+def test_a_commit_killed_at_any_step_is_taken_back_or_finished_by_the_next_run(tmp_path: Path) -> None:
+    for load in (1, 2, 3):
+        commit(LocalStorage(str(tmp_path / "whole")), load)
+    whole = tree(tmp_path / "whole")
+    assert {path for path in whole if "current" in path} == {
+        "shop/orders/_current/v=2/part",
+        "shop/orders/_current/v=3/part",
+        "shop/orders/current/part",
+    }
+    finished, step = False, 0
+    while not finished:
+        storage = LocalStorage(str(tmp_path / f"out{step}"))
+        commit(storage, 1)
+        commit(storage, 2)
+        before = tree(Path(storage.root))
         with pytest.MonkeyPatch.context() as patch:
             kill_at(step, patch)
             try:
-                load(tmp_path / "in", out)
+                commit(storage, 3)
+                finished = True
             except Killed:
-                committed = json.loads((out / "_state.json").read_text())["version"] == 2
-            else:
-                break
-        assert rows(out, ORDERS) == old or (committed and rows(out, ORDERS) == server.rows(ORDERS))
-        code, _ = load(tmp_path / "in", out)
-        assert code == 0
-        assert rows(out, ORDERS) == server.rows(ORDERS)
-        assert history(out, "_change_type, _commit_version, _row, name") == logged(server, "name")
-        left = {path.name for path in out.iterdir()}
-        assert left == {"_state.json", "_loads", "_lock", "shop"}
-        assert sorted(path.name for path in (out / "shop/orders/_current").iterdir()) == ["v=1", "v=2"]
+                version = json.loads(storage.read("_state.json"))["version"]
+                shown = Path(storage.root, "shop/orders/current/part").read_text()
+                assert shown == "of load 2" or version == 3
+        Output(storage)
+        assert tree(Path(storage.root)) == (before if not finished and version == 2 else whole)
+        if version == 2:
+            commit(storage, 3)
+        assert tree(Path(storage.root)) == whole
         step += 1
-    assert step > 8
+    assert step > 10
+
+
+@pytest.mark.parametrize("step", [1, 4, 8])
+def test_a_load_after_a_killed_one_ends_as_if_nothing_had_happened(
+    step: int, tmp_path: Path, load: Load, rows: Rows
+) -> None:
+    server = two_runs()
+    server.export(tmp_path / "in", server.logs[0])
+    out = tmp_path / "out"
+    load(tmp_path / "in", out)
+    server.export_all(tmp_path / "in")
+    with pytest.MonkeyPatch.context() as patch:
+        kill_at(step, patch)
+        with pytest.raises(Killed):
+            load(tmp_path / "in", out)
+    code, _ = load(tmp_path / "in", out)
+    assert code == 0
+    assert rows(out, ORDERS) == server.rows(ORDERS)
+    assert history(out, "_change_type, _commit_version, _row, name") == logged(server, "name")
+    assert {path.name for path in out.iterdir()} == {"_state.json", "_loads", "_lock", "shop"}
 
 
 def test_a_second_run_at_the_same_time_is_refused(tmp_path: Path, load: Load) -> None:

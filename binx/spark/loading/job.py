@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable
@@ -16,7 +17,7 @@ from .ddl import PartitionChanged, column_changes, effects
 from .history import stage_rows
 from .lineage import Segment, trace_tables
 from .manifests import DataFile, Manifest, TableName, check_hashes, read_manifests, read_schema
-from .outcome import LoadError
+from .outcome import ExitCode, LoadError
 from .output import LOCK, Output
 from .plan import TablePlan, plan_tables
 from .records import KnownSchema, LoadRecord, State, TableState
@@ -99,6 +100,7 @@ class _Job:
     def load(self) -> bool:
         """Stage and commit what is new; False where there is nothing."""
         plans = plan_tables(self._manifests, self._chains, self._output.taken())
+        self._check_asked({*plans, *self._state.tables})
         plans = {table: plan for table, plan in plans.items() if self._options.wants(table)}
         statements = self._new_statements()
         if self._options.verify:
@@ -132,6 +134,20 @@ class _Job:
             notes=[],
             losses=self._losses,
         )
+
+    def _check_asked(self, tables: set[TableName]) -> None:
+        """Whether the tables that options name are there.
+
+        Raises:
+            LoadError: one is not.
+        """
+        names = [str(table) for table in tables]
+        asked = [("--key", table) for table in self._options.keys]
+        asked += [("--table", pattern) for pattern in self._options.tables]
+        for option, pattern in asked:
+            if not any(name == pattern or fnmatch.fnmatchcase(name, pattern) for name in names):
+                listed = ", ".join(sorted(names)[:10]) or "no table"
+                raise LoadError(f"{option} {pattern}: the data holds only {listed}", ExitCode.ABSENT)
 
     def _new_statements(self) -> dict[str, list[DataFile]]:
         """Files of statements that no load took, by chain."""

@@ -30,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     options = parse_arguments(arguments)
     try:
-        from pyspark.sql import SparkSession  # noqa: PLC0415 - --help needs no pyspark
+        from pyspark.sql import SparkSession
     except ImportError:
         return _failed(
             "pyspark is not installed here: start this script with spark-submit, or pip install 'binx[spark]'"
@@ -76,6 +76,6 @@ def load_tables(spark: SparkSession, options: Options, progress: Progress | None
     Raises:
         LoadError: nothing was changed, and why.
     """
-    from .job import load_new  # noqa: PLC0415 - --help needs no pyspark
+    from .job import load_new
 
     return load_new(spark, options, progress or (lambda *_: None))

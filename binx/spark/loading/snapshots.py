@@ -47,6 +47,7 @@ def build_states(load: Load, table: TableName, segments: tuple[Segment, ...], *,
     ahead = former and followed and arrived == {table}
     if not (ahead and _advance(load, state, segments, eras, key)):
         _rebuild(load, state, segments, eras, key)
+    _note_added_columns(load, table, eras)
     if load.options.scd2 or "scd2" in state.snapshots:
         _write_versions(load, state, segments, eras, key)
     state.key, state.segments = key, marks
@@ -55,6 +56,17 @@ def build_states(load: Load, table: TableName, segments: tuple[Segment, ...], *,
         last = load.arrived[table][1]
         high = Position(load.ranks[state.high[0]], state.high[1]) if state.high else last
         state.high = [names[max(high, last).rank], max(high, last).scn]
+
+
+def _note_added_columns(load: Load, table: TableName, eras: Sequence[Era]) -> None:
+    """Tell which columns are younger than the first rows: their defaults are not in the log."""
+    if len(eras) > 1:
+        old = set(trace_columns(eras)[0].values())
+        added = [name for name in eras[-1].columns if name not in old]
+        if added:
+            load.summary(table).notes.append(
+                f"{', '.join(added)} came later: null in rows not changed since, whatever the default"
+            )
 
 
 def _mark(segment: Segment, names: Mapping[int, str]) -> list[object]:

@@ -1,0 +1,189 @@
+r"""The manual pages, made from the commands: ``python -m binx.cli.manpages man/``.
+
+The pages are in man(7)'s macros. Text is never a macro by accident: a line that begins with a dot or an
+apostrophe is guarded by ``\&``, and what roff would take for its own (backslashes, hyphens) is escaped.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from binx import __version__
+from binx.cli.application import PROGRAM, application
+from binx.cli.commands import DESCRIPTION, ENTRIES, EXAMPLES
+from binx.cli.options import Command, Example
+
+_SECTION = 1
+_ESCAPES = str.maketrans(
+    {
+        "\\": r"\e",
+        "-": r"\-",
+        "'": r"\(aq",
+        "`": r"\(ga",
+        "^": r"\(ha",
+        "~": r"\(ti",
+        '"': r"\(dq",
+    }
+)
+_CODE = re.compile(r"`([^`]+)`")
+_REFERENCE = re.compile(r"\b([a-z][a-z-]*)\((\d)\)")
+
+_FILES = (
+    "FILE is a binary log or relay log of MySQL or MariaDB. A file whose name ends in .index is a list of"
+    " logs, as servers keep it; logs that were moved together with it are found beside it. - is standard"
+    " input. Files are only read, never changed, and may be in use by a server."
+)
+_EXIT_STATUS = (
+    ("0", "Done."),
+    ("1", "Failed; a message on standard error says why."),
+    ("2", "The command line cannot be understood."),
+    ("3", "Done, with losses, which are listed on standard error."),
+    ("4", "Something asked for, such as a GTID, is not there."),
+    ("130", "Interrupted by Ctrl\N{HYPHEN-MINUS}C; no half-written file is left."),
+)
+_ENVIRONMENT = (
+    ("NO_COLOR", "Where it is set and not empty, no colours are used."),
+    ("COLUMNS", "The width of the terminal, where it is not what the terminal says."),
+    ("TMPDIR", "Where standard input is kept while it is read."),
+    ("BINX_TRACEBACK", "Where it is 1, errors show where in the program they came from."),
+)
+
+
+def pages() -> dict[str, str]:
+    """All pages by file name."""
+    made = {f"{PROGRAM}.{_SECTION}": _main_page()}
+    with click.Context(application, info_name=PROGRAM) as parent:
+        for entry in ENTRIES:
+            command = application.get_command(parent, entry.name)
+            assert isinstance(command, Command)
+            made[f"{PROGRAM}-{entry.name}.{_SECTION}"] = _command_page(command, entry.summary, parent)
+    return made
+
+
+def write_pages(folder: Path) -> None:
+    """Write all pages into a folder, and remove those of commands that are no more."""
+    folder.mkdir(parents=True, exist_ok=True)
+    made = pages()
+    for old in folder.glob(f"{PROGRAM}*.{_SECTION}"):
+        if old.name not in made:
+            old.unlink()
+    for name, text in made.items():
+        (folder / name).write_text(text, "utf-8")
+
+
+def _main_page() -> str:
+    lines = _head(PROGRAM, "read MySQL and MariaDB binary logs without a server")
+    lines += [".SH SYNOPSIS", rf".B {PROGRAM}", r".I COMMAND", r"[\fIOPTIONS\fR] \fIFILE\fR..."]
+    lines += [".SH DESCRIPTION", _text(DESCRIPTION), ".PP", _text(_FILES)]
+    lines.append(".SH COMMANDS")
+    for entry in ENTRIES:
+        lines += [".TP", rf"\fB{_escaped(f'{PROGRAM}-{entry.name}')}\fR({_SECTION})"]
+        lines.append(_text(f"{entry.summary[0].upper()}{entry.summary[1:]}."))
+    lines.append(".SH OPTIONS")
+    lines += [".TP", r"\fB\-\-version\fR", "Show the version and exit."]
+    lines += [".TP", r"\fB\-h\fR, \fB\-\-help\fR", "Show the overview and exit; after a command, its help."]
+    lines += _common_sections()
+    lines += _examples([Example("", line) for line in EXAMPLES])
+    lines += _see_also([f"{PROGRAM}-{entry.name}" for entry in ENTRIES])
+    return _joined(lines)
+
+
+def _command_page(command: Command, summary: str, parent: click.Context) -> str:
+    ctx = click.Context(command, info_name=command.name, parent=parent)
+    name = f"{PROGRAM}-{command.name}"
+    arguments = [one for one in command.get_params(ctx) if isinstance(one, click.Argument)]
+    lines = _head(name, summary)
+    lines += [".SH SYNOPSIS", rf".B {PROGRAM} {_escaped(command.name or '')}", r"[\fIOPTIONS\fR]"]
+    lines += [rf"\fI{_escaped(one.make_metavar(ctx).removesuffix('...'))}\fR..." for one in arguments]
+    lines += [".SH DESCRIPTION", _text(command.help or "")]
+    for paragraph in (*command.details, *([_FILES] if arguments else [])):
+        lines += [".PP", _text(paragraph)]
+    lines.append(".SH OPTIONS")
+    for title, parameters in command.sections(ctx).items():
+        lines.append(rf".SS {_escaped(title)}")
+        for parameter in parameters:
+            record = parameter.get_help_record(ctx)
+            if record is not None:
+                lines += [".TP", _option_names(record[0]), _text(record[1])]
+    lines += _common_sections()
+    lines += _examples(command.examples)
+    lines += _see_also([PROGRAM])
+    return _joined(lines)
+
+
+def _head(name: str, summary: str) -> list[str]:
+    return [
+        r".\" Made by python -m binx.cli.manpages; changes belong there.",
+        rf'.TH {_escaped(name.upper())} {_SECTION} "" "binx {__version__}" "User Commands"',
+        ".SH NAME",
+        rf"{_escaped(name)} \- {_escaped(summary)}",
+    ]
+
+
+def _common_sections() -> list[str]:
+    lines = [".SH EXIT STATUS"]
+    for code, meaning in _EXIT_STATUS:
+        lines += [".TP", rf"\fB{code}\fR", _text(meaning)]
+    lines.append(".SH ENVIRONMENT")
+    for name, meaning in _ENVIRONMENT:
+        lines += [".TP", rf"\fB{_escaped(name)}\fR", _text(meaning)]
+    return lines
+
+
+def _examples(examples: tuple[Example, ...] | list[Example]) -> list[str]:
+    lines = [".SH EXAMPLES"]
+    for example in examples:
+        if example.purpose:
+            lines += [".PP", _text(f"{example.purpose[0].upper()}{example.purpose[1:]}:")]
+        lines += [".PP", ".RS 4", ".nf", ".ft CR"]
+        lines += [_guarded(_escaped(line)) for line in example.line.split("\n")]
+        lines += [".ft R", ".fi", ".RE"]
+    return lines
+
+
+def _see_also(names: list[str]) -> list[str]:
+    references = [rf"\fB{_escaped(name)}\fR({_SECTION})" for name in names]
+    return [".SH SEE ALSO", ", ".join([*references, r"\fBmysqlbinlog\fR(1)"])]
+
+
+def _option_names(names: str) -> str:
+    """An option's names in bold, what stands for its value in italics."""
+    parts = []
+    for part in names.split(", "):
+        name, space, value = part.partition(" ")
+        parts.append(rf"\fB{_escaped(name)}\fR" + (rf" \fI{_escaped(value)}\fR" if space else ""))
+    return ", ".join(parts)
+
+
+def _text(text: str) -> str:
+    """A paragraph: commands in backquotes and references to other pages are bold."""
+    return _guarded("".join(_marked(" ".join(text.split()))))
+
+
+def _marked(text: str) -> Iterator[str]:
+    for index, part in enumerate(_CODE.split(text)):
+        if index % 2:
+            yield rf"\fB{_escaped(part)}\fR"
+        else:
+            yield _REFERENCE.sub(r"\\fB\1\\fR(\2)", _escaped(part).replace(r"\-", "-")).replace("-", r"\-")
+
+
+def _escaped(text: str) -> str:
+    return text.translate(_ESCAPES)
+
+
+def _guarded(line: str) -> str:
+    return rf"\&{line}" if line.startswith((".", "'")) else line
+
+
+def _joined(lines: list[str]) -> str:
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    write_pages(Path(sys.argv[1] if len(sys.argv) > 1 else "man"))

@@ -1,0 +1,238 @@
+"""Row changes and statements of selected transactions in the order of the log, as text, in bounded memory.
+
+The decoder fills columns table by table, which loses how the rows of several tables follow one another. Here
+all tables are taken from it together, in pieces: each piece holds every row between two places of the log.
+Its tables are made text one by one, a column at a time, and the texts are then merged by commit version and
+row number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from binx.kernels.transactions import TransactionTable
+from binx.log.file import BinlogFile, Scan
+from binx.log.index import index_batch
+from binx.rows.batches import ChangeBatch
+from binx.rows.catalog import Catalog
+from binx.rows.decoder import TAKE, ChangeDecoder, DecoderOptions
+from binx.rows.statements import Statement
+
+PIECE_ROWS = 32_768
+"""Rows of a table at which a piece ends."""
+
+PIECE_BYTES = 32 * 1024 * 1024
+"""Decoded bytes of all tables at which a piece ends."""
+
+_HEADS = 1024
+
+
+class Selected(NamedTuple):
+    """Transactions of one file, as a scan at ``LEVEL_TABLES`` yields them.
+
+    Attributes:
+        scan: the scan; its file must stay open until the output is written.
+        table: some of its transactions.
+        mask: a mark for each, as :meth:`~binx.rows.decoder.ChangeDecoder.decode` takes them.
+        epoch: see the data set's ``transactions``.
+        first_seqno: the chain's number of the table's first transaction.
+    """
+
+    scan: Scan
+    table: TransactionTable
+    mask: bytearray
+    epoch: int = 0
+    first_seqno: int = 0
+
+    @property
+    def file(self) -> BinlogFile:
+        """The file that the transactions are in."""
+        return self.scan.file
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """A transaction begins.
+
+    Attributes:
+        file: where it is.
+        facts: a row of the data set's ``transactions``; times in µs since 1970.
+        table: the table of records that has it.
+        index: its place there.
+    """
+
+    file: BinlogFile
+    facts: dict[str, Any]
+    table: TransactionTable
+    index: int
+
+    @property
+    def version(self) -> int:
+        """The commit version."""
+        version: int = self.facts["commit_version"]
+        return version
+
+
+@dataclass(frozen=True, slots=True)
+class RowTexts:
+    """Row changes of the transaction that has begun.
+
+    Attributes:
+        text: the texts of one or more row changes, one behind the other.
+        mark: what the renderer noted about them all.
+    """
+
+    text: memoryview
+    mark: int
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """The transaction that has begun is complete."""
+
+
+class Rendered(NamedTuple):
+    """Row changes of one table as text, one element each, in any order.
+
+    Attributes:
+        versions: commit versions, int64.
+        rows: numbers within the transaction, int64.
+        texts: large_binary without nulls.
+        marks: a small number for each, uint8; None where all are 0.
+    """
+
+    versions: pa.Array
+    rows: pa.Array
+    texts: pa.Array
+    marks: pa.Array | None = None
+
+
+Renderer = Callable[[ChangeBatch, BinlogFile], Rendered]
+
+
+def ordered_changes(
+    selected: Iterable[Selected], catalog: Catalog, render: Renderer, *, resolve_only: bool = False
+) -> Iterator[Begin | RowTexts | Statement | End]:
+    """Everything that the selected transactions hold, in the log's order.
+
+    Args:
+        selected: the transactions, file by file in the chain's order.
+        catalog: the tables known so far; moved on by the schema statements met.
+        render: makes text of row changes.
+        resolve_only: pass over the rows; see :func:`table_versions`.
+
+    Raises:
+        DamagedError, UnsupportedError: a transaction cannot be decoded.
+    """
+    options = DecoderOptions(row_group_rows=PIECE_ROWS, memory=PIECE_BYTES, markers=True)
+    decoder: ChangeDecoder | None = None
+    for part in selected:
+        if decoder is None or decoder.file is not part.file:
+            decoder = ChangeDecoder(part.file, catalog, options=options)
+            decoder.resolve_only = resolve_only
+        walk = _Walk(part)
+        for item in decoder.decode(part.table, part.mask):
+            batches = [*decoder.flush()]
+            if isinstance(item, Statement):
+                yield from walk.emit(batches, render)
+                yield from walk.up_to(item.commit_version)
+                yield item
+            else:
+                yield from walk.emit([item, *batches], render)
+        yield from walk.emit([*decoder.flush()], render)
+        yield from walk.up_to(None)
+
+
+class _Walk:
+    """The selected transactions of one table, begun and ended as their changes come."""
+
+    def __init__(self, part: Selected) -> None:
+        self._file = part.file
+        self._heads = _heads(part)
+        self._current: Begin | None = None
+
+    def up_to(self, version: int | None) -> Iterator[Begin | End]:
+        """Begin and end transactions until the one with that version is open; None: until none is left."""
+        if self._current is not None:
+            if self._current.version == version:
+                return
+            yield End()
+            self._current = None
+        for head in self._heads:
+            yield head
+            if head.version == version:
+                self._current = head
+                return
+            yield End()
+
+    def emit(self, batches: list[ChangeBatch], render: Renderer) -> Iterator[Begin | RowTexts | End]:
+        """The row changes of one piece."""
+        if not batches:
+            return
+        merged = _merged([render(batch, self._file) for batch in batches])
+        texts = merged.texts
+        offsets = memoryview(texts.buffers()[1]).cast("q")[texts.offset :]
+        data = memoryview(texts.buffers()[2] or b"")
+        for version, first, last in _runs(merged.versions):
+            yield from self.up_to(version)
+            marks = [(0, first, last)] if merged.marks is None else _runs(merged.marks.slice(first, last - first))
+            for mark, start, stop in marks:
+                if merged.marks is not None:
+                    start, stop = start + first, stop + first
+                yield RowTexts(data[offsets[start] : offsets[stop]], mark)
+
+
+def _heads(part: Selected) -> Iterator[Begin]:
+    """The transactions that are to be taken, with the facts about each."""
+    taken = [index for index, mark in enumerate(part.mask) if mark == TAKE]
+    if not taken:
+        return
+    batch = index_batch(
+        part.file, part.scan, part.table, epoch=part.epoch, first_seqno=part.first_seqno
+    )
+    columns = [
+        column.cast(pa.timestamp("us")).cast(pa.int64()) if pa.types.is_timestamp(column.type) else column
+        for column in batch.columns
+    ]
+    plain = pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+    for start in range(0, len(taken), _HEADS):
+        indexes = taken[start : start + _HEADS]
+        rows = plain.take(pa.array(indexes, pa.int64())).to_pylist()
+        for index, facts in zip(indexes, rows, strict=True):
+            yield Begin(part.file, facts, part.table, index)
+
+
+def _merged(parts: list[Rendered]) -> Rendered:
+    """All row changes of a piece in the log's order."""
+    marks = None
+    if any(part.marks is not None for part in parts):
+        marks = pa.concat_arrays(
+            [pa.repeat(pa.scalar(0, pa.uint8()), len(part.rows)) if part.marks is None else part.marks for part in parts]
+        )
+    versions = pa.concat_arrays([part.versions for part in parts])
+    rows = pa.concat_arrays([part.rows for part in parts])
+    texts = pa.concat_arrays([part.texts for part in parts])
+    order = pc.sort_indices(
+        pa.RecordBatch.from_arrays([versions, rows], names=["version", "row"]),
+        sort_keys=[("version", "ascending"), ("row", "ascending")],
+    )
+    return Rendered(
+        versions.take(order), rows.take(order), texts.take(order), None if marks is None else marks.take(order)
+    )
+
+
+def _runs(values: pa.Array) -> Iterator[tuple[int, int, int]]:
+    """Equal values that follow one another: value, first place, place behind the last."""
+    encoded = pc.run_end_encode(values)
+    first = 0
+    for value, last in zip(encoded.values.to_pylist(), encoded.run_ends.to_pylist(), strict=True):
+        yield value, first, last
+        first = last
+
+
+__all__ = ["Begin", "End", "Rendered", "Renderer", "RowTexts", "Selected", "ordered_changes"]

@@ -1,0 +1,158 @@
+"""Row changes of a batch in groups whose statements or objects are alike: same change, same columns present."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from binx.rows.batches import CHANGE_TYPES, ChangeBatch
+from binx.rows.names import SYSTEM_COLUMNS, ResolvedColumn
+
+INSERT, UPDATE_BEFORE, UPDATE_AFTER, DELETE = range(len(CHANGE_TYPES))
+
+
+@dataclass(frozen=True, slots=True)
+class Images:
+    """Row images of one kind: which rows of the batch, and which columns they have.
+
+    Attributes:
+        rows: places in the batch; None for all of it.
+        columns: places of the columns that are present.
+    """
+
+    rows: pa.Array | None
+    columns: tuple[int, ...]
+
+    def pick(self, values: pa.Array) -> pa.Array:
+        """The values of these rows, out of those of the whole batch."""
+        return values if self.rows is None else values.take(self.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeGroup:
+    """Row changes of one operation; an insert has no image before, a delete none after."""
+
+    before: Images | None
+    after: Images | None
+
+    @property
+    def images(self) -> Images:
+        """The images that number the changes: those after, or of a delete those before."""
+        images = self.after or self.before
+        assert images is not None
+        return images
+
+    @property
+    def operation(self) -> str:
+        """``insert``, ``update`` or ``delete``."""
+        if self.before is None:
+            return "insert"
+        return "delete" if self.after is None else "update"
+
+
+class BatchImages:
+    """A batch taken apart into images."""
+
+    def __init__(self, changes: ChangeBatch) -> None:
+        self.changes = changes
+        self.batch = changes.batch
+        self.columns: tuple[ResolvedColumn, ...] = changes.table.resolved.columns
+        self._first = self.batch.num_columns - len(self.columns)
+
+    def system(self, name: str) -> pa.Array | None:
+        """A system column; None where the table's batches have none of that name."""
+        index = SYSTEM_COLUMNS.index(name)
+        index = self.batch.schema.get_field_index(name) if index >= self._first or index > 7 else index
+        return self.batch.column(index) if 0 <= index < self._first else None
+
+    def column(self, place: int) -> pa.Array:
+        """A column of the table, as stored."""
+        array = self.batch.column(self._first + place)
+        return array.storage if isinstance(array, pa.ExtensionArray) else array
+
+    @cached_property
+    def misfits(self) -> dict[str, list[tuple[int, str]]]:
+        """Row and text of the values that their columns could not take, by column."""
+        array = self.system("_misfits")
+        found: dict[str, list[tuple[int, str]]] = {}
+        if array is None or array.null_count == len(array):
+            return found
+        places = pc.indices_nonzero(array.is_valid())
+        for row, texts in zip(places.to_pylist(), array.take(places).to_pylist(), strict=True):
+            for name, text in texts:
+                found.setdefault(name, []).append((row, text))
+        return found
+
+    def groups(self) -> Iterator[ChangeGroup]:
+        """The batch's row changes; an update's images stand next to each other, the one before first."""
+        codes = self.batch.column(0).indices
+        present = self.system("_present")
+        assert present is not None
+        all_columns = tuple(range(len(self.columns)))
+        if present.null_count == len(present):
+            patterns, columns = None, [all_columns]
+        else:
+            encoded = pc.fill_null(present, b"\xff" * (len(all_columns) // 8 + 1)).dictionary_encode()
+            patterns = encoded.indices
+            columns = [_present_columns(bits, all_columns) for bits in encoded.dictionary.to_pylist()]
+        for code in (INSERT, UPDATE_BEFORE, DELETE):
+            rows = self._rows_of(codes, code)
+            if rows is not None and not len(rows):
+                continue
+            if code == UPDATE_BEFORE:
+                assert rows is not None
+                yield from _updates(rows, patterns, columns)
+                continue
+            for pattern, picked in _by_pattern(rows, patterns):
+                images = Images(picked, columns[pattern])
+                yield ChangeGroup(None, images) if code == INSERT else ChangeGroup(images, None)
+
+    def _rows_of(self, codes: pa.Array, code: int) -> pa.Array | None:
+        """Places of the rows of a change type; None where those are all."""
+        are = pc.equal(codes, pa.scalar(code, codes.type))
+        if code != UPDATE_BEFORE and are.true_count == len(codes):
+            return None
+        return pc.indices_nonzero(are)
+
+
+def _present_columns(bits: bytes, all_columns: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(place for place in all_columns if bits[place >> 3] >> (place & 7) & 1)
+
+
+def _by_pattern(rows: pa.Array | None, patterns: pa.Array | None) -> Iterator[tuple[int, pa.Array | None]]:
+    """The rows, apart by which columns they have."""
+    if patterns is None:
+        yield 0, rows
+        return
+    own = patterns if rows is None else patterns.take(rows)
+    distinct = own.unique().to_pylist()
+    if len(distinct) == 1:
+        yield distinct[0], rows
+        return
+    for pattern in distinct:
+        places = pc.indices_nonzero(pc.equal(own, pattern))
+        yield pattern, places if rows is None else rows.take(places)
+
+
+def _updates(
+    before: pa.Array, patterns: pa.Array | None, columns: list[tuple[int, ...]]
+) -> Iterator[ChangeGroup]:
+    one = pa.scalar(1, before.type)
+    if patterns is None:
+        yield ChangeGroup(Images(before, columns[0]), Images(pc.add(before, one), columns[0]))
+        return
+    size = pa.scalar(len(columns), pa.int64())
+    first = patterns.take(before).cast(pa.int64())
+    second = patterns.take(pc.add(before, one)).cast(pa.int64())
+    pairs = pc.add(pc.multiply(first, size), second)
+    for pair in pairs.unique().to_pylist():
+        rows = before.take(pc.indices_nonzero(pc.equal(pairs, pair)))
+        images = Images(rows, columns[pair // len(columns)])
+        yield ChangeGroup(images, Images(pc.add(rows, one), columns[pair % len(columns)]))
+
+
+__all__ = ["BatchImages", "ChangeGroup", "Images"]

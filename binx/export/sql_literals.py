@@ -1,0 +1,169 @@
+"""Values as SQL literals that mean the same in every SQL mode.
+
+A string that holds a backslash or a control character is written in hexadecimal, as a backslash is an escape or not
+by the session's ``sql_mode`` (NO_BACKSLASH_ESCAPES); all others stand in single quotes, with ``''`` for a
+quote. Numbers with an exponent are DOUBLE, those without are exact (MySQL manual, "Numeric Literals").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from binx.errors import RefusedError
+from binx.export.texts import (
+    as_text,
+    constant,
+    decimals,
+    geometry_hexadecimal,
+    hexadecimal,
+    joined,
+    moments,
+    quoted,
+    replaced,
+    times,
+    vector_hexadecimal,
+)
+from binx.rows.types import INTEGER_NAMES, Kind, LogicalType
+
+NULL = constant("NULL")
+
+FLOAT32_MAX = 3.4028234663852886e38
+"""Its shortest digits, 3.4028235e38, lie above it, and servers refuse them as too large."""
+
+_UNSAFE = r"[\x00-\x1f\\\x7f]"
+
+
+def identifier(name: str) -> str:
+    """A name in backticks."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def text_literal(text: str) -> str:
+    """One string."""
+    literal: bytes = text_literals(pa.array([text.encode("utf-8", "backslashreplace")], pa.large_binary()))[0].as_py()
+    return literal.decode()
+
+
+def sql_literals(array: pa.Array, logical: LogicalType, *, exact: bool = False) -> pa.Array:
+    """A column as literals, ``NULL`` for nulls.
+
+    Args:
+        array: the column, of the type's Arrow type; JSON as its storage.
+        logical: its type.
+        exact: write FLOAT with the digits of the DOUBLE that it equals, as comparisons need it.
+
+    Raises:
+        RefusedError: a number that SQL has no literal for.
+    """
+    if exact and logical.kind is Kind.FLOAT32:
+        array = array.cast(pa.float64())
+    literals = _WRITERS[logical.kind](array, logical)
+    if array.null_count == 0:
+        return literals
+    return pc.if_else(array.is_valid(), literals, NULL)
+
+
+def text_literals(array: pa.Array) -> pa.Array:
+    """Texts, ``large_binary`` in UTF-8, as string literals."""
+    plain = array
+    if pc.any(pc.match_substring(array, "'")).as_py():
+        plain = pc.replace_substring(array, pattern="'", replacement="''")
+    literals = quoted(plain, "'")
+    unsafe = pc.fill_null(pc.match_substring_regex(array, _UNSAFE), False)
+    if pc.any(unsafe).as_py():
+        digits = hexadecimal(array.filter(unsafe))
+        literals = replaced(literals, unsafe, joined(constant("_utf8mb4 x'"), digits, constant("'")))
+    return literals
+
+
+def _text(array: pa.Array, _: LogicalType) -> pa.Array:
+    return text_literals(as_text(array))
+
+
+def _number(array: pa.Array, _: LogicalType) -> pa.Array:
+    return as_text(array)
+
+
+def _decimal(array: pa.Array, _: LogicalType) -> pa.Array:
+    return decimals(array)
+
+
+def _real(array: pa.Array, _: LogicalType) -> pa.Array:
+    """Shortest digits that are read back as the same number, always with an exponent."""
+    if not pc.all(pc.is_finite(array)).as_py() and array.null_count < len(array):
+        raise RefusedError("expected finite numbers, found NaN or infinity, which SQL has no literal for")
+    texts = as_text(array)
+    if pa.types.is_float32(array.type):
+        wide = array.cast(pa.float64())
+        again = texts.cast(pa.large_string()).cast(pa.float64())
+        astray = pc.or_(
+            pc.not_equal(again.cast(pa.float32()), array), pc.equal(pc.abs(wide), pa.scalar(FLOAT32_MAX))
+        )
+        if pc.any(astray).as_py():
+            texts = pc.if_else(astray, as_text(wide), texts)
+    return pc.if_else(pc.match_substring(texts, "e"), texts, joined(texts, constant("e0")))
+
+
+def _bool(array: pa.Array, _: LogicalType) -> pa.Array:
+    return pc.if_else(array, constant("1"), constant("0"))
+
+
+def _date(array: pa.Array, _: LogicalType) -> pa.Array:
+    return quoted(as_text(array.cast(pa.string())), "'")
+
+
+def _moment(array: pa.Array, logical: LogicalType) -> pa.Array:
+    return quoted(moments(array, logical.fraction), "'")
+
+
+def _time(array: pa.Array, logical: LogicalType) -> pa.Array:
+    return quoted(times(array, logical.fraction), "'")
+
+
+def _binary(array: pa.Array, _: LogicalType) -> pa.Array:
+    return joined(constant("x'"), hexadecimal(array), constant("'"))
+
+
+def _members(array: pa.Array, logical: LogicalType) -> pa.Array:
+    """ENUM and SET by name; by number where the members are unknown."""
+    if logical.members is None:
+        return as_text(array)
+    if pa.types.is_dictionary(array.type):
+        return text_literals(as_text(array.dictionary)).take(array.indices)
+    return text_literals(as_text(array))
+
+
+def _geometry(array: pa.Array, _: LogicalType) -> pa.Array:
+    return joined(constant("x'"), geometry_hexadecimal(array), constant("'"))
+
+
+def _vector(array: pa.Array, _: LogicalType) -> pa.Array:
+    return joined(constant("x'"), vector_hexadecimal(array), constant("'"))
+
+
+_WRITERS: dict[Kind, Callable[[pa.Array, LogicalType], pa.Array]] = {
+    **dict.fromkeys(INTEGER_NAMES, _number),
+    Kind.FLOAT32: _real,
+    Kind.FLOAT64: _real,
+    Kind.DECIMAL: lambda array, logical: _decimal(array, logical) if pa.types.is_decimal(array.type) else as_text(array),
+    Kind.BOOL: _bool,
+    Kind.BITS: _number,
+    Kind.DATE: _date,
+    Kind.DATETIME: _moment,
+    Kind.TIMESTAMP: _moment,
+    Kind.TIME: _time,
+    Kind.YEAR: _number,
+    Kind.TEXT: _text,
+    Kind.BINARY: _binary,
+    Kind.ENUM: _members,
+    Kind.SET: _members,
+    Kind.JSON: _text,
+    Kind.GEOMETRY: _geometry,
+    Kind.VECTOR: _vector,
+    Kind.INET4: _text,
+    Kind.INET6: _text,
+    Kind.UUID: _text,
+}

@@ -1,0 +1,95 @@
+"""The figures that running sums tell: by kind, server, connection, size and time."""
+
+from __future__ import annotations
+
+from binx.kernels.tally import Tally
+from binx.stats.figures import (
+    Bucket,
+    Compression,
+    Histogram,
+    KindFigures,
+    ServerFigures,
+    SizeFigures,
+    ThreadFigures,
+)
+from binx.stats.transaction import KIND_NAMES, MICROSECONDS
+
+_THREAD_BITS = 32
+_THREAD_MASK = (1 << _THREAD_BITS) - 1
+_SMALLEST_CLASS_BITS = 10
+_CLASS_BITS = 2
+
+
+def kind_figures(tally: Tally, *, quick: bool) -> tuple[KindFigures, ...]:
+    """By kind, the most frequent first."""
+    figures = [
+        KindFigures(KIND_NAMES[kind], transactions, size, None if quick else rows)
+        for kind, (transactions, size, rows) in tally.kinds.items()
+    ]
+    return tuple(sorted(figures, key=lambda one: (-one.transactions, one.kind)))
+
+
+def server_figures(tally: Tally, *, quick: bool) -> tuple[ServerFigures, ...]:
+    """By the server that made the change first, the one with most bytes first."""
+    figures = [
+        ServerFigures(server, transactions, size, None if quick else rows)
+        for server, transactions, size, rows in tally.servers
+    ]
+    return tuple(sorted(figures, key=lambda one: (-one.bytes, one.server_id)))
+
+
+def thread_figures(tally: Tally, top: int, *, quick: bool) -> tuple[ThreadFigures, ...]:
+    """The connections with most bytes."""
+    most = sorted(tally.threads, key=lambda one: (-one[2], one[0]))[:top]
+    return tuple(
+        ThreadFigures(key >> _THREAD_BITS, key & _THREAD_MASK, transactions, size, None if quick else rows)
+        for key, transactions, size, rows in most
+    )
+
+
+def size_figures(tally: Tally) -> tuple[SizeFigures, ...]:
+    """By size: below 1 KiB, then in steps of four; the tally knows the bits that each size takes."""
+    classes: dict[int, list[int]] = {}
+    for bits, (transactions, size, _) in tally.sizes.items():
+        step = max(bits - _SMALLEST_CLASS_BITS + _CLASS_BITS - 1, 0) // _CLASS_BITS
+        sums = classes.setdefault(step, [0, 0])
+        sums[0] += transactions
+        sums[1] += size
+    return tuple(
+        SizeFigures(_size_bound(step), _size_bound(step + 1), *classes[step]) for step in sorted(classes)
+    )
+
+
+def histogram(tally: Tally, *, quick: bool) -> Histogram | None:
+    """Transactions over commit time; None where there are none."""
+    seconds, first, sums = tally.histogram
+    if not sums:
+        return None
+    return Histogram(
+        seconds,
+        tuple(
+            Bucket((first + place * seconds) * MICROSECONDS, transactions, size, None if quick else rows)
+            for place, (transactions, size, rows) in enumerate(sums)
+        ),
+    )
+
+
+def compression_figures(tally: Tally) -> Compression:
+    """What was compressed as a whole."""
+    transactions, size, _, uncompressed = tally.compressed
+    return Compression(transactions, size, uncompressed, round(uncompressed / size, 2) if size else None)
+
+
+def _size_bound(step: int) -> int:
+    """Where a class of sizes begins: 0, 1 KiB, 4 KiB, 16 KiB, and so on."""
+    return 1 << _SMALLEST_CLASS_BITS + _CLASS_BITS * (step - 1) if step else 0
+
+
+__all__ = [
+    "compression_figures",
+    "histogram",
+    "kind_figures",
+    "server_figures",
+    "size_figures",
+    "thread_figures",
+]

@@ -1,0 +1,223 @@
+"""One transaction as listings and figures describe it.
+
+Names and meanings are those of the data set's ``transactions``. What the scan's level does not tell is None:
+without a look at the rows there are no ``rows`` and ``tables``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import NamedTuple
+
+from binx.kernels.transactions import (
+    FLAG_BY_LENGTH,
+    FLAG_COMMIT_TIME_FROM_GTID,
+    FLAG_COMPRESSED,
+    FLAG_HAS_CLOCK,
+    FLAG_HAS_COUNTS,
+    FLAG_HAS_THREAD,
+    FLAG_HAS_XID,
+    Kind,
+    TransactionTable,
+)
+from binx.log.file import BinlogFile, Scan
+from binx.log.identifiers import transaction_id
+from binx.log.moments import format_time
+
+MICROSECONDS = 1_000_000
+KIND_NAMES = tuple(kind.name.removeprefix("KIND_").lower() for kind in Kind)
+"""What a transaction's kind is called, by its number."""
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False)
+_LATEST = 253_402_300_799_999_999
+_UNSIGNED = 1 << 64
+
+
+class TableChanges(NamedTuple):
+    """What a transaction did to one table, in rows."""
+
+    db: str
+    table: str
+    inserts: int
+    updates: int
+    deletes: int
+
+
+class ListedTransaction(NamedTuple):
+    """One transaction; a tuple, because there may be a million of them.
+
+    Attributes:
+        commit_version: the SCN; None behind 4 GiB, where there is none.
+        transaction: the GTID, or where there is none the UUID that stands for it.
+        gtid: None where there is none.
+        xid: the storage engine's number of the commit.
+        server_id: of the server that made the change first.
+        epoch: how many logs of the chain, up to this one, began with their server's start.
+        seqno: the transaction's number in the chain, from 0.
+        kind: see KIND_NAMES.
+        how: ``length`` or ``boundary``: what told its end.
+        file: the log's name.
+        start: offset of its first byte.
+        end: offset behind its last byte.
+        bytes: in the file.
+        uncompressed_bytes: of a compressed transaction's payload.
+        commit_timestamp: µs since 1970.
+        commit_time_source: ``gtid_event`` or ``terminal_event``.
+        original_commit_timestamp: on the server that made the change first, µs since 1970, where logged.
+        begin_timestamp: when the first statement began, µs since 1970, in whole seconds.
+        last_committed: the logical clock's value that it depends on.
+        sequence_number: its own value of the logical clock.
+        thread_id: the connection.
+        events: how many.
+        rows: row changes.
+        statements: statements as text.
+        tables: what it did to which table.
+    """
+
+    commit_version: int | None
+    transaction: str
+    gtid: str | None
+    xid: int | None
+    server_id: int
+    epoch: int
+    seqno: int
+    kind: str
+    how: str
+    file: str
+    start: int
+    end: int
+    bytes: int
+    uncompressed_bytes: int | None
+    commit_timestamp: int
+    commit_time_source: str
+    original_commit_timestamp: int | None
+    begin_timestamp: int
+    last_committed: int | None
+    sequence_number: int | None
+    thread_id: int | None
+    events: int | None
+    rows: int | None
+    statements: int | None
+    tables: tuple[TableChanges, ...] | None
+
+    @property
+    def duration(self) -> int:
+        """µs from the start of the first statement to the commit on its first server; up to a second long."""
+        committed = self.original_commit_timestamp or self.commit_timestamp
+        return max(committed - self.begin_timestamp, 0)
+
+    def as_dict(self) -> dict[str, object]:
+        """What JSON says of it: times in RFC 3339, everything else as it is."""
+        document: dict[str, object] = dict(zip(self._fields, self, strict=True))
+        original = self.original_commit_timestamp
+        document["commit_timestamp"] = moment_json(self.commit_timestamp)
+        document["original_commit_timestamp"] = None if original is None else moment_json(original)
+        document["begin_timestamp"] = moment_json(self.begin_timestamp)
+        if self.tables is not None:
+            document["tables"] = [change._asdict() for change in self.tables]
+        return document
+
+    def to_json(self) -> str:
+        """One JSON object, on one line."""
+        return _ENCODER.encode(self.as_dict())
+
+
+def moment_json(moment: int) -> str | int:
+    """A moment in RFC 3339; a damaged file's that no calendar has stays a number, in µs since 1970."""
+    if not 0 <= moment <= _LATEST:
+        return moment
+    seconds, microseconds = divmod(moment, MICROSECONDS)
+    fraction = f".{microseconds:06d}" if microseconds else ""
+    return f"{_second_json(seconds)}{fraction}Z"
+
+
+@lru_cache(maxsize=1024)
+def _second_json(seconds: int) -> str:
+    """A whole second without its zone; transactions come in the order of time, so that most ask again."""
+    return format_time(seconds * MICROSECONDS).removesuffix("Z")
+
+
+class Page:
+    """A table of a scan's transactions, with what is needed to describe them.
+
+    Args:
+        file: the log.
+        scan: its scan.
+        table: the transactions.
+        epoch: the log's epoch.
+        first_seqno: the number in the chain of the table's first transaction.
+        mask: the transactions that are wanted, one byte each; None for all.
+    """
+
+    def __init__(
+        self,
+        file: BinlogFile,
+        scan: Scan,
+        table: TransactionTable,
+        epoch: int,
+        first_seqno: int,
+        *,
+        mask: bytearray | None = None,
+    ) -> None:
+        self.file = file
+        self.scan = scan
+        self.table = table
+        self.epoch = epoch
+        self.first_seqno = first_seqno
+        self.mask = mask
+        self._base = file.commit_version(0)
+
+    def indexes(self) -> Iterable[int]:
+        """The wanted transactions' places in the table."""
+        return range(len(self.table)) if self.mask is None else self.table.marked(self.mask)
+
+    def describe(self, index: int) -> ListedTransaction:
+        """One transaction."""
+        table = self.table
+        value = table.value
+        flags = value("flags", index)
+        counted = flags & FLAG_HAS_COUNTS
+        events = value("events", index)
+        # A compressed transaction's own events are seen only by a scan that looks inside.
+        walked = events > 0 and (counted or not flags & FLAG_COMPRESSED)
+        clocked = flags & FLAG_HAS_CLOCK
+        start = value("start", index)
+        gtid = table.gtid(index)
+        return ListedTransaction(
+            commit_version=self._base | start if start >> 32 == 0 else None,
+            transaction=transaction_id(self.file, table, index) if gtid is None else gtid,
+            gtid=gtid,
+            xid=value("xid", index) % _UNSIGNED if flags & FLAG_HAS_XID else None,
+            server_id=value("server_id", index),
+            epoch=self.epoch,
+            seqno=self.first_seqno + index,
+            kind=KIND_NAMES[value("kind", index)],
+            how="length" if flags & FLAG_BY_LENGTH else "boundary",
+            file=self.file.name,
+            start=start,
+            end=value("end", index),
+            bytes=value("bytes", index),
+            uncompressed_bytes=value("uncompressed_bytes", index) if flags & FLAG_COMPRESSED else None,
+            commit_timestamp=value("commit_timestamp", index),
+            commit_time_source="gtid_event" if flags & FLAG_COMMIT_TIME_FROM_GTID else "terminal_event",
+            original_commit_timestamp=value("original_commit_timestamp", index) or None,
+            begin_timestamp=value("begin_timestamp", index) * MICROSECONDS,
+            last_committed=value("last_committed", index) if clocked else None,
+            sequence_number=value("sequence_number", index) if clocked else None,
+            thread_id=value("thread_id", index) if flags & FLAG_HAS_THREAD else None,
+            events=events if walked else None,
+            rows=value("rows", index) if counted else None,
+            statements=value("statements", index) if walked else None,
+            tables=self._tables(index) if counted else None,
+        )
+
+    def _tables(self, index: int) -> tuple[TableChanges, ...]:
+        return tuple(
+            TableChanges(*self.scan.table_name(number), inserts, updates, deletes)
+            for number, inserts, updates, deletes, _ in self.table.counts_of(index)
+        )
+
+
+__all__ = ["KIND_NAMES", "MICROSECONDS", "ListedTransaction", "Page", "TableChanges", "moment_json"]

@@ -1,0 +1,282 @@
+"""``to-parquet``: layout, sums, selection, and the same bytes for the same input."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from binx.errors import OutputError, TruncatedError
+from binx.event.gtid_set import GtidSet
+from binx.export.parquet import ParquetOptions, SourceReport, to_parquet
+from binx.log.file import open_files
+from binx.log.selection import Selection
+from binx.rows.decoder import DecoderOptions
+from tests.conftest import TESTDATA
+
+SHOP = TESTDATA / "mysql-9.7" / "shop"
+CHAIN = sorted(SHOP.glob("mysql-bin.0*"))
+COUNTED = json.loads((SHOP / "expected" / "files.json").read_text("utf-8"))["files"]
+
+
+def export(
+    folder: Path,
+    paths: list[Path] = CHAIN,
+    selection: Selection | None = None,
+    options: ParquetOptions | None = None,
+) -> list[SourceReport]:
+    files = open_files([str(path) for path in paths])
+    try:
+        return list(to_parquet(files, folder, selection, options=options))
+    finally:
+        for file in files:
+            file.close()
+
+
+def contents(folder: Path) -> dict[str, str]:
+    return {
+        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in folder.rglob("*")
+        if path.is_file() and path.name != "_lock"
+    }
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("dataset")
+    export(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def manifests(dataset: Path) -> list[dict[str, Any]]:
+    return [json.loads(path.read_text("utf-8")) for path in sorted((dataset / "_manifest").glob("*.json"))]
+
+
+def test_every_source_has_a_manifest_and_every_file_is_listed(
+    dataset: Path, manifests: list[dict[str, Any]]
+) -> None:
+    assert [manifest["source"]["name"] for manifest in manifests] == [path.name for path in CHAIN]
+    listed = {entry["path"] for manifest in manifests for entry in manifest["files"]}
+    found = {name for name in contents(dataset) if not name.startswith("_manifest/")}
+    assert found == listed | {name.replace(".json", ".avsc") for name in listed if name.endswith(".json")}
+
+
+def test_the_manifest_tells_size_and_hash_of_every_file(
+    dataset: Path, manifests: list[dict[str, Any]]
+) -> None:
+    for manifest in manifests:
+        for entry in manifest["files"]:
+            if entry["kind"] != "schema":
+                data = (dataset / entry["path"]).read_bytes()
+                assert (entry["bytes"], entry["sha256"]) == (len(data), hashlib.sha256(data).hexdigest())
+
+
+def test_the_manifest_tells_the_source_by_its_hash(manifests: list[dict[str, Any]]) -> None:
+    for manifest, path in zip(manifests, CHAIN, strict=True):
+        assert manifest["source"]["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
+        assert manifest["source"]["bytes"] == path.stat().st_size
+
+
+def test_rows_per_table_and_operation_are_those_that_the_servers_own_reader_counts(
+    manifests: list[dict[str, Any]],
+) -> None:
+    for manifest in manifests:
+        counted = COUNTED[manifest["source"]["name"]]
+        found = {
+            f"{table['db']}.{table['table']}": {
+                kind: table[f"{kind}s"] for kind in ("insert", "update", "delete") if table[f"{kind}s"]
+            }
+            for table in manifest["tables"]
+        }
+        assert found == normalised(counted["tables"])
+
+
+def normalised(tables: dict[str, dict[str, int]]) -> dict[str, dict[str, int]]:
+    singular = {"inserts": "insert", "updates": "update", "deletes": "delete"}
+    return {
+        name: {singular.get(kind, kind): count for kind, count in counts.items() if count}
+        for name, counts in tables.items()
+    }
+
+
+def test_what_was_written_is_what_was_in_the_log(dataset: Path, manifests: list[dict[str, Any]]) -> None:
+    for manifest in manifests:
+        for sums in manifest["conservation"]:
+            assert sums["images"] == sums["written"] + sums["filtered"] + sums["undecodable"]
+            rows = sum(
+                pq.read_metadata(dataset / entry["path"]).num_rows
+                for entry in manifest["files"]
+                if (entry.get("db"), entry.get("table"), entry["kind"])
+                == (sums["db"], sums["table"], "changes")
+            )
+            assert rows == sums["written"]
+
+
+def test_the_last_gtid_set_is_what_the_server_had_executed(manifests: list[dict[str, Any]]) -> None:
+    executed = json.loads((SHOP / "expected" / "tables.json").read_text("utf-8"))["gtid_executed"]
+    union = GtidSet()
+    for manifest in manifests:
+        union |= GtidSet.parse(manifest["gtid_set"])
+    assert union == GtidSet.parse(executed)
+
+
+def test_duckdb_reads_every_table_with_the_types_of_the_contract(dataset: Path) -> None:
+    relation = duckdb.sql(f"describe select * from '{dataset}/changes/shop/orders/*.parquet'")
+    types = {row[0]: row[1] for row in relation.fetchall()}
+    assert types["_commit_version"] == "BIGINT"
+    assert types["_commit_timestamp"] == "TIMESTAMP WITH TIME ZONE"
+    assert types["total"] == "DECIMAL(12,2)"
+
+
+def test_commit_versions_order_all_changes_of_the_chain(dataset: Path) -> None:
+    query = (
+        f"select commit_version, start, file from '{dataset}/transactions/*.parquet' order by commit_version"
+    )
+    for version, start, name in duckdb.sql(query).fetchall():
+        assert version == int(name.rsplit(".", 1)[1]) << 32 | start
+
+
+def test_sequence_numbers_of_a_chain_have_no_gap(dataset: Path) -> None:
+    query = f"select seqno from '{dataset}/transactions/*.parquet' order by commit_version"
+    numbers = [row[0] for row in duckdb.sql(query).fetchall()]
+    assert numbers == list(range(1, len(numbers) + 1))
+
+
+def test_each_file_says_which_schema_version_it_has(dataset: Path, manifests: list[dict[str, Any]]) -> None:
+    for manifest in manifests:
+        for entry in manifest["files"]:
+            if entry["kind"] == "changes":
+                metadata = pq.read_schema(dataset / entry["path"]).metadata
+                assert metadata[b"binx.schema_version"].decode() == entry["schema_version"]
+                folder = dataset / "schemas" / Path(entry["path"]).parent.relative_to("changes")
+                record = json.loads((folder / f"{entry['schema_version']}.json").read_text("utf-8"))
+                assert (record["db"], record["table"]) == (entry["db"], entry["table"])
+
+
+def test_the_same_input_gives_the_same_bytes(dataset: Path, tmp_path: Path) -> None:
+    export(tmp_path)
+    assert contents(tmp_path) == contents(dataset)
+
+
+def test_running_again_keeps_everything_and_says_so(tmp_path: Path) -> None:
+    export(tmp_path, CHAIN[:2])
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.parquet")}
+    assert [report.kept for report in export(tmp_path, CHAIN[:2])] == [True, True]
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.parquet")} == before
+
+
+def test_exporting_one_by_one_gives_what_exporting_together_gives_when_the_logs_name_the_columns(
+    dataset: Path, tmp_path: Path
+) -> None:
+    """The shop's tables are named by their metadata; only what is known of earlier logs differs."""
+    for path in CHAIN:
+        export(tmp_path, [path])
+    together = {name for name in contents(dataset) if name.startswith("changes/")}
+    apart = {name for name in contents(tmp_path) if name.startswith("changes/")}
+    assert apart == together
+
+
+def test_a_kept_source_still_names_the_columns_of_the_next(tmp_path: Path) -> None:
+    shop = TESTDATA / "mariadb-10.11" / "shop"
+    chain = sorted(shop.glob("mysql-bin.0*"))[:2]
+    export(tmp_path, chain[:1])
+    reports = export(tmp_path, chain)
+    assert [report.kept for report in reports] == [True, False]
+    assert reports[1].manifest["warnings"] == []
+
+
+def test_a_selection_takes_whole_transactions_and_accounts_for_the_rest(tmp_path: Path) -> None:
+    demo = json.loads((SHOP / "demo.json").read_text("utf-8"))
+    (report,) = export(tmp_path, [SHOP / demo["file"]], Selection(gtids=GtidSet.parse(demo["gtid"])))
+    assert report.transactions == 1
+    assert report.manifest["gtid_set"] == demo["gtid"]
+    found = {
+        f"{table['db']}.{table['table']}": {
+            kind: table[f"{kind}s"] for kind in ("insert", "update", "delete") if table[f"{kind}s"]
+        }
+        for table in report.manifest["tables"]
+    }
+    assert found == normalised(demo["tables"])
+
+
+def test_a_table_pattern_leaves_out_the_rows_of_other_tables(tmp_path: Path) -> None:
+    (report,) = export(tmp_path, CHAIN[:1], Selection(tables=("shop.orders",)))
+    changed = {entry["table"] for entry in report.manifest["files"] if entry["kind"] == "changes"}
+    assert changed == {"orders"}
+    for sums in report.manifest["conservation"]:
+        assert sums["written" if sums["table"] != "orders" else "filtered"] == 0
+
+
+@pytest.mark.parametrize("compression", ["zstd", "snappy", "lz4", "none"])
+def test_every_compression_holds_the_same_rows(compression: str, dataset: Path, tmp_path: Path) -> None:
+    export(tmp_path, CHAIN[:1], options=ParquetOptions(compression=compression))
+    for path in tmp_path.glob("changes/*/*/*.parquet"):
+        other = pq.read_table(dataset / path.relative_to(tmp_path), partitioning=None)
+        assert pq.read_table(path, partitioning=None).equals(other)
+
+
+def test_little_memory_makes_smaller_row_groups_and_the_same_rows(dataset: Path, tmp_path: Path) -> None:
+    options = ParquetOptions(decoder=DecoderOptions(memory=64 * 1024))
+    export(tmp_path, CHAIN[3:4], options=options)
+    for path in tmp_path.glob("changes/*/*/*.parquet"):
+        small, other = pq.read_table(path, partitioning=None), dataset / path.relative_to(tmp_path)
+        assert small.combine_chunks().to_pylist() == pq.read_table(other, partitioning=None).to_pylist()
+
+
+def test_the_rows_of_a_rolled_back_transaction_are_left_out_and_counted(tmp_path: Path) -> None:
+    path = TESTDATA / "mariadb-10.11" / "small" / "rollback.binlog"
+    (report,) = export(tmp_path, [path])
+    kinds = pq.read_table(tmp_path / "transactions", partitioning=None).column("kind").to_pylist()
+    assert "rollback" in kinds
+    for sums in report.manifest["conservation"]:
+        assert sums["images"] == sums["written"] + sums["filtered"]
+
+
+def test_a_cut_source_is_not_committed_and_those_before_it_are(tmp_path: Path) -> None:
+    cut = tmp_path / "logs" / "mysql-bin.000002"
+    cut.parent.mkdir()
+    cut.write_bytes(CHAIN[1].read_bytes()[:-200])
+    folder = tmp_path / "set"
+    with pytest.raises(TruncatedError, match="ends inside"):
+        export(folder, [CHAIN[0], cut])
+    assert [path.name.split(".")[1] for path in (folder / "_manifest").glob("*.json")] == ["000001"]
+    assert not (folder / "_staging").exists()
+    assert not list(folder.glob("**/mysql-bin.000002*"))
+
+
+def test_a_source_that_grew_replaces_what_it_was(tmp_path: Path) -> None:
+    in_use = TESTDATA / "mysql-9.7" / "in-use" / "mysql-bin.000001"
+    log = tmp_path / "mysql-bin.000001"
+    shutil.copy(in_use, log)
+    (whole,) = export(tmp_path / "set", [log])
+    log.write_bytes(in_use.read_bytes()[:-300])
+    (cut,) = export(tmp_path / "set", [log])
+    assert not cut.kept
+    assert cut.transactions < whole.transactions
+    shutil.copy(in_use, log)
+    (again,) = export(tmp_path / "set", [log])
+    assert again.manifest == whole.manifest
+
+
+def test_a_data_set_below_a_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(OutputError):
+        export(tmp_path / "file" / "set", CHAIN[:1])
+
+
+def test_spark_gets_no_type_that_it_misreads(dataset: Path) -> None:
+    """Small unsigned integers, nanoseconds, 256-bit decimals and times of day read as wrong values there."""
+    bad = {pa.uint8(), pa.uint16(), pa.uint32()}
+    for path in dataset.glob("changes/*/*/*.parquet"):
+        for field in pq.read_schema(path):
+            assert field.type not in bad
+            assert not pa.types.is_decimal256(field.type)
+            assert not pa.types.is_time(field.type)

@@ -1,0 +1,64 @@
+"""Times and positions as a user writes them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from binx.errors import UsageError
+from binx.log.moments import Position, format_time, parse_position, parse_time
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("2026-11-21T09:30:00Z", datetime(2026, 11, 21, 9, 30, tzinfo=UTC)),
+        ("2026-11-21T09:30:00", datetime(2026, 11, 21, 9, 30, tzinfo=UTC)),
+        ("2026-11-21 09:30", datetime(2026, 11, 21, 9, 30, tzinfo=UTC)),
+        ("2026-11-21T09:30:00+02:00", datetime(2026, 11, 21, 7, 30, tzinfo=UTC)),
+        ("2026-11-21T09:30:00.250001-00:30", datetime(2026, 11, 21, 10, 0, 0, 250_001, tzinfo=UTC)),
+        ("2026-11-21", datetime(2026, 11, 21, tzinfo=UTC)),
+        ("1970-01-01", datetime(1970, 1, 1, tzinfo=UTC)),
+        (" 2026-11-21T09:30:00Z ", datetime(2026, 11, 21, 9, 30, tzinfo=UTC)),
+    ],
+)
+def test_a_time_without_a_zone_is_in_utc(text: str, moment: datetime) -> None:
+    assert datetime.fromtimestamp(parse_time(text) / 1_000_000, UTC) == moment
+
+
+def test_seconds_since_1970_are_exact() -> None:
+    assert parse_time("@1795253400") == 1_795_253_400_000_000
+    assert parse_time("@0.000001") == 1
+    assert parse_time("@1795253400.5") == 1_795_253_400_500_000
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "now", "yesterday", "2026-13-01", "2026-11-21T25:00", "@", "@1.2.3", "@-5", "1795253400", "@٣"],
+)
+def test_what_is_no_time_is_a_usage_error(text: str) -> None:
+    with pytest.raises(UsageError, match="expected a time"):
+        parse_time(text)
+
+
+@given(st.datetimes(min_value=datetime(1970, 1, 1), max_value=datetime(2200, 1, 1)))
+def test_a_moment_is_written_as_it_is_read(moment: datetime) -> None:
+    microseconds = parse_time(moment.isoformat())
+    assert parse_time(format_time(microseconds)) == microseconds
+    assert format_time(microseconds) == moment.isoformat() + "Z"
+
+
+def test_positions_are_a_number_or_a_file_and_a_number() -> None:
+    assert parse_position("4711") == Position(None, 4711)
+    assert parse_position("mysql-bin.000042:4") == Position("mysql-bin.000042", 4)
+    assert parse_position("/var/lib/mysql/a:b.000001:4") == Position("a:b.000001", 4)
+    assert str(parse_position("x/mysql-bin.000042:4")) == "mysql-bin.000042:4"
+
+
+@pytest.mark.parametrize("text", ["", "x", "-4", "a:", ":4", "a:-4", "4 ", "9" * 20, "٤"])
+def test_what_is_no_position_is_a_usage_error(text: str) -> None:
+    with pytest.raises(UsageError, match="expected a position"):
+        parse_position(text)

@@ -1,0 +1,127 @@
+"""The decoder: the same rows whatever the batches, memory that stays small, and damage that is told."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from binx.errors import BinxError
+from binx.kernels.scan import Level
+from binx.log.file import BinlogFile
+from binx.rows.batches import ChangeBatch
+from binx.rows.catalog import Catalog
+from binx.rows.decoder import STATEMENTS_ONLY, ChangeDecoder, DecoderOptions
+from binx.rows.statements import Statement
+from tests.conftest import TESTDATA
+
+SHOP = TESTDATA / "mysql-9.7" / "shop"
+COMPRESSED = SHOP / "mysql-bin.000003"
+SMALL = TESTDATA / "mysql-9.7" / "small"
+
+
+def decode(
+    path: Path, options: DecoderOptions | None = None, verify: bool = True
+) -> list[ChangeBatch | Statement]:
+    with BinlogFile.open(str(path)) as file:
+        decoder = ChangeDecoder(file, Catalog(), options=options)
+        items: list[ChangeBatch | Statement] = []
+        for table in file.scan(Level.LEVEL_TABLES, verify=verify):
+            items += decoder.decode(table, table.mask())
+        items += decoder.finish()
+        return items
+
+
+def rows_by_table(items: list[ChangeBatch | Statement]) -> dict[tuple[str, str], pa.Table]:
+    batches: dict[tuple[str, str], list[pa.RecordBatch]] = {}
+    for item in items:
+        if isinstance(item, ChangeBatch):
+            batches.setdefault((item.table.name, item.version), []).append(item.batch)
+    return {name: pa.Table.from_batches(parts).unify_dictionaries() for name, parts in batches.items()}
+
+
+@pytest.mark.parametrize("path", sorted(SHOP.glob("mysql-bin.0*")), ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "options",
+    [DecoderOptions(row_group_rows=1), DecoderOptions(row_group_rows=7), DecoderOptions(memory=4096)],
+    ids=["one row", "seven rows", "little memory"],
+)
+def test_batches_of_any_size_hold_the_same_rows(path: Path, options: DecoderOptions) -> None:
+    whole = rows_by_table(decode(path))
+    pieces = rows_by_table(decode(path, options))
+    assert pieces.keys() == whole.keys()
+    for name, table in whole.items():
+        assert pieces[name].to_pylist() == table.to_pylist()
+
+
+def test_every_batch_is_valid_arrow() -> None:
+    for path in sorted(SMALL.glob("*.binlog")):
+        for item in decode(path):
+            if isinstance(item, ChangeBatch):
+                item.batch.validate(full=True)
+
+
+def test_row_numbers_count_the_changes_of_a_transaction_across_its_tables() -> None:
+    rows: dict[int, set[int]] = {}
+    for item in decode(SHOP / "mysql-bin.000001"):
+        if isinstance(item, ChangeBatch):
+            versions = item.batch.column("_commit_version").to_pylist()
+            for version, row in zip(versions, item.batch.column("_row").to_pylist(), strict=True):
+                rows.setdefault(version, set()).add(row)
+    assert all(numbers == set(range(len(numbers))) for numbers in rows.values())
+
+
+def test_an_unwanted_table_is_counted_and_its_rows_keep_their_numbers() -> None:
+    def orders(db: str, table: str) -> bool:
+        return table == "orders"
+
+    with BinlogFile.open(str(COMPRESSED)) as file:
+        decoder = ChangeDecoder(file, Catalog(), orders)
+        items: list[ChangeBatch | Statement] = []
+        for table in file.scan(Level.LEVEL_TABLES):
+            items += decoder.decode(table, table.mask())
+        items += decoder.finish()
+    everything = rows_by_table(decode(COMPRESSED))
+    wanted = rows_by_table(items)
+    assert {name for name, _ in wanted} == {"orders"}
+    for key, table in wanted.items():
+        assert table.to_pylist() == everything[key].to_pylist()
+    for (name, _), table in everything.items():
+        if name != "orders":
+            assert decoder.report.filtered["shop", name] == table.num_rows
+
+
+def test_a_transaction_looked_at_for_its_statements_moves_the_catalog_and_yields_nothing() -> None:
+    catalog = Catalog()
+    with BinlogFile.open(str(SMALL / "ddl.binlog")) as file:
+        decoder = ChangeDecoder(file, catalog)
+        for table in file.scan(Level.LEVEL_TABLES):
+            mask = bytearray([STATEMENTS_ONLY]) * len(table)
+            assert list(decoder.decode(table, mask)) == []
+        assert list(decoder.finish()) == []
+    assert len(catalog) > 0
+
+
+def damaged(data: bytes, path: Path) -> None:
+    """Reading it may give rows or a BinxError, and nothing else."""
+    path.write_bytes(data)
+    with suppress(BinxError):
+        decode(path, verify=False)
+
+
+@pytest.mark.parametrize("name", ["no_checksum", "tagged_gtids", "partial_json"])
+def test_a_file_cut_at_any_byte_gives_rows_or_an_error(name: str, tmp_path: Path) -> None:
+    data = (SMALL / f"{name}.binlog").read_bytes()
+    for size in range(1, len(data), 1 if len(data) < 1500 else 7):
+        damaged(data[:size], tmp_path / "cut.000001")
+
+
+@pytest.mark.parametrize("name", ["no_checksum", "xa", "row_image_minimal"])
+def test_a_file_with_a_flipped_bit_gives_rows_or_an_error(name: str, tmp_path: Path) -> None:
+    data = (SMALL / f"{name}.binlog").read_bytes()
+    for place in range(0, len(data), 1 if len(data) < 1500 else 5):
+        flipped = bytearray(data)
+        flipped[place] ^= 1 << (place % 8)
+        damaged(bytes(flipped), tmp_path / "flipped.000001")

@@ -70,7 +70,7 @@ DETAILS = (
     metavar="OUT",
     default="-",
     section=OUTPUT,
-    type=click.Path(allow_dash=True),
+    type=click.Path(readable=False, allow_dash=True),
     help="Write to this file, which appears when it is whole.",
 )
 @NO_CHECKSUMS

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import click
 
-from binx.cli.listing import lines_for_people, plain_line
+from binx.cli.listing import listing_lines, plain_line
 from binx.cli.options import (
     FILES,
     NO_CHECKSUMS,
@@ -32,7 +32,8 @@ from binx.cli.terminal import (
 from binx.event.gtid_set import GtidSet
 from binx.log.inputs import open_chain
 from binx.log.selection import Selection
-from binx.stats.listing import ListedTransaction, Order, list_transactions
+from binx.stats.listing import Order, list_transactions
+from binx.stats.transaction import ListedTransaction
 
 EXAMPLES = (
     Example("what is in a log", "binx ls mysql-bin.000003"),
@@ -110,7 +111,7 @@ def _lines(transactions: Iterator[ListedTransaction], as_json: bool, bar: Progre
     elif not is_terminal(sys.stdout):
         yield from map(plain_line, transactions)
     else:
-        lines = lines_for_people(transactions, terminal_width(sys.stdout), colour=has_colour(sys.stdout))
+        lines = listing_lines(transactions, terminal_width(sys.stdout), colour=has_colour(sys.stdout))
         for line in lines:
             bar.close()
             yield line

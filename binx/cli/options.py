@@ -178,7 +178,9 @@ def _count(text: str) -> int:
 NUMBER = Parsed("number", _whole_number)
 COUNT = Parsed("count", _count)
 
-FILES = click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(allow_dash=True))
+FILES = click.argument(
+    "files", metavar="FILE...", nargs=-1, required=True, type=click.Path(readable=False, allow_dash=True)
+)
 
 NO_CHECKSUMS = option("--no-checksums", is_flag=True, help="Do not compare checksums of events.")
 QUIET = option("-q", "--quiet", is_flag=True, help="Print nothing but data and errors.")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+
+from binx.cli.figures import sections
 from binx.cli.options import (
     COUNT,
     FILES,
@@ -13,9 +16,11 @@ from binx.cli.options import (
     option,
 )
 from binx.cli.progress import progress_bar
-from binx.cli.terminal import say_warning, text_output
+from binx.cli.sections import lines_for_people, list_for_people, plain_lines, plain_list
+from binx.cli.terminal import TextOutput, has_colour, is_terminal, say_warning, terminal_width, text_output
 from binx.errors import ExitCode
 from binx.log.inputs import open_logs
+from binx.stats.figures import Statistics
 from binx.stats.gather import gather
 
 EXAMPLES = (
@@ -32,6 +37,22 @@ DETAILS = (
     " --quick reads the index alone, a few bytes of each transaction where the log tells its length, and does"
     " not know rows, tables and event types.",
 )
+
+
+def _show(figures: Statistics, top: int, output: TextOutput) -> None:
+    terminal = is_terminal(sys.stdout)
+    width, colour = terminal_width(sys.stdout), has_colour(sys.stdout)
+    for section in sections(figures, top):
+        for line in lines_for_people(section, width, colour=colour) if terminal else plain_lines(section):
+            output.line(line)
+        output.line("")
+    found = [finding.message for finding in figures.warnings] or ["none"]
+    for line in (
+        list_for_people("Warnings", found, width, colour=colour)
+        if terminal
+        else plain_list("Warnings", found)
+    ):
+        output.line(line)
 
 
 @command("stats", examples=EXAMPLES, details=DETAILS)
@@ -59,6 +80,8 @@ def stats_command(
             figures = gather(logs, quick=quick, verify=not no_checksums, top=top, on_progress=bar.reach)
         if as_json:
             output.line(figures.to_json())
+        else:
+            _show(figures, top, output)
     for file in figures.files:
         if file.problem is not None:
             say_warning(file.problem)

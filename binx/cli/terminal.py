@@ -6,13 +6,11 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING, TextIO, cast
+from typing import TYPE_CHECKING, TextIO
 
 from binx.errors import BinxError, ExitCode, OutputError
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from binx.event.gtid_set import GtidSet
     from binx.export.output import Sink
 
@@ -82,14 +80,12 @@ def _shown(message: str) -> str:
 
 
 class TextOutput:
-    """Standard output for text, collected and written in large pieces; a text file as ``rich`` wants one.
+    """Standard output for text, collected and written in large pieces.
 
     Args:
         stream: takes the bytes.
         hold: whether to collect; a person who looks shall not wait.
     """
-
-    encoding = "utf-8"
 
     def __init__(self, stream: Sink, *, hold: bool) -> None:
         self._stream = stream
@@ -142,22 +138,6 @@ def text_output(path: str = "-") -> Iterator[TextOutput]:
                 output.flush()
             raise
         output.flush()
-
-
-def rich_console(output: TextOutput) -> Console:
-    """A console of ``rich`` that writes to the output as the terminal and NO_COLOR want it."""
-    from rich.console import Console
-
-    return Console(
-        file=cast("IO[str]", output),
-        width=terminal_width(sys.stdout),
-        force_terminal=is_terminal(sys.stdout),
-        no_color=not has_colour(sys.stdout),
-        highlight=False,
-        emoji=False,
-        markup=False,
-        legacy_windows=False,
-    )
 
 
 def missing_gtids(missing: GtidSet) -> ExitCode:

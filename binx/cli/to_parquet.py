@@ -136,7 +136,7 @@ def _folder(text: str) -> Path:
 @option(
     "--schema",
     metavar="FILE",
-    type=click.Path(),
+    type=click.Path(readable=False),
     section=OUTPUT,
     help="Tables' definitions, as mysqldump --no-data writes them.",
 )

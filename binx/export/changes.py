@@ -116,7 +116,12 @@ Renderer = Callable[[ChangeBatch, BinlogFile], Rendered]
 
 
 def ordered_changes(
-    selected: Iterable[Selected], catalog: Catalog, render: Renderer, *, resolve_only: bool = False
+    selected: Iterable[Selected],
+    catalog: Catalog,
+    render: Renderer,
+    *,
+    resolve_only: bool = False,
+    decoders: list[ChangeDecoder] | None = None,
 ) -> Iterator[Begin | RowTexts | Statement | End]:
     """Everything that the selected transactions hold, in the log's order.
 
@@ -124,7 +129,8 @@ def ordered_changes(
         selected: the transactions, file by file in the chain's order.
         catalog: the tables known so far; moved on by the schema statements met.
         render: makes text of row changes.
-        resolve_only: pass over the rows; see :func:`table_versions`.
+        resolve_only: pass over the rows, and find out only names and schemas.
+        decoders: takes in the decoders used, which know tables and warnings.
 
     Raises:
         DamagedError, UnsupportedError: a transaction cannot be decoded.
@@ -135,6 +141,8 @@ def ordered_changes(
         if decoder is None or decoder.file is not part.file:
             decoder = ChangeDecoder(part.file, catalog, options=options)
             decoder.resolve_only = resolve_only
+            if decoders is not None:
+                decoders.append(decoder)
         walk = _Walk(part)
         for item in decoder.decode(part.table, part.mask):
             batches = [*decoder.flush()]

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from binx.rows.batches import CHANGE_TYPES, ChangeBatch
-from binx.rows.names import SYSTEM_COLUMNS, ResolvedColumn
+from binx.rows.names import ResolvedColumn
 
 INSERT, UPDATE_BEFORE, UPDATE_AFTER, DELETE = range(len(CHANGE_TYPES))
 
@@ -65,9 +65,8 @@ class BatchImages:
 
     def system(self, name: str) -> pa.Array | None:
         """A system column; None where the table's batches have none of that name."""
-        index = SYSTEM_COLUMNS.index(name)
-        index = self.batch.schema.get_field_index(name) if index >= self._first or index > 7 else index
-        return self.batch.column(index) if 0 <= index < self._first else None
+        index = self.batch.schema.get_field_index(name)
+        return None if index < 0 else self.batch.column(index)
 
     def column(self, place: int) -> pa.Array:
         """A column of the table, as stored."""

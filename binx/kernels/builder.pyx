@@ -6,110 +6,25 @@ image, and hands its memory over when a batch is full. Fixed-width columns are
 arrays of their Arrow width; columns of bytes have 32-bit offsets and data;
 validity bitmaps exist from a column's first null on.
 
-What needs more than the bytes (character sets, names of ENUM and SET members) is done afterwards for the whole column,
-see ``binx/rows/arrays.py``.
+What needs more than the bytes (character sets, names of ENUM and SET members) is
+done afterwards for the whole column, see ``binx/rows/arrays.py``.
 """
 
-from cpython.buffer cimport PyBuffer_FillInfo
-from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.stdlib cimport calloc, free
-from libc.string cimport memcpy, memset
+from libc.string cimport memset
 
-from binx.kernels.cursor cimport Cursor, big, cursor_over, little, take
-from binx.kernels.decimal cimport decimal_to_int128, render_decimal
-from binx.kernels.jsonb cimport render, render_diff
+from binx.kernels.codecs cimport *
+from binx.kernels.cursor cimport Cursor, cursor_over, little, take
+from binx.kernels.jsonb cimport render_diff
 from binx.kernels.layouts cimport bit_at
-from binx.kernels.output cimport Output, append, no_memory, release, reserve
-from binx.kernels.temporal cimport *
+from binx.kernels.memory cimport Memory, hand_over
+from binx.kernels.output cimport Output, append, release, reserve
+from binx.kernels.temporal cimport TEXT_SIZE
+from binx.kernels.values cimport Column, decode_value
 
 cdef enum:
     FIRST_CAPACITY = 64
-    CAPACITY_MAXIMUM = 1 << 30
-    OFFSET_SIZE = 4
-    # Arrow's 32-bit offsets; a batch is handed over long before.
-    DATA_MAXIMUM = 0x7FFFFFFF
-
-ITEM_SIZES = {
-    CODEC_NULL: 1,
-    CODEC_COPY1: 1,
-    CODEC_COPY2: 2,
-    CODEC_COPY4: 4,
-    CODEC_COPY8: 8,
-    CODEC_UINT8: 2,
-    CODEC_UINT16: 4,
-    CODEC_INT24: 4,
-    CODEC_UINT24: 4,
-    CODEC_UINT32: 8,
-    CODEC_UINT64_DECIMAL: 16,
-    CODEC_DECIMAL: 16,
-    CODEC_DECIMAL_TEXT: OFFSET_SIZE,
-    CODEC_BITS: 8,
-    CODEC_BOOL: 1,
-    CODEC_YEAR: 2,
-    CODEC_DATE: 4,
-    CODEC_DATETIME: 8,
-    CODEC_OLD_DATETIME: 8,
-    CODEC_TIMESTAMP: 8,
-    CODEC_OLD_TIMESTAMP: 8,
-    CODEC_TIME: 8,
-    CODEC_OLD_TIME: 8,
-    CODEC_ENUM: 4,
-    CODEC_ENUM_NUMBER: 2,
-    CODEC_SET: 8,
-    CODEC_BYTES: OFFSET_SIZE,
-    CODEC_PADDED: OFFSET_SIZE,
-    CODEC_JSON: OFFSET_SIZE,
-    CODEC_GEOMETRY: OFFSET_SIZE,
-}
-"""Bytes of one value in a column's first buffer."""
-
-OFFSET_CODECS = {CODEC_DECIMAL_TEXT, CODEC_BYTES, CODEC_PADDED, CODEC_JSON, CODEC_GEOMETRY}
-"""Codecs whose first buffer holds offsets into the second."""
-
-
-cdef class Memory:
-    """Bytes taken over from a kernel's buffer; freed when the last view of them goes."""
-
-    cdef Output output
-
-    def __cinit__(self):
-        memset(&self.output, 0, sizeof(Output))
-
-    def __dealloc__(self):
-        release(&self.output)
-
-    def __getbuffer__(self, Py_buffer *buffer, int flags):
-        PyBuffer_FillInfo(buffer, self, self.output.data, self.output.size, 0, flags)
-
-    def __len__(self):
-        return self.output.size
-
-
-cdef Memory hand_over(Output *output, int64_t size):
-    """Move a buffer's memory to Python, and leave the buffer empty."""
-    cdef Memory memory = Memory()
-    if output.data == NULL:
-        reserve(output, 64)
-    memory.output = output[0]
-    memory.output.size = size
-    memset(output, 0, sizeof(Output))
-    return memory
-
-
-cdef int too_large(Cursor *image) except -1 with gil:
-    from binx.errors import UnsupportedError
-
-    raise UnsupportedError(
-        "the values of one column exceed 2 GiB in one batch; lower --memory or --row-group-rows",
-        offset=image.origin + image.position,
-    )
-
-
-cdef int bad_value(Cursor *image, str message) except -1 with gil:
-    from binx.errors import DamagedError
-
-    raise DamagedError(message, offset=image.origin + image.position)
-
 
 cdef class RowBuilder:
     """The columns of one table, being filled.
@@ -131,12 +46,13 @@ cdef class RowBuilder:
             raise MemoryError
         self.row_bytes = 53
         for i, (codec, prefix, width, parameter) in enumerate(plan):
+            check_fit(i, codec, prefix, width, parameter)
             column = &self.column[i]
             column.codec = codec
             column.prefix = prefix
             column.width = width
             column.parameter = parameter
-            column.item = ITEM_SIZES[codec]
+            column.item = item_size(codec)
             self.row_bytes += column.item + 1
 
     def __dealloc__(self):
@@ -333,124 +249,15 @@ cdef class RowBuilder:
 
     cdef int append_value(self, Cursor *image, int32_t index, Column *column) except -1 nogil:
         """Decode a value that is neither absent nor null."""
-        cdef int64_t row = self.rows
-        cdef uint8_t *target = column.values.data + row * column.item
-        cdef const uint8_t *data
-        cdef int64_t size
-        cdef int64_t number
-        cdef DateTime moment
         cdef char text[TEXT_SIZE]
-        cdef Cursor inner
-        cdef uint8_t codec = column.codec
-        if column.prefix:
-            data = take(image, column.prefix)
-            size = <int64_t> little(data, column.prefix)
-            data = take(image, size)
-        else:
-            size = column.width
-            data = take(image, size)
-        if codec == CODEC_COPY4:
-            memcpy(target, data, 4)
-        elif codec == CODEC_COPY8:
-            memcpy(target, data, 8)
-        elif codec == CODEC_COPY1:
-            target[0] = data[0]
-        elif codec == CODEC_COPY2:
-            memcpy(target, data, 2)
-        elif codec == CODEC_BYTES or codec == CODEC_PADDED:
-            if column.data.size + size + column.parameter > DATA_MAXIMUM:
-                too_large(image)
-            append(&column.data, data, size)
-            if codec == CODEC_PADDED and size < column.parameter:
-                reserve(&column.data, column.parameter - size)
-                memset(column.data.data + column.data.size, 0, column.parameter - size)
-                column.data.size += column.parameter - size
-                self.variable_bytes += column.parameter - size
-            self.variable_bytes += size
-            (<int32_t *> target)[1] = <int32_t> column.data.size
-        elif codec == CODEC_DECIMAL:
-            decimal_to_int128(data, column.parameter >> 8, column.parameter & 255, target)
-        elif codec == CODEC_DATETIME:
-            read_datetime2(data, column.parameter, &moment)
-            if not real_datetime(&moment):
-                return self.misfit(index, text, datetime_text(&moment, column.parameter, text))
-            (<int64_t *> target)[0] = microseconds_of(&moment)
-        elif codec == CODEC_TIMESTAMP or codec == CODEC_OLD_TIMESTAMP:
-            if codec == CODEC_TIMESTAMP:
-                number = <int64_t> big(data, 4) * SECOND + fraction_of(data + 4, column.parameter)
-            else:
-                number = <int64_t> little(data, 4) * SECOND
-            if number == 0:
-                memset(&moment, 0, sizeof(DateTime))
-                return self.misfit(index, text, datetime_text(&moment, column.parameter, text))
-            (<int64_t *> target)[0] = number
-        elif codec == CODEC_UINT32:
-            (<int64_t *> target)[0] = <int64_t> little(data, 4)
-        elif codec == CODEC_UINT8:
-            (<int16_t *> target)[0] = data[0]
-        elif codec == CODEC_UINT16:
-            (<int32_t *> target)[0] = <int32_t> little(data, 2)
-        elif codec == CODEC_UINT24:
-            (<int32_t *> target)[0] = <int32_t> little(data, 3)
-        elif codec == CODEC_INT24:
-            number = <int64_t> little(data, 3)
-            (<int32_t *> target)[0] = <int32_t> (number - 0x1000000 if number & 0x800000 else number)
-        elif codec == CODEC_UINT64_DECIMAL:
-            memcpy(target, data, 8)
-            memset(target + 8, 0, 8)
-        elif codec == CODEC_DATE:
-            read_date(data, &moment)
-            if not real_date(moment.year, moment.month, moment.day):
-                return self.misfit(index, text, date_text(&moment, text))
-            (<int32_t *> target)[0] = <int32_t> days_of(moment.year, moment.month, moment.day)
-        elif codec == CODEC_OLD_DATETIME:
-            read_old_datetime(data, &moment)
-            if not real_datetime(&moment):
-                return self.misfit(index, text, datetime_text(&moment, 0, text))
-            (<int64_t *> target)[0] = microseconds_of(&moment)
-        elif codec == CODEC_TIME:
-            (<int64_t *> target)[0] = time2_of(data, column.parameter)
-        elif codec == CODEC_OLD_TIME:
-            (<int64_t *> target)[0] = old_time_of(data)
-        elif codec == CODEC_YEAR:
-            (<int16_t *> target)[0] = <int16_t> (data[0] + 1900 if data[0] else 0)
-        elif codec == CODEC_BITS:
-            (<uint64_t *> target)[0] = big(data, <int> size)
-        elif codec == CODEC_BOOL:
-            target[0] = data[0] & 1
-        elif codec == CODEC_ENUM:
-            number = <int64_t> little(data, <int> size)
-            if number > column.parameter:
-                return self.misfit(index, text, snprintf(text, TEXT_SIZE, b"%lld", <long long> number))
-            (<int32_t *> target)[0] = <int32_t> number
-        elif codec == CODEC_ENUM_NUMBER:
-            (<uint16_t *> target)[0] = <uint16_t> little(data, <int> size)
-        elif codec == CODEC_SET:
-            (<uint64_t *> target)[0] = little(data, <int> size)
-        elif codec == CODEC_JSON:
-            inner = cursor_over(data, size, image.origin + image.position - size)
-            number = column.data.size
-            render(&inner, &column.data)
-            if column.data.size > DATA_MAXIMUM:
-                too_large(image)
-            self.variable_bytes += column.data.size - number
-            (<int32_t *> target)[1] = <int32_t> column.data.size
-        elif codec == CODEC_DECIMAL_TEXT:
-            number = column.data.size
-            render_decimal(data, column.parameter >> 8, column.parameter & 255, &column.data)
-            self.variable_bytes += column.data.size - number
-            (<int32_t *> target)[1] = <int32_t> column.data.size
-        elif codec == CODEC_GEOMETRY:
-            if size < 4:
-                bad_value(image, "expected a geometry of at least 4 bytes, its SRID, found fewer")
-            if column.data.size + size > DATA_MAXIMUM:
-                too_large(image)
-            append(&column.extra, data, 4)
-            append(&column.data, data + 4, size - 4)
-            self.variable_bytes += size
-            (<int32_t *> target)[1] = <int32_t> column.data.size
-        elif codec == CODEC_NULL:
-            self.append_null(column)
+        cdef int text_size = 0
+        cdef int64_t held = column.data.size
+        decode_value(image, column, self.rows, text, &text_size)
+        self.variable_bytes += column.data.size - held
+        if text_size:
+            return self.misfit(index, text, text_size)
+        if column.codec == CODEC_NULL:
+            return self.append_null(column)
         return 0
 
     def finish(self):
@@ -468,7 +275,7 @@ cdef class RowBuilder:
         for i in range(self.columns):
             column = &self.column[i]
             validity = hand_over(&column.validity, (rows + 7) >> 3) if column.nulls else None
-            offsets = column.codec in OFFSET_CODECS
+            offsets = has_offsets(column.codec)
             columns.append((
                 validity,
                 column.nulls,

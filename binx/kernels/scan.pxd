@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""The classes that the boundary state machine tells events into, and the scan over a file."""
+"""The scan over a file: how much it reads, and why it stops."""
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
@@ -9,35 +9,6 @@ from binx.kernels.hashing cimport Slots
 from binx.kernels.layouts cimport TableMaps
 from binx.kernels.output cimport Output
 from binx.kernels.transactions cimport Transaction, TransactionTable
-
-cpdef enum EventClass:
-    CLASS_CONTROL = 0
-    CLASS_GTID = 1
-    CLASS_GTID_STANDALONE = 2
-    CLASS_GTID_GROUP = 3
-    CLASS_BEGIN = 4
-    CLASS_COMMIT = 5
-    CLASS_ROLLBACK = 6
-    CLASS_XA_START = 7
-    CLASS_XA_PREPARE = 8
-    CLASS_XA_ONE_PHASE = 9
-    CLASS_XA_COMMIT = 10
-    CLASS_XA_ROLLBACK = 11
-    CLASS_CHANGE = 12
-    CLASS_STATEMENT = 13
-    CLASS_MARKER = 14
-    CLASS_PREPARATION = 15
-    CLASS_TABLE_MAP = 16
-    CLASS_ROWS = 17
-    CLASS_ROWS_END = 18
-    CLASS_LOAD_BLOCK = 19
-    CLASS_LOAD_END = 20
-    CLASS_ANNOTATION = 21
-    CLASS_PAYLOAD = 22
-    CLASS_INCIDENT = 23
-    CLASS_CONTEXT = 24
-    CLASS_UNKNOWN = 25
-    CLASSES = 26
 
 cpdef enum Action:
     ACTION_KEEP = 0
@@ -95,19 +66,12 @@ cdef class Scanner:
     cdef bint lands(self, const uint8_t *event, int64_t length, int64_t available) noexcept nogil
     cdef int distrust(self) noexcept nogil
     cdef int lone_kind(self, uint8_t event_class) noexcept nogil
-    cdef int classify(self, Cursor *body, Header *header, uint8_t *event_class) except -1 nogil
-    cdef int classify_query(self, Cursor *body, uint8_t type, uint8_t *event_class) except -1 nogil
     cdef int step(self, Cursor *body, Header *header, int64_t position, int64_t end) except -1 nogil
     cdef int start_transaction(self, Header *header, int64_t position) except -1 nogil
     cdef int take_part(self, Cursor *body, Header *header, uint8_t event_class) except -1 nogil
     cdef int read_gtid_event(self, Cursor *body, Header *header) except -1 nogil
-    cdef int read_payload_fields(self, Cursor *body) except -1 nogil
     cdef int begin_payload(self, Cursor *body, Header *header) except -1 nogil
     cdef int push(self, uint8_t kind, uint32_t timestamp, int64_t end) except -1 nogil
     cdef int count_rows(self, Cursor *body, Header *header) except -1 nogil
     cdef int add_count(self, int32_t table, int operation, int64_t rows, int64_t size) except -1 nogil
     cdef int note_control(self, Header *header, int64_t position) except -1 with gil
-    cdef int illegal(self, Header *header, uint8_t event_class, int64_t position) except -1 with gil
-    cdef int bad_checksum(self, Header *header, uint32_t expected, uint32_t found, int64_t position) except -1 with gil
-    cdef int bad_header(self, Header *header, int64_t position) except -1 with gil
-    cdef int bad_payload(self) except -1 with gil

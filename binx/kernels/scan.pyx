@@ -13,6 +13,8 @@ from cpython.bytes cimport PyBytes_AS_STRING
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
 
+from binx.kernels.classes cimport *
+from binx.kernels.classify cimport *
 from binx.kernels.counting cimport RowsEvent, count_images, open_rows
 from binx.kernels.crc32 cimport crc32
 from binx.kernels.cursor cimport Cursor, cursor_over, little, remaining, take, take_packed
@@ -29,9 +31,6 @@ cdef enum:
     # In place of an event's end where it has none of its own in the file.
     INSIDE_PAYLOAD = -1
     NO_KIND = 255
-    # Transaction_payload_event's fields, each a type, a length and a value, all length-encoded.
-    PAYLOAD_END_MARK = 0
-    PAYLOAD_UNCOMPRESSED_SIZE = 3
 
 cdef struct Seen:
     int64_t ordinal
@@ -132,7 +131,7 @@ cdef class Scanner:
             while window.shape[0] - at >= HEADER_SIZE:
                 header = header_of(&window[at])
                 if header.size < HEADER_SIZE:
-                    self.bad_header(&header, self.position)
+                    bad_header(&header, self.position)
                 if header.size > window.shape[0] - at:
                     break
                 body = cursor_over(&window[at] + HEADER_SIZE, header.size - HEADER_SIZE, self.position)
@@ -186,7 +185,7 @@ cdef class Scanner:
             if header.size < HEADER_SIZE + self.checksum_size or (
                 not known_type(header.type) and not header.flags & IGNORABLE_FLAG
             ):
-                self.bad_header(&header, self.position)
+                bad_header(&header, self.position)
             if header.size > self.file_size - self.position:
                 return STOP_TRUNCATED
             if header.size > available:
@@ -197,7 +196,7 @@ cdef class Scanner:
                 expected = <uint32_t> little(event + header.size - CHECKSUM_SIZE, CHECKSUM_SIZE)
                 found = crc32(0, event, header.size - CHECKSUM_SIZE)
                 if expected != found:
-                    self.bad_checksum(&header, expected, found, self.position)
+                    bad_checksum(&header, expected, found, self.position)
             body = cursor_over(
                 event + HEADER_SIZE, header.size - HEADER_SIZE - self.checksum_size, self.position + HEADER_SIZE
             )
@@ -257,14 +256,14 @@ cdef class Scanner:
             second.size - HEADER_SIZE - self.checksum_size,
             self.position + header.size + HEADER_SIZE,
         )
-        self.classify(&second_body, &second, &event_class)
+        classify(&second_body, &second, self.post_header, &event_class, &self.query_thread)
         current.begin_timestamp = second.timestamp
         if header.size + <int64_t> second.size == current.claimed_length:
             kind = self.lone_kind(event_class)
             if kind == NO_KIND:
                 return self.distrust()
             if event_class == CLASS_PAYLOAD:
-                self.read_payload_fields(&second_body)
+                read_payload_fields(&second_body, &self.current)
             terminal = second
         else:
             if event_class != CLASS_BEGIN or header.size + second.size + terminal_size > current.claimed_length:
@@ -317,100 +316,16 @@ cdef class Scanner:
         cdef int at = self.next_states[STATE_OUTSIDE * CLASSES + CLASS_GTID] * CLASSES + event_class
         return self.kinds[at] if self.actions[at] == ACTION_END else NO_KIND
 
-    cdef int classify(self, Cursor *body, Header *header, uint8_t *event_class) except -1 nogil:
-        """Tell an event's class from its header, and for a QUERY from its text. Changes nothing but ``query_thread``."""
-        cdef uint8_t type = header.type
-        cdef Cursor look = body[0]
-        cdef int64_t size
-        if type == QUERY_EVENT or type == MARIADB_QUERY_COMPRESSED_EVENT:
-            return self.classify_query(&look, type, event_class)
-        if rows_operation(type) >= 0:
-            take(&look, 4 if self.post_header[type] == 6 else 6)
-            event_class[0] = CLASS_ROWS_END if little(take(&look, 2), 2) & STATEMENT_END_FLAG else CLASS_ROWS
-        elif type == TABLE_MAP_EVENT:
-            event_class[0] = CLASS_TABLE_MAP
-        elif type == XID_EVENT:
-            event_class[0] = CLASS_COMMIT
-        elif type == GTID_EVENT or type == ANONYMOUS_GTID_EVENT or type == GTID_TAGGED_EVENT:
-            event_class[0] = CLASS_GTID
-        elif type == MARIADB_GTID_EVENT:
-            event_class[0] = CLASS_GTID_STANDALONE if take(&look, 13)[12] & MARIADB_STANDALONE else CLASS_GTID_GROUP
-        elif type == INTVAR_EVENT or type == RAND_EVENT or type == USER_VAR_EVENT:
-            event_class[0] = CLASS_PREPARATION
-        elif type == ROWS_QUERY_EVENT or type == MARIADB_ANNOTATE_ROWS_EVENT:
-            event_class[0] = CLASS_ANNOTATION
-        elif type == TRANSACTION_PAYLOAD_EVENT:
-            event_class[0] = CLASS_PAYLOAD
-        elif type == XA_PREPARE_EVENT:
-            event_class[0] = CLASS_XA_ONE_PHASE if take(&look, 1)[0] else CLASS_XA_PREPARE
-        elif type == BEGIN_LOAD_QUERY_EVENT or type == APPEND_BLOCK_EVENT or type == CREATE_FILE_EVENT:
-            event_class[0] = CLASS_LOAD_BLOCK
-        elif type == EXECUTE_LOAD_QUERY_EVENT or type == EXEC_LOAD_EVENT or type == DELETE_FILE_EVENT:
-            event_class[0] = CLASS_LOAD_END
-        elif type == LOAD_EVENT or type == NEW_LOAD_EVENT:
-            event_class[0] = CLASS_CHANGE
-        elif type == INCIDENT_EVENT:
-            event_class[0] = CLASS_INCIDENT
-        elif type == TRANSACTION_CONTEXT_EVENT or type == VIEW_CHANGE_EVENT:
-            event_class[0] = CLASS_CONTEXT
-        elif (
-            type == STOP_EVENT
-            or type == ROTATE_EVENT
-            or type == PREVIOUS_GTIDS_EVENT
-            or type == HEARTBEAT_EVENT
-            or type == HEARTBEAT_EVENT_V2
-            or type == MARIADB_BINLOG_CHECKPOINT_EVENT
-            or type == MARIADB_GTID_LIST_EVENT
-            or type == MARIADB_START_ENCRYPTION_EVENT
-            or header.flags & IGNORABLE_FLAG
-        ):
-            event_class[0] = CLASS_CONTROL
-        else:
-            event_class[0] = CLASS_UNKNOWN
-        return 0
-
-    cdef int classify_query(self, Cursor *body, uint8_t type, uint8_t *event_class) except -1 nogil:
-        """QUERY: thread id (4), execution time (4), length of the database's name (1), error code (2), length of the
-        status variables (2); then the variables, the name with a zero byte, the text."""
-        cdef const uint8_t *fixed = take(body, 13)
-        cdef int64_t size
-        cdef Statement statement
-        self.query_thread = <uint32_t> little(fixed, 4)
-        take(body, <int64_t> little(fixed + 11, 2))
-        take(body, <int64_t> fixed[8] + 1)
-        size = remaining(body)
-        # MariaDB compresses long texts only, and never BEGIN, COMMIT and their like.
-        statement = STATEMENT_OTHER if type != QUERY_EVENT else statement_of(take(body, size), size)
-        if statement == STATEMENT_BEGIN:
-            event_class[0] = CLASS_BEGIN
-        elif statement == STATEMENT_COMMIT:
-            event_class[0] = CLASS_COMMIT
-        elif statement == STATEMENT_ROLLBACK:
-            event_class[0] = CLASS_ROLLBACK
-        elif statement == STATEMENT_MARKER:
-            event_class[0] = CLASS_MARKER
-        elif statement == STATEMENT_XA_START:
-            event_class[0] = CLASS_XA_START
-        elif statement == STATEMENT_XA_COMMIT:
-            event_class[0] = CLASS_XA_COMMIT
-        elif statement == STATEMENT_XA_ROLLBACK:
-            event_class[0] = CLASS_XA_ROLLBACK
-        elif statement == STATEMENT_CHANGE:
-            event_class[0] = CLASS_CHANGE
-        else:
-            event_class[0] = CLASS_STATEMENT
-        return 0
-
     cdef int step(self, Cursor *body, Header *header, int64_t position, int64_t end) except -1 nogil:
         """Take one event through the state machine; an illegal one raises and changes nothing."""
         cdef uint8_t event_class = CLASS_UNKNOWN
         cdef uint8_t action
         cdef int at
-        self.classify(body, header, &event_class)
+        classify(body, header, self.post_header, &event_class, &self.query_thread)
         at = self.state * CLASSES + event_class
         action = self.actions[at]
         if action == ACTION_ILLEGAL:
-            self.illegal(header, event_class, position)
+            illegal(header, event_class, position, self.current.start)
         if action == ACTION_START or action == ACTION_START_END:
             self.start_transaction(header, position)
         if self.current.start >= 0:
@@ -464,7 +379,7 @@ cdef class Scanner:
             current.flags |= HAS_XID
         elif event_class == CLASS_PAYLOAD:
             self.content += 1
-            self.read_payload_fields(body)
+            read_payload_fields(body, &self.current)
         elif event_class == CLASS_INCIDENT or event_class == CLASS_CONTEXT or event_class == CLASS_MARKER:
             self.content += 1
         return 0
@@ -479,33 +394,12 @@ cdef class Scanner:
             read_gtid(body, header.type, &self.sources, &self.current)
         return 0
 
-    cdef int read_payload_fields(self, Cursor *body) except -1 nogil:
-        cdef Cursor look = body[0]
-        cdef uint64_t field
-        cdef uint64_t size
-        cdef uint64_t value
-        cdef int64_t after
-        while True:
-            take_packed(&look, &field)
-            if field == PAYLOAD_END_MARK:
-                break
-            take_packed(&look, &size)
-            after = look.position + <int64_t> size
-            if field == PAYLOAD_UNCOMPRESSED_SIZE:
-                take_packed(&look, &value)
-                self.current.uncompressed_bytes = <int64_t> (value & <uint64_t> 0x7FFFFFFFFFFFFFFF)
-            if after < look.position:
-                self.bad_payload()
-            take(&look, after - look.position)
-        self.current.flags |= COMPRESSED
-        return 0
-
     cdef int begin_payload(self, Cursor *body, Header *header) except -1 nogil:
         """Take a payload event in whose inner events are still to be fed."""
         cdef int at = self.state * CLASSES + CLASS_PAYLOAD
         if self.actions[at] != ACTION_END:
-            self.illegal(header, CLASS_PAYLOAD, self.position)
-        self.read_payload_fields(body)
+            illegal(header, CLASS_PAYLOAD, self.position, self.current.start)
+        read_payload_fields(body, &self.current)
         self.payload_size = header.size
         self.inner_kind = NO_KIND
         return 0
@@ -579,43 +473,6 @@ cdef class Scanner:
             )
         self.controls.append((header.type, position, header.size))
         return 0
-
-    cdef int illegal(self, Header *header, uint8_t event_class, int64_t position) except -1 with gil:
-        from binx.errors import DamagedError, UnsupportedError
-
-        if event_class == CLASS_UNKNOWN:
-            raise UnsupportedError(
-                f"expected an event type that binx knows, found {header.type}, which is not marked as ignorable",
-                offset=position,
-            )
-        name = EventClass(event_class).name.removeprefix("CLASS_").replace("_", " ")
-        where = "between transactions" if self.current.start < 0 else f"in the transaction that begins at {self.current.start}"
-        raise DamagedError(f"found {name} (event type {header.type}) where none can stand, {where}", offset=position)
-
-    cdef int bad_checksum(self, Header *header, uint32_t expected, uint32_t found, int64_t position) except -1 with gil:
-        from binx.errors import ChecksumError
-
-        raise ChecksumError(
-            f"expected the checksum {expected:#010x} that is written behind the event, found {found:#010x}:"
-            " its bytes were changed or overwritten (--no-checksums reads on)",
-            offset=position,
-        )
-
-    cdef int bad_header(self, Header *header, int64_t position) except -1 with gil:
-        from binx.errors import DamagedError
-
-        raise DamagedError(
-            f"expected an event header, found type {header.type} and size {header.size}", offset=position
-        )
-
-    cdef int bad_payload(self) except -1 with gil:
-        from binx.errors import DamagedError
-
-        raise DamagedError(
-            "a field of the payload event is longer than its length says",
-            offset=self.position,
-            event="TRANSACTION_PAYLOAD",
-        )
 
     @property
     def open_transaction(self):

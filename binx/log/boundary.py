@@ -25,7 +25,8 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Final, NamedTuple
 
-from binx.kernels.scan import Action, EventClass
+from binx.kernels.classes import EventClass
+from binx.kernels.scan import Action
 from binx.kernels.transactions import Kind
 
 

@@ -93,11 +93,13 @@ def _plain(value: object) -> object:
 
 
 def required_level(selection: Selection) -> Level:
-    """How much a scan must read so that the selection can be answered."""
-    if selection.databases or selection.tables:
+    """How much a scan must read so that the selection can be answered.
+
+    Threads and engine numbers of compressed transactions stand within their payloads, where only
+    ``LEVEL_TABLES`` looks.
+    """
+    if selection.databases or selection.tables or selection.thread_ids or selection.xids:
         return Level.LEVEL_TABLES
-    if selection.thread_ids or selection.xids:
-        return Level.LEVEL_EVENTS
     return Level.LEVEL_INDEX
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from binx.errors import UnsupportedError
 from binx.event.column import Column, ColumnType
-from binx.kernels.builder import Codec
+from binx.kernels.codecs import Codec
 from binx.rows.types import DECIMAL128_DIGITS, ArrowOptions, Kind, LogicalType
 
 if TYPE_CHECKING:

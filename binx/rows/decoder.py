@@ -148,8 +148,9 @@ class ChangeDecoder:
         Between two items of :meth:`decode` these are all rows before the next item and after the last flush,
         so whoever flushes at each item gets the log's order in pieces of bounded size.
         """
-        for key in list(self._builders):
-            yield from self._flush(key)
+        for key, builder in list(self._builders.items()):
+            if builder.rows:
+                yield from self._flush(key)
 
     @property
     def tables(self) -> list[TableChanges]:

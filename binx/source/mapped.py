@@ -11,6 +11,11 @@ from typing import Self
 from binx.errors import NotABinlogError, SourceError
 
 
+def printable(name: str) -> str:
+    """A file's name as UTF-8 can hold it: what it has of other bytes becomes escapes."""
+    return os.fsencode(name).decode("utf-8", "backslashreplace")
+
+
 class MappedFile:
     """A plain file on a local disk.
 
@@ -45,7 +50,7 @@ class MappedFile:
         try:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 raise SourceError("expected a file, found a folder or a device", path=path)
-            return cls(descriptor, path, Path(path).name)
+            return cls(descriptor, path, printable(Path(path).name))
         finally:
             os.close(descriptor)
 

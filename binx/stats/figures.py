@@ -10,7 +10,7 @@ import json
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
-from binx.stats.transaction import ListedTransaction, moment_json
+from binx.stats.transaction import ListedTransaction, moment_json, printable
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, indent=2)
 
@@ -327,7 +327,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
         return [_plain(member) for member in value]
     if isinstance(value, str):
-        return value.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+        return printable(value)
     return value
 
 

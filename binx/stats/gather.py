@@ -22,7 +22,6 @@ from binx.log.events import transaction_events
 from binx.log.file import BinlogFile, Scan
 from binx.log.identifiers import transaction_id
 from binx.log.selection import source_of
-from binx.rows.ddl import is_schema_statement
 from binx.stats.figures import (
     DdlStatement,
     EventFigures,
@@ -268,11 +267,13 @@ class _Gathering:
 
     def _look_at_mixtures(self, table: TransactionTable) -> None:
         """Count transactions whose only statement makes the table of their rows (CREATE TABLE … SELECT)."""
-        if self._looked_at >= MIXTURES_LOOKED_AT:
-            return
         mask = table.mask()
         table.keep_range(mask, "statements", 1, _LARGEST)
         table.keep_range(mask, "rows", 1, _LARGEST)
+        if self._looked_at >= MIXTURES_LOOKED_AT or not any(mask):
+            return
+        from binx.rows.ddl import is_schema_statement
+
         for index in table.marked(mask)[: MIXTURES_LOOKED_AT - self._looked_at]:
             self._looked_at += 1
             start, end = table.value("start", index), table.value("end", index)

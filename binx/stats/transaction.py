@@ -30,7 +30,6 @@ MICROSECONDS = 1_000_000
 KIND_NAMES = tuple(kind.name.removeprefix("KIND_").lower() for kind in Kind)
 """What a transaction's kind is called, by its number."""
 
-_ENCODER = json.JSONEncoder(ensure_ascii=False)
 _LATEST = 253_402_300_799_999_999
 _UNSIGNED = 1 << 64
 
@@ -115,13 +114,38 @@ class ListedTransaction(NamedTuple):
         document["commit_timestamp"] = moment_json(self.commit_timestamp)
         document["original_commit_timestamp"] = None if original is None else moment_json(original)
         document["begin_timestamp"] = moment_json(self.begin_timestamp)
+        document["file"] = printable(self.file)
         if self.tables is not None:
             document["tables"] = [change._asdict() for change in self.tables]
         return document
 
     def to_json(self) -> str:
-        """One JSON object, on one line."""
-        return _ENCODER.encode(self.as_dict())
+        """One JSON object, on one line; the same as :meth:`as_dict`, several times as fast as an encoder."""
+        return (
+            f'{{"commit_version": {_number(self.commit_version)}, "transaction": "{self.transaction}", '
+            f'"gtid": {_name(self.gtid)}, "xid": {_number(self.xid)}, "server_id": {self.server_id}, '
+            f'"epoch": {self.epoch}, "seqno": {self.seqno}, "kind": "{self.kind}", "how": "{self.how}", '
+            f'"file": {_quoted(self.file)}, "start": {self.start}, "end": {self.end}, '
+            f'"bytes": {self.bytes}, "uncompressed_bytes": {_number(self.uncompressed_bytes)}, '
+            f'"commit_timestamp": {_time(self.commit_timestamp)}, '
+            f'"commit_time_source": "{self.commit_time_source}", '
+            f'"original_commit_timestamp": {_time(self.original_commit_timestamp)}, '
+            f'"begin_timestamp": {_time(self.begin_timestamp)}, '
+            f'"last_committed": {_number(self.last_committed)}, '
+            f'"sequence_number": {_number(self.sequence_number)}, "thread_id": {_number(self.thread_id)}, '
+            f'"events": {_number(self.events)}, "rows": {_number(self.rows)}, '
+            f'"statements": {_number(self.statements)}, "tables": {self._tables_json()}}}'
+        )
+
+    def _tables_json(self) -> str:
+        if self.tables is None:
+            return "null"
+        changes = [
+            f'{{"db": {_quoted(db)}, "table": {_quoted(table)}, '
+            f'"inserts": {inserts}, "updates": {updates}, "deletes": {deletes}}}'
+            for db, table, inserts, updates, deletes in self.tables
+        ]
+        return f"[{', '.join(changes)}]"
 
 
 def moment_json(moment: int) -> str | int:
@@ -131,6 +155,34 @@ def moment_json(moment: int) -> str | int:
     seconds, microseconds = divmod(moment, MICROSECONDS)
     fraction = f".{microseconds:06d}" if microseconds else ""
     return f"{_second_json(seconds)}{fraction}Z"
+
+
+def _time(moment: int | None) -> str:
+    """A moment as JSON text."""
+    if moment is None:
+        return "null"
+    shown = moment_json(moment)
+    return f'"{shown}"' if isinstance(shown, str) else str(shown)
+
+
+def _number(value: int | None) -> str:
+    return "null" if value is None else str(value)
+
+
+def _name(value: str | None) -> str:
+    """A GTID, which has no character that JSON escapes."""
+    return "null" if value is None else f'"{value}"'
+
+
+@lru_cache(maxsize=4096)
+def _quoted(text: str) -> str:
+    """A name as JSON text; there are few, asked for again and again."""
+    return json.dumps(printable(text), ensure_ascii=False)
+
+
+def printable(text: str) -> str:
+    """A text as UTF-8 can hold it: what a path has of other bytes becomes escapes."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 @lru_cache(maxsize=1024)
@@ -168,6 +220,7 @@ class Page:
         self.first_seqno = first_seqno
         self.mask = mask
         self._base = file.commit_version(0)
+        self._names: dict[int, tuple[str, str]] = {}
 
     def indexes(self) -> Iterable[int]:
         """The wanted transactions' places in the table."""
@@ -214,10 +267,20 @@ class Page:
         )
 
     def _tables(self, index: int) -> tuple[TableChanges, ...]:
-        return tuple(
-            TableChanges(*self.scan.table_name(number), inserts, updates, deletes)
-            for number, inserts, updates, deletes, _ in self.table.counts_of(index)
-        )
+        changes = []
+        for number, inserts, updates, deletes, _ in self.table.counts_of(index):
+            if number not in self._names:
+                self._names[number] = self.scan.table_name(number)
+            changes.append(TableChanges(*self._names[number], inserts, updates, deletes))
+        return tuple(changes)
 
 
-__all__ = ["KIND_NAMES", "MICROSECONDS", "ListedTransaction", "Page", "TableChanges", "moment_json"]
+__all__ = [
+    "KIND_NAMES",
+    "MICROSECONDS",
+    "ListedTransaction",
+    "Page",
+    "TableChanges",
+    "moment_json",
+    "printable",
+]

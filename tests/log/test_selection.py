@@ -13,6 +13,7 @@ from binx.event import GtidSet
 from binx.kernels.scan import Level
 from binx.log.file import BinlogFile
 from binx.log.selection import Position, Selection, required_level
+from tests.log.listing import listed_transactions
 from tests.log.searching import SHOPS, SMALL, demo, gtid_of, search
 
 
@@ -131,6 +132,19 @@ def test_engine_numbers_and_threads_take_what_the_servers_own_reader_lists_with_
     assert search(Selection(xids=(0,)), [path]).transactions == []
 
 
+def test_threads_and_engine_numbers_within_compressed_transactions_are_found() -> None:
+    path = SMALL / "compressed.binlog"
+    listed = listed_transactions(path.with_suffix(".txt"))
+    for one in listed:
+        if one.xid is not None:
+            assert [start for _, start, _, _ in search(Selection(xids=(one.xid,)), [path]).transactions] == [
+                one.start
+            ]
+    threads = {one.thread_id for one in listed if one.thread_id is not None}
+    found = search(Selection(thread_ids=tuple(threads)), [path])
+    assert len(found.transactions) == len(listed)
+
+
 def test_the_limit_takes_the_first_that_pass_and_ends_the_search() -> None:
     paths = SHOPS["mysql-9.7"]
     everything = search(Selection(min_bytes=2_000), paths).transactions
@@ -178,8 +192,8 @@ def test_the_level_is_the_least_that_answers() -> None:
         gtids=GtidSet(), since=1, start=Position(None, 4), server_ids=(1,), min_bytes=1, limit=1
     )
     assert required_level(cheap) == Level.LEVEL_INDEX
-    assert required_level(Selection(thread_ids=(1,))) == Level.LEVEL_EVENTS
-    assert required_level(Selection(xids=(1,))) == Level.LEVEL_EVENTS
+    assert required_level(Selection(thread_ids=(1,))) == Level.LEVEL_TABLES
+    assert required_level(Selection(xids=(1,))) == Level.LEVEL_TABLES
     assert required_level(Selection(databases=("a",), xids=(1,))) == Level.LEVEL_TABLES
     assert required_level(Selection(tables=("a.b",))) == Level.LEVEL_TABLES
 

@@ -105,3 +105,11 @@ def test_a_stream_that_fails_says_so() -> None:
 def test_a_device_is_refused_before_anything_is_read() -> None:
     with pytest.raises(SourceError, match="device"):
         MappedFile.open(os.devnull)
+
+
+def test_a_name_that_is_no_utf_8_is_escaped(tmp_path: Path) -> None:
+    path = os.fsdecode(os.fsencode(tmp_path) + b"/mysql-bin-\xff.000001")
+    Path(path).write_bytes(b"x")
+    source = open_source(path)
+    assert source.name == r"mysql-bin-\xff.000001"
+    source.close()

@@ -165,7 +165,7 @@ def _file(storage: Storage, entry: Mapping[str, Any]) -> DataFile:
         table=table,
         schema_version=str(entry.get("schema_version") or ""),
         rows=int(entry.get("rows") or 0),
-        sha256=str(entry["sha256"]),
+        sha256=str(entry["sha256"] if entry["kind"] != "schema" else entry.get("sha256", "")),
         first=int(entry.get("first_commit_version") or 0),
         last=int(entry.get("last_commit_version") or 0),
     )

@@ -1,0 +1,1 @@
+"""Measures binx beside ``mysqlbinlog``, ``mariadb-binlog``, pyarrow and ``cat``: ``python -m bench``."""

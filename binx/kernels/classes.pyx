@@ -1,0 +1,2 @@
+# cython: language_level=3
+"""The classes that the boundary state machine tells events into."""

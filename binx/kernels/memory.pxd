@@ -1,0 +1,13 @@
+# cython: language_level=3
+"""Kernel memory that Python, and through it Arrow, takes over without a copy."""
+
+from libc.stdint cimport int64_t
+
+from binx.kernels.output cimport Output
+
+
+cdef class Memory:
+    cdef Output output
+
+
+cdef Memory hand_over(Output *output, int64_t size)

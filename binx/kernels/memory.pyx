@@ -1,0 +1,35 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""Kernel memory that Python, and through it Arrow, takes over without a copy."""
+
+from cpython.buffer cimport PyBuffer_FillInfo
+from libc.stdint cimport int64_t
+from libc.string cimport memset
+
+from binx.kernels.output cimport Output, release, reserve
+
+
+cdef class Memory:
+    """Bytes taken over from a kernel's buffer; freed when the last view of them goes."""
+
+    def __cinit__(self):
+        memset(&self.output, 0, sizeof(Output))
+
+    def __dealloc__(self):
+        release(&self.output)
+
+    def __getbuffer__(self, Py_buffer *buffer, int flags):
+        PyBuffer_FillInfo(buffer, self, self.output.data, self.output.size, 0, flags)
+
+    def __len__(self):
+        return self.output.size
+
+
+cdef Memory hand_over(Output *output, int64_t size):
+    """Move a buffer's memory to Python, and leave the buffer empty."""
+    cdef Memory memory = Memory()
+    if output.data == NULL:
+        reserve(output, 64)
+    memory.output = output[0]
+    memory.output.size = size
+    memset(output, 0, sizeof(Output))
+    return memory

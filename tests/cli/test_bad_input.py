@@ -1,0 +1,152 @@
+"""Inputs that are no binary log, or no whole one: clear messages, right exit codes, nothing half-written."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Shop
+from tests.cli.process import Ended, binx
+
+Run = Callable[..., Ended]
+
+
+@pytest.fixture(params=["ls", "stats", "extract", "to-parquet"])
+def run(request: pytest.FixtureRequest, tmp_path: Path) -> Run:
+    """Each command that reads logs, with an output that is looked at afterwards where it has one."""
+    command = str(request.param)
+    target = tmp_path / "output"
+
+    def call(*arguments: str | Path, **settings: object) -> Ended:
+        outputs = ["-o", target] if command in ("extract", "to-parquet") else []
+        ended = binx(command, *outputs, *arguments, **settings)  # type: ignore[arg-type]
+        assert "Traceback" not in ended.err
+        if target.is_dir():
+            left = {path.name for path in target.rglob("*")}
+            assert left <= {"_lock", "_manifest", "_staging"}
+        else:
+            assert not target.exists()
+        assert not list(tmp_path.glob(".binx-*"))
+        return ended
+
+    return call
+
+
+def assert_fails(ended: Ended, *said: str, code: int = 1) -> None:
+    assert ended.err.startswith("binx: error: ")
+    assert ended.err.count("\n") == (1 if code != 2 else ended.err.count("\n"))
+    assert all(part in ended.err for part in said), ended.err
+    assert ended.code == code
+
+
+def test_missing_file(run: Run) -> None:
+    assert_fails(run("nowhere.000001"), "nowhere.000001: cannot be opened: No such file or directory")
+
+
+def test_text_file(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("shopping list\n")
+    assert_fails(run(path), str(path), "expected")
+
+
+def test_empty_file(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "empty.000001"
+    path.touch()
+    assert_fails(run(path), f"{path}: expected a binary log, found an empty file")
+
+
+def test_empty_standard_input(run: Run) -> None:
+    assert_fails(run("-"), "-: expected a binary log, found an empty file")
+
+
+def test_folder(run: Run, shop: Shop) -> None:
+    ended = run(shop.folder)
+    assert_fails(ended, str(shop.folder), f"{shop.folder}/*", code=2)
+
+
+def test_file_without_permission(run: Run, shop: Shop, tmp_path: Path) -> None:
+    path = tmp_path / "secret.000001"
+    shutil.copy(shop.logs[0], path)
+    path.chmod(0)
+    prefix: list[str] = []
+    if os.geteuid() == 0:
+        # Root reads everything, unless it gives up the capabilities to do so.
+        rights = "-dac_override,-dac_read_search"
+        prefix = ["setpriv", f"--bounding-set={rights}", f"--inh-caps={rights}"]
+        if shutil.which("setpriv") is None or subprocess.run([*prefix, "true"], check=False).returncode:
+            pytest.skip("root cannot give up its rights here")
+    assert_fails(run(path, prefix=prefix), f"{path}: cannot be opened: Permission denied")
+
+
+def test_cut_in_the_head(run: Run, shop: Shop, tmp_path: Path) -> None:
+    path = tmp_path / "head.000001"
+    path.write_bytes(shop.logs[0].read_bytes()[:60])
+    ended = run(path)
+    assert ended.code == 1
+    assert str(path) in ended.err
+
+
+def cut_log(shop: Shop, tmp_path: Path) -> Path:
+    path = tmp_path / "mysql-bin.000001"
+    path.write_bytes(shop.logs[0].read_bytes()[:-1000])
+    return path
+
+
+def test_cut_file_ends_extract_and_to_parquet(shop: Shop, tmp_path: Path) -> None:
+    path = cut_log(shop, tmp_path)
+    for command in ("extract", "to-parquet"):
+        ended = binx(command, path, "-o", tmp_path / "output")
+        assert_fails(ended, str(path), "the file ends inside")
+        assert not list(tmp_path.rglob("*.parquet"))
+        assert not list(tmp_path.rglob(".binx-*"))
+
+
+def test_cut_file_is_listed_up_to_the_cut(shop: Shop, tmp_path: Path) -> None:
+    ended = binx("ls", cut_log(shop, tmp_path))
+    assert_fails(ended, "the file ends inside")
+    whole = binx("ls", shop.logs[0])
+    assert 0 < len(ended.lines) < len(whole.lines)
+    assert ended.lines == whole.lines[: len(ended.lines)]
+
+
+def test_cut_file_has_figures_up_to_the_cut_and_exit_code_3(shop: Shop, tmp_path: Path) -> None:
+    ended = binx("stats", cut_log(shop, tmp_path))
+    assert ended.code == 3
+    assert ended.err.startswith("binx: warning: ")
+    assert "the file ends inside" in ended.err
+
+
+def test_a_transaction_before_the_cut_can_be_taken_out(shop: Shop, tmp_path: Path) -> None:
+    path = cut_log(shop, tmp_path)
+    first = binx("ls", "--limit", "1", path).out.split("\t")[1]
+    ended = binx("extract", "--gtid", first, path, "-o", tmp_path / "output")
+    assert ended.code == 0
+    assert (tmp_path / "output").exists()
+
+
+def test_names_of_files_cannot_drive_the_terminal(run: Run) -> None:
+    ended = run("\x1b[2Jevil\u202e")
+    assert ended.code == 1
+    assert r"\x1b[2Jevil\u202e: cannot be opened" in ended.err
+
+
+def test_bytes_that_are_no_text_in_a_name_are_shown(run: Run) -> None:
+    ended = run(os.fsdecode(b"log-\xff.000001"))
+    assert ended.code == 1
+    assert "log-" in ended.err
+
+
+def test_schema_that_is_not_there(shop: Shop, tmp_path: Path) -> None:
+    ended = binx("to-parquet", "--schema", tmp_path / "no.sql", "-o", tmp_path / "lake", shop.logs[0])
+    assert_fails(ended, "no.sql: cannot be read: No such file or directory")
+
+
+def test_schema_without_tables(shop: Shop, tmp_path: Path) -> None:
+    (tmp_path / "no.sql").write_text("SELECT 1;")
+    ended = binx("to-parquet", "--schema", tmp_path / "no.sql", "-o", tmp_path / "lake", shop.logs[0])
+    assert_fails(ended, "expected CREATE TABLE statements")

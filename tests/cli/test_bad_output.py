@@ -1,0 +1,236 @@
+"""Outputs that cannot be written, and ends from outside: no traceback, no half-written file under the final name."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Shop
+from tests.cli.process import BINX, binx, binx_with, environment
+
+RAISED = "binx: interrupted\n"
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 64 KiB."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    if shutil.which("mount") is None:
+        pytest.skip("there is no mount program")
+    command = ["mount", "-t", "tmpfs", "-o", "size=64k", "none", str(folder)]
+    if subprocess.run(command, capture_output=True, check=False).returncode:
+        pytest.skip("file systems cannot be mounted here")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+def files_in(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+
+
+def test_extract_on_a_full_disk_leaves_nothing(shop: Shop, small_disk: Path) -> None:
+    ended = binx("extract", *shop.logs, "-o", small_disk / "all.binlog")
+    assert ended.code == 1
+    assert ended.err.count("\n") == 1
+    assert f"no space is left on the file system of {small_disk}" in ended.err
+    assert files_in(small_disk) == set()
+
+
+def test_extract_on_a_full_disk_keeps_what_was_there(shop: Shop, small_disk: Path) -> None:
+    (small_disk / "all.binlog").write_bytes(b"as it was")
+    assert binx("extract", *shop.logs, "-o", small_disk / "all.binlog").code == 1
+    assert (small_disk / "all.binlog").read_bytes() == b"as it was"
+    assert files_in(small_disk) == {"all.binlog"}
+
+
+def test_to_parquet_on_a_full_disk_commits_nothing(shop: Shop, small_disk: Path) -> None:
+    ended = binx("to-parquet", *shop.logs, "-o", small_disk / "lake")
+    assert ended.code == 1
+    assert "no space is left" in ended.err
+    assert "Traceback" not in ended.err
+    assert not [name for name in files_in(small_disk) if name.endswith((".parquet", ".json"))]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+@pytest.mark.parametrize(
+    "arguments", [["ls"], ["ls", "--json"], ["stats"], ["extract"], ["--help"]], ids=" ".join
+)
+def test_full_standard_output(shop: Shop, arguments: list[str]) -> None:
+    files = [] if arguments == ["--help"] else [str(log) for log in shop.logs]
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [*BINX, *arguments, *files], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert done.returncode == 1
+    assert done.stderr.startswith("binx: error: ")
+    assert done.stderr.count("\n") == 1
+
+
+def test_output_into_a_folder_that_is_not_there(shop: Shop, tmp_path: Path) -> None:
+    ended = binx("extract", shop.logs[0], "-o", tmp_path / "no" / "x.binlog")
+    assert ended.code == 1
+    assert "its folder does not exist" in ended.err
+
+
+def test_output_that_is_a_folder(shop: Shop, tmp_path: Path) -> None:
+    ended = binx("extract", shop.logs[0], "-o", tmp_path)
+    assert ended.code == 1
+    assert f"{tmp_path}: cannot be written: it is a folder" in ended.err
+
+
+def test_data_set_that_is_a_file(shop: Shop, tmp_path: Path) -> None:
+    (tmp_path / "lake").touch()
+    ended = binx("to-parquet", shop.logs[0], "-o", tmp_path / "lake")
+    assert ended.code == 1
+    assert "Traceback" not in ended.err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["ls"], ["ls", "--json"], ["stats"], ["stats", "--json"], ["extract"], ["--help"]],
+    ids=" ".join,
+)
+def test_a_reader_that_leaves_is_no_error(shop: Shop, arguments: list[str]) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    files = [] if arguments == ["--help"] else [str(log) for log in shop.logs]
+    done = subprocess.run(
+        [*BINX, *arguments, *files], stdout=writing, stderr=subprocess.PIPE, text=True, check=False
+    )
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_head_ends_a_listing_quietly(shop: Shop) -> None:
+    command = f"{' '.join(BINX)} ls {' '.join(map(str, shop.logs * 1))} | head -n 1"
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, check=False
+    )
+    assert done.stdout.count("\n") == 1
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(("number", "said"), [(signal.SIGINT, "interrupted"), (signal.SIGTERM, "terminated")])
+@pytest.mark.parametrize("command", ["ls", "stats", "extract"])
+def test_a_signal_while_standard_input_is_read(
+    command: str, number: signal.Signals, said: str, tmp_path: Path
+) -> None:
+    """The writer of the pipe never ends: whenever the signal comes, the input is being read, or is yet to be."""
+    process = subprocess.Popen(
+        [*BINX, command, "-"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment({"TMPDIR": str(tmp_path)}),
+        text=False,
+    )
+    assert process.stdin is not None
+    # More than a pipe holds: when all of it is taken, the process is reading.
+    process.stdin.write(b"\xfebin" + bytes(1 << 20))
+    process.stdin.flush()
+    process.send_signal(number)
+    _, err = process.communicate()
+    assert process.returncode == 128 + number
+    assert err.decode() == f"binx: {said}\n"
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_signal_while_a_listing_is_written(shop: Shop) -> None:
+    process = subprocess.Popen(
+        [*BINX, "ls", "--json", *map(str, shop.logs)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    # The first line is there, and all of them are more than a pipe holds: the process waits in a write.
+    assert process.stdout.readline().startswith("{")
+    process.send_signal(signal.SIGINT)
+    process.wait()
+    assert process.returncode == 130
+    _, err = process.communicate()
+    assert err == RAISED
+
+
+def test_ctrl_c_while_a_slice_is_written_leaves_nothing(shop: Shop, tmp_path: Path) -> None:
+    target = tmp_path / "all.binlog"
+    target.write_bytes(b"as it was")
+    interrupt = (
+        "from binx.export import binlog\n"
+        "write = binlog._SliceWriter._copy_part\n"
+        "def copy_part(self, part):\n"
+        "    write(self, part)\n"
+        "    assert [name for name in os.listdir() if name.startswith('.binx-')]\n"
+        "    os.kill(os.getpid(), signal.SIGINT)\n"
+        "binlog._SliceWriter._copy_part = copy_part"
+    )
+    ended = binx_with(interrupt, "extract", *shop.logs, "-o", target, cwd=tmp_path)
+    assert (ended.code, ended.err) == (130, RAISED)
+    assert target.read_bytes() == b"as it was"
+    assert files_in(tmp_path) == {"all.binlog"}
+
+
+def test_ctrl_c_while_parquet_is_written_leaves_what_was_committed(shop: Shop, tmp_path: Path) -> None:
+    interrupt = (
+        "from binx.export import parquet\n"
+        "run = parquet.SourceExport.run\n"
+        "finish = parquet.SourceWriters.finish\n"
+        "done = []\n"
+        "def interrupted(self, tables):\n"
+        "    done.append(finish(self, tables))\n"
+        "    if len(done) == 2:\n"
+        "        os.kill(os.getpid(), signal.SIGINT)\n"
+        "    return done[-1]\n"
+        "parquet.SourceWriters.finish = interrupted"
+    )
+    ended = binx_with(interrupt, "to-parquet", *shop.logs, "-o", tmp_path / "lake")
+    assert (ended.code, ended.err) == (130, RAISED)
+    names = files_in(tmp_path / "lake")
+    assert len([name for name in names if name.startswith("_manifest/")]) == 1
+    assert not [name for name in names if "mysql-bin.000002" in name]
+    assert ended.lines[0].startswith("mysql-bin.000001.")
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        ("MemoryError", 1, "binx: error: the memory is exhausted"),
+        (
+            "OSError(5, 'Input/output error', 'disk')",
+            1,
+            "binx: error: disk: the system says: Input/output error",
+        ),
+        ("ZeroDivisionError('by nought')", 1, "this is a bug in binx (ZeroDivisionError: by nought)"),
+    ],
+)
+def test_what_nobody_foresaw_is_one_line(shop: Shop, error: str, code: int, said: str) -> None:
+    raising = (
+        "from binx.stats import listing\n"
+        f"def fail(*_, **__):\n    raise {error}\n"
+        "listing.list_transactions = fail"
+    )
+    ended = binx_with(raising, "ls", shop.logs[0])
+    assert (ended.code, ended.err.count("\n")) == (code, 1)
+    assert said in ended.err
+
+
+def test_a_traceback_is_shown_on_request(shop: Shop) -> None:
+    ended = binx("ls", "no.such", env={"BINX_TRACEBACK": "1"})
+    assert ended.code == 1
+    assert ended.err.startswith("binx: error: no.such: cannot be opened")
+    assert "Traceback" in ended.err
+
+
+def test_a_binary_log_is_never_written_to_a_terminal(shop: Shop) -> None:
+    from tests.cli.process import on_terminal
+
+    ended = on_terminal("extract", shop.logs[0], width=80)
+    assert ended.code == 1
+    assert ended.out.startswith("binx: \x1b[1;31merror:\x1b[0m expected a file or a pipe for binary output")

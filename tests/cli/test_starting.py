@@ -1,0 +1,81 @@
+"""Starting up: what is loaded for which command, and the answers that need no command."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from binx import __version__
+from binx.cli.commands import ENTRIES
+from tests.cli.conftest import Shop
+from tests.cli.process import binx
+
+HEAVY = {"pyarrow", "rich", "zstandard", "sqlglot", "pyspark", "pandas", "numpy", "duckdb"}
+
+
+def modules_after(*arguments: str | Path) -> set[str]:
+    """Names of all modules that a command line has imported when it ends."""
+    program = (
+        "import sys\nfrom binx.cli.main import run\ncode = run(sys.argv[1:])\n"
+        "print(*sys.modules, sep='\\n', file=sys.stderr)\nsys.exit(code)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, *map(str, arguments)], capture_output=True, text=True, check=True
+    )
+    return set(done.stderr.split())
+
+
+@pytest.mark.parametrize("arguments", [[], ["--help"], ["-h"], ["--version"]])
+def test_overview_and_version_need_neither_click_nor_kernels(arguments: list[str]) -> None:
+    loaded = modules_after(*arguments)
+    assert not loaded & (HEAVY | {"click", "dataclasses", "pathlib"})
+    assert not [name for name in loaded if name.startswith(("binx.kernels", "binx.event", "binx.log"))]
+
+
+def test_extracting_by_gtid_loads_nothing_heavy(shop: Shop, tmp_path: Path) -> None:
+    output = tmp_path / "one.binlog"
+    loaded = modules_after(
+        "extract", "--gtid", shop.demo["gtid"], "--format", "binlog", *shop.logs, "-o", output, "--quiet"
+    )
+    assert output.stat().st_size > 0
+    assert not loaded & HEAVY
+
+
+def test_listing_loads_neither_arrow_nor_rich(shop: Shop) -> None:
+    assert not modules_after("ls", "--quiet", shop.logs[0]) & HEAVY
+
+
+@pytest.mark.parametrize("command", [entry.name for entry in ENTRIES])
+def test_help_of_a_command_loads_no_other_command(command: str) -> None:
+    loaded = modules_after(command, "--help")
+    others = {f"binx.cli.{entry.name.replace('-', '_')}" for entry in ENTRIES if entry.name != command}
+    assert not loaded & others
+    assert not loaded & {"rich", "pyspark", "duckdb", "pandas"}
+
+
+def test_the_overview_names_every_command_and_fits_60_columns() -> None:
+    shown = binx()
+    assert shown.code == 0
+    assert shown.out == binx("--help").out == binx("help").out
+    assert all(f"  {entry.name} " in shown.out for entry in ENTRIES)
+    assert max(map(len, shown.lines)) <= 60
+
+
+def test_version() -> None:
+    assert binx("--version") == binx("--version", env={"NO_COLOR": "1"})
+    assert binx("--version").out == f"binx {__version__}\n"
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+def test_help_of_a_command_ends_with_examples(entry: object) -> None:
+    name = entry.name  # type: ignore[attr-defined]
+    shown = binx(name, "--help")
+    assert (shown.code, shown.err) == (0, "")
+    assert shown.out == binx("help", name).out
+    assert shown.out.startswith(f"Usage: binx {name}")
+    _, _, examples = shown.out.partition("\nExamples:\n")
+    assert "  # " in examples
+    assert name in examples

@@ -1,0 +1,56 @@
+"""Command lines that cannot be understood: exit code 2, and a word on what may have been meant."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cli.conftest import Shop
+from tests.cli.process import binx
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["extrct"], "there is no command 'extrct'; did you mean extract?"),
+        (["to-parqet", "x"], "did you mean to-parquet?"),
+        (["zzz"], "there is no command 'zzz'\n"),
+        (["--verison"], "--version"),
+        (["extract", "--gtdi", "x", "f"], "--gtid"),
+        (["ls", "--sotr", "bytes", "f"], "--sort"),
+        (["ls", "--sort", "size", "f"], "'log', 'bytes', 'rows', 'time', 'duration'"),
+        (["ls"], "FILE"),
+        (["extract", "--gtid", "bla", "f"], "'--gtid': expected a server UUID"),
+        (["extract", "--gtid", "", "f"], "expected a set of GTIDs, found an empty text"),
+        (["extract", "--since", "yesterday", "f"], "'--since': expected a time such as"),
+        (["extract", "--start-position", "x:y", "f"], "'--start-position': expected a position"),
+        (["extract", "--min-bytes", "12Q", "f"], "expected a number of bytes"),
+        (["extract", "--limit", "0", "f"], "'--limit': expected a number of at least 1"),
+        (["extract", "--thread-id", "-3", "f"], "expected a whole number"),
+        (["extract", "--since", "2026-02-01", "--until", "2026-01-01", "f"], "expected a time span"),
+        (["to-parquet", "f"], "'-o'"),
+        (["to-parquet", "-o", "s3://lake/x", "f"], "expected a local folder, found 's3://lake/x'"),
+        (["to-parquet", "-o", "x", "--memory", "1", "f"], "at least 16"),
+        (["load", "--output", "x"], "--input"),
+        (["load", "--input", "x", "--output", "y", "--conf", "novalue"], "expected NAME=VALUE"),
+        (["ls", "-", "-"], "standard input (-) can be read only once"),
+    ],
+    ids=" ".join,
+)
+def test_what_is_wrong_is_said(arguments: list[str], said: str) -> None:
+    ended = binx(*arguments)
+    assert ended.code == 2
+    assert ended.out == ""
+    assert ended.err.startswith("binx: error: ")
+    assert said in ended.err
+    assert "Traceback" not in ended.err
+
+
+def test_the_message_names_the_help_that_tells_more() -> None:
+    assert binx("extract", "--gtdi", "x").err.endswith("Try: binx extract --help\n")
+    assert binx("nothing").err.endswith("Try: binx --help\n")
+
+
+def test_sizes_take_binary_units(shop: Shop) -> None:
+    by_unit = binx("ls", "--min-bytes", "4K", *shop.logs)
+    assert by_unit == binx("ls", "--min-bytes", "4096", *shop.logs)
+    assert 0 < len(by_unit.lines) < 10

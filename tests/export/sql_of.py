@@ -1,0 +1,39 @@
+"""SQL and JSON of whole logs, for tests."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from binx.export.changes import Selected
+from binx.export.json_lines import write_json
+from binx.export.sql import check_sql, write_sql
+from binx.kernels.scan import Level
+from binx.log.file import BinlogFile
+from binx.rows.catalog import Catalog
+
+
+def everything(paths: Sequence[Path]) -> Iterator[Selected]:
+    """All transactions of some logs."""
+    for path in paths:
+        with BinlogFile.open(str(path)) as file:
+            scan = file.scan(Level.LEVEL_TABLES)
+            for table in scan:
+                yield Selected(scan, table, table.mask())
+
+
+def sql_of(*paths: Path, catalog: Catalog | None = None) -> bytes:
+    """The logs as SQL, checked before."""
+    known = catalog or Catalog()
+    check_sql(everything(paths), known)
+    output = io.BytesIO()
+    write_sql(everything(paths), output, known)
+    return output.getvalue()
+
+
+def json_of(*paths: Path, rows: bool = False) -> bytes:
+    """The logs as JSON lines."""
+    output = io.BytesIO()
+    write_json(everything(paths), output, Catalog(), rows=rows)
+    return output.getvalue()

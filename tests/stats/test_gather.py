@@ -1,0 +1,209 @@
+"""The figures of logs, against what their servers said and what the listing says."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from binx.errors import BinxError
+from binx.log.chain import order_files
+from binx.log.file import BinlogFile
+from binx.stats.figures import Statistics
+from binx.stats.gather import gather
+from binx.stats.listing import list_transactions
+from tests.conftest import PROJECT
+from tests.stats.logs import BytesSource, Statement, log_bytes, log_of
+
+FLAVOURS = ["mysql-9.7", "mariadb-10.11"]
+CONTRACT = [
+    "files", "transactions", "events", "bytes", "first", "last", "tables", "kinds", "largest",
+    "longest", "histogram", "warnings",
+]  # fmt: skip
+
+
+def statistics_of(paths: Sequence[Path], *, quick: bool = False) -> Statistics:
+    files = [BinlogFile.open(str(path)) for path in paths]
+    try:
+        return gather(files, quick=quick)
+    finally:
+        for file in files:
+            file.close()
+
+
+def shop_of(flavour: str) -> list[Path]:
+    return sorted((PROJECT / "testdata" / flavour / "shop").glob("mysql-bin.0*"))
+
+
+def codes(figures: Statistics) -> dict[str, int]:
+    return {finding.code: finding.count for finding in figures.warnings}
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_the_shops_tables_have_the_rows_that_its_servers_reader_printed(flavour: str) -> None:
+    expected: Counter[tuple[str, str]] = Counter()
+    folder = PROJECT / "testdata" / flavour / "shop" / "expected"
+    files = json.loads((folder / "files.json").read_text())["files"]
+    for facts in files.values():
+        for table, counts in facts["tables"].items():
+            expected.update({(table, name): count for name, count in counts.items()})
+    figures = statistics_of(shop_of(flavour))
+    found: Counter[tuple[str, str]] = Counter()
+    for one in figures.tables or ():
+        for name in ("inserts", "updates", "deletes"):
+            found[f"{one.db}.{one.table}", name] += getattr(one, name)
+    assert found == expected
+    assert figures.transactions == sum(facts["transactions"] for facts in files.values())
+    assert figures.rows == sum(expected.values())
+
+
+def test_the_shops_gtids_are_those_that_its_server_executed() -> None:
+    facts = json.loads((PROJECT / "testdata/mysql-9.7/shop/expected/tables.json").read_text())
+    figures = statistics_of(shop_of("mysql-9.7"))
+    assert figures.gtid_set == facts["gtid_executed"]
+    assert figures.missing_gtids == ""
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_the_same_logs_in_any_order_give_the_same_text(flavour: str) -> None:
+    paths = shop_of(flavour)
+    text = statistics_of(paths).to_json()
+    assert statistics_of(paths[::-1]).to_json() == text
+    document = json.loads(text)
+    assert list(document)[: len(CONTRACT)] == CONTRACT
+    assert set(document["tables"][0]) == {"db", "table", "inserts", "updates", "deletes", "bytes"}
+    assert [file["name"] for file in document["files"]] == [path.name for path in paths]
+
+
+@pytest.mark.parametrize("quick", [False, True])
+def test_every_byte_of_every_readable_log_is_accounted_for(corpus: Path, quick: bool) -> None:
+    logs = sorted((PROJECT / "testdata").glob("*/*/*.binlog")) + sorted(corpus.glob("*.binlog"))
+    for path in logs:
+        try:
+            figures = statistics_of([path], quick=quick)
+        except BinxError:
+            continue
+        (file,) = figures.files
+        parts = (file.header_bytes, file.transaction_bytes, file.unfinished_bytes, file.damaged_bytes)
+        assert sum(parts) == path.stat().st_size
+        assert all(part >= 0 for part in parts)
+        assert bool(file.damaged_bytes) == (not figures.complete) == (file.problem is not None)
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_the_bytes_of_events_by_type_add_up_to_the_files(flavour: str) -> None:
+    figures = statistics_of(shop_of(flavour))
+    magics = 4 * len(figures.files)
+    assert sum(one.bytes for one in figures.event_types or ()) + magics == figures.bytes
+    assert sum(one.events for one in figures.event_types or ()) == figures.events
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_every_breakdown_adds_up_to_the_listing(flavour: str) -> None:
+    figures = statistics_of(shop_of(flavour))
+    files = order_files([BinlogFile.open(str(path)) for path in shop_of(flavour)])
+    listed = list(list_transactions(files))
+    size = sum(one.bytes for one in listed)
+    kinds = Counter(one.kind for one in listed)
+    assert {one.kind: one.transactions for one in figures.kinds} == kinds
+    assert sum(one.bytes for one in figures.kinds) == size
+    assert sum(one.bytes for one in figures.servers) == size
+    assert sum(one.bytes for one in figures.sizes) == size
+    assert figures.histogram is not None
+    assert sum(one.bytes for one in figures.histogram.buckets) == size
+    for one in figures.sizes:
+        inside = [row.bytes for row in listed if one.from_bytes <= row.bytes < one.below_bytes]
+        assert (one.transactions, one.bytes) == (len(inside), sum(inside))
+    assert list(figures.largest) == sorted(listed, key=lambda row: -row.bytes)[:10]
+    long = sorted((row for row in listed if row.duration >= 1_000_000), key=lambda row: -row.duration)
+    assert list(figures.longest) == long[:10]
+    assert figures.ddl == kinds["ddl"] == len(figures.ddl_statements or ())
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_quick_figures_are_the_same_as_far_as_they_go(flavour: str) -> None:
+    full, quick = statistics_of(shop_of(flavour)), statistics_of(shop_of(flavour), quick=True)
+    assert (quick.transactions, quick.bytes, quick.gtid_set) == (full.transactions, full.bytes, full.gtid_set)
+    assert (quick.first, quick.last, quick.sizes) == (full.first, full.last, full.sizes)
+    assert [one.transaction for one in quick.largest] == [one.transaction for one in full.largest]
+    unknown = (
+        quick.events,
+        quick.rows,
+        quick.tables,
+        quick.statements,
+        quick.event_types,
+        quick.ddl_statements,
+    )
+    assert unknown == (None,) * len(unknown)
+
+
+def test_the_shop_on_mysql_gives_its_dba_three_hints() -> None:
+    assert codes(statistics_of(shop_of("mysql-9.7"))) == {
+        "no_primary_key": 1,
+        "statements_as_text": 2,
+        "rolled_back": 1,
+    }
+
+
+def test_a_file_that_is_not_there_is_a_gap_in_the_chain_and_in_the_gtids() -> None:
+    paths = shop_of("mysql-9.7")
+    facts = json.loads((PROJECT / "testdata/mysql-9.7/shop/expected/files.json").read_text())["files"]
+    found = codes(statistics_of([paths[2], paths[4]]))
+    assert found["chain"] == 1
+    assert found["missing_gtids"] == facts[paths[3].name]["transactions"]
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_a_log_that_its_server_has_open_is_told(flavour: str) -> None:
+    figures = statistics_of([PROJECT / "testdata" / flavour / "in-use" / "mysql-bin.000001"])
+    assert codes(figures)["in_use"] == 1
+    assert figures.files[0].in_use
+    assert figures.files[0].ending == "in use"
+    assert figures.complete
+
+
+def test_cascades_are_told_where_the_log_cannot_hold_them() -> None:
+    sql = "CREATE TABLE c (p INT, FOREIGN KEY (p) REFERENCES p (id) ON DELETE CASCADE)"
+    old = log_bytes([Statement(sql=sql)]).replace(b"9.7.4-2\0", b"8.4.4-2\0")
+    with BinlogFile(BytesSource(old, "made.000001")) as file:
+        assert codes(gather([file], verify=False))["cascades_not_logged"] == 1
+    with log_of([Statement(sql=sql)]) as file:
+        assert "cascades_not_logged" not in codes(gather([file]))
+
+
+def test_a_log_that_is_cut_anywhere_counts_up_to_its_damage() -> None:
+    data = log_bytes([Statement(seconds=1_700_000_000 + number) for number in range(4)])
+    with BinlogFile(BytesSource(data, "made.000001")) as file:
+        begins = [one.start for one in list_transactions([file])]
+        whole = [one.end for one in list_transactions([file])]
+    for cut in range(begins[0] + 1, len(data)):
+        with BinlogFile(BytesSource(data[:cut], "made.000001")) as file:
+            figures = gather([file])
+        assert figures.transactions == sum(end <= cut for end in whole)
+        ends = [begins[0], *whole]
+        assert figures.files[0].damaged_bytes == cut - max(end for end in ends if end <= cut)
+        assert figures.complete == (cut in ends)
+
+
+def test_progress_ends_with_all_bytes() -> None:
+    seen: list[int] = []
+    files = [BinlogFile.open(str(path)) for path in shop_of("mysql-9.7")]
+    gather(files, on_progress=seen.append)
+    assert seen == sorted(seen)
+    assert seen[-1] == sum(file.size for file in files)
+
+
+def test_figures_need_neither_arrow_nor_a_terminal_library() -> None:
+    program = (
+        "import sys, binx.stats.gather, binx.stats.listing, binx.stats.text;"
+        "print(sorted({'pyarrow', 'rich', 'click', 'sqlglot', 'zstandard'} & set(sys.modules)))"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=PROJECT
+    )
+    assert result.stdout.strip() == "[]"

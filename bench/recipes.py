@@ -21,7 +21,7 @@ OLTP_SESSIONS = 4
 OLTP_ACCOUNTS = 10_000
 OLTP_CALL = 500
 OLTP_BYTES = 1_100
-"""What a small transaction takes in MySQL's log, roughly; only the number of calls at a time depends on it."""
+"""What a small transaction takes in MySQL's log, roughly; only the size of each step depends on it."""
 
 BULK_TRANSACTIONS = 36
 BULK_INSERT_BYTES = 87
@@ -79,7 +79,6 @@ class Recipe:
         server.flush_logs()
 
 
-
 def _numbers(digits: int) -> str:
     """Statements that make a table of the numbers of so many digits."""
     names = "abcdef"[:digits]
@@ -106,9 +105,11 @@ OLTP_TABLES = dedent("""\
 
 OLTP_PREPARE = _numbers(4) + dedent(f"""\
     INSERT INTO accounts
-      SELECT number, concat('Owner ', number, ', customer since ', 1990 + number % 30, ', ', sha2(number, 256),
-          ', ', number % 97, ' High Street, Springfield; invoices by post, parcels to the neighbours on the left',
-          ', no advertising, speaks to nobody before ten'), 1000.00, '2026-01-01' FROM numbers WHERE number < {OLTP_ACCOUNTS};
+      SELECT number, concat('Owner ', number, ', customer since ', 1990 + number % 30, ', ',
+          sha2(number, 256), ', ', number % 97, ' High Street, Springfield; invoices by post, parcels to the',
+          ' neighbours on the left, no advertising, speaks to nobody before ten'),
+        1000.00, '2026-01-01'
+      FROM numbers WHERE number < {OLTP_ACCOUNTS};
     INSERT INTO stock
       SELECT number, number % 9, 100000, '2026-01-01' FROM numbers WHERE number < {OLTP_ACCOUNTS};
     DELIMITER //
@@ -119,8 +120,8 @@ OLTP_PREPARE = _numbers(4) + dedent(f"""\
       WHILE done < transactions DO
         START TRANSACTION;
         INSERT INTO orders VALUES (number, number % {OLTP_ACCOUNTS}, number % 9973 / 7,
-          concat('order ', number, ', please deliver on a weekday before noon and ring twice; the dog is friendly, the garden',
-            ' gate sticks and wants a push; voucher ',
+          concat('order ', number, ', please deliver on a weekday before noon and ring twice; the dog is',
+            ' friendly, the garden gate sticks and wants a push; voucher ',
             left(sha2(number, 256), 20 + number % 40)));
         IF done % 4 <> 0 THEN
           UPDATE accounts SET balance = balance - number % 100 / 4, changed = now()
@@ -152,9 +153,7 @@ def _record_oltp(server: Server, size: int) -> None:
             calls = max(1, min(40, missing // (OLTP_BYTES * OLTP_CALL * OLTP_SESSIONS)))
             texts = []
             for session in range(OLTP_SESSIONS):
-                firsts = (
-                    next_number + session + call * OLTP_CALL * OLTP_SESSIONS for call in range(calls)
-                )
+                firsts = (next_number + session + call * OLTP_CALL * OLTP_SESSIONS for call in range(calls))
                 texts.append(
                     "".join(f"CALL work({first}, {OLTP_SESSIONS}, {OLTP_CALL});\n" for first in firsts)
                 )

@@ -9,14 +9,17 @@ from binx.cli.options import (
     NO_CHECKSUMS,
     OUTPUT,
     QUIET,
+    SCHEMA,
     Example,
     command,
+    known_tables,
     option,
     selection_options,
     understood,
 )
 from binx.cli.progress import progress_bar
-from binx.cli.terminal import missing_gtids, say_note
+from binx.cli.terminal import missing_gtids, say_note, say_warning
+from binx.errors import UsageError
 from binx.export.extract import ExtractOptions, SliceFormat, extract
 from binx.log.inputs import open_chain
 from binx.log.selection import Selection
@@ -27,14 +30,18 @@ EXAMPLES = (
         "binx extract --gtid 3e11fa47-71ca-11e1-9e33-c80aa9429562:23 mysql-bin.* -o one.binlog",
     ),
     Example(
-        "what was done to a table within some minutes",
+        "what was done to a table within some minutes, to read",
         "binx extract --since '2026-11-21 09:30' --until '2026-11-21 09:45' --table shop.orders \\\n"
-        "    mysql-bin.index -o minutes.binlog",
+        "    --format sql mysql-bin.index | less",
     ),
     Example(
         "all but one transaction, for another server",
         "binx extract --exclude-gtid 3e11fa47-71ca-11e1-9e33-c80aa9429562:23 mysql-bin.000003 |\n"
         "    mysqlbinlog - > replay.sql",
+    ),
+    Example(
+        "who changed a row to what, for programs",
+        "binx extract --table shop.orders --format json --rows mysql-bin.000003 | jq .",
     ),
 )
 
@@ -46,6 +53,10 @@ DETAILS = (
     " when all GTIDs asked for are found, and files whose PREVIOUS_GTIDS rule them out are not read. Where"
     " some GTIDs are in none of the files, the others are written, the missing ones are listed, and the exit"
     " status is 4.",
+    "With --format sql the statements have columns by name, GTID_NEXT and TIMESTAMP, and a server that is fed"
+    " with them has the same rows and the same GTIDs afterwards. With --format json a line is a transaction, or"
+    " with --rows a row change. Columns' names come from the log, from DDL in the logs before, or from"
+    " --schema.",
     "A binary log that is written has positions and checksums of its own, and an empty PREVIOUS_GTIDS. The"
     " logical clock is kept where the transactions are one contiguous run of one file, and made serial"
     " otherwise. A binary log is never written to a terminal.",
@@ -64,6 +75,8 @@ DETAILS = (
     help="What to write of them.",
 )
 @option("--verbatim", is_flag=True, section=OUTPUT, help="binlog: copy the bytes as they are, positions too.")
+@option("--rows", is_flag=True, section=OUTPUT, help="json: a line for each row change, not transaction.")
+@SCHEMA
 @option(
     "-o",
     "--output",
@@ -80,21 +93,38 @@ def extract_command(
     selection: Selection,
     form: str,
     verbatim: bool,
+    rows: bool,
+    schema: str | None,
     output: str,
     no_checksums: bool,
     quiet: bool,
     files: tuple[str, ...],
 ) -> int:
-    """Cut out whole transactions, as a binary log that servers take and that replays with the same GTIDs."""
-    options = ExtractOptions(format=SliceFormat(form), verbatim=verbatim, verify=not no_checksums)
+    """Cut out whole transactions: as a binary log that replays with the same GTIDs, as SQL, or as JSON."""
+    form_wanted = SliceFormat(form)
+    _refuse_idle_options(form_wanted, verbatim=verbatim, rows=rows, schema=schema)
+    options = ExtractOptions(format=form_wanted, verbatim=verbatim, rows=rows, verify=not no_checksums)
+    catalog, unclear = known_tables(schema)
     if not quiet:
-        for line in understood(selection):
+        for line in [*understood(selection), *unclear]:
             say_note(line)
     with progress_bar("extract", quiet=quiet) as bar, open_chain(files, bar.advance) as chain:
         bar.expect(sum(ends.file.size for ends in chain))
-        report = extract(chain, selection, output, options)
+        report = extract(chain, selection, output, options, catalog)
     if not quiet:
         for note in report.notes:
             say_note(note)
-        say_note(f"{report.transactions:,} transactions, {report.bytes:,} bytes written")
+        for warning in report.warnings:
+            say_warning(warning)
+        say_note(f"transactions written: {report.transactions:,} ({report.bytes:,} bytes)")
     return missing_gtids(report.missing)
+
+
+def _refuse_idle_options(form: SliceFormat, *, verbatim: bool, rows: bool, schema: str | None) -> None:
+    """An option that says nothing about the format asked for is a misunderstanding."""
+    if verbatim and form is not SliceFormat.BINLOG:
+        raise UsageError(f"--verbatim is about --format binlog, not {form.value}")
+    if rows and form is not SliceFormat.JSON:
+        raise UsageError(f"--rows is about --format json, not {form.value}")
+    if schema is not None and form is SliceFormat.BINLOG:
+        raise UsageError("--schema is about --format sql and json; a binary log needs no names of columns")

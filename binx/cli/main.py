@@ -90,15 +90,25 @@ def _failed(error: BinxError) -> int:
     return error.exit_code
 
 
+def _shows_tracebacks() -> bool:
+    return os.environ.get(_TRACEBACK, "0") not in ("", "0")
+
+
 def _show_traceback() -> None:
-    if os.environ.get(_TRACEBACK, "0") not in ("", "0"):
+    if _shows_tracebacks():
         import traceback
 
         traceback.print_exc()
 
 
 def _prepare_streams() -> None:
-    """Let text that the terminal's encoding lacks be shown as escapes, not end the process."""
+    """Let text that the terminal's encoding lacks be shown as escapes, not end the process.
+
+    What destructors say after an error that was told already, as those of Parquet writers on a full disk do,
+    is kept from people who did not ask for it.
+    """
+    if not _shows_tracebacks():
+        sys.unraisablehook = lambda _: None
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:

@@ -13,6 +13,9 @@ from binx.event.gtid_set import GtidSet
 from binx.log.moments import format_time, parse_position, parse_time
 from binx.log.selection import Selection
 
+if TYPE_CHECKING:
+    from binx.rows.catalog import Catalog
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 Decorator = Callable[[Function], Function]
 
@@ -183,6 +186,13 @@ FILES = click.argument(
 )
 
 NO_CHECKSUMS = option("--no-checksums", is_flag=True, help="Do not compare checksums of events.")
+SCHEMA = option(
+    "--schema",
+    metavar="FILE",
+    type=click.Path(readable=False),
+    section=OUTPUT,
+    help="Tables' definitions, as mysqldump --no-data writes them.",
+)
 QUIET = option("-q", "--quiet", is_flag=True, help="Print nothing but data and errors.")
 
 _SELECTION_OPTIONS = combined(
@@ -335,3 +345,12 @@ def understood(selection: Selection) -> list[str]:
     first = "" if since is None else f" from {format_time(since)}"
     last = "" if until is None else f" to before {format_time(until)}"
     return [f"transactions committed{first}{last} (UTC)"]
+
+
+def known_tables(schema: str | None) -> tuple[Catalog | None, list[str]]:
+    """The tables that ``--schema`` names, and what of it was not understood."""
+    if schema is None:
+        return None, []
+    from binx.export.known_tables import read_dump
+
+    return read_dump(schema)

@@ -16,9 +16,11 @@ from binx.cli.options import (
     NO_CHECKSUMS,
     OUTPUT,
     QUIET,
+    SCHEMA,
     Example,
     Parsed,
     command,
+    known_tables,
     option,
     selection_options,
     understood,
@@ -34,11 +36,9 @@ from binx.cli.terminal import (
 )
 from binx.errors import ExitCode, UsageError
 from binx.event.gtid_set import GtidSet
-from binx.export.known_tables import read_dump
 from binx.export.parquet import ParquetOptions, SourceReport, to_parquet
 from binx.log.inputs import open_chain
 from binx.log.selection import Selection
-from binx.rows.catalog import Catalog
 from binx.rows.decoder import MEMORY_BYTES, ROW_GROUP_ROWS, DecoderOptions
 from binx.rows.types import ArrowOptions
 from binx.stats.text import bytes_text, number_text, safe_text
@@ -133,13 +133,7 @@ def _folder(text: str) -> Path:
     section=OUTPUT,
     help="How BIGINT UNSIGNED is written.",
 )
-@option(
-    "--schema",
-    metavar="FILE",
-    type=click.Path(readable=False),
-    section=OUTPUT,
-    help="Tables' definitions, as mysqldump --no-data writes them.",
-)
+@SCHEMA
 @option("--force", is_flag=True, section=OUTPUT, help="Write again what was written before.")
 @option("--json", "as_json", is_flag=True, section=OUTPUT, help="Print one JSON object a log.")
 @selection_options
@@ -169,7 +163,7 @@ def to_parquet_command(
         verify=not no_checksums,
         force=force,
     )
-    catalog, warnings = (Catalog(), []) if schema is None else read_dump(schema)
+    catalog, warnings = known_tables(schema)
     if not quiet:
         for line in [*understood(selection), *warnings]:
             say_note(line)
@@ -216,6 +210,7 @@ class _Summary:
             output.line(json.dumps(document, ensure_ascii=False))
         elif not self._quiet:
             output.line(_line(document) if is_terminal(sys.stdout) else _plain_line(document))
+        output.flush()
         for loss in document["losses"]:
             self._losses += 1
             say_warning(f"{report.path}: {loss}")

@@ -1,7 +1,9 @@
 """``extract``: from files and a selection to one output.
 
-The files are walked only as far as the search needs: it ends when all that is wanted is found, and a file is
-passed over where the GTIDs before it and before the next one say that it holds nothing wanted.
+A binary log needs no more than the places of the transactions: the files are walked only as far as the search needs,
+and a file is passed over where the GTIDs before it and before the next one say that it holds nothing wanted. SQL
+and JSON need the columns' names too, which DDL before the wanted transactions may tell, so that all files up to the
+last of those are walked.
 """
 
 from __future__ import annotations
@@ -9,19 +11,32 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import TYPE_CHECKING
 
+from binx.errors import AbsentError
 from binx.event.gtid_set import GtidSet
-from binx.export.output import open_output
+from binx.export.output import OutputStream, open_output
 from binx.export.slice_plan import Run
-from binx.log.chain import FileEnds, ends_problems
+from binx.kernels.scan import Level
+from binx.log.chain import FileEnds, ends_problems, epochs
 from binx.log.selection import Selection, Selector, required_level
+
+if TYPE_CHECKING:
+    from binx.export.changes import Selected
+    from binx.rows.catalog import Catalog
+
+_STATEMENTS_ONLY = 2
 
 
 class SliceFormat(Enum):
     """What is written of the transactions."""
 
     BINLOG = "binlog"
-    """A binary log."""
+    """A binary log that servers accept."""
+    SQL = "sql"
+    """Statements that servers accept."""
+    JSON = "json"
+    """One object a line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +46,13 @@ class ExtractOptions:
     Attributes:
         format: see SliceFormat.
         verbatim: a binary log's bytes are copied as they are.
+        rows: of JSON, a line is a row change and not a transaction.
         verify: checksums are compared.
     """
 
     format: SliceFormat = SliceFormat.BINLOG
     verbatim: bool = False
+    rows: bool = False
     verify: bool = True
 
 
@@ -47,15 +64,15 @@ class ExtractReport:
         transactions: how many were written.
         bytes: size of the output.
         missing: GTIDs asked for that are in none of the files.
-        renumbered: transactions whose logical clock was made serial.
         notes: what a user should know of how the selection was understood.
+        warnings: what the output lacks, in sentences.
     """
 
     transactions: int
     bytes: int
     missing: GtidSet
-    renumbered: int
     notes: tuple[str, ...]
+    warnings: tuple[str, ...]
 
 
 def extract(
@@ -63,6 +80,7 @@ def extract(
     selection: Selection,
     output: str,
     options: ExtractOptions | None = None,
+    catalog: Catalog | None = None,
 ) -> ExtractReport:
     """Write the selected transactions.
 
@@ -73,6 +91,7 @@ def extract(
         selection: which transactions.
         output: a path, or ``-`` for standard output.
         options: how.
+        catalog: tables known beforehand, for SQL and JSON.
 
     Raises:
         AbsentError: no transaction passes; nothing was written.
@@ -80,19 +99,71 @@ def extract(
         DamagedError, UnsupportedError: a file cannot be read as far as it must be.
         OutputError: the output cannot be written.
     """
-    chosen = options or ExtractOptions()
-    search = Search(chain, selection, verify=chosen.verify)
-    with open_output(output) as stream:
+    return _Extraction(chain, selection, options or ExtractOptions(), catalog).write(output)
+
+
+class _Extraction:
+    """One request on its way to its output."""
+
+    def __init__(
+        self,
+        chain: Sequence[FileEnds],
+        selection: Selection,
+        options: ExtractOptions,
+        catalog: Catalog | None,
+    ) -> None:
+        self._chain = chain
+        self._selection = selection
+        self._options = options
+        self._catalog = catalog
+        self._search = self._new_search()
+        self._warnings: list[str] = []
+
+    def write(self, output: str) -> ExtractReport:
+        writers = {
+            SliceFormat.BINLOG: self._write_binlog,
+            SliceFormat.SQL: self._write_sql,
+            SliceFormat.JSON: self._write_json,
+        }
+        with open_output(output, binary=self._options.format is SliceFormat.BINLOG) as stream:
+            transactions = writers[self._options.format](stream)
+            if not transactions:
+                raise AbsentError("expected transactions to write, found none that was asked for")
+        selector = self._search.selector
+        return ExtractReport(
+            transactions=transactions,
+            bytes=stream.bytes_written,
+            missing=selector.missing(),
+            notes=tuple(selector.notes),
+            warnings=tuple(self._warnings),
+        )
+
+    def _new_search(self) -> Search:
+        return Search(self._chain, self._selection, verify=self._options.verify)
+
+    def _write_binlog(self, stream: OutputStream) -> int:
         from binx.export.binlog import write_binlog
 
-        written = write_binlog(search.runs(), stream, verbatim=chosen.verbatim, verify=chosen.verify)
-    return ExtractReport(
-        transactions=written.transactions,
-        bytes=written.bytes,
-        missing=search.selector.missing(),
-        renumbered=written.renumbered,
-        notes=tuple(search.selector.notes),
-    )
+        options = self._options
+        runs = self._search.runs()
+        return write_binlog(runs, stream, verbatim=options.verbatim, verify=options.verify).transactions
+
+    def _write_sql(self, stream: OutputStream) -> int:
+        from binx.export.sql import check_sql, write_sql
+
+        self._warnings = check_sql(self._new_search().selected(), self._known_tables())
+        return write_sql(self._search.selected(), stream, self._known_tables())
+
+    def _write_json(self, stream: OutputStream) -> int:
+        from binx.export.json_lines import write_json
+
+        report = write_json(self._search.selected(), stream, self._known_tables(), rows=self._options.rows)
+        return report
+
+    def _known_tables(self) -> Catalog:
+        from binx.rows.catalog import Catalog
+
+        return Catalog() if self._catalog is None else self._catalog.copy()
 
 
 class Search:
@@ -113,26 +184,52 @@ class Search:
     def __init__(self, chain: Sequence[FileEnds], selection: Selection, *, verify: bool = True) -> None:
         self.selector = Selector(selection, [ends.file.name for ends in chain])
         self._chain = chain
-        self._level = required_level(selection)
         self._verify = verify
 
     def runs(self) -> Iterator[Run]:
-        """Yield the transactions that pass, in the order of the chain.
+        """Yield the places of the transactions that pass, in the order of the chain.
 
         Raises:
             DamagedError, UnsupportedError: a file cannot be read as far as it must be.
         """
         selector = self.selector
+        level = required_level(selector.selection)
         for place, ends in enumerate(self._chain):
             if selector.complete:
                 return
             if selector.rules_out(ends.file, ends.previous_gtids) or self._is_before_all(place):
                 continue
-            scan = ends.file.scan(self._level, verify=self._verify)
+            scan = ends.file.scan(level, verify=self._verify)
             for table in scan:
                 mask = selector.mask(ends.file, scan, table)
                 if any(mask):
                     yield Run(ends.file, table, mask)
+                if selector.complete:
+                    return
+
+    def selected(self) -> Iterator[Selected]:
+        """Yield the transactions that pass, with all that their rows need to be decoded.
+
+        Transactions that do not pass are marked where their statements may define tables.
+
+        Raises:
+            DamagedError, UnsupportedError: a file cannot be read as far as it must be.
+        """
+        from binx.export.changes import Selected
+
+        selector, seqno = self.selector, 1
+        for ends, epoch in zip(self._chain, epochs([ends.file for ends in self._chain]), strict=True):
+            if selector.complete:
+                return
+            scan = ends.file.scan(Level.LEVEL_TABLES, verify=self._verify)
+            for table in scan:
+                mask = selector.mask(ends.file, scan, table)
+                statements = memoryview(table.column("statements")).cast("q")
+                for index, count in enumerate(statements):
+                    if count and not mask[index]:
+                        mask[index] = _STATEMENTS_ONLY
+                yield Selected(scan, table, mask, epoch, seqno)
+                seqno += len(table)
                 if selector.complete:
                     return
 

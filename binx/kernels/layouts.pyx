@@ -39,6 +39,17 @@ cdef int refuse_type(Cursor *body, int32_t column, uint8_t type) except -1 with 
     )
 
 
+cdef int refuse_early_map(Cursor *body) except -1 with gil:
+    from binx.errors import UnsupportedError
+
+    raise UnsupportedError(
+        "expected the columns' sizes in the table map, found none: pre-releases of MySQL 5.1 wrote it without them;"
+        " its rows cannot be decoded",
+        offset=body.origin + body.position,
+        event="TABLE_MAP",
+    )
+
+
 cdef int refuse(Cursor *body, str message) except -1 with gil:
     from binx.errors import DamagedError
 
@@ -197,6 +208,8 @@ cdef class TableMaps:
         if count > COLUMNS_MAXIMUM:
             refuse(body, "expected at most 4096 columns, found more")
         types = take(body, <int64_t> count)
+        if remaining(body) == 0:
+            refuse_early_map(body)
         take_packed(body, &size)
         if <int64_t> size > remaining(body):
             size = <uint64_t> remaining(body) + 1

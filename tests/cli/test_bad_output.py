@@ -1,4 +1,4 @@
-"""Outputs that cannot be written, and ends from outside: no traceback, no half-written file under the final name."""
+"""Outputs that cannot be written, and ends from outside: no traceback, and no half-written file."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def test_extract_on_a_full_disk_keeps_what_was_there(shop: Shop, small_disk: Pat
 def test_to_parquet_on_a_full_disk_commits_nothing(shop: Shop, small_disk: Path) -> None:
     ended = binx("to-parquet", *shop.logs, "-o", small_disk / "lake")
     assert ended.code == 1
-    assert "no space is left" in ended.err
-    assert "Traceback" not in ended.err
+    assert "no space" in ended.err.lower()
+    assert ended.err.count("\n") == 1
     assert not [name for name in files_in(small_disk) if name.endswith((".parquet", ".json"))]
 
 
@@ -122,7 +122,7 @@ def test_head_ends_a_listing_quietly(shop: Shop) -> None:
 def test_a_signal_while_standard_input_is_read(
     command: str, number: signal.Signals, said: str, tmp_path: Path
 ) -> None:
-    """The writer of the pipe never ends: whenever the signal comes, the input is being read, or is yet to be."""
+    """The pipe's writer never ends: whenever the signal comes, the input is being read or is yet to be."""
     process = subprocess.Popen(
         [*BINX, command, "-"],
         stdin=subprocess.PIPE,

@@ -1,4 +1,4 @@
-"""The current state that a data set's changes lead to, spelled as the server's SELECT spells it.
+"""The current state that a data set's changes lead to.
 
 A second, plain reading of the data set: it knows Parquet and the rules of the data set's columns, and
 nothing of the code that wrote them.
@@ -6,21 +6,20 @@ nothing of the code that wrote them.
 
 from __future__ import annotations
 
-import datetime as dt
 import json
-from collections.abc import Callable, Iterator
-from decimal import Decimal
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from testdata.compare import as_integers
+
 Row = dict[str, Any]
 Key = tuple[Any, ...]
 
 ORDER = {"delete": 0, "update_preimage": 0, "update_postimage": 1, "insert": 1}
-EPOCH = dt.datetime(1970, 1, 1)
 
 
 def listed_files(folder: Path, kind: str) -> Iterator[dict[str, Any]]:
@@ -31,16 +30,16 @@ def listed_files(folder: Path, kind: str) -> Iterator[dict[str, Any]]:
                 yield entry
 
 
-def changes(folder: Path, db: str, table: str) -> list[tuple[Row, list[str], pa.Schema]]:
+def changes(folder: Path, db: str, table: str) -> list[tuple[Row, list[str]]]:
     """All row images of a table in order, each with its columns and their types."""
-    images: list[tuple[Row, list[str], pa.Schema]] = []
+    images: list[tuple[Row, list[str]]] = []
     for entry in listed_files(folder, "changes"):
         if (entry["db"], entry["table"]) == (db, table):
             content = pq.read_table(folder / entry["path"], partitioning=None)
             columns = [name for name in content.column_names if not name.startswith("_")]
             plain = content.set_column(0, "_change_type", content.column(0).cast(pa.string()))
             rows = to_rows(plain)
-            images += [(row, columns, content.schema) for row in rows]
+            images += [(row, columns) for row in rows]
     images.sort(
         key=lambda image: (image[0]["_commit_version"], image[0]["_row"], ORDER[image[0]["_change_type"]])
     )
@@ -49,12 +48,7 @@ def changes(folder: Path, db: str, table: str) -> list[tuple[Row, list[str], pa.
 
 def to_rows(content: pa.Table) -> list[Row]:
     """Rows as Python values; times stay integers of microseconds, which Python's types cannot all hold."""
-    fields = []
-    for field in content.schema:
-        if pa.types.is_timestamp(field.type) or pa.types.is_duration(field.type):
-            fields.append(content.column(field.name).cast(pa.int64()))
-        else:
-            fields.append(content.column(field.name))
+    fields = [as_integers(content.column(name)) for name in content.column_names]
     rows: list[Row] = pa.table(fields, names=content.column_names).to_pylist()
     return rows
 
@@ -78,17 +72,26 @@ def undone(folder: Path) -> set[str]:
     return rolled_back
 
 
+def plain(value: Any) -> Any:
+    """Spatial and vector values as the bytes that the server stores."""
+    if isinstance(value, dict):
+        return int(value["srid"]).to_bytes(4, "little") + value["wkb"]
+    if isinstance(value, list):
+        return pa.array(value, pa.float32()).buffers()[1].to_pybytes()[: 4 * len(value)]
+    return value
+
+
 def current_state(folder: Path, db: str, table: str, key: list[str]) -> list[Row]:
-    """The rows that are left, each value as text, in the order of the key."""
+    """The rows that are left, as the last image of each has them; misfits as their text."""
     state: dict[Key, Row] = {}
     rolled_back = undone(folder)
-    for row, columns, schema in changes(folder, db, table):
+    for row, columns in changes(folder, db, table):
         if row["_transaction"] in rolled_back:
             continue
         misfits = dict(row.get("_misfits") or [])
         present = row["_present"]
         texts = {
-            name: misfits.get(name) if name in misfits else as_text(row[name], schema.field(name).type)
+            name: misfits.get(name, plain(row[name]))
             for place, name in enumerate(columns)
             if present is None or present[place // 8] >> (place % 8) & 1
         }
@@ -99,49 +102,3 @@ def current_state(folder: Path, db: str, table: str, key: list[str]) -> list[Row
             merged = {name: texts.get(name, before.get(name)) for name in columns}
             state[tuple(merged[name] for name in key)] = merged
     return list(state.values())
-
-
-def as_text(value: Any, data_type: pa.DataType) -> str | None:
-    """A value as SELECT prints it; binary as lower-case hex, FLOAT as the double it equals."""
-    if value is None:
-        return None
-    for applies, spell in SPELLING:
-        if applies(data_type):
-            return spell(value)
-    return str(value)
-
-
-def datetime_text(microseconds: int) -> str:
-    moment = EPOCH + dt.timedelta(microseconds=microseconds)
-    fraction = f".{moment.microsecond:06d}" if moment.microsecond else ""
-    return f"{moment.year:04d}-{moment:%m-%d %H:%M:%S}{fraction}"
-
-
-def time_text(microseconds: int) -> str:
-    sign = "-" if microseconds < 0 else ""
-    seconds, fraction = divmod(abs(microseconds), 1_000_000)
-    text = f"{sign}{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
-    return f"{text}.{fraction:06d}" if fraction else text
-
-
-def decimal_text(value: Decimal) -> str:
-    return f"{value:f}"
-
-
-def bytes_text(value: bytes) -> str:
-    return value.hex()
-
-
-SPELLING: list[tuple[Callable[[pa.DataType], bool], Callable[[Any], str]]] = [
-    (pa.types.is_boolean, lambda value: str(int(value))),
-    (pa.types.is_decimal, decimal_text),
-    (pa.types.is_timestamp, datetime_text),
-    (pa.types.is_duration, time_text),
-    (pa.types.is_date, lambda value: value.isoformat()),
-    (pa.types.is_binary, bytes_text),
-    (pa.types.is_struct, lambda value: value["srid"].to_bytes(4, "little").hex() + value["wkb"].hex()),
-    (
-        pa.types.is_list,
-        lambda value: pa.array(value, pa.float32()).buffers()[1].to_pybytes()[: 4 * len(value)].hex(),
-    ),
-]

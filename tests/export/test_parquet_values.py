@@ -10,6 +10,7 @@ import pytest
 
 from binx.export.parquet import to_parquet
 from binx.log.file import open_files
+from testdata.compare import normal, spell
 from tests.conftest import TESTDATA
 from tests.export.current_state import Row, current_state
 
@@ -45,20 +46,6 @@ def export(paths: list[Path], folder: Path, losses: int = 0) -> None:
         file.close()
 
 
-def comparable(text: str | None, mysql_type: str) -> object:
-    """The same value spelled one way: fractions without trailing zeros, floating point as numbers."""
-    if text is None:
-        return None
-    base = mysql_type.split("(", maxsplit=1)[0].split(" ", maxsplit=1)[0]
-    if base in ("float", "double"):
-        return float(text)
-    if base == "year":
-        return int(text)
-    if base in ("time", "datetime", "timestamp") and "." in text:
-        return text.rstrip("0").rstrip(".")
-    return text
-
-
 def expect_rows(
     state: list[Row], expected: dict[str, Any], rows: list[list[str | None]], without: set[str] | None = None
 ) -> None:
@@ -68,10 +55,8 @@ def expect_rows(
         names.pop(place)
         types.pop(place)
         rows = [row[:place] + row[place + 1 :] for row in rows]
-    found = [
-        [comparable(row.get(name), kind) for name, kind in zip(names, types, strict=True)] for row in state
-    ]
-    wanted = [[comparable(text, kind) for text, kind in zip(row, types, strict=True)] for row in rows]
+    found = [[spell(row.get(name), kind) for name, kind in zip(names, types, strict=True)] for row in state]
+    wanted = [[normal(text, kind) for text, kind in zip(row, types, strict=True)] for row in rows]
     places = [names.index(name) for name in expected["primary_key"]]
 
     def by_key(row: list[object]) -> list[str]:

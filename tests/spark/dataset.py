@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -109,6 +109,23 @@ class Server:
             self.logs[-1].number << 32 | self._offset,
             f"3e11fa47-0000-0000-0000-0000000000{self.server_id:02}:{self.transactions}",
         )
+
+    def xa(self, xid: str, *changes: Any) -> Callable[[str], None]:
+        """Prepare a transaction; returns what ends it, given ``COMMIT`` or ``ROLLBACK``."""
+        before = {table: {key: dict(row) for key, row in rows.items()} for table, rows in self.tables.items()}
+        self.transaction(*changes)
+        scn, transaction = self.logs[-1].images[-1].scn, self.logs[-1].images[-1].transaction
+        self.logs[-1].statements.append(
+            Statement(scn, transaction, self.clock, "", f"XA PREPARE {xid}", "other")
+        )
+        after, self.tables = self.tables, before
+
+        def end(verb: str) -> None:
+            self.ddl(f"XA {verb} {xid}", kind="other")
+            if verb == "COMMIT":
+                self.tables = after
+
+        return end
 
     def ddl(self, sql: str, db: str = "shop", kind: str = "ddl") -> int:
         scn, transaction = self._begin()

@@ -156,6 +156,26 @@ def test_changes_logged_as_statements_are_a_loss_that_is_told(tmp_path: Path, lo
     assert "DROP PARTITION p0" in summary["tables"][0]["losses"][0]
 
 
+def test_rows_of_a_prepared_transaction_hold_once_it_is_committed(
+    tmp_path: Path, load: Load, rows: Rows
+) -> None:
+    server = orders()
+    server.transaction(insert(1, "a"), insert(2, "b"))
+    server.xa("X'61',X'',1", insert(3, "never"), ("delete", ORDERS, (1,)))("ROLLBACK")
+    server.xa("X'61',X'',1", insert(4, "soon"))("COMMIT")
+    end = server.xa("X'62',X'',1", insert(5, "later"), ("delete", ORDERS, (2,)))
+    server.export_all(tmp_path / "in")
+    code, summary = load(tmp_path / "in", tmp_path / "out")
+    assert (code, summary["notes"]) == (0, ["2 XA transactions are prepared or rolled back: in history only"])
+    assert [row["id"] for row in rows(tmp_path / "out", ORDERS)] == [1, 2, 4]
+    server.rotate()
+    end("COMMIT")
+    server.export_all(tmp_path / "in")
+    load(tmp_path / "in", tmp_path / "out")
+    assert rows(tmp_path / "out", ORDERS) == server.rows(ORDERS)
+    assert [row["id"] for row in server.rows(ORDERS)] == [1, 4, 5]
+
+
 def test_every_version_of_a_row_has_its_time(tmp_path: Path, load: Load, rows: Rows) -> None:
     server = orders(image="MINIMAL")
     server.transaction(insert(1, "a", 1), ("update", ORDERS, (1,), {"name": "b"}))

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 from pyspark.sql.types import StructType
 
 from .arguments import Options
@@ -25,7 +26,12 @@ from .summary import TableSummary
 
 @dataclass(slots=True)
 class Load:
-    """What all tables of a run share."""
+    """What all tables of a run share.
+
+    ``arrived`` are the first and last place of each table's new rows. ``withheld`` are XA transactions whose
+    rows do not hold, ``released`` those that did not at the last load and do now; their rows may be in
+    the ``released_tables``.
+    """
 
     spark: SparkSession
     output: Output
@@ -36,6 +42,9 @@ class Load:
     summaries: dict[TableName, TableSummary] = field(default_factory=dict)
     moves: list[tuple[str, str]] = field(default_factory=list)
     arrived: dict[TableName, tuple[Position, Position]] = field(default_factory=dict)
+    withheld: frozenset[str] = frozenset()
+    released: frozenset[str] = frozenset()
+    released_tables: frozenset[TableName] = frozenset()
     column_changes: list[tuple[Position, ColumnChanges]] = field(default_factory=list)
 
     @property
@@ -75,7 +84,20 @@ class Load:
             summary.notes.append(note)
 
 
-def history_parts(load: Load, table: TableName, *, only_new: bool = False) -> list[Part]:
+def new_parts(load: Load, table: TableName) -> list[Part]:
+    """The rows that change a table's state: those of this load, and those of transactions that hold now."""
+    parts = history_parts(load, table, only_new=True)
+    if table in load.released_tables:
+        late = F.col("_transaction").isin(sorted(load.released))
+        parts += [
+            replace(part, rows=part.rows.where(late)) for part in history_parts(load, table, only_old=True)
+        ]
+    return parts
+
+
+def history_parts(
+    load: Load, table: TableName, *, only_new: bool = False, only_old: bool = False
+) -> list[Part]:
     """A table's history, loads with the same columns together."""
     state = load.tables.get(table)
     if state is None:
@@ -84,7 +106,7 @@ def history_parts(load: Load, table: TableName, *, only_new: bool = False) -> li
     for record in load.records():
         new = record is load.record
         for part in record.parts:
-            if part.table == table and part.rows and (new or not only_new):
+            if part.table == table and part.rows and not (only_old if new else only_new):
                 path = staged(f"{state.folder}/history") if new else f"{state.folder}/history"
                 days = f"{load.storage.address(path)}/{COMMIT_DATE}=*"
                 address = days if new else f"{days}/load={record.load}"

@@ -107,6 +107,7 @@ def collect_events(
     partial: bool,
     misfits: bool,
     key: Sequence[str] = (),
+    withheld: Collection[str] = (),
 ) -> Events:
     """Row images of a table as it is now.
 
@@ -118,6 +119,7 @@ def collect_events(
         partial: whether images may lack columns.
         misfits: whether values may stand in ``_misfits``.
         key: rows of versions that lack one of these columns are left out.
+        withheld: transactions whose rows do not hold.
     """
     found = sorted(_slices(parts, eras), key=lambda one: one.era)
     slices = [one for one in found if set(key) <= set(one.places)]
@@ -131,7 +133,8 @@ def collect_events(
     names = tuple(name for name, _ in united.columns)
     present = {name: f"_has_{index}" for index, name in enumerate(names)} if partial else {}
     pieces = []
-    for number, part in enumerate(parts):
+    held = ~F.col("_transaction").isin(sorted(withheld)) if withheld else F.lit(True)
+    for number, part in enumerate(replace(part, rows=part.rows.where(held)) for part in parts):
         mine = [(one, chosen[index]) for index, one in enumerate(slices) if one.part == number]
         if mine:
             pieces.extend(

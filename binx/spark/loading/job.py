@@ -22,7 +22,7 @@ from .output import LOCK, Output
 from .plan import TablePlan, plan_tables
 from .records import KnownSchema, LoadRecord, State, TableState
 from .snapshots import build_states
-from .statements import Statement, in_order, read_statements
+from .statements import Statement, follow_prepared, in_order, read_statements
 from .storage import open_storage
 from .summary import Summary
 
@@ -93,7 +93,9 @@ class _Job:
         for state in tables.values():
             state.snapshots = dict(state.snapshots)
             state.schemas = dict(state.schemas)
-        self._state = State(former.version + 1, order, former.chains, list(former.statements), tables)
+        self._state = State(
+            former.version + 1, order, former.chains, list(former.statements), tables, former.withheld
+        )
         self._load = Load(spark, output, options, record, ranks, tables)
         self._losses = [loss for manifest in self._new_manifests for loss in manifest.losses]
 
@@ -131,7 +133,7 @@ class _Job:
             new_manifests=len(self._new_manifests),
             seconds=round(seconds, 3),
             tables=tables,
-            notes=[],
+            notes=self._notes(),
             losses=self._losses,
         )
 
@@ -148,6 +150,10 @@ class _Job:
             if not any(name == pattern or fnmatch.fnmatchcase(name, pattern) for name in names):
                 listed = ", ".join(sorted(names)[:10]) or "no table"
                 raise LoadError(f"{option} {pattern}: the data holds only {listed}", ExitCode.ABSENT)
+
+    def _notes(self) -> list[str]:
+        count = len(self._state.withheld)
+        return [f"{count} XA transactions are prepared or rolled back: in history only"] if count else []
 
     def _new_statements(self) -> dict[str, list[DataFile]]:
         """Files of statements that no load took, by chain."""
@@ -218,6 +224,7 @@ class _Job:
 
     def _build_states(self, done: int) -> None:
         statements = in_order(map(Statement.from_json, self._state.statements), self._load.ranks)
+        self._follow_prepared([statement for _, statement in statements])
         ordered = [(position, effect) for position, one in statements for effect in effects(one.sql, one.db)]
         self._load.column_changes = [
             (position, change)
@@ -231,6 +238,25 @@ class _Job:
             self._know_renamed(table, segments)
             self._progress(done, done + 1, f"{table}: state")
             build_states(self._load, table, segments, reordered=self._reordered)
+
+    def _follow_prepared(self, statements: list[Statement]) -> None:
+        """Find the XA transactions whose rows do not hold, and those whose rows do since the last load."""
+        prepared = follow_prepared(statements)
+        released = {
+            statement for statement in prepared.settled if statement.transaction in self._state.withheld
+        }
+        self._load.withheld = prepared.withheld
+        self._load.released = frozenset(statement.transaction for statement in released)
+        self._load.released_tables = frozenset(
+            file.table
+            for load in self._output.loads
+            for file in load.files
+            for statement in released
+            if file.chain == statement.chain and file.first <= statement.scn <= file.last
+        )
+        self._state.withheld = sorted(prepared.withheld)
+        kept = [statement for statement in statements if statement not in prepared.settled]
+        self._state.statements = [statement.to_json() for statement in kept]
 
     def _know_renamed(self, table: TableName, segments: Iterable[Segment]) -> None:
         """Give a table that has its rows from another name its own place."""

@@ -175,8 +175,8 @@ class LoadRecord:
 class State:
     """All that is committed.
 
-    ``statements`` are those that change tables as a whole: chain, SCN, ordinal, transaction, default
-    database, text.
+    ``statements`` are those that later loads need: chain, SCN, ordinal, transaction, default database,
+    text. ``withheld`` are the XA transactions whose rows are in no state.
     """
 
     version: int = 0
@@ -184,6 +184,7 @@ class State:
     chains: Chains = field(default_factory=Chains)
     statements: list[list[Any]] = field(default_factory=list)
     tables: dict[TableName, TableState] = field(default_factory=dict)
+    withheld: list[str] = field(default_factory=list)
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> State:
@@ -195,6 +196,7 @@ class State:
             chains=Chains.from_json(document["chains"]),
             statements=document["statements"],
             tables={table.name: table for table in tables},
+            withheld=document["withheld"],
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -206,6 +208,7 @@ class State:
             "chains": self.chains.to_json(),
             "statements": self.statements,
             "tables": [table.to_json() for table in self.tables.values()],
+            "withheld": self.withheld,
         }
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
-from .context import Load, history_parts
+from .context import Load, history_parts, new_parts
 from .eras import find_eras
 from .events import IMAGE, Events, Part, collect_events
 from .fields import fields_of
@@ -40,7 +40,7 @@ def build_states(load: Load, table: TableName, segments: tuple[Segment, ...], *,
     marks = [_mark(segment, names) for segment in segments]
     followed = state.segments == marks and state.key == key and not reordered
     kinds = ["current", *(["scd2"] if load.options.scd2 else [])]
-    arrived = {segment.table for segment in segments} & set(load.arrived)
+    arrived = {segment.table for segment in segments} & {*load.arrived, *load.released_tables}
     if followed and not arrived and all(kind in state.snapshots for kind in kinds):
         return
     former = state.snapshots.get("current")
@@ -112,6 +112,7 @@ def _events(
         partial=any(state.partial for state in concerned),
         misfits=any(state.misfits for state in concerned),
         key=key,
+        withheld=load.withheld,
     )
 
 
@@ -123,15 +124,15 @@ def _advance(
     key: Sequence[str],
 ) -> bool:
     """Bring the last state forward by the new rows; False where it has to be built anew."""
-    earliest = load.arrived[state.name][0] if state.name in load.arrived else None
-    if earliest is None or not state.high or state.apart or not _same_columns(state, eras):
+    if not state.high or state.apart or not _same_columns(state, eras):
         return False
-    if earliest <= Position(load.ranks[state.high[0]], state.high[1]):
+    high = Position(load.ranks[state.high[0]], state.high[1])
+    if state.name in load.arrived and load.arrived[state.name][0] <= high:
         return False
     base = load.spark.read.parquet(
         load.storage.address(snapshot(state.folder, "current", state.snapshots["current"][0]))
     )
-    parts = history_parts(load, state.name, only_new=True)
+    parts = new_parts(load, state.name)
     events = _events(load, segments, eras, key, parts)
     _check_keys(state.name, events, key)
     rows = load.summary(state.name).loaded

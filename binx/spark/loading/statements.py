@@ -1,7 +1,13 @@
-"""What the statements in a log did to tables as a whole, from the exports' files."""
+"""What the statements in a log did to tables as a whole and to prepared transactions.
+
+The rows of an XA transaction are logged when it is prepared. Whether they hold, a later ``XA COMMIT`` or
+``XA ROLLBACK`` tells; until then no other transaction can change these rows, so their place in the order
+stands.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,10 +19,13 @@ from .ddl import RELEVANT, column_changes, effects
 from .lineage import Position
 from .manifests import DataFile
 
+_XA_WORDS = r"(?i)^\s*XA\s"
+_XA = re.compile(r"(?is)^\s*XA\s+(?P<step>PREPARE|COMMIT|ROLLBACK)\s+(?P<xid>.+?)\s*$")
+
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A statement that changes a table as a whole, or the names of its columns."""
+    """A statement that changes a table as a whole or its columns' names, or a step of an XA transaction."""
 
     chain: str
     scn: int
@@ -38,7 +47,7 @@ class Statement:
 def read_statements(
     spark: SparkSession, files: Mapping[str, Sequence[DataFile]]
 ) -> tuple[list[Statement], int]:
-    """The statements that change tables or columns' names, and the number of those that change rows.
+    """The statements that matter here, and the number of those that change rows.
 
     Args:
         spark: the session.
@@ -50,11 +59,11 @@ def read_statements(
         rows = spark.read.parquet(*[file.address for file in listed]).select(
             "commit_version", "ordinal", "transaction", "kind", "db", F.col("sql").cast("string")
         )
-        relevant = (F.col("kind") == "ddl") & F.col("sql").rlike(RELEVANT)
+        relevant = F.col("sql").rlike(RELEVANT) | F.col("sql").rlike(_XA_WORDS)
         for row in rows.where((F.col("kind") == "dml") | relevant).collect():
             if row["kind"] == "dml":
                 changes += 1
-            elif effects(row["sql"], row["db"] or "") or column_changes(row["sql"], row["db"] or ""):
+            elif _matters(row["sql"], row["db"] or ""):
                 found.append(
                     Statement(
                         chain,
@@ -66,6 +75,54 @@ def read_statements(
                     )
                 )
     return found, changes
+
+
+def _matters(sql: str, db: str) -> bool:
+    return bool(effects(sql, db) or column_changes(sql, db) or _xa_step(sql))
+
+
+def _xa_step(sql: str) -> tuple[str, str] | None:
+    """What a statement does to a prepared transaction, and its name (the xid)."""
+    found = _XA.match(sql)
+    if found is None or found["xid"].upper().endswith("ONE PHASE"):
+        return None
+    return found["step"].upper(), "".join(found["xid"].upper().split())
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """XA transactions: those whose rows do not hold (yet), and statements that need not be kept any more."""
+
+    withheld: frozenset[str]
+    settled: frozenset[Statement]
+
+
+def follow_prepared(statements: Iterable[Statement]) -> Prepared:
+    """Find the XA transactions that were rolled back or are still open.
+
+    Args:
+        statements: all statements, in order.
+    """
+    unsettled: dict[str, list[Statement]] = {}
+    rolled_back: list[Statement] = []
+    settled: list[Statement] = []
+    for statement in statements:
+        step = _xa_step(statement.sql)
+        if step is None:
+            continue
+        verb, xid = step
+        if verb == "PREPARE":
+            unsettled.setdefault(xid, []).append(statement)
+        elif xid in unsettled:
+            prepared = unsettled.pop(xid)
+            if verb == "COMMIT":
+                settled += [*prepared, statement]
+            else:
+                rolled_back += prepared
+    still = [statement for listed in unsettled.values() for statement in listed]
+    return Prepared(
+        frozenset(statement.transaction for statement in [*still, *rolled_back]), frozenset(settled)
+    )
 
 
 def in_order(statements: Iterable[Statement], ranks: Mapping[str, int]) -> list[tuple[Position, Statement]]:

@@ -1,0 +1,90 @@
+"""Writes the tables of a data set again with pyarrow alone: ``python -m bench.pyarrow_writer DATASET OUT``.
+
+Each row group is read into memory and then written with the settings that the data set's own files have, on
+one thread; only the writing is timed. Prints one JSON object: seconds of processor time and of wall time, and
+the rows written.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+_DICTIONARY = {"PLAIN_DICTIONARY", "RLE_DICTIONARY"}
+_LEVELS = {"RLE", "BIT_PACKED"}
+
+
+def main(words: list[str]) -> int:
+    """Write the data set; returns the exit status."""
+    dataset, target = Path(words[0]), Path(words[1])
+    pa.set_cpu_count(1)
+    pa.set_io_thread_count(1)
+    level = _compression_level(dataset)
+    cpu = wall = 0.0
+    rows = 0
+    for number, path in enumerate(sorted(dataset.rglob("*.parquet"))):
+        with pq.ParquetFile(path) as file:
+            if not file.metadata.num_row_groups:
+                continue
+            settings = writer_settings(file.metadata, level)
+            clocks = time.process_time(), time.perf_counter()
+            writer = pq.ParquetWriter(str(target / f"{number}.parquet"), file.schema_arrow, **settings)
+            cpu, wall = cpu + time.process_time() - clocks[0], wall + time.perf_counter() - clocks[1]
+            for group in range(file.metadata.num_row_groups):
+                table = file.read_row_group(group, use_threads=False)
+                clocks = time.process_time(), time.perf_counter()
+                writer.write_table(table, row_group_size=max(1, table.num_rows))
+                cpu, wall = cpu + time.process_time() - clocks[0], wall + time.perf_counter() - clocks[1]
+                rows += table.num_rows
+            clocks = time.process_time(), time.perf_counter()
+            writer.close()
+            cpu, wall = cpu + time.process_time() - clocks[0], wall + time.perf_counter() - clocks[1]
+    print(json.dumps({"cpu": cpu, "wall": wall, "rows": rows}))
+    return 0
+
+
+def writer_settings(metadata: pq.FileMetaData, level: int | None) -> dict[str, Any]:
+    """Arguments of ``ParquetWriter`` that give columns encoded like those of a file.
+
+    Args:
+        metadata: of the file.
+        level: the compression level, which no file records.
+    """
+    group = metadata.row_group(0)
+    columns = [group.column(place) for place in range(group.num_columns)]
+    with_dictionary = [one.path_in_schema for one in columns if _DICTIONARY & set(one.encodings)]
+    encodings = {
+        one.path_in_schema: special[0]
+        for one in columns
+        if (special := sorted(set(one.encodings) - _DICTIONARY - _LEVELS - {"PLAIN"}))
+    }
+    compressed = [one.compression for one in columns if one.compression != "UNCOMPRESSED"]
+    settings: dict[str, Any] = {
+        "compression": compressed[0].lower() if compressed else "none",
+        "version": "2.6",
+        "use_dictionary": with_dictionary,
+        "write_statistics": any(one.is_stats_set for one in columns),
+    }
+    if settings["compression"] == "zstd" and level is not None:
+        settings["compression_level"] = level
+    if encodings:
+        settings["column_encoding"] = encodings
+    return settings
+
+
+def _compression_level(dataset: Path) -> int | None:
+    for path in sorted(dataset.glob("_manifest/*.json")):
+        request = json.loads(path.read_text("utf-8")).get("request", {})
+        level: int | None = request.get("compression_level")
+        return level
+    return None
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

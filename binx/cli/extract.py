@@ -54,8 +54,8 @@ DETAILS = (
     " some GTIDs are in none of the files, the others are written, the missing ones are listed, and the exit"
     " status is 4.",
     "With --format sql the statements have columns by name, GTID_NEXT and TIMESTAMP, and a server that is fed"
-    " with them has the same rows and the same GTIDs afterwards. With --format json a line is a transaction, or"
-    " with --rows a row change. Columns' names come from the log, from DDL in the logs before, or from"
+    " with them has the same rows and the same GTIDs afterwards. With --format json a line is a transaction,"
+    " or with --rows a row change. Columns' names come from the log, from DDL in the logs before, or from"
     " --schema.",
     "A binary log that is written has positions and checksums of its own, and an empty PREVIOUS_GTIDS. The"
     " logical clock is kept where the transactions are one contiguous run of one file, and made serial"

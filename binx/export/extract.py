@@ -1,9 +1,9 @@
 """``extract``: from files and a selection to one output.
 
-A binary log needs no more than the places of the transactions: the files are walked only as far as the search needs,
-and a file is passed over where the GTIDs before it and before the next one say that it holds nothing wanted. SQL
-and JSON need the columns' names too, which DDL before the wanted transactions may tell, so that all files up to the
-last of those are walked.
+A binary log needs no more than the places of the transactions: the files are walked only as far as the search
+needs, and a file is passed over where the GTIDs before it and before the next one say that it holds nothing
+wanted. SQL and JSON need the columns' names too, which DDL before the wanted transactions may tell, so that all
+files up to the last of those are walked.
 """
 
 from __future__ import annotations
@@ -157,8 +157,7 @@ class _Extraction:
     def _write_json(self, stream: OutputStream) -> int:
         from binx.export.json_lines import write_json
 
-        report = write_json(self._search.selected(), stream, self._known_tables(), rows=self._options.rows)
-        return report
+        return write_json(self._search.selected(), stream, self._known_tables(), rows=self._options.rows)
 
     def _known_tables(self) -> Catalog:
         from binx.rows.catalog import Catalog

@@ -1,0 +1,123 @@
+"""``binx ls``: a line a transaction."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Shop
+from tests.cli.process import binx
+
+
+def listed(*arguments: object) -> list[dict[str, Any]]:
+    ended = binx("ls", "--json", *map(str, arguments))
+    assert (ended.code, ended.err) == (0, "")
+    return [json.loads(line) for line in ended.lines]
+
+
+def test_as_many_lines_as_the_servers_reader_finds_transactions(shop: Shop, mariadb_shop: Shop) -> None:
+    for chain in (shop, mariadb_shop):
+        assert len(binx("ls", *chain.logs).lines) == chain.transactions
+
+
+def test_rows_of_each_table_are_those_of_the_servers_reader(shop: Shop) -> None:
+    for log in shop.logs:
+        rows: Counter[tuple[str, str]] = Counter()
+        for transaction in listed(log):
+            for table in transaction["tables"]:
+                for kind in ("inserts", "updates", "deletes"):
+                    rows[f"{table['db']}.{table['table']}", kind] += table[kind]
+        expected = Counter(
+            {
+                (table, kind): count
+                for table, kinds in shop.files[log.name]["tables"].items()
+                for kind, count in kinds.items()
+                if count
+            }
+        )
+        assert +rows == expected
+
+
+def test_a_line_in_a_pipe_has_plain_fields_with_tabs_between(shop: Shop) -> None:
+    demo = shop.demo
+    ended = binx("ls", "--gtid", demo["gtid"], *shop.logs)
+    (line,) = ended.lines
+    time, gtid, kind, size, rows, file, start, tables = line.split("\t")
+    assert (gtid, kind, file) == (demo["gtid"], "dml", demo["file"])
+    assert (int(start), int(size)) == (demo["start"], demo["end"] - demo["start"])
+    assert time.endswith("Z")
+    assert int(rows) == sum(sum(kinds.values()) for kinds in demo["tables"].values())
+    assert tables.split(", ")[0] == "shop.orders +1 ~1"
+    assert "shop.order_items +3 -1" in tables
+
+
+def test_json_has_the_names_of_the_data_set(shop: Shop) -> None:
+    import pyarrow as pa
+
+    from binx.log.index import index_schema
+
+    (one,) = listed("--gtid", shop.demo["gtid"], *shop.logs)
+    schema: pa.Schema = index_schema()
+    assert list(one) == schema.names
+
+
+def test_the_largest_come_first(shop: Shop) -> None:
+    largest = listed("--sort", "bytes", "--limit", "5", *shop.logs)
+    everything = sorted((one["bytes"] for one in listed(*shop.logs)), reverse=True)
+    assert [one["bytes"] for one in largest] == everything[:5]
+
+
+def test_files_come_in_the_order_of_their_chain(shop: Shop) -> None:
+    assert binx("ls", *shop.logs[::-1]) == binx("ls", *shop.logs)
+    assert binx("ls", "mysql-bin.index", cwd=shop.folder) == binx("ls", *shop.logs)
+
+
+def test_standard_input_lists_as_the_file_does(shop: Shop) -> None:
+    data = shop.logs[0].read_bytes()
+    piped = binx("ls", "-", stdin=data).out.replace("\tstdin\t", f"\t{shop.logs[0].name}\t")
+    assert piped == binx("ls", shop.logs[0]).out
+
+
+def test_gtids_that_are_not_there_are_named(shop: Shop) -> None:
+    source = shop.demo["gtid"].partition(":")[0]
+    ended = binx("ls", "--gtid", f"{shop.demo['gtid']},{source}:70000-70002", *shop.logs)
+    assert ended.code == 4
+    assert len(ended.lines) == 1
+    assert ended.err == f"binx: error: not in these files: {source}:70000-70002\n"
+
+
+def test_times_are_echoed_in_utc_unless_quiet(shop: Shop) -> None:
+    arguments = ("--since", "2020-02-03 04:05+01:00", "--until", "2099-01-01", shop.logs[0])
+    ended = binx("ls", *arguments)
+    assert ended.err == (
+        "binx: transactions committed from 2020-02-03T03:05:00Z to before 2099-01-01T00:00:00Z (UTC)\n"
+    )
+    assert binx("ls", "--quiet", *arguments).err == ""
+
+
+def test_a_listing_without_transactions_is_no_failure(shop: Shop) -> None:
+    assert binx("ls", "--quiet", "--until", "2001-01-01", *shop.logs).code == 0
+
+
+@pytest.mark.parametrize("arguments", [["--quick"], ["--quick", "--json"]], ids=" ".join)
+def test_a_quick_look_knows_no_rows(shop: Shop, arguments: list[str]) -> None:
+    ended = binx("ls", *arguments, shop.logs[4])
+    assert len(ended.lines) == shop.files[shop.logs[4].name]["transactions"]
+    if "--json" in arguments:
+        assert all(json.loads(line)["rows"] is None for line in ended.lines)
+    else:
+        assert {line.split("\t")[7] for line in ended.lines} == {"-"}
+
+
+def test_wrong_checksums_are_found_unless_told_not_to(shop: Shop, tmp_path: Any) -> None:
+    data = bytearray(shop.logs[0].read_bytes())
+    data[-1] ^= 1
+    path = tmp_path / shop.logs[0].name
+    path.write_bytes(data)
+    ended = binx("ls", path)
+    assert ended.code == 1
+    assert "checksum" in ended.err
+    assert binx("ls", "--no-checksums", path).code == 0

@@ -8,11 +8,13 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from compileall import compile_dir
 from pathlib import Path
 
 from bench.arguments import Arguments, parse_arguments
 from bench.logs import Log, need_log
 from bench.measure import measure
+from bench.process import plain_environment
 from bench.recipes import RECIPES
 from bench.report import Measured, machine_facts, render, to_json
 from bench.tasks import BINX, PROJECT, START, log_tasks, select_tasks, start_tasks
@@ -27,6 +29,7 @@ def main(words: Sequence[str] | None = None) -> int:
     arguments = parse_arguments(words)
     # A stop by `kill` unwinds like Ctrl-C, so that no server and no scratch folder is left behind.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    compile_dir(PROJECT / "binx", quiet=2)
     facts = machine_facts()
     print("\n".join(f"{name}: {value}" for name, value in facts.items()), end="\n\n")
     try:
@@ -68,7 +71,7 @@ def _measure_kind(arguments: Arguments, log: Log | None) -> Measured:
 def _contents(log: Log) -> dict[str, int]:
     """What is in a log, as ``binx stats`` counts it; nothing where that does not work."""
     command = [*BINX, "stats", "--quiet", "--json", str(log.path)]
-    done = subprocess.run(command, capture_output=True, cwd=PROJECT, check=False)
+    done = subprocess.run(command, capture_output=True, cwd=PROJECT, env=plain_environment(), check=False)
     if done.returncode != 0:
         return {}
     figures = json.loads(done.stdout)

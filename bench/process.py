@@ -11,7 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _KIBIBYTE = 1024
+_NO_BYTECODE = "PYTHONDONTWRITEBYTECODE"
 _LONGEST_MESSAGE = 300
+
+
+def plain_environment() -> dict[str, str]:
+    """This process's environment, but Python may keep compiled modules, as where it is installed."""
+    return {name: value for name, value in os.environ.items() if name != _NO_BYTECODE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +52,14 @@ def run_measured(
     """
     with tempfile.TemporaryFile() as errors, (output or Path(os.devnull)).open("wb") as out:
         begin = time.perf_counter()
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=errors, cwd=folder)
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=errors,
+            cwd=folder,
+            env=plain_environment(),
+        )
         _, status, usage = os.wait4(process.pid, 0)
         wall = time.perf_counter() - begin
         process.returncode = os.waitstatus_to_exitcode(status)

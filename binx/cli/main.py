@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from types import FrameType
 
 from binx.cli.commands import quick_answer, without_help_word
@@ -16,6 +18,7 @@ INTERRUPTED = 130
 """Exit code after Ctrl-C: 128 and the number of SIGINT, as shells have it."""
 
 _SIGNAL_BASE = 128
+_OPEN_FILES = 65_536
 _TRACEBACK = "BINX_TRACEBACK"
 
 
@@ -40,6 +43,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     try:
         _prepare_streams()
         _clear_away_on_signals()
+        _allow_many_files()
         code = _answer(given)
         sys.stdout.flush()
         return code
@@ -113,6 +117,15 @@ def _prepare_streams() -> None:
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(errors="backslashreplace")
+
+
+def _allow_many_files() -> None:
+    """A chain may have more logs than the files that a process may open by default."""
+    now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _OPEN_FILES if most == resource.RLIM_INFINITY else min(most, _OPEN_FILES)
+    if now != resource.RLIM_INFINITY and now < wanted:
+        with suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
 
 
 def _clear_away_on_signals() -> None:

@@ -22,6 +22,7 @@ from binx.rows.batches import ChangeBatch
 from binx.rows.catalog import Catalog
 from binx.rows.decoder import TAKE, ChangeDecoder, DecoderOptions
 from binx.rows.statements import Statement
+from binx.rows.types import ArrowOptions
 
 PIECE_ROWS = 32_768
 """Rows of a table at which a piece ends."""
@@ -120,6 +121,7 @@ def ordered_changes(
     catalog: Catalog,
     render: Renderer,
     *,
+    raw_text: bool = False,
     resolve_only: bool = False,
     decoders: list[ChangeDecoder] | None = None,
 ) -> Iterator[Begin | RowTexts | Statement | End]:
@@ -129,13 +131,15 @@ def ordered_changes(
         selected: the transactions, file by file in the chain's order.
         catalog: the tables known so far; moved on by the schema statements met.
         render: makes text of row changes.
+        raw_text: leave text in the columns' own character sets.
         resolve_only: pass over the rows, and find out only names and schemas.
         decoders: takes in the decoders used, which know tables and warnings.
 
     Raises:
         DamagedError, UnsupportedError: a transaction cannot be decoded.
     """
-    options = DecoderOptions(row_group_rows=PIECE_ROWS, memory=PIECE_BYTES, markers=True)
+    arrow = ArrowOptions(raw_text=raw_text)
+    options = DecoderOptions(row_group_rows=PIECE_ROWS, memory=PIECE_BYTES, arrow=arrow, markers=True)
     decoder: ChangeDecoder | None = None
     for part in selected:
         if decoder is None or decoder.file is not part.file:

@@ -2,8 +2,8 @@
 
 A binary log needs no more than the places of the transactions: the files are walked only as far as the search
 needs, and a file is passed over where the GTIDs before it and before the next one say that it holds nothing
-wanted. SQL and JSON need the columns' names too, which DDL before the wanted transactions may tell, so that all
-files up to the last of those are walked.
+wanted. SQL and JSON need the columns' names too, which DDL before the wanted transactions may tell: all files
+up to the last of those are walked.
 """
 
 from __future__ import annotations

@@ -66,6 +66,7 @@ _START_TRANSACTION = re.compile(r"\s+START\s+TRANSACTION\s*\Z", re.IGNORECASE)
 _XA_WORDS = ("XA PREPARE ", "XA COMMIT ", "XA ROLLBACK ")
 _INCIDENT = "-- INCIDENT "
 _LOGGED = "SET @@session.sql_log_bin=1;\n"
+_XA_ENDS = frozenset({"xa_commit", "xa_rollback"})
 _LOOSE_KINDS = frozenset({"dml", "rollback"})
 
 
@@ -90,7 +91,9 @@ def check_sql(selected: Iterable[Selected], catalog: Catalog) -> list[str]:
     checked: set[int] = set()
     decoders: list[ChangeDecoder] = []
     items = ordered_changes(selected, catalog.copy(), nothing, resolve_only=True, decoders=decoders)
+    prepared = _PreparedXa()
     for item in items:
+        prepared.take(item)
         if isinstance(item, Statement):
             refuse_statement(item)
     for decoder in decoders:
@@ -142,7 +145,7 @@ def sql_chunks(selected: Iterable[Selected], catalog: Catalog) -> Iterator[bytes
             rows = SqlRows(SqlDialect.of(file.format))
         return rows(changes, file)
 
-    for item in ordered_changes(selected, catalog, render):
+    for item in ordered_changes(selected, catalog, render, raw_text=True):
         if isinstance(item, Begin):
             if writer is None:
                 writer = SqlScript(item.file.format.flavour)
@@ -193,6 +196,7 @@ class SqlScript:
         self._timestamp: str | None = None
         self._gtid: str | None = None
         self._open: _Open | None = None
+        self._prepared = _PreparedXa()
 
     def head(self) -> bytes:
         """What the script begins with."""
@@ -218,6 +222,7 @@ class SqlScript:
         Raises:
             RefusedError: a statement cannot be written.
         """
+        self._prepared.take(item)
         if isinstance(item, Begin):
             self._open = _Open(item)
             yield _encoded(self._introduction(item))
@@ -254,6 +259,8 @@ class SqlScript:
     def _set_gtid(self, begin: Begin) -> str:
         gtid = begin.facts["gtid"]
         kind = begin.table.value("gtid_kind", begin.index)
+        if kind == GtidKind.GTID_MARIADB and self._prepared.ends_here:
+            return ""
         if kind == GtidKind.GTID_MARIADB:
             domain, server, sequence = gtid.split("-")
             self._gtid = gtid
@@ -384,6 +391,39 @@ class SqlScript:
         if not _has_mysql_gtid(begin):
             return ""
         return f"{self._set_gtid(begin)}BEGIN;\nCOMMIT;\n"
+
+
+class _PreparedXa:
+    """MariaDB's session between XA PREPARE and the end: it takes nothing else, not even a GTID (error 1953).
+
+    The number that the server gives next is the one in the log where the end follows at once.
+
+    Attributes:
+        ends_here: whether the transaction at hand ends the XA transaction that the one before it prepared.
+    """
+
+    def __init__(self) -> None:
+        self.ends_here = False
+        self._prepared = False
+        self._mariadb = False
+
+    def take(self, item: Begin | RowTexts | Statement | End) -> None:
+        """Follow the transactions.
+
+        Raises:
+            RefusedError: another transaction comes before the end.
+        """
+        if isinstance(item, Begin):
+            ends = item.facts["kind"] in _XA_ENDS
+            if self._prepared and not ends:
+                raise RefusedError(
+                    f"transaction {item.facts['transaction']} was run while an XA transaction was prepared, which one"
+                    " session of a MariaDB server cannot do; take --format binlog, or leave one of them out"
+                )
+            self.ends_here, self._prepared = self._prepared and ends, False
+            self._mariadb = item.file.format.flavour is Flavour.MARIADB
+        elif isinstance(item, Statement) and self._mariadb:
+            self._prepared = self._prepared or (item.kind == "other" and item.sql.startswith("XA PREPARE "))
 
 
 def refuse_statement(statement: Statement) -> None:

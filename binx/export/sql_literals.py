@@ -13,6 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from binx.errors import RefusedError
+from binx.event.charset import DEFAULT_CHARSET
+from binx.event.charset import charset as charset_of_name
 from binx.export.texts import (
     as_text,
     constant,
@@ -26,6 +28,7 @@ from binx.export.texts import (
     times,
     vector_hexadecimal,
 )
+from binx.rows.arrays import UNMAPPED_CHARSETS
 from binx.rows.types import INTEGER_NAMES, Kind, LogicalType
 
 NULL = constant("NULL")
@@ -51,16 +54,20 @@ def sql_literals(array: pa.Array, logical: LogicalType, *, exact: bool = False) 
     """A column as literals, ``NULL`` for nulls.
 
     Args:
-        array: the column, of the type's Arrow type; JSON as its storage.
+        array: the column, of the type's Arrow type; JSON as its storage; text as text, or as bytes in its own
+            character set.
         logical: its type.
-        exact: write FLOAT with the digits of the DOUBLE that it equals, as comparisons need it.
+        exact: write what comparisons need: FLOAT with the digits of the DOUBLE that it equals, all text in utf8mb4.
 
     Raises:
         RefusedError: a number that SQL has no literal for.
     """
     if exact and logical.kind is Kind.FLOAT32:
         array = array.cast(pa.float64())
-    literals = _WRITERS[logical.kind](array, logical)
+    if logical.kind is Kind.TEXT:
+        literals = _character_literals(array, logical, exact)
+    else:
+        literals = _WRITERS[logical.kind](array, logical)
     if array.null_count == 0:
         return literals
     return pc.if_else(array.is_valid(), literals, NULL)
@@ -77,6 +84,29 @@ def text_literals(array: pa.Array) -> pa.Array:
         digits = hexadecimal(array.filter(unsafe))
         literals = replaced(literals, unsafe, joined(constant("_utf8mb4 x'"), digits, constant("'")))
     return literals
+
+
+def _character_literals(array: pa.Array, logical: LogicalType, exact: bool) -> pa.Array:
+    """Text as the characters it has; bytes that are none in its character set as they are."""
+    if not pa.types.is_binary(array.type):
+        return text_literals(as_text(array))
+    charset = None if logical.charset is None else charset_of_name(logical.charset)
+    if charset is None or charset.name in UNMAPPED_CHARSETS:
+        try:
+            return text_literals(as_text(array.cast(pa.string())))
+        except pa.ArrowInvalid:
+            charset = charset or charset_of_name(DEFAULT_CHARSET)
+    assert charset is not None
+    encoded = array.dictionary_encode()
+    values = encoded.dictionary.to_pylist()
+    texts = [charset.decode_strictly(value) for value in values]
+    literals = text_literals(pa.array([None if text is None else text.encode() for text in texts], pa.large_binary()))
+    astray = [value for value, text in zip(values, texts, strict=True) if text is None]
+    if astray:
+        form = "CONVERT(_{} x'{}' USING utf8mb4)" if exact else "_{} x'{}'"
+        bare = [form.format(charset.name, value.hex()).encode() for value in astray]
+        literals = replaced(literals, literals.is_null(), pa.array(bare, pa.large_binary()))
+    return literals.take(encoded.indices)
 
 
 def _text(array: pa.Array, _: LogicalType) -> pa.Array:

@@ -21,7 +21,7 @@ from binx.event.header import HEADER_SIZE, EventType
 from binx.event.rows import RowsFlag
 from binx.export.changes import Rendered
 from binx.export.images import BatchImages, ChangeGroup, Images
-from binx.export.sql_literals import identifier, sql_literals, text_literal
+from binx.export.sql_literals import NULL, identifier, sql_literals, text_literal
 from binx.export.texts import EMPTY, TEXT, behind, constant, joined, replaced
 from binx.log.file import BinlogFile
 from binx.rows.batches import ChangeBatch
@@ -272,7 +272,8 @@ class _BatchSql:
         column = self._table.columns[place]
         name, literals = self._table.names[place], self._literals(place, before, exact=True)
         if column.type.kind is Kind.TEXT or (column.type.kind is Kind.JSON and column.type.base != "json"):
-            return [constant(f"{name} <=> "), literals, constant(f" COLLATE {self._dialect.exact_collation}")]
+            collated = joined(literals, constant(f" COLLATE {self._dialect.exact_collation}"))
+            return [constant(f"{name} <=> "), pc.if_else(pc.equal(literals, NULL), NULL, collated)]
         if column.type.kind is Kind.JSON:
             return [constant(f"{name} <=> CAST("), literals, constant(" AS JSON)")]
         if column.type.kind in {Kind.GEOMETRY, Kind.VECTOR}:

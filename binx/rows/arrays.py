@@ -78,6 +78,8 @@ class ColumnArrays:
 
     def _text(self, handed: Handed, rows: int) -> pa.Array:
         charset = self._charset
+        if pa.types.is_binary(self.type):
+            return self._bytes(handed, rows, self.type)
         if charset is None or self._compressed:
             return self._utf8(self._bytes(handed, rows, pa.binary()).cast(pa.string(), safe=False), charset)
         if charset.name in UNMAPPED_CHARSETS:

@@ -117,12 +117,14 @@ class ArrowOptions:
 
     Args:
         unsigned_bigint: ``uint64``, or ``decimal`` for decimal128(20, 0).
+        raw_text: leave CHAR, VARCHAR and TEXT as binary, in the column's own character set.
 
     Raises:
         UsageError: ``unsigned_bigint`` is neither.
     """
 
     unsigned_bigint: str = "uint64"
+    raw_text: bool = False
 
     def __post_init__(self) -> None:
         if self.unsigned_bigint not in {"uint64", "decimal"}:
@@ -198,7 +200,7 @@ def _arrow_table() -> dict[Kind, Callable[[LogicalType, ArrowOptions], pyarrow.D
         Kind.TIMESTAMP: lambda _, __: pa.timestamp("us", tz="UTC"),
         Kind.TIME: lambda _, __: pa.duration("us"),
         Kind.YEAR: lambda _, __: pa.int16(),
-        Kind.TEXT: lambda _, __: pa.string(),
+        Kind.TEXT: lambda _, options: pa.binary() if options.raw_text else pa.string(),
         Kind.BINARY: lambda _, __: pa.binary(),
         Kind.ENUM: lambda logical, _: (
             pa.uint16() if logical.members is None else pa.dictionary(pa.int32(), pa.string())

@@ -55,11 +55,16 @@ def binx(
     return Ended(done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8"))
 
 
-def binx_with(code: str, *arguments: str | Path, cwd: Path | None = None) -> Ended:
-    """Run a command line after some Python that makes something happen at a certain place."""
+def after(code: str) -> tuple[str, ...]:
+    """The command in a process that runs some Python first, to make something happen at a certain place."""
     program = f"import os, signal, sys\n{code}\nfrom binx.cli.main import run\nsys.exit(run(sys.argv[1:]))"
+    return (sys.executable, "-c", program)
+
+
+def binx_with(code: str, *arguments: str | Path, cwd: Path | None = None) -> Ended:
+    """Run a command line in pipes after some Python."""
     done = subprocess.run(
-        [sys.executable, "-c", program, *map(str, arguments)],
+        [*after(code), *map(str, arguments)],
         cwd=cwd,
         capture_output=True,
         env=environment(),
@@ -69,13 +74,17 @@ def binx_with(code: str, *arguments: str | Path, cwd: Path | None = None) -> End
 
 
 def on_terminal(
-    *arguments: str | Path, width: int, cwd: Path | None = None, env: Mapping[str, str] | None = None
+    *arguments: str | Path,
+    width: int,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    command: Sequence[str] = BINX,
 ) -> Ended:
     """Run a command line on a pseudo-terminal of a certain width."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", _LINES, width, 0, 0))
     process = subprocess.Popen(
-        [*BINX, *map(str, arguments)],
+        [*command, *map(str, arguments)],
         cwd=cwd,
         stdin=subprocess.DEVNULL,
         stdout=slave,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from pathlib import Path
 
@@ -98,7 +97,7 @@ def test_progress_adds_up_to_the_bytes_of_the_files(folder: Path) -> None:
 
 def test_where_one_file_is_bad_none_stays_open(folder: Path) -> None:
     (folder / "mysql-bin.000003").write_bytes(b"text")
-    before = len(os.listdir("/proc/self/fd"))
+    before = len(list(Path("/proc/self/fd").iterdir()))
     with pytest.raises(NotABinlogError), open_logs(logs(folder)):
         pass
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert len(list(Path("/proc/self/fd").iterdir())) == before

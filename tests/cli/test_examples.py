@@ -1,0 +1,143 @@
+"""Every example of every help text and manual page is run, on the shop's logs."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import subprocess
+import sys
+from datetime import datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
+
+import click
+import pytest
+
+from binx.cli.application import PROGRAM, application
+from binx.cli.commands import ENTRIES, EXAMPLES
+from binx.cli.options import Command
+from tests.cli.conftest import Shop
+from tests.cli.process import binx, environment
+
+GTID = "3e11fa47-71ca-11e1-9e33-c80aa9429562:23"
+SINCE, UNTIL = "2026-11-21 09:30", "2026-11-21 09:45"
+
+
+def examples() -> list[str]:
+    lines = list(EXAMPLES)
+    with click.Context(application, info_name=PROGRAM) as ctx:
+        for entry in ENTRIES:
+            command = application.get_command(ctx, entry.name)
+            assert isinstance(command, Command)
+            assert command.examples
+            lines += [example.line for example in command.examples]
+    return lines
+
+
+def _prepare(folder: Path, shop: Shop) -> Path:
+    """A folder with the shop's logs, a dump of a table, and ``binx`` on its PATH."""
+    for path in shop.folder.glob("mysql-bin.*"):
+        shutil.copy(path, folder)
+    script = folder / "bin" / "binx"
+    script.parent.mkdir()
+    script.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m binx "$@"\n')
+    script.chmod(0o755)
+    shutil.copy(folder / "mysql-bin.000003", folder / "bin" / "mysql-bin.000042")
+    (folder / "schema.sql").write_text("CREATE TABLE orders (id BIGINT UNSIGNED NOT NULL PRIMARY KEY);\n")
+    return folder
+
+
+def needs_spark(line: str) -> bool:
+    """Whether an example starts Spark."""
+    return line.startswith(("binx load", "spark-submit"))
+
+
+EVERY = examples()
+
+
+@pytest.fixture(scope="module")
+def place(shop: Shop, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where most examples are run."""
+    return _prepare(tmp_path_factory.mktemp("examples"), shop)
+
+
+@pytest.fixture(scope="module")
+def mariadb_place(mariadb_shop: Shop, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where those examples are run that MariaDB's mysqlbinlog has a part in."""
+    return _prepare(tmp_path_factory.mktemp("mariadb"), mariadb_shop)
+
+
+@pytest.fixture(scope="module")
+def spark_place(shop: Shop, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where Spark's examples are run: the data set has one table of one log, so that they take no longer."""
+    folder = _prepare(tmp_path_factory.mktemp("spark"), shop)
+    made = binx("to-parquet", "--table", "shop.orders", shop.logs[4], "-o", folder / "lake")
+    assert made.code == 0
+    return folder
+
+
+def with_values(line: str, shop: Shop) -> str:
+    """An example with the shop's own GTID and times in place of those that it shows."""
+    committed = binx("ls", "--gtid", shop.demo["gtid"], *shop.logs).out.partition("\t")[0]
+    moment = datetime.fromisoformat(committed)
+    span = [f"{moment + timedelta(minutes=minutes):%Y-%m-%d %H:%M}" for minutes in (-5, 5)]
+    for shown, real in [
+        (GTID, shop.demo["gtid"]),
+        ("UUID:1006", shop.demo["gtid"]),
+        (SINCE, span[0]),
+        (UNTIL, span[1]),
+        ("| less", "| cat"),
+        ("mysql-bin.000042", "bin/mysql-bin.000042"),
+    ]:
+        line = line.replace(shown, real)
+    return line
+
+
+def run(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run an example as a shell does; skip the test where one of its programs is not installed."""
+    path = f"{folder / 'bin'}:{Path(sys.executable).parent}:{environment()['PATH']}"
+    for program in programs(line):
+        if shutil.which(program, path=path) is None:
+            pytest.skip(f"{program} is not installed")
+    done = subprocess.run(
+        ["bash", "-e", "-o", "pipefail", "-c", line],
+        cwd=folder,
+        env=environment({"PATH": path}),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "Traceback" not in done.stderr
+    return done
+
+
+def programs(line: str) -> list[str]:
+    """The first word of each part of a pipeline."""
+    words = shlex.shlex(line.replace("\\\n", " "), posix=True, punctuation_chars="|>")
+    words.whitespace_split = True
+    found = list(words)
+    return [word for before, word in pairwise(["|", *found]) if before == "|"]
+
+
+def is_mariadbs_reader() -> bool:
+    """Whether the installed mysqlbinlog is MariaDB's, which does not read logs of a new MySQL."""
+    if shutil.which("mysqlbinlog") is None:
+        return False
+    said = subprocess.run(["mysqlbinlog", "--version"], capture_output=True, text=True, check=False).stdout
+    return "MariaDB" in said or " Ver 3." in said
+
+
+@pytest.mark.parametrize("line", [line for line in EVERY if not needs_spark(line)])
+def test_example(line: str, shop: Shop, place: Path, mariadb_shop: Shop, mariadb_place: Path) -> None:
+    if "mysqlbinlog" in line and is_mariadbs_reader():
+        shop, place = mariadb_shop, mariadb_place
+    done = run(with_values(line, shop), place)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java")
+@pytest.mark.parametrize("line", [line for line in EVERY if needs_spark(line)])
+def test_example_with_spark(line: str, spark_place: Path) -> None:
+    done = run(line, spark_place)
+    assert done.returncode == 0, done.stderr
+    assert list((spark_place / "tables").rglob("*.parquet"))

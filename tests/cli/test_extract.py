@@ -1,0 +1,151 @@
+"""``binx extract``: options and outputs; what a slice holds is held by the exports' own tests."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Shop
+from tests.cli.process import binx
+
+MAGIC = b"\xfebin"
+
+
+def gtids_of(log: Path) -> list[str]:
+    return [line.split("\t")[1] for line in binx("ls", log).lines]
+
+
+def test_one_transaction_is_cut_out_of_a_chain(shop: Shop, tmp_path: Path) -> None:
+    target = tmp_path / "one.binlog"
+    ended = binx("extract", "--gtid", shop.demo["gtid"], *shop.logs, "-o", target)
+    assert (ended.code, ended.out) == (0, "")
+    assert ended.err == f"binx: transactions written: 1 ({target.stat().st_size:,} bytes)\n"
+    assert target.read_bytes().startswith(MAGIC)
+    assert gtids_of(target) == [shop.demo["gtid"]]
+
+
+def test_standard_output_has_the_same_bytes(shop: Shop, tmp_path: Path) -> None:
+    target = tmp_path / "one.binlog"
+    arguments = ("extract", "--quiet", "--gtid", shop.demo["gtid"], *shop.logs)
+    assert binx(*arguments, "-o", target).err == ""
+    assert binx(*arguments, "-o", "-").out == binx(*arguments).out
+    assert target.read_bytes().decode("utf-8", "replace") == binx(*arguments).out
+
+
+def test_several_sets_are_one_and_others_are_left_out(shop: Shop, tmp_path: Path) -> None:
+    target = tmp_path / "some.binlog"
+    source = shop.demo["gtid"].partition(":")[0]
+    binx(
+        "extract", "--gtid", f"{source}:10-12", "--gtid", f" {source}:5 , {source}:20-21 ",
+        "--exclude-gtid", f"{source}:11", *shop.logs, "-o", target,
+    )  # fmt: skip
+    assert gtids_of(target) == [f"{source}:{number}" for number in (5, 10, 12, 20, 21)]
+
+
+def test_mariadb_gtids(mariadb_shop: Shop, tmp_path: Path) -> None:
+    target = tmp_path / "some.binlog"
+    assert binx("extract", "--gtid", "0-10-1006..1008", *mariadb_shop.logs, "-o", target).code == 0
+    assert gtids_of(target) == ["0-10-1006", "0-10-1007", "0-10-1008"]
+
+
+def test_what_is_there_is_written_and_what_is_missing_is_listed(shop: Shop, tmp_path: Path) -> None:
+    target = tmp_path / "one.binlog"
+    source = shop.demo["gtid"].partition(":")[0]
+    ended = binx("extract", "--gtid", f"{shop.demo['gtid']},{source}:9000-9002", *shop.logs, "-o", target)
+    assert ended.code == 4
+    assert ended.err.endswith(f"binx: error: not in these files: {source}:9000-9002\n")
+    assert gtids_of(target) == [shop.demo["gtid"]]
+
+
+def test_nothing_found_writes_nothing(shop: Shop, tmp_path: Path) -> None:
+    ended = binx("extract", "--until", "2001-01-01", shop.logs[0], "-o", tmp_path / "none")
+    assert ended.code == 4
+    assert "found none that was asked for" in ended.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_position_inside_a_transaction_means_its_start_and_is_told(shop: Shop, tmp_path: Path) -> None:
+    target = tmp_path / "from.binlog"
+    place = f"{shop.demo['file']}:{shop.demo['start'] + 7}"
+    ended = binx("extract", "--start-position", place, "--limit", "1", *shop.logs, "-o", target)
+    assert ended.code == 0
+    assert str(shop.demo["start"]) in ended.err
+    assert gtids_of(target) == [shop.demo["gtid"]]
+
+
+def test_a_position_needs_its_file_where_there_are_several(shop: Shop) -> None:
+    ended = binx("extract", "--start-position", "4711", *shop.logs)
+    assert ended.code == 2
+    assert "expected FILE:POS" in ended.err
+
+
+def test_the_same_input_gives_the_same_bytes(shop: Shop, tmp_path: Path) -> None:
+    outputs = []
+    for name in ("a", "b"):
+        binx("extract", *shop.logs, "-o", tmp_path / name)
+        outputs.append((tmp_path / name).read_bytes())
+    assert outputs[0] == outputs[1]
+
+
+def test_verbatim_keeps_the_bytes(shop: Shop, tmp_path: Path) -> None:
+    target = tmp_path / "one.binlog"
+    binx("extract", "--verbatim", "--gtid", shop.demo["gtid"], *shop.logs, "-o", target)
+    source = (shop.folder / shop.demo["file"]).read_bytes()
+    assert source[shop.demo["start"] : shop.demo["end"]] in target.read_bytes()
+
+
+def test_standard_input(shop: Shop, tmp_path: Path) -> None:
+    data = (shop.folder / shop.demo["file"]).read_bytes()
+    target = tmp_path / "one.binlog"
+    assert binx("extract", "--gtid", shop.demo["gtid"], "-", "-o", target, stdin=data).code == 0
+    assert gtids_of(target) == [shop.demo["gtid"]]
+
+
+def test_the_output_gets_the_rights_of_a_new_file(shop: Shop, tmp_path: Path) -> None:
+    target = tmp_path / "one.binlog"
+    binx("extract", "--limit", "1", shop.logs[0], "-o", target)
+    mask = os.umask(0)
+    os.umask(mask)
+    assert target.stat().st_mode & 0o777 == 0o666 & ~mask
+
+
+def test_sql_has_names_and_values(shop: Shop) -> None:
+    ended = binx("extract", "--quiet", "--format", "sql", "--gtid", shop.demo["gtid"], *shop.logs)
+    assert (ended.code, ended.err) == (0, "")
+    changed = sum(sum(kinds.values()) for kinds in shop.demo["tables"].values())
+    statements = [line for line in ended.lines if line.startswith(("INSERT", "UPDATE", "DELETE"))]
+    assert len(statements) == changed
+    assert shop.demo["gtid"] in ended.out
+
+
+def test_json_is_an_object_a_line(shop: Shop) -> None:
+    ended = binx("extract", "--quiet", "--format", "json", "--gtid", shop.demo["gtid"], *shop.logs)
+    assert (ended.code, ended.err) == (0, "")
+    (line,) = ended.lines
+    assert shop.demo["gtid"] in json.dumps(json.loads(line))
+
+
+def test_json_rows_are_a_line_a_change(shop: Shop) -> None:
+    ended = binx("extract", "--quiet", "--format", "json", "--rows", "--gtid", shop.demo["gtid"], *shop.logs)
+    changed = sum(sum(kinds.values()) for kinds in shop.demo["tables"].values())
+    assert len([json.loads(line) for line in ended.lines]) == changed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--format", "sql", "--verbatim"], "--verbatim is about --format binlog"),
+        (["--rows"], "--rows is about --format json"),
+        (["--schema", "x.sql"], "--schema is about --format sql and json"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_options_that_say_nothing_about_the_format_are_refused(
+    shop: Shop, arguments: list[str], said: str
+) -> None:
+    ended = binx("extract", *arguments, shop.logs[0])
+    assert ended.code == 2
+    assert said in ended.err

@@ -1,0 +1,65 @@
+"""The manual pages: as the commands are, and as groff wants them."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from binx.cli.commands import ENTRIES
+from binx.cli.manpages import pages, write_pages
+
+MAN = Path(__file__).resolve().parents[2] / "man"
+NAMES = ["binx.1", *(f"binx-{entry.name}.1" for entry in ENTRIES)]
+
+
+def test_there_is_a_page_for_every_command() -> None:
+    assert sorted(pages()) == sorted(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_committed_page_is_not_stale(name: str) -> None:
+    assert (MAN / name).read_text("utf-8") == pages()[name], "run `make man`"
+
+
+def test_no_page_of_a_command_that_is_gone_is_left() -> None:
+    assert sorted(path.name for path in MAN.glob("binx*.1")) == sorted(NAMES)
+
+
+@pytest.mark.skipif(shutil.which("groff") is None, reason="groff is not installed")
+@pytest.mark.parametrize("name", NAMES)
+def test_groff_has_nothing_to_say(name: str, tmp_path: Path) -> None:
+    write_pages(tmp_path)
+    done = subprocess.run(
+        ["groff", "-man", "-ww", "-z", "-Tutf8", str(tmp_path / name)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.skipif(shutil.which("groff") is None, reason="groff is not installed")
+def test_text_comes_out_as_it_was_written(tmp_path: Path) -> None:
+    write_pages(tmp_path)
+    done = subprocess.run(
+        ["groff", "-man", "-Tascii", "-P-cbou", str(tmp_path / "binx-extract.1")],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    shown = " ".join(done.stdout.split())
+    assert "--exclude-gtid SET" in shown
+    assert "* and ? match: 'shop.*'." in shown
+    assert (
+        "binx extract --since '2026-11-21 09:30' --until '2026-11-21 09:45' --table shop.orders \\" in shown
+    )
+
+
+def test_pages_of_commands_that_are_gone_are_removed(tmp_path: Path) -> None:
+    (tmp_path / "binx-gone.1").touch()
+    (tmp_path / "other.1").touch()
+    write_pages(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*NAMES, "other.1"])

@@ -1,0 +1,123 @@
+"""What a person sees: narrow and wide terminals, with and without colours."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Shop
+from tests.cli.process import after, binx, on_terminal
+
+ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
+COMMANDS = [["ls"], ["ls", "--sort", "bytes"], ["stats"], ["stats", "--quick", "--top", "3"]]
+
+
+def columns(line: str) -> int:
+    return sum(
+        2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in ESCAPE.sub("", line)
+    )
+
+
+@pytest.mark.parametrize("width", [60, 80, 200])
+@pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
+def test_no_line_is_wider_than_the_terminal(shop: Shop, arguments: list[str], width: int) -> None:
+    ended = on_terminal(*arguments, *shop.logs, width=width)
+    assert ended.code == 0
+    assert max(map(columns, ended.lines)) <= width
+
+
+@pytest.mark.parametrize("width", [60, 200])
+@pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
+def test_no_color_takes_colours_away_and_nothing_else(shop: Shop, arguments: list[str], width: int) -> None:
+    coloured = on_terminal(*arguments, *shop.logs, width=width).out
+    plain = on_terminal(*arguments, *shop.logs, width=width, env={"NO_COLOR": "1"}).out
+    assert "\x1b[" in coloured
+    assert "\x1b" not in plain
+    assert ESCAPE.sub("", coloured) == plain
+
+
+def test_a_dumb_terminal_gets_no_colours(shop: Shop) -> None:
+    assert "\x1b" not in on_terminal("ls", shop.logs[0], width=80, env={"TERM": "dumb"}).out
+
+
+def test_a_wide_terminal_shows_whole_gtids_and_tables(shop: Shop) -> None:
+    shown = on_terminal("ls", "--gtid", shop.demo["gtid"], *shop.logs, width=200).out
+    assert shop.demo["gtid"] in shown
+    assert "shop.orders +1 ~1, shop.order_items +3 −1" in shown
+
+
+def test_a_narrow_terminal_shortens_gtids_and_keeps_their_numbers(shop: Shop) -> None:
+    shown = on_terminal("ls", "--gtid", shop.demo["gtid"], *shop.logs, width=60).out
+    uuid, _, number = shop.demo["gtid"].partition(":")
+    assert uuid not in shown
+    assert f"{uuid[:8]}…:{number}" in shown
+
+
+def test_numbers_have_separators_and_units(shop: Shop) -> None:
+    shown = on_terminal("stats", *shop.logs, width=120).out
+    assert "1,629" in shown
+    assert "MiB" in shown
+
+
+def test_columns_overrides_the_terminals_width(shop: Shop) -> None:
+    shown = on_terminal("ls", *shop.logs, width=200, env={"COLUMNS": "60"})
+    assert max(map(columns, shown.lines)) <= 60
+
+
+def test_errors_are_coloured_on_a_terminal_only_where_wanted(tmp_path: Path) -> None:
+    missing = tmp_path / "none"
+    assert on_terminal("ls", missing, width=80).out.startswith("binx: \x1b[1;31merror:\x1b[0m ")
+    assert on_terminal("ls", missing, width=80, env={"NO_COLOR": "1"}).out.startswith("binx: error: ")
+
+
+def test_names_from_files_cannot_drive_the_terminal(shop: Shop, tmp_path: Path) -> None:
+    """A database's name in a log is changed to one with an escape sequence in it."""
+    path = tmp_path / "mysql-bin.000001"
+    path.write_bytes(shop.logs[0].read_bytes().replace(b"\x04shop\x00", b"\x04\x1b[2J\x00"))
+    for arguments in (["ls"], ["stats"]):
+        shown = on_terminal(*arguments, "--no-checksums", path, width=200).out
+        assert r"\x1b[2J." in shown
+        assert "\x1b[2J" not in shown
+
+
+def test_parquets_summary_reads_well(shop: Shop, tmp_path: Path) -> None:
+    shown = on_terminal("to-parquet", shop.logs[3], "-o", tmp_path / "lake", width=100)
+    assert shown.code == 0
+    (line,) = shown.lines
+    assert re.fullmatch(
+        r"mysql-bin\.000004\.[0-9a-f]{8}  written  228 transactions  3,698 rows  \d+ files  [\d.]+ KiB", line
+    )
+
+
+IMPATIENT = "from binx.cli import progress\nprogress._PATIENCE = -1.0"
+
+
+@pytest.mark.parametrize("command", ["extract", "to-parquet", "stats"])
+def test_whoever_waits_sees_a_bar_that_goes_away(shop: Shop, tmp_path: Path, command: str) -> None:
+    output = [] if command == "stats" else ["-o", str(tmp_path / "output")]
+    arguments = (command, *output, *map(str, shop.logs))
+    shown = on_terminal(*arguments, width=100, command=after(IMPATIENT))
+    assert shown.code == 0
+    assert re.search(rf"{command} .*[\d.]+/[\d.]+ [KM]iB", ESCAPE.sub("", shown.out))
+    cleared = shown.out.rpartition("\x1b[2K")
+    assert cleared[1]
+    assert f"{command} " not in cleared[2]
+
+
+def test_quiet_shows_no_bar(shop: Shop, tmp_path: Path) -> None:
+    arguments = ("extract", "--quiet", "-o", tmp_path / "output", *shop.logs)
+    assert on_terminal(*arguments, width=100, command=after(IMPATIENT)).out == ""
+
+
+def test_a_quick_command_shows_no_bar(shop: Shop, tmp_path: Path) -> None:
+    patient = "from binx.cli import progress\nprogress._PATIENCE = 3600.0"
+    arguments = ("extract", "-o", tmp_path / "output", *shop.logs)
+    shown = on_terminal(*arguments, width=100, command=after(patient))
+    assert shown.out.startswith("binx: transactions written: 1,629 (")
+
+
+def test_a_pipe_never_gets_a_bar(shop: Shop, tmp_path: Path) -> None:
+    assert "\x1b" not in binx("extract", *shop.logs, "-o", tmp_path / "output").err

@@ -1,0 +1,140 @@
+"""``binx to-parquet``: options, summaries, exit codes; the data set itself is held by the exports' tests."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from tests.cli.conftest import Shop
+from tests.cli.process import binx
+
+
+def documents(text: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_every_log_is_told_of_and_the_second_run_keeps_all(shop: Shop, tmp_path: Path) -> None:
+    first = binx("to-parquet", "--json", *shop.logs, "-o", tmp_path / "lake")
+    assert first.code == 0
+    told = documents(first.out)
+    assert [one["transactions"] for one in told] == [file["transactions"] for file in shop.files.values()]
+    assert {one["state"] for one in told} == {"written"}
+    assert len(list((tmp_path / "lake" / "_manifest").glob("*.json"))) == len(shop.logs)
+    again = binx("to-parquet", "--json", *shop.logs, "-o", tmp_path / "lake")
+    assert [one | {"state": "written"} for one in documents(again.out)] == told
+    assert {one["state"] for one in documents(again.out)} == {"kept"}
+
+
+def test_force_writes_again(shop: Shop, tmp_path: Path) -> None:
+    arguments = ("to-parquet", shop.logs[0], "-o", tmp_path / "lake")
+    states = [binx(*arguments, *extra).out.split("\t")[1] for extra in ([], [], ["--force"])]
+    assert states == ["written", "kept", "written"]
+
+
+def test_rows_are_those_of_the_servers_reader(shop: Shop, tmp_path: Path) -> None:
+    binx("to-parquet", shop.folder / "mysql-bin.index", "-o", tmp_path / "lake")
+    files = tmp_path / "lake" / "changes" / "shop" / "orders" / "*.parquet"
+    query = f"SELECT _change_type, count(*) FROM '{files}' GROUP BY ALL"
+    found = dict(duckdb.connect().execute(query).fetchall())
+    expected = [file["tables"].get("shop.orders", {}) for file in shop.files.values()]
+    updates = sum(kinds.get("updates", 0) for kinds in expected)
+    assert found == {
+        "insert": sum(kinds.get("inserts", 0) for kinds in expected),
+        "update_preimage": updates,
+        "update_postimage": updates,
+        "delete": sum(kinds.get("deletes", 0) for kinds in expected),
+    }
+
+
+def test_a_pipe_gets_tabs_and_plain_numbers(shop: Shop, tmp_path: Path) -> None:
+    ended = binx("to-parquet", shop.logs[0], "-o", tmp_path / "lake")
+    source, state, transactions, *numbers = ended.out.rstrip("\n").split("\t")
+    assert source.startswith(shop.logs[0].name)
+    assert (state, transactions) == ("written", str(shop.files[shop.logs[0].name]["transactions"]))
+    assert all(number.isdecimal() for number in numbers)
+
+
+def test_quiet_prints_nothing(shop: Shop, tmp_path: Path) -> None:
+    ended = binx("to-parquet", "--quiet", shop.logs[0], "-o", tmp_path / "lake")
+    assert (ended.code, ended.out, ended.err) == (0, "", "")
+
+
+@pytest.mark.parametrize("compression", ["zstd", "snappy", "lz4", "none"])
+def test_compression(shop: Shop, tmp_path: Path, compression: str) -> None:
+    import pyarrow.parquet as pq
+
+    level = ["--compression-level", "5"] if compression == "zstd" else []
+    arguments = ["--compression", compression, *level, "--row-group-rows", "100"]
+    ended = binx("to-parquet", *arguments, shop.logs[0], "-o", tmp_path / "lake")
+    assert ended.code == 0
+    file = next((tmp_path / "lake" / "changes" / "shop" / "orders").glob("*.parquet"))
+    group = pq.ParquetFile(file).metadata.row_group(0)
+    names = {"none": "UNCOMPRESSED"}
+    assert group.column(1).compression == names.get(compression, compression.upper())
+    assert group.num_rows <= 100
+
+
+def test_unsigned_bigint_as_decimal(shop: Shop, tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    binx("to-parquet", "--unsigned-bigint", "decimal", shop.logs[0], "-o", tmp_path / "lake")
+    file = next((tmp_path / "lake" / "changes" / "shop" / "orders").glob("*.parquet"))
+    assert pq.read_schema(file).field("id").type == pa.decimal128(20, 0)
+
+
+def test_a_dump_gives_names(mariadb_shop: Shop, tmp_path: Path) -> None:
+    """MariaDB's logs have no names; those of a later log alone come from nowhere but the dump."""
+    dump = tmp_path / "schema.sql"
+    tables = json.loads((mariadb_shop.folder / "expected" / "tables.json").read_text("utf-8"))["tables"]
+    found = (
+        tables["shop.visits"]
+        if isinstance(tables, dict)
+        else next(table for table in tables if table["table"] == "visits")
+    )
+    dump.write_text(f"USE shop;\n{found['create']};\n")
+    import pyarrow.parquet as pq
+
+    arguments = ["--table", "shop.visits", str(mariadb_shop.logs[1])]
+    names = []
+    with_dump: tuple[list[str], list[str]] = ([], ["--schema", str(dump)])
+    for number, extra in enumerate(with_dump):
+        lake = tmp_path / f"lake{number}"
+        assert binx("to-parquet", *extra, *arguments, "-o", lake).code == 0
+        file = next((lake / "changes" / "shop" / "visits").glob("*.parquet"))
+        names.append([name for name in pq.read_schema(file).names if not name.startswith("_")])
+    assert names[0] == [f"c{number + 1}" for number in range(len(names[1]))]
+    assert names[1] == [column["name"] for column in found["columns"]]
+
+
+def test_losses_are_listed_with_exit_code_3(testdata: Path, tmp_path: Path) -> None:
+    log = testdata / "mysql-9.7" / "small" / "load_data.binlog"
+    ended = binx("to-parquet", "--json", log, "-o", tmp_path / "lake")
+    assert ended.code == 3
+    losses = documents(ended.out)[0]["losses"]
+    assert losses
+    assert ended.err.count("binx: warning: ") == len(losses)
+    again = binx("to-parquet", "--json", log, "-o", tmp_path / "lake")
+    assert (again.code, documents(again.out)[0]["state"]) == (3, "kept")
+
+
+def test_gtids_that_are_not_there_are_named(shop: Shop, tmp_path: Path) -> None:
+    source = shop.demo["gtid"].partition(":")[0]
+    ended = binx("to-parquet", "--gtid", f"{source}:1,{source}:4444", *shop.logs, "-o", tmp_path / "lake")
+    assert ended.code == 4
+    assert ended.err.endswith(f"binx: error: not in these files: {source}:4444\n")
+
+
+def test_a_second_writer_is_refused(shop: Shop, tmp_path: Path) -> None:
+    import fcntl
+
+    (tmp_path / "lake").mkdir()
+    with (tmp_path / "lake" / "_lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        ended = binx("to-parquet", shop.logs[0], "-o", tmp_path / "lake")
+    assert ended.code == 1
+    assert "another binx process" in ended.err

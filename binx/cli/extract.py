@@ -21,6 +21,7 @@ from binx.cli.progress import progress_bar
 from binx.cli.terminal import missing_gtids, say_note, say_warning
 from binx.errors import UsageError
 from binx.export.extract import ExtractOptions, SliceFormat, extract
+from binx.log.chain import ProblemKind, ends_problems
 from binx.log.inputs import open_chain
 from binx.log.selection import Selection
 
@@ -40,8 +41,9 @@ EXAMPLES = (
         "    mysqlbinlog - > replay.sql",
     ),
     Example(
-        "who changed a row to what, for programs",
-        "binx extract --table shop.orders --format json --rows mysql-bin.000003 | jq .",
+        "what rows became, for programs; other rows of the same transactions come along",
+        "binx extract --table shop.orders --format json --rows mysql-bin.000003 |\n"
+        "    jq -c 'select(.table == \"orders\") | .after'",
     ),
 )
 
@@ -110,6 +112,10 @@ def extract_command(
             say_note(line)
     with progress_bar("extract", quiet=quiet) as bar, open_chain(files, bar.advance) as chain:
         bar.expect(sum(ends.file.size for ends in chain))
+        if not quiet:
+            for problem in ends_problems(chain):
+                if problem.kind is ProblemKind.REPEATED:
+                    say_warning(f"{problem.before}, {problem.after}: {problem.message}")
         report = extract(chain, selection, output, options, catalog)
     if not quiet:
         for note in report.notes:

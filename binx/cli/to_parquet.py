@@ -37,6 +37,7 @@ from binx.cli.terminal import (
 from binx.errors import ExitCode, UsageError
 from binx.event.gtid_set import GtidSet
 from binx.export.parquet import ParquetOptions, SourceReport, to_parquet
+from binx.log.chain import ends_problems
 from binx.log.inputs import open_chain
 from binx.log.selection import Selection
 from binx.rows.decoder import MEMORY_BYTES, ROW_GROUP_ROWS, DecoderOptions
@@ -169,6 +170,9 @@ def to_parquet_command(
             say_note(line)
     summary = _Summary(selection, as_json=as_json, quiet=quiet)
     with text_output() as text, progress_bar("to-parquet", quiet=quiet) as bar, open_chain(files) as chain:
+        if not quiet:
+            for problem in ends_problems(chain):
+                say_warning(f"{problem.before}, {problem.after}: {problem.message}")
         logs = [ends.file for ends in chain]
         bar.expect(sum(log.size for log in logs))
         steps = _Steps(bar)

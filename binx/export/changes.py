@@ -192,7 +192,9 @@ class _Walk:
         data = memoryview(texts.buffers()[2] or b"")
         for version, first, last in _runs(merged.versions):
             yield from self.up_to(version)
-            marks = [(0, first, last)] if merged.marks is None else _runs(merged.marks.slice(first, last - first))
+            marks = (
+                [(0, first, last)] if merged.marks is None else _runs(merged.marks.slice(first, last - first))
+            )
             for mark, start, stop in marks:
                 if merged.marks is not None:
                     start, stop = start + first, stop + first
@@ -204,9 +206,7 @@ def _heads(part: Selected) -> Iterator[Begin]:
     taken = [index for index, mark in enumerate(part.mask) if mark == TAKE]
     if not taken:
         return
-    batch = index_batch(
-        part.file, part.scan, part.table, epoch=part.epoch, first_seqno=part.first_seqno
-    )
+    batch = index_batch(part.file, part.scan, part.table, epoch=part.epoch, first_seqno=part.first_seqno)
     columns = [
         column.cast(pa.timestamp("us")).cast(pa.int64()) if pa.types.is_timestamp(column.type) else column
         for column in batch.columns
@@ -224,7 +224,10 @@ def _merged(parts: list[Rendered]) -> Rendered:
     marks = None
     if any(part.marks is not None for part in parts):
         marks = pa.concat_arrays(
-            [pa.repeat(pa.scalar(0, pa.uint8()), len(part.rows)) if part.marks is None else part.marks for part in parts]
+            [
+                pa.repeat(pa.scalar(0, pa.uint8()), len(part.rows)) if part.marks is None else part.marks
+                for part in parts
+            ]
         )
     versions = pa.concat_arrays([part.versions for part in parts])
     rows = pa.concat_arrays([part.rows for part in parts])
@@ -234,7 +237,10 @@ def _merged(parts: list[Rendered]) -> Rendered:
         sort_keys=[("version", "ascending"), ("row", "ascending")],
     )
     return Rendered(
-        versions.take(order), rows.take(order), texts.take(order), None if marks is None else marks.take(order)
+        versions.take(order),
+        rows.take(order),
+        texts.take(order),
+        None if marks is None else marks.take(order),
     )
 
 

@@ -126,12 +126,12 @@ class _Extraction:
             SliceFormat.JSON: self._write_json,
         }
         with open_output(output, binary=self._options.format is SliceFormat.BINLOG) as stream:
-            transactions = writers[self._options.format](stream)
-            if not transactions:
+            writers[self._options.format](stream)
+            if not self._search.taken:
                 raise AbsentError("expected transactions to write, found none that was asked for")
         selector = self._search.selector
         return ExtractReport(
-            transactions=transactions,
+            transactions=self._search.taken,
             bytes=stream.bytes_written,
             missing=selector.missing(),
             notes=tuple(selector.notes),
@@ -141,23 +141,22 @@ class _Extraction:
     def _new_search(self) -> Search:
         return Search(self._chain, self._selection, verify=self._options.verify)
 
-    def _write_binlog(self, stream: OutputStream) -> int:
+    def _write_binlog(self, stream: OutputStream) -> None:
         from binx.export.binlog import write_binlog
 
         options = self._options
-        runs = self._search.runs()
-        return write_binlog(runs, stream, verbatim=options.verbatim, verify=options.verify).transactions
+        write_binlog(self._search.runs(), stream, verbatim=options.verbatim, verify=options.verify)
 
-    def _write_sql(self, stream: OutputStream) -> int:
+    def _write_sql(self, stream: OutputStream) -> None:
         from binx.export.sql import check_sql, write_sql
 
         self._warnings = check_sql(self._new_search().selected(), self._known_tables())
-        return write_sql(self._search.selected(), stream, self._known_tables())
+        write_sql(self._search.selected(), stream, self._known_tables())
 
-    def _write_json(self, stream: OutputStream) -> int:
+    def _write_json(self, stream: OutputStream) -> None:
         from binx.export.json_lines import write_json
 
-        return write_json(self._search.selected(), stream, self._known_tables(), rows=self._options.rows)
+        write_json(self._search.selected(), stream, self._known_tables(), rows=self._options.rows)
 
     def _known_tables(self) -> Catalog:
         from binx.rows.catalog import Catalog
@@ -175,6 +174,7 @@ class Search:
 
     Attributes:
         selector: knows what is missing yet.
+        taken: transactions that passed so far.
 
     Raises:
         UsageError, AbsentError: as :class:`~binx.log.selection.Selector`.
@@ -182,6 +182,7 @@ class Search:
 
     def __init__(self, chain: Sequence[FileEnds], selection: Selection, *, verify: bool = True) -> None:
         self.selector = Selector(selection, [ends.file.name for ends in chain])
+        self.taken = 0
         self._chain = chain
         self._verify = verify
 
@@ -201,7 +202,9 @@ class Search:
             scan = ends.file.scan(level, verify=self._verify)
             for table in scan:
                 mask = selector.mask(ends.file, scan, table)
-                if any(mask):
+                found = mask.count(1)
+                self.taken += found
+                if found:
                     yield Run(ends.file, table, mask)
                 if selector.complete:
                     return
@@ -223,6 +226,7 @@ class Search:
             scan = ends.file.scan(Level.LEVEL_TABLES, verify=self._verify)
             for table in scan:
                 mask = selector.mask(ends.file, scan, table)
+                self.taken += mask.count(1)
                 statements = memoryview(table.column("statements")).cast("q")
                 for index, count in enumerate(statements):
                     if count and not mask[index]:

@@ -14,7 +14,8 @@ GEOMETRY and kin                          ``{"srid": 4326, "wkb": "…base64…"
 VECTOR                                    an array of numbers
 ========================================  ===========================================================
 
-What a type cannot hold (zero and partial dates, say) is the text that the server prints. NULL is ``null``.
+What a type cannot hold (zero and partial dates, say) is the text that the server prints. NULL is ``null``, and so
+is a JSON document that is ``null``.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ from binx.rows.types import INTEGER_NAMES, Kind, LogicalType
 
 NULL = constant("null")
 
+_INTEGER = r"^-?[0-9]+$"
 _UNSAFE = r'[\x00-\x1f"\\\x7f]'
 
 
@@ -78,8 +80,12 @@ def _number(array: pa.Array, _: LogicalType) -> pa.Array:
 
 
 def _real(array: pa.Array, _: LogicalType) -> pa.Array:
-    """JSON has no numbers for NaN and infinity; no server stores them, so they are strings."""
+    """Always with a point or an exponent, so that readers keep -0.0 and take no float for an integer.
+
+    JSON has no numbers for NaN and infinity; no server stores them, so they are strings.
+    """
     texts = as_text(array)
+    texts = pc.if_else(pc.match_substring_regex(texts, _INTEGER), joined(texts, constant(".0")), texts)
     finite = pc.is_finite(array)
     return texts if pc.all(finite).as_py() else pc.if_else(finite, texts, quoted(texts, '"'))
 
@@ -122,7 +128,8 @@ def _members(array: pa.Array, logical: LogicalType) -> pa.Array:
 
 def _base64(array: pa.Array, _: LogicalType | None = None) -> pa.Array:
     return pa.array(
-        [None if value is None else b'"%b"' % b64encode(value) for value in array.to_pylist()], pa.large_binary()
+        [None if value is None else b'"%b"' % b64encode(value) for value in array.to_pylist()],
+        pa.large_binary(),
     )
 
 
@@ -152,7 +159,9 @@ def _geometry(array: pa.Array, _: LogicalType) -> pa.Array:
 
 def _vector(array: pa.Array, logical: LogicalType) -> pa.Array:
     numbers = _real(array.values, logical)
-    offsets = pa.Array.from_buffers(pa.int32(), len(array) + 1, [None, array.buffers()[1]], offset=array.offset)
+    offsets = pa.Array.from_buffers(
+        pa.int32(), len(array) + 1, [None, array.buffers()[1]], offset=array.offset
+    )
     lists = pa.LargeListArray.from_arrays(offsets.cast(pa.int64()), numbers)
     return joined(constant("["), pc.binary_join(lists, constant(", ")), constant("]"))
 

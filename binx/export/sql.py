@@ -242,7 +242,10 @@ class SqlScript:
 
     def _introduction(self, begin: Begin) -> str:
         facts = begin.facts
-        remarks = [f"{comment_text(facts['file'])} {facts['start']}-{facts['end']}", comment_text(facts["transaction"])]
+        remarks = [
+            f"{comment_text(facts['file'])} {facts['start']}-{facts['end']}",
+            comment_text(facts["transaction"]),
+        ]
         remarks.append(f"committed {format_time(facts['commit_timestamp'])}")
         if facts["xid"] is not None:
             remarks.append(f"xid {facts['xid']}")
@@ -314,7 +317,9 @@ class SqlScript:
         if statement.kind == "other":
             return self._marker(statement)
         at_hand = self._at_hand
-        alone = statement.kind == "ddl" and not at_hand.begun and _CREATE_TABLE.match(statement.sql) is not None
+        alone = (
+            statement.kind == "ddl" and not at_hand.begun and _CREATE_TABLE.match(statement.sql) is not None
+        )
         if at_hand.begin.facts["kind"] != "ddl" and alone:
             return self._table_with_rows(statement)
         begin = self._claim() if at_hand.begin.facts["kind"] == "ddl" else self._begin()
@@ -371,7 +376,9 @@ class SqlScript:
         self._session.update(changes)
         if "character_set_connection" in changes:
             self._session.pop("collation_connection", None)
-        return "SET " + ", ".join(f"@@session.{name}={_value(value)}" for name, value in changes.items()) + ";\n"
+        return (
+            "SET " + ", ".join(f"@@session.{name}={_value(value)}" for name, value in changes.items()) + ";\n"
+        )
 
     def _end(self) -> str:
         at_hand, self._open = self._at_hand, None

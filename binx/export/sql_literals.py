@@ -46,7 +46,9 @@ def identifier(name: str) -> str:
 
 def text_literal(text: str) -> str:
     """One string."""
-    literal: bytes = text_literals(pa.array([text.encode("utf-8", "backslashreplace")], pa.large_binary()))[0].as_py()
+    literal: bytes = text_literals(pa.array([text.encode("utf-8", "backslashreplace")], pa.large_binary()))[
+        0
+    ].as_py()
     return literal.decode()
 
 
@@ -100,7 +102,9 @@ def _character_literals(array: pa.Array, logical: LogicalType, exact: bool) -> p
     encoded = array.dictionary_encode()
     values = encoded.dictionary.to_pylist()
     texts = [charset.decode_strictly(value) for value in values]
-    literals = text_literals(pa.array([None if text is None else text.encode() for text in texts], pa.large_binary()))
+    literals = text_literals(
+        pa.array([None if text is None else text.encode() for text in texts], pa.large_binary())
+    )
     astray = [value for value, text in zip(values, texts, strict=True) if text is None]
     if astray:
         form = "CONVERT(_{} x'{}' USING utf8mb4)" if exact else "_{} x'{}'"
@@ -178,7 +182,9 @@ _WRITERS: dict[Kind, Callable[[pa.Array, LogicalType], pa.Array]] = {
     **dict.fromkeys(INTEGER_NAMES, _number),
     Kind.FLOAT32: _real,
     Kind.FLOAT64: _real,
-    Kind.DECIMAL: lambda array, logical: _decimal(array, logical) if pa.types.is_decimal(array.type) else as_text(array),
+    Kind.DECIMAL: lambda array, logical: (
+        _decimal(array, logical) if pa.types.is_decimal(array.type) else as_text(array)
+    ),
     Kind.BOOL: _bool,
     Kind.BITS: _number,
     Kind.DATE: _date,

@@ -91,10 +91,14 @@ class SqlTable:
         self.columns = resolved.columns
         self.names = [identifier(column.source_name) for column in resolved.columns]
         self.writable = [place for place, column in enumerate(self.columns) if column.generated is None]
-        keyed = [place for place, column in enumerate(self.columns) if column.primary_key_position is not None]
+        keyed = [
+            place for place, column in enumerate(self.columns) if column.primary_key_position is not None
+        ]
         self.key = tuple(sorted(keyed, key=lambda place: self.columns[place].primary_key_position or 0))
         created = resolved.definition is not None and _CREATE.match(resolved.definition.ddl)
-        explicit = bool(created) and not _ON_UPDATE.search(resolved.definition.ddl if resolved.definition else "")
+        explicit = bool(created) and not _ON_UPDATE.search(
+            resolved.definition.ddl if resolved.definition else ""
+        )
         self.guarded = frozenset(
             place
             for place in self.writable
@@ -182,7 +186,13 @@ class _BatchSql:
         if group.after is None:
             return joined(constant(f"DELETE FROM {self._table.name} WHERE "), *where, constant(";\n"))
         assignments = self._assignments(group.before, group.after)
-        return joined(constant(f"UPDATE {self._table.name} SET "), assignments, constant(" WHERE "), *where, constant(";\n"))
+        return joined(
+            constant(f"UPDATE {self._table.name} SET "),
+            assignments,
+            constant(" WHERE "),
+            *where,
+            constant(";\n"),
+        )
 
     def _insert(self, after: Images) -> pa.Array:
         places = [place for place in self._table.writable if place in after.columns]
@@ -190,7 +200,9 @@ class _BatchSql:
         head = f"INSERT INTO {self._table.name} ({names}) VALUES ("
         parts: list[Any] = [constant(head)]
         for number, place in enumerate(places):
-            parts += [constant(", "), self._literals(place, after)] if number else [self._literals(place, after)]
+            parts += (
+                [constant(", "), self._literals(place, after)] if number else [self._literals(place, after)]
+            )
         if not places:
             rows = self._images.batch.num_rows if after.rows is None else len(after.rows)
             return pa.repeat(constant(f"{head});\n"), rows)
@@ -307,18 +319,28 @@ class _BatchSql:
         column = self._images.system("_json_diff")
         if column is None or column.null_count == len(column):
             return None
-        names = {column.name: name for column, name in zip(self._table.columns, self._table.names, strict=True)}
-        texts = [b"" if text is None else _json_assignments(text, names) for text in after.pick(column).to_pylist()]
+        names = {
+            column.name: name for column, name in zip(self._table.columns, self._table.names, strict=True)
+        }
+        texts = [
+            b"" if text is None else _json_assignments(text, names) for text in after.pick(column).to_pylist()
+        ]
         return pa.array(texts, TEXT)
 
     def _marks(self, file: BinlogFile) -> pa.Array | None:
         """What the session must be, row by row; None where nothing special."""
         marks = _event_marks(file, self._images.system("_position"))
         for place, column in enumerate(self._table.columns):
-            if column.type.kind is Kind.ENUM and column.type.members is not None and "" not in column.type.members:
+            if (
+                column.type.kind is Kind.ENUM
+                and column.type.members is not None
+                and "" not in column.type.members
+            ):
                 errors = pc.fill_null(pc.equal(self._images.column(place).cast(pa.string()), ""), False)
                 if pc.any(errors).as_py():
-                    lenient = pc.if_else(errors, pa.scalar(int(RowMark.LENIENT), pa.uint8()), pa.scalar(0, pa.uint8()))
+                    lenient = pc.if_else(
+                        errors, pa.scalar(int(RowMark.LENIENT), pa.uint8()), pa.scalar(0, pa.uint8())
+                    )
                     marks = lenient if marks is None else pc.bit_wise_or(marks, lenient)
         return marks
 
@@ -364,4 +386,3 @@ def _event_mark(file: BinlogFile, position: int) -> int:
     start = HEADER_SIZE + width
     flags = int.from_bytes(head[start : start + 2], "little")
     return RowMark.NO_FOREIGN_KEY_CHECKS if flags & RowsFlag.NO_FOREIGN_KEY_CHECKS else 0
-

@@ -106,13 +106,17 @@ def _digits(numbers: pa.Array, width: int) -> pa.Array:
 def hexadecimal(array: pa.Array) -> pa.Array:
     """Bytes in hexadecimal; what is null is empty."""
     whole = array.cast(TEXT)
-    offsets = pa.Array.from_buffers(pa.int64(), len(whole) + 1, [None, whole.buffers()[1]], offset=whole.offset)
+    offsets = pa.Array.from_buffers(
+        pa.int64(), len(whole) + 1, [None, whole.buffers()[1]], offset=whole.offset
+    )
     return _hexadecimal(whole.buffers()[2], offsets, 1)
 
 
 def vector_hexadecimal(array: pa.Array) -> pa.Array:
     """The bytes of a VECTOR's floats in hexadecimal; what is null is empty."""
-    offsets = pa.Array.from_buffers(pa.int32(), len(array) + 1, [None, array.buffers()[1]], offset=array.offset)
+    offsets = pa.Array.from_buffers(
+        pa.int32(), len(array) + 1, [None, array.buffers()[1]], offset=array.offset
+    )
     return _hexadecimal(array.values.buffers()[1], offsets.cast(pa.int64()), 4)
 
 

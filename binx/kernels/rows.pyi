@@ -20,6 +20,7 @@ class Need(IntEnum):
     NEED_PAYLOAD = 5
     NEED_PLAIN_ROWS = 6
     NEED_WINDOW = 7
+    NEED_PAUSE = 8
 
 class ChangeType(IntEnum):
     """What a row image is, as ``_change_type`` names it."""
@@ -78,8 +79,10 @@ class RowDecoder:
         ``id_offsets`` (32 bits, one more than there are records) and ``id_text`` hold their identifiers.
         """
 
-    def run(self, window: Buffer, origin: int) -> int:
+    def run(self, window: Buffer, origin: int, limit: int) -> int:
         """Decode on until Python is needed (a :class:`Need`), or until the last transaction is done.
+
+        At the first event behind ``limit`` the walk pauses, so that pages can be let go.
 
         Raises:
             DamagedError, UnsupportedError: a rows event cannot be decoded.

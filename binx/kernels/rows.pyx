@@ -73,8 +73,10 @@ cdef class RowDecoder:
         self.position = 0
         self.end = 0
 
-    def run(self, const uint8_t[::1] window, int64_t origin):
+    def run(self, const uint8_t[::1] window, int64_t origin, int64_t limit):
         """Decode on until Python is needed; ``NEED_NOTHING`` when the table's last transaction is done.
+
+        At the first event behind ``limit`` the walk pauses (``NEED_PAUSE``), so that pages can be let go.
 
         Raises:
             DamagedError, UnsupportedError: a rows event cannot be decoded.
@@ -83,7 +85,7 @@ cdef class RowDecoder:
         if window.shape[0] == 0:
             return NEED_NOTHING
         with nogil:
-            need = self.walk(&window[0], window.shape[0], origin)
+            need = self.walk(&window[0], window.shape[0], origin, limit)
         self.full = <object> self.filled if need == NEED_FLUSH else None
         return need
 
@@ -177,7 +179,7 @@ cdef class RowDecoder:
         self.row_number = 0
         return True
 
-    cdef int walk(self, const uint8_t *base, int64_t size, int64_t origin) except -1 nogil:
+    cdef int walk(self, const uint8_t *base, int64_t size, int64_t origin, int64_t limit) except -1 nogil:
         cdef int64_t available
         cdef int need
         cdef Header header
@@ -185,6 +187,8 @@ cdef class RowDecoder:
         while True:
             if self.position >= self.end and not self.next_transaction():
                 return NEED_NOTHING
+            if self.position >= limit:
+                return NEED_PAUSE
             available = origin + size - self.position
             if self.position < origin or available < HEADER_SIZE:
                 return NEED_WINDOW

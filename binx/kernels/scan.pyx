@@ -28,6 +28,8 @@ from binx.kernels.transactions cimport *
 cdef enum:
     STATE_OUTSIDE = 0
     MICROSECONDS = 1000000
+    # A server writes a handful in a file; a file made of nothing else must not fill the memory.
+    CONTROLS_MAXIMUM = 4096
     # In place of an event's end where it has none of its own in the file.
     INSIDE_PAYLOAD = -1
     NO_KIND = 255
@@ -471,6 +473,8 @@ cdef class Scanner:
                 offset=position,
                 event="START_ENCRYPTION",
             )
+        if len(self.controls) == CONTROLS_MAXIMUM:
+            self.controls.pop()
         self.controls.append((header.type, position, header.size))
         return 0
 
@@ -481,7 +485,10 @@ cdef class Scanner:
 
     @property
     def control_events(self):
-        """Type, position and size of each event about the file itself that stood between transactions."""
+        """Type, position and size of the events about the file itself that stood between transactions.
+
+        The last one is always among them; of more than 4,096, those before it are left out.
+        """
         return self.controls
 
     def type_totals(self):

@@ -22,6 +22,7 @@ from binx.rows.names import resolve_columns
 from binx.rows.schema import Change
 from binx.rows.statements import Statement, StatementReader
 from binx.rows.types import DEFAULT_ARROW_OPTIONS, ArrowOptions
+from binx.source import WINDOW_BYTES
 
 ROW_GROUP_ROWS = 131_072
 """Rows of a batch, unless the memory runs out before."""
@@ -128,13 +129,18 @@ class ChangeDecoder:
         decoder.begin(table, mask, *transaction_ids(self.file, table))
         origin, stop = table.value("start", 0), table.value("end", len(table) - 1)
         window = source.window(origin, stop)
+        released = origin
         try:
-            while (need := decoder.run(window, origin)) != Need.NEED_NOTHING:
-                yield from self._serve(need, window, origin, table)
+            while (need := decoder.run(window, origin, released + WINDOW_BYTES)) != Need.NEED_NOTHING:
+                if need == Need.NEED_PAUSE:
+                    source.release(released, decoder.position)
+                    released = decoder.position
+                else:
+                    yield from self._serve(need, window, origin, table)
         except BinxError as error:
             gtid = table.gtid(decoder.index) if 0 <= decoder.index < len(table) else None
             raise error.at(path=self.file.path, gtid=gtid) from error.__cause__
-        source.release(origin, stop)
+        source.release(released, stop)
 
     def finish(self) -> Iterator[ChangeBatch]:
         """The rows held back, table by table in the order of their first row."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -88,6 +89,15 @@ def test_the_same_input_gives_the_same_bytes(shop: Shop, tmp_path: Path) -> None
         binx("extract", *shop.logs, "-o", tmp_path / name)
         outputs.append((tmp_path / name).read_bytes())
     assert outputs[0] == outputs[1]
+
+
+def test_a_log_and_its_copy_are_told_of(shop: Shop, tmp_path: Path) -> None:
+    copy = tmp_path / shop.logs[0].name
+    shutil.copy(shop.logs[0], copy)
+    ended = binx("extract", shop.logs[0], copy, "-o", tmp_path / "twice.binlog")
+    assert ended.code == 0
+    assert "warning: " in ended.err
+    assert "both are mysql-bin.000001" in ended.err
 
 
 def test_verbatim_keeps_the_bytes(shop: Shop, tmp_path: Path) -> None:

@@ -108,13 +108,13 @@ def test_whoever_waits_sees_a_bar_that_goes_away(shop: Shop, tmp_path: Path, com
 
 
 def test_quiet_shows_no_bar(shop: Shop, tmp_path: Path) -> None:
-    arguments = ("extract", "--quiet", "-o", tmp_path / "output", *shop.logs)
+    arguments = ("extract", "--quiet", "-o", str(tmp_path / "output"), *map(str, shop.logs))
     assert on_terminal(*arguments, width=100, command=after(IMPATIENT)).out == ""
 
 
 def test_a_quick_command_shows_no_bar(shop: Shop, tmp_path: Path) -> None:
     patient = "from binx.cli import progress\nprogress._PATIENCE = 3600.0"
-    arguments = ("extract", "-o", tmp_path / "output", *shop.logs)
+    arguments = ("extract", "-o", str(tmp_path / "output"), *map(str, shop.logs))
     shown = on_terminal(*arguments, width=100, command=after(patient))
     assert shown.out.startswith("binx: transactions written: 1,629 (")
 

@@ -138,3 +138,12 @@ def test_a_second_writer_is_refused(shop: Shop, tmp_path: Path) -> None:
         ended = binx("to-parquet", shop.logs[0], "-o", tmp_path / "lake")
     assert ended.code == 1
     assert "another binx process" in ended.err
+
+
+def test_a_gap_in_the_chain_is_told(shop: Shop, tmp_path: Path) -> None:
+    ended = binx("to-parquet", shop.logs[0], shop.logs[2], "-o", tmp_path / "lake")
+    assert ended.code == 0
+    assert ended.err == (
+        f"binx: warning: {shop.logs[0]}, {shop.logs[2]}:"
+        " expected mysql-bin.000002 to follow, found mysql-bin.000003\n"
+    )

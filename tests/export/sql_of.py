@@ -14,26 +14,26 @@ from binx.log.file import BinlogFile
 from binx.rows.catalog import Catalog
 
 
-def everything(paths: Sequence[Path]) -> Iterator[Selected]:
+def everything(paths: Sequence[Path], *, verify: bool = True) -> Iterator[Selected]:
     """All transactions of some logs."""
     for path in paths:
         with BinlogFile.open(str(path)) as file:
-            scan = file.scan(Level.LEVEL_TABLES)
+            scan = file.scan(Level.LEVEL_TABLES, verify=verify)
             for table in scan:
                 yield Selected(scan, table, table.mask())
 
 
-def sql_of(*paths: Path, catalog: Catalog | None = None) -> bytes:
+def sql_of(*paths: Path, catalog: Catalog | None = None, verify: bool = True) -> bytes:
     """The logs as SQL, checked before."""
     known = catalog or Catalog()
-    check_sql(everything(paths), known)
+    check_sql(everything(paths, verify=verify), known)
     output = io.BytesIO()
-    write_sql(everything(paths), output, known)
+    write_sql(everything(paths, verify=verify), output, known)
     return output.getvalue()
 
 
-def json_of(*paths: Path, rows: bool = False) -> bytes:
+def json_of(*paths: Path, rows: bool = False, verify: bool = True) -> bytes:
     """The logs as JSON lines."""
     output = io.BytesIO()
-    write_json(everything(paths), output, Catalog(), rows=rows)
+    write_json(everything(paths, verify=verify), output, Catalog(), rows=rows)
     return output.getvalue()

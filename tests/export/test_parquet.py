@@ -40,6 +40,12 @@ def export(
             file.close()
 
 
+def ask(query: str) -> list[Any]:
+    """What DuckDB answers."""
+    answer: list[Any] = duckdb.connect().execute(query).fetchall()
+    return answer
+
+
 def contents(folder: Path) -> dict[str, str]:
     return {
         path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
@@ -129,8 +135,8 @@ def test_the_last_gtid_set_is_what_the_server_had_executed(manifests: list[dict[
 
 
 def test_duckdb_reads_every_table_with_the_types_of_the_contract(dataset: Path) -> None:
-    relation = duckdb.sql(f"describe select * from '{dataset}/changes/shop/orders/*.parquet'")
-    types = {row[0]: row[1] for row in relation.fetchall()}
+    rows = ask(f"describe select * from '{dataset}/changes/shop/orders/*.parquet'")
+    types = {row[0]: row[1] for row in rows}
     assert types["_commit_version"] == "BIGINT"
     assert types["_commit_timestamp"] == "TIMESTAMP WITH TIME ZONE"
     assert types["total"] == "DECIMAL(12,2)"
@@ -140,13 +146,13 @@ def test_commit_versions_order_all_changes_of_the_chain(dataset: Path) -> None:
     query = (
         f"select commit_version, start, file from '{dataset}/transactions/*.parquet' order by commit_version"
     )
-    for version, start, name in duckdb.sql(query).fetchall():
+    for version, start, name in ask(query):
         assert version == int(name.rsplit(".", 1)[1]) << 32 | start
 
 
 def test_sequence_numbers_of_a_chain_have_no_gap(dataset: Path) -> None:
     query = f"select seqno from '{dataset}/transactions/*.parquet' order by commit_version"
-    numbers = [row[0] for row in duckdb.sql(query).fetchall()]
+    numbers = [row[0] for row in ask(query)]
     assert numbers == list(range(1, len(numbers) + 1))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from binx.errors import RefusedError
+from binx.export.sql_literals import text_literal
 from testdata.expected import rows_document
 from testdata.servers import MariaDBServer, MySQLServer, Server
 from testdata.small import drop_databases, split_sections
@@ -16,17 +16,14 @@ from tests.export.sql_of import sql_of
 
 TESTDATA = Path(__file__).resolve().parents[2] / "testdata"
 FOLDERS = {"mysql": TESTDATA / "mysql-9.7", "mariadb": TESTDATA / "mariadb-10.11"}
-REFUSED = {
-    ("mysql", "load_data"): "LOAD DATA",
-    ("mysql", "all_types_minimal_metadata"): None,
-    ("mariadb", "load_data"): "LOAD DATA",
-    ("mariadb", "standalone"): "SYSTEM VERSIONING",
-}
+NOT_WRITTEN = {("mysql", "load_data"), ("mariadb", "load_data"), ("mariadb", "standalone")}
+"""LOAD DATA's file, and system versioning, which SQL cannot carry."""
+
 SMALL = [
     (flavour, path.stem)
     for flavour, folder in FOLDERS.items()
     for path in sorted((folder / "small").glob("*.binlog"))
-    if REFUSED.get((flavour, path.stem), None) is None
+    if (flavour, path.stem) not in NOT_WRITTEN
 ]
 
 
@@ -70,7 +67,9 @@ def without_spelling(table: dict[str, Any]) -> list[list[Any]]:
 
 
 @pytest.mark.parametrize(("flavour", "name"), SMALL)
-def test_a_small_log_has_the_same_rows_and_gtids(flavour: str, name: str, request: pytest.FixtureRequest) -> None:
+def test_a_small_log_has_the_same_rows_and_gtids(
+    flavour: str, name: str, request: pytest.FixtureRequest
+) -> None:
     folder = FOLDERS[flavour] / "small"
     expected = json.loads((folder / f"{name}.expected.json").read_text())
     sections = split_sections((folder / f"{name}.sql").read_text())
@@ -87,3 +86,91 @@ def test_a_small_log_has_the_same_rows_and_gtids(flavour: str, name: str, reques
         assert without_spelling(found["tables"][table]) == without_spelling(facts), table
     if expected["gtid_executed"]:
         assert found["gtid_executed"] == expected["gtid_executed"]
+
+
+KEYLESS = """
+CREATE DATABASE small; USE small; SET SESSION sql_mode = '', time_zone = '+00:00';
+CREATE TABLE k (t VARCHAR(20), c CHAR(5), l TEXT CHARACTER SET latin1, b VARBINARY(9), f FLOAT, d DOUBLE, n DECIMAL(20,5),
+e ENUM('a', 'b'), s SET('x', 'y'), i BIT(9), y YEAR, z TIME(3), dt DATETIME(6), ts TIMESTAMP(2) NULL, j JSON, g GEOMETRY{vector});
+INSERT INTO k (t, c, l, b, f, d, n, e, s, i, y, z, dt, ts, j, g{name}) VALUES
+('abc', 'x', 'é', x'00ff', 0.1, 0.1, 0.1, 'a', 'x,y', 511, 2020, '-01:00:00.5', '2026-01-01 00:00:00.000001',
+'2026-01-01 00:00:00.25', '{{"a": [1, "x"]}}', ST_GeomFromText('POINT(1 2)'){value}),
+('ABC', 'X', 'E', x'00FE', 0.2, 0.2, 0.2, 'b', '', 1, 1999, '838:59:59', '0000-00-00', '0000-00-00', '[]',
+ST_GeomFromText('LINESTRING(0 0, 1 1)'){value}),
+('abc ', 'x', 'e', x'', 0.1, 0.1, 0.1, 'a', 'x', 0, 0, '0', '2026-00-01', NULL, 'null', NULL{value});
+INSERT INTO k (t) VALUES ('lonely'), ('lonely'), ('back\\\\slash'), ('line\\nbreak'), (NULL), ('wrong');
+UPDATE k SET e = 'no member' WHERE t = 'wrong';
+INSERT INTO k SELECT * FROM k;
+UPDATE k SET d = d + 1 WHERE BINARY t = 'abc' LIMIT 1;
+UPDATE k SET d = d + 10 WHERE BINARY t = 'ABC' LIMIT 1;
+UPDATE k SET d = d + 100 WHERE BINARY t = 'abc ' LIMIT 1;
+UPDATE k SET n = 5 WHERE t = 'lonely' LIMIT 3;
+DELETE FROM k WHERE BINARY t = 'ABC' LIMIT 1; DELETE FROM k WHERE t = 'line\\nbreak' LIMIT 1;
+DELETE FROM k WHERE t IS NULL LIMIT 1; DELETE FROM k WHERE BINARY t = 'back\\\\slash' LIMIT 1; DELETE FROM k WHERE t = 'wrong' LIMIT 1;
+"""
+VECTOR = {"vector": ", v VECTOR(2)", "name": ", v", "value": ", STRING_TO_VECTOR('[1.5, -2]')"}
+NO_VECTOR = {"vector": "", "name": "", "value": ""}
+
+
+def test_rows_without_a_key_are_found_by_all_their_columns(
+    flavour: str, request: pytest.FixtureRequest
+) -> None:
+    server = empty_server(flavour, request)
+    server.sql(KEYLESS.format(**(VECTOR if flavour == "mysql" else NO_VECTOR)))
+    server.flush_logs()
+    log = server.binlogs()[0]
+    expected = rows_document(server)
+    text = sql_of(log)
+    drop_databases(server)
+    server.reset()
+    server.sql(text)
+    assert rows_document(server) == expected
+
+
+CHECKS_OFF = """
+CREATE DATABASE small; USE small;
+CREATE TABLE parent (id INT PRIMARY KEY);
+CREATE TABLE child (id INT PRIMARY KEY, parent INT, FOREIGN KEY (parent) REFERENCES parent (id) ON DELETE CASCADE);
+SET foreign_key_checks = 0;
+INSERT INTO child VALUES (1, 1), (2, 2);
+INSERT INTO parent VALUES (1), (2);
+DELETE FROM parent WHERE id = 1;
+SET foreign_key_checks = 1;
+DELETE FROM parent WHERE id = 2;
+"""
+
+
+def test_what_was_done_without_foreign_key_checks_is_done_so_again(
+    flavour: str, request: pytest.FixtureRequest
+) -> None:
+    server = empty_server(flavour, request)
+    server.sql(CHECKS_OFF)
+    server.flush_logs()
+    expected = rows_document(server)
+    assert expected["tables"]["small.child"]["rows"] == [["1", "1"]]
+    text = sql_of(server.binlogs()[0])
+    drop_databases(server)
+    server.reset()
+    server.sql(text)
+    assert rows_document(server) == expected
+
+
+@pytest.mark.parametrize("mode", ["", "NO_BACKSLASH_ESCAPES", "ANSI_QUOTES,PIPES_AS_CONCAT"])
+def test_a_server_reads_each_text_literal_alike_in_every_mode(
+    mode: str, flavour: str, request: pytest.FixtureRequest
+) -> None:
+    server: Server = request.getfixturevalue(flavour)
+    texts = [chr(code) for code in range(256)] + [
+        "it's",
+        "a\\'b",
+        "\\",
+        "''",
+        "🍀é",
+        "-- no",
+        "/* no",
+        "x;\ny",
+        "%_",
+    ]
+    wanted = ", ".join(f"HEX({text_literal(text)})" for text in texts)
+    answer = server.sql(f"SET NAMES utf8mb4; SET SESSION sql_mode = '{mode}'; SELECT {wanted}")
+    assert answer.rstrip("\n").split("\t") == [text.encode().hex().upper() for text in texts]

@@ -1,0 +1,292 @@
+"""SQL out of binary logs: literals, statements, sessions, order, refusals."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import struct
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from decimal import Decimal
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from binx.errors import BinxError, RefusedError
+from binx.export import changes as changes_module
+from binx.export.changes import Selected
+from binx.export.sql import check_sql, comment_text, write_sql
+from binx.export.sql_literals import identifier, sql_literals, text_literal
+from binx.rows.catalog import Catalog
+from binx.rows.types import Kind, LogicalType
+from tests.export.sql_of import everything, json_of, sql_of
+
+TESTDATA = Path(__file__).resolve().parents[2] / "testdata"
+SERVERS = ("mysql-9.7", "mariadb-10.11")
+CHANGE = re.compile(rb"^(INSERT INTO|UPDATE|DELETE FROM) `((?:[^`]|``)*)`\.`((?:[^`]|``)*)`", re.MULTILINE)
+LISTED = re.compile(rb"^### (INSERT INTO|UPDATE|DELETE FROM) `(.*)`\.`(.*)`$", re.MULTILINE)
+OPERATIONS = {"INSERT INTO": "inserts", "UPDATE": "updates", "DELETE FROM": "deletes"}
+NOT_LISTED = {b"shapes"}
+"""mysqlbinlog gives up on rows with spatial columns."""
+NOT_WRITTEN = {"load_data", "standalone"}
+SMALL = [path for server in SERVERS for path in sorted((TESTDATA / server / "small").glob("*.binlog"))]
+LISTINGS = [path for path in SMALL if path.stem not in NOT_WRITTEN | {"statements"}]
+
+UNSAFE = [*map(chr, range(0x20)), "\\", "\x7f"]
+TEXT = LogicalType(Kind.TEXT, "text", charset="utf8mb4")
+
+
+def shop(server: str) -> list[Path]:
+    return sorted((TESTDATA / server / "shop").glob("mysql-bin.0*"))
+
+
+def name_of(path: Path) -> str:
+    return f"{path.parts[-3]}/{path.stem}"
+
+
+def read_text_literal(literal: str) -> str:
+    """The text that any server reads, whatever its sql_mode; anything ambiguous is an error."""
+    digits = re.fullmatch(r"_utf8mb4 x'([0-9a-f]*)'", literal)
+    if digits is not None:
+        return bytes.fromhex(digits[1]).decode()
+    plain = re.fullmatch(r"'((?:[^'\\\x00-\x1f\x7f]|'')*)'", literal)
+    assert plain is not None, literal
+    return plain[1].replace("''", "'")
+
+
+@given(st.text())
+def test_a_text_is_read_back_with_and_without_backslash_escapes(text: str) -> None:
+    assert read_text_literal(text_literal(text)) == text
+
+
+@given(
+    st.lists(st.none() | st.text(st.sampled_from([*UNSAFE, "'", '"', "`", ";", "a", "é", "🍀"])), min_size=1)
+)
+def test_a_column_of_texts_is_read_back(values: list[str | None]) -> None:
+    literals = sql_literals(pa.array(values, pa.string()), TEXT).to_pylist()
+    read = [None if literal == b"NULL" else read_text_literal(literal.decode()) for literal in literals]
+    assert read == values
+
+
+@given(st.lists(st.none() | st.binary(), min_size=1), st.integers(0, 3))
+def test_bytes_are_hexadecimal(values: list[bytes | None], cut: int) -> None:
+    array = pa.array([b"before"] * cut + values, pa.binary())[cut:]
+    literals = sql_literals(array, LogicalType(Kind.BINARY, "blob")).to_pylist()
+    assert literals == [b"NULL" if value is None else b"x'%b'" % value.hex().encode() for value in values]
+
+
+@given(
+    st.lists(st.none() | st.binary(), min_size=1), st.sampled_from(["latin1", "gbk", "utf8mb4", "ucs2", None])
+)
+def test_text_that_is_none_in_its_charset_keeps_its_bytes(
+    values: list[bytes | None], charset: str | None
+) -> None:
+    logical = LogicalType(Kind.TEXT, "text", charset=charset)
+    literals = sql_literals(pa.array(values, pa.binary()), logical).to_pylist()
+    for value, literal in zip(values, literals, strict=True):
+        bare = re.fullmatch(r"_(\w+) x'([0-9a-f]*)'", literal.decode())
+        if value is None:
+            assert literal == b"NULL"
+        elif bare is not None and bare[1] != "utf8mb4":
+            assert bytes.fromhex(bare[2]) == value
+        elif bare is not None:
+            bytes.fromhex(bare[2])
+        else:
+            read_text_literal(literal.decode())
+
+
+@given(st.lists(st.none() | st.floats(width=32, allow_nan=False, allow_infinity=False), min_size=1))
+def test_a_float_is_read_back_through_a_double_and_never_out_of_range(values: list[float | None]) -> None:
+    logical = LogicalType(Kind.FLOAT32, "float")
+    literals = sql_literals(pa.array(values, pa.float32()), logical).to_pylist()
+    exact = sql_literals(pa.array(values, pa.float32()), logical, exact=True).to_pylist()
+    for value, literal, comparable in zip(values, literals, exact, strict=True):
+        if value is not None:
+            assert struct.pack("<f", float(literal)) == struct.pack("<f", value)
+            assert struct.pack("<d", float(comparable)) == struct.pack("<d", value)
+            assert b"e" in literal
+
+
+@given(st.lists(st.none() | st.floats(allow_nan=False, allow_infinity=False), min_size=1))
+def test_a_double_is_read_back(values: list[float | None]) -> None:
+    literals = sql_literals(pa.array(values, pa.float64()), LogicalType(Kind.FLOAT64, "double")).to_pylist()
+    read = [None if literal == b"NULL" else struct.pack("<d", float(literal)) for literal in literals]
+    assert read == [None if value is None else struct.pack("<d", value) for value in values]
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_what_is_no_number_is_refused(value: float) -> None:
+    with pytest.raises(RefusedError, match="finite"):
+        sql_literals(pa.array([1.0, value]), LogicalType(Kind.FLOAT64, "double"))
+
+
+@given(st.lists(st.none() | st.decimals(-(10**27), 10**27, places=10), min_size=1))
+def test_a_decimal_has_all_its_digits_and_no_exponent(values: list[Decimal | None]) -> None:
+    logical = LogicalType(Kind.DECIMAL, "decimal", precision=38, scale=10)
+    for value, literal in zip(
+        values, sql_literals(pa.array(values, pa.decimal128(38, 10)), logical), strict=True
+    ):
+        if value is not None:
+            assert re.fullmatch(rb"-?\d+\.\d{10}", literal.as_py())
+            assert Decimal(literal.as_py().decode()) == value
+
+
+@given(st.lists(st.integers(-3020399999999, 3020399999999), min_size=1), st.integers(0, 6))
+def test_a_time_is_hours_minutes_seconds_and_a_fraction(values: list[int], digits: int) -> None:
+    unit = 10 ** (6 - digits)
+    values = [value // unit * unit for value in values]
+    logical = LogicalType(Kind.TIME, "time", fraction=digits)
+    for value, literal in zip(
+        values, sql_literals(pa.array(values, pa.duration("us")), logical), strict=True
+    ):
+        match = re.fullmatch(r"'(-?)(\d{2,3}):([0-5]\d):([0-5]\d)(?:\.(\d+))?'", literal.as_py().decode())
+        assert match is not None
+        sign, hours, minutes, seconds, fraction = match.groups()
+        assert len(fraction or "") == digits
+        size = (int(hours) * 3600 + int(minutes) * 60 + int(seconds)) * 10**6 + int(
+            (fraction or "0").ljust(6, "0")
+        )
+        assert (-size if sign else size) == value
+
+
+@given(st.text(min_size=1))
+def test_a_name_cannot_leave_its_backticks(name: str) -> None:
+    quoted = identifier(name)
+    assert quoted[0] == quoted[-1] == "`"
+    assert quoted[1:-1].replace("``", "").count("`") == 0
+    assert quoted[1:-1].replace("``", "`") == name
+
+
+@given(st.text())
+def test_a_remark_stays_in_its_line(text: str) -> None:
+    assert comment_text(text).isprintable()
+
+
+@pytest.mark.parametrize("server", SERVERS)
+def test_each_row_change_of_the_shop_is_one_statement(server: str) -> None:
+    expected = json.loads((TESTDATA / server / "shop" / "expected" / "files.json").read_text())
+    text = sql_of(*shop(server))
+    found = Counter(
+        (f"{db.decode()}.{table.decode()}".replace("``", "`"), OPERATIONS[operation.decode()])
+        for operation, db, table in CHANGE.findall(text)
+    )
+    listed: Counter[tuple[str, str]] = Counter()
+    for file in expected["files"].values():
+        for table, operations in file["tables"].items():
+            listed.update(
+                {(table.replace("``", "`"), name): count for name, count in operations.items() if count}
+            )
+    assert found == listed
+
+
+@pytest.mark.parametrize("path", LISTINGS, ids=name_of)
+def test_rows_of_several_tables_follow_one_another_as_in_the_log(path: Path) -> None:
+    found = [change for change in CHANGE.findall(sql_of(path)) if change[2] not in NOT_LISTED]
+    assert found == [
+        (operation, db.replace(b"`", b"``"), table.replace(b"`", b"``"))
+        for operation, db, table in LISTED.findall(path.with_suffix(".txt").read_bytes())
+        if table not in NOT_LISTED
+    ]
+
+
+@pytest.mark.parametrize("server", SERVERS)
+def test_the_pieces_that_are_decoded_at_a_time_do_not_show(
+    server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = shop(server)[3:4]
+    catalog = known_before(shop(server)[:3])
+    whole, objects = sql_of(*files, catalog=catalog.copy()), json_of(*files)
+    monkeypatch.setattr(changes_module, "PIECE_ROWS", 1)
+    monkeypatch.setattr(changes_module, "PIECE_BYTES", 1000)
+    assert sql_of(*files, catalog=catalog.copy()) == whole
+    assert json_of(*files) == objects
+
+
+def known_before(files: list[Path]) -> Catalog:
+    """The tables that some logs lead to."""
+    catalog = Catalog()
+    write_sql(everything(files), io.BytesIO(), catalog)
+    return catalog
+
+
+def without_first(path: Path, count: int) -> Iterator[Selected]:
+    """All transactions of a log but for some at its beginning."""
+    for part in everything([path]):
+        part.mask[:count] = bytes(count)
+        yield part
+
+
+def test_a_table_without_names_is_refused_and_the_message_says_what_helps() -> None:
+    path = TESTDATA / "mariadb-10.11" / "small" / "all_types_no_metadata.binlog"
+    with pytest.raises(RefusedError, match=r"--schema FILE") as refused:
+        check_sql(without_first(path, 4), Catalog())
+    assert refused.value.exit_code == 1
+
+
+def test_load_data_is_refused() -> None:
+    path = TESTDATA / "mysql-9.7" / "small" / "load_data.binlog"
+    with pytest.raises(RefusedError, match="LOAD DATA"):
+        check_sql(everything([path]), Catalog())
+
+
+def test_system_versioned_tables_are_refused() -> None:
+    path = TESTDATA / "mariadb-10.11" / "small" / "standalone.binlog"
+    with pytest.raises(RefusedError):
+        check_sql(everything([path]), Catalog())
+
+
+def test_checking_leaves_the_catalog_as_it_is() -> None:
+    catalog = Catalog()
+    check_sql(everything(shop("mysql-9.7")[:1]), catalog)
+    assert len(catalog) == 0
+
+
+def test_a_statement_with_semicolons_is_given_an_end_of_its_own() -> None:
+    text = sql_of(TESTDATA / "mysql-9.7" / "small" / "statements.binlog").decode()
+    assert (
+        "DELIMITER $$\nINSERT INTO t (a) VALUES ('line\nbreak; semicolon -- no comment')\n$$\nDELIMITER ;\n"
+        in text
+    )
+
+
+def test_a_statement_has_the_session_that_it_ran_in() -> None:
+    text = sql_of(TESTDATA / "mysql-9.7" / "small" / "statements.binlog").decode()
+    lines = text.splitlines()
+    place = next(number for number, line in enumerate(lines) if "'back\\slash' || '!'" in line)
+    before = "\n".join(lines[place - 6 : place])
+    assert "@@session.time_zone='+05:30'" in before
+    assert "@@session.sql_mode='PIPES_AS_CONCAT,ANSI_QUOTES,NO_BACKSLASH_ESCAPES'" in before
+    assert "SET TIMESTAMP=1772438400.654321;" in text
+    assert "SET @`odd ``name`:=1;" in text
+    assert "SET @@RAND_SEED1=" in text
+
+
+@pytest.mark.parametrize("server", SERVERS)
+def test_every_gtid_is_set_once_and_before_its_transaction(server: str) -> None:
+    path = shop(server)[2]
+    text = sql_of(*shop(server)[:3]).decode()
+    remarks = re.findall(r"^-- \S+ \d+-\d+, (\S+), committed", text, re.MULTILINE)
+    if server.startswith("mysql"):
+        found = re.findall(r"^SET @@session.gtid_next='(\w.*:\d+)';$", text, re.MULTILINE)
+        assert found == remarks
+    assert len(remarks) == len(set(remarks)) > len(path.name)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for path in SMALL if path.stem in {"all_types", "statements", "xa", "partial_json"}],
+    ids=name_of,
+)
+def test_a_damaged_log_gives_nothing_but_errors_of_ours(path: Path, tmp_path: Path) -> None:
+    data = path.read_bytes()
+    damaged = tmp_path / path.name
+    for place in range(200, len(data), max(1, len(data) // 150)):
+        damaged.write_bytes(data[:place] + bytes([data[place] ^ 0x41]) + data[place + 1 :])
+        for write in (sql_of, json_of):
+            with suppress(BinxError):
+                write(damaged, verify=False)

@@ -14,10 +14,9 @@ from binx.cli.options import (
     command,
     known_tables,
     option,
-    selection_options,
-    understood,
 )
 from binx.cli.progress import progress_bar
+from binx.cli.selecting import selection_options, understood
 from binx.cli.terminal import missing_gtids, say_note, say_warning
 from binx.errors import UsageError
 from binx.export.extract import ExtractOptions, SliceFormat, extract

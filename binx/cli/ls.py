@@ -17,10 +17,9 @@ from binx.cli.options import (
     Example,
     command,
     option,
-    selection_options,
-    understood,
 )
 from binx.cli.progress import ProgressBar, progress_bar
+from binx.cli.selecting import selection_options, understood
 from binx.cli.terminal import (
     has_colour,
     is_terminal,

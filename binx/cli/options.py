@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
 from binx.errors import BinxError, UsageError
-from binx.event.gtid_set import GtidSet
-from binx.log.moments import format_time, parse_position, parse_time
-from binx.log.selection import Selection
 
 if TYPE_CHECKING:
     from binx.rows.catalog import Catalog
@@ -19,12 +15,9 @@ if TYPE_CHECKING:
 Function = TypeVar("Function", bound=Callable[..., Any])
 Decorator = Callable[[Function], Function]
 
-SELECTION = "Which transactions"
 OUTPUT = "Output"
 OTHER = "Other"
 
-_SIZE = re.compile(r"(\d{1,18})\s*([KMGT]?)(i?B)?", re.IGNORECASE)
-_SIZE_SHIFTS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
 _WIDTH = 92
 _DIGITS = 20
 
@@ -146,25 +139,6 @@ class Parsed(_ParamType):
             self.fail(error.message, param, ctx)
 
 
-def _gtid_set(text: str) -> GtidSet:
-    gtids = GtidSet.parse(text)
-    if gtids.is_empty:
-        raise UsageError("expected a set of GTIDs, found an empty text")
-    return gtids
-
-
-def parse_size(text: str) -> int:
-    """A number of bytes, with K, M, G or T for powers of 1024.
-
-    Raises:
-        UsageError: the text is no such number.
-    """
-    found = _SIZE.fullmatch(text.strip())
-    if found is None:
-        raise UsageError(f"expected a number of bytes, such as 4096, 64K or 10M, found {text!r}")
-    return int(found[1]) << _SIZE_SHIFTS[found[2].upper()]
-
-
 def _whole_number(text: str) -> int:
     if not text.strip().isdecimal() or len(text) > _DIGITS:
         raise UsageError(f"expected a whole number, found {text!r}")
@@ -194,157 +168,6 @@ SCHEMA = option(
     help="Tables' definitions, as mysqldump --no-data writes them.",
 )
 QUIET = option("-q", "--quiet", is_flag=True, help="Print nothing but data and errors.")
-
-_SELECTION_OPTIONS = combined(
-    option(
-        "--gtid",
-        "gtids",
-        metavar="SET",
-        multiple=True,
-        type=Parsed("set", _gtid_set),
-        section=SELECTION,
-        help="These: uuid:1-5:7, uuid:tag:1-3, 0-1-100..200; several by commas.",
-    ),
-    option(
-        "--exclude-gtid",
-        "exclude_gtids",
-        metavar="SET",
-        multiple=True,
-        type=Parsed("set", _gtid_set),
-        section=SELECTION,
-        help="Not these.",
-    ),
-    option(
-        "--since",
-        metavar="TIME",
-        type=Parsed("time", parse_time),
-        section=SELECTION,
-        help="Committed then or later. UTC where no zone is given.",
-    ),
-    option(
-        "--until",
-        metavar="TIME",
-        type=Parsed("time", parse_time),
-        section=SELECTION,
-        help="Committed before then.",
-    ),
-    option(
-        "--start-position",
-        "start",
-        metavar="POS",
-        type=Parsed("position", parse_position),
-        section=SELECTION,
-        help="From there on: POS, or FILE:POS where there are several files.",
-    ),
-    option(
-        "--stop-position",
-        "stop",
-        metavar="POS",
-        type=Parsed("position", parse_position),
-        section=SELECTION,
-        help="Up to there.",
-    ),
-    option(
-        "--db",
-        "databases",
-        metavar="GLOB",
-        multiple=True,
-        section=SELECTION,
-        help="Touching a table of such a database.",
-    ),
-    option(
-        "--table",
-        "tables",
-        metavar="DB.TABLE",
-        multiple=True,
-        section=SELECTION,
-        help="Touching such a table; * and ? match: 'shop.*'.",
-    ),
-    option(
-        "--server-id",
-        "server_ids",
-        metavar="N",
-        multiple=True,
-        type=NUMBER,
-        section=SELECTION,
-        help="Made on this server.",
-    ),
-    option(
-        "--thread-id",
-        "thread_ids",
-        metavar="N",
-        multiple=True,
-        type=NUMBER,
-        section=SELECTION,
-        help="Made by this connection.",
-    ),
-    option(
-        "--xid",
-        "xids",
-        metavar="N",
-        multiple=True,
-        type=NUMBER,
-        section=SELECTION,
-        help="With this number of the storage engine's commit.",
-    ),
-    option(
-        "--min-bytes",
-        metavar="SIZE",
-        type=Parsed("size", parse_size),
-        section=SELECTION,
-        help="Taking at least so much in the file: 4096, 64K, 10M.",
-    ),
-    option("--limit", metavar="N", type=COUNT, section=SELECTION, help="The first N of those."),
-)
-
-_SELECTION_NAMES = (
-    "gtids",
-    "exclude_gtids",
-    "since",
-    "until",
-    "start",
-    "stop",
-    "databases",
-    "tables",
-    "server_ids",
-    "thread_ids",
-    "xids",
-    "min_bytes",
-    "limit",
-)
-
-
-def selection_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The options that say which transactions; the function gets them as one ``selection``."""
-
-    def with_selection(**values: Any) -> Any:
-        chosen = {name: values.pop(name) for name in _SELECTION_NAMES}
-        for name in ("gtids", "exclude_gtids"):
-            sets: tuple[GtidSet, ...] = chosen[name]
-            chosen[name] = _union(sets) if sets else None
-        return function(selection=Selection(**chosen), **values)
-
-    with_selection.__doc__ = function.__doc__
-    with_selection.__click_params__ = getattr(function, "__click_params__", [])  # type: ignore[attr-defined]
-    decorated: Callable[..., Any] = _SELECTION_OPTIONS(with_selection)
-    return decorated
-
-
-def _union(sets: Sequence[GtidSet]) -> GtidSet:
-    whole = GtidSet()
-    for one in sets:
-        whole |= one
-    return whole
-
-
-def understood(selection: Selection) -> list[str]:
-    """How the times of a selection were understood."""
-    since, until = selection.since, selection.until
-    if since is None and until is None:
-        return []
-    first = "" if since is None else f" from {format_time(since)}"
-    last = "" if until is None else f" to before {format_time(until)}"
-    return [f"transactions committed{first}{last} (UTC)"]
 
 
 def known_tables(schema: str | None) -> tuple[Catalog | None, list[str]]:

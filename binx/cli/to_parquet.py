@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -22,27 +19,18 @@ from binx.cli.options import (
     command,
     known_tables,
     option,
-    selection_options,
-    understood,
 )
 from binx.cli.progress import ProgressBar, progress_bar
-from binx.cli.terminal import (
-    TextOutput,
-    is_terminal,
-    missing_gtids,
-    say_note,
-    say_warning,
-    text_output,
-)
-from binx.errors import ExitCode, UsageError
-from binx.event.gtid_set import GtidSet
-from binx.export.parquet import ParquetOptions, SourceReport, to_parquet
+from binx.cli.selecting import selection_options, understood
+from binx.cli.summary import Summary
+from binx.cli.terminal import say_note, say_warning, text_output
+from binx.errors import UsageError
 from binx.log.chain import ends_problems
 from binx.log.inputs import open_chain
 from binx.log.selection import Selection
-from binx.rows.decoder import MEMORY_BYTES, ROW_GROUP_ROWS, DecoderOptions
-from binx.rows.types import ArrowOptions
-from binx.stats.text import bytes_text, number_text, safe_text
+
+if TYPE_CHECKING:
+    from binx.export.parquet import ParquetOptions
 
 EXAMPLES = (
     Example(
@@ -112,19 +100,15 @@ def _folder(text: str) -> Path:
     "--row-group-rows",
     metavar="N",
     type=COUNT,
-    default=str(ROW_GROUP_ROWS),
-    show_default=True,
     section=OUTPUT,
-    help="Rows of a row group, at most.",
+    help="Rows of a row group, at most.  [default: 131072]",
 )
 @option(
     "--memory",
     metavar="MB",
     type=Parsed("megabytes", _megabytes),
-    default=str(MEMORY_BYTES // _MEGABYTE),
-    show_default=True,
     section=OUTPUT,
-    help="What rows may take before they are written.",
+    help="What rows may take before they are written.  [default: 128]",
 )
 @option(
     "--unsigned-bigint",
@@ -145,8 +129,8 @@ def to_parquet_command(
     output: Path,
     compression: str,
     compression_level: int | None,
-    row_group_rows: int,
-    memory: int,
+    row_group_rows: int | None,
+    memory: int | None,
     unsigned_bigint: str,
     schema: str | None,
     force: bool,
@@ -157,10 +141,14 @@ def to_parquet_command(
     files: tuple[str, ...],
 ) -> int:
     """Write row changes as a data set of Parquet files, one commit a log."""
-    options = ParquetOptions(
-        compression=compression,
-        compression_level=compression_level,
-        decoder=DecoderOptions(row_group_rows, memory, ArrowOptions(unsigned_bigint)),
+    from binx.export.parquet import to_parquet
+
+    options = _options(
+        compression,
+        compression_level,
+        row_group_rows,
+        memory,
+        unsigned_bigint,
         verify=not no_checksums,
         force=force,
     )
@@ -168,7 +156,7 @@ def to_parquet_command(
     if not quiet:
         for line in [*understood(selection), *warnings]:
             say_note(line)
-    summary = _Summary(selection, as_json=as_json, quiet=quiet)
+    summary = Summary(selection, as_json=as_json, quiet=quiet)
     with text_output() as text, progress_bar("to-parquet", quiet=quiet) as bar, open_chain(files) as chain:
         if not quiet:
             for problem in ends_problems(chain):
@@ -180,6 +168,32 @@ def to_parquet_command(
             steps.next_log()
             summary.take(report, text)
     return summary.exit_code()
+
+
+def _options(
+    compression: str,
+    compression_level: int | None,
+    row_group_rows: int | None,
+    memory: int | None,
+    unsigned_bigint: str,
+    *,
+    verify: bool,
+    force: bool,
+) -> ParquetOptions:
+    """What the exports take; Arrow is loaded only here, so that help comes at once."""
+    from binx.export.parquet import ParquetOptions
+    from binx.rows.decoder import MEMORY_BYTES, ROW_GROUP_ROWS, DecoderOptions
+    from binx.rows.types import ArrowOptions
+
+    return ParquetOptions(
+        compression=compression,
+        compression_level=compression_level,
+        decoder=DecoderOptions(
+            row_group_rows or ROW_GROUP_ROWS, memory or MEMORY_BYTES, ArrowOptions(unsigned_bigint)
+        ),
+        verify=verify,
+        force=force,
+    )
 
 
 class _Steps:
@@ -195,70 +209,3 @@ class _Steps:
 
     def next_log(self) -> None:
         self._position = 0
-
-
-class _Summary:
-    """What is told of each log, and how the process ends."""
-
-    def __init__(self, selection: Selection, *, as_json: bool, quiet: bool) -> None:
-        self._as_json = as_json
-        self._quiet = quiet
-        self._missing = selection.gtids or GtidSet()
-        self._losses = 0
-
-    def take(self, report: SourceReport, output: TextOutput) -> None:
-        document = _document(report)
-        if self._missing:
-            self._missing -= GtidSet.parse(report.manifest["gtid_set"])
-        if self._as_json:
-            output.line(json.dumps(document, ensure_ascii=False))
-        elif not self._quiet:
-            output.line(_line(document) if is_terminal(sys.stdout) else _plain_line(document))
-        output.flush()
-        for loss in document["losses"]:
-            self._losses += 1
-            say_warning(f"{report.path}: {loss}")
-        if not self._quiet and not report.kept:
-            for warning in document["warnings"]:
-                say_note(f"{report.path}: {warning}")
-
-    def exit_code(self) -> ExitCode:
-        absent = missing_gtids(self._missing)
-        if absent is not ExitCode.DONE:
-            return absent
-        return ExitCode.LOSSES if self._losses else ExitCode.DONE
-
-
-def _document(report: SourceReport) -> dict[str, Any]:
-    """What became of a log, for programs."""
-    entries = report.manifest["files"]
-    return {
-        "source": report.source,
-        "path": report.path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace"),
-        "state": "kept" if report.kept else "written",
-        "transactions": report.transactions,
-        "rows": report.rows,
-        "files": len(entries),
-        "bytes": sum(_bytes_of(entries)),
-        "gtid_set": report.manifest["gtid_set"],
-        "losses": report.manifest["losses"],
-        "warnings": report.manifest["warnings"],
-    }
-
-
-def _bytes_of(entries: list[dict[str, Any]]) -> Iterator[int]:
-    for entry in entries:
-        yield entry.get("bytes", 0)
-
-
-def _line(document: dict[str, Any]) -> str:
-    return (
-        f"{safe_text(document['source'])}  {document['state']}"
-        f"  {number_text(document['transactions'])} transactions  {number_text(document['rows'])} rows"
-        f"  {number_text(document['files'])} files  {bytes_text(document['bytes'])}"
-    )
-
-
-def _plain_line(document: dict[str, Any]) -> str:
-    names = ("source", "state", "transactions", "rows", "files", "bytes")
-    return "\t".join(safe_text(str(document[name])) for name in names)

@@ -193,12 +193,12 @@ class _Walk:
         for version, first, last in _runs(merged.versions):
             yield from self.up_to(version)
             marks = (
-                [(0, first, last)] if merged.marks is None else _runs(merged.marks.slice(first, last - first))
+                [(0, 0, last - first)]
+                if merged.marks is None
+                else _runs(merged.marks.slice(first, last - first))
             )
             for mark, start, stop in marks:
-                if merged.marks is not None:
-                    start, stop = start + first, stop + first
-                yield RowTexts(data[offsets[start] : offsets[stop]], mark)
+                yield RowTexts(data[offsets[first + start] : offsets[first + stop]], mark)
 
 
 def _heads(part: Selected) -> Iterator[Begin]:

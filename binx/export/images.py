@@ -1,4 +1,4 @@
-"""Row changes of a batch in groups whose statements or objects are alike: same change, same columns present."""
+"""Row changes of a batch in groups that are written alike: the same change, the same columns present."""
 
 from __future__ import annotations
 

@@ -1,11 +1,13 @@
 """``extract --format json``: one JSON object a line, for a transaction or for a row change.
 
-A transaction's line has the fields of the data set's ``transactions`` by name, times in RFC 3339, then ``changes`` and
-``statements``, which is a list here and no count. A change is ``{"db", "table", "type", "row", "before", "after"}``: an insert has no ``before``, a delete
-no ``after``; a column that the log does not have is left out, so absent is not NULL; of a JSON column of which only
-parts were logged, the operations stand in ``json_diff``. ``row`` numbers the changes within the transaction.
-A change's line begins with ``transaction``, ``commit_version`` and ``commit_timestamp``. How values are written is said
-in :mod:`binx.export.json_values`.
+A transaction's line has the fields of the data set's ``transactions`` by name, times in RFC 3339, then
+``changes`` and ``statements``, which is a list here and no count. A change is
+``{"db", "table", "type", "row", "before", "after"}``: an insert has no ``before``, a delete no ``after``; a
+column that the log does not have is left out, so absent is not NULL; of a JSON column of which only parts
+were logged, the operations stand in ``json_diff``. ``row`` numbers the changes within the transaction.
+
+A change's line begins with ``transaction``, ``commit_version`` and ``commit_timestamp``.
+:mod:`binx.export.json_values` says how values are written.
 """
 
 from __future__ import annotations

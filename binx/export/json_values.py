@@ -14,8 +14,8 @@ GEOMETRY and kin                          ``{"srid": 4326, "wkb": "…base64…"
 VECTOR                                    an array of numbers
 ========================================  ===========================================================
 
-What a type cannot hold (zero and partial dates, say) is the text that the server prints. NULL is ``null``, and so
-is a JSON document that is ``null``.
+What a type cannot hold (zero and partial dates, say) is the text that the server prints. NULL is ``null``,
+and so is a JSON document that is ``null``.
 """
 
 from __future__ import annotations

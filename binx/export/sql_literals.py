@@ -1,8 +1,8 @@
 """Values as SQL literals that mean the same in every SQL mode.
 
-A string that holds a backslash or a control character is written in hexadecimal, as a backslash is an escape or not
-by the session's ``sql_mode`` (NO_BACKSLASH_ESCAPES); all others stand in single quotes, with ``''`` for a
-quote. Numbers with an exponent are DOUBLE, those without are exact (MySQL manual, "Numeric Literals").
+A string that holds a backslash or a control character is written in hexadecimal, as a backslash is an escape
+or not by the session's ``sql_mode`` (NO_BACKSLASH_ESCAPES); all others stand in single quotes, with ``''`` for
+a quote. Numbers with an exponent are DOUBLE, those without are exact (MySQL manual, "Numeric Literals").
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def sql_literals(array: pa.Array, logical: LogicalType, *, exact: bool = False) 
         array: the column, of the type's Arrow type; JSON as its storage; text as text, or as bytes in its own
             character set.
         logical: its type.
-        exact: write what comparisons need: FLOAT with the digits of the DOUBLE that it equals, all text in utf8mb4.
+        exact: write what comparisons need: FLOAT with the digits of the DOUBLE that it is, text in utf8mb4.
 
     Raises:
         RefusedError: a number that SQL has no literal for.

@@ -1,127 +1,30 @@
 """Row changes as INSERT, UPDATE and DELETE statements, whole columns at a time.
 
-A row is found by its key, or where the table has none by all its columns, compared so that letters, accents and
-trailing spaces count, and one row at most is touched.
+A row is found by its key, or where the table has none by all its columns, compared so that letters, accents
+and trailing spaces count, and one row at most is touched.
 """
 
 from __future__ import annotations
 
 import json
-import re
-from dataclasses import dataclass
-from enum import IntFlag
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from binx.errors import RefusedError
-from binx.event.format import Flavour, FormatDescription
-from binx.event.header import HEADER_SIZE, EventType
-from binx.event.rows import RowsFlag
 from binx.export.changes import Rendered
 from binx.export.images import BatchImages, ChangeGroup, Images
-from binx.export.sql_literals import NULL, identifier, sql_literals, text_literal
+from binx.export.sql_literals import NULL, sql_literals, text_literal
+from binx.export.sql_marks import row_marks
+from binx.export.sql_tables import SqlDialect, SqlTable
 from binx.export.texts import EMPTY, TEXT, behind, constant, joined, replaced
 from binx.log.file import BinlogFile
 from binx.rows.batches import ChangeBatch
-from binx.rows.names import ResolvedColumn, ResolvedTable
-from binx.rows.schema import Provenance
+from binx.rows.names import ResolvedColumn
 from binx.rows.types import Kind
 
-EXACT_COLLATIONS = {
-    Flavour.MYSQL: (((8, 0, 17), "utf8mb4_0900_bin"),),
-    Flavour.MARIADB: (((10, 2, 2), "utf8mb4_nopad_bin"),),
-}
-"""Since which version a server has a collation for which every character and trailing space counts."""
-
-_PADDING_COLLATION = "utf8mb4_bin"
-_DATES_WITH_CLOCKS = frozenset({Kind.DATETIME, Kind.TIMESTAMP})
 _MEMBERS = frozenset({Kind.ENUM, Kind.SET})
-_ROW_PERIODS = frozenset({"row_start", "row_end"})
-_ON_UPDATE = re.compile(r"\bon\s+update\b", re.IGNORECASE)
-_CREATE = re.compile(r"\s*create\b", re.IGNORECASE)
-_SHORT_TABLE_ID = 6
-
-
-class RowMark(IntFlag):
-    """What the session must be for a row change."""
-
-    NO_FOREIGN_KEY_CHECKS = 1
-    LENIENT = 2
-    """It holds an ENUM's error value, which a strict session refuses."""
-
-
-@dataclass(frozen=True, slots=True)
-class SqlDialect:
-    """The server that the statements are for.
-
-    Attributes:
-        flavour: whose.
-        version: the version that wrote the log; that of the server which takes the SQL should be no older.
-    """
-
-    flavour: Flavour
-    version: tuple[int, int, int]
-
-    @classmethod
-    def of(cls, description: FormatDescription) -> SqlDialect:
-        """The dialect of the server that wrote a file."""
-        return cls(description.flavour, description.version)
-
-    @property
-    def exact_collation(self) -> str:
-        """A collation of utf8mb4 that tells all texts apart, as far as the version has one."""
-        for since, name in EXACT_COLLATIONS[self.flavour]:
-            if self.version >= since:
-                return name
-        return _PADDING_COLLATION
-
-
-class SqlTable:
-    """What the statements about one table share.
-
-    Raises:
-        RefusedError: SQL cannot say what happens to the table.
-    """
-
-    def __init__(self, resolved: ResolvedTable) -> None:
-        refuse_table(resolved)
-        self.name = f"{identifier(resolved.db)}.{identifier(resolved.name)}"
-        self.columns = resolved.columns
-        self.names = [identifier(column.source_name) for column in resolved.columns]
-        self.writable = [place for place, column in enumerate(self.columns) if column.generated is None]
-        keyed = [
-            place for place, column in enumerate(self.columns) if column.primary_key_position is not None
-        ]
-        self.key = tuple(sorted(keyed, key=lambda place: self.columns[place].primary_key_position or 0))
-        created = resolved.definition is not None and _CREATE.match(resolved.definition.ddl)
-        explicit = bool(created) and not _ON_UPDATE.search(
-            resolved.definition.ddl if resolved.definition else ""
-        )
-        self.guarded = frozenset(
-            place
-            for place in self.writable
-            if self.columns[place].type.kind in _DATES_WITH_CLOCKS
-            and not (explicit and self.columns[place].type.kind is Kind.DATETIME)
-        )
-        """Columns that a server may set to the current time in an UPDATE that does not name them."""
-
-
-def refuse_table(resolved: ResolvedTable) -> None:
-    """Raise RefusedError for a table whose changes SQL cannot say."""
-    name = f"{resolved.db}.{resolved.name}"
-    if any(column.provenance.name is Provenance.NONE for column in resolved.columns):
-        raise RefusedError(
-            f"the names of the columns of {name} are not known, and SQL needs them: they are neither in the log"
-            " (binlog_row_metadata=FULL) nor in a CREATE TABLE before it; give them with --schema FILE, as"
-            " mysqldump --no-data writes it"
-        )
-    if any(column.generated in _ROW_PERIODS for column in resolved.columns):
-        raise RefusedError(
-            f"{name} keeps its history (WITH SYSTEM VERSIONING), which SQL statements cannot write as it was;"
-            " take --format binlog"
-        )
 
 
 class SqlRows:
@@ -146,8 +49,8 @@ class SqlRows:
             self._tables[id(changes.table)] = changes.table, table
         for column, count in changes.table.undecodable.items():
             raise RefusedError(
-                f"{count} values of {changes.table.db}.{changes.table.name}.{column} have bytes that their character"
-                " set does not have, so no text is equal to them; take --format binlog"
+                f"{count} values of {changes.table.db}.{changes.table.name}.{column} have bytes that their"
+                " character set does not have, so no text is equal to them; take --format binlog"
             )
         return table
 
@@ -163,7 +66,7 @@ class _BatchSql:
 
     def render(self, file: BinlogFile) -> Rendered:
         versions, rows = self._images.system("_commit_version"), self._images.system("_row")
-        marks = self._marks(file)
+        marks = row_marks(self._images, file)
         parts: list[Rendered] = []
         for group in self._images.groups():
             pick = group.images.pick
@@ -327,26 +230,9 @@ class _BatchSql:
         ]
         return pa.array(texts, TEXT)
 
-    def _marks(self, file: BinlogFile) -> pa.Array | None:
-        """What the session must be, row by row; None where nothing special."""
-        marks = _event_marks(file, self._images.system("_position"))
-        for place, column in enumerate(self._table.columns):
-            if (
-                column.type.kind is Kind.ENUM
-                and column.type.members is not None
-                and "" not in column.type.members
-            ):
-                errors = pc.fill_null(pc.equal(self._images.column(place).cast(pa.string()), ""), False)
-                if pc.any(errors).as_py():
-                    lenient = pc.if_else(
-                        errors, pa.scalar(int(RowMark.LENIENT), pa.uint8()), pa.scalar(0, pa.uint8())
-                    )
-                    marks = lenient if marks is None else pc.bit_wise_or(marks, lenient)
-        return marks
-
 
 def _json_assignments(text: str, names: dict[str, str]) -> bytes:
-    """``, col=JSON_SET…`` for each column of a difference, one function around the other in the order given."""
+    """``, col=JSON_SET(…)`` for each column of a difference, functions nested in the order given."""
     result = ""
     for column, operations in json.loads(text).items():
         value = names[column]
@@ -362,27 +248,3 @@ def _json_assignments(text: str, names: dict[str, str]) -> bytes:
         if operations:
             result += f", {names[column]}={value}"
     return result.encode()
-
-
-def _event_marks(file: BinlogFile, positions: pa.Array | None) -> pa.Array | None:
-    """Which rows were changed in a session without foreign key checks, as the flags of their events say.
-
-    Events within compressed payloads have no place in the file, and count as those of a usual session.
-    """
-    assert positions is not None
-    runs = pc.run_end_encode(positions)
-    flags = [_event_mark(file, position) for position in runs.values.to_pylist()]
-    if not any(flags):
-        return None
-    return pc.run_end_decode(pa.RunEndEncodedArray.from_arrays(runs.run_ends, pa.array(flags, pa.uint8())))
-
-
-def _event_mark(file: BinlogFile, position: int) -> int:
-    head = file.source.window(position, position + HEADER_SIZE + 8)
-    event_type = head[4]
-    if event_type == EventType.TRANSACTION_PAYLOAD:
-        return 0
-    width = 4 if file.format.post_header_length(event_type, 8) == _SHORT_TABLE_ID else 6
-    start = HEADER_SIZE + width
-    flags = int.from_bytes(head[start : start + 2], "little")
-    return RowMark.NO_FOREIGN_KEY_CHECKS if flags & RowsFlag.NO_FOREIGN_KEY_CHECKS else 0

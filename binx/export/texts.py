@@ -1,6 +1,7 @@
 """Columns of values as columns of text, whole columns at a time: what SQL and JSON have in common.
 
-All texts are ``large_binary`` in UTF-8: a value of 1 GiB doubles in hexadecimal, and offsets of 32 bits end at 2 GiB.
+All texts are ``large_binary`` in UTF-8: a value of 1 GiB doubles in hexadecimal, and offsets of 32 bits end
+at 2 GiB.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ def test_help_of_a_command_loads_no_other_command(command: str) -> None:
     loaded = modules_after(command, "--help")
     others = {f"binx.cli.{entry.name.replace('-', '_')}" for entry in ENTRIES if entry.name != command}
     assert not loaded & others
-    assert not loaded & {"rich", "pyspark", "duckdb", "pandas"}
+    assert not loaded & HEAVY
 
 
 def test_the_overview_names_every_command_and_fits_60_columns() -> None:

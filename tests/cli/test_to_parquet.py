@@ -147,3 +147,11 @@ def test_a_gap_in_the_chain_is_told(shop: Shop, tmp_path: Path) -> None:
         f"binx: warning: {shop.logs[0]}, {shop.logs[2]}:"
         " expected mysql-bin.000002 to follow, found mysql-bin.000003\n"
     )
+
+
+def test_help_tells_the_defaults_that_hold() -> None:
+    from binx.rows.decoder import MEMORY_BYTES, ROW_GROUP_ROWS
+
+    shown = " ".join(binx("to-parquet", "--help").out.split())
+    assert f"Rows of a row group, at most. [default: {ROW_GROUP_ROWS}]" in shown
+    assert f"before they are written. [default: {MEMORY_BYTES >> 20}]" in shown

@@ -1,4 +1,4 @@
-"""The SQL of a log, run by the client on an empty server of the same kind, makes the tables that the log's server had."""
+"""The SQL of a log, run on an empty server of the same kind, makes the tables that the log's server had."""
 
 from __future__ import annotations
 
@@ -90,8 +90,9 @@ def test_a_small_log_has_the_same_rows_and_gtids(
 
 KEYLESS = """
 CREATE DATABASE small; USE small; SET SESSION sql_mode = '', time_zone = '+00:00';
-CREATE TABLE k (t VARCHAR(20), c CHAR(5), l TEXT CHARACTER SET latin1, b VARBINARY(9), f FLOAT, d DOUBLE, n DECIMAL(20,5),
-e ENUM('a', 'b'), s SET('x', 'y'), i BIT(9), y YEAR, z TIME(3), dt DATETIME(6), ts TIMESTAMP(2) NULL, j JSON, g GEOMETRY{vector});
+CREATE TABLE k (t VARCHAR(20), c CHAR(5), l TEXT CHARACTER SET latin1, b VARBINARY(9), f FLOAT, d DOUBLE,
+n DECIMAL(20,5), e ENUM('a', 'b'), s SET('x', 'y'), i BIT(9), y YEAR, z TIME(3), dt DATETIME(6),
+ts TIMESTAMP(2) NULL, j JSON, g GEOMETRY{vector});
 INSERT INTO k (t, c, l, b, f, d, n, e, s, i, y, z, dt, ts, j, g{name}) VALUES
 ('abc', 'x', 'é', x'00ff', 0.1, 0.1, 0.1, 'a', 'x,y', 511, 2020, '-01:00:00.5', '2026-01-01 00:00:00.000001',
 '2026-01-01 00:00:00.25', '{{"a": [1, "x"]}}', ST_GeomFromText('POINT(1 2)'){value}),
@@ -106,7 +107,8 @@ UPDATE k SET d = d + 10 WHERE BINARY t = 'ABC' LIMIT 1;
 UPDATE k SET d = d + 100 WHERE BINARY t = 'abc ' LIMIT 1;
 UPDATE k SET n = 5 WHERE t = 'lonely' LIMIT 3;
 DELETE FROM k WHERE BINARY t = 'ABC' LIMIT 1; DELETE FROM k WHERE t = 'line\\nbreak' LIMIT 1;
-DELETE FROM k WHERE t IS NULL LIMIT 1; DELETE FROM k WHERE BINARY t = 'back\\\\slash' LIMIT 1; DELETE FROM k WHERE t = 'wrong' LIMIT 1;
+DELETE FROM k WHERE t IS NULL LIMIT 1; DELETE FROM k WHERE BINARY t = 'back\\\\slash' LIMIT 1;
+DELETE FROM k WHERE t = 'wrong' LIMIT 1;
 """
 VECTOR = {"vector": ", v VECTOR(2)", "name": ", v", "value": ", STRING_TO_VECTOR('[1.5, -2]')"}
 NO_VECTOR = {"vector": "", "name": "", "value": ""}
@@ -130,7 +132,8 @@ def test_rows_without_a_key_are_found_by_all_their_columns(
 CHECKS_OFF = """
 CREATE DATABASE small; USE small;
 CREATE TABLE parent (id INT PRIMARY KEY);
-CREATE TABLE child (id INT PRIMARY KEY, parent INT, FOREIGN KEY (parent) REFERENCES parent (id) ON DELETE CASCADE);
+CREATE TABLE child (id INT PRIMARY KEY, parent INT,
+FOREIGN KEY (parent) REFERENCES parent (id) ON DELETE CASCADE);
 SET foreign_key_checks = 0;
 INSERT INTO child VALUES (1, 1), (2, 2);
 INSERT INTO parent VALUES (1), (2);

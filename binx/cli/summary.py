@@ -1,0 +1,86 @@
+"""What ``to-parquet`` tells of each log, and how the process ends."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+from binx.cli.terminal import TextOutput, is_terminal, missing_gtids, say_note, say_warning
+from binx.errors import ExitCode
+from binx.event.gtid_set import GtidSet
+from binx.log.selection import Selection
+from binx.stats.text import bytes_text, number_text, safe_text
+
+if TYPE_CHECKING:
+    from binx.export.parquet import SourceReport
+
+
+class Summary:
+    """Tells of each log as it is done, and counts what the exit code depends on.
+
+    Args:
+        selection: what was asked for.
+        as_json: whether a log is told of as an object.
+        quiet: whether only losses and JSON are told.
+    """
+
+    def __init__(self, selection: Selection, *, as_json: bool, quiet: bool) -> None:
+        self._as_json = as_json
+        self._quiet = quiet
+        self._missing = selection.gtids or GtidSet()
+        self._losses = 0
+
+    def take(self, report: SourceReport, output: TextOutput) -> None:
+        """Tell of a log."""
+        document = _document(report)
+        if self._missing:
+            self._missing -= GtidSet.parse(report.manifest["gtid_set"])
+        if self._as_json:
+            output.line(json.dumps(document, ensure_ascii=False))
+        elif not self._quiet:
+            output.line(_line(document) if is_terminal(sys.stdout) else _plain_line(document))
+        output.flush()
+        for loss in document["losses"]:
+            self._losses += 1
+            say_warning(f"{report.path}: {loss}")
+        if not self._quiet and not report.kept:
+            for warning in document["warnings"]:
+                say_note(f"{report.path}: {warning}")
+
+    def exit_code(self) -> ExitCode:
+        """How the process ends; GTIDs that were not found are told."""
+        absent = missing_gtids(self._missing)
+        if absent is not ExitCode.DONE:
+            return absent
+        return ExitCode.LOSSES if self._losses else ExitCode.DONE
+
+
+def _document(report: SourceReport) -> dict[str, Any]:
+    """What became of a log, for programs."""
+    entries = report.manifest["files"]
+    return {
+        "source": report.source,
+        "path": report.path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace"),
+        "state": "kept" if report.kept else "written",
+        "transactions": report.transactions,
+        "rows": report.rows,
+        "files": len(entries),
+        "bytes": sum(entry.get("bytes", 0) for entry in entries),
+        "gtid_set": report.manifest["gtid_set"],
+        "losses": report.manifest["losses"],
+        "warnings": report.manifest["warnings"],
+    }
+
+
+def _line(document: dict[str, Any]) -> str:
+    return (
+        f"{safe_text(document['source'])}  {document['state']}"
+        f"  {number_text(document['transactions'])} transactions  {number_text(document['rows'])} rows"
+        f"  {number_text(document['files'])} files  {bytes_text(document['bytes'])}"
+    )
+
+
+def _plain_line(document: dict[str, Any]) -> str:
+    names = ("source", "state", "transactions", "rows", "files", "bytes")
+    return "\t".join(safe_text(str(document[name])) for name in names)

@@ -1,0 +1,97 @@
+"""What the statements about one table share, and which tables and servers need something special."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from binx.errors import RefusedError
+from binx.event.format import Flavour, FormatDescription
+from binx.export.sql_literals import identifier
+from binx.rows.names import ResolvedTable
+from binx.rows.schema import Provenance
+from binx.rows.types import Kind
+
+EXACT_COLLATIONS = {
+    Flavour.MYSQL: (((8, 0, 17), "utf8mb4_0900_bin"),),
+    Flavour.MARIADB: (((10, 2, 2), "utf8mb4_nopad_bin"),),
+}
+"""Since which version a server has a collation for which every character and trailing space counts."""
+
+_PADDING_COLLATION = "utf8mb4_bin"
+_DATES_WITH_CLOCKS = frozenset({Kind.DATETIME, Kind.TIMESTAMP})
+_ROW_PERIODS = frozenset({"row_start", "row_end"})
+_ON_UPDATE = re.compile(r"\bon\s+update\b", re.IGNORECASE)
+_CREATE = re.compile(r"\s*create\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class SqlDialect:
+    """The server that the statements are for.
+
+    Attributes:
+        flavour: whose.
+        version: the version that wrote the log; that of the server which takes the SQL should be no older.
+    """
+
+    flavour: Flavour
+    version: tuple[int, int, int]
+
+    @classmethod
+    def of(cls, description: FormatDescription) -> SqlDialect:
+        """The dialect of the server that wrote a file."""
+        return cls(description.flavour, description.version)
+
+    @property
+    def exact_collation(self) -> str:
+        """A collation of utf8mb4 that tells all texts apart, as far as the version has one."""
+        for since, name in EXACT_COLLATIONS[self.flavour]:
+            if self.version >= since:
+                return name
+        return _PADDING_COLLATION
+
+
+class SqlTable:
+    """What the statements about one table share.
+
+    Raises:
+        RefusedError: SQL cannot say what happens to the table.
+    """
+
+    def __init__(self, resolved: ResolvedTable) -> None:
+        refuse_table(resolved)
+        self.name = f"{identifier(resolved.db)}.{identifier(resolved.name)}"
+        self.columns = resolved.columns
+        self.names = [identifier(column.source_name) for column in resolved.columns]
+        self.writable = [place for place, column in enumerate(self.columns) if column.generated is None]
+        keyed = [
+            place for place, column in enumerate(self.columns) if column.primary_key_position is not None
+        ]
+        self.key = tuple(sorted(keyed, key=lambda place: self.columns[place].primary_key_position or 0))
+        created = resolved.definition is not None and _CREATE.match(resolved.definition.ddl)
+        explicit = bool(created) and not _ON_UPDATE.search(
+            resolved.definition.ddl if resolved.definition else ""
+        )
+        self.guarded = frozenset(
+            place
+            for place in self.writable
+            if self.columns[place].type.kind in _DATES_WITH_CLOCKS
+            and not (explicit and self.columns[place].type.kind is Kind.DATETIME)
+        )
+        """Columns that a server may set to the current time in an UPDATE that does not name them."""
+
+
+def refuse_table(resolved: ResolvedTable) -> None:
+    """Raise RefusedError for a table whose changes SQL cannot say."""
+    name = f"{resolved.db}.{resolved.name}"
+    if any(column.provenance.name is Provenance.NONE for column in resolved.columns):
+        raise RefusedError(
+            f"the names of the columns of {name} are not known, and SQL needs them: they are neither in the"
+            " log (binlog_row_metadata=FULL) nor in a CREATE TABLE before it; give them with --schema FILE,"
+            " as mysqldump --no-data writes it"
+        )
+    if any(column.generated in _ROW_PERIODS for column in resolved.columns):
+        raise RefusedError(
+            f"{name} keeps its history (WITH SYSTEM VERSIONING), which SQL statements cannot write as it was;"
+            " take --format binlog"
+        )

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from binx.cli.terminal import TextOutput, is_terminal, missing_gtids, say_note, say_warning
 from binx.errors import ExitCode
 from binx.event.gtid_set import GtidSet
-from binx.log.selection import Selection
 from binx.stats.text import bytes_text, number_text, safe_text
 
 if TYPE_CHECKING:
@@ -20,22 +19,18 @@ class Summary:
     """Tells of each log as it is done, and counts what the exit code depends on.
 
     Args:
-        selection: what was asked for.
         as_json: whether a log is told of as an object.
         quiet: whether only losses and JSON are told.
     """
 
-    def __init__(self, selection: Selection, *, as_json: bool, quiet: bool) -> None:
+    def __init__(self, *, as_json: bool, quiet: bool) -> None:
         self._as_json = as_json
         self._quiet = quiet
-        self._missing = selection.gtids or GtidSet()
         self._losses = 0
 
     def take(self, report: SourceReport, output: TextOutput) -> None:
         """Tell of a log."""
         document = _document(report)
-        if self._missing:
-            self._missing -= GtidSet.parse(report.manifest["gtid_set"])
         if self._as_json:
             output.line(json.dumps(document, ensure_ascii=False))
         elif not self._quiet:
@@ -48,9 +43,9 @@ class Summary:
             for warning in document["warnings"]:
                 say_note(f"{report.path}: {warning}")
 
-    def exit_code(self) -> ExitCode:
+    def exit_code(self, missing: GtidSet) -> ExitCode:
         """How the process ends; GTIDs that were not found are told."""
-        absent = missing_gtids(self._missing)
+        absent = missing_gtids(missing)
         if absent is not ExitCode.DONE:
             return absent
         return ExitCode.LOSSES if self._losses else ExitCode.DONE

@@ -27,7 +27,7 @@ from binx.cli.terminal import say_note, say_warning, text_output
 from binx.errors import UsageError
 from binx.log.chain import ends_problems
 from binx.log.inputs import open_chain
-from binx.log.selection import Selection
+from binx.log.selection import Selection, Selector
 
 if TYPE_CHECKING:
     from binx.export.parquet import ParquetOptions
@@ -156,7 +156,7 @@ def to_parquet_command(
     if not quiet:
         for line in [*understood(selection), *warnings]:
             say_note(line)
-    summary = Summary(selection, as_json=as_json, quiet=quiet)
+    summary = Summary(as_json=as_json, quiet=quiet)
     with text_output() as text, progress_bar("to-parquet", quiet=quiet) as bar, open_chain(files) as chain:
         if not quiet:
             for problem in ends_problems(chain):
@@ -164,10 +164,13 @@ def to_parquet_command(
         logs = [ends.file for ends in chain]
         bar.expect(sum(log.size for log in logs))
         steps = _Steps(bar)
-        for report in to_parquet(logs, output, selection, catalog, options, steps.reached):
+        selector = Selector(selection, [log.name for log in logs])
+        for report in to_parquet(logs, output, selector, catalog, options, steps.reached):
             steps.next_log()
             summary.take(report, text)
-    return summary.exit_code()
+        for note in [] if quiet else selector.notes:
+            say_note(note)
+    return summary.exit_code(selector.missing())
 
 
 def _options(

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from binx.errors import OutputError
+from binx.export.output import output_error
 
 MANIFESTS = "_manifest"
 STAGING = "_staging"
@@ -207,8 +208,7 @@ def output_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        place = error.filename or path
-        raise OutputError(f"cannot be written: {error.strerror or error}", path=str(place)) from error
+        raise output_error(error, str(error.filename or path)) from error
 
 
 def write_durably(path: Path, data: bytes) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -99,7 +100,7 @@ class SourceReport:
 def to_parquet(
     files: Sequence[BinlogFile],
     folder: Path,
-    selection: Selection | None = None,
+    selector: Selector | None = None,
     catalog: Catalog | None = None,
     options: ParquetOptions | None = None,
     progress: Callable[[int], None] = lambda position: None,
@@ -109,7 +110,8 @@ def to_parquet(
     Args:
         files: binary logs in the order of their chain, as DDL in one names the columns in the next.
         folder: the data set's folder; made where it is not there.
-        selection: which transactions; all by default.
+        selector: the search for the wanted transactions; it tells afterwards what was not found. All by
+            default.
         catalog: tables known beforehand.
         options: how to write.
         progress: called with the bytes of the file that are done, now and then.
@@ -119,10 +121,9 @@ def to_parquet(
         DamagedError, TruncatedError, UnsupportedError: a source cannot be read whole; sources before it
             are committed, it is not.
     """
-    chosen = selection or Selection()
     catalog = catalog or Catalog()
     options = options or ParquetOptions()
-    selector = Selector(chosen, [file.name for file in files])
+    selector = selector or Selector(Selection())
     dataset = DataSet(folder)
     state = ChainState()
     with dataset.locked():
@@ -186,6 +187,7 @@ class SourceExport:
             self._pass_over(progress)
             return SourceReport(self.source, self.file.path, True, known)
         transaction = self.dataset.begin(self.source)
+        writers = None
         try:
             writers = SourceWriters(transaction, self._options)
             self._write(writers, progress)
@@ -204,6 +206,8 @@ class SourceExport:
             writers.write_schemas(self._decoder.tables)
             transaction.commit(document, writers.listed)
         except BaseException:
+            if writers is not None:
+                writers.abandon()
             transaction.abandon()
             raise
         return SourceReport(self.source, self.file.path, False, document)
@@ -374,6 +378,13 @@ class SourceWriters:
                 facts = {"db": changes.db, "table": changes.name, "schema_version": changes.version}
                 self._entries.append({"path": f"{_schema_path(changes)}.json", "kind": "schema", **facts})
         return sorted(self._entries, key=lambda entry: entry["path"])
+
+    def abandon(self) -> None:
+        """Close what is open; the files are removed with their folder."""
+        for opened in [self._transactions, *self._changes.values(), self._statements]:
+            if opened is not None:
+                with suppress(OSError, pa.ArrowException):
+                    opened.writer.close()
 
     def write_schemas(self, tables: Sequence[TableChanges]) -> None:
         """Write the schema records; one that is there stays where its version began earlier."""

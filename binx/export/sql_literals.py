@@ -1,7 +1,7 @@
 """Values as SQL literals that mean the same in every SQL mode.
 
 A string that holds a backslash or a control character is written in hexadecimal, as a backslash is an escape
-or not by the session's ``sql_mode`` (NO_BACKSLASH_ESCAPES); all others stand in single quotes, with ``''`` for
+A string that holds a backslash or a control character is written in hexadecimal, as a backslash is an
 a quote. Numbers with an exponent are DOUBLE, those without are exact (MySQL manual, "Numeric Literals").
 """
 

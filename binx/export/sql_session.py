@@ -44,7 +44,7 @@ _PLAIN_VALUE = re.compile(r"\d+|DEFAULT")
 
 
 class SqlSession:
-    """What is in force while a script runs; each method returns the statements that bring about what it names.
+    """What is in force while a script runs; each method returns the statements that bring it about.
 
     Args:
         flavour: whose server runs it.

@@ -112,7 +112,7 @@ class _Gathering:
         self._events: dict[int, list[int]] = {}
         self._gtids = GtidSet()
         self._files: list[FileFigures] = []
-        self._seqno = 0
+        self._seqno = 1
 
     def begin(self, ends: FileEnds, scan: Scan, epoch: int) -> None:
         """Begin a file."""

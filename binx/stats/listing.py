@@ -84,7 +84,7 @@ def _pages(
 ) -> Iterator[Page]:
     selector = Selector(selection, [file.name for file in files])
     everything = selection.is_everything
-    seqno = 0
+    seqno = 1
     for file, epoch in zip(files, epochs(files), strict=True):
         scan = file.scan(max(level, required_level(selection)), verify=verify)
         for table in scan:

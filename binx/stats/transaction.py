@@ -54,7 +54,7 @@ class ListedTransaction(NamedTuple):
         xid: the storage engine's number of the commit.
         server_id: of the server that made the change first.
         epoch: how many logs of the chain, up to this one, began with their server's start.
-        seqno: the transaction's number in the chain, from 0.
+        seqno: the transaction's number in the chain, from 1.
         kind: see KIND_NAMES.
         how: ``length`` or ``boundary``: what told its end.
         file: the log's name.

@@ -141,7 +141,7 @@ def test_all_manifests_are_listed_in_the_order_of_their_names(tmp_path: Path) ->
 
 def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(OutputError, match="cannot be written: Not a directory"):
+    with pytest.raises(OutputError, match="a part of its path is a file"):
         DataSet(tmp_path / "file" / "set")
 
 

@@ -17,7 +17,7 @@ from binx.errors import OutputError, TruncatedError
 from binx.event.gtid_set import GtidSet
 from binx.export.parquet import ParquetOptions, SourceReport, to_parquet
 from binx.log.file import open_files
-from binx.log.selection import Selection
+from binx.log.selection import Selection, Selector
 from binx.rows.decoder import DecoderOptions
 from tests.conftest import TESTDATA
 
@@ -34,7 +34,8 @@ def export(
 ) -> list[SourceReport]:
     files = open_files([str(path) for path in paths])
     try:
-        return list(to_parquet(files, folder, selection, options=options))
+        selector = Selector(selection or Selection(), [file.name for file in files])
+        return list(to_parquet(files, folder, selector, options=options))
     finally:
         for file in files:
             file.close()

@@ -75,7 +75,7 @@ def test_the_demos_transaction_is_described_as_its_server_made_it(testdata: Path
 
 def test_the_chain_is_listed_in_its_order_without_a_gap(shop: list[BinlogFile]) -> None:
     listed = list(list_transactions(shop))
-    assert [one.seqno for one in listed] == list(range(len(listed)))
+    assert [one.seqno for one in listed] == list(range(1, len(listed) + 1))
     assert [one.commit_version for one in listed] == sorted(one.commit_version or 0 for one in listed)
 
 
@@ -117,7 +117,7 @@ def test_an_order_is_that_of_sorted_whether_limited_or_not(
 
 
 def test_a_limit_stops_the_listing(shop: list[BinlogFile]) -> None:
-    assert [one.seqno for one in list_transactions(shop, limit=3)] == [0, 1, 2]
+    assert [one.seqno for one in list_transactions(shop, limit=3)] == [1, 2, 3]
 
 
 def test_a_selection_takes_a_part_and_keeps_the_numbers(shop: list[BinlogFile]) -> None:
@@ -135,7 +135,7 @@ def test_damage_is_told_after_all_that_could_be_read(order: Order, limit: int | 
     data = log_bytes([Statement(), Statement(), Statement()], next_file=None)
     file = BinlogFile(BytesSource(data[:-3], "made.000001"))
     listing = list_transactions([file], order=order, limit=limit)
-    assert {one.seqno for one in (next(listing), next(listing))} == {0, 1}
+    assert {one.seqno for one in (next(listing), next(listing))} == {1, 2}
     if order is not Order.LOG or limit is None:
         with pytest.raises(BinxError, match="cut"):
             next(listing)

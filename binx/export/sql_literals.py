@@ -1,8 +1,9 @@
 """Values as SQL literals that mean the same in every SQL mode.
 
-A string that holds a backslash or a control character is written in hexadecimal, as a backslash is an escape
-A string that holds a backslash or a control character is written in hexadecimal, as a backslash is an
-a quote. Numbers with an exponent are DOUBLE, those without are exact (MySQL manual, "Numeric Literals").
+A string that holds a backslash or a control character is written in hexadecimal, as the session's
+``sql_mode`` decides whether a backslash is an escape (NO_BACKSLASH_ESCAPES); all others stand in single
+quotes, with ``''`` for a quote. Numbers with an exponent are DOUBLE, those without are exact (MySQL manual,
+"Numeric Literals").
 """
 
 from __future__ import annotations

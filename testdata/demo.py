@@ -75,9 +75,7 @@ def main() -> int:
     run("extract", "--gtid", demo["gtid"], "--format", "sql", logs, "-o", "-", lines=4 * SHOWN_LINES)
     say("all row changes as Parquet")
     run("to-parquet", logs, "-o", str(lake))
-    say(
-        "the current state of every table, by Spark (it lists what no row change tells: statement-based writes)"
-    )
+    say("the current state of every table, by Spark; it lists the statements that no row tells of")
     run("load", "--input", str(lake), "--output", str(tables))
 
     say("is it what SELECT said on the server that wrote the logs?")

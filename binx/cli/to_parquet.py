@@ -30,7 +30,7 @@ from binx.log.inputs import open_chain
 from binx.log.selection import Selection, Selector
 
 if TYPE_CHECKING:
-    from binx.export.parquet import ParquetOptions
+    from binx.export.parquet_files import ParquetOptions
 
 EXAMPLES = (
     Example(
@@ -184,7 +184,7 @@ def _options(
     force: bool,
 ) -> ParquetOptions:
     """What the exports take; Arrow is loaded only here, so that help comes at once."""
-    from binx.export.parquet import ParquetOptions
+    from binx.export.parquet_files import ParquetOptions
     from binx.rows.decoder import MEMORY_BYTES, ROW_GROUP_ROWS, DecoderOptions
     from binx.rows.types import ArrowOptions
 

@@ -118,7 +118,7 @@ class FormatDescription:
         They are the first of the SHA-256 over server id, header timestamp and create timestamp, each as four
         little-endian bytes.
         """
-        import hashlib  # noqa: PLC0415 - OpenSSL takes longer to load than most commands to run
+        import hashlib
 
         key = _IDENTITY.pack(self.server_id, self.header_timestamp, self.create_timestamp)
         return hashlib.sha256(key).hexdigest()[:8]

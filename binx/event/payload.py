@@ -98,7 +98,7 @@ def _chunks(payload: TransactionPayload, chunk_size: int) -> Iterator[memoryview
         for start in range(0, len(payload.payload), chunk_size):
             yield payload.payload[start : start + chunk_size]
         return
-    import zstandard  # noqa: PLC0415 - only files with compressed transactions need it
+    import zstandard
 
     decompressor = zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW)
     try:

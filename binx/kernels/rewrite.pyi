@@ -88,7 +88,8 @@ class Rewriter:
             hold_gtids: pause before each GTID event, so that Python writes it.
 
         Raises:
-            DamagedError: an event is too short, reaches beyond ``stop``, or would be too large for its header.
+            DamagedError: an event is too short, reaches beyond ``stop``, or would be too large for its
+                header.
             ChecksumError: an event's bytes are not those that its checksum was made of.
         """
 
@@ -116,8 +117,8 @@ def measure(
 def merged_ranges(table: TransactionTable, mask: Buffer | None, lengths_change: bool) -> bytes:
     """The marked transactions as byte ranges, those that follow each other in the file merged into one.
 
-    A transaction whose GTID event cannot be patched in place (its length is wrong or will change, or the event
-    is a tagged one, whose fields have no fixed width) stands apart.
+    A transaction whose GTID event cannot be patched in place (its length is wrong or will change, or the
+    event is a tagged one, whose fields have no fixed width) stands apart.
 
     Args:
         table: transactions of a file.

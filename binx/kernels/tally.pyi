@@ -40,7 +40,8 @@ class Tally:
     def take_tables(self) -> list[tuple[int, int, int, int, int]]:
         """Each table's sums since the last call, by the table numbers of the scan that gave the records.
 
-        Transactions, inserts, updates, deletes, bytes of the rows events; to be called at the end of each scan.
+        Transactions, inserts, updates, deletes, bytes of the rows events; to be called at the end of each
+        scan.
         """
 
     @property
@@ -81,7 +82,7 @@ class Tally:
 
     @property
     def backward_steps(self) -> tuple[int, int]:
-        """How often a GTID event's commit time is over a second before the last one's; the most µs of these."""
+        """How often a commit time is over a second before the last one's, and the most µs of these."""
 
     @property
     def histogram(self) -> tuple[int, int, list[Sums]]:

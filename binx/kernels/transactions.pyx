@@ -10,6 +10,7 @@ from libc.string cimport memcpy, memset
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 
+from binx.kernels.fields cimport *
 from binx.kernels.hashing cimport Slots, slot_bytes, slot_entry
 from binx.kernels.output cimport Output, append, release, reserve
 
@@ -17,31 +18,6 @@ cdef enum:
     UUID_SIZE = 16
     # UUID, tag and number with their separators; MariaDB's three numbers are shorter.
     GTID_TEXT_MAXIMUM = 128
-
-cdef enum Field:
-    FIELD_START
-    FIELD_END
-    FIELD_CLAIMED_LENGTH
-    FIELD_UNCOMPRESSED_BYTES
-    FIELD_COMMIT_TIMESTAMP
-    FIELD_ORIGINAL_COMMIT_TIMESTAMP
-    FIELD_BEGIN_TIMESTAMP
-    FIELD_LAST_COMMITTED
-    FIELD_SEQUENCE_NUMBER
-    FIELD_NUMBER
-    FIELD_XID
-    FIELD_ROWS
-    FIELD_EVENTS
-    FIELD_STATEMENTS
-    FIELD_FIRST_COUNT
-    FIELD_COUNTS
-    FIELD_SOURCE
-    FIELD_SERVER_ID
-    FIELD_THREAD_ID
-    FIELD_KIND
-    FIELD_GTID_KIND
-    FIELD_FLAGS
-    FIELD_BYTES
 
 FIELDS = {
     "start": FIELD_START,
@@ -78,54 +54,6 @@ FLAG_BY_LENGTH = BY_LENGTH
 FLAG_COMMIT_TIME_FROM_GTID = COMMIT_TIME_FROM_GTID
 FLAG_COMPRESSED = COMPRESSED
 FLAG_LENGTH_WRONG = LENGTH_WRONG
-
-
-cdef int64_t field_of(const Transaction *record, int field) noexcept nogil:
-    if field == FIELD_START:
-        return record.start
-    if field == FIELD_END:
-        return record.end
-    if field == FIELD_CLAIMED_LENGTH:
-        return record.claimed_length
-    if field == FIELD_UNCOMPRESSED_BYTES:
-        return record.uncompressed_bytes
-    if field == FIELD_COMMIT_TIMESTAMP:
-        return record.commit_timestamp
-    if field == FIELD_ORIGINAL_COMMIT_TIMESTAMP:
-        return record.original_commit_timestamp
-    if field == FIELD_BEGIN_TIMESTAMP:
-        return record.begin_timestamp
-    if field == FIELD_LAST_COMMITTED:
-        return record.last_committed
-    if field == FIELD_SEQUENCE_NUMBER:
-        return record.sequence_number
-    if field == FIELD_NUMBER:
-        return <int64_t> record.number
-    if field == FIELD_XID:
-        return <int64_t> record.xid
-    if field == FIELD_ROWS:
-        return record.rows
-    if field == FIELD_EVENTS:
-        return record.events
-    if field == FIELD_STATEMENTS:
-        return record.statements
-    if field == FIELD_FIRST_COUNT:
-        return record.first_count
-    if field == FIELD_COUNTS:
-        return record.counts
-    if field == FIELD_SOURCE:
-        return record.source
-    if field == FIELD_SERVER_ID:
-        return record.server_id
-    if field == FIELD_THREAD_ID:
-        return record.thread_id
-    if field == FIELD_KIND:
-        return record.kind
-    if field == FIELD_GTID_KIND:
-        return record.gtid_kind
-    if field == FIELD_BYTES:
-        return record.end - record.start
-    return record.flags
 
 
 cdef int64_t render_number(uint64_t number, uint8_t *out) noexcept nogil:

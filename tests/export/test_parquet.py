@@ -15,7 +15,8 @@ import pytest
 
 from binx.errors import OutputError, TruncatedError
 from binx.event.gtid_set import GtidSet
-from binx.export.parquet import ParquetOptions, SourceReport, to_parquet
+from binx.export.parquet import SourceReport, to_parquet
+from binx.export.parquet_files import ParquetOptions
 from binx.log.file import open_files
 from binx.log.selection import Selection, Selector
 from binx.rows.decoder import DecoderOptions

@@ -108,7 +108,7 @@ def _folder(text: str) -> Path:
     metavar="MB",
     type=Parsed("megabytes", _megabytes),
     section=OUTPUT,
-    help="What rows may take before they are written.  [default: 128]",
+    help="What rows may take before they are written.  [default: 64]",
 )
 @option(
     "--unsigned-bigint",

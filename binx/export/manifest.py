@@ -44,7 +44,7 @@ class Sums:
     Attributes:
         conservation: row images and what became of them.
         changes: inserts, updates and deletes of the transactions taken.
-        first: first commit version and commit time taken, None where there is none.
+        first: first commit version and earliest commit time taken, None where there is none.
         last: last commit version taken and latest commit time.
     """
 
@@ -57,12 +57,12 @@ class Sums:
         """One table's conservation sum."""
         return self.conservation.setdefault(table, TableSums())
 
-    def saw(self, version: int, committed: int) -> None:
-        """Take in a transaction's commit version and time."""
-        earliest = committed if self.first is None else min(self.first[1], committed)
-        latest = committed if self.last is None else max(self.last[1], committed)
-        self.first = (version if self.first is None else self.first[0], earliest)
-        self.last = (version, latest)
+    def saw(self, first: int, last: int, earliest: int, latest: int) -> None:
+        """Take in the commit versions and times that a batch of transactions spans."""
+        self.first = (
+            (first, earliest) if self.first is None else (self.first[0], min(self.first[1], earliest))
+        )
+        self.last = (last, latest if self.last is None else max(self.last[1], latest))
 
     def check(self, path: str) -> None:
         """Compare what went in with what came out.

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from binx.event.gtid_set import GtidSet
 from binx.export.dataset import DataSet, escape_name
 from binx.export.manifest import CONTRACT, Sums, file_sha256, manifest, source_record
 from binx.export.parquet_files import ParquetOptions, SourceWriters
 from binx.kernels.scan import Level
-from binx.kernels.transactions import Kind, TransactionTable
+from binx.kernels.transactions import TransactionTable
 from binx.log.file import BinlogFile
 from binx.log.index import index_batch
 from binx.log.selection import Selection, Selector, source_of
@@ -192,7 +193,7 @@ class SourceExport:
             self._gtids |= GtidSet(
                 (source_of(key), first, last) for key, first, last in table.gtid_runs(mask)
             )
-            writers.write_transactions(self._index(table, mask))
+            self._write_index(table, mask, writers)
             self._count(table, mask)
             for item in self._decoder.decode(table, mask):
                 if isinstance(item, Statement):
@@ -211,14 +212,20 @@ class SourceExport:
                     r" character set does not have; they stand as \xNN in the text"
                 )
 
-    def _index(self, table: TransactionTable, mask: bytearray) -> pa.RecordBatch:
+    def _write_index(self, table: TransactionTable, mask: bytearray, writers: SourceWriters) -> None:
         state = self._state
         batch = index_batch(self.file, self._scan, table, epoch=state.epoch, first_seqno=state.seqno)
         state.seqno += len(table)
-        if 0 not in mask:
-            return batch
-        marks = pa.Array.from_buffers(pa.uint8(), len(mask), [None, pa.py_buffer(bytes(mask))], 0)
-        return batch.filter(marks.cast(pa.bool_()))
+        if 0 in mask:
+            marks = pa.Array.from_buffers(pa.uint8(), len(mask), [None, pa.py_buffer(bytes(mask))], 0)
+            batch = batch.filter(marks.cast(pa.bool_()))
+        if batch.num_rows:
+            versions = batch.column("commit_version")
+            times = pc.min_max(batch.column("commit_timestamp").cast(pa.int64()))
+            self._sums.saw(
+                versions[0].as_py(), versions[-1].as_py(), times["min"].as_py(), times["max"].as_py()
+            )
+        writers.write_transactions(batch)
 
     def _take_batch(self, batch: ChangeBatch, writers: SourceWriters) -> None:
         writers.write_changes(batch)
@@ -234,35 +241,17 @@ class SourceExport:
 
     def _count(self, table: TransactionTable, mask: bytearray) -> None:
         """Take in what the scan counted, and mark what is looked at only for DDL, or not for its rows."""
-        versions = memoryview(table.column("start")).cast("q")
-        for index in table.marked(mask):
-            self._sums.saw(self.file.commit_version(versions[index]), table.value("commit_timestamp", index))
-        for index, (kind, counts, statements) in enumerate(
-            zip(
-                memoryview(table.column("kind")).cast("q"),
-                memoryview(table.column("counts")).cast("q"),
-                memoryview(table.column("statements")).cast("q"),
-                strict=True,
-            )
-        ):
-            taken = mask[index] == TAKE and kind != Kind.KIND_ROLLBACK
-            if counts:
-                self._count_rows(table.counts_of(index), taken)
-            if mask[index] == TAKE and kind == Kind.KIND_ROLLBACK:
-                mask[index] = WITHOUT_ROWS
-            elif not mask[index] and statements:
-                mask[index] = STATEMENTS_ONLY
-
-    def _count_rows(self, counts: list[tuple[int, int, int, int, int]], taken: bool) -> None:
-        for number, inserts, updates, deletes, _ in counts:
-            name = self._scan.table_name(number)
-            sums = self._sums.of(name)
-            images = inserts + 2 * updates + deletes
-            sums.images += images
-            if not taken:
-                sums.filtered += images
-            elif self._selector.takes_table(*name):
-                changes = self._sums.changes.setdefault(name, [0, 0, 0])
-                changes[_INSERT] += inserts
-                changes[_UPDATE] += updates
-                changes[_DELETE] += deletes
+        table.mark_work(mask)
+        for mark in (0, TAKE, STATEMENTS_ONLY, WITHOUT_ROWS):
+            for number, inserts, updates, deletes in table.sum_counts(mask, mark):
+                name = self._scan.table_name(number)
+                sums = self._sums.of(name)
+                images = inserts + 2 * updates + deletes
+                sums.images += images
+                if mark != TAKE:
+                    sums.filtered += images
+                elif self._selector.takes_table(*name):
+                    changes = self._sums.changes.setdefault(name, [0, 0, 0])
+                    changes[_INSERT] += inserts
+                    changes[_UPDATE] += updates
+                    changes[_DELETE] += deletes

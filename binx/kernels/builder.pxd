@@ -18,6 +18,7 @@ cdef class RowBuilder:
     cdef readonly int64_t rows
     cdef readonly int32_t columns
     cdef int64_t capacity
+    cdef int64_t first_capacity
     cdef int64_t row_bytes
     cdef int64_t variable_bytes
     cdef Column *column

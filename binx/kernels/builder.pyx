@@ -41,6 +41,7 @@ cdef class RowBuilder:
         self.columns = len(plan)
         self.key = key
         self.last_ordinal = -1
+        self.first_capacity = FIRST_CAPACITY
         self.column = <Column *> calloc(self.columns + 1, sizeof(Column))
         if self.column == NULL:
             raise MemoryError
@@ -92,7 +93,7 @@ cdef class RowBuilder:
 
     cdef int grow(self) except -1 nogil:
         """Make room for twice as many rows in every fixed-width buffer."""
-        cdef int64_t capacity = self.capacity * 2 if self.capacity else FIRST_CAPACITY
+        cdef int64_t capacity = self.capacity * 2 if self.capacity else self.first_capacity
         cdef int32_t i
         cdef Column *column
         for i in range(self.columns):
@@ -311,6 +312,8 @@ cdef class RowBuilder:
                 hand_over(&self.present_bits, self.present_bits.size),
                 rows - self.partial_rows,
             )
+        # A table that filled a batch will fill the next one: it gets its memory at once, and copies nothing.
+        self.first_capacity = self.capacity if rows > self.capacity // 2 else FIRST_CAPACITY
         self.rows = 0
         self.capacity = 0
         self.variable_bytes = 0

@@ -98,5 +98,16 @@ class TransactionTable:
     def keep_tables(self, mask: Buffer, wanted: Buffer) -> None:
         """Unmark the records that changed no wanted table; ``wanted`` has a byte for each table number."""
 
+    def mark_work(self, mask: bytearray) -> None:
+        """Turn a selection into marks of what is to be done with each transaction.
+
+        1 stays for rows and statements; 2 is for one that was not selected and has statements, which may
+        define tables; 3 for a selected one that was rolled back: its statements are wanted, its rows were
+        undone.
+        """
+
+    def sum_counts(self, mask: Buffer, mark: int) -> list[tuple[int, int, int, int]]:
+        """Row changes of all transactions with a mark: (table number, inserts, updates, deletes)."""
+
     def marked(self, mask: Buffer) -> list[int]:
         """The indexes of the marked records."""

@@ -346,6 +346,45 @@ cdef class TransactionTable:
                         break
                 mask[i] = found
 
+    def mark_work(self, uint8_t[::1] mask):
+        """Turn a selection into marks of what is to be done with each transaction.
+
+        1 stays for rows and statements; 2 is for one that was not selected and has statements, which may define
+        tables; 3 for a selected one that was rolled back: its statements are wanted, its rows were undone.
+        """
+        cdef int64_t i
+        self.check(mask)
+        for i in range(self.length()):
+            if mask[i]:
+                mask[i] = 3 if self.record(i).kind == KIND_ROLLBACK else 1
+            elif self.record(i).statements:
+                mask[i] = 2
+
+    def sum_counts(self, const uint8_t[::1] mask, int mark):
+        """Row changes of all transactions with a mark: a list of (table number, inserts, updates, deletes)."""
+        cdef int64_t i
+        cdef int32_t k
+        cdef int32_t tables = self.tables.count if self.tables != NULL else 0
+        cdef Transaction *record
+        cdef TableCount *count
+        cdef bytes held = b"\0" * (tables * 24)
+        cdef int64_t *sums = <int64_t *> PyBytes_AS_STRING(held)
+        self.check(mask)
+        with nogil:
+            for i in range(self.length()):
+                if mask[i] == mark:
+                    record = self.record(i)
+                    for k in range(record.counts):
+                        count = (<TableCount *> self.counts.data) + record.first_count + k
+                        sums[3 * count.table] += count.inserts
+                        sums[3 * count.table + 1] += count.updates
+                        sums[3 * count.table + 2] += count.deletes
+        return [
+            (k, sums[3 * k], sums[3 * k + 1], sums[3 * k + 2])
+            for k in range(tables)
+            if sums[3 * k] or sums[3 * k + 1] or sums[3 * k + 2]
+        ]
+
     def marked(self, const uint8_t[::1] mask):
         """The indexes of the marked records."""
         cdef int64_t i

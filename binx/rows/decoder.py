@@ -27,7 +27,7 @@ from binx.source import WINDOW_BYTES
 ROW_GROUP_ROWS = 131_072
 """Rows of a batch, unless the memory runs out before."""
 
-MEMORY_BYTES = 128 * 1024 * 1024
+MEMORY_BYTES = 64 * 1024 * 1024
 """What all tables' rows may take before the largest is handed over."""
 
 TAKE = 1

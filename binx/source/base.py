@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-WINDOW_BYTES = 32 * 1024 * 1024
+WINDOW_BYTES = 16 * 1024 * 1024
 """How much of a file a reader walks before it lets the pages go."""
 
 

@@ -1,0 +1,116 @@
+"""The tasks, and how they are run in turns."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from bench.logs import Log
+from bench.measure import measure, run_task
+from bench.process import Reading, run_measured
+from bench.recipes import RECIPES
+from bench.tasks import (
+    BINX,
+    EXTRACT_INDEXED,
+    INDEX,
+    PYARROW,
+    READER_GTID,
+    READER_ROWS,
+    TASK_NAMES,
+    TO_PARQUET,
+    Task,
+    log_tasks,
+    select_tasks,
+    start_tasks,
+)
+from testdata.programs import Programs
+
+
+@pytest.fixture
+def installation(tmp_path: Path) -> Programs:
+    """A folder that has readers of binary logs."""
+    folder = tmp_path / "usr" / "bin"
+    folder.mkdir(parents=True)
+    for name in ("mysqlbinlog", "mariadb-binlog"):
+        (folder / name).touch(0o755)
+    return Programs(tmp_path, "1.2.3")
+
+
+def log_of(kind: str) -> Log:
+    return Log(kind, Path("/logs/mysql-bin.000001"), 100, "a server", "0-1-9", "0-1-8")
+
+
+@pytest.mark.parametrize("kind", RECIPES)
+def test_every_kind_of_log_has_all_tasks_by_their_listed_names(kind: str, installation: Programs) -> None:
+    names = [task.name for task in (*start_tasks(), *log_tasks(log_of(kind), installation))]
+    assert sorted(names) == sorted(TASK_NAMES)
+
+
+@pytest.mark.parametrize("kind", RECIPES)
+def test_tasks_are_compared_with_tasks_that_there_are_and_come_after_what_they_need(
+    kind: str, installation: Programs
+) -> None:
+    before: set[str] = set()
+    tasks = log_tasks(log_of(kind), installation)
+    for task in tasks:
+        assert set(task.against) <= {other.name for other in tasks}
+        assert task.needs is None or task.needs in before
+        before.add(task.name)
+
+
+def test_one_transaction_is_asked_for_as_each_reader_takes_it(installation: Programs) -> None:
+    commands = {
+        kind: next(task for task in log_tasks(log_of(kind), installation) if task.name == READER_GTID).command
+        for kind in ("oltp", "mariadb")
+    }
+    assert "--include-gtids=0-1-9" in commands["oltp"]
+    assert {"--start-position=0-1-8", "--stop-position=0-1-9"} <= set(commands["mariadb"])
+
+
+def test_a_named_task_brings_what_it_needs_and_is_compared_with(installation: Programs) -> None:
+    tasks = log_tasks(log_of("bulk"), installation)
+    chosen = {task.name for task in select_tasks(tasks, [PYARROW, "no such"])}
+    assert {PYARROW, TO_PARQUET, READER_ROWS} <= chosen
+    assert not {INDEX, EXTRACT_INDEXED} & chosen
+
+
+def test_tasks_take_turns(tmp_path: Path) -> None:
+    order: list[str] = []
+
+    def run(task: Task, work: Path, needed: Path | None) -> Reading:
+        order.append(task.name)
+        return Reading(1.0, 1.0, 1, 0)
+
+    measure([Task("a", ("x",)), Task("b", ("y",))], 3, tmp_path, run)
+    assert order == ["a", "b"] * 3
+
+
+def test_what_binx_does_not_know_is_not_there_and_neither_is_what_needs_it(tmp_path: Path) -> None:
+    def run(task: Task, work: Path, needed: Path | None) -> Reading:
+        return Reading(1.0, 1.0, 1, 2, "No such command")
+
+    tasks = [Task("a", (*BINX, "new")), Task("b", ("y",), needs="a"), Task("c", ("false",))]
+    first, second, third = measure(tasks, 2, tmp_path, run)
+    assert first.reason == second.reason == "not there"
+    assert third.reason == "failed with status 2: No such command"
+    assert not any(outcome.readings for outcome in (first, second, third))
+
+
+def test_a_task_that_needs_another_reads_its_folder(tmp_path: Path) -> None:
+    write = (sys.executable, "-c", "open(r'{work}/made', 'w').write('text')")
+    read = (sys.executable, "-c", "assert open(r'{needed}/made').read() == 'text'")
+    outcomes = measure([Task("write", write), Task("read", read, needs="write")], 2, tmp_path, run_task)
+    assert [outcome.reason for outcome in outcomes] == [None, None]
+    assert [len(outcome.readings) for outcome in outcomes] == [2, 2]
+    assert not list(tmp_path.iterdir())
+
+
+def test_output_goes_to_a_file_and_the_last_words_are_kept(tmp_path: Path) -> None:
+    script = "import sys; print('data'); print('one\\ntwo\\n', file=sys.stderr); sys.exit(3)"
+    reading = run_measured([sys.executable, "-c", script], output=tmp_path / "out")
+    assert (tmp_path / "out").read_text() == "data\n"
+    assert (reading.status, reading.message) == (3, "two")
+    assert reading.cpu > 0
+    assert reading.peak > 0

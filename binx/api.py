@@ -216,7 +216,9 @@ class Binlogs:
         """All that a decoder makes of its file; without rows, only names and schemas are found out."""
         decoder.resolve_only = not rows
         for table in decoder.file.scan(Level.LEVEL_TABLES, verify=rows):
-            yield from decoder.decode(table, table.mask())
+            mask = table.mask()
+            table.mark_work(mask)
+            yield from decoder.decode(table, mask)
         yield from decoder.finish()
 
     def _catalog(self) -> Catalog:

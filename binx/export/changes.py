@@ -122,6 +122,7 @@ def ordered_changes(
     render: Renderer,
     *,
     raw_text: bool = False,
+    undone: bool = False,
     resolve_only: bool = False,
     decoders: list[ChangeDecoder] | None = None,
 ) -> Iterator[Begin | RowTexts | Statement | End]:
@@ -132,6 +133,7 @@ def ordered_changes(
         catalog: the tables known so far; moved on by the schema statements met.
         render: makes text of row changes.
         raw_text: leave text in the columns' own character sets.
+        undone: take in rows that their transaction undid itself, by the ROLLBACK TO SAVEPOINT that comes too.
         resolve_only: pass over the rows, and find out only names and schemas.
         decoders: takes in the decoders used, which know tables and warnings.
 
@@ -139,7 +141,9 @@ def ordered_changes(
         DamagedError, UnsupportedError: a transaction cannot be decoded.
     """
     arrow = ArrowOptions(raw_text=raw_text)
-    options = DecoderOptions(row_group_rows=PIECE_ROWS, memory=PIECE_BYTES, arrow=arrow, markers=True)
+    options = DecoderOptions(
+        row_group_rows=PIECE_ROWS, memory=PIECE_BYTES, arrow=arrow, markers=True, undone=undone
+    )
     decoder: ChangeDecoder | None = None
     for part in selected:
         if decoder is None or decoder.file is not part.file:

@@ -125,11 +125,16 @@ class _Extraction:
             SliceFormat.SQL: self._write_sql,
             SliceFormat.JSON: self._write_json,
         }
-        with open_output(output, binary=self._options.format is SliceFormat.BINLOG) as stream:
-            writers[self._options.format](stream)
-            if not self._search.taken:
-                raise AbsentError("expected transactions to write, found none that was asked for")
         selector = self._search.selector
+        try:
+            with open_output(output, binary=self._options.format is SliceFormat.BINLOG) as stream:
+                writers[self._options.format](stream)
+                if not self._search.taken:
+                    raise AbsentError("expected transactions to write, found none that was asked for")
+        except AbsentError as error:
+            if self._search.taken or not selector.missing():
+                raise
+            raise AbsentError(f"{error}; not in these files: {selector.missing()}") from None
         return ExtractReport(
             transactions=self._search.taken,
             bytes=stream.bytes_written,

@@ -205,12 +205,26 @@ class SourceExport:
             self._take_batch(batch, writers)
         for name, images in self._decoder.report.filtered.items():
             self._sums.of(name).filtered += images
+        for name, counts in self._decoder.report.undone.items():
+            self._leave_out(name, counts)
         for changes in self._decoder.tables:
             for column, count in changes.undecodable.items():
                 self._losses.append(
                     f"{changes.db}.{changes.name}: {count} values of column {column} have bytes that their"
                     r" character set does not have; they stand as \xNN in the text"
                 )
+
+    def _leave_out(self, name: tuple[str, str], counts: tuple[int, int, int]) -> None:
+        """Account for the changes of a table that their own transactions undid."""
+        inserts, updates, deletes = counts
+        self._sums.of(name).filtered += inserts + 2 * updates + deletes
+        taken = self._sums.changes[name]
+        for place, count in enumerate(counts):
+            taken[place] -= count
+        self._decoder.report.warnings[
+            f"{name[0]}.{name[1]}: {sum(counts)} changes of rows are left out, as ROLLBACK TO SAVEPOINT undid"
+            " them within their transactions"
+        ] = None
 
     def _write_index(self, table: TransactionTable, mask: bytearray, writers: SourceWriters) -> None:
         state = self._state

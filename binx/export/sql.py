@@ -103,7 +103,7 @@ def sql_chunks(selected: Iterable[Selected], catalog: Catalog) -> Iterator[bytes
             rows = SqlRows(SqlDialect.of(file.format))
         return rows(changes, file)
 
-    for item in ordered_changes(selected, catalog, render, raw_text=True):
+    for item in ordered_changes(selected, catalog, render, raw_text=True, undone=True):
         if isinstance(item, Begin):
             if writer is None:
                 writer = SqlScript(item.file.format.flavour)

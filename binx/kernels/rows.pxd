@@ -38,6 +38,12 @@ cdef struct Target:
     void *builder
     bint known
     int64_t filtered
+    int64_t undone[3]
+
+cdef struct Undone:
+    int64_t index
+    int64_t first
+    int64_t stop
 
 
 cdef class RowDecoder:
@@ -51,6 +57,10 @@ cdef class RowDecoder:
     cdef int64_t end
     cdef int64_t ordinal
     cdef int64_t row_number
+    cdef int64_t rows_event
+    cdef bytes undone_held
+    cdef const Undone *undone
+    cdef const Undone *undone_end
     cdef int64_t version
     cdef int64_t committed
     cdef const uint8_t *identifier
@@ -76,6 +86,7 @@ cdef class RowDecoder:
     cdef int walk(self, const uint8_t *base, int64_t size, int64_t origin, int64_t limit) except -1 nogil
     cdef int take_event(self, Header *header, Cursor *body, int64_t position) except -1 nogil
     cdef int take_rows(self, Header *header, Cursor *body, int64_t position) except -1 nogil
+    cdef bint is_undone(self) noexcept nogil
     cdef int decode_rows(
         self, Header *header, Cursor *body, RowsEvent *rows, RowBuilder builder, int64_t position
     ) except -1 nogil

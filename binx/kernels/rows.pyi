@@ -73,10 +73,14 @@ class RowDecoder:
     with_markers: bool
     """Whether savepoints and the statements around an XA transaction's changes come back as statements."""
 
-    def begin(self, table: TransactionTable, mask: Buffer, id_offsets: bytes, id_text: bytes) -> None:
+    def begin(
+        self, table: TransactionTable, mask: Buffer, id_offsets: bytes, id_text: bytes, undone: bytes
+    ) -> None:
         """Set out on the marked transactions of a table.
 
-        ``id_offsets`` (32 bits, one more than there are records) and ``id_text`` hold their identifiers.
+        ``id_offsets`` (32 bits, one more than there are records) and ``id_text`` hold their identifiers;
+        ``undone`` has three 64-bit integers for each run of rows events to be passed over: the record's
+        index, the number of the first among its rows events, and the number behind the last.
         """
 
     def run(self, window: Buffer, origin: int, limit: int) -> int:
@@ -112,3 +116,6 @@ class RowDecoder:
 
     def filtered(self) -> dict[int, int]:
         """Row images that were passed over, by table number."""
+
+    def undone_rows(self) -> dict[int, list[int]]:
+        """Row changes that were passed over as undone, by table number: [inserts, updates, deletes]."""

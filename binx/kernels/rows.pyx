@@ -54,15 +54,22 @@ cdef class RowDecoder:
             self.post_header[i + 1] = post_header[i]
         self.checksum_size = checksum_size
 
-    def begin(self, TransactionTable table, const uint8_t[::1] mask, bytes id_offsets, bytes id_text):
+    def begin(
+        self, TransactionTable table, const uint8_t[::1] mask, bytes id_offsets, bytes id_text, bytes undone
+    ):
         """Set out on the marked transactions of a table.
 
         A mark of 1 takes rows and statements; 2 (``STATEMENTS_ONLY``, see ``statements_only``) and all others pass over
         the rows.
         ``id_offsets`` (32 bits, one more than there are records) and ``id_text`` hold the transactions' identifiers.
+        ``undone`` has three 64-bit integers for each run of rows events that the transaction itself undid, in order: the
+        record's index, the number of the first of them among its rows events, and the number behind the last.
         """
-        if mask.shape[0] != len(table) or len(id_offsets) != 4 * (len(table) + 1):
+        if mask.shape[0] != len(table) or len(id_offsets) != 4 * (len(table) + 1) or len(undone) % sizeof(Undone):
             raise ValueError("the mask or the identifiers are not of this table")
+        self.undone_held = undone
+        self.undone = <const Undone *> PyBytes_AS_STRING(undone)
+        self.undone_end = self.undone + len(undone) // <int64_t> sizeof(Undone)
         self.table = table
         self.mask = mask
         self.id_offsets = id_offsets
@@ -152,6 +159,20 @@ cdef class RowDecoder:
                 counts[table] = counts.get(table, 0) + self.target(map).filtered
         return counts
 
+    def undone_rows(self):
+        """Row changes that were passed over as undone, by table number: [inserts, updates, deletes]."""
+        cdef int32_t map
+        cdef Target *target
+        cdef int k
+        counts = {}
+        for map in range(self.targets.size // <int64_t> sizeof(Target)):
+            target = self.target(map)
+            if target.undone[0] or target.undone[1] or target.undone[2]:
+                sums = counts.setdefault(self.maps.layout(map).table, [0, 0, 0])
+                for k in range(3):
+                    sums[k] += target.undone[k]
+        return counts
+
     cdef Target *target(self, int32_t map) except NULL nogil:
         cdef Target blank
         memset(&blank, 0, sizeof(Target))
@@ -177,6 +198,7 @@ cdef class RowDecoder:
         self.identifier_size = self.offsets[self.index + 1] - self.offsets[self.index]
         self.ordinal += 1
         self.row_number = 0
+        self.rows_event = 0
         return True
 
     cdef int walk(self, const uint8_t *base, int64_t size, int64_t origin, int64_t limit) except -1 nogil:
@@ -252,20 +274,40 @@ cdef class RowDecoder:
         cdef RowsEvent rows
         cdef Target *target
         cdef int64_t count
+        cdef bint undone
         open_rows(self.maps, body, header.type, self.post_header[header.type], self.ordinal, &rows)
         if rows.map < 0:
+            self.rows_event += 1
             return NEED_NOTHING
         target = self.target(rows.map)
         if not target.known:
             self.pending_map = rows.map
             return NEED_BUILDER
-        if target.builder == NULL:
+        undone = self.is_undone()
+        self.rows_event += 1
+        if target.builder == NULL or undone:
             count = count_images(self.maps, body, &rows)
             self.row_number += count
-            target.filtered += count * 2 if rows.operation == 1 else count
+            if target.builder == NULL:
+                target.filtered += count * 2 if rows.operation == 1 else count
+            else:
+                target.undone[rows.operation] += count
             return NEED_NOTHING
         self.filled = target.builder
         return self.decode_rows(header, body, &rows, <RowBuilder> target.builder, position)
+
+    cdef bint is_undone(self) noexcept nogil:
+        """Whether the rows event at hand is one of those that its transaction undid."""
+        while self.undone < self.undone_end and (
+            self.undone.index < self.index
+            or (self.undone.index == self.index and self.undone.stop <= self.rows_event)
+        ):
+            self.undone += 1
+        return (
+            self.undone < self.undone_end
+            and self.undone.index == self.index
+            and self.undone.first <= self.rows_event
+        )
 
     cdef int decode_rows(
         self, Header *header, Cursor *body, RowsEvent *rows, RowBuilder builder, int64_t position

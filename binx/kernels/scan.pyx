@@ -382,8 +382,11 @@ cdef class Scanner:
         elif event_class == CLASS_PAYLOAD:
             self.content += 1
             read_payload_fields(body, &self.current)
-        elif event_class == CLASS_INCIDENT or event_class == CLASS_CONTEXT or event_class == CLASS_MARKER:
+        elif event_class == CLASS_INCIDENT or event_class == CLASS_CONTEXT:
             self.content += 1
+        elif event_class == CLASS_MARKER:
+            self.content += 1
+            current.undoes_part |= is_rollback_to(body[0])
         return 0
 
     cdef int read_gtid_event(self, Cursor *body, Header *header) except -1 nogil:

@@ -77,6 +77,11 @@ cdef inline int64_t skip_comments(const uint8_t *text, int64_t size) noexcept no
     return size
 
 
+cdef inline bint rolls_back_to(const uint8_t *text, int64_t size) noexcept nogil:
+    """Whether the text goes back to a savepoint; servers up to 5.1 log it as the user wrote it."""
+    return begins(text, size, b"ROLLBACK TO") or begins(text, size, b"ROLLBACK WORK TO")
+
+
 cdef inline Statement statement_of(const uint8_t *text, int64_t size) noexcept nogil:
     cdef int64_t at
     if size == 5 and begins(text, size, b"BEGIN"):
@@ -84,7 +89,7 @@ cdef inline Statement statement_of(const uint8_t *text, int64_t size) noexcept n
     if begins(text, size, b"COMMIT"):
         return STATEMENT_COMMIT
     if begins(text, size, b"ROLLBACK"):
-        if begins(text, size, b"ROLLBACK TO"):
+        if rolls_back_to(text, size):
             return STATEMENT_MARKER
         return STATEMENT_ROLLBACK
     if begins(text, size, b"SAVEPOINT") or begins(text, size, b"RELEASE SAVEPOINT") or begins(text, size, b"XA END"):
@@ -119,3 +124,11 @@ cdef inline int statement_in(Cursor body) except -1 nogil:
     take(&body, <int64_t> little(fixed + 11, 2))
     take(&body, <int64_t> fixed[8] + 1)
     return statement_of(body.base + body.position, remaining(&body))
+
+
+cdef inline int is_rollback_to(Cursor body) except -1 nogil:
+    """Whether a QUERY event's body is a ROLLBACK TO SAVEPOINT."""
+    cdef const uint8_t *fixed = take(&body, 13)
+    take(&body, <int64_t> little(fixed + 11, 2))
+    take(&body, <int64_t> fixed[8] + 1)
+    return rolls_back_to(body.base + body.position, remaining(&body))

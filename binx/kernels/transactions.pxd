@@ -56,6 +56,7 @@ cdef struct Transaction:
     uint8_t kind
     uint8_t gtid_kind
     uint8_t flags
+    uint8_t undoes_part
 
 cdef struct TableCount:
     int32_t table

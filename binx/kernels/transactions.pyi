@@ -109,5 +109,8 @@ class TransactionTable:
     def sum_counts(self, mask: Buffer, mark: int) -> list[tuple[int, int, int, int]]:
         """Row changes of all transactions with a mark: (table number, inserts, updates, deletes)."""
 
+    def undoing(self, mask: Buffer) -> list[int]:
+        """The indexes of the records with mark 1 in which a ROLLBACK TO SAVEPOINT undoes a part."""
+
     def marked(self, mask: Buffer) -> list[int]:
         """The indexes of the marked records."""

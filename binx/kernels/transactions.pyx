@@ -385,6 +385,12 @@ cdef class TransactionTable:
             if sums[3 * k] or sums[3 * k + 1] or sums[3 * k + 2]
         ]
 
+    def undoing(self, const uint8_t[::1] mask):
+        """The indexes of the records with mark 1 in which a ROLLBACK TO SAVEPOINT undoes a part."""
+        cdef int64_t i
+        self.check(mask)
+        return [i for i in range(self.length()) if mask[i] == 1 and self.record(i).undoes_part]
+
     def marked(self, const uint8_t[::1] mask):
         """The indexes of the marked records."""
         cdef int64_t i

@@ -19,6 +19,7 @@ from binx.log.identifiers import transaction_ids
 from binx.rows.batches import ChangeBatch, TableChanges
 from binx.rows.catalog import Catalog
 from binx.rows.names import resolve_columns
+from binx.rows.savepoints import undone_rows
 from binx.rows.schema import Change
 from binx.rows.statements import Statement, StatementReader
 from binx.rows.types import DEFAULT_ARROW_OPTIONS, ArrowOptions
@@ -56,12 +57,14 @@ class DecoderOptions:
         memory: bytes that decoded rows may take together.
         arrow: choices about Arrow types.
         markers: whether SAVEPOINT, ROLLBACK TO, XA START and XA END come as statements too.
+        undone: whether rows come that their own transaction undid by ROLLBACK TO SAVEPOINT.
     """
 
     row_group_rows: int = ROW_GROUP_ROWS
     memory: int = MEMORY_BYTES
     arrow: ArrowOptions = DEFAULT_ARROW_OPTIONS
     markers: bool = False
+    undone: bool = False
 
 
 @dataclass(slots=True)
@@ -71,10 +74,13 @@ class DecoderReport:
     Attributes:
         warnings: sentences about names and types, each once.
         filtered: row images of tables that were not wanted, by (db, table).
+        undone: inserts, updates and deletes that are left out as a ROLLBACK TO SAVEPOINT undid them, by
+            (db, table).
     """
 
     warnings: dict[str, None] = field(default_factory=dict)
     filtered: dict[tuple[str, str], int] = field(default_factory=dict)
+    undone: dict[tuple[str, str], tuple[int, int, int]] = field(default_factory=dict)
 
 
 class ChangeDecoder:
@@ -126,7 +132,8 @@ class ChangeDecoder:
         if not len(table):
             return
         decoder.set_format(table.format.checksum_size, table.format.post_header_lengths)
-        decoder.begin(table, mask, *transaction_ids(self.file, table))
+        undone = b"" if self.options.undone else undone_rows(self.file, table, mask)
+        decoder.begin(table, mask, *transaction_ids(self.file, table), undone)
         origin, stop = table.value("start", 0), table.value("end", len(table) - 1)
         window = source.window(origin, stop)
         released = origin
@@ -147,6 +154,8 @@ class ChangeDecoder:
         yield from self.flush()
         for number, images in self._decoder.filtered().items():
             self.report.filtered[self._name(number)] = images
+        for number, (inserts, updates, deletes) in self._decoder.undone_rows().items():
+            self.report.undone[self._name(number)] = (inserts, updates, deletes)
 
     def flush(self) -> Iterator[ChangeBatch]:
         """All rows held back, table by table.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,13 @@ NOT_STATE_FROM_ROWS = {
 UNDECODABLE = {"charsets": {"eucjpms"}}
 """Columns with characters that Python's codec of their character set does not know."""
 
+WARNINGS = {
+    "savepoints_rows": [
+        "small.t: 6 changes of rows are left out, as ROLLBACK TO SAVEPOINT undid them"
+        " within their transactions"
+    ]
+}
+
 SERVERS = ("mysql-9.7", "mariadb-10.11")
 SMALL = [
     pytest.param(server, path, id=f"{server}-{path.stem}")
@@ -37,11 +45,11 @@ SMALL = [
 ]
 
 
-def export(paths: list[Path], folder: Path, losses: int = 0) -> None:
+def export(paths: list[Path], folder: Path, losses: int = 0, warnings: Sequence[str] = ()) -> None:
     files = open_files([str(path) for path in paths])
     for report in to_parquet(files, folder):
         assert len(report.manifest["losses"]) == losses
-        assert report.manifest["warnings"] == []
+        assert report.manifest["warnings"] == list(warnings)
     for file in files:
         file.close()
 
@@ -90,7 +98,7 @@ def test_the_state_of_a_small_log_is_what_select_said(server: str, path: Path, t
         pytest.skip(NOT_STATE_FROM_ROWS[path.stem])
     expected = json.loads(path.with_suffix(".expected.json").read_text("utf-8"))
     undecodable = UNDECODABLE.get(path.stem, set())
-    export([path], tmp_path, len(undecodable))
+    export([path], tmp_path, len(undecodable), WARNINGS.get(path.stem, ()))
     for name, table in expected["tables"].items():
         db, _, short = name.partition(".")
         names = {column["name"] for column in table["columns"]}

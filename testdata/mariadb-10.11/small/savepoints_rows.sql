@@ -1,0 +1,18 @@
+Rows that ROLLBACK TO SAVEPOINT undid and that are logged all the same: the same name twice, in another case, nested, and released.
+
+-- log
+CREATE DATABASE small; USE small;
+CREATE TABLE t (id INT PRIMARY KEY, text VARCHAR(20)); CREATE TABLE m (id INT PRIMARY KEY) ENGINE=MyISAM;
+BEGIN; INSERT INTO t VALUES (1, 'kept'); SAVEPOINT one; INSERT INTO t VALUES (2, 'undone'); INSERT INTO m VALUES (1);
+UPDATE t SET text = 'undone' WHERE id = 1; ROLLBACK TO ONE; INSERT INTO t VALUES (3, 'kept'); COMMIT;
+BEGIN; SAVEPOINT a; INSERT INTO t VALUES (4, 'kept'); SAVEPOINT b; INSERT INTO m VALUES (2); INSERT INTO t VALUES (5, 'undone');
+SAVEPOINT c; DELETE FROM t WHERE id = 1; ROLLBACK TO b; INSERT INTO t VALUES (6, 'undone'); ROLLBACK TO b;
+INSERT INTO t VALUES (7, 'kept'); COMMIT;
+BEGIN; SAVEPOINT a; INSERT INTO t VALUES (8, 'kept'); INSERT INTO m VALUES (3); SAVEPOINT a; INSERT INTO t VALUES (9, 'undone');
+ROLLBACK TO SAVEPOINT a; COMMIT;
+BEGIN; SAVEPOINT `odd ``name``; é`; INSERT INTO t VALUES (10, 'undone'); INSERT INTO m VALUES (4); SAVEPOINT x;
+INSERT INTO t VALUES (11, 'undone'); RELEASE SAVEPOINT x; INSERT INTO t VALUES (12, 'undone');
+ROLLBACK TO `odd ``name``; é`; INSERT INTO t VALUES (13, 'kept'); COMMIT;
+
+-- after
+DROP DATABASE small;

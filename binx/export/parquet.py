@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from binx.errors import RefusedError
 from binx.event.gtid_set import GtidSet
 from binx.export.dataset import DataSet, escape_name
 from binx.export.manifest import CONTRACT, Sums, file_sha256, manifest, source_record
@@ -23,6 +24,7 @@ from binx.rows.batches import ChangeBatch
 from binx.rows.catalog import Catalog
 from binx.rows.decoder import STATEMENTS_ONLY, TAKE, WITHOUT_ROWS, ChangeDecoder
 from binx.rows.statements import Statement
+from binx.source.spooled import STANDARD_INPUT_NAME
 
 _INSERT, _UPDATE, _DELETE = range(3)
 
@@ -74,6 +76,7 @@ def to_parquet(
         progress: called with the bytes of the file that are done, now and then.
 
     Raises:
+        RefusedError: a log comes from standard input, and so has no number.
         OutputError: the data set cannot be written, or another process is writing to it.
         DamagedError, TruncatedError, UnsupportedError: a source cannot be read whole; sources before it
             are committed, it is not.
@@ -81,6 +84,11 @@ def to_parquet(
     catalog = catalog or Catalog()
     options = options or ParquetOptions()
     selector = selector or Selector(Selection())
+    if any(file.name == STANDARD_INPUT_NAME for file in files):
+        raise RefusedError(
+            "a log from standard input has no name, and the data set orders changes by the number in it;"
+            " save the log under its own name first"
+        )
     dataset = DataSet(folder)
     state = ChainState()
     with dataset.locked():

@@ -155,3 +155,10 @@ def test_help_tells_the_defaults_that_hold() -> None:
     shown = " ".join(binx("to-parquet", "--help").out.split())
     assert f"Rows of a row group, at most. [default: {ROW_GROUP_ROWS}]" in shown
     assert f"before they are written. [default: {MEMORY_BYTES >> 20}]" in shown
+
+
+def test_a_log_without_a_name_is_refused(shop: Shop, tmp_path: Path) -> None:
+    refused = binx("to-parquet", "-", "-o", tmp_path / "lake", stdin=shop.logs[0].read_bytes())
+    assert refused.code == 1
+    assert "standard input has no name" in refused.err
+    assert not (tmp_path / "lake").exists()

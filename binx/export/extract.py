@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from binx.export.changes import Selected
     from binx.rows.catalog import Catalog
 
-_STATEMENTS_ONLY = 2
-
 
 class SliceFormat(Enum):
     """What is written of the transactions."""
@@ -232,10 +230,7 @@ class Search:
             for table in scan:
                 mask = selector.mask(ends.file, scan, table)
                 self.taken += mask.count(1)
-                statements = memoryview(table.column("statements")).cast("q")
-                for index, count in enumerate(statements):
-                    if count and not mask[index]:
-                        mask[index] = _STATEMENTS_ONLY
+                table.mark_statements(mask)
                 yield Selected(scan, table, mask, epoch, seqno)
                 seqno += len(table)
                 if selector.complete:

@@ -187,11 +187,11 @@ class SourceExport:
     def _pass_over(self, progress: Callable[[int], None]) -> None:
         """Move catalog, chain and search on over a source that is written already."""
         for table in self._scan:
-            mask = self._selector.mask(self.file, self._scan, table)
+            self._selector.mask(self.file, self._scan, table)
             self._state.seqno += len(table)
-            for index in range(len(mask)):
-                mask[index] = STATEMENTS_ONLY if table.value("statements", index) else 0
-            for _ in self._decoder.decode(table, mask):
+            statements_only = bytearray(len(table))
+            table.mark_statements(statements_only)
+            for _ in self._decoder.decode(table, statements_only):
                 pass
             progress(self._scan.position)
 

@@ -5,6 +5,7 @@ Source: ``libs/mysql/binlog/event/binlog_event.h`` (MySQL), ``sql/log_event.h`` 
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t
+from libc.string cimport memset
 
 from binx.kernels.cursor cimport little
 
@@ -89,6 +90,14 @@ cdef inline Header header_of(const uint8_t *data) noexcept nogil:
     header.next_position = <uint32_t> little(data + 13, 4)
     header.flags = <uint16_t> little(data + 17, 2)
     return header
+
+
+cdef inline void set_post_header(uint8_t *lengths, const uint8_t[::1] given) noexcept nogil:
+    """Lay out a format description's post-header lengths, which begin with type 1, by type number (256 bytes)."""
+    cdef int i
+    memset(lengths, 0, 256)
+    for i in range(min(given.shape[0], 255)):
+        lengths[i + 1] = given[i]
 
 
 cdef inline bint known_type(uint8_t type) noexcept nogil:

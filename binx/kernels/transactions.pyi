@@ -106,6 +106,9 @@ class TransactionTable:
         undone.
         """
 
+    def mark_statements(self, mask: bytearray) -> None:
+        """Mark with 2 what is unmarked and has statements, which may define tables."""
+
     def sum_counts(self, mask: Buffer, mark: int) -> list[tuple[int, int, int, int]]:
         """Row changes of all transactions with a mark: (table number, inserts, updates, deletes)."""
 

@@ -357,7 +357,14 @@ cdef class TransactionTable:
         for i in range(self.length()):
             if mask[i]:
                 mask[i] = 3 if self.record(i).kind == KIND_ROLLBACK else 1
-            elif self.record(i).statements:
+        self.mark_statements(mask)
+
+    def mark_statements(self, uint8_t[::1] mask):
+        """Mark with 2 what is unmarked and has statements, which may define tables."""
+        cdef int64_t i
+        self.check(mask)
+        for i in range(self.length()):
+            if not mask[i] and self.record(i).statements:
                 mask[i] = 2
 
     def sum_counts(self, const uint8_t[::1] mask, int mark):

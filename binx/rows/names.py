@@ -145,11 +145,7 @@ def _matched(
     if definition is None:
         return nothing, []
     if named:
-        found = [definition.column(column.name or "") for column in columns]
-        pairs = zip(columns, found, strict=True)
-        return [
-            known if known and compatible(column, known, flavour) else None for column, known in pairs
-        ], []
+        return [_by_name(column, definition, flavour) for column in columns], []
     if definition.unknown is not None:
         return nothing, [_fallback(table_map, definition.unknown)]
     known = [*definition.columns]

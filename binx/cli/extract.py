@@ -40,6 +40,11 @@ EXAMPLES = (
         "    mysqlbinlog - > replay.sql",
     ),
     Example(
+        "the SQL that undoes a mistake, to be read before it is run",
+        "binx extract --gtid 3e11fa47-71ca-11e1-9e33-c80aa9429562:23 --format sql --reverse \\\n"
+        "    mysql-bin.* -o undo.sql",
+    ),
+    Example(
         "what rows became, for programs; other rows of the same transactions come along",
         "binx extract --table shop.orders --format json --rows mysql-bin.000003 |\n"
         "    jq -c 'select(.table == \"orders\") | .after'",
@@ -58,6 +63,11 @@ DETAILS = (
     " with them has the same rows and the same GTIDs afterwards. With --format json a line is a transaction,"
     " or with --rows a row change. Columns' names come from the log, from DDL in the logs before, or from"
     " --schema.",
+    "With --reverse the statements take the transactions back, the newest first: what was inserted is"
+    " deleted, what was deleted inserted, what was updated set back. A row is found by all its columns, so"
+    " one that was changed again since stays as it is; with --by-key by its key alone. If anything cannot be"
+    " undone (DDL, changes logged as statements, images that lack what was there before) all of it is"
+    " listed and nothing is written.",
     "A binary log that is written has positions and checksums of its own, and an empty PREVIOUS_GTIDS. The"
     " logical clock is kept where the transactions are one contiguous run of one file, and made serial"
     " otherwise. A binary log is never written to a terminal.",
@@ -77,6 +87,10 @@ DETAILS = (
 )
 @option("--verbatim", is_flag=True, section=OUTPUT, help="binlog: copy the bytes as they are, positions too.")
 @option("--rows", is_flag=True, section=OUTPUT, help="json: a line for each row change, not transaction.")
+@option(
+    "--reverse", is_flag=True, section=OUTPUT, help="sql: what undoes the transactions, the newest first."
+)
+@option("--by-key", is_flag=True, section=OUTPUT, help="reverse: find rows by key alone, not all columns.")
 @SCHEMA
 @option(
     "-o",
@@ -95,6 +109,8 @@ def extract_command(
     form: str,
     verbatim: bool,
     rows: bool,
+    reverse: bool,
+    by_key: bool,
     schema: str | None,
     output: str,
     no_checksums: bool,
@@ -103,8 +119,15 @@ def extract_command(
 ) -> int:
     """Cut out whole transactions: as a binary log that replays with the same GTIDs, as SQL, or as JSON."""
     form_wanted = SliceFormat(form)
-    _refuse_idle_options(form_wanted, verbatim=verbatim, rows=rows, schema=schema)
-    options = ExtractOptions(format=form_wanted, verbatim=verbatim, rows=rows, verify=not no_checksums)
+    options = ExtractOptions(
+        format=form_wanted,
+        verbatim=verbatim,
+        rows=rows,
+        reverse=reverse,
+        by_key=by_key,
+        verify=not no_checksums,
+    )
+    _refuse_idle_options(options, schema)
     catalog, unclear = known_tables(schema)
     if not quiet:
         for line in [*understood(selection), *unclear]:
@@ -125,11 +148,16 @@ def extract_command(
     return missing_gtids(report.missing)
 
 
-def _refuse_idle_options(form: SliceFormat, *, verbatim: bool, rows: bool, schema: str | None) -> None:
+def _refuse_idle_options(options: ExtractOptions, schema: str | None) -> None:
     """An option that says nothing about the format asked for is a misunderstanding."""
-    if verbatim and form is not SliceFormat.BINLOG:
+    form = options.format
+    if options.verbatim and form is not SliceFormat.BINLOG:
         raise UsageError(f"--verbatim is about --format binlog, not {form.value}")
-    if rows and form is not SliceFormat.JSON:
+    if options.reverse and form is not SliceFormat.SQL:
+        raise UsageError(f"--reverse is about --format sql, not {form.value}")
+    if options.by_key and not options.reverse:
+        raise UsageError("--by-key is about --reverse")
+    if options.rows and form is not SliceFormat.JSON:
         raise UsageError(f"--rows is about --format json, not {form.value}")
     if schema is not None and form is SliceFormat.BINLOG:
         raise UsageError("--schema is about --format sql and json; a binary log needs no names of columns")

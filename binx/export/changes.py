@@ -123,6 +123,7 @@ def ordered_changes(
     *,
     raw_text: bool = False,
     undone: bool = False,
+    backwards: bool = False,
     resolve_only: bool = False,
     decoders: list[ChangeDecoder] | None = None,
 ) -> Iterator[Begin | RowTexts | Statement | End]:
@@ -134,6 +135,7 @@ def ordered_changes(
         render: makes text of row changes.
         raw_text: leave text in the columns' own character sets.
         undone: take in rows that their transaction undid itself, by the ROLLBACK TO SAVEPOINT that comes too.
+        backwards: let the row changes within one :class:`RowTexts` stand last first.
         resolve_only: pass over the rows, and find out only names and schemas.
         decoders: takes in the decoders used, which know tables and warnings.
 
@@ -151,7 +153,7 @@ def ordered_changes(
             decoder.resolve_only = resolve_only
             if decoders is not None:
                 decoders.append(decoder)
-        walk = _Walk(part)
+        walk = _Walk(part, backwards=backwards)
         for item in decoder.decode(part.table, part.mask):
             batches = [*decoder.flush()]
             if isinstance(item, Statement):
@@ -167,8 +169,9 @@ def ordered_changes(
 class _Walk:
     """The selected transactions of one table, begun and ended as their changes come."""
 
-    def __init__(self, part: Selected) -> None:
+    def __init__(self, part: Selected, *, backwards: bool) -> None:
         self._file = part.file
+        self._backwards = backwards
         self._heads = _heads(part)
         self._current: Begin | None = None
 
@@ -190,7 +193,7 @@ class _Walk:
         """The row changes of one piece."""
         if not batches:
             return
-        merged = _merged([render(batch, self._file) for batch in batches])
+        merged = _merged([render(batch, self._file) for batch in batches], backwards=self._backwards)
         texts = merged.texts
         offsets = memoryview(texts.buffers()[1]).cast("q")[texts.offset :]
         data = memoryview(texts.buffers()[2] or b"")
@@ -223,8 +226,8 @@ def _heads(part: Selected) -> Iterator[Begin]:
             yield Begin(part.file, facts, part.table, index)
 
 
-def _merged(parts: list[Rendered]) -> Rendered:
-    """All row changes of a piece in the log's order."""
+def _merged(parts: list[Rendered], *, backwards: bool) -> Rendered:
+    """All row changes of a piece in the log's order, those of a transaction backwards where so asked."""
     marks = None
     if any(part.marks is not None for part in parts):
         marks = pa.concat_arrays(
@@ -238,7 +241,7 @@ def _merged(parts: list[Rendered]) -> Rendered:
     texts = pa.concat_arrays([part.texts for part in parts])
     order = pc.sort_indices(
         pa.RecordBatch.from_arrays([versions, rows], names=["version", "row"]),
-        sort_keys=[("version", "ascending"), ("row", "ascending")],
+        sort_keys=[("version", "ascending"), ("row", "descending" if backwards else "ascending")],
     )
     return Rendered(
         versions.take(order),

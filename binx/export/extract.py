@@ -45,12 +45,16 @@ class ExtractOptions:
         format: see SliceFormat.
         verbatim: a binary log's bytes are copied as they are.
         rows: of JSON, a line is a row change and not a transaction.
+        reverse: of SQL, the statements that undo the transactions, newest first.
+        by_key: of SQL that undoes, rows are found by their keys alone and not by all columns.
         verify: checksums are compared.
     """
 
     format: SliceFormat = SliceFormat.BINLOG
     verbatim: bool = False
     rows: bool = False
+    reverse: bool = False
+    by_key: bool = False
     verify: bool = True
 
 
@@ -151,10 +155,22 @@ class _Extraction:
         write_binlog(self._search.runs(), stream, verbatim=options.verbatim, verify=options.verify)
 
     def _write_sql(self, stream: OutputStream) -> None:
+        if self._options.reverse:
+            self._write_undo(stream)
+            return
         from binx.export.sql import check_sql, write_sql
 
         self._warnings = check_sql(self._new_search().selected(), self._known_tables())
         write_sql(self._search.selected(), stream, self._known_tables())
+
+    def _write_undo(self, stream: OutputStream) -> None:
+        from binx.export.undo import write_undo
+
+        report = write_undo(
+            self._search.selected(), stream, self._known_tables(), by_key=self._options.by_key
+        )
+        if report.nothing:
+            self._warnings = [f"{report.nothing:,} transactions changed no rows, and nothing undoes them"]
 
     def _write_json(self, stream: OutputStream) -> None:
         from binx.export.json_lines import write_json

@@ -40,9 +40,14 @@ class SqlRows:
         Raises:
             RefusedError: SQL cannot say what happened.
         """
-        return _BatchSql(self._table(changes), BatchImages(changes), self.dialect).render(file)
+        return BatchSql(self.table(changes), BatchImages(changes), self.dialect).render(file)
 
-    def _table(self, changes: ChangeBatch) -> SqlTable:
+    def table(self, changes: ChangeBatch) -> SqlTable:
+        """What the statements about the batch's table share.
+
+        Raises:
+            RefusedError: SQL cannot say what happened to it.
+        """
         _, table = self._tables.get(id(changes.table), (None, None))
         if table is None:
             table = SqlTable(changes.table.resolved)
@@ -55,7 +60,7 @@ class SqlRows:
         return table
 
 
-class _BatchSql:
+class BatchSql:
     """The statements of one batch."""
 
     def __init__(self, table: SqlTable, images: BatchImages, dialect: SqlDialect) -> None:
@@ -65,13 +70,15 @@ class _BatchSql:
         self._cache: dict[tuple[int, bool], pa.Array] = {}
 
     def render(self, file: BinlogFile) -> Rendered:
+        """The statements, with what orders them."""
         versions, rows = self._images.system("_commit_version"), self._images.system("_row")
         marks = row_marks(self._images, file)
         parts: list[Rendered] = []
         for group in self._images.groups():
             pick = group.images.pick
             texts = self._texts(group)
-            parts.append(Rendered(pick(versions), pick(rows), texts, None if marks is None else pick(marks)))
+            own_marks = None if marks is None else self._marks(group, marks)
+            parts.append(Rendered(pick(versions), pick(rows), texts, own_marks))
         if len(parts) == 1:
             return parts[0]
         return Rendered(
@@ -81,7 +88,12 @@ class _BatchSql:
             None if marks is None else pa.concat_arrays([part.marks for part in parts]),
         )
 
+    def _marks(self, group: ChangeGroup, marks: pa.Array) -> pa.Array:
+        """What the session must be for the group's statements."""
+        return group.images.pick(marks)
+
     def _texts(self, group: ChangeGroup) -> pa.Array:
+        """A statement for each change of the group."""
         if group.before is None:
             assert group.after is not None
             return self._insert(group.after)

@@ -122,6 +122,19 @@ def test_the_output_gets_the_rights_of_a_new_file(shop: Shop, tmp_path: Path) ->
     assert target.stat().st_mode & 0o777 == 0o666 & ~mask
 
 
+def test_sql_that_undoes(shop: Shop, tmp_path: Path) -> None:
+    arguments = ["extract", "--format", "sql", "--reverse", *map(str, shop.logs)]
+    ended = binx(*arguments, "--gtid", shop.demo["gtid"])
+    assert ended.code == 0
+    assert (
+        ended.out.count("-- undoes ") == ended.out.count("\nBEGIN;\n") == ended.out.count("\nCOMMIT;\n") == 1
+    )
+    refused = binx(*arguments, "-o", tmp_path / "undo.sql")
+    assert (refused.code, refused.out) == (1, "")
+    assert "binx: error: expected changes that can be undone" in refused.err
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_sql_has_names_and_values(shop: Shop) -> None:
     ended = binx("extract", "--quiet", "--format", "sql", "--gtid", shop.demo["gtid"], *shop.logs)
     assert (ended.code, ended.err) == (0, "")
@@ -148,6 +161,8 @@ def test_json_rows_are_a_line_a_change(shop: Shop) -> None:
     ("arguments", "said"),
     [
         (["--format", "sql", "--verbatim"], "--verbatim is about --format binlog"),
+        (["--reverse"], "--reverse is about --format sql"),
+        (["--format", "sql", "--by-key"], "--by-key is about --reverse"),
         (["--rows"], "--rows is about --format json"),
         (["--schema", "x.sql"], "--schema is about --format sql and json"),
     ],

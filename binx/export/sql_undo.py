@@ -1,0 +1,206 @@
+"""Row changes as the statements that undo them, whole columns at a time.
+
+An insert is undone by DELETE, a delete by INSERT, an update by UPDATE back to the image before. The row is
+looked for as the change left it: by all its columns, so that what was changed again since is left alone, or
+by its key alone where that is asked for. What the log does not hold cannot be brought back: such changes are
+noted as obstacles, and their statements are empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from binx.export.changes import Rendered
+from binx.export.images import BatchImages, ChangeGroup, Images
+from binx.export.sql_rows import BatchSql, SqlRows
+from binx.export.sql_tables import SqlDialect, SqlTable
+from binx.export.texts import EMPTY, constant, joined
+from binx.log.file import BinlogFile
+from binx.rows.batches import ChangeBatch
+from binx.rows.types import Kind
+
+EXAMPLES = 3
+"""How many transactions are named for each obstacle."""
+
+LISTED = 30
+"""How many reasons are told one by one."""
+
+
+@dataclass(slots=True)
+class Obstacle:
+    """A reason why changes cannot be undone.
+
+    Attributes:
+        count: how many changes or statements it holds for.
+        transactions: the first transactions that have them.
+    """
+
+    count: int = 0
+    transactions: dict[str, None] = field(default_factory=dict)
+
+
+_NOT_FULL = "binlog_row_image was not FULL"
+
+
+class Obstacles:
+    """What cannot be undone, by reason, in the order met."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, Obstacle] = {}
+
+    def add(self, reason: str, transactions: Iterator[str] | list[str], count: int = 1) -> None:
+        """Note that some changes of transactions cannot be undone."""
+        obstacle = self._found.setdefault(reason, Obstacle())
+        obstacle.count += count
+        for transaction in transactions:
+            if len(obstacle.transactions) >= EXAMPLES:
+                return
+            obstacle.transactions[transaction] = None
+
+    def __bool__(self) -> bool:
+        return bool(self._found)
+
+    def lines(self) -> list[str]:
+        """A line for each reason, and one for those that are too many to tell."""
+        lines = []
+        for reason, obstacle in list(self._found.items())[:LISTED]:
+            more = " …" if obstacle.count > len(obstacle.transactions) else ""
+            lines.append(f"{reason}: {obstacle.count:,}, in {', '.join(obstacle.transactions)}{more}")
+        if len(self._found) > LISTED:
+            lines.append(f"and {len(self._found) - LISTED:,} more reasons")
+        return lines
+
+
+class UndoRows(SqlRows):
+    """Makes undoing statements of row changes; a renderer for :func:`~binx.export.changes.ordered_changes`.
+
+    Args:
+        dialect: the server that the statements are for.
+        obstacles: takes in what cannot be undone.
+        by_key: find rows by their key alone.
+    """
+
+    def __init__(self, dialect: SqlDialect, obstacles: Obstacles, *, by_key: bool) -> None:
+        super().__init__(dialect)
+        self._obstacles = obstacles
+        self._by_key = by_key
+
+    def __call__(self, changes: ChangeBatch, file: BinlogFile) -> Rendered:
+        """One statement for each row change of a batch, empty where it cannot be undone.
+
+        Raises:
+            RefusedError: SQL cannot say what happened.
+        """
+        images = BatchImages(changes)
+        return _BatchUndo(self.table(changes), images, self.dialect, self._obstacles, self._by_key).render(
+            file
+        )
+
+
+class _BatchUndo(BatchSql):
+    """The undoing statements of one batch."""
+
+    def __init__(
+        self, table: SqlTable, images: BatchImages, dialect: SqlDialect, obstacles: Obstacles, by_key: bool
+    ) -> None:
+        super().__init__(table, images, dialect)
+        self._obstacles = obstacles
+        self._by_key = by_key
+
+    def _marks(self, group: ChangeGroup, marks: pa.Array) -> pa.Array:
+        """Of an update both images count: it goes back to the one before."""
+        if group.before is None or group.after is None:
+            return group.images.pick(marks)
+        return pc.bit_wise_or(group.before.pick(marks), group.after.pick(marks))
+
+    def _texts(self, group: ChangeGroup) -> pa.Array:
+        obstacle = self._obstacle(group)
+        if obstacle is not None:
+            return self._refused(group, obstacle)
+        table = self._table.name
+        if group.after is None:
+            assert group.before is not None
+            return self._insert(group.before)
+        if group.before is None:
+            return joined(
+                constant(f"DELETE FROM {table} WHERE "), *self._condition(_known(group)), constant(";\n")
+            )
+        # A column of which only the image before exists kept its value.
+        changed = tuple(place for place in group.before.columns if place in group.after.columns)
+        assignments = self._assignments(group.after, Images(group.before.rows, changed))
+        return joined(
+            constant(f"UPDATE {table} SET "),
+            assignments,
+            constant(" WHERE "),
+            *self._condition(_known(group)),
+            constant(";\n"),
+        )
+
+    def _obstacle(self, group: ChangeGroup) -> str | None:
+        """Why the changes of a group cannot be undone."""
+        table, known = self._table, _known(group)
+        writable = set(table.writable)
+        if group.after is None:
+            assert group.before is not None
+            lacks = not writable.issubset(group.before.columns)
+            return f"deletes in {table.name} whose images lack columns ({_NOT_FULL})" if lacks else None
+        if group.before is not None and not writable.intersection(group.after.columns).issubset(
+            group.before.columns
+        ):
+            return f"updates in {table.name} whose images before lack what was changed ({_NOT_FULL})"
+        differences = self._images.system("_json_diff")
+        if differences is not None and group.after.pick(differences).is_valid().true_count:
+            return f"updates in {table.name} of which the log has parts of JSON documents only"
+        if self._by_key and not table.key:
+            return (
+                f"changes in {table.name}, of which no key is known (without --by-key all columns are used)"
+            )
+        if not all(place in known for place in table.key):
+            return f"changes in {table.name} whose images lack the key"
+        if not table.key and not writable.issubset(known):
+            return f"inserts in {table.name}, which has no key, whose images lack columns ({_NOT_FULL})"
+        return None
+
+    def _refused(self, group: ChangeGroup, obstacle: str) -> pa.Array:
+        transactions = group.images.pick(self._images.system("_transaction"))
+        names = transactions.unique().slice(0, EXAMPLES).to_pylist()
+        self._obstacles.add(obstacle, names, len(transactions))
+        return pa.repeat(EMPTY, len(transactions))
+
+    def _condition(self, known: Mapping[int, Images]) -> list[Any]:
+        """What only the row as the change left it fulfils, or rows equal to it."""
+        table = self._table
+        parts: list[Any] = []
+        for place in table.key:
+            lead = " AND " if parts else ""
+            parts += [
+                constant(f"{lead}{table.names[place]}="),
+                self._literals(place, known[place], exact=True),
+            ]
+        if table.key and self._by_key:
+            return parts
+        for place, images in known.items():
+            if place in table.key or table.columns[place].generated is not None:
+                continue
+            if table.key and table.columns[place].type.kind is Kind.JSON:
+                # Its text does not tell DECIMAL from DOUBLE, nor dates from strings; the key finds the row.
+                continue
+            parts += [constant(" AND " if parts else ""), *self._equal(place, images)]
+        return parts if table.key else [*parts, constant(" LIMIT 1")]
+
+
+def _known(group: ChangeGroup) -> dict[int, Images]:
+    """The row as the change left it: for each column the image that tells its value."""
+    known: dict[int, Images] = {}
+    for images in (group.before, group.after):
+        if images is not None:
+            known.update(dict.fromkeys(images.columns, images))
+    return dict(sorted(known.items()))
+
+
+__all__ = ["Obstacle", "Obstacles", "UndoRows"]

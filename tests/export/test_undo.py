@@ -1,0 +1,183 @@
+"""SQL that undoes transactions: order, what rows are found by, refusals. Servers run it in ``tests/live``."""
+
+from __future__ import annotations
+
+import io
+import re
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from binx.errors import OutputError, RefusedError
+from binx.export import changes as changes_module
+from binx.export import undo as undo_module
+from binx.export.changes import Begin, Selected, ordered_changes
+from binx.export.sql import write_sql
+from binx.export.undo import UndoReport, write_undo
+from binx.kernels.transactions import Kind, TransactionTable
+from binx.log.index import KIND_NAMES
+from binx.rows.catalog import Catalog
+from tests.export.sql_of import everything
+
+TESTDATA = Path(__file__).resolve().parents[2] / "testdata"
+MYSQL, MARIADB = TESTDATA / "mysql-9.7", TESTDATA / "mariadb-10.11"
+STATEMENT = re.compile(r"^(?:INSERT INTO|UPDATE|DELETE FROM|BEGIN|COMMIT)[^\n]*;$", re.MULTILINE)
+CHANGE = re.compile(r"^(INSERT INTO|UPDATE|DELETE FROM) (`[^.]+`\.`[^ ]+`)", re.MULTILINE)
+OPPOSITE = {"INSERT INTO": "DELETE FROM", "DELETE FROM": "INSERT INTO", "UPDATE": "UPDATE"}
+ROW_CHANGES = ("dml", "xa_prepare", "xa_commit", "xa_rollback")
+
+
+def picked(path: Path, wanted: Callable[[TransactionTable, int], bool]) -> Iterator[Selected]:
+    """Some transactions of a log; the statements of the others are read."""
+    for part in everything([path]):
+        mask = part.table.mask()
+        for index in range(len(part.table)):
+            mask[index] = wanted(part.table, index)
+        part.table.mark_statements(mask)
+        yield part._replace(mask=mask)
+
+
+def changes_only(table: TransactionTable, index: int) -> bool:
+    return KIND_NAMES[Kind(table.value("kind", index))] in ROW_CHANGES
+
+
+def undone(path: Path, *, by_key: bool = False) -> tuple[str, UndoReport]:
+    """What undoes all changes of a log."""
+    output = io.BytesIO()
+    report = write_undo(picked(path, changes_only), output, Catalog(), by_key=by_key)
+    return output.getvalue().decode(), report
+
+
+def done(path: Path) -> str:
+    output = io.BytesIO()
+    write_sql(picked(path, changes_only), output, Catalog())
+    return output.getvalue().decode()
+
+
+@pytest.mark.parametrize("folder", [MYSQL, MARIADB], ids=lambda folder: folder.name)
+@pytest.mark.parametrize("name", ["all_types", "charsets", "enum_of_300"])
+def test_each_change_has_its_opposite_and_the_last_comes_first(folder: Path, name: str) -> None:
+    path = folder / "small" / f"{name}.binlog"
+    forwards = CHANGE.findall(done(path))
+    assert CHANGE.findall(undone(path)[0]) == [(OPPOSITE[verb], table) for verb, table in reversed(forwards)]
+
+
+def test_the_pieces_in_which_rows_come_make_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
+    path = MYSQL / "small" / "all_types.binlog"
+    whole = undone(path)
+    monkeypatch.setattr(changes_module, "PIECE_ROWS", 1)
+    monkeypatch.setattr(undo_module, "PIECE_BYTES", 7)
+    monkeypatch.setattr(undo_module, "_RECORDS_AT_ONCE", 3)
+    assert undone(path) == whole
+
+
+def test_each_transaction_is_undone_by_one() -> None:
+    text, report = undone(MYSQL / "small" / "partitions.binlog")
+    kinds = [line.split()[0].rstrip(";") for line in STATEMENT.findall(text)]
+    assert kinds[0] == "BEGIN"
+    assert kinds[-1] == "COMMIT"
+    assert kinds.count("BEGIN") == kinds.count("COMMIT") == report.undone == text.count("-- undoes ")
+    assert "GTID_NEXT" not in text.upper()
+
+
+def test_rows_that_a_savepoint_undid_are_not_undone_again() -> None:
+    with pytest.raises(RefusedError, match="a change logged as a statement"):
+        undone(MYSQL / "small" / "savepoints.binlog")
+    output = io.BytesIO()
+    selected = picked(
+        MYSQL / "small" / "savepoints.binlog",
+        lambda table, index: changes_only(table, index) and bool(table.value("rows", index)),
+    )
+    report = write_undo(selected, output, Catalog())
+    assert re.findall(r"`id`=(\d+)", output.getvalue().decode()) == ["5", "4", "3", "1"]
+    assert report.undone == 2
+
+
+def test_an_xa_transaction_counts_as_it_ended() -> None:
+    text, report = undone(MYSQL / "small" / "xa.binlog")
+    assert re.findall(r"^DELETE FROM `small`.`t` WHERE `id`=(\d)", text, re.MULTILINE) == ["4", "2", "1"]
+    assert report.undone == 3
+    assert report.nothing == 3
+
+
+def test_an_xa_transaction_whose_end_is_not_there_is_refused() -> None:
+    path = MYSQL / "small" / "xa.binlog"
+
+    def without(kind: str) -> Iterator[Selected]:
+        return picked(
+            path,
+            lambda table, index: (
+                changes_only(table, index) and KIND_NAMES[Kind(table.value("kind", index))] != kind
+            ),
+        )
+
+    with pytest.raises(RefusedError, match="X'636f6d6d6974746564',X'',1: whether it was committed"):
+        write_undo(without("xa_commit"), io.BytesIO(), Catalog())
+    with pytest.raises(RefusedError, match="stands in the transaction that prepared it"):
+        write_undo(without("xa_prepare"), io.BytesIO(), Catalog())
+
+
+def test_by_key_names_the_key_alone() -> None:
+    text, _ = undone(MYSQL / "small" / "xa.binlog", by_key=True)
+    assert "DELETE FROM `small`.`t` WHERE `id`=1;\n" in text
+    text, _ = undone(MYSQL / "small" / "xa.binlog")
+    assert "DELETE FROM `small`.`t` WHERE `id`=1 AND `text` <=> 'committed' COLLATE" in text
+
+
+@pytest.mark.parametrize("folder", [MYSQL, MARIADB], ids=lambda folder: folder.name)
+def test_images_that_lack_what_was_there_are_refused_together(folder: Path) -> None:
+    output = io.BytesIO()
+    with pytest.raises(RefusedError) as caught:
+        write_undo(everything([folder / "small" / "row_image_minimal.binlog"]), output, Catalog())
+    message = str(caught.value)
+    assert "nothing was written" in message
+    assert "a statement, “CREATE DATABASE small”: 1, in " in message
+    assert "whose images before lack what was changed (binlog_row_image was not FULL)" in message
+    assert "deletes in `small`." in message
+    assert output.getvalue() == b""
+
+
+def test_many_reasons_are_not_all_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    from binx.export import sql_undo
+
+    monkeypatch.setattr(sql_undo, "LISTED", 2)
+    with pytest.raises(RefusedError, match=r"\n  and \d+ more reasons\Z"):
+        write_undo(everything([MYSQL / "small" / "ddl.binlog"]), io.BytesIO(), Catalog())
+
+
+def test_a_transaction_that_ended_in_rollback_with_changes_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Servers write such only of tables without transactions, whose changes the ROLLBACK did not undo."""
+
+    def rolled_back(*arguments: Any, **options: Any) -> Iterator[object]:
+        for item in ordered_changes(*arguments, **options):
+            yield replace(item, facts=item.facts | {"kind": "rollback"}) if isinstance(item, Begin) else item
+
+    monkeypatch.setattr(undo_module, "ordered_changes", rolled_back)
+    with pytest.raises(RefusedError, match="ended in ROLLBACK: which of their changes stayed"):
+        undone(MYSQL / "small" / "partitions.binlog")
+
+
+def test_logs_of_two_kinds_of_servers_are_refused() -> None:
+    both = (
+        part
+        for folder in (MYSQL, MARIADB)
+        for part in picked(folder / "small" / "all_types.binlog", changes_only)
+    )
+    with pytest.raises(RefusedError, match="some of MySQL and some of MariaDB"):
+        write_undo(both, io.BytesIO(), Catalog())
+
+
+def test_a_full_temporary_folder_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Full(io.BytesIO):
+        def write(self, _: object) -> int:
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", lambda prefix: Full())
+    with pytest.raises(OutputError, match="No space left on device; set TMPDIR"):
+        undone(MYSQL / "small" / "xa.binlog")

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from binx.event.load_data import DeleteFile, ExecuteLoadQuery, LoadBlock
     from binx.event.mariadb import BinlogCheckpoint, MariadbGtid, MariadbGtidList, StartEncryption
     from binx.event.parse import Event, UnknownEvent, parse_event
-    from binx.event.payload import TransactionPayload, open_payload
+    from binx.event.payload import TransactionPayload, open_payload, whole_events
     from binx.event.query import Query
     from binx.event.replication import Heartbeat, Ignorable, Incident, TransactionContext, ViewChange
     from binx.event.rotate import Rotate, Stop
@@ -98,6 +98,7 @@ __all__ = [
     "row_images",
     "session_options",
     "verify_format_checksum",
+    "whole_events",
 ]
 
 _HOMES = {
@@ -111,7 +112,7 @@ _HOMES = {
     "load_data": "DeleteFile ExecuteLoadQuery LoadBlock",
     "mariadb": "BinlogCheckpoint MariadbGtid MariadbGtidList StartEncryption",
     "parse": "Event UnknownEvent parse_event",
-    "payload": "TransactionPayload open_payload",
+    "payload": "TransactionPayload open_payload whole_events",
     "query": "Query",
     "replication": "Heartbeat Ignorable Incident TransactionContext ViewChange",
     "rotate": "Rotate Stop",

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import zlib
 
+from binx.event.header import LARGEST_EVENT
 from binx.event.reader import Reader
 
 _COMPRESSED = 0x80
@@ -37,9 +38,10 @@ def uncompress(reader: Reader) -> bytes:
         raise reader.damaged(f"expected the compression algorithm 0 (zlib), found {(head & _ALGORITHM) >> 4}")
     size = int.from_bytes(reader.take(size_bytes), "big")
     stream = reader.rest()
-    if size > len(stream) * _MAX_RATIO + _SLACK:
+    most = min(len(stream) * _MAX_RATIO + _SLACK, LARGEST_EVENT)
+    if size > most:
         raise reader.damaged(
-            f"expected at most {_MAX_RATIO} times the {len(stream)} compressed bytes, found {size}"
+            f"expected at most {most} bytes from {len(stream)} compressed ones, found {size}"
         )
     decompressor = zlib.decompressobj()
     try:

@@ -15,6 +15,9 @@ from binx.errors import DamagedError, TruncatedError
 HEADER_SIZE = 19
 """Bytes of the event header in binlog format version 4."""
 
+LARGEST_EVENT = (1 << 30) + (1 << 26)
+"""Bytes of the largest decompressed event believed in; packets have at most 1 GiB (max_allowed_packet)."""
+
 _HEADER = Struct("<IBIIIH")
 
 

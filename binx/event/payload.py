@@ -12,8 +12,9 @@ from enum import IntEnum
 
 from binx.errors import DamagedError, UnsupportedError
 from binx.event.format import FormatDescription
-from binx.event.header import HEADER_SIZE, EventHeader, EventType
+from binx.event.header import HEADER_SIZE, LARGEST_EVENT, EventHeader, EventType
 from binx.event.reader import Reader
+from binx.kernels.scan import whole_events as count_whole_events
 
 CHUNK_SIZE = 1 << 20
 """Bytes that :func:`open_payload` gives at a time unless told otherwise."""
@@ -91,6 +92,39 @@ def open_payload(payload: TransactionPayload, *, chunk_size: int = CHUNK_SIZE) -
         _check_size(payload, total, at_end=False)
         yield chunk
     _check_size(payload, total, at_end=True)
+
+
+def whole_events(payload: TransactionPayload) -> Iterator[memoryview]:
+    """The inner events in pieces of at least one, none of them cut, and of about a megabyte.
+
+    Memory is bounded by the largest event; what an event claims is held against what the payload claims and
+    against the largest event that a server writes before anything is read for it.
+
+    Raises:
+        DamagedError: as :func:`open_payload`; or the payload does not hold whole events.
+    """
+    pending = bytearray()
+    left = LARGEST_EVENT if payload.uncompressed_size is None else payload.uncompressed_size
+    for chunk in open_payload(payload):
+        pending += chunk
+        whole, claimed = count_whole_events(pending)
+        if payload.uncompressed_size is not None:
+            left -= whole
+        if len(pending) - whole >= HEADER_SIZE and not HEADER_SIZE <= claimed <= min(left, LARGEST_EVENT):
+            raise _damaged(
+                payload,
+                f"expected events within the {left} bytes that are left of the compressed payload,"
+                f" found one that claims {claimed}",
+            )
+        if whole:
+            events, pending = pending, pending[whole:]
+            yield memoryview(events)[:whole]
+    if pending:
+        raise _damaged(
+            payload,
+            "expected whole events in the compressed payload,"
+            f" found {len(pending)} bytes behind the last one",
+        )
 
 
 def _chunks(payload: TransactionPayload, chunk_size: int) -> Iterator[memoryview]:

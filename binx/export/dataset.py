@@ -128,11 +128,16 @@ class DataSet:
 
 
 class Transaction:
-    """One source's files, written aside until :meth:`commit`."""
+    """One source's files, written aside until :meth:`commit`.
+
+    Attributes:
+        committed: whether the manifest is written.
+    """
 
     def __init__(self, dataset: DataSet, source: str) -> None:
         self.dataset = dataset
         self.source = source
+        self.committed = False
         self._staging = dataset.folder / STAGING / source
         self._was_killed = self._staging.exists()
         with output_errors(self._staging):
@@ -175,6 +180,7 @@ class Transaction:
                 _sync_folder(parent)
             self._remove_stale(old, names)
             write_durably(manifest_path, _json(manifest))
+            self.committed = True
             shutil.rmtree(self._staging)
             _remove_empty(folder / STAGING)
 

@@ -107,6 +107,7 @@ class SourceWriters:
         self._transactions = self._open(f"transactions/{transaction.source}.parquet", index_schema(), {})
         self._statements: _OpenFile | None = None
         self._pending: list[Statement] = []
+        self._new_schemas: list[Path] = []
 
     def write_transactions(self, batch: pa.RecordBatch) -> None:
         """Add transactions."""
@@ -152,22 +153,29 @@ class SourceWriters:
         return sorted(self._entries, key=lambda entry: entry["path"])
 
     def abandon(self) -> None:
-        """Close what is open; the files are removed with their folder."""
+        """Close what is open; files go with their folder, and schema records that are new are removed."""
         for opened in [self._transactions, *self._changes.values(), self._statements]:
             if opened is not None:
                 with suppress(OSError, pa.ArrowException):
                     opened.writer.close()
+        if not self._transaction.committed:
+            for path in self._new_schemas:
+                with suppress(OSError):
+                    path.unlink()
 
     def write_schemas(self, tables: Sequence[TableChanges]) -> None:
         """Write the schema records; one that is there stays where its version began earlier."""
         folder = self._transaction.dataset.folder
         for changes in tables:
             record = folder / f"{_schema_path(changes)}.json"
+            avro_record = record.with_suffix(".avsc")
             with output_errors(record):
                 if _valid_from(record) <= changes.valid_from:
                     continue
+                if not record.exists():
+                    self._new_schemas += [record, avro_record]
                 avro = json.dumps(avro_schema(changes.resolved), indent=1, ensure_ascii=False) + "\n"
-                write_durably(record.with_suffix(".avsc"), avro.encode("utf-8", "surrogatepass"))
+                write_durably(avro_record, avro.encode("utf-8", "surrogatepass"))
                 text = json.dumps(changes.record(), indent=1, ensure_ascii=False) + "\n"
                 write_durably(record, text.encode("utf-8", "surrogatepass"))
 

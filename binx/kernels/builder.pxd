@@ -57,4 +57,5 @@ cdef class RowBuilder:
     cdef int append_null(self, Column *column) except -1 nogil
     cdef int append_value(self, Cursor *image, int32_t index, Column *column) except -1 nogil
     cdef int misfit(self, int32_t column, const char *text, int64_t size) except -1 nogil
+    cdef int rewind(self, int64_t rows, int64_t variable_bytes) except -1 nogil
     cdef int64_t bytes_held(self) noexcept nogil

@@ -261,6 +261,38 @@ cdef class RowBuilder:
             return self.append_null(column)
         return 0
 
+    cdef int rewind(self, int64_t rows, int64_t variable_bytes) except -1 nogil:
+        """Forget all behind the first ``rows`` rows, the one that was begun and not ended included.
+
+        ``variable_bytes`` is what was held beside the fixed widths when there were so many rows.
+        """
+        cdef int64_t last = self.rows if self.rows < self.capacity else self.capacity - 1
+        cdef int64_t row
+        cdef int32_t i
+        cdef Column *column
+        if self.capacity == 0:
+            return 0
+        for i in range(self.columns):
+            column = &self.column[i]
+            if column.validity.data != NULL:
+                for row in range(rows, last + 1):
+                    if not bit_at(column.validity.data, <int32_t> row):
+                        column.validity.data[row >> 3] |= 1 << (row & 7)
+                        column.nulls -= 1
+            if column.codec >= CODEC_BYTES or column.codec == CODEC_DECIMAL_TEXT:
+                column.data.size = (<int32_t *> column.values.data)[rows]
+            if column.codec == CODEC_GEOMETRY:
+                column.extra.size = rows * 4
+        if self.present_offsets.data != NULL:
+            for row in range(rows, self.rows):
+                self.partial_rows -= bit_at(self.present_validity.data, <int32_t> row)
+            self.present_bits.size = (<int32_t *> self.present_offsets.data)[rows]
+        forget(&self.misfits, &self.misfit_text, rows)
+        forget(&self.differences, &self.difference_text, rows)
+        self.variable_bytes = variable_bytes
+        self.rows = rows
+        return 0
+
     def finish(self):
         """Hand all rows over and start anew.
 
@@ -321,6 +353,19 @@ cdef class RowBuilder:
         self.ids = 0
         self.last_ordinal = -1
         return result
+
+
+cdef void forget(Output *places, Output *text, int64_t rows) noexcept nogil:
+    """Take back texts that belong to values behind the first ``rows`` rows."""
+    cdef Misfit *place
+    while places.size:
+        place = (<Misfit *> (places.data + places.size)) - 1
+        if place.row < rows:
+            # A text that was begun when the error came has no place yet.
+            text.size = place.start + place.size
+            return
+        places.size -= <int64_t> sizeof(Misfit)
+    text.size = 0
 
 
 cdef list taken(Output *places, Output *text):

@@ -82,6 +82,10 @@ cdef class RowDecoder:
     cdef Output targets
     cdef dict builders
     cdef void *filled
+    cdef bint decoding
+    cdef int64_t rows_before
+    cdef int64_t bytes_before
+    cdef int drop_event(self) except -1
     cdef bint next_transaction(self) noexcept nogil
     cdef int walk(self, const uint8_t *base, int64_t size, int64_t origin, int64_t limit) except -1 nogil
     cdef int take_event(self, Header *header, Cursor *body, int64_t position) except -1 nogil

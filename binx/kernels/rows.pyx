@@ -74,6 +74,7 @@ cdef class RowDecoder:
         self.offsets = <const int32_t *> PyBytes_AS_STRING(id_offsets)
         self.texts = <const uint8_t *> PyBytes_AS_STRING(id_text)
         self.index = -1
+        self.decoding = False
         self.position = 0
         self.end = 0
 
@@ -88,8 +89,12 @@ cdef class RowDecoder:
         cdef int need
         if window.shape[0] == 0:
             return NEED_NOTHING
-        with nogil:
-            need = self.walk(&window[0], window.shape[0], origin, limit)
+        try:
+            with nogil:
+                need = self.walk(&window[0], window.shape[0], origin, limit)
+        except BaseException:
+            self.drop_event()
+            raise
         self.full = <object> self.filled if need == NEED_FLUSH else None
         return need
 
@@ -99,18 +104,29 @@ cdef class RowDecoder:
         cdef int need = NEED_NOTHING
         cdef Header header
         cdef Cursor body
-        with nogil:
-            while need == NEED_NOTHING and window.shape[0] - at >= HEADER_SIZE:
-                header = header_of(&window[at])
-                if header.size < HEADER_SIZE or header.size > window.shape[0] - at:
-                    break
-                body = cursor_over(&window[at] + HEADER_SIZE, header.size - HEADER_SIZE, self.position)
-                need = self.take_event(&header, &body, self.position)
-                self.event_size = header.size
-                if need != NEED_BUILDER:
-                    at += header.size
+        try:
+            with nogil:
+                while need == NEED_NOTHING and window.shape[0] - at >= HEADER_SIZE:
+                    header = header_of(&window[at])
+                    if header.size < HEADER_SIZE or header.size > window.shape[0] - at:
+                        break
+                    body = cursor_over(&window[at] + HEADER_SIZE, header.size - HEADER_SIZE, self.position)
+                    need = self.take_event(&header, &body, self.position)
+                    self.event_size = header.size
+                    if need != NEED_BUILDER:
+                        at += header.size
+        except BaseException:
+            self.drop_event()
+            raise
         self.full = <object> self.filled if need == NEED_FLUSH else None
         return need, at
+
+    cdef int drop_event(self) except -1:
+        """Take back the rows of the event whose decoding failed, so that no builder keeps a part of it."""
+        if self.decoding:
+            (<RowBuilder> self.filled).rewind(self.rows_before, self.bytes_before)
+            self.decoding = False
+        return 0
 
     def pass_event(self):
         """Go on behind the event at ``position``, which Python has dealt with."""
@@ -319,6 +335,9 @@ cdef class RowDecoder:
             first = CHANGE_UPDATE_PREIMAGE
         elif rows.operation == 2:
             first = CHANGE_DELETE
+        self.rows_before = builder.rows
+        self.bytes_before = builder.variable_bytes
+        self.decoding = True
         while True:
             before = body.position
             builder.begin_row(self.ordinal, self.identifier, self.identifier_size)
@@ -336,6 +355,7 @@ cdef class RowDecoder:
                 break
             if body.position == before:
                 bad_rows(body, "expected rows of at least one byte, found bytes behind a row without columns")
+        self.decoding = False
         self.held += builder.bytes_held() - held
         if builder.rows >= self.row_limit or builder.bytes_held() >= self.byte_limit:
             return NEED_FLUSH

@@ -33,6 +33,12 @@ class Stop(IntEnum):
     STOP_TRUNCATED = 4
     STOP_END = 5
 
+def whole_events(window: Buffer) -> tuple[int, int]:
+    """How many bytes of a window whole events take, and how many the event behind them says that it has.
+
+    The second is 0 where its header is cut, and less than a header where no event can be that small.
+    """
+
 class Scanner:
     """A walk over one file, resumable at every event.
 
@@ -83,8 +89,8 @@ class Scanner:
             UnsupportedError: an event that binx does not know, or that is encrypted.
         """
 
-    def feed_inner(self, window: Buffer) -> int:
-        """Walk whole events of a decompressed payload; returns the bytes consumed.
+    def feed_inner(self, events: Buffer) -> None:
+        """Walk events of a decompressed payload, which must be whole; see :func:`whole_events`.
 
         Raises:
             DamagedError, UnsupportedError: as for :meth:`feed`.

@@ -39,6 +39,47 @@ cdef struct Seen:
     int64_t index
 
 
+
+cdef int bad_inner(const char *found, int64_t position) except -1 with gil:
+    from binx.errors import DamagedError
+
+    raise DamagedError(
+        f"expected one whole transaction in the compressed payload, found {found.decode()}",
+        offset=position,
+        event="TRANSACTION_PAYLOAD",
+    )
+
+
+cdef inline int64_t whole_event(const uint8_t *base, int64_t size, int64_t at) noexcept nogil:
+    """The size of the event at a place if all of it is there; 0 where it is cut, -1 where no event is that small."""
+    cdef int64_t claimed
+    if size - at < HEADER_SIZE:
+        return 0
+    claimed = header_of(base + at).size
+    if claimed < HEADER_SIZE:
+        return -1
+    return claimed if claimed <= size - at else 0
+
+
+def whole_events(const uint8_t[::1] window not None):
+    """How many bytes of a window whole events take, and how many the event behind them says that it has.
+
+    The second is 0 where its header is cut, and less than a header where no event can be that small.
+    """
+    cdef int64_t at = 0
+    cdef int64_t size = 1
+    cdef int64_t claimed = 0
+    if window.shape[0] == 0:
+        return 0, 0
+    with nogil:
+        while size > 0:
+            size = whole_event(&window[0], window.shape[0], at)
+            at += size if size > 0 else 0
+        if window.shape[0] - at >= HEADER_SIZE:
+            claimed = header_of(&window[at]).size
+    return at, claimed
+
+
 cdef class Scanner:
     """A walk over one file, resumable at every event.
 
@@ -121,35 +162,35 @@ cdef class Scanner:
             stop = self.walk(&window[0], window.shape[0], origin, limit)
         return stop
 
-    def feed_inner(self, const uint8_t[::1] window):
-        """Walk whole events of a decompressed payload; returns the bytes consumed."""
+    def feed_inner(self, const uint8_t[::1] events):
+        """Walk events of a decompressed payload, which must be whole (see ``whole_events``)."""
         cdef int64_t at = 0
+        cdef int64_t size
         cdef Header header
         cdef Cursor body
         with nogil:
-            while window.shape[0] - at >= HEADER_SIZE:
-                header = header_of(&window[at])
-                if header.size < HEADER_SIZE:
-                    bad_header(&header, self.position)
-                if header.size > window.shape[0] - at:
-                    break
-                body = cursor_over(&window[at] + HEADER_SIZE, header.size - HEADER_SIZE, self.position)
+            while at < events.shape[0]:
+                size = whole_event(&events[0], events.shape[0], at)
+                if size <= 0:
+                    bad_inner(b"an event that is cut", self.position)
+                header = header_of(&events[at])
+                if self.inner_kind != NO_KIND:
+                    bad_inner(b"events behind the end of the transaction", self.position)
+                if (
+                    header.type == TRANSACTION_PAYLOAD_EVENT
+                    or MARIADB_QUERY_COMPRESSED_EVENT <= header.type <= MARIADB_DELETE_ROWS_COMPRESSED_EVENT
+                ):
+                    bad_inner(b"a compressed event within it", self.position)
+                body = cursor_over(&events[at] + HEADER_SIZE, size - HEADER_SIZE, self.position)
                 self.step(&body, &header, self.position, INSIDE_PAYLOAD)
                 self.inner_type_counts[header.type] += 1
-                at += header.size
-        return at
+                at += size
 
     def end_payload(self):
         """Close the transaction whose payload was fed, and pass over the payload event."""
         cdef int64_t size = self.payload_size
-        from binx.errors import DamagedError
-
-        if self.state != STATE_OUTSIDE:
-            raise DamagedError(
-                "expected a whole transaction in the compressed payload, found one without its end",
-                offset=self.position,
-                event="TRANSACTION_PAYLOAD",
-            )
+        if self.inner_kind == NO_KIND:
+            bad_inner(b"one without its end", self.position)
         self.push(self.inner_kind, self.inner_timestamp, self.position + size)
         self.skip(size, TRANSACTION_PAYLOAD_EVENT)
 

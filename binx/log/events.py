@@ -12,9 +12,9 @@ from binx.event import (
     Event,
     FormatDescription,
     TransactionPayload,
-    open_payload,
     parse_event,
     parse_header,
+    whole_events,
 )
 from binx.event.header import HEADER_SIZE, EventHeader
 from binx.log.file import BinlogFile
@@ -62,24 +62,12 @@ def transaction_events(
 def _inner_events(
     payload: TransactionPayload, description: FormatDescription
 ) -> Iterator[tuple[EventHeader, Event]]:
-    pending = b""
-    for chunk in open_payload(payload):
-        pending += chunk
+    for events in whole_events(payload):
         at = 0
-        while len(pending) - at >= HEADER_SIZE:
-            header = parse_header(pending, payload.position, origin=payload.position - at)
-            if header.size > len(pending) - at:
-                break
-            body = memoryview(pending)[at + HEADER_SIZE : at + header.size]
-            yield header, parse_event(body, header, description)
+        while at < len(events):
+            header = parse_header(events, payload.position, origin=payload.position - at)
+            yield header, parse_event(events[at + HEADER_SIZE : at + header.size], header, description)
             at += header.size
-        pending = pending[at:]
-    if pending:
-        raise DamagedError(
-            f"expected whole events in the compressed payload, found {len(pending)} bytes behind the last",
-            offset=payload.position,
-            event="TRANSACTION_PAYLOAD",
-        )
 
 
 __all__ = ["transaction_events"]

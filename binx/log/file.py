@@ -9,7 +9,7 @@ from enum import Enum
 from types import TracebackType
 from typing import Self
 
-from binx.errors import BinxError, DamagedError, NotABinlogError, TruncatedError, UnsupportedError
+from binx.errors import BinxError, NotABinlogError, TruncatedError, UnsupportedError
 from binx.event.format import FormatDescription, Magic, parse_format, read_magic, verify_format_checksum
 from binx.event.header import HEADER_SIZE, EventType, parse_header
 from binx.kernels.scan import Level, Scanner, Stop
@@ -289,24 +289,14 @@ class Scan:
 
     def _feed_payload(self, window: memoryview, origin: int) -> None:
         """Count what a compressed payload holds."""
-        from binx.event.payload import open_payload, parse_transaction_payload
+        from binx.event.payload import parse_transaction_payload, whole_events
 
         scanner = self._scanner
         header = parse_header(window, scanner.position, origin=origin)
         start = scanner.position - origin + HEADER_SIZE
         body = window[start : start + header.size - HEADER_SIZE - self._format.checksum_size]
-        pending = bytearray()
-        for chunk in open_payload(parse_transaction_payload(body, header, self._format)):
-            pending += chunk
-            consumed = scanner.feed_inner(pending)
-            del pending[:consumed]
-        if pending:
-            raise DamagedError(
-                "expected whole events in the compressed payload,"
-                f" found {len(pending)} bytes behind the last one",
-                offset=header.position,
-                event=header.name,
-            )
+        for events in whole_events(parse_transaction_payload(body, header, self._format)):
+            scanner.feed_inner(events)
         scanner.end_payload()
 
     def _finish(self, stop: int) -> None:

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from binx.errors import BinxError, DamagedError
 from binx.event.header import HEADER_SIZE, EventFlag, EventHeader, EventType, parse_header
-from binx.event.payload import open_payload, parse_transaction_payload
+from binx.event.payload import parse_transaction_payload, whole_events
 from binx.event.plain import plain_rows_event
 from binx.event.table_map import parse_table_map
 from binx.kernels.builder import RowBuilder
@@ -202,46 +202,31 @@ class ChangeDecoder:
         if need == Need.NEED_STATEMENT:
             yield from self._take_statement(body, header, table)
         elif need == Need.NEED_PLAIN_ROWS:
-            yield from self._feed(bytearray(plain_rows_event(event, header, table.format)), table)
+            yield from self._feed(memoryview(plain_rows_event(event, header, table.format)), table)
         else:
-            pending = bytearray()
-            for chunk in open_payload(parse_transaction_payload(body, header, table.format)):
-                pending += chunk
-                yield from self._feed(pending, table)
-            if pending:
-                raise DamagedError(
-                    "expected whole events in the compressed payload,"
-                    f" found {len(pending)} bytes behind the last one",
-                    offset=header.position,
-                    event=header.name,
-                )
+            for events in whole_events(parse_transaction_payload(body, header, table.format)):
+                yield from self._feed(events, table)
         decoder.pass_bytes(header.size)
 
-    def _feed(self, pending: bytearray, table: TransactionTable) -> Iterator[ChangeBatch | Statement]:
-        """Decode the whole events of a buffer and take them out of it."""
+    def _feed(self, events: memoryview, table: TransactionTable) -> Iterator[ChangeBatch | Statement]:
+        """Decode events that stand in for the one at hand; they must be whole."""
         decoder = self._decoder
         done = 0
-        while True:
-            with memoryview(pending) as whole, whole[done:] as rest:
-                need, consumed = decoder.run_inner(rest) if len(rest) else (Need.NEED_NOTHING, 0)
-                done += consumed
-                if need == Need.NEED_STATEMENT:
-                    event = bytes(whole[done - decoder.event_size : done])
-            if need == Need.NEED_NOTHING:
-                break
+        while done < len(events):
+            need, consumed = decoder.run_inner(events[done:])
+            done += consumed
             if need == Need.NEED_BUILDER:
                 self._set_builder(table)
             elif need == Need.NEED_STATEMENT:
-                header = parse_header(event, 0)
-                yield from self._take_statement(memoryview(event)[HEADER_SIZE:], header, table)
+                event = events[done - decoder.event_size : done]
+                yield from self._take_statement(event[HEADER_SIZE:], parse_header(event, 0), table)
             elif need in _FLUSHES:
                 yield from self._flush(self._fullest(need))
-            else:
+            elif need != Need.NEED_NOTHING:
                 raise DamagedError(
                     "expected no compressed event within a compressed payload, found one",
                     offset=decoder.position,
                 )
-        del pending[:done]
 
     def _take_statement(
         self, body: memoryview, header: EventHeader, table: TransactionTable

@@ -30,7 +30,7 @@ def test_what_zlib_compressed_comes_back(data: bytes, size_bytes: int) -> None:
         (packed(b"abc", head=0x90), r"expected the compression algorithm 0 \(zlib\), found 1"),
         (packed(b"abc", size=4), "expected 4 bytes after decompression, found 3"),
         (packed(b"abc", size=2), "expected 2 bytes after decompression, found 3"),
-        (packed(b"abc", size=2**31), "expected at most 1032 times"),
+        (packed(b"abc", size=2**31), "expected at most .* bytes from 11 compressed"),
         (packed(b"abc")[:-5], "after decompression"),
         (packed(b"abc")[:5] + b"junk", "expected a zlib stream"),
         (b"", "expected 1 more bytes"),

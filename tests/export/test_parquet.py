@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import shutil
@@ -15,6 +16,8 @@ import pytest
 
 from binx.errors import OutputError, TruncatedError
 from binx.event.gtid_set import GtidSet
+from binx.export import parquet_files
+from binx.export.dataset import write_durably
 from binx.export.parquet import SourceReport, to_parquet
 from binx.export.parquet_files import ParquetOptions
 from binx.log.file import open_files
@@ -288,3 +291,24 @@ def test_spark_gets_no_type_that_it_misreads(dataset: Path) -> None:
             assert field.type not in bad
             assert not pa.types.is_decimal256(field.type)
             assert not pa.types.is_time(field.type)
+
+
+@pytest.mark.parametrize("fails", [".avsc", ".json"])
+def test_a_disk_that_is_full_at_a_schema_record_leaves_none_of_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: str
+) -> None:
+    written: list[Path] = []
+
+    def write(path: Path, data: bytes) -> None:
+        if path.suffix == fails and len(written) > 4:
+            raise OSError(errno.ENOSPC, "No space left on device", str(path))
+        written.append(path)
+        write_durably(path, data)
+
+    monkeypatch.setattr(parquet_files, "write_durably", write)
+    with pytest.raises(OutputError, match="space"):
+        export(tmp_path, CHAIN[:1])
+    assert contents(tmp_path) == {}
+    monkeypatch.undo()
+    export(tmp_path, CHAIN[:1])
+    assert contents(tmp_path)

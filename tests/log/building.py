@@ -8,9 +8,15 @@ from __future__ import annotations
 
 import struct
 
+import zstandard
+
 from binx.kernels.scan import Level, Scanner
 from binx.kernels.transactions import TransactionTable
 from binx.log.boundary import compiled
+from tests.conftest import TESTDATA
+
+HEADER = struct.Struct("<IBIIIH")
+NO_CHECKSUM = TESTDATA / "mysql-9.7" / "small" / "no_checksum.binlog"
 
 FIRST = 4
 """Offset at which :func:`scanner` begins."""
@@ -119,3 +125,22 @@ def transactions(*events: bytes, level: Level = Level.LEVEL_EVENTS) -> Transacti
     scan = scanner(level)
     feed(scan, *events)
     return scan.new_table()
+
+
+def whole_log(*events: bytes) -> bytes:
+    """A log of MySQL 9.7 without checksums that holds the events, each with the position it has there."""
+    head = NO_CHECKSUM.read_bytes()[: 4 + HEADER.unpack_from(NO_CHECKSUM.read_bytes(), 4)[3]]
+    log = bytearray(head)
+    for one in events:
+        log += one
+        struct.pack_into("<I", log, len(log) - len(one) + 13, len(log))
+    return bytes(log)
+
+
+def compressed(*events: bytes, claimed: int | None = None) -> bytes:
+    """TRANSACTION_PAYLOAD of events; ``claimed`` is the uncompressed size that it tells."""
+    plain = b"".join(events)
+    stream = zstandard.ZstdCompressor().compress(plain)
+    size = len(plain) if claimed is None else claimed
+    fields = b"\x02\x01\x00" + b"\x03\x09\xfe" + struct.pack("<Q", size)
+    return event(40, fields + b"\x01\x09\xfe" + struct.pack("<Q", len(stream)) + b"\x00" + stream)

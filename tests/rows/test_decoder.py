@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import struct
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
-from binx.errors import BinxError
+from binx.errors import BinxError, DamagedError
+from binx.event import ROWS_TYPES
 from binx.kernels.scan import Level
+from binx.log.events import transaction_events
 from binx.log.file import BinlogFile
 from binx.rows.batches import ChangeBatch
 from binx.rows.catalog import Catalog
 from binx.rows.decoder import STATEMENTS_ONLY, ChangeDecoder, DecoderOptions
 from binx.rows.statements import Statement
 from tests.conftest import TESTDATA
+from tests.log import building
+from tests.log.memory import Bytes
 
 SHOP = TESTDATA / "mysql-9.7" / "shop"
 COMPRESSED = SHOP / "mysql-bin.000003"
@@ -34,7 +40,7 @@ def decode(
         return items
 
 
-def rows_by_table(items: list[ChangeBatch | Statement]) -> dict[tuple[str, str], pa.Table]:
+def rows_by_table(items: Sequence[ChangeBatch | Statement]) -> dict[tuple[str, str], pa.Table]:
     batches: dict[tuple[str, str], list[pa.RecordBatch]] = {}
     for item in items:
         if isinstance(item, ChangeBatch):
@@ -125,3 +131,54 @@ def test_a_file_with_a_flipped_bit_gives_rows_or_an_error(name: str, tmp_path: P
         flipped = bytearray(data)
         flipped[place] ^= 1 << (place % 8)
         damaged(bytes(flipped), tmp_path / "flipped.000001")
+
+
+def test_an_event_that_cannot_be_decoded_leaves_no_row_behind() -> None:
+    """Two rows of an UPDATE, the last image cut: neither of them, nor its nulls and texts, is handed over."""
+    good = building.rows(1, 2, 3)
+    row = b"\0" + struct.pack("<i", 5)
+    head = (9).to_bytes(6, "little") + struct.pack("<HH", 1, 2) + b"\x01\x01\x01"
+    cut = building.event(31, head + row + row + row + row[:3])
+    log = building.whole_log(
+        building.gtid(1), building.BEGIN, building.table_map(), good, cut, building.xid(), building.STOP
+    )
+    file = BinlogFile(Bytes(log))
+    (table,) = file.scan(Level.LEVEL_EVENTS)
+    decoder = ChangeDecoder(file, Catalog())
+    with pytest.raises(DamagedError):
+        list(decoder.decode(table, table.mask()))
+    (batch,) = decoder.finish()
+    assert batch.batch.column("c1").to_pylist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    "name", ["all_types", "row_image_minimal", "row_image_noblob", "partial_json", "enum_of_300", "charsets"]
+)
+def test_a_failed_event_changes_nothing_of_the_rows_before_it(name: str) -> None:
+    """Each rows event cut before its last byte: the rows before it are as they are without the cut."""
+    data = (SMALL / f"{name}.binlog").read_bytes()
+    file = BinlogFile(Bytes(data))
+    (table,) = file.scan(Level.LEVEL_EVENTS)
+    for index in range(len(table)):
+        start, end = table.value("start", index), table.value("end", index)
+        events = transaction_events(file, start, end, table.format)
+        for header in [header for header, _ in events if header.type in ROWS_TYPES]:
+            mask = bytearray(len(table))
+            mask[: index + 1] = b"\1" * (index + 1)
+            cut = bytearray(data)
+            struct.pack_into("<I", cut, header.position + 9, header.size - 1)
+            decoder = ChangeDecoder(BinlogFile(Bytes(bytes(cut))), Catalog())
+            with pytest.raises(BinxError) as raised:
+                list(decoder.decode(table, mask))
+            if (raised.value.offset or 0) >= header.end - 1:
+                continue  # A last row of one byte was cut off whole.
+            whole = [item for item in decoder.finish() if isinstance(item, ChangeBatch)]
+            for batch in whole:
+                batch.batch.validate(full=True)
+                assert header.position not in batch.batch.column("_position").to_pylist()
+            again = ChangeDecoder(BinlogFile(Bytes(data)), Catalog())
+            expected = [item for item in again.decode(table, mask) if isinstance(item, ChangeBatch)]
+            expected += again.finish()
+            before = rows_by_table(expected)
+            for key, rows in rows_by_table(whole).items():
+                assert rows.to_pylist() == before[key].to_pylist()[: len(rows)]

@@ -4,6 +4,7 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from binx.kernels.cursor cimport Cursor
+from binx.kernels.json_diff cimport Patch
 from binx.kernels.values cimport Column
 from binx.kernels.output cimport Output
 
@@ -37,6 +38,7 @@ cdef class RowBuilder:
     cdef int64_t partial_rows
     cdef Output differences
     cdef Output difference_text
+    cdef Patch patch
     cdef Output id_offsets
     cdef Output id_text
     cdef int32_t ids
@@ -54,6 +56,7 @@ cdef class RowBuilder:
         self, Cursor *image, const uint8_t *present, int32_t present_count, const uint8_t *partial
     ) except -1 nogil
     cdef int append_difference(self, Cursor *image, int32_t index, Column *column) except -1 nogil
+    cdef int keep_difference(self, Cursor *changes, int32_t index, Column *column) except -1 nogil
     cdef int append_null(self, Column *column) except -1 nogil
     cdef int append_value(self, Cursor *image, int32_t index, Column *column) except -1 nogil
     cdef int misfit(self, int32_t column, const char *text, int64_t size) except -1 nogil

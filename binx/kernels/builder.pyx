@@ -16,12 +16,12 @@ from libc.string cimport memset
 
 from binx.kernels.codecs cimport *
 from binx.kernels.cursor cimport Cursor, cursor_over, little, take
-from binx.kernels.jsonb cimport render_diff
+from binx.kernels.json_diff cimport apply_diff, release_patch, render_diff
 from binx.kernels.layouts cimport bit_at
 from binx.kernels.memory cimport Memory, hand_over
 from binx.kernels.output cimport Output, append, release, reserve
 from binx.kernels.temporal cimport TEXT_SIZE
-from binx.kernels.values cimport Column, decode_value
+from binx.kernels.values cimport DATA_MAXIMUM, Column, decode_value, too_large
 
 cdef enum:
     FIRST_CAPACITY = 64
@@ -82,6 +82,7 @@ cdef class RowBuilder:
         release(&self.differences)
         release(&self.difference_text)
         release(&self.bits)
+        release_patch(&self.patch)
 
     cdef int64_t bytes_held(self) noexcept nogil:
         return self.rows * self.row_bytes + self.variable_bytes
@@ -178,8 +179,8 @@ cdef class RowBuilder:
         cdef int32_t nth_json = 0
         cdef int32_t i
         cdef Column *column
-        self.absent = present_count != self.columns or partial != NULL
-        if not self.absent:
+        self.absent = present_count != self.columns
+        if not self.absent and partial == NULL:
             for i in range(self.columns):
                 column = &self.column[i]
                 if bit_at(nulls, i):
@@ -207,22 +208,39 @@ cdef class RowBuilder:
         return 0
 
     cdef int append_difference(self, Cursor *image, int32_t index, Column *column) except -1 nogil:
-        """Take a JSON value that is logged as its difference: the column counts as absent."""
+        """Take a JSON value that is logged as changes: apply them to the document of the image before.
+
+        Where that lacks the document, the changes are kept and the column counts as absent.
+        """
         cdef int64_t size = <int64_t> little(take(image, column.prefix), column.prefix)
-        cdef Cursor inner = cursor_over(take(image, size), size, image.origin + image.position - size)
+        cdef Cursor changes = cursor_over(take(image, size), size, image.origin + image.position - size)
+        cdef int64_t held = column.data.size
+        if column.document.base == NULL or not apply_diff(
+            &self.patch, &column.document, &changes, &column.data
+        ):
+            return self.keep_difference(&changes, index, column)
+        if column.data.size > DATA_MAXIMUM:
+            too_large(image)
+        self.variable_bytes += column.data.size - held
+        (<int32_t *> column.values.data)[self.rows + 1] = <int32_t> column.data.size
+        return 0
+
+    cdef int keep_difference(self, Cursor *changes, int32_t index, Column *column) except -1 nogil:
         cdef Misfit difference
         difference.row = self.rows
         difference.column = index
         difference.start = self.difference_text.size
-        render_diff(&inner, &self.difference_text)
+        render_diff(changes, &self.difference_text)
         difference.size = <int32_t> (self.difference_text.size - difference.start)
         append(&self.differences, &difference, sizeof(Misfit))
         self.variable_bytes += difference.size + <int64_t> sizeof(Misfit)
         self.bits.data[index >> 3] &= ~(1 << (index & 7))
+        self.absent = True
         return self.append_null(column)
 
     cdef int append_null(self, Column *column) except -1 nogil:
         cdef int64_t row = self.rows
+        column.document.base = NULL
         if column.validity.data == NULL:
             widen_validity(&column.validity, self.capacity)
         column.validity.data[row >> 3] &= ~(1 << (row & 7))

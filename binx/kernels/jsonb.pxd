@@ -1,9 +1,52 @@
 # cython: language_level=3
-"""MySQL's binary JSON rendered as text, for the kernels that meet it in row images."""
+"""MySQL's binary JSON rendered as text, and walked, for the kernels that meet it in row images."""
+
+from libc.stdint cimport int64_t, uint8_t
 
 from binx.kernels.cursor cimport Cursor
 from binx.kernels.output cimport Output
 
+cdef enum:  # the types of values (sql-common/json_binary.cc)
+    SMALL_OBJECT = 0x00
+    LARGE_OBJECT = 0x01
+    SMALL_ARRAY = 0x02
+    LARGE_ARRAY = 0x03
+    LITERAL = 0x04
+    INT16 = 0x05
+    UINT16 = 0x06
+    INT32 = 0x07
+    UINT32 = 0x08
+    INT64 = 0x09
+    UINT64 = 0x0A
+    DOUBLE = 0x0B
+    STRING = 0x0C
+    OPAQUE = 0x0F
 
+cdef enum:
+    MAX_DEPTH = 100  # JSON_DOCUMENT_MAX_DEPTH: the server writes no deeper document
+
+cdef struct Container:
+    # An array or object: its bytes, how wide its counts and offsets are, and its entries.
+    Cursor body
+    const uint8_t *keys
+    const uint8_t *values
+    int64_t count
+    int64_t header
+    int width
+    int key_entry
+    bint is_object
+
+cdef struct Member:
+    # A value of a container. One that stands in its entry fills its cursor.
+    Cursor value
+    uint8_t kind
+    bint is_inlined
+
+
+cdef int damaged(Cursor *cursor, const char *expected, int64_t found) except -1 with gil
+cdef const uint8_t *spend(Cursor *cursor, int64_t count, int64_t *unspent) except NULL nogil
+cdef int open_container(uint8_t kind, Cursor *value, int64_t *unspent, Container *container) except -1 nogil
+cdef const uint8_t *take_key(Container *container, int64_t i, int64_t *unspent, int64_t *length) except NULL nogil
+cdef int take_member(Container *container, int64_t i, Member *member) except -1 nogil
+cdef int render_value(uint8_t kind, Cursor *value, int64_t *unspent, int depth, Output *out) except -1 nogil
 cdef int render(Cursor *document, Output *out) except -1 nogil
-cdef int render_diff(Cursor *diff, Output *out) except -1 nogil

@@ -11,17 +11,3 @@ def to_text(data: Buffer) -> str:
     Raises:
         DamagedError: the bytes are not a document that a server can have written.
     """
-
-def diff_to_text(data: Buffer) -> str:
-    """Give the changes of a partially updated JSON column as a JSON array.
-
-    Each is an object with ``op`` (``replace``, ``insert``, ``remove``), ``path``
-    (MySQL's, such as ``$.a[1]``) and, except for ``remove``, ``value``; they
-    apply one after another.
-
-    Args:
-        data: the vector of changes, without the four bytes of length before it.
-
-    Raises:
-        DamagedError: the bytes are not changes that a server can have written.
-    """

@@ -18,7 +18,7 @@ from libc.math cimport isfinite
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy
 
-from binx.kernels.cursor cimport Cursor, cursor_over, little, remaining, take, take_packed
+from binx.kernels.cursor cimport Cursor, cursor_over, little, remaining, take
 from binx.kernels.decimal cimport check_decimal, decimal_size, render_decimal
 from binx.kernels.output cimport Output, append_byte, release
 from binx.kernels.text cimport (
@@ -32,36 +32,12 @@ from binx.kernels.text cimport (
 
 from binx.errors import DamagedError
 
-cdef enum:
-    SMALL_OBJECT = 0x00
-    LARGE_OBJECT = 0x01
-    SMALL_ARRAY = 0x02
-    LARGE_ARRAY = 0x03
-    LITERAL = 0x04
-    INT16 = 0x05
-    UINT16 = 0x06
-    INT32 = 0x07
-    UINT32 = 0x08
-    INT64 = 0x09
-    UINT64 = 0x0A
-    DOUBLE = 0x0B
-    STRING = 0x0C
-    OPAQUE = 0x0F
-
 cdef enum:  # enum_field_types, of the opaque values that JSON spells in a way of its own
     FIELD_TIMESTAMP = 7
     FIELD_DATE = 10
     FIELD_TIME = 11
     FIELD_DATETIME = 12
     FIELD_NEWDECIMAL = 246
-
-cdef enum:
-    MAX_DEPTH = 100  # JSON_DOCUMENT_MAX_DEPTH: the server writes no deeper document
-
-cdef enum:  # enum_json_diff_operation
-    REPLACE = 0
-    INSERT = 1
-    REMOVE = 2
 
 
 cdef int damaged(Cursor *cursor, const char *expected, int64_t found) except -1 with gil:
@@ -189,66 +165,84 @@ cdef int render_opaque(Cursor *value, int64_t *unspent, Output *out) except -1 n
     return append_byte(out, c'"')
 
 
-cdef int render_key(
-    Cursor *body, const uint8_t *entry, int width, int64_t header, int64_t *unspent, Output *out
-) except -1 nogil:
-    """Append the key whose offset and two-byte length stand in ``entry``."""
-    cdef int64_t length = little(entry + width, 2)
-    body.position = <int64_t> little(entry, width)
-    if body.position < header or body.position > body.size:
+cdef int open_container(uint8_t kind, Cursor *value, int64_t *unspent, Container *container) except -1 nogil:
+    """Take the counts and entries of the array or object that begins at the cursor."""
+    cdef int64_t size, header
+    cdef Cursor *body = &container.body
+    container.is_object = kind == SMALL_OBJECT or kind == LARGE_OBJECT
+    container.width = 4 if kind == LARGE_OBJECT or kind == LARGE_ARRAY else 2
+    container.key_entry = container.width + 2 if container.is_object else 0
+    body[0] = cursor_over(value.base + value.position, remaining(value), value.origin + value.position)
+    container.count = <int64_t> little(spend(body, container.width, unspent), container.width)
+    size = <int64_t> little(spend(body, container.width, unspent), container.width)
+    header = 2 * container.width + container.count * (container.key_entry + container.width + 1)
+    if size > body.size:
+        damaged(body, b"a container that ends within the one around it", size)
+    if header > size:
+        damaged(body, b"a container as long as its entries", size)
+    body.size = size
+    container.header = header
+    container.keys = spend(body, header - 2 * container.width, unspent)
+    container.values = container.keys + container.count * container.key_entry
+    return 0
+
+
+cdef const uint8_t *take_key(Container *container, int64_t i, int64_t *unspent, int64_t *length) except NULL nogil:
+    """The bytes of the i-th key, whose offset and two-byte length stand in its entry."""
+    cdef const uint8_t *entry = container.keys + i * container.key_entry
+    cdef Cursor *body = &container.body
+    length[0] = <int64_t> little(entry + container.width, 2)
+    body.position = <int64_t> little(entry, container.width)
+    if body.position < container.header or body.position > body.size:
         damaged(body, b"a key behind the container's entries and before its end", body.position)
-    append_quoted(body, spend(body, length, unspent), length, out)
-    return append_text(out, b": ", 2)
+    return spend(body, length[0], unspent)
 
 
-cdef int render_member(
-    Cursor *body, const uint8_t *entry, int width, int64_t header, int64_t *unspent, int depth, Output *out
-) except -1 nogil:
-    """Append the value of one entry: a type byte and an offset, or the value itself where it fits."""
-    cdef uint8_t kind = entry[0]
-    cdef int64_t offset, inlined = width
-    cdef Cursor value
-    if LITERAL <= kind <= UINT16 or (width == 4 and INT32 <= kind <= UINT32):
-        value = cursor_over(entry + 1, width, body.origin + (entry + 1 - body.base))
-        return render_value(kind, &value, &inlined, depth, out)
+cdef int take_member(Container *container, int64_t i, Member *member) except -1 nogil:
+    """Where the i-th value is: an entry holds a type byte and an offset, or the value itself where it fits."""
+    cdef int width = container.width
+    cdef const uint8_t *entry = container.values + i * (width + 1)
+    cdef Cursor *body = &container.body
+    cdef int64_t offset
+    member.kind = entry[0]
+    member.is_inlined = LITERAL <= entry[0] <= UINT16 or (width == 4 and INT32 <= entry[0] <= UINT32)
+    if member.is_inlined:
+        member.value = cursor_over(entry + 1, width, body.origin + (entry + 1 - body.base))
+        return 0
     offset = <int64_t> little(entry + 1, width)
-    if offset < header or offset > body.size:
+    if offset < container.header or offset > body.size:
         damaged(body, b"a value behind the container's entries and before its end", offset)
-    value = cursor_over(body.base + offset, body.size - offset, body.origin + offset)
-    return render_value(kind, &value, unspent, depth, out)
+    member.value = cursor_over(body.base + offset, body.size - offset, body.origin + offset)
+    return 0
+
+
+cdef int render_member(Member *member, int64_t *unspent, int depth, Output *out) except -1 nogil:
+    """Append a value; one that stands in its entry was paid for with the entry."""
+    cdef int64_t inlined = member.value.size
+    return render_value(member.kind, &member.value, &inlined if member.is_inlined else unspent, depth, out)
 
 
 cdef int render_container(
     uint8_t kind, Cursor *value, int64_t *unspent, int depth, Output *out
 ) except -1 nogil:
-    cdef bint is_object = kind == SMALL_OBJECT or kind == LARGE_OBJECT
-    cdef int width = 4 if kind == LARGE_OBJECT or kind == LARGE_ARRAY else 2
-    cdef int key_entry = width + 2 if is_object else 0, value_entry = width + 1
-    cdef int64_t count, size, header, i
-    cdef const uint8_t *keys
-    cdef const uint8_t *values
-    cdef Cursor body
+    cdef Container container
+    cdef Member member
+    cdef const uint8_t *key
+    cdef int64_t i, length = 0
     if depth > MAX_DEPTH:
         damaged(value, b"at most 100 levels", depth)
-    body = cursor_over(value.base + value.position, remaining(value), value.origin + value.position)
-    count = <int64_t> little(spend(&body, width, unspent), width)
-    size = <int64_t> little(spend(&body, width, unspent), width)
-    header = 2 * width + count * (key_entry + value_entry)
-    if size > body.size:
-        damaged(&body, b"a container that ends within the one around it", size)
-    if header > size:
-        damaged(&body, b"a container as long as its entries", size)
-    body.size = size
-    keys = spend(&body, header - 2 * width, unspent)
-    values = keys + count * key_entry
-    append_byte(out, c"{" if is_object else c"[")
-    for i in range(count):
+    open_container(kind, value, unspent, &container)
+    append_byte(out, c"{" if container.is_object else c"[")
+    for i in range(container.count):
         if i:
             append_text(out, b", ", 2)
-        if is_object:
-            render_key(&body, keys + i * key_entry, width, header, unspent, out)
-        render_member(&body, values + i * value_entry, width, header, unspent, depth, out)
-    return append_byte(out, c"}" if is_object else c"]")
+        if container.is_object:
+            key = take_key(&container, i, unspent, &length)
+            append_quoted(&container.body, key, length, out)
+            append_text(out, b": ", 2)
+        take_member(&container, i, &member)
+        render_member(&member, unspent, depth, out)
+    return append_byte(out, c"}" if container.is_object else c"]")
 
 
 cdef int render_value(uint8_t kind, Cursor *value, int64_t *unspent, int depth, Output *out) except -1 nogil:
@@ -290,62 +284,12 @@ cdef int render(Cursor *document, Output *out) except -1 nogil:
     return 0
 
 
-cdef int render_change(Cursor *diff, Output *out) except -1 nogil:
-    """Append one change: an operation (1 byte), a path and, but for a removal, a document."""
-    cdef uint8_t operation = take(diff, 1)[0]
-    cdef uint64_t length = 0
-    cdef int64_t start
-    cdef const uint8_t *data
-    cdef Cursor document
-    if operation == REPLACE:
-        append_text(out, b'{"op": "replace", "path": ', 26)
-    elif operation == INSERT:
-        append_text(out, b'{"op": "insert", "path": ', 25)
-    elif operation == REMOVE:
-        append_text(out, b'{"op": "remove", "path": ', 25)
-    else:
-        damaged(diff, b"a change's operation (0 to 2)", operation)
-    take_packed(diff, &length)
-    data = take(diff, <int64_t> length)
-    append_quoted(diff, data, <int64_t> length, out)
-    if operation != REMOVE:
-        take_packed(diff, &length)
-        start = diff.origin + diff.position
-        data = take(diff, <int64_t> length)
-        document = cursor_over(data, <int64_t> length, start)
-        append_text(out, b', "value": ', 11)
-        render(&document, out)
-    return append_byte(out, c"}")
-
-
-cdef int render_diff(Cursor *diff, Output *out) except -1 nogil:
-    """Append the changes that fill the rest of the cursor as a JSON array (sql/json_diff.cc)."""
-    cdef int64_t start = out.size
-    append_byte(out, c"[")
-    while remaining(diff):
-        if out.size > start + 1:
-            append_text(out, b", ", 2)
-        render_change(diff, out)
-    return append_byte(out, c"]")
-
-
-cdef str text_of(const uint8_t[::1] data, bint is_diff):
+def to_text(const uint8_t[::1] data not None) -> str:
     cdef Cursor cursor = cursor_over(&data[0], data.shape[0], 0)
     cdef Output out = Output(NULL, 0, 0)
     try:
         with nogil:
-            if is_diff:
-                render_diff(&cursor, &out)
-            else:
-                render(&cursor, &out)
+            render(&cursor, &out)
         return out.data[: out.size].decode("utf-8")
     finally:
         release(&out)
-
-
-def to_text(const uint8_t[::1] data not None) -> str:
-    return text_of(data, False)
-
-
-def diff_to_text(const uint8_t[::1] data not None) -> str:
-    return text_of(data, True)

@@ -17,7 +17,8 @@ cdef enum:
     DATA_MAXIMUM = 0x7FFFFFFF
 
 cdef struct Column:
-    # values: fixed width or offsets; data: bytes; extra: a geometry's SRIDs; validity: absent until the first null.
+    # values: fixed width or offsets; data: bytes; extra: a geometry's SRIDs; validity: absent until the first null;
+    # document: the JSON document of the image that was decoded last, without base where that had none.
     uint8_t codec
     uint8_t prefix
     int32_t width
@@ -28,6 +29,7 @@ cdef struct Column:
     Output data
     Output extra
     Output validity
+    Cursor document
 
 
 cdef inline int too_large(Cursor *image) except -1 with gil:
@@ -149,7 +151,7 @@ cdef inline int decode_value(
     elif codec == CODEC_SET:
         (<uint64_t *> target)[0] = little(data, <int> size)
     elif codec == CODEC_JSON:
-        inner = cursor_over(data, size, image.origin + image.position - size)
+        inner = column.document = cursor_over(data, size, image.origin + image.position - size)
         render(&inner, &column.data)
         if column.data.size > DATA_MAXIMUM:
             too_large(image)

@@ -13,7 +13,7 @@ of the binary log with nothing of binx, and writes beside itself
 ``json_large_documents.tsv.gz``
     the same for documents with offsets of four bytes;
 ``json_diffs.tsv``
-    a document's text, the bytes of a partial update in hexadecimal, and the text
+    the bytes of a document and of its partial update in hexadecimal, and the text
     after it.
 """
 
@@ -90,6 +90,21 @@ CHANGES = [
     ('{"when": "000000000000000000000000000000"}', "JSON_SET(document, '$.when', DATE'2020-02-03')"),
     ('[[1, 2], "0000000000000000"]', "JSON_SET(document, '$[0][1]', NULL, '$[1]', 'short')"),
     (json.dumps({f"k{i}": "0" * 40 for i in range(20)}), "JSON_REMOVE(document, '$.k3', '$.k4', '$.k19')"),
+    (json.dumps({"list": list(range(40))}), "JSON_REMOVE(document, '$.list[last]', '$.list[last-3]')"),
+    (json.dumps({"list": list(range(40))}),
+     "JSON_SET(document, '$.list[last-39]', 'x', '$.list[last-90]', 'y')"),
+    (json.dumps({"x": "0" * 200, "aa": [{}]}),
+     "JSON_SET(document, '$.b', 1, '$.a', 2, '$.ab', 3, '$.aaa', 4, '$.\"\"', 5, '$.aa[0].k', 6,"
+     " '$.aa[7]', 7)"),
+    (json.dumps({"x": "0" * 200, 'a"\\\n\u0001/é😀': {"$": 1}}),
+     "JSON_SET(document, '$.\"a\\\\\"\\\\\\\\\\\\n\\\\u0001/é😀\".\"$\"', 2,"
+     " '$.\"\\\\b\\\\f\\\\r\\\\t\"', 3)"),
+    (json.dumps({"x": "0" * 300, "deep": [[[[{"a": [1, 2]}]]]]}),
+     "JSON_REMOVE(JSON_SET(document, '$.deep[0][0][0][0].a[1]', CAST('[[{}]]' AS JSON)),"
+     " '$.deep[0][0][0][0].a[0]')"),
+    (json.dumps({"x": "0" * 300}),
+     "JSON_SET(document, '$.n', CAST('{}' AS JSON), '$.n.o', CAST('[]' AS JSON),"
+     " '$.n.o[0]', TIME'-01:02:03.4')"),
 ]  # fmt: skip
 
 
@@ -221,7 +236,7 @@ def texts(server: Server) -> list[str]:
     return server.ask("USE binx_json; SELECT document FROM documents ORDER BY id")
 
 
-def changed(server: Server) -> Iterator[tuple[str, bytes, str]]:
+def changed(server: Server) -> Iterator[tuple[bytes, bytes, str]]:
     before = stored(server, [literal(text) for text, _ in CHANGES])
     settings = "USE binx_json; SET binlog_row_image = MINIMAL, binlog_row_value_options = PARTIAL_JSON;"
     updates = (
@@ -229,8 +244,8 @@ def changed(server: Server) -> Iterator[tuple[str, bytes, str]]:
     )
     changes = updated(server.logged(settings + "\n".join(updates)))
     after = texts(server)
-    for number, (_, text) in enumerate(before):
-        yield text, changes[number], after[number]
+    for number, (document, _) in enumerate(before):
+        yield document, changes[number], after[number]
 
 
 def table(documents: list[tuple[bytes, str]]) -> str:
@@ -262,7 +277,9 @@ def main() -> None:
     large = table(stored(server, [literal(text) for text in large_texts()]))
     (HERE / "json_large_documents.tsv.gz").write_bytes(gzip.compress(large.encode(), mtime=0))
     documents = stored(server, small)
-    changes = "".join(f"{before}\t{change.hex()}\t{after}\n" for before, change, after in changed(server))
+    changes = "".join(
+        f"{before.hex()}\t{change.hex()}\t{after}\n" for before, change, after in changed(server)
+    )
     (HERE / "json_diffs.tsv").write_text(changes, encoding="utf-8")
     (HERE / "json_documents.tsv").write_text(table(documents + worn(server)), encoding="utf-8")
     server.ask("DROP DATABASE binx_json")

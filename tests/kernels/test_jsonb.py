@@ -5,11 +5,9 @@
 
 import gzip
 import json
-import re
 import struct
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import example, given
@@ -29,10 +27,6 @@ DOCUMENTS = [(bytes.fromhex(a), b) for a, b in rows((HERE / "json_documents.tsv"
 LARGE = [
     (bytes.fromhex(a), b)
     for a, b in rows(gzip.decompress((HERE / "json_large_documents.tsv.gz").read_bytes()).decode())
-]
-DIFFS = [
-    (before, bytes.fromhex(diff), after)
-    for before, diff, after in rows((HERE / "json_diffs.tsv").read_text("utf-8"))
 ]
 
 
@@ -71,34 +65,6 @@ def test_a_document_with_offsets_of_four_bytes_reads_as_the_server_prints_it(
 
 def test_a_document_of_no_bytes_is_null() -> None:
     assert jsonb.to_text(b"") == "null"
-
-
-@pytest.mark.parametrize(("before", "diff", "after"), DIFFS, ids=[after[:40] for *_, after in DIFFS])
-def test_changes_lead_from_the_document_before_to_the_one_after(before: str, diff: bytes, after: str) -> None:
-    document = json.loads(before, parse_float=Decimal)
-    for change in json.loads(jsonb.diff_to_text(diff), parse_float=Decimal):
-        apply(document, change)
-    assert document == json.loads(after, parse_float=Decimal)
-
-
-def apply(document: Any, change: dict[str, Any]) -> None:
-    """One change, by the meaning that MySQL's manual gives to JSON_REPLACE, JSON_SET and JSON_REMOVE."""
-    assert list(change) == (["op", "path"] if change["op"] == "remove" else ["op", "path", "value"])
-    legs = re.findall(r'\.("(?:[^"\\]|\\.)*"|[^.\[]+)|\[(\d+)\]', change["path"])
-    keys = [int(cell) if cell else json.loads(name) if name[0] == '"' else name for name, cell in legs]
-    for key in keys[:-1]:
-        document = document[key]
-    if change["op"] == "remove":
-        del document[keys[-1]]
-    elif change["op"] == "insert" and isinstance(document, list):
-        document.insert(keys[-1], change["value"])
-    else:
-        assert (change["op"] == "replace") == (not isinstance(document, dict) or keys[-1] in document)
-        document[keys[-1]] = change["value"]
-
-
-def test_no_changes_are_an_empty_array() -> None:
-    assert jsonb.diff_to_text(b"") == "[]"
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
@@ -175,19 +141,6 @@ def test_a_large_document_cut_or_flipped_gives_text_or_damage() -> None:
             damaged = bytearray(document)
             damaged[position] ^= 1 << position % 8
             rendered(bytes(damaged))
-
-
-def test_changes_cut_or_flipped_give_text_or_damage() -> None:
-    for _, diff, _ in DIFFS:
-        for position in range(len(diff)):
-            for bit in range(8):
-                damaged = bytearray(diff)
-                damaged[position] ^= 1 << bit
-                for data in (diff[:position], bytes(damaged)):
-                    try:
-                        json.loads(jsonb.diff_to_text(data))
-                    except DamagedError:
-                        continue
 
 
 @given(st.binary(max_size=80))

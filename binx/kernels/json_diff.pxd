@@ -1,0 +1,20 @@
+# cython: language_level=3
+"""The differences that a partially updated JSON column is logged as, for the kernels that meet them."""
+
+from libc.stdint cimport int64_t
+
+from binx.kernels.cursor cimport Cursor
+from binx.kernels.output cimport Output
+
+cdef struct Patch:
+    # A document being changed: its nodes, the keys that paths spelled with escapes, what may still be read.
+    Cursor before
+    Cursor diff
+    Output nodes
+    Output keys
+    int64_t unspent
+
+
+cdef bint apply_diff(Patch *patch, Cursor *before, Cursor *diff, Output *out) except -1 nogil
+cdef void release_patch(Patch *patch) noexcept nogil
+cdef int render_diff(Cursor *diff, Output *out) except -1 nogil

@@ -19,6 +19,7 @@ LARGEST_EVENT = (1 << 30) + (1 << 26)
 """Bytes of the largest decompressed event believed in; packets have at most 1 GiB (max_allowed_packet)."""
 
 _HEADER = Struct("<IBIIIH")
+_SIZE_OFFSET = 9
 
 
 class EventType(IntEnum):
@@ -149,6 +150,11 @@ class EventHeader:
 def event_name(number: int) -> str:
     """The name of an event type, or its number where binx does not know it."""
     return _NAMES.get(number) or f"event type {number}"
+
+
+def event_size(data: memoryview | bytes) -> int:
+    """Bytes of the event that ``data`` begins with, as its header claims."""
+    return int.from_bytes(data[_SIZE_OFFSET : _SIZE_OFFSET + 4], "little")
 
 
 def parse_header(data: memoryview | bytes, position: int, *, origin: int = 0) -> EventHeader:

@@ -31,7 +31,7 @@ from binx.export.output import Sink
 from binx.export.slice_plan import Part, Range, Run, SlicePlan, plan_slice
 from binx.kernels.rewrite import Pause, Rewriter, measure
 from binx.log.file import BinlogFile
-from binx.source import WINDOW_BYTES
+from binx.source import READ_BYTES
 
 BUFFER_BYTES = 1024 * 1024
 """How much is collected before it is written."""
@@ -118,7 +118,7 @@ class _SliceWriter:
         self._rewriter.clear()
 
     def _write_head(self, file: BinlogFile, description: FormatDescription) -> None:
-        window = file.source.window(description.position, file.size)
+        window = file.events_window(description.position, file.size)
         header = parse_header(window, description.position, origin=description.position)
         event = bytes(window[: header.size])
         if self._verbatim:
@@ -152,7 +152,7 @@ class _SliceWriter:
                 if position == origin:
                     raise TruncatedError("the file shrank: expected events, found its end", offset=position)
                 source.release(origin, origin + len(window))
-                window, origin = source.window(position, min(end, position + WINDOW_BYTES)), position
+                window, origin = source.window(position, min(end, position + READ_BYTES)), position
 
     def _copy_range(self, part: Part, taken: Range, window: memoryview, origin: int) -> bool:
         """Copy one range as far as a window goes; returns whether that was all of it."""
@@ -200,7 +200,7 @@ class _SliceWriter:
         source, size = part.file.source, 0
         while position < stop:
             origin = position
-            window = source.window(origin, min(stop, origin + WINDOW_BYTES))
+            window = source.window(origin, min(stop, origin + READ_BYTES))
             position, events, content = measure(window, origin, origin, stop, part.description.checksum_size)
             if position == origin:
                 raise DamagedError("expected an event header, found the transaction's end", offset=position)

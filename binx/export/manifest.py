@@ -12,7 +12,7 @@ from binx import __version__
 from binx.errors import DamagedError
 from binx.export.dataset import WrittenFile
 from binx.log.file import BinlogFile
-from binx.source import WINDOW_BYTES
+from binx.source import READ_BYTES
 
 CONTRACT = 1
 """The data set's version: readers refuse one that they do not know."""
@@ -84,8 +84,8 @@ class Sums:
 def file_sha256(file: BinlogFile) -> str:
     """The SHA-256 of a source's bytes."""
     digest = hashlib.sha256()
-    for start in range(0, file.size, WINDOW_BYTES):
-        stop = min(start + WINDOW_BYTES, file.size)
+    for start in range(0, file.size, READ_BYTES):
+        stop = min(start + READ_BYTES, file.size)
         digest.update(file.source.window(start, stop))
         file.source.release(start, stop)
     return digest.hexdigest()

@@ -298,7 +298,7 @@ def _mariadb_xid(begin: Begin) -> str:
     """MariaDB names an XA transaction in its GTID event alone."""
     file = begin.file
     start, end = begin.facts["start"], begin.facts["end"]
-    window = file.source.window(start, end)
+    window = file.events_window(start, end)
     header = parse_header(window, start, origin=start)
     body = window[HEADER_SIZE : header.size - begin.table.format.checksum_size]
     gtid = parse_mariadb_gtid(body, header, begin.table.format)

@@ -22,7 +22,6 @@ cpdef enum Need:
     NEED_PAYLOAD = 5
     NEED_PLAIN_ROWS = 6
     NEED_WINDOW = 7
-    NEED_PAUSE = 8
 
 cpdef enum ChangeType:
     CHANGE_INSERT = 0
@@ -87,7 +86,7 @@ cdef class RowDecoder:
     cdef int64_t bytes_before
     cdef int drop_event(self) except -1
     cdef bint next_transaction(self) noexcept nogil
-    cdef int walk(self, const uint8_t *base, int64_t size, int64_t origin, int64_t limit) except -1 nogil
+    cdef int walk(self, const uint8_t *base, int64_t size, int64_t origin) except -1 nogil
     cdef int take_event(self, Header *header, Cursor *body, int64_t position) except -1 nogil
     cdef int take_rows(self, Header *header, Cursor *body, int64_t position) except -1 nogil
     cdef bint is_undone(self) noexcept nogil

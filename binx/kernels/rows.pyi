@@ -20,7 +20,6 @@ class Need(IntEnum):
     NEED_PAYLOAD = 5
     NEED_PLAIN_ROWS = 6
     NEED_WINDOW = 7
-    NEED_PAUSE = 8
 
 class ChangeType(IntEnum):
     """What a row image is, as ``_change_type`` names it."""
@@ -83,10 +82,10 @@ class RowDecoder:
         index, the number of the first among its rows events, and the number behind the last.
         """
 
-    def run(self, window: Buffer, origin: int, limit: int) -> int:
+    def run(self, window: Buffer, origin: int) -> int:
         """Decode on until Python is needed (a :class:`Need`), or until the last transaction is done.
 
-        At the first event behind ``limit`` the walk pauses, so that pages can be let go.
+        Where the window does not hold all of the event at ``position``, ``NEED_WINDOW``.
 
         Raises:
             DamagedError, UnsupportedError: a rows event cannot be decoded.

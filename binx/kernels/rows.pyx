@@ -78,10 +78,10 @@ cdef class RowDecoder:
         self.position = 0
         self.end = 0
 
-    def run(self, const uint8_t[::1] window, int64_t origin, int64_t limit):
+    def run(self, const uint8_t[::1] window, int64_t origin):
         """Decode on until Python is needed; ``NEED_NOTHING`` when the table's last transaction is done.
 
-        At the first event behind ``limit`` the walk pauses (``NEED_PAUSE``), so that pages can be let go.
+        Where the window does not hold all of the event at ``position``, ``NEED_WINDOW``.
 
         Raises:
             DamagedError, UnsupportedError: a rows event cannot be decoded.
@@ -91,7 +91,7 @@ cdef class RowDecoder:
             return NEED_NOTHING
         try:
             with nogil:
-                need = self.walk(&window[0], window.shape[0], origin, limit)
+                need = self.walk(&window[0], window.shape[0], origin)
         except BaseException:
             self.drop_event()
             raise
@@ -214,7 +214,7 @@ cdef class RowDecoder:
         self.rows_event = 0
         return True
 
-    cdef int walk(self, const uint8_t *base, int64_t size, int64_t origin, int64_t limit) except -1 nogil:
+    cdef int walk(self, const uint8_t *base, int64_t size, int64_t origin) except -1 nogil:
         cdef int64_t available
         cdef int need
         cdef Header header
@@ -222,8 +222,6 @@ cdef class RowDecoder:
         while True:
             if self.position >= self.end and not self.next_transaction():
                 return NEED_NOTHING
-            if self.position >= limit:
-                return NEED_PAUSE
             available = origin + size - self.position
             if self.position < origin or available < HEADER_SIZE:
                 return NEED_WINDOW

@@ -29,6 +29,7 @@ cpdef enum Stop:
     STOP_COMPRESSED_ROWS = 3
     STOP_TRUNCATED = 4
     STOP_END = 5
+    STOP_BEYOND = 6
 
 
 cdef class Scanner:
@@ -49,6 +50,7 @@ cdef class Scanner:
     cdef int64_t content
     cdef int64_t ordinal
     cdef int64_t distrusted
+    cdef int64_t beyond_end
     cdef uint32_t query_thread
     cdef int64_t payload_size
     cdef int inner_kind
@@ -62,8 +64,11 @@ cdef class Scanner:
     cdef list controls
     cdef carry_counts(self, TransactionTable filled)
     cdef int walk(self, const uint8_t *base, int64_t size, int64_t origin, int64_t limit) except -1 nogil
-    cdef int jump(self, Cursor *body, Header *header, const uint8_t *event, int64_t available) except -1 nogil
-    cdef bint lands(self, const uint8_t *event, int64_t length, int64_t available) noexcept nogil
+    cdef int jump(
+        self, Cursor *body, Header *header, const uint8_t *event, int64_t available, const uint8_t *tail, int64_t seen
+    ) except -1 nogil
+    cdef int64_t terminal_size(self) noexcept nogil
+    cdef bint lands(self, const uint8_t *landing, int64_t position, int64_t available) noexcept nogil
     cdef int distrust(self) noexcept nogil
     cdef int lone_kind(self, uint8_t event_class) noexcept nogil
     cdef int step(self, Cursor *body, Header *header, int64_t position, int64_t end) except -1 nogil

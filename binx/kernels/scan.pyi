@@ -32,6 +32,7 @@ class Stop(IntEnum):
     STOP_COMPRESSED_ROWS = 3
     STOP_TRUNCATED = 4
     STOP_END = 5
+    STOP_BEYOND = 6
 
 def whole_events(window: Buffer) -> tuple[int, int]:
     """How many bytes of a window whole events take, and how many the event behind them says that it has.
@@ -87,6 +88,23 @@ class Scanner:
         Raises:
             DamagedError: an event is not what the format allows; what was found before stays in ``table``.
             UnsupportedError: an event that binx does not know, or that is encrypted.
+        """
+
+    @property
+    def beyond(self) -> tuple[int, int]:
+        """After ``STOP_BEYOND``: the span of the file that :meth:`feed_beyond` wants to see."""
+
+    def feed_beyond(self, window: Buffer, tail: Buffer) -> None:
+        """Take a transaction by its length that reaches beyond a window; what lies between need not be read.
+
+        A transaction whose length is not to be trusted is left where it is: the next :meth:`feed` walks it.
+
+        Args:
+            window: the file's bytes from ``position`` on.
+            tail: the bytes of the span that ``beyond`` tells.
+
+        Raises:
+            DamagedError: an event is not what the format allows.
         """
 
     def feed_inner(self, events: Buffer) -> None:

@@ -33,6 +33,10 @@ cdef enum:
     # In place of an event's end where it has none of its own in the file.
     INSIDE_PAYLOAD = -1
     NO_KIND = 255
+    # What came of a transaction's length.
+    JUMP_NOT = 0
+    JUMP_DONE = 1
+    JUMP_BEYOND = 2
 
 cdef struct Seen:
     int64_t ordinal
@@ -162,6 +166,40 @@ cdef class Scanner:
             stop = self.walk(&window[0], window.shape[0], origin, limit)
         return stop
 
+    @property
+    def beyond(self):
+        """After ``STOP_BEYOND``: the span of the file that :meth:`feed_beyond` wants to see."""
+        return self.beyond_end - self.terminal_size(), min(self.beyond_end + HEADER_SIZE, self.file_size)
+
+    def feed_beyond(self, const uint8_t[::1] window not None, const uint8_t[::1] tail not None):
+        """Take a transaction by its length that reaches beyond a window; what lies between need not be read.
+
+        Args:
+            window: the file's bytes from ``position`` on.
+            tail: the bytes of the span that ``beyond`` tells.
+
+        A transaction whose length is not to be trusted is left where it is: the next :meth:`feed` walks it.
+
+        Raises:
+            DamagedError: an event is not what the format allows.
+        """
+        cdef Header header
+        cdef Cursor body
+        cdef tuple span = self.beyond
+        if window.shape[0] < HEADER_SIZE or tail.shape[0] != span[1] - span[0]:
+            raise ValueError("the windows do not show the transaction's ends")
+        with nogil:
+            header = header_of(&window[0])
+            if header.size < HEADER_SIZE + self.checksum_size or header.size > window.shape[0]:
+                self.distrust()
+            else:
+                body = cursor_over(
+                    &window[0] + HEADER_SIZE,
+                    header.size - HEADER_SIZE - self.checksum_size,
+                    self.position + HEADER_SIZE,
+                )
+                self.jump(&body, &header, &window[0], window.shape[0], &tail[0], tail.shape[0])
+
     def feed_inner(self, const uint8_t[::1] events):
         """Walk events of a decompressed payload, which must be whole (see ``whole_events``)."""
         cdef int64_t at = 0
@@ -214,6 +252,7 @@ cdef class Scanner:
         cdef const uint8_t *event
         cdef uint32_t expected
         cdef uint32_t found
+        cdef int jumped
         while self.position < limit:
             available = window_end - self.position
             if available < HEADER_SIZE:
@@ -245,9 +284,12 @@ cdef class Scanner:
                 and self.state == STATE_OUTSIDE
                 and self.position != self.distrusted
                 and (header.type == GTID_EVENT or header.type == ANONYMOUS_GTID_EVENT or header.type == GTID_TAGGED_EVENT)
-                and self.jump(&body, &header, event, available)
             ):
-                continue
+                jumped = self.jump(&body, &header, event, available, NULL, 0)
+                if jumped == JUMP_DONE:
+                    continue
+                if jumped == JUMP_BEYOND:
+                    return STOP_BEYOND
             if self.level == LEVEL_TABLES:
                 if header.type == TRANSACTION_PAYLOAD_EVENT:
                     self.begin_payload(&body, &header)
@@ -264,19 +306,22 @@ cdef class Scanner:
             self.position += header.size
         return STOP_END if self.position >= self.file_size else STOP_LIMIT
 
-    cdef int jump(self, Cursor *body, Header *header, const uint8_t *event, int64_t available) except -1 nogil:
-        """Record the transaction at ``position`` by the length that its GTID event claims, if all of it fits.
+    cdef int jump(
+        self, Cursor *body, Header *header, const uint8_t *event, int64_t available, const uint8_t *tail, int64_t seen
+    ) except -1 nogil:
+        """Record the transaction at ``position`` by the length that its GTID event claims.
 
         Taken are only transactions whose kind two events tell: a single event behind the GTID event, or BEGIN
-        as the second and XID as the last. False: it has to be walked.
+        as the second and XID as the last. ``tail`` begins where that XID event would and reaches to the header
+        behind the transaction; NULL where the window is to show it. ``JUMP_NOT``: it has to be walked.
         """
         cdef Cursor gtid = body[0]
         cdef Transaction *current = &self.current
         cdef Header second
         cdef Cursor second_body
-        cdef const uint8_t *last
         cdef Header terminal
-        cdef int64_t terminal_size = HEADER_SIZE + 8 + self.checksum_size
+        cdef int64_t terminal_size = self.terminal_size()
+        cdef int64_t landing
         cdef uint8_t event_class
         cdef uint8_t kind = KIND_DML
         self.start_transaction(header, self.position)
@@ -284,16 +329,25 @@ cdef class Scanner:
         self.read_gtid_event(&gtid, header)
         if (
             current.claimed_length < header.size + HEADER_SIZE + self.checksum_size
-            or current.claimed_length > available
-            or not self.lands(event, current.claimed_length, available)
+            or current.claimed_length < terminal_size
+            or current.claimed_length > self.file_size - self.position
         ):
+            return self.distrust()
+        landing = self.position + current.claimed_length
+        if tail == NULL:
+            if current.claimed_length > available - HEADER_SIZE and self.position + available < self.file_size:
+                self.beyond_end = landing
+                return JUMP_BEYOND
+            tail = event + current.claimed_length - terminal_size
+            seen = available - current.claimed_length + terminal_size
+        if header.size + HEADER_SIZE > available or not self.lands(tail + terminal_size, landing, seen - terminal_size):
             return self.distrust()
         second = header_of(event + header.size)
         if second.size < HEADER_SIZE + self.checksum_size or header.size + <int64_t> second.size > current.claimed_length:
             return self.distrust()
         second_body = cursor_over(
             event + header.size + HEADER_SIZE,
-            second.size - HEADER_SIZE - self.checksum_size,
+            min(<int64_t> second.size - self.checksum_size, available - header.size) - HEADER_SIZE,
             self.position + header.size + HEADER_SIZE,
         )
         classify(&second_body, &second, self.post_header, &event_class, &self.query_thread)
@@ -308,48 +362,50 @@ cdef class Scanner:
         else:
             if event_class != CLASS_BEGIN or header.size + second.size + terminal_size > current.claimed_length:
                 return self.distrust()
-            last = event + current.claimed_length - terminal_size
-            terminal = header_of(last)
+            terminal = header_of(tail)
             if (
                 terminal.type != XID_EVENT
                 or terminal.size != terminal_size
-                or terminal.next_position != <uint32_t> (self.position + current.claimed_length)
+                or terminal.next_position != <uint32_t> landing
                 or (
                     self.checksum_size
-                    and crc32(0, last, terminal_size - CHECKSUM_SIZE)
-                    != <uint32_t> little(last + terminal_size - CHECKSUM_SIZE, CHECKSUM_SIZE)
+                    and crc32(0, tail, terminal_size - CHECKSUM_SIZE)
+                    != <uint32_t> little(tail + terminal_size - CHECKSUM_SIZE, CHECKSUM_SIZE)
                 )
             ):
                 return self.distrust()
-            current.xid = little(last + HEADER_SIZE, 8)
+            current.xid = little(tail + HEADER_SIZE, 8)
             current.flags |= HAS_XID
         if second.type == QUERY_EVENT:
             current.thread_id = self.query_thread
             current.flags |= HAS_THREAD
         current.start = self.position
-        self.push(kind, terminal.timestamp, self.position + current.claimed_length)
-        self.position += self.table.record(self.table.length() - 1).claimed_length
-        return True
+        self.push(kind, terminal.timestamp, landing)
+        self.position = landing
+        return JUMP_DONE
 
-    cdef bint lands(self, const uint8_t *event, int64_t length, int64_t available) noexcept nogil:
+    cdef int64_t terminal_size(self) noexcept nogil:
+        """Bytes of an XID event."""
+        return HEADER_SIZE + 8 + self.checksum_size
+
+    cdef bint lands(self, const uint8_t *landing, int64_t position, int64_t available) noexcept nogil:
         """Whether a plausible event, or the file's end, stands where a claimed length leads."""
         cdef Header header
-        cdef int64_t landing = self.position + length
-        if landing == self.file_size:
+        if position == self.file_size:
             return True
-        if available - length < HEADER_SIZE:
+        if available < HEADER_SIZE:
             return False
-        header = header_of(event + length)
+        header = header_of(landing)
         return (
             (known_type(header.type) or header.flags & IGNORABLE_FLAG)
             and header.size >= HEADER_SIZE + self.checksum_size
-            and header.size <= self.file_size - landing
+            and header.size <= self.file_size - position
         )
 
     cdef int distrust(self) noexcept nogil:
         """Have the transaction at ``position`` walked event by event."""
         self.distrusted = self.position
-        return 0
+        return JUMP_NOT
 
     cdef int lone_kind(self, uint8_t event_class) noexcept nogil:
         """The kind of a transaction whose only event behind the GTID event is of this class."""

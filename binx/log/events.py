@@ -16,7 +16,7 @@ from binx.event import (
     parse_header,
     whole_events,
 )
-from binx.event.header import HEADER_SIZE, EventHeader
+from binx.event.header import HEADER_SIZE, EventHeader, event_size
 from binx.log.file import BinlogFile
 
 
@@ -37,18 +37,19 @@ def transaction_events(
     Raises:
         DamagedError, UnsupportedError: an event cannot be read.
     """
-    window = file.source.window(start, end)
-    position = start
+    window, origin, position = memoryview(b""), start, start
     try:
         while position < end:
-            header = parse_header(window, position, origin=start)
+            if not _holds_event(window, position - origin):
+                window, origin = file.events_window(position, end), position
+            header = parse_header(window, position, origin=origin)
             if header.end > end or header.size < HEADER_SIZE + description.checksum_size:
                 raise DamagedError(
                     f"expected an event in its transaction, which ends at {end}, found {header.size} bytes",
                     offset=position,
                     event=header.name,
                 )
-            at = position - start
+            at = position - origin
             body = window[at + HEADER_SIZE : at + header.size - description.checksum_size]
             event = parse_event(body, header, description)
             yield header, event
@@ -57,6 +58,13 @@ def transaction_events(
             position = header.end
     except BinxError as error:
         raise error.at(path=file.path) from error.__cause__
+
+
+def _holds_event(window: memoryview, at: int) -> bool:
+    """Whether a window holds all of the event that begins ``at`` bytes into it."""
+    if len(window) - at < HEADER_SIZE:
+        return False
+    return event_size(window[at : at + HEADER_SIZE]) <= len(window) - at
 
 
 def _inner_events(

@@ -11,11 +11,11 @@ from typing import Self
 
 from binx.errors import BinxError, NotABinlogError, TruncatedError, UnsupportedError
 from binx.event.format import FormatDescription, Magic, parse_format, read_magic, verify_format_checksum
-from binx.event.header import HEADER_SIZE, EventType, parse_header
+from binx.event.header import HEADER_SIZE, EventType, event_size, parse_header
 from binx.kernels.scan import Level, Scanner, Stop
 from binx.kernels.transactions import TransactionTable
 from binx.log.boundary import compiled
-from binx.source import WINDOW_BYTES, Source, open_source
+from binx.source import READ_BYTES, WINDOW_BYTES, Source, open_source
 
 MAGIC_SIZE = 4
 """Bytes before the first event."""
@@ -70,7 +70,7 @@ class BinlogFile:
                     "the file is encrypted by MySQL (binlog_encryption=ON), and binx was given no key;"
                     " let the server decrypt it: mysqlbinlog --read-from-remote-server"
                 )
-            head = source.window(MAGIC_SIZE, source.size)
+            head = source.window(MAGIC_SIZE, MAGIC_SIZE + READ_BYTES)
             self.format: FormatDescription = parse_format(head, MAGIC_SIZE, origin=MAGIC_SIZE)
             self.first_position: int = MAGIC_SIZE + parse_header(head, MAGIC_SIZE, origin=MAGIC_SIZE).size
         except BinxError as error:
@@ -143,6 +143,20 @@ class BinlogFile:
                 offset=start,
             )
         return self.file_number << 32 | start
+
+    def events_window(self, position: int, stop: int) -> memoryview:
+        """Bytes from an event on: of many events, or of all of one that is larger; none behind ``stop``.
+
+        Raises:
+            SourceError: they cannot be read.
+        """
+        window = self.source.window(position, min(stop, position + READ_BYTES))
+        if len(window) == READ_BYTES:
+            size = event_size(window)
+            if size > READ_BYTES:
+                del window
+                return self.source.window(position, min(stop, position + size))
+        return window
 
     def scan(self, level: Level = Level.LEVEL_INDEX, *, verify: bool = True) -> Scan:
         """Find the transactions; see :class:`Scan`."""
@@ -227,7 +241,7 @@ class Scan:
         while stop not in (Stop.STOP_END, Stop.STOP_TRUNCATED):
             origin = scanner.position
             try:
-                stop = self._advance(origin)
+                stop = self._advance(origin + WINDOW_BYTES)
             except BinxError as error:
                 if len(scanner.table):
                     yield self._take_table()
@@ -246,15 +260,31 @@ class Scan:
         table.format = self._format
         return table
 
-    def _advance(self, origin: int) -> int:
-        """Walk up to a window's length on; what needs Python on the way is done here."""
-        scanner, source = self._scanner, self.file.source
-        limit = origin + WINDOW_BYTES
-        window = source.window(origin, source.size)
+    def _advance(self, limit: int) -> int:
+        """Walk up to ``limit``, window by window; what needs Python on the way is done here."""
+        scanner, size = self._scanner, self.file.size
+        stop: int = Stop.STOP_LIMIT
+        while stop == Stop.STOP_LIMIT and scanner.position < limit:
+            origin = scanner.position
+            stop = self._walk(self.file.source.window(origin, min(origin + READ_BYTES, size)), origin, limit)
+            if stop == Stop.STOP_LIMIT and scanner.position == origin:
+                # A plausible event that is larger than what is read at once.
+                stop = self._walk(self.file.events_window(origin, size), origin, limit)
+        return stop
+
+    def _walk(self, window: memoryview, origin: int, limit: int) -> int:
+        """Walk a window as far as it goes."""
+        scanner = self._scanner
         while True:
             stop: int = scanner.feed(window, origin, limit)
             if stop == Stop.STOP_PAYLOAD:
                 self._feed_payload(window, origin)
+            elif stop == Stop.STOP_BEYOND:
+                if scanner.position != origin:
+                    return Stop.STOP_LIMIT
+                scanner.feed_beyond(window, self.file.source.window(*scanner.beyond))
+                if not origin <= scanner.position < origin + len(window):
+                    return Stop.STOP_END if scanner.position >= self.file.size else Stop.STOP_LIMIT
             elif stop == Stop.STOP_COMPRESSED_ROWS:
                 from binx.event.plain import plain_rows_event
 
@@ -277,7 +307,7 @@ class Scan:
         """A relay log holds the source's format description behind its own."""
         scanner, source = self._scanner, self.file.source
         position = scanner.position
-        window = source.window(position, source.size)
+        window = self.file.events_window(position, source.size)
         try:
             self._format = parse_format(window, position, origin=position)
         except BinxError as error:

@@ -135,15 +135,22 @@ class ChangeDecoder:
         undone = b"" if self.options.undone else undone_rows(self.file, table, mask)
         decoder.begin(table, mask, *transaction_ids(self.file, table), undone)
         origin, stop = table.value("start", 0), table.value("end", len(table) - 1)
-        window = source.window(origin, stop)
-        released = origin
+        window, released = self.file.events_window(origin, stop), origin
         try:
-            while (need := decoder.run(window, origin, released + WINDOW_BYTES)) != Need.NEED_NOTHING:
-                if need == Need.NEED_PAUSE:
-                    source.release(released, decoder.position)
-                    released = decoder.position
-                else:
+            while (need := decoder.run(window, origin)) != Need.NEED_NOTHING:
+                if need != Need.NEED_WINDOW:
                     yield from self._serve(need, window, origin, table)
+                    continue
+                if decoder.position == origin and len(window):
+                    raise DamagedError(
+                        "expected whole events in the transaction, found one that is cut",
+                        offset=decoder.position,
+                    )
+                origin = decoder.position
+                if origin >= released + WINDOW_BYTES:
+                    source.release(released, origin)
+                    released = origin
+                window = self.file.events_window(origin, stop)
         except BinxError as error:
             gtid = table.gtid(decoder.index) if 0 <= decoder.index < len(table) else None
             raise error.at(path=self.file.path, gtid=gtid) from error.__cause__
@@ -185,10 +192,6 @@ class ChangeDecoder:
             self._set_builder(table)
         elif need in _FLUSHES:
             yield from self._flush(self._fullest(need))
-        elif need == Need.NEED_WINDOW:
-            raise DamagedError(
-                "expected whole events in the transaction, found one that is cut", offset=decoder.position
-            )
         else:
             header = parse_header(window, decoder.position, origin=origin)
             start = decoder.position - origin

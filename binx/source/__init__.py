@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 
-from binx.source.base import WINDOW_BYTES, Source
-from binx.source.mapped import MappedFile
+from binx.source.base import READ_BYTES, WINDOW_BYTES, Source
+from binx.source.plain import PlainFile
 from binx.source.spooled import spool
 
-__all__ = ["WINDOW_BYTES", "MappedFile", "Source", "open_source", "spool"]
+__all__ = ["READ_BYTES", "WINDOW_BYTES", "PlainFile", "Source", "open_source", "spool"]
 
 
 def open_source(path: str) -> Source:
@@ -18,4 +18,4 @@ def open_source(path: str) -> Source:
         SourceError: it cannot be opened or read.
         NotABinlogError: it is empty.
     """
-    return spool(sys.stdin.buffer) if path == "-" else MappedFile.open(path)
+    return spool(sys.stdin.buffer) if path == "-" else PlainFile.open(path)

@@ -1,8 +1,8 @@
 """What a source of bytes offers the layers above.
 
 A source is a file of known size whose bytes are looked at through windows.
-Windows are short-lived: a reader asks for one, works on it, and releases it, so
-that memory does not grow with the file.
+Windows are short: a reader asks for the bytes that it works on, goes on to the
+next ones, and memory does not grow with the file.
 """
 
 from __future__ import annotations
@@ -10,7 +10,10 @@ from __future__ import annotations
 from typing import Protocol
 
 WINDOW_BYTES = 16 * 1024 * 1024
-"""How much of a file a reader walks before it lets the pages go."""
+"""How far a reader walks before it hands over what it found."""
+
+READ_BYTES = 512 * 1024
+"""How much a reader asks for at once. So much stays in the processor's cache while it is walked."""
 
 
 class Source(Protocol):
@@ -26,17 +29,21 @@ class Source(Protocol):
 
     @property
     def size(self) -> int:
-        """Bytes, as of the moment the source was opened."""
+        """Bytes of the binary log, as of the moment the source was opened."""
 
     def window(self, start: int, stop: int) -> memoryview:
         """The bytes of ``[start, stop)``, read-only; fewer only at the file's end.
 
+        They are held in memory: ask for :data:`READ_BYTES`, or for the event that is larger. A window stays
+        as it is for as long as it is held.
+
         Raises:
             SourceError: the bytes cannot be read (the file shrank, an I/O error).
+            DamagedError: they cannot be decompressed or decrypted.
         """
 
     def release(self, start: int, stop: int) -> None:
-        """Say that the pages of ``[start, stop)`` will not be looked at soon."""
+        """Say that the bytes of ``[start, stop)`` will not be looked at soon."""
 
     def close(self) -> None:
-        """Give back the file and the memory; windows handed out before become invalid."""
+        """Give back the file; windows handed out before stay readable."""

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from typing import BinaryIO
 
 from binx.errors import SourceError
-from binx.source.mapped import MappedFile
+from binx.source.plain import PlainFile
 
 STANDARD_INPUT_NAME = "stdin"
 
 
-def spool(stream: BinaryIO, path: str = "-", name: str = STANDARD_INPUT_NAME) -> MappedFile:
-    """Copy a stream to a temporary file that has no name, and map it.
+def spool(stream: BinaryIO, path: str = "-", name: str = STANDARD_INPUT_NAME) -> PlainFile:
+    """Copy a stream to a temporary file that has no name.
 
     Args:
         stream: what to read to its end.
@@ -34,4 +35,9 @@ def spool(stream: BinaryIO, path: str = "-", name: str = STANDARD_INPUT_NAME) ->
                 " set TMPDIR to a folder with more space",
                 path=path,
             ) from error
-        return MappedFile(file.fileno(), path, name)
+        descriptor = os.dup(file.fileno())
+    try:
+        return PlainFile(descriptor, path, name)
+    except BaseException:
+        os.close(descriptor)
+        raise

@@ -251,3 +251,38 @@ def test_control_events_are_listed_with_their_places() -> None:
             pass
         types = [number for number, _, _ in scan.control_events]
     assert types == [EventType.PREVIOUS_GTIDS, EventType.ROTATE]
+
+
+@pytest.mark.parametrize("size", [300, 1000, 20000])
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("path", [*SMALL, SHOP[0]], ids=name_of)
+def test_the_transactions_are_the_same_however_much_is_read_at_once(
+    path: Path, level: Level, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = read(path.read_bytes(), level)
+    monkeypatch.setattr("binx.log.file.READ_BYTES", size)
+    pieces = read(path.read_bytes(), level)
+    assert pieces.transactions == whole.transactions
+    assert (pieces.error is None) == (whole.error is None)
+
+
+def test_the_inside_of_a_long_transaction_is_not_read_where_its_length_is_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    size = 300
+    monkeypatch.setattr("binx.log.file.READ_BYTES", size)
+    path = next(path for path in SHOP if "mysql-9.7" in str(path))
+    source = Bytes(path.read_bytes())
+    spans: list[tuple[int, int]] = []
+
+    def window(start: int, stop: int) -> memoryview:
+        spans.append((start, stop))
+        return Bytes.window(source, start, stop)
+
+    monkeypatch.setattr(source, "window", window)
+    start, end, _ = max(places(path, Level.LEVEL_INDEX), key=lambda place: place[1] - place[0])
+    assert end - start > 20 * size
+    for _ in BinlogFile(source).scan(Level.LEVEL_INDEX):
+        pass
+    inside = range(start + 2 * size, end - 2 * size)
+    assert not [span for span in spans if span[0] in inside or span[1] in inside]

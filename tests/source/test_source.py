@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from binx.errors import NotABinlogError, SourceError
-from binx.source import MappedFile, open_source, spool
+from binx.source import PlainFile, open_source, spool
+from binx.source.buffers import Buffers
 
 
 @pytest.fixture
@@ -104,7 +105,7 @@ def test_a_stream_that_fails_says_so() -> None:
 
 def test_a_device_is_refused_before_anything_is_read() -> None:
     with pytest.raises(SourceError, match="device"):
-        MappedFile.open(os.devnull)
+        PlainFile.open(os.devnull)
 
 
 def test_a_name_that_is_no_utf_8_is_escaped(tmp_path: Path) -> None:
@@ -113,3 +114,64 @@ def test_a_name_that_is_no_utf_8_is_escaped(tmp_path: Path) -> None:
     source = open_source(path)
     assert source.name == r"mysql-bin-\xff.000001"
     source.close()
+
+
+def test_a_window_stays_as_it_is_while_others_are_read(file: Path) -> None:
+    source = open_source(str(file))
+    held = [source.window(start, start + 256) for start in range(0, 16384, 256)]
+    assert b"".join(held) == file.read_bytes()
+    source.close()
+
+
+def test_memory_is_used_again_when_a_window_was_given_up() -> None:
+    buffers = Buffers(16)
+    first = buffers.take(8)
+    part = first[2:4]
+    other = buffers.take(8)
+    assert other.obj is not first.obj
+    memory = first.obj
+    del first
+    assert buffers.take(16).obj is not memory, "a part of it is still looked at"
+    del part
+    assert buffers.take(16).obj is memory
+
+
+def test_more_than_a_buffer_gets_memory_of_its_own() -> None:
+    assert len(Buffers(16).take(17)) == 17
+
+
+def test_a_file_that_shrinks_while_it_is_read_is_an_error_with_its_place(file: Path) -> None:
+    source = open_source(str(file))
+    with file.open("r+b") as cut:
+        cut.truncate(100)
+    with pytest.raises(
+        SourceError, match="shrank while it was read: expected 16384 bytes, found 100"
+    ) as caught:
+        source.window(50, 200)
+    assert (caught.value.path, caught.value.offset) == (str(file), 100)
+    source.close()
+
+
+def test_a_file_that_vanishes_while_it_is_read_is_read_to_its_end(file: Path) -> None:
+    expected = file.read_bytes()
+    source = open_source(str(file))
+    file.unlink()
+    assert bytes(source.window(0, source.size)) == expected
+    source.close()
+
+
+def test_an_input_error_is_told_with_its_place(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(descriptor: int, buffers: object, offset: int) -> int:
+        raise OSError(5, "Input/output error")
+
+    source = open_source(str(file))
+    monkeypatch.setattr("os.preadv", fail)
+    with pytest.raises(SourceError, match=r"offset 7: cannot be read: Input/output error"):
+        source.window(7, 9)
+    source.close()
+
+
+def test_a_fifo_without_a_writer_is_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    with pytest.raises(SourceError, match="device"):
+        open_source(str(tmp_path / "fifo"))

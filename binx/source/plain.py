@@ -1,0 +1,115 @@
+"""Plain files, read piece by piece."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import Self
+
+from binx.errors import NotABinlogError, SourceError
+from binx.source.base import READ_BYTES
+from binx.source.buffers import Buffers
+
+
+def printable(name: str) -> str:
+    """A file's name as UTF-8 can hold it: what it has of other bytes becomes escapes."""
+    return os.fsencode(name).decode("utf-8", "backslashreplace")
+
+
+class PlainFile:
+    """A plain file on a local disk.
+
+    Its size is that of the moment it was opened: a binary log that a server is still writing shows no more
+    than it held then. The file is read, never mapped: one that is cut meanwhile is an error that can be told,
+    where a mapping would end the process.
+
+    Args:
+        descriptor: the open file; it is closed with this object.
+        path: how messages call it.
+        name: the binary log's name.
+    """
+
+    def __init__(self, descriptor: int, path: str, name: str) -> None:
+        self._descriptor = descriptor
+        self._path = path
+        self._name = name
+        self._size = os.fstat(descriptor).st_size
+        self._buffers = Buffers(READ_BYTES)
+        if self._size == 0:
+            raise NotABinlogError("expected a binary log, found an empty file", path=path)
+
+    @classmethod
+    def open(cls, path: str) -> Self:
+        """Open a file by its path.
+
+        Raises:
+            SourceError: absent, a folder or another thing that is no regular file, no permission.
+            NotABinlogError: the file is empty.
+        """
+        try:
+            # A FIFO without a writer would hold the process up; on a regular file O_NONBLOCK has no effect.
+            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        except OSError as error:
+            raise SourceError(f"cannot be opened: {error.strerror}", path=path) from error
+        except ValueError as error:
+            raise SourceError(f"cannot be opened: {error}", path=ascii(path)) from error
+        try:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise SourceError("expected a file, found a folder or a device", path=path)
+            return cls(descriptor, path, printable(Path(path).name))
+        except BaseException:
+            os.close(descriptor)
+            raise
+
+    @property
+    def path(self) -> str:
+        """The path as the user gave it."""
+        return self._path
+
+    @property
+    def name(self) -> str:
+        """The file's name without its folders."""
+        return self._name
+
+    @property
+    def size(self) -> int:
+        """Bytes at the moment of opening."""
+        return self._size
+
+    def window(self, start: int, stop: int) -> memoryview:
+        """The bytes of ``[start, stop)``, read into a buffer that is used again when the window is given up.
+
+        Raises:
+            SourceError: the file is shorter than it was, or cannot be read.
+        """
+        size = min(stop, self._size) - start
+        if size <= 0:
+            return memoryview(b"")
+        buffer = self._buffers.take(size)
+        done = 0
+        while done < size:
+            try:
+                count = os.preadv(self._descriptor, [buffer[done:]], start + done)
+            except OSError as error:
+                raise SourceError(
+                    f"cannot be read: {error.strerror}", path=self._path, offset=start + done
+                ) from error
+            if count == 0:
+                raise SourceError(
+                    f"the file shrank while it was read: expected {self._size} bytes, found {start + done};"
+                    " run again when nothing writes it any more",
+                    path=self._path,
+                    offset=start + done,
+                )
+            done += count
+        return buffer.toreadonly()
+
+    def release(self, start: int, stop: int) -> None:
+        """Nothing is held between windows."""
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1

@@ -9,11 +9,10 @@ from importlib import import_module
 import click
 from click.exceptions import Abort, Exit
 
-from binx.cli.commands import DESCRIPTION, ENTRIES, module_name, overview, version
+from binx.cli.commands import COMPLETE, DESCRIPTION, ENTRIES, module_name, overview, version
 from binx.errors import ExitCode, UsageError
 
 PROGRAM = "binx"
-_COMPLETE = "_BINX_COMPLETE"
 _NAMES = [entry.name for entry in ENTRIES]
 
 
@@ -82,7 +81,10 @@ def invoke(arguments: list[str]) -> int:
         KeyboardInterrupt: the user has pressed Ctrl-C.
         BinxError: what the command raises.
     """
-    if _COMPLETE in os.environ:
+    if COMPLETE in os.environ:
+        from binx.cli.completion import install_bash
+
+        install_bash()
         application.main(arguments, prog_name=PROGRAM)
     try:
         with application.make_context(PROGRAM, list(arguments)) as context:

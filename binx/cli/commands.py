@@ -5,6 +5,7 @@ Nothing is imported here, so that ``binx --help`` and ``binx --version`` take no
 
 from __future__ import annotations
 
+import os
 from typing import NamedTuple
 
 from binx import __version__
@@ -28,6 +29,8 @@ ENTRIES = (
     Entry("to-parquet", "Take out", "write row changes as Parquet"),
     Entry("load", "Load", "make tables of the Parquet with Spark"),
     Entry("spark-script", "Load", "print the path of the Spark loader"),
+    Entry("config", "Set up", "show the defaults that are set"),
+    Entry("completion", "Set up", "print what completes commands in a shell"),
 )
 
 DESCRIPTION = "Read MySQL and MariaDB binary logs without a server."
@@ -71,8 +74,14 @@ def version() -> str:
     return f"binx {__version__}"
 
 
+COMPLETE = "_BINX_COMPLETE"
+"""Set where a shell asks how a command line goes on; it gives no arguments then."""
+
+
 def quick_answer(arguments: list[str]) -> str | None:
     """The answer to a command line that no command is needed for, None where one is."""
+    if COMPLETE in os.environ:
+        return None
     if not arguments or (len(arguments) == 1 and arguments[0] in _HELP):
         return overview()
     if arguments == ["--version"]:

@@ -50,6 +50,8 @@ _ENVIRONMENT = (
     ("NO_COLOR", "Where it is set and not empty, no colours are used."),
     ("COLUMNS", "The width of the terminal, where it is not what the terminal says."),
     ("TMPDIR", "Where standard input is kept while it is read."),
+    ("BINX_CONFIG", "The file of defaults, see binx-config(1); empty for none."),
+    ("BINX_COMMAND_OPTION", "An option's default, such as BINX_TO_PARQUET_COMPRESSION; see binx-config(1)."),
     ("BINX_TRACEBACK", "Where it is 1, errors show where in the program they came from."),
 )
 

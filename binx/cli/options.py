@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
+from binx.cli.defaults import defaults_of
 from binx.errors import BinxError, UsageError
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ Decorator = Callable[[Function], Function]
 OUTPUT = "Output"
 OTHER = "Other"
 
+_HELP = frozenset({"-h", "--help"})
 _WIDTH = 92
 _DIGITS = 20
 
@@ -47,10 +49,16 @@ class Command(click.Command):
     Args:
         examples: what a person will want first.
         details: paragraphs that only the manual page has.
+        takes_defaults: whether users may set defaults of its options.
     """
 
     def __init__(
-        self, *args: Any, examples: Sequence[Example] = (), details: Sequence[str] = (), **kwargs: Any
+        self,
+        *args: Any,
+        examples: Sequence[Example] = (),
+        details: Sequence[str] = (),
+        takes_defaults: bool = True,
+        **kwargs: Any,
     ) -> None:
         kwargs.setdefault(
             "context_settings", {"max_content_width": _WIDTH, "help_option_names": ["-h", "--help"]}
@@ -58,6 +66,15 @@ class Command(click.Command):
         super().__init__(*args, **kwargs)
         self.examples = tuple(examples)
         self.details = tuple(details)
+        self.takes_defaults = takes_defaults
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """A context whose defaults are those that the user has set."""
+        if self.takes_defaults and not _HELP.intersection(args) and not extra.get("resilient_parsing"):
+            extra.setdefault("default_map", defaults_of(self))
+        return super().make_context(info_name, args, parent, **extra)
 
     def sections(self, ctx: click.Context) -> dict[str, list[click.Parameter]]:
         """The options by section, the common ones last."""
@@ -85,12 +102,14 @@ class Command(click.Command):
 
 
 def command(
-    name: str, *, examples: Sequence[Example], details: Sequence[str] = ()
+    name: str, *, examples: Sequence[Example], details: Sequence[str] = (), takes_defaults: bool = True
 ) -> Callable[[Callable[..., Any]], Command]:
     """Make a function a command; its docstring is the help."""
 
     def decorate(function: Callable[..., Any]) -> Command:
-        return click.command(name, cls=Command, examples=examples, details=details)(function)
+        return click.command(
+            name, cls=Command, examples=examples, details=details, takes_defaults=takes_defaults
+        )(function)
 
     return decorate
 

@@ -18,6 +18,17 @@ _SIZE = re.compile(r"(\d{1,18})\s*([KMGT]?)(i?B)?", re.IGNORECASE)
 _SIZE_SHIFTS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
 
 
+def _completion(what: str) -> Callable[..., Any]:
+    """Completes an option from the files on the command line; loaded when a shell asks."""
+
+    def complete(*arguments: Any) -> Any:
+        from binx.cli import completion
+
+        return getattr(completion, f"complete_{what}")(*arguments)
+
+    return complete
+
+
 def _gtid_set(text: str) -> GtidSet:
     gtids = GtidSet.parse(text)
     if gtids.is_empty:
@@ -44,6 +55,7 @@ _SELECTION_OPTIONS = combined(
         metavar="SET",
         multiple=True,
         type=Parsed("set", _gtid_set),
+        shell_complete=_completion("gtids"),
         section=SELECTION,
         help="These: uuid:1-5:7, uuid:tag:1-3, 0-1-100..200; several by commas.",
     ),
@@ -53,6 +65,7 @@ _SELECTION_OPTIONS = combined(
         metavar="SET",
         multiple=True,
         type=Parsed("set", _gtid_set),
+        shell_complete=_completion("gtids"),
         section=SELECTION,
         help="Not these.",
     ),
@@ -91,6 +104,7 @@ _SELECTION_OPTIONS = combined(
         "databases",
         metavar="GLOB",
         multiple=True,
+        shell_complete=_completion("databases"),
         section=SELECTION,
         help="Touching a table of such a database.",
     ),
@@ -99,6 +113,7 @@ _SELECTION_OPTIONS = combined(
         "tables",
         metavar="DB.TABLE",
         multiple=True,
+        shell_complete=_completion("tables"),
         section=SELECTION,
         help="Touching such a table; * and ? match: 'shop.*'.",
     ),

@@ -32,8 +32,12 @@ class Ended:
 
 def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """The environment of the tests, without what would change the output."""
-    known = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLUMNS")}
-    return known | {"TERM": "xterm-256color"} | dict(extra or {})
+    known = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in ("NO_COLOR", "COLUMNS") and not name.startswith("BINX_")
+    }
+    return known | {"TERM": "xterm-256color", "BINX_CONFIG": ""} | dict(extra or {})
 
 
 def binx(

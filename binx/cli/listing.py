@@ -1,15 +1,17 @@
-"""Transactions as lines: columns for people, tabs for programs."""
+"""Transactions as lines for people: columns that are fitted to the terminal."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, tzinfo
 from itertools import chain, islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from binx.cli.sections import GAP, ROOMY, UNKNOWN, short_time, short_transaction
+from binx.log.zones import zone_name
 from binx.stats.text import (
-    MINUS,
     bytes_text,
+    duration_text,
     fit_text,
     number_text,
     pad_text,
@@ -18,11 +20,26 @@ from binx.stats.text import (
     text_width,
     time_text,
 )
-from binx.stats.transaction import ListedTransaction, moment_json
+from binx.stats.transaction import ListedTransaction
+
+TERMINAL_COLUMNS = ("commit_timestamp", "gtid", "kind", "bytes", "rows", "tables")
+"""What a line on a terminal has unless other columns are asked for."""
 
 _MEASURED = 200
 _TABLES_LEAST = 12
 _HEAD, _FAINT, _END = "\x1b[1m", "\x1b[2m", "\x1b[0m"
+
+_TITLES = {
+    "commit_timestamp": "COMMITTED",
+    "original_commit_timestamp": "ORIGINAL COMMIT",
+    "begin_timestamp": "BEGUN",
+    "bytes": "SIZE",
+    "uncompressed_bytes": "UNCOMPRESSED",
+}
+_TIMES = ("commit_timestamp", "original_commit_timestamp", "begin_timestamp")
+_SIZES = ("bytes", "uncompressed_bytes")
+_NAMES = ("transaction", "gtid")
+_TEXTS = ("kind", "how", "file", "commit_time_source")
 
 
 class _Column(NamedTuple):
@@ -31,75 +48,71 @@ class _Column(NamedTuple):
     right: bool = False
 
 
-def plain_line(one: ListedTransaction) -> str:
-    """A transaction for programs: time, GTID, kind, bytes, rows, file, start, tables, with tabs between."""
-    cells = (
-        str(moment_json(one.commit_timestamp)),
-        one.gtid or UNKNOWN,
-        one.kind,
-        str(one.bytes),
-        UNKNOWN if one.rows is None else str(one.rows),
-        safe_text(one.file),
-        str(one.start),
-        tables_text(one.tables).replace(MINUS, "-") or UNKNOWN,
-    )
-    return "\t".join(cells)
-
-
-def listing_lines(transactions: Iterable[ListedTransaction], width: int, *, colour: bool) -> Iterator[str]:
+def listing_lines(
+    transactions: Iterable[ListedTransaction],
+    width: int,
+    *,
+    colour: bool,
+    columns: Sequence[str] = TERMINAL_COLUMNS,
+    zone: tzinfo = UTC,
+) -> Iterator[str]:
     """A head and a line a transaction for a terminal, as the transactions come.
 
     Args:
         transactions: what to list; the first few hundred decide how wide the columns are.
         width: of the terminal.
-        colour: whether the head stands out and times stand back.
+        colour: whether the head stands out and the first column stands back.
+        columns: names as JSON has them, or ``duration``.
+        zone: the time zone of moments.
     """
     rest = iter(transactions)
     first = list(islice(rest, _MEASURED))
-    columns = _columns(roomy=width >= ROOMY)
+    shown = [_column(name, zone, roomy=width >= ROOMY) for name in columns]
+    # Tables take what the others leave, at the end of the line; without room they are left out.
+    tables = shown.pop(columns.index("tables")) if "tables" in columns else None
     widths = [
-        max([text_width(column.title), *(text_width(column.text(one)) for one in first)])
-        for column in columns
+        max([text_width(column.title), *(text_width(column.text(one)) for one in first)]) for column in shown
     ]
-    left = width - sum(widths) - len(GAP) * len(widths)
-    shows_tables = left >= _TABLES_LEAST
-    titles = GAP.join(
-        pad_text(column.title, size, right=column.right) for column, size in zip(columns, widths, strict=True)
-    )
-    titles = fit_text(f"{titles}{GAP}TABLES" if shows_tables else titles, width)
+    if tables is not None and sum(widths) + len(GAP) * len(widths) + _TABLES_LEAST <= width:
+        shown.append(tables)
+        widths.append(0)
+
+    def line(cells: Iterable[str]) -> str:
+        padded = (
+            pad_text(cell, size, right=column.right)
+            for cell, size, column in zip(cells, widths, shown, strict=True)
+        )
+        return fit_text(GAP.join(padded).rstrip(), width)
+
+    titles = line(column.title for column in shown)
     yield f"{_HEAD}{titles}{_END}" if colour else titles
     for one in chain(first, rest):
-        line = GAP.join(
-            pad_text(column.text(one), size, right=column.right)
-            for column, size in zip(columns, widths, strict=True)
-        )
-        if shows_tables:
-            line += GAP + tables_text(one.tables)
-        line = fit_text(line.rstrip(), width)
-        yield f"{_FAINT}{line[: widths[0]]}{_END}{line[widths[0] :]}" if colour else line
+        text = line(column.text(one) for column in shown)
+        yield f"{_FAINT}{text[: widths[0]]}{_END}{text[widths[0] :]}" if colour else text
 
 
-def _columns(*, roomy: bool) -> list[_Column]:
-    return [
-        _Column("COMMITTED (UTC)", _full_time if roomy else _short_time),
-        _Column("GTID", _full_gtid if roomy else _short_gtid),
-        _Column("KIND", lambda one: one.kind),
-        _Column("SIZE", lambda one: bytes_text(one.bytes), right=True),
-        _Column("ROWS", lambda one: UNKNOWN if one.rows is None else number_text(one.rows), right=True),
-    ]
+def _column(name: str, zone: tzinfo, *, roomy: bool) -> _Column:
+    title = _TITLES.get(name, name.replace("_", " ").upper())
+    if name == "tables":
+        return _Column(title, lambda one: tables_text(one.tables))
+    if name in _TIMES:
+        shown_time = time_text if roomy else short_time
+        return _Column(f"{title} ({zone_name(zone)})", _known(name, lambda moment: shown_time(moment, zone)))
+    if name in _NAMES:
+        return _Column(title, _known(name, safe_text if roomy else short_transaction))
+    if name in _TEXTS:
+        return _Column(title, _known(name, safe_text))
+    if name in _SIZES:
+        return _Column(title, _known(name, bytes_text), right=True)
+    if name == "duration":
+        return _Column(title, lambda one: duration_text(one.duration), right=True)
+    counts = name in ("rows", "events", "statements")
+    return _Column(title, _known(name, number_text if counts else str), right=True)
 
 
-def _full_time(one: ListedTransaction) -> str:
-    return time_text(one.commit_timestamp)
+def _known(name: str, show: Callable[[Any], str]) -> Callable[[ListedTransaction], str]:
+    def text(one: ListedTransaction) -> str:
+        value = getattr(one, name)
+        return UNKNOWN if value is None else show(value)
 
-
-def _short_time(one: ListedTransaction) -> str:
-    return short_time(one.commit_timestamp)
-
-
-def _full_gtid(one: ListedTransaction) -> str:
-    return one.gtid or UNKNOWN
-
-
-def _short_gtid(one: ListedTransaction) -> str:
-    return short_transaction(one.gtid) if one.gtid else UNKNOWN
+    return text

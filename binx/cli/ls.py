@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
+from datetime import tzinfo
 
-import click
-
-from binx.cli.listing import listing_lines, plain_line
+from binx.cli.listing import TERMINAL_COLUMNS, listing_lines
 from binx.cli.options import (
     FILES,
     NO_CHECKSUMS,
     OUTPUT,
     QUIET,
+    ZONE,
     Example,
+    Parsed,
     command,
     option,
 )
 from binx.cli.progress import ProgressBar, progress_bar
 from binx.cli.selecting import selection_options, understood
 from binx.cli.terminal import (
+    TextOutput,
     has_colour,
     is_terminal,
     missing_gtids,
@@ -28,40 +29,81 @@ from binx.cli.terminal import (
     terminal_width,
     text_output,
 )
-from binx.event.gtid_set import GtidSet
+from binx.errors import UsageError
 from binx.log.inputs import open_chain
 from binx.log.selection import Selection
-from binx.stats.listing import Order, list_transactions
-from binx.stats.transaction import ListedTransaction
+from binx.stats.lines import ALIASES, COLUMNS, LineWriter, parse_columns
+from binx.stats.listing import Listing, Order
 
 EXAMPLES = (
     Example("what is in a log", "binx ls mysql-bin.000003"),
-    Example("the five largest transactions of all logs", "binx ls --sort bytes --limit 5 mysql-bin.index"),
+    Example("the five largest transactions of all logs", "binx ls --sort size --limit 5 mysql-bin.index"),
+    Example(
+        "when the last ten transactions were committed, by a clock in Berlin, and by which connection",
+        "binx ls --sort time:desc --limit 10 --tz Europe/Berlin --columns time,gtid,thread,tables \\\n"
+        "    mysql-bin.*",
+    ),
     Example(
         "who touched a table",
         "binx ls --table shop.orders --json mysql-bin.* | jq -r '[.gtid, .thread_id] | @tsv'",
     ),
 )
 
+_SHORTER = ", ".join(f"{short} for {name}" for short, name in ALIASES.items())
+
 DETAILS = (
     "On a terminal the columns are as wide as they must be, and what does not fit is left out. In a pipe each"
     " line has, with tabs between: commit time, GTID, kind, bytes, rows, file, start, and what was done to"
-    " which table: + rows inserted, ~ updated, - deleted. What is not known is a hyphen. With --json each"
-    " line is an object with the names of the data set's transactions; see binx-to-parquet(1).",
+    " which table: + rows inserted, ~ updated, - deleted; numbers have no separators. What is not known is a"
+    " hyphen. With --json each line is an object with the names of the data set's transactions; see"
+    " binx-to-parquet(1).",
+    f"--columns takes {', '.join(COLUMNS)}; also {_SHORTER}. duration is in microseconds, from the start of"
+    " the first statement to the commit.",
+    "--sort takes log, size, rows, time and duration. Without a direction it begins with the largest, the"
+    " longest, or the earliest. Memory stays bounded: what is sorted goes through temporary files.",
+    "With --gtid, files that PREVIOUS_GTIDS rule out are not read, and the search ends when all are found."
+    " seqno, the number of a transaction in its chain, is not known behind files that were not read.",
 )
+
+_SORT_ALIASES = {"size": Order.BYTES.value}
+_DIRECTIONS = ("asc", "desc")
+
+
+def _parse_sort(text: str) -> tuple[Order, bool]:
+    """The order, and whether it is the other way round than it is by itself."""
+    name, colon, direction = text.strip().lower().partition(":")
+    name = _SORT_ALIASES.get(name, name)
+    keys = [order.value for order in Order]
+    if name not in keys or (colon and direction not in _DIRECTIONS):
+        raise UsageError(f"expected one of {', '.join(keys)}, size, with :asc or :desc, found {text!r}")
+    order = Order(name)
+    if not colon:
+        return order, False
+    if order is Order.LOG and direction == "desc":
+        raise UsageError("expected log, which has no other direction, or time:desc, found log:desc")
+    return order, order is not Order.LOG and (direction == "asc") != (order is Order.TIME)
 
 
 @command("ls", examples=EXAMPLES, details=DETAILS)
 @selection_options
 @option(
     "--sort",
-    type=click.Choice([order.value for order in Order]),
+    metavar="KEY[:asc|:desc]",
+    type=Parsed("key", _parse_sort),
     default=Order.LOG.value,
     show_default=True,
     section=OUTPUT,
-    help="Largest, longest or earliest first, or as in the logs.",
+    help="By size, rows, time or duration, or as in the logs.",
 )
 @option("--reverse", is_flag=True, section=OUTPUT, help="Sort the other way round.")
+@option(
+    "--columns",
+    metavar="LIST",
+    type=Parsed("columns", parse_columns),
+    section=OUTPUT,
+    help="What to show: time,gtid,size,thread and so on, with commas between.",
+)
+@ZONE
 @option("--quick", is_flag=True, section=OUTPUT, help="Read no rows: neither their number nor tables.")
 @option("--json", "as_json", is_flag=True, section=OUTPUT, help="One JSON object a line.")
 @NO_CHECKSUMS
@@ -69,8 +111,10 @@ DETAILS = (
 @FILES
 def ls_command(
     selection: Selection,
-    sort: str,
+    sort: tuple[Order, bool],
     reverse: bool,
+    columns: tuple[str, ...] | None,
+    zone: tzinfo,
     quick: bool,
     as_json: bool,
     no_checksums: bool,
@@ -81,49 +125,43 @@ def ls_command(
     if not quiet:
         for line in understood(selection):
             say_note(line)
-    found = _Found(selection.gtids)
+    order, turned = sort
     with (
         text_output() as output,
         progress_bar("ls", quiet=quiet) as bar,
         open_chain(files, bar.advance) as chain,
     ):
         bar.expect(sum(ends.file.size for ends in chain))
-        transactions = found.watch(
-            list_transactions(
-                [ends.file for ends in chain],
-                selection=replace(selection, limit=None),
-                order=Order(sort),
-                reverse=reverse,
-                limit=selection.limit,
-                quick=quick,
-                verify=not no_checksums,
-            )
+        listing = Listing(
+            chain,
+            selection=replace(selection, limit=None),
+            order=order,
+            reverse=turned != reverse,
+            limit=selection.limit,
+            quick=quick,
+            verify=not no_checksums,
         )
-        for line in _lines(transactions, as_json, bar):
-            output.line(line)
-    return missing_gtids(found.missing)
+        if as_json or not is_terminal(sys.stdout):
+            for text in listing.lines(LineWriter(columns, as_json=as_json, zone=zone)):
+                output.write_bytes(text)
+        else:
+            _show(listing, columns, zone, output, bar)
+    if not quiet:
+        for note in listing.notes:
+            say_note(note)
+    return missing_gtids(listing.missing)
 
 
-def _lines(transactions: Iterator[ListedTransaction], as_json: bool, bar: ProgressBar) -> Iterator[str]:
-    if as_json:
-        yield from map(ListedTransaction.to_json, transactions)
-    elif not is_terminal(sys.stdout):
-        yield from map(plain_line, transactions)
-    else:
-        lines = listing_lines(transactions, terminal_width(sys.stdout), colour=has_colour(sys.stdout))
-        for line in lines:
-            bar.close()
-            yield line
-
-
-class _Found:
-    """Which of the GTIDs asked for were listed."""
-
-    def __init__(self, wanted: GtidSet | None) -> None:
-        self.missing = wanted or GtidSet()
-
-    def watch(self, transactions: Iterator[ListedTransaction]) -> Iterator[ListedTransaction]:
-        for one in transactions:
-            if self.missing and one.gtid is not None:
-                self.missing -= GtidSet.parse(one.gtid)
-            yield one
+def _show(
+    listing: Listing, columns: tuple[str, ...] | None, zone: tzinfo, output: TextOutput, bar: ProgressBar
+) -> None:
+    lines = listing_lines(
+        listing,
+        terminal_width(sys.stdout),
+        colour=has_colour(sys.stdout),
+        columns=columns or TERMINAL_COLUMNS,
+        zone=zone,
+    )
+    for line in lines:
+        bar.close()
+        output.line(line)

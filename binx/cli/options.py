@@ -9,6 +9,7 @@ import click
 
 from binx.cli.defaults import defaults_of
 from binx.errors import BinxError, UsageError
+from binx.log.zones import parse_zone
 
 if TYPE_CHECKING:
     from binx.rows.catalog import Catalog
@@ -185,6 +186,16 @@ SCHEMA = option(
     type=click.Path(readable=False),
     section=OUTPUT,
     help="Tables' definitions, as mysqldump --no-data writes them.",
+)
+ZONE = option(
+    "--tz",
+    "zone",
+    metavar="ZONE",
+    type=Parsed("zone", parse_zone),
+    default="UTC",
+    show_default=True,
+    section=OUTPUT,
+    help="Show times in this zone: Europe/Berlin, +02:00, local.",
 )
 QUIET = option("-q", "--quiet", is_flag=True, help="Print nothing but data and errors.")
 

@@ -7,6 +7,7 @@ columns that matter least are left out, and only then are texts cut off.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import UTC, tzinfo
 from textwrap import wrap
 from typing import Any, NamedTuple
 
@@ -58,9 +59,9 @@ def short_transaction(transaction: str) -> str:
     return f"{source[:_UUID_SHOWN]}{ELLIPSIS}:{number}" if colon else source
 
 
-def short_time(moment: int) -> str:
+def short_time(moment: int, zone: tzinfo = UTC) -> str:
     """A moment to the second."""
-    return time_text(moment)[:_SECONDS]
+    return time_text(moment, zone)[:_SECONDS]
 
 
 TEXT = Form(safe_text, safe_text, safe_text, right=False)

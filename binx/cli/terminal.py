@@ -105,6 +105,15 @@ class TextOutput:
             self.flush()
         return len(text)
 
+    def write_bytes(self, data: bytes | memoryview) -> None:
+        """Add text that is UTF-8 already, and many lines at once.
+
+        Raises:
+            OutputError: as :meth:`write`.
+        """
+        self.flush()
+        self._stream.write(data)
+
     def line(self, text: str) -> None:
         """Add a line."""
         self.write(f"{text}\n")

@@ -23,6 +23,8 @@ from binx.log.selection import Selection, Selector, required_level
 
 if TYPE_CHECKING:
     from binx.export.changes import Selected
+    from binx.kernels.transactions import TransactionTable
+    from binx.log.file import Scan
     from binx.rows.catalog import Catalog
 
 
@@ -194,6 +196,7 @@ class Search:
     Attributes:
         selector: knows what is missing yet.
         taken: transactions that passed so far.
+        passed_over: files that were ruled out so far, whose transactions nobody counted.
 
     Raises:
         UsageError, AbsentError: as :class:`~binx.log.selection.Selector`.
@@ -202,6 +205,7 @@ class Search:
     def __init__(self, chain: Sequence[FileEnds], selection: Selection, *, verify: bool = True) -> None:
         self.selector = Selector(selection, [ends.file.name for ends in chain])
         self.taken = 0
+        self.passed_over = 0
         self._chain = chain
         self._verify = verify
 
@@ -211,20 +215,31 @@ class Search:
         Raises:
             DamagedError, UnsupportedError: a file cannot be read as far as it must be.
         """
+        for scan, table, mask in self.walk(required_level(self.selector.selection)):
+            if mask.count(1):
+                yield Run(scan.file, table, mask)
+
+    def walk(self, level: Level) -> Iterator[tuple[Scan, TransactionTable, bytearray]]:
+        """Yield all transactions of the files that are not ruled out, with marks of those that pass.
+
+        Args:
+            level: how much is read, at least :func:`~binx.log.selection.required_level`.
+
+        Raises:
+            DamagedError, UnsupportedError: a file cannot be read as far as it must be.
+        """
         selector = self.selector
-        level = required_level(selector.selection)
         for place, ends in enumerate(self._chain):
             if selector.complete:
                 return
             if selector.rules_out(ends.file, ends.previous_gtids) or self._is_before_all(place):
+                self.passed_over += 1
                 continue
             scan = ends.file.scan(level, verify=self._verify)
             for table in scan:
                 mask = selector.mask(ends.file, scan, table)
-                found = mask.count(1)
-                self.taken += found
-                if found:
-                    yield Run(ends.file, table, mask)
+                self.taken += mask.count(1)
+                yield scan, table, mask
                 if selector.complete:
                     return
 

@@ -91,6 +91,15 @@ class Tally:
 def duration(table: TransactionTable, index: int) -> int:
     """µs from the start of a transaction's first statement to its commit, never negative."""
 
+def measures(table: TransactionTable, mask: Buffer | None, measure: int) -> bytes:
+    """A measure of the marked records: 8 bytes each, native byte order.
+
+    Args:
+        table: the records.
+        mask: one byte each, or None for all.
+        measure: one of :class:`Measure`.
+    """
+
 def rank(
     table: TransactionTable,
     mask: Buffer | None,

@@ -330,6 +330,35 @@ def duration(TransactionTable table, int64_t index):
     return duration_of(table.record(index))
 
 
+def measures(TransactionTable table, mask, int measure):
+    """A measure of the marked records.
+
+    Args:
+        table: the records.
+        mask: one byte each, or None for all.
+        measure: one of ``Measure``.
+
+    Returns:
+        8 bytes each, native byte order.
+    """
+    cdef const uint8_t[::1] marks = table.mask() if mask is None else mask
+    cdef Output out
+    cdef int64_t value
+    cdef int64_t i
+    if marks.shape[0] != table.length():
+        raise ValueError(f"a mask of {marks.shape[0]} for {table.length()} records")
+    memset(&out, 0, sizeof(Output))
+    try:
+        with nogil:
+            for i in range(table.length()):
+                if marks[i] == 1:
+                    value = measured(table.record(i), measure)
+                    append(&out, &value, sizeof(int64_t))
+        return out.data[: out.size] if out.size else b""
+    finally:
+        release(&out)
+
+
 def rank(TransactionTable table, mask, int measure, bint smallest, int64_t limit, floor=None):
     """The marked records that have most (or least) of a measure.
 

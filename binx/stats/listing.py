@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import pickle
+from array import array
+from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
+from itertools import accumulate
+from typing import TYPE_CHECKING, TypeVar
 
 from binx.errors import BinxError, UsageError
+from binx.event.gtid_set import GtidSet
+from binx.export.extract import Search
 from binx.kernels.scan import Level
-from binx.kernels.tally import Measure
-from binx.log.chain import epochs
+from binx.kernels.tally import Measure, measures
+from binx.log.chain import FileEnds, epochs, read_ends
 from binx.log.file import BinlogFile
-from binx.log.selection import Selection, Selector, required_level
-from binx.stats.ranking import Best, Sorted
+from binx.log.selection import Selection, required_level
+from binx.stats.lines import Lines, LineWriter
+from binx.stats.ranking import Ranking, described
 from binx.stats.transaction import KIND_NAMES, ListedTransaction, Page, TableChanges
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Item = TypeVar("Item")
+
+RANKED_MAXIMUM = 10_000
+"""Transactions that a sorted listing with a limit holds in memory; with a larger limit all go to disk."""
 
 
 class Order(Enum):
@@ -35,6 +50,166 @@ _MEASURES = {
 }
 
 
+class Listing:
+    """The transactions of a chain of logs; iterate once, over it or over :meth:`lines`.
+
+    The memory is bounded whatever is asked: a sorted listing without a small limit goes through files in the
+    folder for temporary ones. Of equals, those that stand earlier in the logs come first. Logs that cannot
+    hold what is selected are passed over, and the search ends when all GTIDs asked for are found.
+
+    Args:
+        chain: the logs in their order, with their ends read; see :func:`binx.log.inputs.open_chain`.
+        selection: which transactions; its limit counts before the order does.
+        order: what they are sorted by.
+        reverse: begin with the smallest, or with the latest; cannot go with ``Order.LOG``.
+        limit: how many at most.
+        quick: read the index alone, so that rows and tables stay unknown.
+        verify: whether checksums are compared.
+
+    Raises:
+        UsageError: the request contradicts itself.
+    """
+
+    def __init__(
+        self,
+        chain: Sequence[FileEnds],
+        *,
+        selection: Selection | None = None,
+        order: Order = Order.LOG,
+        reverse: bool = False,
+        limit: int | None = None,
+        quick: bool = False,
+        verify: bool = True,
+    ) -> None:
+        if limit is not None and limit < 1:
+            raise UsageError(f"expected a limit of at least 1 transaction, found {limit}")
+        if order is Order.LOG and reverse:
+            raise UsageError("expected an order to reverse, such as time or bytes, found none")
+        if order is Order.ROWS and quick:
+            raise UsageError(
+                "expected a full scan to sort by rows, found a quick one, which does not know them"
+            )
+        self._chain = chain
+        self._search = Search(chain, selection or Selection(), verify=verify)
+        self._order = order
+        self._smallest = (order is Order.TIME) != reverse
+        self._limit = limit
+        self._level = Level.LEVEL_INDEX if quick else Level.LEVEL_TABLES
+        self._cut_short = False
+
+    @property
+    def missing(self) -> GtidSet:
+        """The GTIDs asked for that were not met, once the listing is over; none where its limit ended it."""
+        return GtidSet() if self._cut_short else self._search.selector.missing()
+
+    @property
+    def notes(self) -> list[str]:
+        """How positions were understood, as far as the listing has come."""
+        return self._search.selector.notes
+
+    def __iter__(self) -> Iterator[ListedTransaction]:
+        """The transactions.
+
+        Raises:
+            DamagedError, UnsupportedError: after all that could be read.
+        """
+        if self._order is Order.LOG:
+            for page in self._in_log_order():
+                yield from described(page, page.indexes())
+        elif self._limit is not None and self._limit <= RANKED_MAXIMUM:
+            yield from self._ranked(described)
+        else:
+            for texts in self._sorted(_pickled):
+                yield from (pickle.loads(text) for text in texts.to_pylist())
+
+    def lines(self, writer: LineWriter) -> Iterator[bytes | memoryview]:
+        """The same as text, many lines at a time.
+
+        Raises:
+            DamagedError, UnsupportedError: after all that could be read.
+        """
+        if self._order is Order.LOG:
+            for page in self._in_log_order():
+                yield writer.lines(page).text
+        elif self._limit is not None and self._limit <= RANKED_MAXIMUM:
+            yield from self._ranked(writer.each)
+        else:
+            from binx.stats.sorting import texts_bytes
+
+            yield from map(texts_bytes, self._sorted(writer.lines))
+
+    def _pages(self) -> Iterator[Page]:
+        epoch_of = {
+            ends.file: epoch
+            for ends, epoch in zip(self._chain, epochs([ends.file for ends in self._chain]), strict=True)
+        }
+        seqno = 1
+        level = max(self._level, required_level(self._search.selector.selection))
+        for scan, table, mask in self._search.walk(level):
+            numbered = self._search.passed_over == 0
+            yield Page(scan.file, scan, table, epoch_of[scan.file], seqno, mask=mask, numbered=numbered)
+            seqno += len(table)
+
+    def _in_log_order(self) -> Iterator[Page]:
+        left = self._limit
+        for page in self._pages():
+            if left is not None and page.mask is not None:
+                indexes = page.indexes()
+                for index in indexes[left:]:
+                    page.mask[index] = 0
+                left -= min(left, len(indexes))
+            yield page
+            if left == 0:
+                self._cut_short = True
+                return
+
+    def _ranked(self, describe: Callable[[Page, Sequence[int]], Sequence[Item]]) -> Iterator[Item]:
+        """The best few, and only then what went wrong."""
+        assert self._limit is not None
+        ranking = Ranking(_MEASURES[self._order], self._limit, describe, smallest=self._smallest)
+        damage = self._take_all(ranking.take)
+        yield from ranking.items
+        if damage is not None:
+            raise damage
+
+    def _sorted(self, lines: Callable[[Page], Lines]) -> Iterator[pa.Array]:
+        """The texts of all, and only then what went wrong."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        from binx.stats.sorting import TextSorter
+
+        sorter = TextSorter()
+        measure = _MEASURES[self._order]
+
+        def take(page: Page) -> None:
+            values = pa.py_buffer(measures(page.table, page.mask, measure))
+            keys = pa.Array.from_buffers(pa.int64(), values.size // 8, [None, values])
+            if not self._smallest:
+                keys = pc.negate(keys)
+            sorter.add(keys, page.first_seqno, pa.array(page.indexes(), pa.int64()), *lines(page))
+
+        damage = self._take_all(take)
+        left = self._limit
+        for texts in sorter.texts():
+            yield texts if left is None else texts.slice(0, left)
+            left = None if left is None else left - len(texts)
+            if left is not None and left <= 0:
+                sorter.close()
+                break
+        if damage is not None:
+            raise damage
+
+    def _take_all(self, take: Callable[[Page], None]) -> BinxError | None:
+        """Go through all pages as far as they can be read; gives what ended it."""
+        try:
+            for page in self._pages():
+                take(page)
+        except BinxError as error:
+            return error
+        return None
+
+
 def list_transactions(
     files: Sequence[BinlogFile],
     *,
@@ -45,78 +220,38 @@ def list_transactions(
     quick: bool = False,
     verify: bool = True,
 ) -> Iterator[ListedTransaction]:
-    """The transactions of a chain of logs.
-
-    With an order and a limit the memory is bounded; with an order alone it grows by some 200 bytes a
-    transaction. Of equals, those that stand earlier in the logs come first.
-
-    Args:
-        files: the logs in their order, as :func:`binx.log.chain.order_files` gives it.
-        selection: which transactions; its limit counts before the order does.
-        order: what they are sorted by.
-        reverse: begin with the smallest, or with the latest; cannot go with ``Order.LOG``.
-        limit: how many at most.
-        quick: read the index alone, so that rows and tables stay unknown.
-        verify: whether checksums are compared.
+    """The transactions of a chain of logs; see :class:`Listing`.
 
     Raises:
         UsageError: the request contradicts itself.
-        DamagedError, UnsupportedError: after all that could be read.
+        DamagedError, UnsupportedError: a log's first events cannot be read; of the others, after all that
+            could be read.
     """
-    if limit is not None and limit < 1:
-        raise UsageError(f"expected a limit of at least 1 transaction, found {limit}")
-    if order is Order.LOG and reverse:
-        raise UsageError("expected an order to reverse, such as time or bytes, found none")
-    if order is Order.ROWS and quick:
-        raise UsageError("expected a full scan to sort by rows, found a quick one, which does not know them")
-    level = Level.LEVEL_INDEX if quick else Level.LEVEL_TABLES
-    pages = _pages(files, selection or Selection(), level, verify=verify)
-    if order is Order.LOG:
-        return _in_log_order(pages, limit)
-    smallest = (order is Order.TIME) != reverse
-    if limit is None:
-        return _ranked(pages, Sorted(_MEASURES[order], smallest=smallest))
-    return _ranked(pages, Best(_MEASURES[order], limit, smallest=smallest))
+    return iter(
+        Listing(
+            [read_ends(file) for file in files],
+            selection=selection,
+            order=order,
+            reverse=reverse,
+            limit=limit,
+            quick=quick,
+            verify=verify,
+        )
+    )
 
 
-def _pages(
-    files: Sequence[BinlogFile], selection: Selection, level: Level, *, verify: bool
-) -> Iterator[Page]:
-    selector = Selector(selection, [file.name for file in files])
-    everything = selection.is_everything
-    seqno = 1
-    for file, epoch in zip(files, epochs(files), strict=True):
-        scan = file.scan(max(level, required_level(selection)), verify=verify)
-        for table in scan:
-            mask = None if everything else selector.mask(file, scan, table)
-            yield Page(file, scan, table, epoch, seqno, mask=mask)
-            seqno += len(table)
-            if not everything and selector.complete:
-                return
+def _pickled(page: Page) -> Lines:
+    """A page's transactions for the way through a file of our own and back."""
+    texts = [pickle.dumps(one, pickle.HIGHEST_PROTOCOL) for one in described(page, page.indexes())]
+    return Lines(b"".join(texts), array("q", accumulate(map(len, texts))).tobytes())
 
 
-def _in_log_order(pages: Iterator[Page], limit: int | None) -> Iterator[ListedTransaction]:
-    left = limit
-    for page in pages:
-        for index in page.indexes():
-            yield page.describe(index)
-            if left is not None:
-                left -= 1
-                if left == 0:
-                    return
-
-
-def _ranked(pages: Iterator[Page], ranking: Best | Sorted) -> Iterator[ListedTransaction]:
-    """Everything that could be read in its order, and only then what went wrong."""
-    damage: BinxError | None = None
-    try:
-        for page in pages:
-            ranking.take(page)
-    except BinxError as error:
-        damage = error
-    yield from ranking.transactions
-    if damage is not None:
-        raise damage
-
-
-__all__ = ["KIND_NAMES", "ListedTransaction", "Order", "TableChanges", "list_transactions"]
+__all__ = [
+    "KIND_NAMES",
+    "RANKED_MAXIMUM",
+    "ListedTransaction",
+    "Listing",
+    "Order",
+    "TableChanges",
+    "list_transactions",
+]

@@ -7,7 +7,7 @@ shown as ``\xNN`` and never sent to the terminal.
 from __future__ import annotations
 
 import unicodedata
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 
 from binx.stats.transaction import MICROSECONDS, TableChanges
 
@@ -57,14 +57,21 @@ def duration_text(duration: int) -> str:
     return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s"
 
 
-def time_text(moment: int) -> str:
-    """A moment in µs since 1970 in UTC, as ``2026-11-21 09:49:11.75``; no trailing zeros in its fraction.
+def time_text(moment: int, zone: tzinfo = UTC) -> str:
+    """A moment in µs since 1970, as ``2026-11-21 09:49:11.75``; no trailing zeros in its fraction.
 
     A damaged file may hold times that no calendar has; they are shown as seconds since 1970.
+
+    Args:
+        moment: µs since 1970.
+        zone: the time zone whose clock shows it.
     """
     if not -MICROSECONDS < moment <= _LATEST:
         return f"@{moment // MICROSECONDS}"
-    shown = (_EPOCH + timedelta(microseconds=moment)).replace(tzinfo=None).isoformat(" ")
+    try:
+        shown = (_EPOCH + timedelta(microseconds=moment)).astimezone(zone).replace(tzinfo=None).isoformat(" ")
+    except OverflowError:
+        return f"@{moment // MICROSECONDS}"
     return shown.rstrip("0") if "." in shown else shown
 
 

@@ -6,8 +6,7 @@ without a look at the rows there are no ``rows`` and ``tables``.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -54,7 +53,7 @@ class ListedTransaction(NamedTuple):
         xid: the storage engine's number of the commit.
         server_id: of the server that made the change first.
         epoch: how many logs of the chain, up to this one, began with their server's start.
-        seqno: the transaction's number in the chain, from 1.
+        seqno: the transaction's number in the chain, from 1; None where files before it were not read.
         kind: see KIND_NAMES.
         how: ``length`` or ``boundary``: what told its end.
         file: the log's name.
@@ -81,7 +80,7 @@ class ListedTransaction(NamedTuple):
     xid: int | None
     server_id: int
     epoch: int
-    seqno: int
+    seqno: int | None
     kind: str
     how: str
     file: str
@@ -119,34 +118,6 @@ class ListedTransaction(NamedTuple):
             document["tables"] = [change._asdict() for change in self.tables]
         return document
 
-    def to_json(self) -> str:
-        """One JSON object, on one line; the same as :meth:`as_dict`, several times as fast as an encoder."""
-        return (
-            f'{{"commit_version": {_number(self.commit_version)}, "transaction": "{self.transaction}", '
-            f'"gtid": {_name(self.gtid)}, "xid": {_number(self.xid)}, "server_id": {self.server_id}, '
-            f'"epoch": {self.epoch}, "seqno": {self.seqno}, "kind": "{self.kind}", "how": "{self.how}", '
-            f'"file": {_quoted(self.file)}, "start": {self.start}, "end": {self.end}, '
-            f'"bytes": {self.bytes}, "uncompressed_bytes": {_number(self.uncompressed_bytes)}, '
-            f'"commit_timestamp": {_time(self.commit_timestamp)}, '
-            f'"commit_time_source": "{self.commit_time_source}", '
-            f'"original_commit_timestamp": {_time(self.original_commit_timestamp)}, '
-            f'"begin_timestamp": {_time(self.begin_timestamp)}, '
-            f'"last_committed": {_number(self.last_committed)}, '
-            f'"sequence_number": {_number(self.sequence_number)}, "thread_id": {_number(self.thread_id)}, '
-            f'"events": {_number(self.events)}, "rows": {_number(self.rows)}, '
-            f'"statements": {_number(self.statements)}, "tables": {self._tables_json()}}}'
-        )
-
-    def _tables_json(self) -> str:
-        if self.tables is None:
-            return "null"
-        changes = [
-            f'{{"db": {_quoted(db)}, "table": {_quoted(table)}, '
-            f'"inserts": {inserts}, "updates": {updates}, "deletes": {deletes}}}'
-            for db, table, inserts, updates, deletes in self.tables
-        ]
-        return f"[{', '.join(changes)}]"
-
 
 def moment_json(moment: int) -> str | int:
     """A moment in RFC 3339; a damaged file's that no calendar has stays a number, in µs since 1970."""
@@ -155,29 +126,6 @@ def moment_json(moment: int) -> str | int:
     seconds, microseconds = divmod(moment, MICROSECONDS)
     fraction = f".{microseconds:06d}" if microseconds else ""
     return f"{_second_json(seconds)}{fraction}Z"
-
-
-def _time(moment: int | None) -> str:
-    """A moment as JSON text."""
-    if moment is None:
-        return "null"
-    shown = moment_json(moment)
-    return f'"{shown}"' if isinstance(shown, str) else str(shown)
-
-
-def _number(value: int | None) -> str:
-    return "null" if value is None else str(value)
-
-
-def _name(value: str | None) -> str:
-    """A GTID, which has no character that JSON escapes."""
-    return "null" if value is None else f'"{value}"'
-
-
-@lru_cache(maxsize=4096)
-def _quoted(text: str) -> str:
-    """A name as JSON text; there are few, asked for again and again."""
-    return json.dumps(printable(text), ensure_ascii=False)
 
 
 def printable(text: str) -> str:
@@ -201,6 +149,8 @@ class Page:
         epoch: the log's epoch.
         first_seqno: the number in the chain of the table's first transaction.
         mask: the transactions that are wanted, one byte each; None for all.
+        numbered: whether the number is that in the chain; not so where files before were passed over, and
+            the number serves for the order alone.
     """
 
     def __init__(
@@ -212,6 +162,7 @@ class Page:
         first_seqno: int,
         *,
         mask: bytearray | None = None,
+        numbered: bool = True,
     ) -> None:
         self.file = file
         self.scan = scan
@@ -219,10 +170,11 @@ class Page:
         self.epoch = epoch
         self.first_seqno = first_seqno
         self.mask = mask
+        self.numbered = numbered
         self._base = file.commit_version(0)
         self._names: dict[int, tuple[str, str]] = {}
 
-    def indexes(self) -> Iterable[int]:
+    def indexes(self) -> Sequence[int]:
         """The wanted transactions' places in the table."""
         return range(len(self.table)) if self.mask is None else self.table.marked(self.mask)
 
@@ -245,7 +197,7 @@ class Page:
             xid=value("xid", index) % _UNSIGNED if flags & FLAG_HAS_XID else None,
             server_id=value("server_id", index),
             epoch=self.epoch,
-            seqno=self.first_seqno + index,
+            seqno=self.first_seqno + index if self.numbered else None,
             kind=KIND_NAMES[value("kind", index)],
             how="length" if flags & FLAG_BY_LENGTH else "boundary",
             file=self.file.name,

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import shlex
+import subprocess
 from collections import Counter
+from datetime import datetime
 from typing import Any
 
 import pytest
 
 from tests.cli.conftest import Shop
-from tests.cli.process import binx
+from tests.cli.process import BINX, binx
 
 
 def listed(*arguments: object) -> list[dict[str, Any]]:
@@ -121,3 +124,64 @@ def test_wrong_checksums_are_found_unless_told_not_to(shop: Shop, tmp_path: Any)
     assert ended.code == 1
     assert "checksum" in ended.err
     assert binx("ls", "--no-checksums", path).code == 0
+
+
+def test_columns_are_those_asked_for(shop: Shop) -> None:
+    (line,) = binx("ls", "--columns", "time,size,thread,seqno", "--gtid", shop.demo["gtid"], *shop.logs).lines
+    time, size, thread, seqno = line.split("\t")
+    (one,) = listed("--gtid", shop.demo["gtid"], *shop.logs)
+    assert (time, int(size), int(thread)) == (one["commit_timestamp"], one["bytes"], one["thread_id"])
+    assert (seqno, one["seqno"]) == ("-", None)
+    (short,) = listed("--columns", "gtid,tables", "--gtid", shop.demo["gtid"], *shop.logs)
+    assert short == {"gtid": one["gtid"], "tables": one["tables"]}
+
+
+def test_times_are_shown_in_the_zone_asked_for(shop: Shop) -> None:
+    here = binx("ls", "--columns", "time", shop.logs[0]).lines
+    there = binx("ls", "--columns", "time", "--tz", "+05:30", shop.logs[0]).lines
+    assert all(time.endswith("+05:30") for time in there)
+    assert [datetime.fromisoformat(time) for time in there] == [datetime.fromisoformat(time) for time in here]
+
+
+@pytest.mark.parametrize(
+    ("sort", "key", "reverse"),
+    [
+        ("size", "bytes", True),
+        ("size:asc", "bytes", False),
+        ("rows:desc", "rows", True),
+        ("time", "start", False),
+    ],
+)
+def test_a_sort_key_has_a_direction(shop: Shop, sort: str, key: str, reverse: bool) -> None:
+    log = shop.logs[4]
+    everything = listed(log)
+    if key != "start":
+        everything.sort(key=lambda one: one[key], reverse=reverse)
+    else:
+        everything.sort(key=lambda one: one["commit_timestamp"])
+    assert listed("--sort", sort, log) == everything
+    assert listed("--sort", sort, "--limit", "7", log) == everything[:7]
+
+
+def test_reverse_turns_a_direction_round(shop: Shop) -> None:
+    log = shop.logs[4]
+    assert binx("ls", "--sort", "size:asc", "--reverse", log) == binx("ls", "--sort", "size", log)
+
+
+def test_a_reader_that_leaves_early_is_no_failure(shop: Shop) -> None:
+    for options in ([], ["--json"], ["--sort", "size"]):
+        line = shlex.join([*BINX, "ls", *options, *map(str, shop.logs)])
+        done = subprocess.run(
+            ["bash", "-o", "pipefail", "-c", f"{line} | head -n 1"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (done.returncode, done.stderr, done.stdout.count("\n")) == (0, "", 1)
+
+
+def test_a_position_inside_a_transaction_is_moved_and_that_is_said(shop: Shop) -> None:
+    demo = shop.demo
+    ended = binx("ls", "--start-position", f"{demo['file']}:{demo['start'] + 5}", "--limit", "1", *shop.logs)
+    assert ended.lines[0].split("\t")[1] == demo["gtid"]
+    assert "is inside the transaction at" in ended.err

@@ -12,7 +12,15 @@ from tests.cli.conftest import Shop
 from tests.cli.process import after, binx, on_terminal
 
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
-COMMANDS = [["ls"], ["ls", "--sort", "bytes"], ["stats"], ["stats", "--quick", "--top", "3"]]
+PATIENT = "from binx.cli import progress\nprogress._PATIENCE = 3600.0"
+COMMANDS = [
+    ["ls"],
+    ["ls", "--sort", "bytes"],
+    ["ls", "--columns", "time,server,thread,duration,tables", "--tz", "Asia/Tokyo"],
+    ["ls", "--columns", "gtid,transaction,file,start,uncompressed_bytes,kind"],
+    ["stats"],
+    ["stats", "--quick", "--top", "3"],
+]
 
 
 def columns(line: str) -> int:
@@ -24,7 +32,7 @@ def columns(line: str) -> int:
 @pytest.mark.parametrize("width", [60, 80, 200])
 @pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
 def test_no_line_is_wider_than_the_terminal(shop: Shop, arguments: list[str], width: int) -> None:
-    ended = on_terminal(*arguments, *shop.logs, width=width)
+    ended = on_terminal(*arguments, *shop.logs, width=width, command=after(PATIENT))
     assert ended.code == 0
     assert max(map(columns, ended.lines)) <= width
 
@@ -32,8 +40,9 @@ def test_no_line_is_wider_than_the_terminal(shop: Shop, arguments: list[str], wi
 @pytest.mark.parametrize("width", [60, 200])
 @pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
 def test_no_color_takes_colours_away_and_nothing_else(shop: Shop, arguments: list[str], width: int) -> None:
-    coloured = on_terminal(*arguments, *shop.logs, width=width).out
-    plain = on_terminal(*arguments, *shop.logs, width=width, env={"NO_COLOR": "1"}).out
+    command = after(PATIENT)
+    coloured = on_terminal(*arguments, *shop.logs, width=width, command=command).out
+    plain = on_terminal(*arguments, *shop.logs, width=width, command=command, env={"NO_COLOR": "1"}).out
     assert "\x1b[" in coloured
     assert "\x1b" not in plain
     assert ESCAPE.sub("", coloured) == plain
@@ -60,6 +69,11 @@ def test_numbers_have_separators_and_units(shop: Shop) -> None:
     shown = on_terminal("stats", *shop.logs, width=120).out
     assert "1,629" in shown
     assert "MiB" in shown
+
+
+def test_a_zone_is_named_in_the_head(shop: Shop) -> None:
+    shown = on_terminal("ls", "--tz", "Asia/Tokyo", "--limit", "1", shop.logs[0], width=120).out
+    assert "COMMITTED (Asia/Tokyo)" in shown
 
 
 def test_columns_overrides_the_terminals_width(shop: Shop) -> None:
@@ -113,9 +127,8 @@ def test_quiet_shows_no_bar(shop: Shop, tmp_path: Path) -> None:
 
 
 def test_a_quick_command_shows_no_bar(shop: Shop, tmp_path: Path) -> None:
-    patient = "from binx.cli import progress\nprogress._PATIENCE = 3600.0"
     arguments = ("extract", "-o", str(tmp_path / "output"), *map(str, shop.logs))
-    shown = on_terminal(*arguments, width=100, command=after(patient))
+    shown = on_terminal(*arguments, width=100, command=after(PATIENT))
     assert shown.out.startswith("binx: transactions written: 1,629 (")
 
 

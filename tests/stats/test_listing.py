@@ -9,20 +9,18 @@ from pathlib import Path
 import pytest
 
 from binx.errors import BinxError, UsageError
-from binx.log.chain import order_files
-from binx.log.file import BinlogFile
+from binx.event.gtid_set import GtidSet
+from binx.kernels.scan import Level
+from binx.log.chain import order_files, read_ends
+from binx.log.file import BinlogFile, Scan
 from binx.log.selection import Selection
-from binx.stats.listing import Order, list_transactions
+from binx.stats import listing
+from binx.stats.lines import LineWriter
+from binx.stats.listing import Listing, Order, list_transactions
 from binx.stats.transaction import ListedTransaction
 from tests.stats.logs import BytesSource, Statement, log_bytes, log_of
 
 FLAVOURS = ["mysql-9.7", "mariadb-10.11"]
-CONTRACT = [
-    "commit_version", "transaction", "gtid", "xid", "server_id", "epoch", "seqno", "kind", "how",
-    "file", "start", "end", "bytes", "uncompressed_bytes", "commit_timestamp", "commit_time_source",
-    "original_commit_timestamp", "begin_timestamp", "last_committed", "sequence_number",
-    "thread_id", "events", "rows", "statements", "tables",
-]  # fmt: skip
 
 
 @pytest.fixture(params=FLAVOURS)
@@ -32,31 +30,6 @@ def shop(request: pytest.FixtureRequest, testdata: Path) -> Iterator[list[Binlog
     yield files
     for file in files:
         file.close()
-
-
-def test_a_transaction_has_the_contracts_names_in_json() -> None:
-    with log_of([Statement()]) as file:
-        (one,) = list_transactions([file])
-    document = json.loads(one.to_json())
-    assert list(document) == CONTRACT
-    assert document["commit_timestamp"] == "2023-11-14T22:13:20Z"
-    assert document["commit_time_source"] == "terminal_event"
-    assert (document["kind"], document["statements"], document["tables"]) == ("ddl", 1, [])
-
-
-def test_the_json_of_every_transaction_is_that_of_an_encoder(shop: list[BinlogFile]) -> None:
-    for quick in (False, True):
-        for one in list_transactions(shop, quick=quick):
-            assert one.to_json() == json.dumps(one.as_dict(), ensure_ascii=False)
-
-
-@pytest.mark.parametrize("name", ['a"b\\c.000001', "bücher.000001", "tab\tname.000001", "odd\udcff.000001"])
-def test_any_name_of_a_file_gives_json_that_can_be_written(testdata: Path, name: str) -> None:
-    data = (testdata / "mysql-9.7" / "small" / "tagged_gtids.binlog").read_bytes()
-    with BinlogFile(BytesSource(data, name)) as file:
-        for one in list_transactions([file]):
-            text = one.to_json().encode("utf-8").decode()
-            assert json.loads(text) == one.as_dict()
 
 
 def test_the_demos_transaction_is_described_as_its_server_made_it(testdata: Path) -> None:
@@ -114,6 +87,73 @@ def test_an_order_is_that_of_sorted_whether_limited_or_not(
     expected = sorted(list_transactions(shop), key=lambda one: sign * measure(order, one))
     assert list(list_transactions(shop, order=order, reverse=reverse)) == expected
     assert list(list_transactions(shop, order=order, reverse=reverse, limit=25)) == expected[:25]
+
+
+def test_a_listing_that_goes_through_files_is_the_same(
+    shop: list[BinlogFile], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = list(list_transactions(shop, order=Order.BYTES, limit=40))
+    monkeypatch.setattr(listing, "RANKED_MAXIMUM", 10)
+    assert list(list_transactions(shop, order=Order.BYTES, limit=40)) == expected
+
+
+def test_lines_are_sorted_as_transactions_are(
+    shop: list[BinlogFile], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def starts(limit: int | None) -> list[tuple[str, int]]:
+        chain = [read_ends(file) for file in shop]
+        found = Listing(chain, order=Order.DURATION, limit=limit)
+        text = b"".join(found.lines(LineWriter(["file", "start"])))
+        lines = [line.split("\t") for line in text.decode().splitlines()]
+        return [(file, int(start)) for file, start in lines]
+
+    expected = [(one.file, one.start) for one in list_transactions(shop, order=Order.DURATION)]
+    assert starts(None) == expected
+    assert starts(25) == expected[:25]
+    monkeypatch.setattr(listing, "RANKED_MAXIMUM", 10)
+    assert starts(25) == expected[:25]
+
+
+@pytest.mark.parametrize("limit", [1, 2, 1_000])
+def test_a_limit_in_the_logs_order_cuts_lines_too(shop: list[BinlogFile], limit: int) -> None:
+    chain = [read_ends(file) for file in shop]
+    text = b"".join(Listing(chain, limit=limit).lines(LineWriter(["seqno"])))
+    assert text.split() == [b"%d" % number for number in range(1, limit + 1)]
+
+
+def test_logs_that_cannot_hold_a_gtid_are_not_read(testdata: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    demo = json.loads((testdata / "mysql-9.7" / "shop" / "demo.json").read_text())
+    paths = sorted((testdata / "mysql-9.7" / "shop").glob("mysql-bin.0*"))
+    files = [BinlogFile.open(str(path)) for path in paths]
+    read: list[str] = []
+    scan = BinlogFile.scan
+
+    def watched(file: BinlogFile, level: Level, *, verify: bool = True) -> Scan:
+        read.append(file.name)
+        return scan(file, level, verify=verify)
+
+    monkeypatch.setattr(BinlogFile, "scan", watched)
+    wanted = Selection(gtids=GtidSet.parse(demo["gtid"]))
+    found = Listing([read_ends(file) for file in files], selection=wanted)
+    (one,) = found
+    assert (one.gtid, one.seqno) == (demo["gtid"], None)
+    assert found.missing.is_empty
+    assert read == [demo["file"]]
+
+
+def test_what_is_not_there_is_missing_unless_a_limit_ended_the_search(shop: list[BinlogFile]) -> None:
+    chain = [read_ends(file) for file in shop]
+    first, second = [one.gtid for one in list_transactions(shop, limit=2)]
+    absent = GtidSet.parse(
+        "0-77-5" if first and first.count("-") == 2 else f"{'0' * 8}-{'-'.join(['0' * 4] * 3)}-{'0' * 11}1:5"
+    )
+    wanted = GtidSet.parse(f"{first},{second}") | absent
+    found = Listing(chain, selection=Selection(gtids=wanted))
+    assert len(list(found)) == 2
+    assert found.missing == absent
+    limited = Listing(chain, selection=Selection(gtids=wanted), limit=1)
+    assert len(list(limited)) == 1
+    assert limited.missing.is_empty
 
 
 def test_a_limit_stops_the_listing(shop: list[BinlogFile]) -> None:

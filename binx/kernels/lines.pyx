@@ -1,0 +1,384 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""Transactions as lines of text, a table at a time: JSON objects, or fields with tabs between.
+
+What is the same for many transactions, such as names of tables, is asked of Python once and kept.
+"""
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.string cimport memcpy, memset
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+
+from binx.kernels.digits cimport *
+from binx.kernels.output cimport Output, append, release, reserve
+from binx.kernels.transactions cimport *
+
+cdef enum:
+    # A GTID, or the UUID that stands for one; file names come with their own size.
+    VALUE_MAXIMUM = 160
+    KINDS = 9
+
+cpdef enum LineColumn:
+    COLUMN_COMMIT_VERSION = 0
+    COLUMN_TRANSACTION = 1
+    COLUMN_GTID = 2
+    COLUMN_XID = 3
+    COLUMN_SERVER_ID = 4
+    COLUMN_EPOCH = 5
+    COLUMN_SEQNO = 6
+    COLUMN_KIND = 7
+    COLUMN_HOW = 8
+    COLUMN_FILE = 9
+    COLUMN_START = 10
+    COLUMN_END = 11
+    COLUMN_BYTES = 12
+    COLUMN_UNCOMPRESSED_BYTES = 13
+    COLUMN_COMMIT_TIMESTAMP = 14
+    COLUMN_COMMIT_TIME_SOURCE = 15
+    COLUMN_ORIGINAL_COMMIT_TIMESTAMP = 16
+    COLUMN_BEGIN_TIMESTAMP = 17
+    COLUMN_LAST_COMMITTED = 18
+    COLUMN_SEQUENCE_NUMBER = 19
+    COLUMN_THREAD_ID = 20
+    COLUMN_EVENTS = 21
+    COLUMN_ROWS = 22
+    COLUMN_STATEMENTS = 23
+    COLUMN_TABLES = 24
+    COLUMN_DURATION = 25
+
+cdef const char **KIND_TEXTS = [
+    b"other", b"dml", b"ddl", b"xa_prepare", b"xa_commit", b"xa_rollback", b"rollback", b"empty", b"incident",
+]
+cdef int *KIND_SIZES = [5, 3, 3, 10, 9, 11, 8, 5, 8]
+
+cdef struct Piece:
+    int64_t start
+    int64_t size
+
+
+cdef class TransactionLines:
+    """What makes lines of transactions.
+
+    Args:
+        columns: numbers of ``LineColumn``.
+        leads: for each column the text before its value: a name in JSON, or a tab.
+        json: JSON objects; else plain fields, a hyphen for what is not known.
+        zone: gives for seconds since 1970 the offset in seconds and its suffix; None for UTC.
+    """
+
+    cdef Output out
+    cdef Output name_bytes
+    cdef Output names
+    cdef Clock clock
+    cdef bytes columns
+    cdef tuple leads
+    cdef bint json
+    cdef object zone
+    cdef bytes file
+    cdef int64_t base
+    cdef int64_t epoch
+    cdef object name_of
+    cdef object identify
+
+    def __cinit__(self):
+        memset(&self.out, 0, sizeof(Output))
+        memset(&self.name_bytes, 0, sizeof(Output))
+        memset(&self.names, 0, sizeof(Output))
+        memset(&self.clock, 0, sizeof(Clock))
+
+    def __init__(self, object columns, object leads, bint json, object zone):
+        self.columns = bytes(columns)
+        self.leads = tuple(leads)
+        if len(self.columns) != len(self.leads) or max(self.columns, default=0) > COLUMN_DURATION:
+            raise ValueError("columns and the texts before them do not fit")
+        self.json = json
+        self.zone = zone
+        self.clock.second = -1
+        self.clock.slot = -1
+        self.clock.suffix[0] = c"Z"
+        self.clock.suffix_size = 1
+        self.file = b""
+        self.base = -1
+
+    def __dealloc__(self):
+        release(&self.out)
+        release(&self.name_bytes)
+        release(&self.names)
+
+    def begin_file(self, bytes file, int64_t base, int64_t epoch, object name_of, object identify):
+        """Go on with the transactions of another scan.
+
+        Args:
+            file: the log's name as the lines show it.
+            base: the commit version of the offset 0.
+            epoch: the log's epoch.
+            name_of: gives for a table's number the text that shows its name.
+            identify: gives for a start the id of a transaction without GTID.
+        """
+        self.file = file
+        self.base = base
+        self.epoch = epoch
+        self.name_of = name_of
+        self.identify = identify
+        self.names.size = 0
+        self.name_bytes.size = 0
+
+    def render(self, TransactionTable table, object mask, int64_t first_seqno):
+        """The lines of a table's transactions.
+
+        Args:
+            table: the records.
+            mask: one byte each, 1 for those that are wanted; None for all.
+            first_seqno: the first record's number in the chain; 0 where it is not known.
+
+        Returns:
+            The lines, and where each ends: 8 bytes each, native byte order.
+        """
+        cdef const uint8_t[::1] marks
+        cdef const uint8_t *marked = NULL
+        cdef int64_t count = table.length()
+        cdef int64_t i
+        cdef int64_t written = 0
+        cdef int column_count = <int> len(self.columns)
+        cdef const uint8_t *codes = <const uint8_t *> PyBytes_AS_STRING(self.columns)
+        cdef bytes lead_pieces = PyBytes_FromStringAndSize(NULL, (column_count + 1) * sizeof(Piece))
+        cdef bytes lead_text = b"".join(self.leads)
+        cdef Piece *leads = <Piece *> PyBytes_AS_STRING(lead_pieces)
+        cdef const uint8_t *lead_bytes = <const uint8_t *> PyBytes_AS_STRING(lead_text)
+        cdef int64_t widest = len(self.file) + VALUE_MAXIMUM
+        cdef bytes ends
+        cdef int64_t *ends_at
+        cdef int64_t place = 0
+        if mask is not None:
+            table.check(mask)
+            marks = mask
+            if count:
+                marked = &marks[0]
+        for i in range(column_count):
+            leads[i].start = place
+            leads[i].size = len(self.leads[i])
+            place += leads[i].size
+            widest = max(widest, leads[i].size + len(self.file) + VALUE_MAXIMUM)
+        ends = PyBytes_FromStringAndSize(NULL, (count if mask is None else bytes(mask).count(b"\x01")) * 8)
+        ends_at = <int64_t *> PyBytes_AS_STRING(ends)
+        self.out.size = 0
+        with nogil:
+            for i in range(count):
+                if marked != NULL and marked[i] != 1:
+                    continue
+                for place in range(column_count):
+                    reserve(&self.out, widest)
+                    put(&self.out, lead_bytes + leads[place].start, leads[place].size)
+                    self.value(table, table.record(i), codes[place], first_seqno + i if first_seqno else 0)
+                reserve(&self.out, 2)
+                if self.json:
+                    put_byte(&self.out, c"}")
+                put_byte(&self.out, c"\n")
+                ends_at[written] = self.out.size
+                written += 1
+        return self.out.data[: self.out.size] if self.out.size else b"", ends
+
+    cdef int value(self, TransactionTable table, Transaction *record, uint8_t code, int64_t seqno) except -1 nogil:
+        """Add one value, for which there is room but where it is a list of tables."""
+        cdef Output *out = &self.out
+        cdef int flags = record.flags
+        cdef bint counted = (flags & HAS_COUNTS) != 0
+        cdef int64_t size
+        # A compressed transaction's own events are seen only by a scan that looks inside.
+        cdef bint walked = record.events > 0 and (counted or not flags & COMPRESSED)
+        if code == COLUMN_COMMIT_VERSION:
+            self.number(record.start >> 32 == 0, self.base | record.start)
+        elif code == COLUMN_TRANSACTION or code == COLUMN_GTID:
+            if record.gtid_kind == GTID_MYSQL or record.gtid_kind == GTID_MARIADB:
+                self.quote()
+                render_gtid(record, table.sources, out)
+                # render_gtid makes room for itself alone.
+                reserve(out, VALUE_MAXIMUM)
+                self.quote()
+            elif code == COLUMN_GTID:
+                self.unknown()
+            else:
+                self.anonymous(record.start)
+        elif code == COLUMN_XID:
+            if flags & HAS_XID:
+                put_unsigned(out, record.xid)
+            else:
+                self.unknown()
+        elif code == COLUMN_SERVER_ID:
+            put_unsigned(out, record.server_id)
+        elif code == COLUMN_EPOCH:
+            put_signed(out, self.epoch)
+        elif code == COLUMN_SEQNO:
+            self.number(seqno > 0, seqno)
+        elif code == COLUMN_KIND:
+            self.quote()
+            put(out, KIND_TEXTS[record.kind if record.kind < KINDS else 0], KIND_SIZES[record.kind if record.kind < KINDS else 0])
+            self.quote()
+        elif code == COLUMN_HOW:
+            self.word(b"length" if flags & BY_LENGTH else b"boundary", 6 if flags & BY_LENGTH else 8)
+        elif code == COLUMN_FILE:
+            self.name_file()
+        elif code == COLUMN_START:
+            put_signed(out, record.start)
+        elif code == COLUMN_END:
+            put_signed(out, record.end)
+        elif code == COLUMN_BYTES:
+            put_signed(out, record.end - record.start)
+        elif code == COLUMN_UNCOMPRESSED_BYTES:
+            self.number((flags & COMPRESSED) != 0, record.uncompressed_bytes)
+        elif code == COLUMN_COMMIT_TIMESTAMP:
+            self.moment(record.commit_timestamp)
+        elif code == COLUMN_COMMIT_TIME_SOURCE:
+            if flags & COMMIT_TIME_FROM_GTID:
+                self.word(b"gtid_event", 10)
+            else:
+                self.word(b"terminal_event", 14)
+        elif code == COLUMN_ORIGINAL_COMMIT_TIMESTAMP:
+            if record.original_commit_timestamp:
+                self.moment(record.original_commit_timestamp)
+            else:
+                self.unknown()
+        elif code == COLUMN_BEGIN_TIMESTAMP:
+            self.moment(record.begin_timestamp * MICROSECONDS)
+        elif code == COLUMN_LAST_COMMITTED:
+            self.number((flags & HAS_CLOCK) != 0, record.last_committed)
+        elif code == COLUMN_SEQUENCE_NUMBER:
+            self.number((flags & HAS_CLOCK) != 0, record.sequence_number)
+        elif code == COLUMN_THREAD_ID:
+            self.number((flags & HAS_THREAD) != 0, record.thread_id)
+        elif code == COLUMN_EVENTS:
+            self.number(walked, record.events)
+        elif code == COLUMN_ROWS:
+            self.number(counted, record.rows)
+        elif code == COLUMN_STATEMENTS:
+            self.number(walked, record.statements)
+        elif code == COLUMN_TABLES:
+            if counted:
+                self.tables(table, record)
+            else:
+                self.unknown()
+        elif code == COLUMN_DURATION:
+            size = record.original_commit_timestamp if record.original_commit_timestamp else record.commit_timestamp
+            size -= record.begin_timestamp * MICROSECONDS
+            put_signed(out, size if size > 0 else 0)
+        return 0
+
+    cdef void quote(self) noexcept nogil:
+        if self.json:
+            put_byte(&self.out, c'"')
+
+    cdef void unknown(self) noexcept nogil:
+        if self.json:
+            put(&self.out, b"null", 4)
+        else:
+            put_byte(&self.out, c"-")
+
+    cdef void number(self, bint known, int64_t value) noexcept nogil:
+        if known:
+            put_signed(&self.out, value)
+        else:
+            self.unknown()
+
+    cdef void word(self, const char *text, int64_t size) noexcept nogil:
+        self.quote()
+        put(&self.out, text, size)
+        self.quote()
+
+    cdef int name_file(self) except -1 with gil:
+        put(&self.out, PyBytes_AS_STRING(self.file), len(self.file))
+        return 0
+
+    cdef int anonymous(self, int64_t start) except -1 with gil:
+        cdef bytes text = self.identify(start)
+        self.quote()
+        append(&self.out, PyBytes_AS_STRING(text), len(text))
+        reserve(&self.out, VALUE_MAXIMUM)
+        self.quote()
+        return 0
+
+    cdef int moment(self, int64_t moment) except -1 nogil:
+        """A moment in RFC 3339; one that no calendar has stays a number, in µs since 1970."""
+        cdef int64_t second
+        cdef int microsecond
+        cdef Clock *clock = &self.clock
+        if moment < 0 or moment > MOMENT_LAST:
+            put_signed(&self.out, moment)
+            return 0
+        second = moment // MICROSECONDS
+        microsecond = <int> (moment - second * MICROSECONDS)
+        if second != clock.second:
+            if self.zone is not None and second // ZONE_SECONDS != clock.slot:
+                self.ask_zone(second)
+            lay_out_second(second + clock.offset, clock.text)
+            clock.second = second
+        self.quote()
+        put(&self.out, clock.text, SECONDS_SIZE)
+        if microsecond:
+            put_fraction(&self.out, microsecond)
+        put(&self.out, clock.suffix, clock.suffix_size)
+        self.quote()
+        return 0
+
+    cdef int ask_zone(self, int64_t second) except -1 with gil:
+        cdef bytes suffix
+        offset, suffix = self.zone(second)
+        if len(suffix) > SUFFIX_MAXIMUM:
+            raise ValueError("the suffix of a time zone is too long")
+        self.clock.slot = second // ZONE_SECONDS
+        self.clock.offset = offset
+        self.clock.suffix_size = <int> len(suffix)
+        memcpy(self.clock.suffix, PyBytes_AS_STRING(suffix), len(suffix))
+        return 0
+
+    cdef int tables(self, TransactionTable table, Transaction *record) except -1 nogil:
+        """What a transaction did to which table."""
+        cdef Output *out = &self.out
+        cdef TableCount *count = (<TableCount *> table.counts.data) + record.first_count
+        cdef Piece name
+        cdef int32_t i
+        if self.json:
+            put_byte(out, c"[")
+        elif record.counts == 0:
+            put_byte(out, c"-")
+        for i in range(record.counts):
+            if count[i].table >= self.names.size // <int64_t> sizeof(Piece):
+                self.learn_names(count[i].table)
+            name = (<Piece *> self.names.data)[count[i].table]
+            reserve(out, name.size + VALUE_MAXIMUM)
+            if i:
+                put(out, b", ", 2)
+            put(out, self.name_bytes.data + name.start, name.size)
+            if self.json:
+                put(out, b', "inserts": ', 13)
+                put_signed(out, count[i].inserts)
+                put(out, b', "updates": ', 13)
+                put_signed(out, count[i].updates)
+                put(out, b', "deletes": ', 13)
+                put_signed(out, count[i].deletes)
+                put_byte(out, c"}")
+            else:
+                self.change(b" +", count[i].inserts)
+                self.change(b" ~", count[i].updates)
+                self.change(b" -", count[i].deletes)
+        reserve(out, VALUE_MAXIMUM)
+        if self.json:
+            put_byte(out, c"]")
+        return 0
+
+    cdef void change(self, const char *sign, int64_t rows) noexcept nogil:
+        if rows:
+            put(&self.out, sign, 2)
+            put_signed(&self.out, rows)
+
+    cdef int learn_names(self, int32_t last) except -1 with gil:
+        """Ask for the names of the tables up to this one."""
+        cdef Piece piece
+        cdef bytes text
+        cdef int32_t number
+        for number in range(<int32_t> (self.names.size // <int64_t> sizeof(Piece)), last + 1):
+            text = self.name_of(number)
+            piece.start = self.name_bytes.size
+            piece.size = len(text)
+            append(&self.name_bytes, PyBytes_AS_STRING(text), len(text))
+            append(&self.names, &piece, sizeof(Piece))
+        return 0

@@ -1,0 +1,136 @@
+"""Transactions as lines, whole pages at a time: JSON objects, or fields with tabs between."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, tzinfo
+from itertools import pairwise
+from typing import NamedTuple
+
+from binx.errors import UsageError
+from binx.kernels.lines import LineColumn, TransactionLines
+from binx.log.identifiers import anonymous_id
+from binx.log.zones import zone_offset
+from binx.stats.text import safe_text
+from binx.stats.transaction import Page, printable
+
+COLUMNS = tuple(column.name.removeprefix("COLUMN_").lower() for column in LineColumn)
+"""The names of columns, as JSON has them; ``duration`` is not in the data set."""
+
+ALIASES = {
+    "time": "commit_timestamp",
+    "size": "bytes",
+    "server": "server_id",
+    "thread": "thread_id",
+    "position": "start",
+}
+"""Shorter names that a user may give."""
+
+JSON_COLUMNS = COLUMNS[: LineColumn.COLUMN_DURATION]
+"""What an object has unless other columns are asked for."""
+
+PLAIN_COLUMNS = ("commit_timestamp", "gtid", "kind", "bytes", "rows", "file", "start", "tables")
+"""What a plain line has unless other columns are asked for."""
+
+
+class Lines(NamedTuple):
+    """Some lines.
+
+    Attributes:
+        text: all of them.
+        ends: where each ends in the text; 8 bytes each, native byte order.
+    """
+
+    text: bytes
+    ends: bytes
+
+
+def parse_columns(text: str) -> tuple[str, ...]:
+    """Read a list of columns with commas between.
+
+    Raises:
+        UsageError: one of them is none, or comes twice.
+    """
+    names = [ALIASES.get(name.strip().lower(), name.strip().lower()) for name in text.split(",")]
+    for name in names:
+        if name not in COLUMNS:
+            raise UsageError(f"expected columns such as {', '.join(COLUMNS)}, found {name!r}")
+    if len(set(names)) < len(names):
+        raise UsageError(f"expected each column once, found {text!r}")
+    return tuple(names)
+
+
+class LineWriter:
+    """Makes lines of pages.
+
+    Args:
+        columns: their names; None for those that are usual.
+        as_json: JSON objects; else fields with tabs between, which have no separators in numbers.
+        zone: the time zone of moments.
+    """
+
+    def __init__(
+        self, columns: Sequence[str] | None = None, *, as_json: bool = False, zone: tzinfo = UTC
+    ) -> None:
+        chosen = columns or (JSON_COLUMNS if as_json else PLAIN_COLUMNS)
+        leads = [f'{"{" if place == 0 else ", "}"{name}": ' for place, name in enumerate(chosen)]
+        if not as_json:
+            leads = ["\t" if place else "" for place in range(len(chosen))]
+        self._json = as_json
+        self._lines = TransactionLines(
+            [COLUMNS.index(name) for name in chosen],
+            [lead.encode() for lead in leads],
+            as_json,
+            None if zone is UTC else zone_offset(zone),
+        )
+        self._page: Page | None = None
+
+    def lines(self, page: Page) -> Lines:
+        """The lines of a page's transactions that are wanted."""
+        return self._render(page, page.mask)
+
+    def each(self, page: Page, indexes: Sequence[int]) -> list[bytes]:
+        """A line for each of some places in a page, which ascend."""
+        mask = bytearray(len(page.table))
+        for index in indexes:
+            mask[index] = 1
+        text, ends = self._render(page, mask)
+        places = [0, *memoryview(ends).cast("q")]
+        return [text[start:end] for start, end in pairwise(places)]
+
+    def _render(self, page: Page, mask: bytearray | None) -> Lines:
+        if self._page is None or self._page.scan is not page.scan:
+            self._begin_file(page)
+        self._page = page
+        first_seqno = page.first_seqno if page.numbered else 0
+        return Lines(*self._lines.render(page.table, mask, first_seqno))
+
+    def _begin_file(self, page: Page) -> None:
+        name_of = _json_name if self._json else _plain_name
+        shown = json.dumps(printable(page.file.name), ensure_ascii=False)
+        self._lines.begin_file(
+            _encoded(shown if self._json else safe_text(page.file.name)),
+            page.file.commit_version(0),
+            page.epoch,
+            lambda number: _encoded(name_of(*page.scan.table_name(number))),
+            lambda start: anonymous_id(page.file, start).encode(),
+        )
+
+
+def _plain_name(db: str, table: str) -> str:
+    return safe_text(f"{db}.{table}")
+
+
+def _json_name(db: str, table: str) -> str:
+    return (
+        f'{{"db": {json.dumps(printable(db), ensure_ascii=False)},'
+        f' "table": {json.dumps(printable(table), ensure_ascii=False)}'
+    )
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "backslashreplace")
+
+
+__all__ = ["ALIASES", "COLUMNS", "JSON_COLUMNS", "PLAIN_COLUMNS", "LineWriter", "Lines", "parse_columns"]

@@ -3,19 +3,18 @@ r"""How a server's character sets turn bytes into text.
 Python has a codec of nearly the same name for most of them, but nearly is not
 enough: MySQL's ``latin1`` is Windows-1252 with its five holes filled, ``cp866`` and
 ``greek`` differ from today's in a few places, and three sets have no codec at all.
-Where no codec agrees with the server, a table of all 256 bytes stands in its place.
-What the codecs of multi-byte sets lack is shown escaped: user-defined characters in
-``ujis`` and ``eucjpms``, NEC's and IBM's rows in ``eucjpms``, seven of ETEN's in ``big5``.
+Where no codec agrees with the server, a table of all 256 bytes stands in its place;
+characters of multi-byte sets that a codec lacks are listed beside it.
 
 Source: the answers of MySQL 9.7 and MariaDB 10.11 (which agree) to
-``CONVERT(CONVERT(x'NN' USING charset) USING utf8mb4)`` for each byte, and
+``CONVERT(CONVERT(x'NN' USING charset) USING utf8mb4)`` for each character, and
 INFORMATION_SCHEMA.CHARACTER_SETS.
 """
 
 from __future__ import annotations
 
 import codecs
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 
@@ -57,18 +56,23 @@ class Charset:
         r"""The text of ``data``; bytes that are no character become ``\xNN``, and binary is read as UTF-8."""
         if self.table is not None:
             return codecs.charmap_decode(bytes(data), "backslashreplace", self.table)[0]
-        return self._as_server(str(data, self.codec or "utf-8", "backslashreplace"))
+        return self._as_server(data, "backslashreplace")
 
     def decode_strictly(self, data: bytes | memoryview) -> str | None:
         """The text of ``data``, or None where some byte is no character, or the set is binary."""
         try:
             if self.table is not None:
                 return codecs.charmap_decode(bytes(data), "strict", self.table)[0]
-            return None if self.codec is None else self._as_server(str(data, self.codec))
+            return None if self.codec is None else self._as_server(data, "strict")
         except UnicodeDecodeError:
             return None
 
-    def _as_server(self, text: str) -> str:
+    def _as_server(self, data: bytes | memoryview, errors: str) -> str:
+        """What the codec makes of the bytes, with characters that the servers have otherwise or besides."""
+        if self.name == "eucjpms":
+            data = bytes(data).replace(*_EUCJPMS_TILDE)
+        more = _with_more_characters(self.name, errors) if self.name in _MORE_CHARACTERS else errors
+        text = str(data, self.codec or "utf-8", more)
         changes = _CHANGED_CHARACTERS.get(self.name)
         return text if changes is None else text.translate(changes)
 
@@ -108,12 +112,38 @@ _CODECS = {
 
 _CHANGED_CHARACTERS = {
     "eucjpms": {0x301C: "\uff5e", 0x2016: "\u2225", 0x2212: "\uff0d"}
-    | {0xA2: "\uffe0", 0xA3: "\uffe1", 0xAC: "\uffe2"},
+    | {0xA2: "\uffe0", 0xA3: "\uffe1", 0xA6: "\uffe4", 0xAC: "\uffe2"},
     "gb18030": {0xE7C7: "\u1e3f", 0x1E3F: "\ue7c7"},
     "sjis": {0xFF3C: "\\"},
     "ujis": {0xFF3C: "\\"},
 }
 """Characters that the servers' tables of multi-byte sets have otherwise than the codec."""
+
+_EUCJPMS_TILDE = (b"\x8f\xa2\xb7", b"\xa1\xc1")
+"""The codec makes ASCII's tilde of a character that the servers take for the other's full-width one."""
+
+_USER_DEFINED = (
+    (b"\xf5\xa1", "".join(map(chr, range(0xE000, 0xE3AC)))),
+    (b"\x8f\xf5\xa1", "".join(map(chr, range(0xE3AC, 0xE758)))),
+)
+
+_MORE_CHARACTERS: dict[str, tuple[tuple[bytes, str], ...]] = {
+    "big5": ((b"\xf9\xd6", "碁銹裏墻恒粧嫺"),),
+    "eucjpms": (
+        (b"\xad\xa1", "①②③④⑤⑥⑦⑧⑨⑩⑪⑫⑬⑭⑮⑯⑰⑱⑲⑳ⅠⅡⅢⅣⅤⅥⅦⅧⅨⅩ"),
+        (b"\xad\xc0", "㍉㌔㌢㍍㌘㌧㌃㌶㍑㍗㌍㌦㌣㌫㍊㌻㎜㎝㎞㎎㎏㏄㎡"),
+        (b"\xad\xdf", "㍻〝〟№㏍℡㊤㊥㊦㊧㊨㈱㈲㈹㍾㍽㍼≒≡∫∮∑√⊥∠∟⊿∵∩∪"),
+        (
+            b"\x8f\xf3\xf3",
+            "ⅰⅱⅲⅳⅴⅵⅶⅷⅸⅹⅠⅡⅢⅣⅤⅥⅦⅧⅨⅩ＇＂㈱№℡炻仼僴凬匇匤﨎咊坙﨏\ufa10增寬峵嵓﨑德悅愠敎昻晥\ufa12\uf929栁﨓﨔橫櫢淸淲瀨\ufa15\ufa16甁皂皞\ufa17"
+            "礰\ufa18\ufa19\ufa1a\ufa1b竧\ufa1c\ufa1d綠緖\ufa1e荢﨟薰\ufa20﨡蠇\ufa22譿賴赶﨣﨤\ufa25郞\ufa26鄕﨧﨨閒\uf9dc"
+            "﨩霻靍靑\ufa2a\ufa2b\ufa2c馞髙魲\ufa2d黑",
+        ),
+        *_USER_DEFINED,
+    ),
+    "ujis": _USER_DEFINED,
+}
+"""Characters that codecs of multi-byte sets lack: the first's bytes, and those from it on, in rows of 94."""
 
 _CHANGED: dict[str, tuple[str, dict[int, str]]] = {
     "latin1": ("cp1252", {0x81: "\x81", 0x8D: "\x8d", 0x8F: "\x8f", 0x90: "\x90", 0x9D: "\x9d"}),
@@ -158,6 +188,36 @@ _UPPER_HALVES = {
     ),
 }
 """The bytes from 0x80 on of sets that no codec is like; those below are ASCII."""
+
+
+@cache
+def _more_characters(name: str) -> Mapping[bytes, str]:
+    """Characters that the codec of a set lacks, by their bytes."""
+    found = {}
+    for first, characters in _MORE_CHARACTERS[name]:
+        *lead, row, cell = first
+        for place, character in enumerate(characters, cell - 0xA1):
+            found[bytes((*lead, row + place // 94, 0xA1 + place % 94))] = character
+    return found
+
+
+@cache
+def _with_more_characters(name: str, errors: str) -> str:
+    """The name of an error handler that knows what a codec lacks, and leaves the rest to another."""
+    otherwise: Callable[[UnicodeError], tuple[str | bytes, int]] = codecs.lookup_error(errors)
+    more = _more_characters(name)
+
+    def handle(error: UnicodeError) -> tuple[str | bytes, int]:
+        if isinstance(error, UnicodeDecodeError):
+            for end in (error.start + 2, error.start + 3):
+                character = more.get(error.object[error.start : end])
+                if character is not None:
+                    return character, end
+        return otherwise(error)
+
+    handler = f"binx-{name}-{errors}"
+    codecs.register_error(handler, handle)
+    return handler
 
 
 def _changed_table(codec: str, changes: Mapping[int, str]) -> str:

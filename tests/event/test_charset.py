@@ -1,11 +1,40 @@
-"""Character sets, against what servers answer."""
+"""Character sets, against what servers answer.
+
+``make_charsets.py`` beside this file wrote the table of all their characters.
+"""
 
 from __future__ import annotations
+
+import lzma
+from pathlib import Path
 
 import pytest
 
 from binx.event.charset import charset, collation_to_charset
 from binx.event.collation import collation_name
+
+CHARACTERS = [
+    (name, bytes.fromhex(data), bytes.fromhex(text).decode())
+    for name, data, text in (
+        line.split("\t")
+        for line in lzma.decompress(Path(__file__).with_name("charsets.tsv.xz").read_bytes())
+        .decode()
+        .splitlines()
+    )
+]
+
+
+def test_all_character_sets_of_mysql_and_mariadb_are_in_the_table() -> None:
+    assert len(CHARACTERS) == 40
+    assert sum(len(text) for _, _, text in CHARACTERS) > 130_000
+
+
+@pytest.mark.parametrize(("name", "data", "text"), CHARACTERS, ids=[name for name, *_ in CHARACTERS])
+def test_every_character_is_the_one_that_the_servers_give(name: str, data: bytes, text: str) -> None:
+    known = charset(name)
+    assert known is not None
+    assert known.decode_strictly(data) == text
+    assert known.decode(data) == text
 
 
 @pytest.mark.parametrize(
@@ -96,6 +125,7 @@ def test_bytes_are_the_text_that_the_server_makes_of_them(name: str, data: str, 
         ("dec8", b"a\xa6b", r"a\xa6b"),
         ("geostd8", b"\x81", r"\x81"),
         ("ucs2", b"\x00a\x00", r"a\x00"),
+        ("eucjpms", b"\xad\xa1\xad\xfda\xf5", "①\\xad\\xfda\\xf5"),
         ("binary", b"ab\xff", r"ab\xff"),
     ],
 )

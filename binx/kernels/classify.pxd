@@ -168,6 +168,8 @@ cdef inline int bad_checksum(
 cdef inline int bad_header(const Header *header, int64_t position) except -1 with gil:
     from binx.errors import DamagedError
 
-    raise DamagedError(
-        f"expected an event header, found type {header.type} and size {header.size}", offset=position
-    )
+    if header.type == 0 and header.size == 0:
+        found = "zeros: a part of the file that was never written, or was overwritten"
+    else:
+        found = f"type {header.type} and size {header.size}"
+    raise DamagedError(f"expected an event header, found {found}", offset=position)

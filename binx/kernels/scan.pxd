@@ -62,6 +62,17 @@ cdef class Scanner:
     cdef uint64_t type_bytes[256]
     cdef uint64_t inner_type_counts[256]
     cdef list controls
+    cdef bint seeking
+    cdef bint named
+    cdef readonly bint has_gtids
+    cdef readonly int64_t resumed
+    cdef readonly int64_t ends_passed
+    cdef readonly uint32_t drift
+    cdef readonly int64_t misplaced
+    cdef readonly int64_t first_misplaced
+    cdef readonly int64_t unplaced
+    cdef void compare_position(self, const Header *header) noexcept nogil
+    cdef bint skips(self, Cursor *body, Header *header) except -1 nogil
     cdef carry_counts(self, TransactionTable filled)
     cdef int walk(self, const uint8_t *base, int64_t size, int64_t origin, int64_t limit) except -1 nogil
     cdef int jump(

@@ -47,7 +47,24 @@ class Scanner:
         table: the transactions found since the last :meth:`new_table`.
         position: offset of the next event.
         maps: the table maps seen.
+        has_gtids: whether an event that names a transaction was met.
+        is_seeking: whether the beginning of a transaction is still looked for, see :meth:`seek`.
+        resumed: where it was found; -1 where it was not.
+        ends_passed: ends of transactions that were passed over whenever one was looked for.
+        drift: what the position in the last event's header is more than the offset of its end, modulo 2^32.
+        misplaced: events of whose headers the position is not the offset of their end.
+        first_misplaced: where the first of them begins; -1 where there is none.
+        unplaced: events in whose headers the position is 0.
     """
+
+    has_gtids: bool
+    is_seeking: bool
+    resumed: int
+    ends_passed: int
+    drift: int
+    misplaced: int
+    first_misplaced: int
+    unplaced: int
 
     @property
     def table(self) -> TransactionTable: ...
@@ -107,6 +124,14 @@ class Scanner:
             DamagedError: an event is not what the format allows.
         """
 
+    def seek(self, position: int, named: bool) -> None:
+        """Give up the transaction at hand, and look for the beginning of another from an event on.
+
+        Args:
+            position: where the event stands.
+            named: whether each transaction begins with a GTID event.
+        """
+
     def feed_inner(self, events: Buffer) -> None:
         """Walk events of a decompressed payload, which must be whole; see :func:`whole_events`.
 
@@ -131,6 +156,9 @@ class Scanner:
     @property
     def open_transaction(self) -> int | None:
         """Where the transaction begins that has no end yet, or None."""
+
+    def open_gtid(self) -> str | None:
+        """The GTID of the transaction that has no end yet, or None."""
 
     @property
     def control_events(self) -> list[tuple[int, int, int]]:

@@ -112,6 +112,8 @@ cdef class Scanner:
         self.state = STATE_OUTSIDE
         self.distrusted = -1
         self.controls = []
+        self.resumed = -1
+        self.first_misplaced = -1
         self.current.start = -1
         self.new_table()
 
@@ -200,6 +202,21 @@ cdef class Scanner:
                 )
                 self.jump(&body, &header, &window[0], window.shape[0], &tail[0], tail.shape[0])
 
+    def seek(self, int64_t position, bint named):
+        """Give up the transaction at hand, and go on at an event from which transactions are looked for again.
+
+        What stands before the next event that begins a transaction for certain is passed over: see ``skips``.
+        """
+        if self.current.start >= 0:
+            self.table.counts.size = self.current.first_count * sizeof(TableCount)
+            self.current.start = -1
+        self.state = STATE_OUTSIDE
+        self.distrusted = -1
+        self.position = position
+        self.seeking = True
+        self.named = named
+        self.resumed = -1
+
     def feed_inner(self, const uint8_t[::1] events):
         """Walk events of a decompressed payload, which must be whole (see ``whole_events``)."""
         cdef int64_t at = 0
@@ -276,9 +293,13 @@ cdef class Scanner:
                 found = crc32(0, event, header.size - CHECKSUM_SIZE)
                 if expected != found:
                     bad_checksum(&header, expected, found, self.position)
+            self.compare_position(&header)
             body = cursor_over(
                 event + HEADER_SIZE, header.size - HEADER_SIZE - self.checksum_size, self.position + HEADER_SIZE
             )
+            if self.seeking and self.skips(&body, &header):
+                self.position += header.size
+                continue
             if (
                 self.level == LEVEL_INDEX
                 and self.state == STATE_OUTSIDE
@@ -305,6 +326,55 @@ cdef class Scanner:
             self.type_bytes[header.type] += header.size
             self.position += header.size
         return STOP_END if self.position >= self.file_size else STOP_LIMIT
+
+    cdef void compare_position(self, const Header *header) noexcept nogil:
+        """Note how far the position in a header is from the event's end."""
+        cdef uint32_t end = <uint32_t> (self.position + header.size)
+        if header.next_position == 0:
+            self.unplaced += 1
+            return
+        self.drift = header.next_position - end
+        if self.drift:
+            if self.misplaced == 0:
+                self.first_misplaced = self.position
+            self.misplaced += 1
+
+    cdef bint skips(self, Cursor *body, Header *header) except -1 nogil:
+        """Whether an event is passed over while the beginning of a transaction is looked for.
+
+        Where every transaction is ``named`` (has a GTID event, if an anonymous one), only such an event begins
+        one. Where not, BEGIN and XA START do, and whatever follows the end of another. ROTATE and STOP as the
+        file's last event stand between transactions.
+        """
+        cdef uint8_t event_class = CLASS_UNKNOWN
+        cdef uint32_t thread = 0
+        cdef bint begins
+        classify(body, header, self.post_header, &event_class, &thread)
+        begins = (
+            event_class == CLASS_GTID
+            or event_class == CLASS_GTID_STANDALONE
+            or event_class == CLASS_GTID_GROUP
+            or (not self.named and (event_class == CLASS_BEGIN or event_class == CLASS_XA_START))
+            or (
+                (header.type == ROTATE_EVENT or header.type == STOP_EVENT)
+                and self.position + header.size == self.file_size
+            )
+        )
+        if begins:
+            self.seeking = False
+            self.resumed = self.position
+            return False
+        if (
+            event_class == CLASS_COMMIT
+            or event_class == CLASS_ROLLBACK
+            or event_class == CLASS_PAYLOAD
+            or CLASS_XA_PREPARE <= event_class <= CLASS_XA_ROLLBACK
+        ):
+            self.ends_passed += 1
+            if not self.named:
+                self.seeking = False
+                self.resumed = self.position + header.size
+        return True
 
     cdef int jump(
         self, Cursor *body, Header *header, const uint8_t *event, int64_t available, const uint8_t *tail, int64_t seen
@@ -485,6 +555,7 @@ cdef class Scanner:
 
     cdef int read_gtid_event(self, Cursor *body, Header *header) except -1 nogil:
         cdef uint8_t flags = 0
+        self.has_gtids = True
         if header.type == GTID_TAGGED_EVENT:
             read_tagged_gtid(body, &self.sources, &self.current)
         elif header.type == MARIADB_GTID_EVENT:
@@ -579,6 +650,22 @@ cdef class Scanner:
     def open_transaction(self):
         """Where the transaction begins that has no end yet, or None."""
         return self.current.start if self.current.start >= 0 else None
+
+    @property
+    def is_seeking(self):
+        """Whether the beginning of a transaction is still looked for."""
+        return self.seeking
+
+    def open_gtid(self):
+        """The GTID of the transaction that has no end yet, or None."""
+        cdef TransactionTable alone
+        if self.current.start < 0 or self.position <= self.current.start:
+            return None
+        alone = TransactionTable()
+        alone.sources = &self.sources
+        alone.owner = self
+        append(&alone.records, &self.current, sizeof(Transaction))
+        return alone.gtid(0)
 
     @property
     def control_events(self):

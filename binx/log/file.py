@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from types import TracebackType
@@ -15,6 +15,7 @@ from binx.event.header import HEADER_SIZE, EventType, event_size, parse_header
 from binx.kernels.scan import Level, Scanner, Stop
 from binx.kernels.transactions import TransactionTable
 from binx.log.boundary import compiled
+from binx.log.damage import Damage, OnDamage, Salvage
 from binx.source import READ_BYTES, WINDOW_BYTES, Source, open_source
 
 MAGIC_SIZE = 4
@@ -33,6 +34,8 @@ class Ending(Enum):
     """The server was writing the file, or died; what follows the last whole transaction is left alone."""
     OPEN = "open"
     """The last transaction is whole, and neither ROTATE nor STOP follows it."""
+    DAMAGED = "damaged"
+    """The last bytes are damage that a salvaging scan has listed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,22 +161,30 @@ class BinlogFile:
                 return self.source.window(position, min(stop, position + size))
         return window
 
-    def scan(self, level: Level = Level.LEVEL_INDEX, *, verify: bool = True) -> Scan:
+    def scan(
+        self, level: Level = Level.LEVEL_INDEX, *, verify: bool = True, on_damage: OnDamage = OnDamage.STOP
+    ) -> Scan:
         """Find the transactions; see :class:`Scan`."""
-        return Scan(self, level, verify=verify)
+        return Scan(self, level, verify=verify, on_damage=on_damage)
 
 
 class Scan:
     """One pass over a file that yields its transactions in tables of some ten thousands.
 
-    Iterate it once. What was found before damage is yielded before the error is raised.
+    Iterate it once. What was found before damage is yielded before the error is raised; a scan that salvages
+    raises none but about the format description, without which no event can be read, and goes on behind the
+    damage. It reads every event, as one that is passed over could be
+    damaged, and takes ``LEVEL_INDEX`` for ``LEVEL_TABLES``.
 
     Attributes:
         ending: how the file ends; known when the iteration is over.
         unfinished: bytes behind the last whole transaction of a file in use.
     """
 
-    def __init__(self, file: BinlogFile, level: Level, *, verify: bool) -> None:
+    def __init__(self, file: BinlogFile, level: Level, *, verify: bool, on_damage: OnDamage) -> None:
+        salvages = on_damage is OnDamage.SALVAGE
+        if salvages and level is Level.LEVEL_INDEX:
+            level = Level.LEVEL_TABLES
         self.file = file
         self.level = level
         self.ending: Ending | None = None
@@ -182,6 +193,17 @@ class Scan:
         self._scanner.set_format(file.format.checksum_size, file.format.post_header_lengths)
         self._format = file.format
         self._verify = verify
+        self._salvage = Salvage(file.source, self._scanner) if salvages else None
+
+    @property
+    def damage(self) -> Sequence[Damage]:
+        """What a salvaging scan has passed over so far, in the file's order."""
+        return () if self._salvage is None else self._salvage.damage
+
+    @property
+    def scanner(self) -> Scanner:
+        """The walk, which knows how headers' positions were and whether there were GTIDs."""
+        return self._scanner
 
     @property
     def position(self) -> int:
@@ -240,19 +262,50 @@ class Scan:
         stop: int = Stop.STOP_LIMIT
         while stop not in (Stop.STOP_END, Stop.STOP_TRUNCATED):
             origin = scanner.position
+            error: BinxError | None = None
             try:
                 stop = self._advance(origin + WINDOW_BYTES)
-            except BinxError as error:
-                if len(scanner.table):
-                    yield self._take_table()
-                raise error.at(path=source.path) from error.__cause__
+                if self._salvage is not None:
+                    self._salvage.settle()
+                    if stop == Stop.STOP_TRUNCATED:
+                        self._look_behind_a_cut_event()
+            except BinxError as found:
+                error = found
             if len(scanner.table):
                 yield self._take_table()
-            if stop == Stop.STOP_FORMAT:
-                self._take_format()
+            if error is not None:
+                stop = self._pass_over(error)
+            elif stop == Stop.STOP_FORMAT:
+                try:
+                    self._take_format()
+                except BinxError as found:
+                    stop = self._pass_over(found)
             else:
                 source.release(origin, scanner.position)
         self._finish(stop)
+
+    def _pass_over(self, error: BinxError) -> int:
+        """Go on behind damage, or raise the error where that is not wanted."""
+        if self._salvage is None:
+            raise error.at(path=self.file.path) from error.__cause__
+        try:
+            return Stop.STOP_LIMIT if self._salvage.recover(error, self._format) else Stop.STOP_END
+        except BinxError as unreadable:
+            raise unreadable.at(path=self.file.path) from unreadable.__cause__
+
+    def _look_behind_a_cut_event(self) -> None:
+        """Tell a file's end within an event from an event whose size is wrong.
+
+        Raises:
+            TruncatedError: other events follow, or the file ends here though it is not in use.
+        """
+        scanner, salvage = self._scanner, self._salvage
+        follows = salvage is not None and salvage.next_event(scanner.position + 1, self._format) is not None
+        if follows or not self.file.format.in_use:
+            raise TruncatedError(
+                "expected a whole event, found the end of the file before that of the event",
+                offset=scanner.position,
+            )
 
     def _take_table(self) -> TransactionTable:
         """The transactions found since the last table; all are of one format."""
@@ -269,6 +322,9 @@ class Scan:
             stop = self._walk(self.file.source.window(origin, min(origin + READ_BYTES, size)), origin, limit)
             if stop == Stop.STOP_LIMIT and scanner.position == origin:
                 # A plausible event that is larger than what is read at once.
+                if self._salvage is not None:
+                    head = self.file.source.window(origin, origin + HEADER_SIZE)
+                    self._salvage.check_large_event(parse_header(head, origin, origin=origin), self._format)
                 stop = self._walk(self.file.events_window(origin, size), origin, limit)
         return stop
 
@@ -332,17 +388,25 @@ class Scan:
     def _finish(self, stop: int) -> None:
         """Judge the file's end."""
         scanner, file = self._scanner, self.file
+        if self._salvage is not None:
+            self._salvage.close(file.size)
+        if self.damage and self.damage[-1].end == file.size:
+            self.ending = Ending.DAMAGED
+            return
         whole = self.accounted
         self.unfinished = file.size - whole
         if self.unfinished and not file.format.in_use:
             what = "an event" if stop == Stop.STOP_TRUNCATED else "a transaction"
-            raise TruncatedError(
+            error = TruncatedError(
                 f"the file ends inside {what}: {self.unfinished} bytes behind the last whole transaction"
                 " are not whole; the file was cut or copied while it was written",
                 path=file.path,
                 offset=whole,
             )
-        if file.format.in_use:
+            self._pass_over(error)
+            self.unfinished = 0
+            self.ending = Ending.DAMAGED
+        elif file.format.in_use:
             self.ending = Ending.IN_USE
         else:
             last = scanner.control_events[-1] if scanner.control_events else (0, 0, 0)

@@ -7,6 +7,7 @@ MariaDB's sql/log_event.h.
 from __future__ import annotations
 
 import struct
+import zlib
 
 import zstandard
 
@@ -127,10 +128,16 @@ def transactions(*events: bytes, level: Level = Level.LEVEL_EVENTS) -> Transacti
     return scan.new_table()
 
 
-def whole_log(*events: bytes) -> bytes:
-    """A log of MySQL 9.7 without checksums that holds the events, each with the position it has there."""
-    head = NO_CHECKSUM.read_bytes()[: 4 + HEADER.unpack_from(NO_CHECKSUM.read_bytes(), 4)[3]]
-    log = bytearray(head)
+def whole_log(*events: bytes, version: str | None = None) -> bytes:
+    """A log without checksums that holds the events, each with the position it has there.
+
+    It is of MySQL 9.7, or says to be of another version from 5.6 on.
+    """
+    logged = NO_CHECKSUM.read_bytes()
+    log = bytearray(logged[: 4 + HEADER.unpack_from(logged, 4)[3]])
+    if version is not None:
+        log[25:75] = version.encode().ljust(50, b"\0")
+        log[-4:] = struct.pack("<I", zlib.crc32(log[4:-4]))
     for one in events:
         log += one
         struct.pack_into("<I", log, len(log) - len(one) + 13, len(log))

@@ -57,7 +57,8 @@ def writer_settings(metadata: pq.FileMetaData, level: int | None) -> dict[str, A
         level: the compression level, which no file records.
     """
     group = metadata.row_group(0)
-    columns = [group.column(place) for place in range(group.num_columns)]
+    places = range(group.num_columns)
+    columns = [group.column(place) for place in places]
     with_dictionary = [one.path_in_schema for one in columns if _DICTIONARY & set(one.encodings)]
     encodings = {
         one.path_in_schema: special[0]
@@ -69,13 +70,21 @@ def writer_settings(metadata: pq.FileMetaData, level: int | None) -> dict[str, A
         "compression": compressed[0].lower() if compressed else "none",
         "version": "2.6",
         "use_dictionary": with_dictionary,
-        "write_statistics": any(one.is_stats_set for one in columns),
+        "write_statistics": [one.path_in_schema for one in columns if one.is_stats_set],
+        "store_decimal_as_integer": any(
+            _is_integer_decimal(metadata.schema.column(place)) for place in places
+        ),
     }
     if settings["compression"] == "zstd" and level is not None:
         settings["compression_level"] = level
     if encodings:
         settings["column_encoding"] = encodings
     return settings
+
+
+def _is_integer_decimal(column: pq.ColumnSchema) -> bool:
+    logical: str = column.logical_type.type
+    return logical == "DECIMAL" and column.physical_type in ("INT32", "INT64")
 
 
 def _compression_level(dataset: Path) -> int | None:

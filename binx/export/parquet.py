@@ -236,7 +236,9 @@ class SourceExport:
 
     def _write_index(self, table: TransactionTable, mask: bytearray, writers: SourceWriters) -> None:
         state = self._state
-        batch = index_batch(self.file, self._scan, table, epoch=state.epoch, first_seqno=state.seqno)
+        batch = index_batch(
+            self.file, self._scan, table, epoch=state.epoch, first_seqno=state.seqno, dictionaries=True
+        )
         state.seqno += len(table)
         if 0 in mask:
             marks = pa.Array.from_buffers(pa.uint8(), len(mask), [None, pa.py_buffer(bytes(mask))], 0)

@@ -14,8 +14,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from binx.export.dataset import Transaction, WrittenFile, escape_name, output_errors, write_durably
+from binx.export.encodings import column_settings, with_distinct_words
 from binx.export.manifest import file_entry
-from binx.export.statements import STATEMENTS_BATCH, statements_batch, statements_schema
+from binx.export.statements import STATEMENTS_BATCH, statements_batch
 from binx.log.index import index_schema
 from binx.rows.batches import ChangeBatch, TableChanges
 from binx.rows.decoder import DecoderOptions
@@ -26,26 +27,8 @@ OPEN_WRITERS = 128
 """Parquet files that are written at the same time; beyond, the one not written to for longest is closed."""
 
 
-_DIFFERENCES = {
-    "changes": {"_commit_version", "_commit_timestamp", "_row", "_event_timestamp", "_position"},
-    "transactions": {
-        *("commit_version", "commit_timestamp", "original_commit_timestamp", "begin_timestamp"),
-        *(
-            "seqno",
-            "start",
-            "end",
-            "bytes",
-            "last_committed",
-            "sequence_number",
-            "events",
-            "rows",
-            "statements",
-        ),
-    },
-}
-_IDENTIFIERS = {"transactions": {"transaction", "gtid"}}
-_WORDS = {"transactions": {"kind", "how", "file", "commit_time_source"}, "statements": {"kind", "db"}}
-_NONE: frozenset[str] = frozenset()
+_IDENTIFIERS = ("transaction", "gtid")
+"""Columns of GTIDs in the files of transactions and statements."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +72,7 @@ class _OpenFile:
     name: str
     writer: pq.ParquetWriter
     facts: dict[str, Any]
+    words: list[str]
     rows: int = 0
     first: int | None = None
     last: int | None = None
@@ -104,14 +88,15 @@ class SourceWriters:
         self._entries: list[dict[str, Any]] = []
         self._changes: OrderedDict[TableChanges, _OpenFile] = OrderedDict()
         self._parts: dict[tuple[str, str], int] = {}
-        self._transactions = self._open(f"transactions/{transaction.source}.parquet", index_schema(), {})
+        self._transactions: _OpenFile | None = None
         self._statements: _OpenFile | None = None
         self._pending: list[Statement] = []
         self._new_schemas: list[Path] = []
 
     def write_transactions(self, batch: pa.RecordBatch) -> None:
-        """Add transactions."""
-        self._write(self._transactions, batch)
+        """Add transactions, as :func:`~binx.log.index.index_batch` gives them with dictionaries."""
+        if batch.num_rows:
+            self._write(self._transactions_file(batch), batch)
 
     def write_statement(self, statement: Statement) -> None:
         """Add a statement."""
@@ -128,7 +113,7 @@ class SourceWriters:
         if opened is None:
             if len(self._changes) >= OPEN_WRITERS:
                 self._close(self._changes.popitem(last=False)[1], "changes")
-            opened = self._changes[changes] = self._open_changes(changes, first)
+            opened = self._changes[changes] = self._open_changes(batch, first)
         self._changes.move_to_end(changes)
         opened.first = first if opened.first is None else min(opened.first, first)
         opened.last = last if opened.last is None else max(opened.last, last)
@@ -139,7 +124,7 @@ class SourceWriters:
         self._flush_statements()
         for opened in self._changes.values():
             self._close(opened, "changes")
-        self._close(self._transactions, "transactions")
+        self._close(self._transactions_file(None), "transactions")
         if self._statements is not None:
             self._close(self._statements, "statements")
         used = {
@@ -179,7 +164,17 @@ class SourceWriters:
                 text = json.dumps(changes.record(), indent=1, ensure_ascii=False) + "\n"
                 write_durably(record, text.encode("utf-8", "surrogatepass"))
 
-    def _open_changes(self, changes: TableChanges, first: int) -> _OpenFile:
+    def _transactions_file(self, first: pa.RecordBatch | None) -> _OpenFile:
+        if self._transactions is None:
+            name = f"transactions/{self._transaction.source}.parquet"
+            schema = index_schema(dictionaries=True)
+            self._transactions = self._open(
+                name, schema, {}, column_settings(schema, first, identifiers=_IDENTIFIERS)
+            )
+        return self._transactions
+
+    def _open_changes(self, batch: ChangeBatch, first: int) -> _OpenFile:
+        changes = batch.table
         table = (changes.db, changes.name)
         part = self._parts.get(table, 0)
         self._parts[table] = part + 1
@@ -189,9 +184,12 @@ class SourceWriters:
             f"{self._transaction.source}-{start}-{part}.parquet"
         )
         facts = {"db": changes.db, "table": changes.name, "schema_version": changes.version}
-        return self._open(name, changes.schema, facts)
+        settings = column_settings(changes.schema, batch.batch, changes.resolved.primary_key)
+        return self._open(name, changes.schema, facts, settings)
 
-    def _open(self, name: str, schema: pa.Schema, facts: dict[str, Any]) -> _OpenFile:
+    def _open(
+        self, name: str, schema: pa.Schema, facts: dict[str, Any], settings: dict[str, Any]
+    ) -> _OpenFile:
         options = self._options
         path = self._transaction.path(name)
         with output_errors(path):
@@ -201,24 +199,28 @@ class SourceWriters:
                 compression=options.compression,
                 compression_level=options.level,
                 version="2.6",
-                write_statistics=True,
-                **_encodings(schema, name.split("/", 1)[0]),
+                **settings,
             )
-        return _OpenFile(name, writer, facts)
+        return _OpenFile(name, writer, facts, settings["use_dictionary"])
 
     def _write(self, opened: _OpenFile, batch: pa.RecordBatch) -> None:
         if batch.num_rows:
             with output_errors(Path(opened.name)):
-                opened.writer.write_batch(batch, row_group_size=batch.num_rows)
+                opened.writer.write_batch(
+                    with_distinct_words(batch, opened.words), row_group_size=batch.num_rows
+                )
             opened.rows += batch.num_rows
 
     def _flush_statements(self) -> None:
         if not self._pending:
             return
+        batch = statements_batch(self._pending)
         if self._statements is None:
             name = f"statements/{self._transaction.source}.parquet"
-            self._statements = self._open(name, statements_schema(), {})
-        self._write(self._statements, statements_batch(self._pending))
+            self._statements = self._open(
+                name, batch.schema, {}, column_settings(batch.schema, batch, identifiers=_IDENTIFIERS)
+            )
+        self._write(self._statements, batch)
         self._pending = []
 
     def _close(self, opened: _OpenFile, kind: str) -> None:
@@ -230,25 +232,6 @@ class SourceWriters:
         if opened.first is not None:
             facts |= {"first_commit_version": opened.first, "last_commit_version": opened.last}
         self._entries.append(file_entry(written, kind, **facts))
-
-
-def _encodings(schema: pa.Schema, kind: str) -> dict[str, Any]:
-    """How each column is encoded, by what its values are like; the rest is left to the compression.
-
-    Numbers that ascend or repeat (versions, times, positions) are written as differences, GTIDs by what
-    they share with the one before, words from a short list through a dictionary. A dictionary for any
-    other column costs more than it saves. All of these Spark's vectorized reader and DuckDB read.
-    """
-    differences, identifiers = _DIFFERENCES.get(kind, _NONE), _IDENTIFIERS.get(kind, _NONE)
-    words = [
-        field.name
-        for field in schema
-        if field.name in _WORDS.get(kind, _NONE)
-        or (pa.types.is_dictionary(field.type) and field.name != "_transaction")
-    ]
-    encodings = {name: "DELTA_BINARY_PACKED" for name in schema.names if name in differences}
-    encodings |= {name: "DELTA_BYTE_ARRAY" for name in schema.names if name in identifiers}
-    return {"use_dictionary": words, "column_encoding": encodings}
 
 
 def _schema_path(changes: TableChanges) -> str:

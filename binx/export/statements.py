@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
+from typing import Any
 
 import pyarrow as pa
 
+from binx.log.arrow import arrow_array
 from binx.rows.statements import Statement
 
 STATEMENTS_BATCH = 10_000
@@ -44,7 +46,7 @@ def statements_schema() -> pa.Schema:
 
 def statements_batch(statements: Sequence[Statement]) -> pa.RecordBatch:
     """The statements, one row each."""
-    columns = {
+    columns: dict[str, list[Any]] = {
         "commit_version": [statement.commit_version for statement in statements],
         "commit_timestamp": [statement.commit_timestamp for statement in statements],
         "transaction": [statement.transaction for statement in statements],
@@ -65,7 +67,7 @@ def statements_batch(statements: Sequence[Statement]) -> pa.RecordBatch:
         "error_code": [statement.error_code for statement in statements],
     }
     schema = statements_schema()
-    arrays = [pa.array(columns[field.name], field.type) for field in schema]
+    arrays = [arrow_array(columns[field.name], field.type) for field in schema]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 

@@ -11,7 +11,7 @@ timestamp(us, UTC).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 
 import pyarrow as pa
@@ -30,10 +30,13 @@ from binx.kernels.transactions import (
     Kind,
     TransactionTable,
 )
+from binx.log.arrow import arrow_array, arrow_scalar
 from binx.log.file import BinlogFile, Scan
 from binx.log.identifiers import transaction_ids
 
 _TIME = pa.timestamp("us", tz="UTC")
+_WORD = pa.dictionary(pa.int8(), pa.string())
+_NAME = pa.dictionary(pa.int32(), pa.string())
 _MICROSECONDS = 1_000_000
 _COUNT_TABLE, _COUNT_INSERTS, _COUNT_UPDATES, _COUNT_DELETES = range(4)
 
@@ -42,9 +45,15 @@ KIND_NAMES = {kind: kind.name.removeprefix("KIND_").lower() for kind in Kind}
 
 
 @cache
-def index_schema() -> pa.Schema:
-    """The schema of the transaction index and of the data set's ``transactions``."""
-    counts = [("db", pa.string()), ("table", pa.string())]
+def index_schema(*, dictionaries: bool = False) -> pa.Schema:
+    """The schema of the transaction index and of the data set's ``transactions``.
+
+    Args:
+        dictionaries: as for :func:`index_batch`.
+    """
+    word = _WORD if dictionaries else pa.string()
+    name = _NAME if dictionaries else pa.string()
+    counts = [("db", name), ("table", name)]
     counts += [(name, pa.int64()) for name in ("inserts", "updates", "deletes")]
     return pa.schema(
         [
@@ -55,15 +64,15 @@ def index_schema() -> pa.Schema:
             ("server_id", pa.int64()),
             ("epoch", pa.int32()),
             ("seqno", pa.int64()),
-            ("kind", pa.string()),
-            ("how", pa.string()),
-            ("file", pa.string()),
+            ("kind", word),
+            ("how", word),
+            ("file", word),
             ("start", pa.int64()),
             ("end", pa.int64()),
             ("bytes", pa.int64()),
             ("uncompressed_bytes", pa.int64()),
             ("commit_timestamp", _TIME),
-            ("commit_time_source", pa.string()),
+            ("commit_time_source", word),
             ("original_commit_timestamp", _TIME),
             ("begin_timestamp", _TIME),
             ("last_committed", pa.int64()),
@@ -78,7 +87,13 @@ def index_schema() -> pa.Schema:
 
 
 def index_batch(
-    file: BinlogFile, scan: Scan, table: TransactionTable, *, epoch: int = 0, first_seqno: int = 0
+    file: BinlogFile,
+    scan: Scan,
+    table: TransactionTable,
+    *,
+    epoch: int = 0,
+    first_seqno: int = 0,
+    dictionaries: bool = False,
 ) -> pa.RecordBatch:
     """One table of a scan's transactions as Arrow.
 
@@ -88,11 +103,13 @@ def index_batch(
         table: the transactions.
         epoch: how many logs of the chain, up to this one, began with a server's start.
         first_seqno: the number in the chain of the table's first transaction; the others count on.
+        dictionaries: whether words from a short list, and names of tables, come as dictionaries of
+            strings, which are cheaper to make and to write than strings are.
 
     Raises:
         UnsupportedError: a transaction begins behind 4 GiB, where no commit version can be given.
     """
-    return _IndexColumns(file, scan, table).batch(epoch, first_seqno)
+    return _IndexColumns(file, scan, table, dictionaries=dictionaries).batch(epoch, first_seqno)
 
 
 def index_table(
@@ -126,7 +143,8 @@ def index_table(
 class _IndexColumns:
     """The columns of one batch, made from whole columns of the records."""
 
-    def __init__(self, file: BinlogFile, scan: Scan, table: TransactionTable) -> None:
+    def __init__(self, file: BinlogFile, scan: Scan, table: TransactionTable, *, dictionaries: bool) -> None:
+        self.schema = index_schema(dictionaries=dictionaries)
         self.file = file
         self.scan = scan
         self.table = table
@@ -137,12 +155,12 @@ class _IndexColumns:
         start = self.integers("start")
         if self.count:
             self.file.commit_version(pc.max(start).as_py())
-        base = pa.scalar(self.file.commit_version(0), pa.int64())
+        base = _integer(self.file.commit_version(0))
         compressed = self.has(FLAG_COMPRESSED)
         counted = self.has(FLAG_HAS_COUNTS)
         events = self.integers("events")
         # A compressed transaction's own events are seen only by a scan that looks inside.
-        walked = pc.and_(pc.greater(events, 0), pc.or_(counted, pc.invert(compressed)))
+        walked = pc.and_(pc.greater(events, _integer(0)), pc.or_(counted, pc.invert(compressed)))
         clock = self.has(FLAG_HAS_CLOCK)
         original = self.integers("original_commit_timestamp")
         transactions = self.strings(*transaction_ids(self.file, self.table))
@@ -152,21 +170,25 @@ class _IndexColumns:
             "gtid": self.gtids(transactions),
             "xid": self.where(self.has(FLAG_HAS_XID), self.integers("xid", pa.uint64())),
             "server_id": self.integers("server_id"),
-            "epoch": pa.repeat(pa.scalar(epoch, pa.int32()), self.count),
-            "seqno": pc.cumulative_sum(pa.repeat(pa.scalar(1, pa.int64()), self.count), first_seqno - 1),
-            "kind": pc.take(pa.array([KIND_NAMES[kind] for kind in Kind]), self.integers("kind")),
-            "how": self.either(self.has(FLAG_BY_LENGTH), "length", "boundary"),
-            "file": pa.repeat(self.file.name, self.count),
+            "epoch": pa.repeat(arrow_scalar(epoch, pa.int32()), self.count),
+            "seqno": pc.cumulative_sum(pa.repeat(_integer(1), self.count), _integer(first_seqno - 1)),
+            "kind": self.words(self.integers("kind"), [KIND_NAMES[kind] for kind in Kind]),
+            "how": self.words(self.has(FLAG_BY_LENGTH), ["boundary", "length"]),
+            "file": self.words(pa.repeat(arrow_scalar(0, pa.int8()), self.count), [self.file.name]),
             "start": start,
             "end": self.integers("end"),
             "bytes": self.integers("bytes"),
             "uncompressed_bytes": self.where(compressed, self.integers("uncompressed_bytes")),
             "commit_timestamp": self.integers("commit_timestamp", _TIME),
-            "commit_time_source": self.either(
-                self.has(FLAG_COMMIT_TIME_FROM_GTID), "gtid_event", "terminal_event"
+            "commit_time_source": self.words(
+                self.has(FLAG_COMMIT_TIME_FROM_GTID), ["terminal_event", "gtid_event"]
             ),
-            "original_commit_timestamp": self.where(pc.not_equal(original, 0), original.view(_TIME)),
-            "begin_timestamp": pc.multiply(self.integers("begin_timestamp"), _MICROSECONDS).view(_TIME),
+            "original_commit_timestamp": self.where(
+                pc.not_equal(original, _integer(0)), original.view(_TIME)
+            ),
+            "begin_timestamp": pc.multiply(self.integers("begin_timestamp"), _integer(_MICROSECONDS)).view(
+                _TIME
+            ),
             "last_committed": self.where(clock, self.integers("last_committed")),
             "sequence_number": self.where(clock, self.integers("sequence_number")),
             "thread_id": self.where(self.has(FLAG_HAS_THREAD), self.integers("thread_id")),
@@ -175,7 +197,7 @@ class _IndexColumns:
             "statements": self.where(walked, self.integers("statements")),
             "tables": self.tables(counted),
         }
-        schema = index_schema()
+        schema = self.schema
         return pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)
 
     def integers(self, field: str, type_: pa.DataType | None = None) -> pa.Array:
@@ -190,43 +212,55 @@ class _IndexColumns:
 
     def gtids(self, transactions: pa.Array) -> pa.Array:
         """The transactions' ids where those are GTIDs."""
-        kinds = pa.array([GtidKind.GTID_MYSQL, GtidKind.GTID_MARIADB], pa.int64())
+        kinds = arrow_array([GtidKind.GTID_MYSQL, GtidKind.GTID_MARIADB], pa.int64())
         return self.where(pc.is_in(self.integers("gtid_kind"), kinds), transactions)
 
     def has(self, flag: int) -> pa.Array:
-        return pc.not_equal(pc.bit_wise_and(self.flags, pa.scalar(flag, pa.int64())), 0)
+        return pc.not_equal(pc.bit_wise_and(self.flags, _integer(flag)), _integer(0))
 
     def where(self, known: pa.Array, values: pa.Array) -> pa.Array:
         if known.true_count == self.count:
             return values
-        return pc.if_else(known, values, pa.scalar(None, values.type))
+        return pc.if_else(known, values, pa.nulls(1, values.type)[0])
 
-    def either(self, condition: pa.Array, yes: str, no: str) -> pa.Array:
-        return pc.if_else(condition, pa.scalar(yes), pa.scalar(no))
+    def words(self, places: pa.Array, words: Sequence[str], type_: pa.DataType = _WORD) -> pa.Array:
+        """The words at these places of a list, as the schema has them; a dictionary has each word once."""
+        distinct = list(dict.fromkeys(words))
+        if len(distinct) != len(words):
+            numbers = {word: number for number, word in enumerate(distinct)}
+            places = arrow_array([numbers[word] for word in words], pa.int32()).take(places)
+        array = pa.DictionaryArray.from_arrays(
+            places.cast(type_.index_type), arrow_array(distinct, pa.string()), safe=False
+        )
+        return array if self.schema.field("kind").type == _WORD else array.dictionary_decode()
 
     def tables(self, counted: pa.Array) -> pa.Array:
         """What each transaction did to which table; records have theirs one after another, in order."""
-        type_ = index_schema().field("tables").type
+        type_ = self.schema.field("tables").type
         if self.scan.level != Level.LEVEL_TABLES:
             return pa.nulls(self.count, type_)
         names = [self.scan.table_name(number) for number in range(self.scan.table_count)]
         number = self.counts(_COUNT_TABLE)
         struct = pa.StructArray.from_arrays(
             [
-                pc.take(pa.array([db for db, _ in names], pa.string()), number),
-                pc.take(pa.array([table for _, table in names], pa.string()), number),
+                self.words(number, [db for db, _ in names], _NAME),
+                self.words(number, [table for _, table in names], _NAME),
                 self.counts(_COUNT_INSERTS),
                 self.counts(_COUNT_UPDATES),
                 self.counts(_COUNT_DELETES),
             ],
             fields=list(type_.value_type),
         )
-        offsets = pa.concat_arrays([self.integers("first_count"), pa.array([len(struct)], pa.int64())])
+        offsets = pa.concat_arrays([self.integers("first_count"), arrow_array([len(struct)], pa.int64())])
         return pa.ListArray.from_arrays(offsets.cast(pa.int32()), struct, type=type_)
 
     def counts(self, which: int) -> pa.Array:
         buffer = pa.py_buffer(self.table.count_column(which))
         return pa.Array.from_buffers(pa.int64(), buffer.size // 8, [None, buffer])
+
+
+def _integer(value: int) -> pa.Scalar:
+    return arrow_scalar(value, pa.int64())
 
 
 __all__ = ["KIND_NAMES", "index_batch", "index_schema", "index_table"]

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from binx.errors import DamagedError
 from binx.event.charset import Charset
 from binx.event.charset import charset as charset_of_name
+from binx.log.arrow import arrow_array, arrow_scalar
 from binx.rows.types import ArrowOptions, Kind, LogicalType, arrow_type
 
 FLOAT_SIZE = 4
@@ -106,7 +107,7 @@ class ColumnArrays:
 
         text = _map_distinct(array, pa.string(), decode)
         if undecodable:
-            bad = pc.is_in(array, value_set=pa.array(sorted(undecodable), pa.binary()))
+            bad = pc.is_in(array, value_set=arrow_array(sorted(undecodable), pa.binary()))
             self.undecodable += pc.sum(bad).as_py()
         return text
 
@@ -118,7 +119,7 @@ class ColumnArrays:
         )
 
     def _bool(self, handed: Handed, rows: int) -> pa.Array:
-        return pc.not_equal(self._plain(handed, rows, pa.uint8()), pa.scalar(0, pa.uint8()))
+        return pc.not_equal(self._plain(handed, rows, pa.uint8()), arrow_scalar(0, pa.uint8()))
 
     def _enum(self, handed: Handed, rows: int) -> pa.Array:
         """The kernel's numbers are the dictionary's: 0 is the empty error value, members begin at 1."""
@@ -128,9 +129,9 @@ class ColumnArrays:
         names = ["", *self.logical.members]
         distinct = list(dict.fromkeys(names))
         if len(distinct) != len(names):
-            places = pa.array([distinct.index(name) for name in names], pa.int32())
+            places = arrow_array([distinct.index(name) for name in names], pa.int32())
             codes = places.take(codes)
-        return pa.DictionaryArray.from_arrays(codes, pa.array(distinct, pa.string()))
+        return pa.DictionaryArray.from_arrays(codes, arrow_array(distinct, pa.string()))
 
     def _set(self, handed: Handed, rows: int) -> pa.Array:
         numbers = self._plain(handed, rows, pa.uint64())
@@ -157,9 +158,9 @@ class ColumnArrays:
 
     def _vector(self, handed: Handed, rows: int) -> pa.Array:
         offsets = pa.Array.from_buffers(pa.int32(), rows + 1, [None, pa.py_buffer(handed.values)], 0)
-        if pc.any(pc.not_equal(pc.bit_wise_and(offsets, pa.scalar(FLOAT_SIZE - 1, pa.int32())), 0)).as_py():
+        if pc.any(pc.not_equal(pc.bit_wise_and(offsets, _integer(FLOAT_SIZE - 1)), _integer(0))).as_py():
             raise DamagedError("expected a VECTOR of whole 4-byte floats, found another length")
-        elements = pc.shift_right(offsets, pa.scalar(2, pa.int32()))
+        elements = pc.shift_right(offsets, _integer(2))
         count = elements[-1].as_py()
         floats = pa.Array.from_buffers(pa.float32(), count, [None, pa.py_buffer(handed.data)], 0)
         buffers = [self._validity(handed), elements.buffers()[1]]
@@ -182,10 +183,14 @@ def _charset_of(logical: LogicalType) -> Charset | None:
     return None if logical.charset is None else charset_of_name(logical.charset)
 
 
+def _integer(value: int) -> pa.Scalar:
+    return arrow_scalar(value, pa.int32())
+
+
 def _map_distinct(array: pa.Array, data_type: pa.DataType, convert: Callable[[Any], Any]) -> pa.Array:
     """Convert each distinct value once, in Python."""
     encoded = array.dictionary_encode()
-    values = pa.array([convert(value) for value in encoded.dictionary.to_pylist()], data_type)
+    values = arrow_array([convert(value) for value in encoded.dictionary.to_pylist()], data_type)
     return values.take(encoded.indices)
 
 

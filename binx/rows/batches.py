@@ -9,12 +9,14 @@ import hashlib
 import json
 from collections import defaultdict
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import pyarrow as pa
 
 from binx.event.column import ColumnType
 from binx.event.table_map import TableMap
+from binx.log.arrow import arrow_array
 from binx.rows.arrays import ColumnArrays, Handed
 from binx.rows.codecs import MARIADB_COMPRESSED, ColumnCodec, column_codec
 from binx.rows.names import ResolvedTable
@@ -136,7 +138,7 @@ class TableChanges:
             return pa.Array.from_buffers(data_type, rows, [None, pa.py_buffer(handed[name])], 0)
 
         arrays = [
-            pa.DictionaryArray.from_arrays(column("change_type", pa.int8()), pa.array(CHANGE_TYPES)),
+            pa.DictionaryArray.from_arrays(column("change_type", pa.int8()), _change_types()),
             column("commit_version", pa.int64()),
             column("commit_timestamp", _UTC_TIMESTAMP),
             column("row", pa.int64()),
@@ -163,7 +165,8 @@ class TableChanges:
         if not places:
             return pa.nulls(rows, _MISFITS)
         texts = self._by_row(places)
-        return pa.array([list(texts[row].items()) if row in texts else None for row in range(rows)], _MISFITS)
+        items = [list(texts[row].items()) if row in texts else None for row in range(rows)]
+        return arrow_array(items, _MISFITS)
 
     def _differences(self, places: list[tuple[int, int, str]], rows: int) -> pa.Array:
         """A JSON object by column; each difference is JSON text already."""
@@ -173,7 +176,12 @@ class TableChanges:
             row: "{" + ", ".join(f"{json.dumps(name)}: {text}" for name, text in texts.items()) + "}"
             for row, texts in self._by_row(places).items()
         }
-        return pa.array([objects.get(row) for row in range(rows)], pa.string())
+        return arrow_array([objects.get(row) for row in range(rows)], pa.string())
+
+
+@cache
+def _change_types() -> pa.Array:
+    return arrow_array(CHANGE_TYPES, pa.string())
 
 
 def _identifiers(handed: dict[str, Any]) -> pa.Array:

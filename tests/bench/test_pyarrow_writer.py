@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,14 @@ import pytest
 
 from bench.pyarrow_writer import main, writer_settings
 
-TABLE = pa.table({"id": list(range(1000)), "text": ["a", "b"] * 500, "twice": [1.5, 2.5] * 500})
+TABLE = pa.table(
+    {
+        "id": list(range(1000)),
+        "text": ["a", "b"] * 500,
+        "twice": [1.5, 2.5] * 500,
+        "price": [Decimal("0.50"), Decimal("1.00")] * 500,
+    }
+)
 
 
 @pytest.mark.parametrize(
@@ -20,6 +28,7 @@ TABLE = pa.table({"id": list(range(1000)), "text": ["a", "b"] * 500, "twice": [1
     [
         {"compression": "zstd", "use_dictionary": ["text"], "column_encoding": {"id": "DELTA_BINARY_PACKED"}},
         {"compression": "snappy", "use_dictionary": True},
+        {"compression": "zstd", "write_statistics": ["id"], "store_decimal_as_integer": True},
         {"compression": "none", "use_dictionary": False, "write_statistics": False},
         {"compression": "zstd", "use_dictionary": ["id"], "column_encoding": {"twice": "BYTE_STREAM_SPLIT"}},
     ],
@@ -31,6 +40,7 @@ def test_settings_taken_from_a_file_encode_columns_as_there(tmp_path: Path, sett
     columns = [pq.read_metadata(path).row_group(0).to_dict()["columns"] for path in (first, second)]
     for one, other in zip(*columns, strict=True):
         assert one["encodings"] == other["encodings"]
+        assert one["physical_type"] == other["physical_type"]
         assert one["compression"] == other["compression"]
         assert one["is_stats_set"] == other["is_stats_set"]
 

@@ -1,0 +1,92 @@
+"""Arrow arrays of Python values, made from their buffers.
+
+``pyarrow.array`` loads pandas, where that is installed, at the first list that it is given; that takes
+longer than all else that a short command does.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from itertools import accumulate, chain
+from typing import Any
+
+import pyarrow as pa
+
+_OFFSETS = "i"
+_CODES = {1: "b", 2: "h", 4: "i", 8: "q"}
+_UNSIGNED_CODES = {1: "B", 2: "H", 4: "I", 8: "Q"}
+_BYTE_BITS = 8
+
+
+def arrow_array(values: Sequence[Any], data_type: pa.DataType) -> pa.Array:
+    """The values as an array; None is null.
+
+    Args:
+        values: ``str`` or ``bytes`` for strings and binary, numbers for integers, times (in the type's unit)
+            and decimals (unscaled), truth values for booleans, sequences for lists, of pairs for maps.
+        data_type: one of these types.
+
+    Raises:
+        TypeError: the type is another one.
+        OverflowError: a number does not fit.
+    """
+    validity, nulls = _validity(values)
+    if pa.types.is_string(data_type) or pa.types.is_binary(data_type):
+        parts = [b"" if value is None else _encoded(value) for value in values]
+        buffers = [validity, _offsets(parts), pa.py_buffer(b"".join(parts))]
+        return pa.Array.from_buffers(data_type, len(values), buffers, nulls)
+    if pa.types.is_map(data_type) or pa.types.is_list(data_type):
+        lists = [() if value is None else value for value in values]
+        children = [_entries(list(chain.from_iterable(lists)), data_type)]
+        buffers = [validity, _offsets(lists)]
+        return pa.Array.from_buffers(data_type, len(values), buffers, nulls, children=children)
+    return pa.Array.from_buffers(data_type, len(values), [validity, _fixed(values, data_type)], nulls)
+
+
+def arrow_scalar(value: Any, data_type: pa.DataType) -> pa.Scalar:
+    """One such value, for the functions of ``pyarrow.compute``, which make theirs of a number as slowly."""
+    return arrow_array([value], data_type)[0]
+
+
+def _entries(items: list[Any], data_type: pa.DataType) -> pa.Array:
+    if pa.types.is_list(data_type):
+        return arrow_array(items, data_type.value_type)
+    arrays = [
+        arrow_array([key for key, _ in items], data_type.key_type),
+        arrow_array([item for _, item in items], data_type.item_type),
+    ]
+    return pa.StructArray.from_arrays(arrays, fields=[data_type.key_field, data_type.item_field])
+
+
+def _encoded(value: str | bytes) -> bytes:
+    return value if isinstance(value, bytes) else value.encode()
+
+
+def _validity(values: Sequence[Any]) -> tuple[pa.Buffer | None, int]:
+    nulls = sum(value is None for value in values)
+    return (None, 0) if not nulls else (_bits([value is not None for value in values]), nulls)
+
+
+def _bits(flags: Sequence[Any]) -> pa.Buffer:
+    packed = bytearray((len(flags) + _BYTE_BITS - 1) // _BYTE_BITS)
+    for place, flag in enumerate(flags):
+        if flag:
+            packed[place // _BYTE_BITS] |= 1 << place % _BYTE_BITS
+    return pa.py_buffer(bytes(packed))
+
+
+def _offsets(parts: Sequence[Sequence[Any]]) -> pa.Buffer:
+    return pa.py_buffer(array(_OFFSETS, accumulate(map(len, parts), initial=0)))
+
+
+def _fixed(values: Sequence[Any], data_type: pa.DataType) -> pa.Buffer:
+    if pa.types.is_boolean(data_type):
+        return _bits(values)
+    numbers = [0 if value is None else value for value in values]
+    if pa.types.is_decimal128(data_type):
+        return pa.py_buffer(b"".join(number.to_bytes(16, "little", signed=True) for number in numbers))
+    if not pa.types.is_integer(data_type) and not pa.types.is_temporal(data_type):
+        raise TypeError(f"no buffers are made here for {data_type}")
+    codes = _UNSIGNED_CODES if pa.types.is_unsigned_integer(data_type) else _CODES
+    return pa.py_buffer(array(codes[data_type.bit_width // _BYTE_BITS], numbers))

@@ -1,8 +1,6 @@
 """``python -m binx`` is the command ``binx``."""
 
-import sys
-
-from binx.cli.main import run
+from binx.cli.main import main
 
 if __name__ == "__main__":
-    sys.exit(run())
+    main()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from difflib import get_close_matches
 from importlib import import_module
 
 import click
@@ -37,6 +36,8 @@ class Application(click.Group):
         """Find the command, or say which name may have been meant."""
         name = args[0]
         if name not in _NAMES and not name.startswith("-"):
+            from difflib import get_close_matches
+
             near = get_close_matches(name, _NAMES, n=2, cutoff=0.5)
             meant = f"; did you mean {' or '.join(near)}?" if near else ""
             raise click.UsageError(f"there is no command {name!r}{meant}", ctx)

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from binx.errors import UsageError
@@ -214,6 +213,8 @@ def _truth(value: Any, setting: Setting) -> bool:
 
 
 def _unknown(name: str, known: list[str], what: str = "option") -> str:
+    from difflib import get_close_matches
+
     near = get_close_matches(name, known, n=1, cutoff=0.5)
     return f"no {what} {name!r}" + (f"; did you mean {near[0]}?" if near else "")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import resource
 import signal
@@ -9,6 +10,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from types import FrameType
+from typing import NoReturn
 
 from binx.cli.commands import quick_answer, without_help_word
 from binx.cli.terminal import say_error
@@ -28,6 +30,19 @@ class _TerminatedError(BaseException):
     def __init__(self, number: int) -> None:
         super().__init__()
         self.number = number
+
+
+def main() -> NoReturn:
+    """Run the process's command line, and end the process.
+
+    What is registered for the end is done, but Python is not taken apart object by object: that takes as long
+    as a short command, and the system does it at once.
+    """
+    code = run()
+    atexit._run_exitfuncs()
+    if sys.stderr is not None:
+        sys.stderr.flush()
+    os._exit(code)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
@@ -141,7 +156,7 @@ def _clear_away_on_signals() -> None:
 
 
 def _leave_standard_output() -> None:
-    """Keep Python from complaining, at its very end, about output whose reader is gone."""
+    """Write what is left, and do not complain about output whose reader is gone."""
     try:
         sys.stdout.flush()
     except (OSError, ValueError, AttributeError):
@@ -151,4 +166,4 @@ def _leave_standard_output() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(run())
+    main()

@@ -10,7 +10,6 @@ from __future__ import annotations
 import errno
 import io
 import os
-import secrets
 import select
 import stat
 import sys
@@ -205,7 +204,7 @@ def _create_beside(target: Path) -> tuple[Path, int]:
     """A new file in the target's folder, with the permissions that the umask gives a new file."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     for _ in range(_TEMPORARY_ATTEMPTS):
-        temporary = target.parent / f".binx-{secrets.token_hex(6)}.tmp"
+        temporary = target.parent / f".binx-{os.urandom(6).hex()}.tmp"
         with suppress(FileExistsError):
             return temporary, os.open(temporary, flags, _NEW_FILE_MODE)
     raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))

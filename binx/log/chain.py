@@ -16,14 +16,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from binx.errors import BinxError
 from binx.event.gtid import parse_previous_gtids
 from binx.event.gtid_set import GtidSet
 from binx.event.header import HEADER_SIZE, EventHeader, EventType, parse_header
-from binx.event.mariadb import MariadbGtidPosition, parse_mariadb_gtid_list
 from binx.event.rotate import parse_rotate
 from binx.log.file import BinlogFile
+
+if TYPE_CHECKING:
+    from binx.event.mariadb import MariadbGtidPosition
 
 _HEAD_EVENTS = 16
 """Events at a file's head that are looked at, at most: servers write four."""
@@ -114,6 +117,8 @@ def read_ends(file: BinlogFile) -> FileEnds:
             if header.type == EventType.PREVIOUS_GTIDS:
                 previous = parse_previous_gtids(_body(file, header), header, file.format).gtids
             elif header.type == EventType.MARIADB_GTID_LIST:
+                from binx.event.mariadb import parse_mariadb_gtid_list
+
                 gtid_list = parse_mariadb_gtid_list(_body(file, header), header, file.format).positions
             elif header.type not in _HEAD_TYPES:
                 break

@@ -24,6 +24,7 @@ class Entry(NamedTuple):
 
 ENTRIES = (
     Entry("ls", "Look", "list transactions, one a line"),
+    Entry("events", "Look", "list events, one a line"),
     Entry("stats", "Look", "show what filled the logs"),
     Entry("extract", "Take out", "cut out whole transactions"),
     Entry("to-parquet", "Take out", "write row changes as Parquet"),

@@ -14,8 +14,6 @@ from binx.kernels.output cimport Output, append, release, reserve
 from binx.kernels.transactions cimport *
 
 cdef enum:
-    # A GTID, or the UUID that stands for one; file names come with their own size.
-    VALUE_MAXIMUM = 160
     KINDS = 9
 
 cpdef enum LineColumn:
@@ -51,12 +49,118 @@ cdef const char **KIND_TEXTS = [
 ]
 cdef int *KIND_SIZES = [5, 3, 3, 10, 9, 11, 8, 5, 8]
 
-cdef struct Piece:
-    int64_t start
-    int64_t size
+cdef class LineBuffer:
+    """Lines that are being written: their bytes, and values that all sorts of lines have.
+
+    Args:
+        leads: for each column the text before its value: a name in JSON, or a tab.
+        json: JSON objects; else plain fields, a hyphen for what is not known.
+        zone: gives for seconds since 1970 the offset in seconds and its suffix; None for UTC.
+    """
+
+    def __cinit__(self, *_):
+        memset(&self.out, 0, sizeof(Output))
+        memset(&self.lead_bytes, 0, sizeof(Output))
+        memset(&self.leads, 0, sizeof(Output))
+        memset(&self.clock, 0, sizeof(Clock))
+
+    def __init__(self, object leads, bint json, object zone):
+        cdef bytes text
+        cdef Piece piece
+        for text in leads:
+            piece.start = self.lead_bytes.size
+            piece.size = len(text)
+            self.widest_lead = max(self.widest_lead, piece.size)
+            append(&self.lead_bytes, PyBytes_AS_STRING(text), len(text))
+            append(&self.leads, &piece, sizeof(Piece))
+        self.json = json
+        self.zone = zone
+        self.clock.second = -1
+        self.clock.slot = -1
+        self.clock.suffix[0] = c"Z"
+        self.clock.suffix_size = 1
+
+    def __dealloc__(self):
+        release(&self.out)
+        release(&self.lead_bytes)
+        release(&self.leads)
+
+    cdef int64_t columns(self) noexcept nogil:
+        return self.leads.size // <int64_t> sizeof(Piece)
+
+    cdef void lead(self, int64_t column) noexcept nogil:
+        """Add the text before a column's value."""
+        cdef Piece piece = (<Piece *> self.leads.data)[column]
+        put(&self.out, self.lead_bytes.data + piece.start, piece.size)
+
+    cdef int end_line(self) except -1 nogil:
+        reserve(&self.out, 2)
+        if self.json:
+            put_byte(&self.out, c"}")
+        put_byte(&self.out, c"\n")
+        return 0
+
+    cdef bytes taken(self):
+        """The lines written so far."""
+        return self.out.data[: self.out.size] if self.out.size else b""
+
+    cdef void quote(self) noexcept nogil:
+        if self.json:
+            put_byte(&self.out, c'"')
+
+    cdef void unknown(self) noexcept nogil:
+        if self.json:
+            put(&self.out, b"null", 4)
+        else:
+            put_byte(&self.out, c"-")
+
+    cdef void number(self, bint known, int64_t value) noexcept nogil:
+        if known:
+            put_signed(&self.out, value)
+        else:
+            self.unknown()
+
+    cdef void word(self, const char *text, int64_t size) noexcept nogil:
+        self.quote()
+        put(&self.out, text, size)
+        self.quote()
+
+    cdef int moment(self, int64_t moment) except -1 nogil:
+        """A moment in RFC 3339; one that no calendar has stays a number, in µs since 1970."""
+        cdef int64_t second
+        cdef int microsecond
+        cdef Clock *clock = &self.clock
+        if moment < 0 or moment > MOMENT_LAST:
+            put_signed(&self.out, moment)
+            return 0
+        second = moment // MICROSECONDS
+        microsecond = <int> (moment - second * MICROSECONDS)
+        if second != clock.second:
+            if self.zone is not None and second // ZONE_SECONDS != clock.slot:
+                self.ask_zone(second)
+            lay_out_second(second + clock.offset, clock.text)
+            clock.second = second
+        self.quote()
+        put(&self.out, clock.text, SECONDS_SIZE)
+        if microsecond:
+            put_fraction(&self.out, microsecond)
+        put(&self.out, clock.suffix, clock.suffix_size)
+        self.quote()
+        return 0
+
+    cdef int ask_zone(self, int64_t second) except -1 with gil:
+        cdef bytes suffix
+        offset, suffix = self.zone(second)
+        if len(suffix) > SUFFIX_MAXIMUM:
+            raise ValueError("the suffix of a time zone is too long")
+        self.clock.slot = second // ZONE_SECONDS
+        self.clock.offset = offset
+        self.clock.suffix_size = <int> len(suffix)
+        memcpy(self.clock.suffix, PyBytes_AS_STRING(suffix), len(suffix))
+        return 0
 
 
-cdef class TransactionLines:
+cdef class TransactionLines(LineBuffer):
     """What makes lines of transactions.
 
     Args:
@@ -66,42 +170,28 @@ cdef class TransactionLines:
         zone: gives for seconds since 1970 the offset in seconds and its suffix; None for UTC.
     """
 
-    cdef Output out
     cdef Output name_bytes
     cdef Output names
-    cdef Clock clock
-    cdef bytes columns
-    cdef tuple leads
-    cdef bint json
-    cdef object zone
+    cdef bytes codes
     cdef bytes file
     cdef int64_t base
     cdef int64_t epoch
     cdef object name_of
     cdef object identify
 
-    def __cinit__(self):
-        memset(&self.out, 0, sizeof(Output))
+    def __cinit__(self, *_):
         memset(&self.name_bytes, 0, sizeof(Output))
         memset(&self.names, 0, sizeof(Output))
-        memset(&self.clock, 0, sizeof(Clock))
 
     def __init__(self, object columns, object leads, bint json, object zone):
-        self.columns = bytes(columns)
-        self.leads = tuple(leads)
-        if len(self.columns) != len(self.leads) or max(self.columns, default=0) > COLUMN_DURATION:
+        super().__init__(leads, json, zone)
+        self.codes = bytes(columns)
+        if len(self.codes) != self.columns() or max(self.codes, default=0) > COLUMN_DURATION:
             raise ValueError("columns and the texts before them do not fit")
-        self.json = json
-        self.zone = zone
-        self.clock.second = -1
-        self.clock.slot = -1
-        self.clock.suffix[0] = c"Z"
-        self.clock.suffix_size = 1
         self.file = b""
         self.base = -1
 
     def __dealloc__(self):
-        release(&self.out)
         release(&self.name_bytes)
         release(&self.names)
 
@@ -138,27 +228,17 @@ cdef class TransactionLines:
         cdef const uint8_t *marked = NULL
         cdef int64_t count = table.length()
         cdef int64_t i
+        cdef int64_t column
         cdef int64_t written = 0
-        cdef int column_count = <int> len(self.columns)
-        cdef const uint8_t *codes = <const uint8_t *> PyBytes_AS_STRING(self.columns)
-        cdef bytes lead_pieces = PyBytes_FromStringAndSize(NULL, (column_count + 1) * sizeof(Piece))
-        cdef bytes lead_text = b"".join(self.leads)
-        cdef Piece *leads = <Piece *> PyBytes_AS_STRING(lead_pieces)
-        cdef const uint8_t *lead_bytes = <const uint8_t *> PyBytes_AS_STRING(lead_text)
-        cdef int64_t widest = len(self.file) + VALUE_MAXIMUM
+        cdef const uint8_t *codes = <const uint8_t *> PyBytes_AS_STRING(self.codes)
+        cdef int64_t widest = self.widest_lead + len(self.file) + VALUE_MAXIMUM
         cdef bytes ends
         cdef int64_t *ends_at
-        cdef int64_t place = 0
         if mask is not None:
             table.check(mask)
             marks = mask
             if count:
                 marked = &marks[0]
-        for i in range(column_count):
-            leads[i].start = place
-            leads[i].size = len(self.leads[i])
-            place += leads[i].size
-            widest = max(widest, leads[i].size + len(self.file) + VALUE_MAXIMUM)
         ends = PyBytes_FromStringAndSize(NULL, (count if mask is None else bytes(mask).count(b"\x01")) * 8)
         ends_at = <int64_t *> PyBytes_AS_STRING(ends)
         self.out.size = 0
@@ -166,17 +246,14 @@ cdef class TransactionLines:
             for i in range(count):
                 if marked != NULL and marked[i] != 1:
                     continue
-                for place in range(column_count):
+                for column in range(self.columns()):
                     reserve(&self.out, widest)
-                    put(&self.out, lead_bytes + leads[place].start, leads[place].size)
-                    self.value(table, table.record(i), codes[place], first_seqno + i if first_seqno else 0)
-                reserve(&self.out, 2)
-                if self.json:
-                    put_byte(&self.out, c"}")
-                put_byte(&self.out, c"\n")
+                    self.lead(column)
+                    self.value(table, table.record(i), codes[column], first_seqno + i if first_seqno else 0)
+                self.end_line()
                 ends_at[written] = self.out.size
                 written += 1
-        return self.out.data[: self.out.size] if self.out.size else b"", ends
+        return self.taken(), ends
 
     cdef int value(self, TransactionTable table, Transaction *record, uint8_t code, int64_t seqno) except -1 nogil:
         """Add one value, for which there is room but where it is a list of tables."""
@@ -263,27 +340,6 @@ cdef class TransactionLines:
             put_signed(out, size if size > 0 else 0)
         return 0
 
-    cdef void quote(self) noexcept nogil:
-        if self.json:
-            put_byte(&self.out, c'"')
-
-    cdef void unknown(self) noexcept nogil:
-        if self.json:
-            put(&self.out, b"null", 4)
-        else:
-            put_byte(&self.out, c"-")
-
-    cdef void number(self, bint known, int64_t value) noexcept nogil:
-        if known:
-            put_signed(&self.out, value)
-        else:
-            self.unknown()
-
-    cdef void word(self, const char *text, int64_t size) noexcept nogil:
-        self.quote()
-        put(&self.out, text, size)
-        self.quote()
-
     cdef int name_file(self) except -1 with gil:
         put(&self.out, PyBytes_AS_STRING(self.file), len(self.file))
         return 0
@@ -294,40 +350,6 @@ cdef class TransactionLines:
         append(&self.out, PyBytes_AS_STRING(text), len(text))
         reserve(&self.out, VALUE_MAXIMUM)
         self.quote()
-        return 0
-
-    cdef int moment(self, int64_t moment) except -1 nogil:
-        """A moment in RFC 3339; one that no calendar has stays a number, in µs since 1970."""
-        cdef int64_t second
-        cdef int microsecond
-        cdef Clock *clock = &self.clock
-        if moment < 0 or moment > MOMENT_LAST:
-            put_signed(&self.out, moment)
-            return 0
-        second = moment // MICROSECONDS
-        microsecond = <int> (moment - second * MICROSECONDS)
-        if second != clock.second:
-            if self.zone is not None and second // ZONE_SECONDS != clock.slot:
-                self.ask_zone(second)
-            lay_out_second(second + clock.offset, clock.text)
-            clock.second = second
-        self.quote()
-        put(&self.out, clock.text, SECONDS_SIZE)
-        if microsecond:
-            put_fraction(&self.out, microsecond)
-        put(&self.out, clock.suffix, clock.suffix_size)
-        self.quote()
-        return 0
-
-    cdef int ask_zone(self, int64_t second) except -1 with gil:
-        cdef bytes suffix
-        offset, suffix = self.zone(second)
-        if len(suffix) > SUFFIX_MAXIMUM:
-            raise ValueError("the suffix of a time zone is too long")
-        self.clock.slot = second // ZONE_SECONDS
-        self.clock.offset = offset
-        self.clock.suffix_size = <int> len(suffix)
-        memcpy(self.clock.suffix, PyBytes_AS_STRING(suffix), len(suffix))
         return 0
 
     cdef int tables(self, TransactionTable table, Transaction *record) except -1 nogil:

@@ -18,6 +18,7 @@ COMMANDS = [
     ["ls", "--sort", "bytes"],
     ["ls", "--columns", "time,server,thread,duration,tables", "--tz", "Asia/Tokyo"],
     ["ls", "--columns", "gtid,transaction,file,start,uncompressed_bytes,kind"],
+    ["events", "--inner"],
     ["stats"],
     ["stats", "--quick", "--top", "3"],
 ]

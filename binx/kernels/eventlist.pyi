@@ -1,0 +1,146 @@
+"""Every event of a file: its header, whether its checksum is right, and its transaction."""
+
+from collections.abc import Callable, Sequence
+from enum import IntEnum
+
+from typing_extensions import Buffer
+
+class EventStop(IntEnum):
+    """Why a walk came back to Python."""
+
+    EVENTS_LIMIT = 0
+    EVENTS_FORMAT = 1
+    EVENTS_PAYLOAD = 2
+    EVENTS_TRUNCATED = 3
+    EVENTS_END = 4
+
+class EventChecksum(IntEnum):
+    """What became of an event's checksum."""
+
+    CHECKSUM_NONE = 0
+    CHECKSUM_UNVERIFIED = 1
+    CHECKSUM_OK = 2
+    CHECKSUM_BAD = 3
+
+class EventColumn(IntEnum):
+    """What a line can say of an event."""
+
+    EVENT_FILE = 0
+    EVENT_POSITION = 1
+    EVENT_INNER = 2
+    EVENT_TYPE = 3
+    EVENT_SIZE = 4
+    EVENT_END = 5
+    EVENT_NEXT_POSITION = 6
+    EVENT_SERVER_ID = 7
+    EVENT_TIMESTAMP = 8
+    EVENT_FLAGS = 9
+    EVENT_CHECKSUM = 10
+    EVENT_TRANSACTION = 11
+    EVENT_GTID = 12
+    EVENT_EXPECTED = 13
+
+class EventWalk:
+    """A walk over a file's events that keeps a record of each; its length is the number of records kept.
+
+    Attributes:
+        position: offset of the next event.
+        bad_checksums: events whose checksum is wrong.
+        first_bad: offset of the first of them, -1 without.
+        unexpected: events that cannot stand where they do, or whose bytes cannot be read.
+        first_unexpected: offset of the first of them, -1 without.
+        payload_position: offset of the payload that the walk has passed last.
+    """
+
+    @property
+    def position(self) -> int: ...
+    @property
+    def bad_checksums(self) -> int: ...
+    @property
+    def first_bad(self) -> int: ...
+    @property
+    def unexpected(self) -> int: ...
+    @property
+    def first_unexpected(self) -> int: ...
+    @property
+    def payload_position(self) -> int: ...
+    def __init__(
+        self,
+        file_size: int,
+        position: int,
+        transitions: tuple[bytes, bytes, bytes],
+        wanted: bytes,
+        verify: bool,
+        inner: bool,
+        start: int,
+    ) -> None:
+        """Begin a walk.
+
+        Args:
+            file_size: bytes of the file.
+            position: where the format description begins.
+            transitions: actions, next states and kinds of the boundary state machine.
+            wanted: 256 bytes, 1 for the event types whose records are kept.
+            verify: whether checksums are compared.
+            inner: whether to stop behind payloads.
+            start: keep no record of an event that ends at or before this offset.
+        """
+
+    def __len__(self) -> int: ...
+    def clear(self) -> None:
+        """Forget the records kept so far."""
+
+    def set_format(self, checksum_size: int, post_header: Buffer) -> None:
+        """Take over from a format description the checksum's bytes and the types' post-header lengths."""
+
+    def take_format(self, event: Buffer, checksum: int) -> None:
+        """Pass over the format description at ``position``, whose checksum Python has looked at."""
+
+    def feed(self, window: Buffer, origin: int, limit: int) -> int:
+        """Walk events until one begins at or behind ``limit``; returns an :class:`EventStop`.
+
+        Args:
+            window: the file's bytes from ``origin`` on; an event that it cuts is left for the next window.
+            origin: offset in the file of the window's first byte.
+            limit: offset in the file.
+
+        Raises:
+            DamagedError: a size that no event has; the records of the events before stay.
+            UnsupportedError: what follows is encrypted.
+        """
+
+    def feed_inner(self, events: Buffer) -> None:
+        """Keep records of whole events of the payload that the walk has passed last.
+
+        Raises:
+            DamagedError: a size that no event has.
+        """
+
+class EventLines:
+    """What makes lines of events."""
+
+    def __init__(
+        self,
+        columns: Sequence[int],
+        leads: Sequence[bytes],
+        json: bool,
+        zone: Callable[[int], tuple[int, bytes]] | None,
+        type_of: Callable[[int], bytes],
+        flags_of: Callable[[int], bytes],
+    ) -> None:
+        """Say what lines look like.
+
+        Args:
+            columns: numbers of :class:`EventColumn`.
+            leads: for each column the text before its value: a name in JSON, or a tab.
+            json: JSON objects; else plain fields, a hyphen for what is not known.
+            zone: gives for seconds since 1970 the offset in seconds and the suffix of times; None for UTC.
+            type_of: gives for an event type's number the text that shows it.
+            flags_of: gives for a header's flags the text that shows them.
+        """
+
+    def begin_file(self, file: bytes) -> None:
+        """Go on with the events of another file, whose name the lines show so."""
+
+    def render(self, walk: EventWalk, most: int) -> bytes:
+        """The lines of the records that a walk keeps, at most so many."""

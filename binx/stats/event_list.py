@@ -1,0 +1,271 @@
+"""Every event of the logs as lines, a piece of a log at a time: for ``events``.
+
+This is for looking at what is wrong with a file, so a wrong checksum or an event where none of its sort can
+stand is noted and passed over; only a size that no event can have ends the listing of a file.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, tzinfo
+from fnmatch import fnmatchcase
+
+from binx.errors import BinxError, ChecksumError, TruncatedError, UsageError
+from binx.event.format import parse_format, verify_format_checksum
+from binx.event.header import HEADER_SIZE, EventFlag, EventType, event_name, parse_header
+from binx.event.payload import parse_transaction_payload, whole_events
+from binx.kernels.eventlist import EventChecksum, EventColumn, EventLines, EventStop, EventWalk
+from binx.log.boundary import compiled
+from binx.log.file import MAGIC_SIZE, BinlogFile
+from binx.log.zones import zone_offset
+from binx.source import READ_BYTES
+from binx.stats.text import safe_text
+from binx.stats.transaction import printable
+
+EVENT_COLUMNS = tuple(column.name.removeprefix("EVENT_").lower() for column in EventColumn)
+"""What JSON says of an event, in this order."""
+
+PLAIN_EVENT_COLUMNS = (
+    "file",
+    "position",
+    "type",
+    "size",
+    "end",
+    "server_id",
+    "timestamp",
+    "flags",
+    "checksum",
+    "transaction",
+    "gtid",
+)
+"""The fields of a plain line."""
+
+_COMPILED = compiled()
+_LINES = 65_536
+_TYPES = 256
+
+
+def parse_types(texts: Iterable[str]) -> frozenset[int]:
+    """Read names of event types, in which ``*`` and ``?`` match, or numbers; commas between several.
+
+    Raises:
+        UsageError: no event type is called so.
+    """
+    found: set[int] = set()
+    for text in texts:
+        for name in text.split(","):
+            pattern = name.strip().upper()
+            if pattern.isdecimal() and int(pattern) < _TYPES:
+                found.add(int(pattern))
+                continue
+            matching = [one for one in EventType if fnmatchcase(one.name, pattern)]
+            if not matching:
+                raise UsageError(
+                    f"expected an event type such as QUERY, '*_ROWS*' or 30, found {name.strip()!r}"
+                )
+            found.update(matching)
+    return frozenset(found)
+
+
+class EventListing:
+    """The events of logs as lines; iterate over :meth:`lines` once.
+
+    Args:
+        files: the logs in their order.
+        types: the numbers of the event types that are listed; None for all.
+        inner: list events within compressed payloads too.
+        start: of the first log, list no event that ends at or before this offset.
+        stop: of the last log, list no event that begins at or behind this offset.
+        limit: how many at most.
+        verify: whether checksums are compared.
+        as_json: JSON objects; else fields with tabs between.
+        zone: the time zone of moments.
+
+    Attributes:
+        problems: what was found to be wrong, a sentence a log.
+    """
+
+    def __init__(
+        self,
+        files: Sequence[BinlogFile],
+        *,
+        types: frozenset[int] | None = None,
+        inner: bool = False,
+        start: int = 0,
+        stop: int | None = None,
+        limit: int | None = None,
+        verify: bool = True,
+        as_json: bool = False,
+        zone: tzinfo = UTC,
+    ) -> None:
+        columns = EVENT_COLUMNS if as_json else PLAIN_EVENT_COLUMNS
+        leads = [f'{"{" if place == 0 else ", "}"{name}": ' for place, name in enumerate(columns)]
+        if not as_json:
+            leads = ["\t" if place else "" for place in range(len(columns))]
+        self.problems: list[str] = []
+        self._files = files
+        self._wanted = bytes(types is None or number in types for number in range(_TYPES))
+        self._inner = inner
+        self._start = start
+        self._stop = stop
+        self._left = limit
+        self._verify = verify
+        self._json = as_json
+        self._lines = EventLines(
+            [EVENT_COLUMNS.index(name) for name in columns],
+            [lead.encode() for lead in leads],
+            as_json,
+            None if zone is UTC else zone_offset(zone),
+            self._type_text,
+            self._flags_text,
+        )
+
+    def lines(self) -> Iterator[bytes]:
+        """The lines, many at a time.
+
+        Raises:
+            DamagedError, TruncatedError, UnsupportedError: a log's events cannot be followed any further; all
+                before were yielded.
+        """
+        for place, file in enumerate(self._files):
+            start = self._start if place == 0 else 0
+            stop = self._stop if place == len(self._files) - 1 else None
+            shown = safe_text(file.name)
+            if self._json:
+                shown = json.dumps(printable(file.name), ensure_ascii=False)
+            self._lines.begin_file(shown.encode("utf-8", "backslashreplace"))
+            yield from self._of_file(file, start, file.size if stop is None else min(stop, file.size))
+            if self._left == 0:
+                return
+
+    def _of_file(self, file: BinlogFile, start: int, stop: int) -> Iterator[bytes]:
+        walk = EventWalk(file.size, MAGIC_SIZE, _COMPILED, self._wanted, self._verify, self._inner, start)
+        walk.set_format(file.format.checksum_size, file.format.post_header_lengths)
+        follower = _Follower(file, walk, verify=self._verify)
+        try:
+            for _ in follower.pieces(stop):
+                if len(walk) >= _LINES or (self._left is not None and len(walk) >= self._left):
+                    yield self._take(walk)
+                if self._left == 0:
+                    break
+        except BinxError as error:
+            yield self._take(walk)
+            self._note_problems(file, walk)
+            raise error.at(path=file.path) from error.__cause__
+        yield self._take(walk)
+        self._note_problems(file, walk)
+        if follower.truncated and not file.format.in_use:
+            raise TruncatedError(
+                f"the file ends inside an event: {file.size - walk.position} bytes are not a whole one; the"
+                " file was cut or copied while it was written",
+                path=file.path,
+                offset=walk.position,
+            )
+
+    def _take(self, walk: EventWalk) -> bytes:
+        count = len(walk) if self._left is None else min(self._left, len(walk))
+        text = self._lines.render(walk, count)
+        walk.clear()
+        if self._left is not None:
+            self._left -= count
+        return text
+
+    def _note_problems(self, file: BinlogFile, walk: EventWalk) -> None:
+        if walk.bad_checksums:
+            self.problems.append(
+                f"{file.path}: events with wrong checksums: {walk.bad_checksums:,}, the first at"
+                f" {walk.first_bad}"
+            )
+        if walk.unexpected:
+            self.problems.append(
+                f"{file.path}: events that cannot be read or cannot stand where they do: {walk.unexpected:,},"
+                f" the first at {walk.first_unexpected}"
+            )
+
+    def _type_text(self, number: int) -> bytes:
+        name = event_name(number)
+        return (json.dumps(name) if self._json else name.replace(" ", "_")).encode()
+
+    def _flags_text(self, number: int) -> bytes:
+        names = flag_names(number)
+        return (json.dumps(names) if self._json else ",".join(names) or "-").encode()
+
+
+def flag_names(number: int) -> list[str]:
+    """The names of a header's flags; those without one in hexadecimal."""
+    names = [str(flag.name) for flag in EventFlag if number & flag]
+    rest = number & ~sum(EventFlag)
+    return [*names, f"{rest:#06x}"] if rest else names
+
+
+class _Follower:
+    """Feeds a walk with windows of its file, and does what needs Python on the way.
+
+    Attributes:
+        truncated: whether the file ends inside an event.
+    """
+
+    def __init__(self, file: BinlogFile, walk: EventWalk, *, verify: bool) -> None:
+        self.truncated = False
+        self._file = file
+        self._walk = walk
+        self._verify = verify
+        self._format = file.format
+
+    def pieces(self, limit: int) -> Iterator[None]:
+        """Walk up to ``limit``; yields whenever some records may have been kept."""
+        walk, file = self._walk, self._file
+        while walk.position < limit:
+            origin = walk.position
+            window = file.source.window(origin, min(origin + READ_BYTES, file.size))
+            stop: int = walk.feed(window, origin, limit)
+            if stop == EventStop.EVENTS_LIMIT and walk.position == origin:
+                # An event that is larger than what is read at once.
+                window = file.events_window(origin, file.size)
+                stop = walk.feed(window, origin, limit)
+            while stop in (EventStop.EVENTS_FORMAT, EventStop.EVENTS_PAYLOAD):
+                if stop == EventStop.EVENTS_FORMAT:
+                    self._take_format()
+                else:
+                    yield from self._take_payload(window, origin)
+                if walk.position >= origin + len(window):
+                    break
+                stop = walk.feed(window, origin, limit)
+            yield
+            file.source.release(origin, walk.position)
+            if stop in (EventStop.EVENTS_END, EventStop.EVENTS_TRUNCATED):
+                self.truncated = stop == EventStop.EVENTS_TRUNCATED
+                return
+
+    def _take_format(self) -> None:
+        """A relay log holds the source's format description behind its own."""
+        walk, file = self._walk, self._file
+        position = walk.position
+        window = file.events_window(position, file.size)
+        self._format = parse_format(window, position, origin=position)
+        event = window[: parse_header(window, position, origin=position).size]
+        checksum = EventChecksum.CHECKSUM_NONE
+        if self._format.has_checksum_field:
+            checksum = EventChecksum.CHECKSUM_UNVERIFIED
+        if checksum and self._verify:
+            try:
+                verify_format_checksum(event, self._format)
+                checksum = EventChecksum.CHECKSUM_OK
+            except ChecksumError:
+                checksum = EventChecksum.CHECKSUM_BAD
+        walk.set_format(self._format.checksum_size, self._format.post_header_lengths)
+        walk.take_format(event, checksum)
+
+    def _take_payload(self, window: memoryview, origin: int) -> Iterator[None]:
+        """The events within the payload that the walk has passed, which a window holds."""
+        position = self._walk.payload_position
+        header = parse_header(window, position, origin=origin)
+        at = position - origin
+        body = window[at + HEADER_SIZE : at + header.size - self._format.checksum_size]
+        for events in whole_events(parse_transaction_payload(body, header, self._format)):
+            self._walk.feed_inner(events)
+            yield
+
+
+__all__ = ["EVENT_COLUMNS", "PLAIN_EVENT_COLUMNS", "EventListing", "flag_names", "parse_types"]

@@ -81,7 +81,7 @@ def test_the_file_is_in_the_users_folder_of_configurations(shop: Shop, tmp_path:
         ("[ls]\nquiet = 'perhaps'\n", "expected true or false for quiet, found 'perhaps'"),
         ("[ls]\nlimit = true\n", "expected a text or a number for limit, found True"),
         ("[ls]\nlimit = 'many'\n", "expected a whole number, found 'many'"),
-        ("[ls]\nsort = 'size'\n", "'--sort'"),
+        ("[ls]\nsort = 'colour'\n", "'--sort'"),
         ("\0", "expected defaults in TOML"),
     ],
 )

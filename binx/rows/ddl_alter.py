@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from binx.rows.ddl_columns import column_spec, default_text
+from binx.rows.ddl_columns import column_spec
 from binx.rows.ddl_create import column_keys
+from binx.rows.ddl_defaults import default_clause
 from binx.rows.ddl_keys import is_key_or_constraint, key_or_constraint
 from binx.rows.ddl_parts import charset_option, merged, table_name
 from binx.rows.ddl_statements import (
@@ -257,7 +258,7 @@ def _alter(reader: TokenReader) -> list[AlterAction]:
         return [AlterColumn(name, sets_default=True, if_exists=if_exists)]
     reader.expect("SET")
     if reader.accept("DEFAULT"):
-        return [AlterColumn(name, sets_default=True, default=default_text(reader), if_exists=if_exists)]
+        return [AlterColumn(name, sets_default=True, default=default_clause(reader), if_exists=if_exists)]
     if reader.accept("INVISIBLE"):
         return [AlterColumn(name, invisible=True, if_exists=if_exists)]
     reader.expect("VISIBLE")

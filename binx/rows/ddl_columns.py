@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 from binx.rows.charsets import charset_name, collation_name
+from binx.rows.ddl_defaults import default_clause
 from binx.rows.ddl_parts import charset_word, table_name
 from binx.rows.ddl_statements import ColumnSpec
 from binx.rows.ddl_tokens import TokenKind, TokenReader
@@ -94,13 +95,13 @@ def _collate(reader: TokenReader, spec: ColumnSpec) -> ColumnSpec:
 
 
 def _default(reader: TokenReader, spec: ColumnSpec) -> ColumnSpec:
-    return replace(spec, default=default_text(reader))
+    return replace(spec, default=default_clause(reader))
 
 
 def _on_update(reader: TokenReader, spec: ColumnSpec) -> ColumnSpec:
     """Both the value that a time takes and what a foreign key does."""
     if not _reference_action_follows(reader):
-        default_text(reader)
+        default_clause(reader)
         return spec
     return _reference_action(reader, spec)
 
@@ -203,29 +204,3 @@ _ATTRIBUTES: dict[str, list[tuple[list[str], _Rule]]] = {}
 for _text, _rule in _ATTRIBUTE_RULES:
     _words = _text.split()
     _ATTRIBUTES.setdefault(_words[0], []).append((_words, _rule))
-
-
-def default_text(reader: TokenReader) -> str:
-    """Read the value of DEFAULT or ON UPDATE and return it as written.
-
-    A value is a literal with its sign, an expression in parentheses, or a function's call, with or
-    without parentheses; NEXT VALUE FOR is MariaDB's.
-
-    Raises:
-        NotUnderstoodError: no value stands there.
-    """
-    start = reader.current.start
-    if reader.at("("):
-        reader.skip_parentheses()
-    elif reader.accept("NEXT", "VALUE", "FOR"):
-        table_name(reader)
-    else:
-        reader.accept_any("-", "+")
-        token = reader.next()
-        if token.kind in {TokenKind.SIGN, TokenKind.END}:
-            raise reader.not_understood("a value")
-        while reader.accept("."):
-            reader.name()
-        if token.kind in {TokenKind.WORD, TokenKind.NAME} and reader.at("("):
-            reader.skip_parentheses()
-    return reader.text_from(start)

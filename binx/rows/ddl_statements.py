@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from binx.rows.schema import Default
+
 
 @dataclass(frozen=True, slots=True)
 class TableName:
@@ -29,7 +31,7 @@ class ColumnSpec:
         collation: COLLATE; None where nothing is said.
         binary: the BINARY attribute, which means the charset's ``_bin`` collation.
         nullable: NULL or NOT NULL; None where nothing is said.
-        default: the DEFAULT clause as written.
+        default: the DEFAULT clause.
         generated: ``virtual``, ``stored``, or None.
         invisible: INVISIBLE.
         primary_key: PRIMARY KEY stands at the column.
@@ -48,7 +50,7 @@ class ColumnSpec:
     collation: str | None = None
     binary: bool = False
     nullable: bool | None = None
-    default: str | None = None
+    default: Default | None = None
     generated: str | None = None
     invisible: bool = False
     primary_key: bool = False
@@ -151,7 +153,7 @@ class AlterColumn:
 
     name: str
     sets_default: bool = False
-    default: str | None = None
+    default: Default | None = None
     invisible: bool | None = None
     if_exists: bool = False
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from binx.event.column import Column, ColumnType
 from binx.event.format import Flavour
 from binx.event.table_map import TableMap
+from binx.rows.absent import Absent, absent_value
 from binx.rows.column_types import compatible, logical_type
 from binx.rows.schema import ColumnDefinition, Provenance, TableDefinition
 from binx.rows.types import LogicalType, mysql_name
@@ -57,6 +58,8 @@ class ResolvedColumn:
             do, the first UNIQUE key of NOT NULL columns; None outside it, or where nothing is known.
         invisible: hidden from ``SELECT *``.
         generated: ``virtual``, ``stored``, ``row_start``, ``row_end``, or None.
+        default: the DEFAULT clause as written, None where there is none or nothing is known.
+        absent: what the column holds where an inserted row's image lacks it, None where that cannot be told.
         provenance: where the facts come from.
     """
 
@@ -68,6 +71,8 @@ class ResolvedColumn:
     primary_key_position: int | None
     invisible: bool
     generated: str | None
+    default: str | None
+    absent: Absent | None
     provenance: ColumnProvenance
 
 
@@ -241,6 +246,8 @@ def _resolve(
         primary_key_position=position,
         invisible=invisible,
         generated=known.generated if known is not None else None,
+        default=known.default.text if known is not None and known.default is not None else None,
+        absent=absent_value(known, logical, column.nullable),
         provenance=ColumnProvenance(
             name_source, origin.signedness, origin.charset, origin.members, key.source
         ),

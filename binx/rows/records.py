@@ -46,7 +46,7 @@ def schema_record(
 
 def _column_record(column: ResolvedColumn, options: ArrowOptions) -> dict[str, Any]:
     logical = column.type
-    provenance = column.provenance
+    provenance, absent = column.provenance, column.absent
     return {
         "name": column.name,
         "source_name": column.source_name,
@@ -60,6 +60,8 @@ def _column_record(column: ResolvedColumn, options: ArrowOptions) -> dict[str, A
         "primary_key_position": column.primary_key_position,
         "invisible": column.invisible,
         "generated": column.generated,
+        "default": column.default,
+        "absent": None if absent is None else {"value": absent.value, "misfit": absent.misfit},
         "provenance": {
             "name": provenance.name.value,
             "signedness": _value(provenance.signedness),

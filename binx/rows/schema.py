@@ -24,6 +24,35 @@ class Provenance(Enum):
     """Nothing: a default was taken."""
 
 
+@unique
+class DefaultKind(Enum):
+    """What a DEFAULT clause gives."""
+
+    NULL = "null"
+    NUMBER = "number"
+    STRING = "string"
+    BYTES = "bytes"
+    """A hexadecimal or bit literal."""
+    EXPRESSION = "expression"
+    """What only the server can work out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Default:
+    """A DEFAULT clause.
+
+    Attributes:
+        text: as written.
+        kind: what it gives.
+        constant: NUMBER: the number as written, with its sign if that is a minus; STRING: the text; BYTES:
+            hexadecimal digits; of the others empty.
+    """
+
+    text: str
+    kind: DefaultKind
+    constant: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class ColumnDefinition:
     """One column as a CREATE TABLE or ALTER TABLE declares it.
@@ -47,7 +76,7 @@ class ColumnDefinition:
         invisible: hidden from ``SELECT *``.
         generated: ``virtual``, ``stored``, for MariaDB's system versioning ``row_start`` and ``row_end``,
             or None.
-        default: the DEFAULT clause's text as written, None where there is none.
+        default: the DEFAULT clause, None where there is none.
         srid: the spatial reference system that a geometry column is bound to.
     """
 
@@ -64,7 +93,7 @@ class ColumnDefinition:
     primary_key_position: int | None = None
     invisible: bool = False
     generated: str | None = None
-    default: str | None = None
+    default: Default | None = None
     srid: int | None = None
 
 

@@ -30,16 +30,31 @@ def listed_files(folder: Path, kind: str) -> Iterator[dict[str, Any]]:
                 yield entry
 
 
-def changes(folder: Path, db: str, table: str) -> list[tuple[Row, list[str]]]:
-    """All row images of a table in order, each with its columns and their types."""
-    images: list[tuple[Row, list[str]]] = []
+def absent_values(folder: Path, entry: dict[str, Any]) -> dict[str, str | None]:
+    """What the schema record of a file says that columns hold which an inserted row's image lacks."""
+    version = pq.read_schema(folder / entry["path"]).metadata[b"binx.schema_version"].decode()
+    for schema in listed_files(folder, "schema"):
+        if (schema["db"], schema["table"]) == (entry["db"], entry["table"]) and version in schema["path"]:
+            columns = json.loads((folder / schema["path"]).read_text("utf-8"))["columns"]
+            told = {column["name"]: column["absent"] for column in columns if column["absent"] is not None}
+            return {
+                name: absent["misfit"] if absent["value"] is None else absent["value"]
+                for name, absent in told.items()
+            }
+    raise AssertionError(f"no schema record {version}")
+
+
+def changes(folder: Path, db: str, table: str) -> list[tuple[Row, list[str], dict[str, str | None]]]:
+    """All row images of a table in order, each with its columns and what they hold where they are absent."""
+    images: list[tuple[Row, list[str], dict[str, str | None]]] = []
     for entry in listed_files(folder, "changes"):
         if (entry["db"], entry["table"]) == (db, table):
             content = pq.read_table(folder / entry["path"], partitioning=None)
             columns = [name for name in content.column_names if not name.startswith("_")]
             plain = content.set_column(0, "_change_type", content.column(0).cast(pa.string()))
             rows = to_rows(plain)
-            images += [(row, columns) for row in rows]
+            absent = absent_values(folder, entry)
+            images += [(row, columns, absent) for row in rows]
     images.sort(
         key=lambda image: (image[0]["_commit_version"], image[0]["_row"], ORDER[image[0]["_change_type"]])
     )
@@ -85,7 +100,7 @@ def current_state(folder: Path, db: str, table: str, key: list[str]) -> list[Row
     """The rows that are left, as the last image of each has them; misfits as their text."""
     state: dict[Key, Row] = {}
     rolled_back = undone(folder)
-    for row, columns in changes(folder, db, table):
+    for row, columns, absent in changes(folder, db, table):
         if row["_transaction"] in rolled_back:
             continue
         misfits = dict(row.get("_misfits") or [])
@@ -98,7 +113,7 @@ def current_state(folder: Path, db: str, table: str, key: list[str]) -> list[Row
         if row["_change_type"] in ("delete", "update_preimage"):
             moved = state.pop(tuple(texts[name] for name in key), {})
         else:
-            before = moved if row["_change_type"] == "update_postimage" else {}
+            before = moved if row["_change_type"] == "update_postimage" else absent
             merged = {name: texts.get(name, before.get(name)) for name in columns}
             state[tuple(merged[name] for name in key)] = merged
     return list(state.values())

@@ -23,7 +23,6 @@ NOT_STATE_FROM_ROWS = {
     "no_checksum": "a part is logged as statements",
     "foreign_key_cascade": "servers before 9.6 leave the foreign key's own changes out of the log",
     "compressed": "a part is logged as statements and with minimal images",
-    "row_image_minimal": "an insert's minimal image leaves out what has its default",
 }
 
 WARNINGS = {

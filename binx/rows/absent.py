@@ -1,0 +1,269 @@
+"""What a column holds that the image of an inserted row leaves out.
+
+With binlog_row_image=MINIMAL servers log of an inserted row the columns that the statement named, and those
+whose default they worked out (expressions, the current time, AUTO_INCREMENT). What is absent then took a
+default that the table's definition tells: the constant of its DEFAULT clause, else NULL, else, for NOT NULL
+in a lax sql_mode, the zero of its type (MySQL manual, "Data Type Default Values").
+
+Values are spelled as readers of Parquet can cast them to the column's type.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import ROUND_HALF_UP, Decimal, InvalidOperation, localcontext
+
+from binx.event.charset import charset as charset_of_name
+from binx.rows.schema import ColumnDefinition, Default, DefaultKind
+from binx.rows.types import INTEGERS, Kind, LogicalType
+
+MOST_DIGITS = 65
+_MINUTE = 60
+_MOST_HOURS = 838
+_YEARS = range(1901, 2156)
+_PLAIN = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?")
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+_MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d:\d\d)(?:\.(\d{1,6}))?)?")
+_TIME = re.compile(r"(-?)(\d{1,3}):(\d\d):(\d\d)(?:\.(\d{1,6}))?")
+_BITS = {
+    Kind.INT8: 8, Kind.INT16: 16, Kind.INT24: 24, Kind.INT32: 32, Kind.INT64: 64,
+    Kind.UINT8: 8, Kind.UINT16: 16, Kind.UINT24: 24, Kind.UINT32: 32, Kind.UINT64: 64,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """The value of a column that is absent from the image of an inserted row.
+
+    Attributes:
+        value: numbers, YEAR and text as text; binary as hexadecimal digits; dates and times as
+            ``YYYY-MM-DD HH:MM:SS.ffffff``; TIME as microseconds; BIT(1) as ``true`` or ``false``;
+            None for NULL.
+        misfit: what the server prints, where the column's Arrow type cannot hold the value.
+    """
+
+    value: str | None = None
+    misfit: str | None = None
+
+
+def absent_value(known: ColumnDefinition | None, logical: LogicalType, nullable: bool) -> Absent | None:
+    """The value of a column that an inserted row's image leaves out; None where it cannot be told.
+
+    Args:
+        known: the column's definition.
+        logical: the column's type.
+        nullable: whether NULL is allowed.
+    """
+    if known is None or known.generated is not None:
+        return None
+    default = known.default
+    if default is None:
+        return Absent() if nullable else _implicit(logical)
+    if default.kind is DefaultKind.NULL:
+        return Absent()
+    read = _READERS.get(logical.kind)
+    if default.kind is DefaultKind.EXPRESSION or read is None:
+        return None
+    return read(default, logical)
+
+
+def _implicit(logical: LogicalType) -> Absent | None:
+    """The zero of a type, which a NOT NULL column takes that nothing was given for."""
+    kind = logical.kind
+    if kind is Kind.ENUM:
+        return Absent(logical.members[0]) if logical.members else None
+    if kind in _EMPTY:
+        return Absent("00" * (logical.padded_length or 0) if kind is Kind.BINARY else "")
+    read = _READERS.get(kind)
+    if read is None:
+        return None
+    if kind in _MOMENTS:
+        return read(Default("", DefaultKind.STRING, "0000-00-00"), logical)
+    return read(Default("", DefaultKind.NUMBER, "0"), logical)
+
+
+def _number(default: Default) -> Decimal | None:
+    """The number that a constant is, also one in quotes or of bits."""
+    if default.kind is DefaultKind.BYTES:
+        return Decimal(int(default.constant or "0", 16))
+    try:
+        number = Decimal(default.constant.strip())
+    except InvalidOperation:
+        return None
+    return number if number.is_finite() else None
+
+
+def _integer(default: Default, logical: LogicalType) -> Absent | None:
+    number = _number(default)
+    bits = _BITS[logical.kind]
+    lowest, end = (0, 1 << bits) if logical.kind.value.startswith("u") else (-(1 << bits - 1), 1 << bits - 1)
+    if number is None or number != number.to_integral_value() or not lowest <= number < end:
+        return None
+    return Absent(str(int(number)))
+
+
+def _float(default: Default, logical: LogicalType) -> Absent | None:
+    number = _number(default)
+    return None if number is None else Absent(repr(float(number)))
+
+
+def _decimal(default: Default, logical: LogicalType) -> Absent | None:
+    number = _number(default)
+    if number is None or number.adjusted() >= logical.precision - logical.scale:
+        return None
+    with localcontext(prec=2 * MOST_DIGITS):
+        rounded = number.quantize(Decimal(1).scaleb(-logical.scale), ROUND_HALF_UP)
+    if rounded.adjusted() >= logical.precision - logical.scale:
+        return None
+    return Absent(f"{abs(rounded) if rounded == 0 else rounded:f}")
+
+
+def _bits(default: Default, logical: LogicalType) -> Absent | None:
+    number = _number(default)
+    if number is None or not 0 <= number < 1 << (logical.length or 1) or number != int(number):
+        return None
+    if logical.kind is Kind.BOOL:
+        return Absent("true" if number else "false")
+    return Absent(str(int(number)))
+
+
+def _year(default: Default, logical: LogicalType) -> Absent | None:
+    number = _number(default)
+    if number is None or (number not in _YEARS and (number != 0 or default.kind is not DefaultKind.NUMBER)):
+        return None if default.constant != "0000" else Absent("0")
+    return Absent(str(int(number)))
+
+
+def _zero(text: str) -> bool:
+    return not text.strip("0-:. ")
+
+
+def _date(default: Default, logical: LogicalType) -> Absent | None:
+    text = default.constant
+    if default.kind is DefaultKind.BYTES or (not _DATE.fullmatch(text) and text != "0"):
+        return None
+    return _moment(text if text != "0" else "0000-00-00", "")
+
+
+def _datetime(default: Default, logical: LogicalType) -> Absent | None:
+    match = _MOMENT.fullmatch("0000-00-00" if default.constant == "0" else default.constant)
+    if default.kind is DefaultKind.BYTES or match is None:
+        return None
+    day, clock, fraction = match.groups()
+    if logical.kind is Kind.TIMESTAMP and not _zero(default.constant):
+        # It was given in a time zone that the log does not tell.
+        return None
+    if len(fraction or "") > logical.fraction:
+        return None
+    digits = (fraction or "").ljust(logical.fraction, "0")
+    return _moment(day, f" {clock or '00:00:00'}{'.' if digits else ''}{digits}")
+
+
+def _moment(day: str, clock: str) -> Absent:
+    """A date or time, or what is printed for one that no calendar has."""
+    text = day + clock
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        return Absent(misfit=text)
+    return Absent(text)
+
+
+def _time(default: Default, logical: LogicalType) -> Absent | None:
+    match = _TIME.fullmatch("00:00:00" if default.constant == "0" else default.constant)
+    if default.kind is DefaultKind.BYTES or match is None:
+        return None
+    sign, hours, minutes, seconds, fraction = match.groups()
+    if int(hours) > _MOST_HOURS or int(minutes) >= _MINUTE or int(seconds) >= _MINUTE:
+        return None
+    if len(fraction or "") > logical.fraction:
+        return None
+    whole = (int(hours) * _MINUTE + int(minutes)) * _MINUTE + int(seconds)
+    microseconds = whole * 1_000_000 + int((fraction or "").ljust(6, "0"))
+    return Absent(str(-microseconds if sign else microseconds))
+
+
+def _text(default: Default, logical: LogicalType) -> Absent | None:
+    text: str | None = default.constant
+    if logical.base == "json" or (
+        default.kind is DefaultKind.NUMBER and not _PLAIN.fullmatch(default.constant)
+    ):
+        return None
+    if default.kind is DefaultKind.BYTES:
+        charset = charset_of_name(logical.charset or "")
+        text = None if charset is None else charset.decode_strictly(bytes.fromhex(default.constant))
+    if text is None or (logical.characters is not None and len(text) > logical.characters):
+        return None
+    return Absent(text.rstrip(" ") if logical.base == "char" else text)
+
+
+def _binary(default: Default, logical: LogicalType) -> Absent | None:
+    if default.kind is DefaultKind.BYTES:
+        digits = default.constant
+    elif default.constant.isascii():
+        digits = default.constant.encode().hex()
+    else:
+        return None
+    if logical.length is not None and len(digits) > 2 * logical.length:
+        return None
+    return Absent(digits.ljust(2 * (logical.padded_length or 0), "0"))
+
+
+def _enum(default: Default, logical: LogicalType) -> Absent | None:
+    members = logical.members or ()
+    if default.kind is DefaultKind.NUMBER:
+        place = int(default.constant) if default.constant.isdigit() else 0
+        return Absent(members[place - 1]) if 1 <= place <= len(members) else None
+    member = _member(default.constant, members) if default.kind is DefaultKind.STRING else None
+    return None if member is None else Absent(member)
+
+
+def _set(default: Default, logical: LogicalType) -> Absent | None:
+    members = logical.members
+    if members is None or default.kind is DefaultKind.BYTES:
+        return None
+    if default.kind is DefaultKind.NUMBER:
+        number = int(default.constant) if default.constant.isdigit() else -1
+        if not 0 <= number < 1 << len(members):
+            return None
+        return Absent(",".join(member for place, member in enumerate(members) if number >> place & 1))
+    named = [_member(part, members) for part in default.constant.split(",") if default.constant]
+    if None in named:
+        return None
+    return Absent(",".join(member for member in members if member in named))
+
+
+def _member(text: str, members: tuple[str, ...]) -> str | None:
+    """The member that a text names, without regard to case and trailing spaces as most collations have it."""
+    if text in members:
+        return text
+    folded = text.rstrip(" ").casefold()
+    alike = [member for member in members if member.casefold() == folded]
+    return alike[0] if len(alike) == 1 else None
+
+
+_EMPTY = frozenset({Kind.TEXT, Kind.BINARY, Kind.SET})
+_MOMENTS = frozenset({Kind.DATE, Kind.DATETIME, Kind.TIMESTAMP})
+
+_READERS: dict[Kind, Callable[[Default, LogicalType], Absent | None]] = {
+    **dict.fromkeys(INTEGERS.values(), _integer),
+    Kind.FLOAT32: _float,
+    Kind.FLOAT64: _float,
+    Kind.DECIMAL: _decimal,
+    Kind.BOOL: _bits,
+    Kind.BITS: _bits,
+    Kind.DATE: _date,
+    Kind.DATETIME: _datetime,
+    Kind.TIMESTAMP: _datetime,
+    Kind.TIME: _time,
+    Kind.YEAR: _year,
+    Kind.TEXT: _text,
+    Kind.JSON: _text,
+    Kind.BINARY: _binary,
+    Kind.ENUM: _enum,
+    Kind.SET: _set,
+}
+"""The kinds of columns that can have a constant for a default."""

@@ -1,0 +1,94 @@
+"""Columns that an inserted row's image leaves out: the recorded value is the one that SELECT gives."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from pathlib import Path
+
+from binx.kernels.scan import Level
+from binx.log.file import BinlogFile
+from binx.rows.batches import ChangeBatch
+from binx.rows.catalog import Catalog
+from binx.rows.decoder import ChangeDecoder
+from binx.rows.names import ResolvedColumn
+from binx.rows.types import Kind
+from testdata.servers import Server
+
+COLUMNS = """
+TINYINT DEFAULT 5|SMALLINT UNSIGNED DEFAULT '65535'|INT DEFAULT -7
+BIGINT UNSIGNED DEFAULT 18446744073709551615|INT DEFAULT 0x10|INT NOT NULL|INT|TINYINT(1) DEFAULT TRUE
+INT DEFAULT NULL|FLOAT DEFAULT 1.5|DOUBLE DEFAULT -2.5e3|DOUBLE NOT NULL|DECIMAL(5,2) DEFAULT 1.5
+DECIMAL(5,2) NOT NULL|DECIMAL(4,1) DEFAULT '-12.25'|DECIMAL(65,30) DEFAULT 3|BIT(1) DEFAULT b'1'
+BIT(9) DEFAULT b'100000001'|BIT(3) NOT NULL|DATE DEFAULT '2020-02-29'|DATE NOT NULL
+DATE DEFAULT '0000-00-00'|DATE DEFAULT '2020-00-00'|DATETIME DEFAULT '2020-01-02 03:04:05'
+DATETIME(3) NOT NULL|DATETIME(3) DEFAULT '2020-01-02 03:04:05.6'|DATETIME DEFAULT '2020-01-02'
+TIMESTAMP DEFAULT '0000-00-00 00:00:00'|TIME DEFAULT '-12:34:56'|TIME(2) NOT NULL
+TIME(1) DEFAULT '838:59:59.0'|YEAR DEFAULT 1999|YEAR NOT NULL|YEAR DEFAULT '2155'|YEAR DEFAULT 0
+VARCHAR(10) DEFAULT 'it''s'|CHAR(5) DEFAULT 'x  '|VARCHAR(5) DEFAULT 5
+VARCHAR(5) CHARACTER SET latin1 DEFAULT 'é'|VARCHAR(5) NOT NULL|CHAR(5) DEFAULT ''
+VARCHAR(5) DEFAULT -1.50|VARCHAR(9) DEFAULT 'a\\\\b\\n'|TEXT|TEXT NOT NULL|BLOB|BLOB NOT NULL
+VARBINARY(4) DEFAULT x'00FF'|BINARY(4) DEFAULT 'ab'|BINARY(3) NOT NULL|VARBINARY(3) DEFAULT 0x4142
+ENUM('a','b') DEFAULT 'B'|ENUM('p','q') NOT NULL|ENUM('p','q') DEFAULT 'q'|SET('x','y','z') DEFAULT 'z,x'
+SET('x','y') NOT NULL|SET('x') DEFAULT ''|VARCHAR(5) CHARACTER SET utf16 DEFAULT 'ab'
+CHAR(3) DEFAULT N'abc'
+"""
+"""Definitions whose default is a constant: all of them can be told."""
+
+EXPRESSIONS = "TIMESTAMP DEFAULT CURRENT_TIMESTAMP|INT DEFAULT (1 + 2)|DATETIME(6) DEFAULT NOW(6)"
+"""Definitions whose default the server works out: it logs the values."""
+
+SETTINGS = "SET sql_mode = '', binlog_row_image = MINIMAL"
+
+
+def inserted(file: Path) -> tuple[dict[str, str | None], list[ResolvedColumn], bytes]:
+    """The only row of a log: its table's columns, and which of them its image has."""
+    with BinlogFile.open(str(file)) as opened:
+        decoder = ChangeDecoder(opened, Catalog())
+        for table in opened.scan(Level.LEVEL_TABLES):
+            items = [*decoder.decode(table, table.mask())]
+        items += decoder.finish()
+    (batch,) = (item for item in items if isinstance(item, ChangeBatch))
+    (row,) = batch.batch.to_pylist()
+    return row, [*batch.table.resolved.columns], row["_present"]
+
+
+def printed(column: ResolvedColumn) -> str | None:
+    """The recorded value as the test's SELECT prints it."""
+    absent = column.absent
+    assert absent is not None, f"{column.name} {column.mysql_type} cannot be told"
+    if absent.misfit is not None or absent.value is None:
+        return absent.misfit
+    kind = column.type.kind
+    if kind is Kind.TIME:
+        sign, left = ("-", -int(absent.value)) if absent.value.startswith("-") else ("", int(absent.value))
+        seconds, fraction = divmod(left, 1_000_000)
+        digits = f".{fraction:06}"[: column.type.fraction + 1] if column.type.fraction else ""
+        return f"{sign}{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}{digits}"
+    if kind is Kind.BOOL:
+        return str(int(absent.value == "true"))
+    if kind in {Kind.FLOAT32, Kind.FLOAT64}:
+        return f"{Decimal(absent.value).normalize():f}"
+    return absent.value.zfill(4) if kind is Kind.YEAR else absent.value
+
+
+def test_the_value_of_an_absent_column_is_what_select_gives(server: Server) -> None:
+    types = [text for line in COLUMNS.split("\n") for text in line.split("|") if text]
+    columns = [f"c{number} {text}" for number, text in enumerate([*types, *EXPRESSIONS.split("|")])]
+    create = f"CREATE TABLE absent.t (id INT PRIMARY KEY, {', '.join(columns)})"
+    server.sql("DROP DATABASE IF EXISTS absent; CREATE DATABASE absent")
+    server.flush_logs()
+    server.sql(f"{SETTINGS}; {create}; INSERT INTO absent.t (id) VALUES (1)")
+    server.flush_logs()
+    row, resolved, present = inserted(server.binlogs()[-2])
+    told = [column for place, column in enumerate(resolved) if not present[place // 8] >> place % 8 & 1]
+    assert len(told) == len(types)
+    assert all(row[f"c{number}"] is not None for number in range(len(types), len(columns)))
+    wanted = ", ".join(
+        f"LOWER(HEX({column.name}))" if column.type.kind is Kind.BINARY
+        else f"{column.name} + 0" if column.type.kind in {Kind.BITS, Kind.BOOL}
+        else column.name
+        for column in told
+    )  # fmt: skip
+    (answer,) = server.query(f"SELECT {wanted} FROM absent.t")
+    found = {column.name + " " + column.mysql_type: printed(column) for column in told}
+    assert found == dict(zip(found, answer, strict=True))

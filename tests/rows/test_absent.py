@@ -1,0 +1,132 @@
+"""What an inserted row holds in columns that its image leaves out; tests/live holds it against servers."""
+
+from __future__ import annotations
+
+import pytest
+
+from binx.rows.absent import Absent, absent_value
+from binx.rows.catalog import Catalog
+from binx.rows.schema import ColumnDefinition, Default, DefaultKind, StatementContext
+from binx.rows.types import Kind, LogicalType
+
+
+def defined(text: str, mariadb: bool = False) -> ColumnDefinition:
+    """The column that a definition makes."""
+    catalog = Catalog()
+    context = StatementContext(mariadb=mariadb)
+    (change,) = catalog.apply(f"CREATE TABLE t (c {text})", "d", context)
+    assert change.definition is not None, change.reason
+    return change.definition.columns[0]
+
+
+TEXT = LogicalType(Kind.TEXT, "varchar", charset="utf8mb4", characters=5)
+INT = LogicalType(Kind.INT32, "int")
+TINY = LogicalType(Kind.UINT8, "tinyint")
+DECIMAL = LogicalType(Kind.DECIMAL, "decimal", precision=5, scale=2)
+DATETIME = LogicalType(Kind.DATETIME, "datetime", fraction=3)
+TIMESTAMP = LogicalType(Kind.TIMESTAMP, "timestamp")
+TIME = LogicalType(Kind.TIME, "time", fraction=1)
+ENUM = LogicalType(Kind.ENUM, "enum", members=("a", "b"))
+SET = LogicalType(Kind.SET, "set", members=("a", "b", "c"))
+BINARY = LogicalType(Kind.BINARY, "binary", length=3)
+BITS = LogicalType(Kind.BITS, "bit", length=9)
+
+
+@pytest.mark.parametrize(
+    ("text", "logical", "value"),
+    [
+        ("INT DEFAULT 5", INT, "5"),
+        ("INT DEFAULT -5", INT, "-5"),
+        ("INT DEFAULT +5", INT, "5"),
+        ("INT DEFAULT '5'", INT, "5"),
+        ("INT DEFAULT 0x10", INT, "16"),
+        ("INT DEFAULT TRUE", INT, "1"),
+        ("INT NOT NULL", INT, "0"),
+        ("TINYINT UNSIGNED DEFAULT 255", TINY, "255"),
+        ("DECIMAL(5,2) DEFAULT 1.5", DECIMAL, "1.50"),
+        ("DECIMAL(5,2) DEFAULT '-0.005'", DECIMAL, "-0.01"),
+        ("DECIMAL(5,2) DEFAULT -0", DECIMAL, "0.00"),
+        ("BIT(9) DEFAULT b'100000001'", BITS, "257"),
+        ("VARCHAR(5) DEFAULT 'a''\\\\b'", TEXT, "a'\\b"),
+        ("VARCHAR(5) DEFAULT N'é'", TEXT, "é"),
+        ("VARCHAR(5) DEFAULT x'c3a9'", TEXT, "é"),
+        ("VARCHAR(5) NOT NULL", TEXT, ""),
+        ("BINARY(3) DEFAULT 'a'", BINARY, "610000"),
+        ("BINARY(3) NOT NULL", BINARY, "000000"),
+        ("DATETIME(3) DEFAULT '2020-01-02 03:04:05.6'", DATETIME, "2020-01-02 03:04:05.600"),
+        ("TIME(1) DEFAULT '-838:59:59'", TIME, "-3020399000000"),
+        ("ENUM('a','b') DEFAULT 'B'", ENUM, "b"),
+        ("ENUM('a','b') NOT NULL", ENUM, "a"),
+        ("SET('a','b','c') DEFAULT 'c,a'", SET, "a,c"),
+        ("SET('a','b','c') DEFAULT ''", SET, ""),
+        ("SET('a','b','c') DEFAULT 6", SET, "b,c"),
+    ],
+)
+def test_a_constant_is_the_value(text: str, logical: LogicalType, value: str) -> None:
+    known = defined(text)
+    assert absent_value(known, logical, known.nullable) == Absent(value)
+
+
+@pytest.mark.parametrize(("text", "logical"), [("INT", INT), ("INT DEFAULT NULL", INT), ("VARCHAR(5)", TEXT)])
+def test_without_a_value_it_is_null(text: str, logical: LogicalType) -> None:
+    assert absent_value(defined(text), logical, True) == Absent()
+
+
+@pytest.mark.parametrize(
+    ("text", "logical", "printed"),
+    [
+        ("DATETIME(3) NOT NULL", DATETIME, "0000-00-00 00:00:00.000"),
+        ("DATETIME(3) DEFAULT '2020-00-01'", DATETIME, "2020-00-01 00:00:00.000"),
+        ("TIMESTAMP DEFAULT '0000-00-00 00:00:00'", TIMESTAMP, "0000-00-00 00:00:00"),
+        ("TIMESTAMP DEFAULT 0", TIMESTAMP, "0000-00-00 00:00:00"),
+    ],
+)
+def test_what_no_calendar_has_is_what_the_server_prints(
+    text: str, logical: LogicalType, printed: str
+) -> None:
+    assert absent_value(defined(text), logical, False) == Absent(misfit=printed)
+
+
+@pytest.mark.parametrize(
+    ("text", "logical"),
+    [
+        ("INT DEFAULT (1 + 2)", INT),
+        ("INT DEFAULT abs(-3)", INT),
+        ("INT DEFAULT 1.5", INT),
+        ("TINYINT UNSIGNED DEFAULT 256", TINY),
+        ("DECIMAL(5,2) DEFAULT 1e9", DECIMAL),
+        ("DATETIME(3) DEFAULT CURRENT_TIMESTAMP(3)", DATETIME),
+        ("DATETIME(3) DEFAULT '20200102'", DATETIME),
+        ("TIMESTAMP DEFAULT '2020-01-02 03:04:05'", TIMESTAMP),
+        ("VARCHAR(5) DEFAULT 'longer than that'", TEXT),
+        ("VARCHAR(5) DEFAULT 1e3", TEXT),
+        ("VARCHAR(5) DEFAULT _latin1'é'", TEXT),
+        ("VARCHAR(5) DEFAULT x'ff'", TEXT),
+        ("ENUM('a','b') DEFAULT 'z'", ENUM),
+        ("INT AS (1) VIRTUAL", INT),
+        ("JSON NOT NULL", LogicalType(Kind.JSON, "json")),
+    ],
+)
+def test_what_only_the_server_can_tell_is_unknown(text: str, logical: LogicalType) -> None:
+    assert absent_value(defined(text), logical, False) is None
+
+
+def test_a_column_without_definition_is_unknown() -> None:
+    assert absent_value(None, INT, True) is None
+
+
+def test_altering_a_default_makes_another_value() -> None:
+    catalog = Catalog()
+    catalog.apply("CREATE TABLE t (c INT DEFAULT 1)", "d")
+    (change,) = catalog.apply("ALTER TABLE t ALTER c SET DEFAULT 2", "d")
+    assert change.definition is not None
+    assert change.definition.columns[0].default == Default("2", DefaultKind.NUMBER, "2")
+    (change,) = catalog.apply("ALTER TABLE t ALTER c DROP DEFAULT", "d")
+    assert change.definition is not None
+    assert absent_value(change.definition.columns[0], INT, True) == Absent()
+
+
+def test_a_date_literal_does_not_make_the_table_unknown() -> None:
+    assert defined("DATE DEFAULT DATE'2020-01-02'", mariadb=True).default == Default(
+        "DATE'2020-01-02'", DefaultKind.STRING, "2020-01-02"
+    )

@@ -103,6 +103,10 @@ class ChecksumError(DamagedError):
     """An event's CRC32 is not that of its bytes."""
 
 
+class StaleError(BinxError):
+    """An index file is not true of the log beside it: it was made of another, or the log has changed."""
+
+
 class UnsupportedError(BinxError):
     """The bytes are as a server wrote them, but binx cannot read this part yet."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from binx.cli.indexing import index_options
 from binx.cli.options import (
     FILES,
     NO_CHECKSUMS,
@@ -23,6 +24,7 @@ from binx.export.extract import ExtractOptions, SliceFormat, extract
 from binx.log.chain import ProblemKind, ends_problems
 from binx.log.inputs import open_chain
 from binx.log.selection import Selection
+from binx.log.sidecar import IndexUse
 
 EXAMPLES = (
     Example(
@@ -102,6 +104,7 @@ DETAILS = (
     help="Write to this file, which appears when it is whole.",
 )
 @NO_CHECKSUMS
+@index_options
 @QUIET
 @FILES
 def extract_command(
@@ -114,6 +117,7 @@ def extract_command(
     schema: str | None,
     output: str,
     no_checksums: bool,
+    index: IndexUse | None,
     quiet: bool,
     files: tuple[str, ...],
 ) -> int:
@@ -132,7 +136,7 @@ def extract_command(
     if not quiet:
         for line in [*understood(selection), *unclear]:
             say_note(line)
-    with progress_bar("extract", quiet=quiet) as bar, open_chain(files, bar.advance) as chain:
+    with progress_bar("extract", quiet=quiet) as bar, open_chain(files, bar.advance, index) as chain:
         bar.expect(sum(ends.file.size for ends in chain))
         if not quiet:
             for problem in ends_problems(chain):

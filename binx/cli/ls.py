@@ -6,6 +6,7 @@ import sys
 from dataclasses import replace
 from datetime import tzinfo
 
+from binx.cli.indexing import index_options
 from binx.cli.listing import TERMINAL_COLUMNS, listing_lines
 from binx.cli.options import (
     FILES,
@@ -32,6 +33,7 @@ from binx.cli.terminal import (
 from binx.errors import UsageError
 from binx.log.inputs import open_chain
 from binx.log.selection import Selection
+from binx.log.sidecar import IndexUse
 from binx.stats.lines import ALIASES, COLUMNS, LineWriter, parse_columns
 from binx.stats.listing import Listing, Order
 
@@ -107,6 +109,7 @@ def _parse_sort(text: str) -> tuple[Order, bool]:
 @option("--quick", is_flag=True, section=OUTPUT, help="Read no rows: neither their number nor tables.")
 @option("--json", "as_json", is_flag=True, section=OUTPUT, help="One JSON object a line.")
 @NO_CHECKSUMS
+@index_options
 @QUIET
 @FILES
 def ls_command(
@@ -118,6 +121,7 @@ def ls_command(
     quick: bool,
     as_json: bool,
     no_checksums: bool,
+    index: IndexUse | None,
     quiet: bool,
     files: tuple[str, ...],
 ) -> int:
@@ -129,7 +133,7 @@ def ls_command(
     with (
         text_output() as output,
         progress_bar("ls", quiet=quiet) as bar,
-        open_chain(files, bar.advance) as chain,
+        open_chain(files, bar.advance, index) as chain,
     ):
         bar.expect(sum(ends.file.size for ends in chain))
         listing = Listing(

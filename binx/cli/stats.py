@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from binx.cli.figures import sections
+from binx.cli.indexing import index_options
 from binx.cli.options import (
     COUNT,
     FILES,
@@ -20,6 +21,7 @@ from binx.cli.sections import lines_for_people, list_for_people, plain_lines, pl
 from binx.cli.terminal import TextOutput, has_colour, is_terminal, say_warning, terminal_width, text_output
 from binx.errors import ExitCode
 from binx.log.inputs import open_logs
+from binx.log.sidecar import IndexUse
 from binx.stats.figures import Statistics
 from binx.stats.gather import gather
 
@@ -34,8 +36,8 @@ EXAMPLES = (
 
 DETAILS = (
     "A log that is damaged is counted up to the damage, which is listed; the exit status is then 3."
-    " --quick reads the index alone, a few bytes of each transaction where the log tells its length, and does"
-    " not know rows, tables and event types.",
+    " --quick reads a few bytes of each transaction where the log tells its length, and does not know rows,"
+    " tables and event types; where all logs have index files (binx-index(1)), it takes all from there.",
 )
 
 
@@ -68,14 +70,21 @@ def _show(figures: Statistics, top: int, output: TextOutput) -> None:
 @option("--quick", is_flag=True, section=OUTPUT, help="Read no rows.")
 @option("--json", "as_json", is_flag=True, section=OUTPUT, help="Print one JSON object.")
 @NO_CHECKSUMS
+@index_options
 @QUIET
 @FILES
 def stats_command(
-    top: int, quick: bool, as_json: bool, no_checksums: bool, quiet: bool, files: tuple[str, ...]
+    top: int,
+    quick: bool,
+    as_json: bool,
+    no_checksums: bool,
+    index: IndexUse | None,
+    quiet: bool,
+    files: tuple[str, ...],
 ) -> int:
     """Show what filled the logs: tables, sizes, times, the largest and longest transactions."""
     with text_output() as output:
-        with progress_bar("stats", quiet=quiet) as bar, open_logs(files) as logs:
+        with progress_bar("stats", quiet=quiet) as bar, open_logs(files, index if quick else None) as logs:
             bar.expect(sum(log.size for log in logs))
             figures = gather(logs, quick=quick, verify=not no_checksums, top=top, on_progress=bar.reach)
         if as_json:

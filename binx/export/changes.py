@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from binx.kernels.transactions import TransactionTable
-from binx.log.file import BinlogFile, Scan
+from binx.log.file import BinlogFile, TransactionScan
 from binx.log.index import index_batch
 from binx.rows.batches import ChangeBatch
 from binx.rows.catalog import Catalog
@@ -44,7 +44,7 @@ class Selected(NamedTuple):
         first_seqno: the chain's number of the table's first transaction.
     """
 
-    scan: Scan
+    scan: TransactionScan
     table: TransactionTable
     mask: bytearray
     epoch: int = 0

@@ -8,7 +8,7 @@ up to the last of those are walked.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
@@ -19,12 +19,15 @@ from binx.export.output import OutputStream, open_output
 from binx.export.slice_plan import Run
 from binx.kernels.scan import Level
 from binx.log.chain import FileEnds, ends_problems, epochs
+from binx.log.file import BinlogFile
 from binx.log.selection import Selection, Selector, required_level
 
 if TYPE_CHECKING:
     from binx.export.changes import Selected
     from binx.kernels.transactions import TransactionTable
-    from binx.log.file import Scan
+    from binx.log.scanning import TransactionScan
+    from binx.log.sidecar import Sidecar
+    from binx.log.sidecar_layout import Block
     from binx.rows.catalog import Catalog
 
 
@@ -206,8 +209,15 @@ class Search:
         self.selector = Selector(selection, [ends.file.name for ends in chain])
         self.taken = 0
         self.passed_over = 0
+        self._left_out = 0
+        self._scan: TransactionScan | None = None
         self._chain = chain
         self._verify = verify
+
+    @property
+    def left_out(self) -> int:
+        """Transactions that :meth:`walk` has left out so far, because an index rules them out."""
+        return self._left_out + (0 if self._scan is None else self._scan.left_out)
 
     def runs(self) -> Iterator[Run]:
         """Yield the places of the transactions that pass, in the order of the chain.
@@ -219,8 +229,8 @@ class Search:
             if mask.count(1):
                 yield Run(scan.file, table, mask)
 
-    def walk(self, level: Level) -> Iterator[tuple[Scan, TransactionTable, bytearray]]:
-        """Yield all transactions of the files that are not ruled out, with marks of those that pass.
+    def walk(self, level: Level) -> Iterator[tuple[TransactionScan, TransactionTable, bytearray]]:
+        """Yield the transactions of the files that are not ruled out, with marks of those that pass.
 
         Args:
             level: how much is read, at least :func:`~binx.log.selection.required_level`.
@@ -235,13 +245,15 @@ class Search:
             if selector.rules_out(ends.file, ends.previous_gtids) or self._is_before_all(place):
                 self.passed_over += 1
                 continue
-            scan = ends.file.scan(level, verify=self._verify)
+            scan = ends.file.transactions(level, verify=self._verify, choose=self._wanted_blocks(ends.file))
+            self._scan = scan
             for table in scan:
                 mask = selector.mask(ends.file, scan, table)
                 self.taken += mask.count(1)
                 yield scan, table, mask
                 if selector.complete:
                     return
+            self._left_out, self._scan = self.left_out, None
 
     def selected(self) -> Iterator[Selected]:
         """Yield the transactions that pass, with all that their rows need to be decoded.
@@ -257,7 +269,7 @@ class Search:
         for ends, epoch in zip(self._chain, epochs([ends.file for ends in self._chain]), strict=True):
             if selector.complete:
                 return
-            scan = ends.file.scan(Level.LEVEL_TABLES, verify=self._verify)
+            scan = ends.file.transactions(Level.LEVEL_TABLES, verify=self._verify)
             for table in scan:
                 mask = selector.mask(ends.file, scan, table)
                 self.taken += mask.count(1)
@@ -266,6 +278,16 @@ class Search:
                 seqno += len(table)
                 if selector.complete:
                     return
+
+    def _wanted_blocks(self, file: BinlogFile) -> Callable[[Sidecar], Callable[[Block], bool]]:
+        """Which blocks of a file's index the search has to look at."""
+
+        def choose(sidecar: Sidecar) -> Callable[[Block], bool]:
+            from binx.log.skipping import BlockFilter
+
+            return BlockFilter(self.selector, file, sidecar.directory).may_pass
+
+        return choose
 
     def _is_before_all(self, place: int) -> bool:
         """Whether the next file, which follows without a gap, says that no missing GTID came before it."""

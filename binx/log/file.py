@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from enum import Enum
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from binx.errors import BinxError, NotABinlogError, TruncatedError, UnsupportedError
 from binx.event.format import FormatDescription, Magic, parse_format, read_magic, verify_format_checksum
@@ -16,41 +14,20 @@ from binx.kernels.scan import Level, Scanner, Stop
 from binx.kernels.transactions import TransactionTable
 from binx.log.boundary import compiled
 from binx.log.damage import Damage, OnDamage, Salvage
+from binx.log.scanning import Ending, Totals, TransactionScan
 from binx.source import READ_BYTES, WINDOW_BYTES, Source, open_source
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from binx.log.sidecar import Sidecar
+    from binx.log.sidecar_layout import Block
 
 MAGIC_SIZE = 4
 """Bytes before the first event."""
 
 _COMPILED = compiled()
 _FILE_NUMBER = re.compile(r"\.(\d+)$")
-
-
-class Ending(Enum):
-    """How a file's last bytes were met."""
-
-    CLOSED = "closed"
-    """ROTATE or STOP is the last event."""
-    IN_USE = "in use"
-    """The server was writing the file, or died; what follows the last whole transaction is left alone."""
-    OPEN = "open"
-    """The last transaction is whole, and neither ROTATE nor STOP follows it."""
-    DAMAGED = "damaged"
-    """The last bytes are damage that a salvaging scan has listed."""
-
-
-@dataclass(frozen=True, slots=True)
-class Totals:
-    """What a whole scan has seen, by event type number.
-
-    Attributes:
-        events: how many events of each type.
-        bytes: their sizes, headers and checksums included.
-        inner: events within compressed payloads.
-    """
-
-    events: dict[int, int]
-    bytes: dict[int, int]
-    inner: dict[int, int]
 
 
 class BinlogFile:
@@ -67,6 +44,8 @@ class BinlogFile:
             DamagedError: the first event is cut or contradicts itself.
         """
         self.source = source
+        self.sidecar: Sidecar | None = None
+        """The file's index, where one was looked for and is true."""
         try:
             if read_magic(source.window(0, MAGIC_SIZE)) is Magic.ENCRYPTED:
                 raise UnsupportedError(
@@ -103,7 +82,9 @@ class BinlogFile:
         self.close()
 
     def close(self) -> None:
-        """Give the file back."""
+        """Give the file back, and its index."""
+        if self.sidecar is not None:
+            self.sidecar.close()
         self.source.close()
 
     @property
@@ -167,6 +148,30 @@ class BinlogFile:
         """Find the transactions; see :class:`Scan`."""
         return Scan(self, level, verify=verify, on_damage=on_damage)
 
+    def transactions(
+        self,
+        level: Level = Level.LEVEL_INDEX,
+        *,
+        verify: bool = True,
+        choose: Callable[[Sidecar], Callable[[Block], bool]] | None = None,
+    ) -> TransactionScan:
+        """Find the transactions by the shortest way: the file's index where it has one, else a scan.
+
+        Args:
+            level: how much must be known of them; an index knows all.
+            verify: whether a scan compares checksums.
+            choose: given the index, tells which of its blocks are wanted; the others are passed over.
+        """
+        if self.sidecar is not None:
+            from binx.log.stored import StoredScan
+
+            wants = (lambda _: True) if choose is None else choose(self.sidecar)
+            blocks = self.sidecar.directory.blocks
+            wanted = {number for number, block in enumerate(blocks) if wants(block)}
+            if self.sidecar.holds(blocks[number] for number in sorted(wanted)):
+                return StoredScan(self, self.sidecar, wanted)
+        return self.scan(level, verify=verify)
+
 
 class Scan:
     """One pass over a file that yields its transactions in tables of some ten thousands.
@@ -179,6 +184,7 @@ class Scan:
     Attributes:
         ending: how the file ends; known when the iteration is over.
         unfinished: bytes behind the last whole transaction of a file in use.
+        left_out: transactions that were passed over: none.
     """
 
     def __init__(self, file: BinlogFile, level: Level, *, verify: bool, on_damage: OnDamage) -> None:
@@ -189,6 +195,7 @@ class Scan:
         self.level = level
         self.ending: Ending | None = None
         self.unfinished = 0
+        self.left_out = 0
         self._scanner = Scanner(level, file.size, file.first_position, _COMPILED, verify)
         self._scanner.set_format(file.format.checksum_size, file.format.post_header_lengths)
         self._format = file.format
@@ -232,6 +239,11 @@ class Scan:
         """Database and table of a table number that the tables' counts speak of."""
         db, table = self._scanner.maps.name(number)
         return db.decode("utf-8", "backslashreplace"), table.decode("utf-8", "backslashreplace")
+
+    def table_keys(self) -> tuple[tuple[bytes, bytes], ...]:
+        """Database and table of every table number so far, as logged."""
+        maps = self._scanner.maps
+        return tuple(maps.name(number) for number in range(maps.tables))
 
     @property
     def table_count(self) -> int:
@@ -432,4 +444,12 @@ def open_files(paths: list[str]) -> list[BinlogFile]:
     return files
 
 
-__all__ = ["BinlogFile", "Ending", "NotABinlogError", "Scan", "Totals", "open_files"]
+__all__ = [
+    "BinlogFile",
+    "Ending",
+    "NotABinlogError",
+    "Scan",
+    "Totals",
+    "TransactionScan",
+    "open_files",
+]

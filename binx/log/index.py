@@ -31,7 +31,7 @@ from binx.kernels.transactions import (
     TransactionTable,
 )
 from binx.log.arrow import arrow_array, arrow_scalar
-from binx.log.file import BinlogFile, Scan
+from binx.log.file import BinlogFile, TransactionScan
 from binx.log.identifiers import transaction_ids
 
 _TIME = pa.timestamp("us", tz="UTC")
@@ -88,7 +88,7 @@ def index_schema(*, dictionaries: bool = False) -> pa.Schema:
 
 def index_batch(
     file: BinlogFile,
-    scan: Scan,
+    scan: TransactionScan,
     table: TransactionTable,
     *,
     epoch: int = 0,
@@ -114,7 +114,7 @@ def index_batch(
 
 def index_table(
     file: BinlogFile,
-    scan: Scan,
+    scan: TransactionScan,
     tables: Iterable[TransactionTable] | None = None,
     *,
     epoch: int = 0,
@@ -143,7 +143,9 @@ def index_table(
 class _IndexColumns:
     """The columns of one batch, made from whole columns of the records."""
 
-    def __init__(self, file: BinlogFile, scan: Scan, table: TransactionTable, *, dictionaries: bool) -> None:
+    def __init__(
+        self, file: BinlogFile, scan: TransactionScan, table: TransactionTable, *, dictionaries: bool
+    ) -> None:
         self.schema = index_schema(dictionaries=dictionaries)
         self.file = file
         self.scan = scan

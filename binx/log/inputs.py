@@ -14,6 +14,8 @@ from binx.errors import AbsentError, SourceError, UsageError
 from binx.event.format import MAGIC
 from binx.log.chain import FileEnds, order_ends, read_ends
 from binx.log.file import BinlogFile, open_files
+from binx.log.sidecar import SUFFIX, IndexUse, attach_sidecars
+from binx.log.sidecar_layout import PARQUET_MAGIC
 from binx.source import Source
 
 STANDARD_INPUT = "-"
@@ -72,7 +74,8 @@ class WatchedSource:
 def expand_paths(paths: Iterable[str]) -> list[str]:
     """The binary logs that paths mean: ``.index`` files are replaced by the logs that they list.
 
-    A log that is named twice, as by a pattern that matches the index too, is taken once.
+    A log that is named twice, as by a pattern that matches the index too, is taken once. Index files that
+    binx has written are passed over: a pattern that matches the logs matches them too.
 
     Raises:
         UsageError: standard input is named twice, or a path is a folder.
@@ -89,23 +92,30 @@ def expand_paths(paths: Iterable[str]) -> list[str]:
             raise UsageError(f"expected a binary log, found a folder; name its files: {pattern}").at(
                 path=path
             )
+        if _is_sidecar(path):
+            continue
         for log in _listed(path) if _is_index(path) else [path]:
             expanded.setdefault(log if log == STANDARD_INPUT else os.path.realpath(log), log)
+    if given and not expanded:
+        raise UsageError("expected binary logs, found only the index files of some").at(path=given[0])
     return list(expanded.values())
 
 
 @contextmanager
-def open_chain(paths: Sequence[str], progress: Progress | None = None) -> Iterator[list[FileEnds]]:
+def open_chain(
+    paths: Sequence[str], progress: Progress | None = None, index: IndexUse | None = None
+) -> Iterator[list[FileEnds]]:
     """Open what paths mean, in the order of the chain, and close it at the end.
 
     Args:
         paths: files, ``.index`` files, ``-``.
         progress: told of the bytes that are read from then on.
+        index: where index files are looked for; None reads the logs themselves.
 
     Raises:
         BinxError: as :func:`expand_paths`, :meth:`BinlogFile.open` and :func:`~binx.log.chain.read_ends`.
     """
-    with open_logs(paths) as files:
+    with open_logs(paths, index) as files:
         ends = order_ends([read_ends(file) for file in files])
         if progress is not None:
             for file in files:
@@ -114,14 +124,20 @@ def open_chain(paths: Sequence[str], progress: Progress | None = None) -> Iterat
 
 
 @contextmanager
-def open_logs(paths: Sequence[str]) -> Iterator[list[BinlogFile]]:
+def open_logs(paths: Sequence[str], index: IndexUse | None = None) -> Iterator[list[BinlogFile]]:
     """Open what paths mean, in the order in which they are named, and close it at the end.
+
+    Args:
+        paths: files, ``.index`` files, ``-``.
+        index: where index files are looked for; None reads the logs themselves.
 
     Raises:
         BinxError: as :func:`expand_paths` and :meth:`BinlogFile.open`.
     """
     files = open_files(expand_paths(paths))
     try:
+        if index is not None:
+            attach_sidecars(files, index)
         yield files
     finally:
         for file in files:
@@ -129,11 +145,18 @@ def open_logs(paths: Sequence[str]) -> Iterator[list[BinlogFile]]:
 
 
 def _is_index(path: str) -> bool:
-    if not path.endswith(INDEX_SUFFIX):
-        return False
+    return path.endswith(INDEX_SUFFIX) and _magic(path) != MAGIC
+
+
+def _is_sidecar(path: str) -> bool:
+    return path.endswith(SUFFIX) and _magic(path) == PARQUET_MAGIC
+
+
+def _magic(path: str) -> bytes:
+    """A file's first bytes."""
     try:
         with Path(path).open("rb") as file:
-            return file.read(len(MAGIC)) != MAGIC
+            return file.read(len(MAGIC))
     except OSError as error:
         raise SourceError(f"cannot be opened: {error.strerror}", path=path) from error
 

@@ -16,7 +16,7 @@ from binx.event.gtid_set import GtidSet
 from binx.event.gtid_source import DomainSource, GtidSource, UuidSource
 from binx.kernels.scan import Level
 from binx.kernels.transactions import FLAG_HAS_THREAD, FLAG_HAS_XID, TransactionTable
-from binx.log.file import BinlogFile, Scan
+from binx.log.file import BinlogFile, TransactionScan
 from binx.log.moments import Position, format_time, parse_position, parse_time
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ class Selector:
         self._stop_rank = self._rank_of(selection.stop)
         self._filter = _table_filter(selection)
         self._takes_table = bytearray()
-        self._takes_table_of: Scan | None = None
+        self._takes_table_of: TransactionScan | None = None
 
     @property
     def complete(self) -> bool:
@@ -149,7 +149,7 @@ class Selector:
         return self._filter is None or self._filter.takes(database, table)
 
     def missing(self) -> GtidSet:
-        """The wanted GTIDs that were not met yet, whatever the other filters say of those that were."""
+        """The wanted GTIDs that were not met yet between the positions, whatever the other filters say."""
         return (self.selection.gtids or GtidSet()) - self._found
 
     def rules_out(self, file: BinlogFile, previous_gtids: GtidSet | None) -> bool:
@@ -159,13 +159,13 @@ class Selector:
             file: one of the files.
             previous_gtids: the GTIDs of all files before it, as its PREVIOUS_GTIDS says; None where unknown.
         """
-        if not self._offsets(file):
+        if not self.offsets(file):
             return True
         if self.selection.gtids is None or previous_gtids is None:
             return False
         return self.missing().issubset(previous_gtids)
 
-    def mask(self, file: BinlogFile, scan: Scan, table: TransactionTable) -> bytearray:
+    def mask(self, file: BinlogFile, scan: TransactionScan, table: TransactionTable) -> bytearray:
         """Mark the transactions that pass: one byte each, 1 or 0.
 
         Tables must come in the order of the files and of the scan, whose level must be at least that of
@@ -176,6 +176,7 @@ class Selector:
         """
         selection = self.selection
         mask = table.mask()
+        self._keep_positions(mask, file, table)
         if self._wanted is not None:
             table.keep_gtids(mask, self._wanted, True)
             self._found |= GtidSet(
@@ -194,7 +195,6 @@ class Selector:
             table.keep_values(mask, "xid", map(_as_signed, selection.xids), FLAG_HAS_XID)
         if selection.min_bytes is not None:
             table.keep_range(mask, "bytes", selection.min_bytes, _LAST)
-        self._keep_positions(mask, file, table)
         if self._filter is not None:
             self._keep_tables(mask, self._filter, file, scan, table)
         self._keep_limit(mask, table)
@@ -224,7 +224,7 @@ class Selector:
             raise AbsentError(f"the file of the position {position} is not among the files given")
         return self._files.index(position.file)
 
-    def _offsets(self, file: BinlogFile) -> range:
+    def offsets(self, file: BinlogFile) -> range:
         """The offsets of a file that are not before the start and not behind the stop position."""
         start, stop = 0, _LAST
         rank = self._files.index(file.name) if file.name in self._files else 0
@@ -239,7 +239,7 @@ class Selector:
     def _keep_positions(self, mask: bytearray, file: BinlogFile, table: TransactionTable) -> None:
         if self.selection.start is None and self.selection.stop is None:
             return
-        offsets = self._offsets(file)
+        offsets = self.offsets(file)
         start = self._snapped(offsets.start, "start", file, table)
         stop = self._snapped(offsets.stop, "stop", file, table)
         table.keep_range(mask, "start", start, _LAST)
@@ -262,7 +262,12 @@ class Selector:
         return offset
 
     def _keep_tables(
-        self, mask: bytearray, tables: TableFilter, file: BinlogFile, scan: Scan, table: TransactionTable
+        self,
+        mask: bytearray,
+        tables: TableFilter,
+        file: BinlogFile,
+        scan: TransactionScan,
+        table: TransactionTable,
     ) -> None:
         if self._takes_table_of is not scan:
             self._takes_table_of, self._takes_table = scan, bytearray()
@@ -291,7 +296,7 @@ def kernel_intervals(gtids: GtidSet) -> dict[bytes, bytes]:
     packed: dict[bytes, bytes] = {}
     for source, group in groupby(gtids, key=lambda item: item[0]):
         numbers = [number for _, first, last in group for number in (first, last)]
-        packed[_key_of(source)] = struct.pack(f"={len(numbers)}Q", *numbers)
+        packed[key_of(source)] = struct.pack(f"={len(numbers)}Q", *numbers)
     return packed
 
 
@@ -303,7 +308,8 @@ def source_of(key: bytes) -> GtidSource:
     return UuidSource(key[:_UUID_SIZE], key[_UUID_SIZE:].decode("ascii"))
 
 
-def _key_of(source: GtidSource) -> bytes:
+def key_of(source: GtidSource) -> bytes:
+    """The key by which a :class:`TransactionTable` names a source of GTIDs."""
     if isinstance(source, DomainSource):
         return _DOMAIN_SOURCE.pack(source.domain, source.server_id)
     return source.uuid + source.tag.encode("ascii")
@@ -320,6 +326,7 @@ __all__ = [
     "Selector",
     "format_time",
     "kernel_intervals",
+    "key_of",
     "parse_position",
     "parse_time",
     "required_level",

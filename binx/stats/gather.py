@@ -19,7 +19,7 @@ from binx.kernels.tally import Measure, Tally
 from binx.kernels.transactions import Kind, TransactionTable
 from binx.log.chain import FileEnds, ends_problems, epochs, order_ends, read_ends
 from binx.log.events import transaction_events
-from binx.log.file import BinlogFile, Scan
+from binx.log.file import BinlogFile, TransactionScan
 from binx.log.identifiers import transaction_id
 from binx.log.selection import source_of
 from binx.stats.figures import (
@@ -66,6 +66,7 @@ def gather(
     """The figures of logs, which are brought into the order of their chain.
 
     A file that is damaged counts up to the damage; the rest of it is accounted for as ``damaged_bytes``.
+    Where each file has its index attached, a quick look takes all from there and knows what a full pass does.
 
     Args:
         files: the logs, open.
@@ -75,10 +76,12 @@ def gather(
         on_progress: called now and then with the bytes that were read so far, of all files.
     """
     ends = order_ends([_ends(file) for file in files])
-    gathering = _Gathering(quick=quick, top=top)
+    stored = quick and bool(files) and all(file.sidecar is not None for file in files)
+    gathering = _Gathering(quick=quick and not stored, top=top)
+    level = Level.LEVEL_INDEX if quick and not stored else Level.LEVEL_TABLES
     read = 0
     for one, epoch in zip(ends, epochs([one.file for one in ends]), strict=True):
-        scan = one.file.scan(Level.LEVEL_INDEX if quick else Level.LEVEL_TABLES, verify=verify)
+        scan = (one.file.transactions if stored else one.file.scan)(level, verify=verify)
         gathering.begin(one, scan, epoch)
         try:
             for table in scan:
@@ -114,7 +117,7 @@ class _Gathering:
         self._files: list[FileFigures] = []
         self._seqno = 1
 
-    def begin(self, ends: FileEnds, scan: Scan, epoch: int) -> None:
+    def begin(self, ends: FileEnds, scan: TransactionScan, epoch: int) -> None:
         """Begin a file."""
         self._ends = ends
         self._scan = scan
@@ -285,7 +288,7 @@ class _Gathering:
             made = sum(map(is_schema_statement, texts))
             self._only_tables_made += made == table.value("statements", index)
 
-    def _take_events(self, scan: Scan) -> int:
+    def _take_events(self, scan: TransactionScan) -> int:
         """Add the scan's events by type; returns how many there are."""
         totals = scan.totals()
         for number in totals.events.keys() | totals.inner.keys():
@@ -295,7 +298,7 @@ class _Gathering:
             sums[2] += totals.inner.get(number, 0)
         return sum(totals.events.values())
 
-    def _take_tables(self, scan: Scan) -> None:
+    def _take_tables(self, scan: TransactionScan) -> None:
         """Add the scan's sums by table, and what its table maps say of the tables that were changed."""
         changed = set()
         for number, (transactions, *sums) in enumerate(self._tally.take_tables()):

@@ -147,7 +147,8 @@ class Listing:
         level = max(self._level, required_level(self._search.selector.selection))
         for scan, table, mask in self._search.walk(level):
             numbered = self._search.passed_over == 0
-            yield Page(scan.file, scan, table, epoch_of[scan.file], seqno, mask=mask, numbered=numbered)
+            first = seqno + self._search.left_out
+            yield Page(scan.file, scan, table, epoch_of[scan.file], first, mask=mask, numbered=numbered)
             seqno += len(table)
 
     def _in_log_order(self) -> Iterator[Page]:

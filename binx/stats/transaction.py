@@ -21,7 +21,7 @@ from binx.kernels.transactions import (
     Kind,
     TransactionTable,
 )
-from binx.log.file import BinlogFile, Scan
+from binx.log.file import BinlogFile, TransactionScan
 from binx.log.identifiers import transaction_id
 from binx.log.moments import format_time
 
@@ -156,7 +156,7 @@ class Page:
     def __init__(
         self,
         file: BinlogFile,
-        scan: Scan,
+        scan: TransactionScan,
         table: TransactionTable,
         epoch: int,
         first_seqno: int,

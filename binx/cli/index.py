@@ -1,0 +1,131 @@
+"""``binx index``: what a scan finds, kept beside the log."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from pathlib import Path
+
+import click
+
+from binx.cli.options import FILES, NO_CHECKSUMS, OUTPUT, QUIET, Example, command, option
+from binx.cli.progress import ProgressBar, progress_bar
+from binx.cli.terminal import TextOutput, say_error, text_output
+from binx.errors import BinxError, ExitCode, UsageError
+from binx.export.sidecar import IndexedLog, index_log
+from binx.log.file import BinlogFile
+from binx.log.inputs import STANDARD_INPUT, expand_paths
+from binx.stats.text import bytes_text, number_text, safe_text
+
+EXAMPLES = (
+    Example("once, for quick answers afterwards", "binx index mysql-bin.*"),
+    Example(
+        "for logs whose folder cannot be written to",
+        "binx index -o indexes mysql-bin.index && binx ls --index-dir indexes mysql-bin.index",
+    ),
+    Example(
+        "which logs were still being written",
+        "binx index --json mysql-bin.* | jq -r 'select(.unfinished_bytes > 0) | .log'",
+    ),
+)
+
+DETAILS = (
+    "The index file of mysql-bin.000003 is mysql-bin.000003.binx beside it. ls, extract and stats --quick use"
+    " it without being asked, and give the same answers as without; with it, --quick knows rows and tables"
+    " too. It is used only while it is true: the log must have the size, the first event and the last 64 KiB"
+    " that it was made of. Otherwise a warning is printed, and the log itself is read. --no-index leaves it"
+    " aside.",
+    "Index files that are true already are left as they are. A log that is damaged gets none. In a folder of"
+    " index files, given by -o, each has the identity of its log in its name, as the files of the data set"
+    " have; --index-dir or BINX_INDEX_DIR tells the other commands of the folder.",
+    "Each line tells what became of a log's index file: written, true (it was there), and with --check"
+    " absent, stale or damaged. With --json each line is an object with log, index, state, transactions,"
+    " bytes, unfinished_bytes and problem. With --check the exit status is 4 where a log has no true index"
+    " file.",
+    "An index file is a Parquet file with a row a transaction, and the columns of the data set's"
+    " transactions; epoch and seqno count within the log alone.",
+)
+
+
+@command("index", examples=EXAMPLES, details=DETAILS)
+@option("--check", is_flag=True, section=OUTPUT, help="Write nothing; tell which index files are true.")
+@option("--force", is_flag=True, section=OUTPUT, help="Write also those that are true already.")
+@option(
+    "-o",
+    "--output",
+    "folder",
+    metavar="DIR",
+    envvar="BINX_INDEX_DIR",
+    section=OUTPUT,
+    type=click.Path(readable=False),
+    help="Write them into this folder, not beside the logs.",
+)
+@option("--json", "as_json", is_flag=True, section=OUTPUT, help="One JSON object a line.")
+@NO_CHECKSUMS
+@QUIET
+@FILES
+def index_command(
+    check: bool,
+    force: bool,
+    folder: str | None,
+    as_json: bool,
+    no_checksums: bool,
+    quiet: bool,
+    files: tuple[str, ...],
+) -> int:
+    """Keep an index file beside each log, so that other commands need not read the log."""
+    if check and force:
+        raise UsageError("expected --check, which writes nothing, or --force, found both")
+    if STANDARD_INPUT in files:
+        raise UsageError("standard input has no place beside which an index file could stand; name files")
+    paths = expand_paths(files)
+    code = ExitCode.DONE
+    with text_output() as output, progress_bar("index", quiet=quiet) as bar:
+        sizes = [_size(path) for path in paths]
+        bar.expect(sum(sizes))
+        for place, path in enumerate(paths):
+            begun = sum(sizes[:place])
+            try:
+                with BinlogFile.open(path) as file:
+                    done = index_log(
+                        file,
+                        folder,
+                        check=check,
+                        force=force,
+                        verify=not no_checksums,
+                        on_progress=partial(_reach, bar, begun),
+                    )
+            except BinxError as error:
+                say_error(str(error))
+                code = ExitCode.FAILED
+                continue
+            if check and not done.is_true and code is ExitCode.DONE:
+                code = ExitCode.ABSENT
+            if as_json or not quiet:
+                _tell(done, as_json, output)
+    return code
+
+
+def _reach(bar: ProgressBar, begun: int, reached: int) -> None:
+    bar.reach(begun + reached)
+
+
+def _size(path: str) -> int:
+    try:
+        return Path(path).stat().st_size
+    except OSError:
+        return 0
+
+
+def _tell(done: IndexedLog, as_json: bool, output: TextOutput) -> None:
+    if as_json:
+        output.line(json.dumps(done.as_dict(), ensure_ascii=False))
+        return
+    text = f"{safe_text(done.index)}: {done.state}"
+    if done.transactions is not None and done.bytes is not None:
+        text += f", {number_text(done.transactions)} transactions, {bytes_text(done.bytes)}"
+    if done.unfinished_bytes:
+        text += f"; the log's last {number_text(done.unfinished_bytes)} bytes are no whole transaction yet"
+    if done.problem is not None:
+        text += f": {done.problem}"
+    output.line(text)

@@ -1,0 +1,46 @@
+"""The options that say whether the logs' index files are used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from binx.cli.options import combined, option
+from binx.cli.terminal import say_warning
+from binx.errors import BinxError
+from binx.log.sidecar import IndexUse
+
+INDEX_DIR = option(
+    "--index-dir",
+    metavar="DIR",
+    envvar="BINX_INDEX_DIR",
+    type=click.Path(readable=False),
+    help="Where index files are; by default beside the logs.",
+)
+
+_INDEX_OPTIONS = combined(
+    option("--no-index", is_flag=True, help="Read the logs, also where they have index files."),
+    INDEX_DIR,
+)
+
+
+def index_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The options about index files; the function gets them as one ``index``, None for none.
+
+    It must have an option ``quiet``.
+    """
+
+    def with_index(no_index: bool, index_dir: str | None, **values: Any) -> Any:
+        warn = None if values["quiet"] else _warn
+        return function(index=None if no_index else IndexUse(index_dir, warn), **values)
+
+    with_index.__doc__ = function.__doc__
+    with_index.__click_params__ = getattr(function, "__click_params__", [])  # type: ignore[attr-defined]
+    decorated: Callable[..., Any] = _INDEX_OPTIONS(with_index)
+    return decorated
+
+
+def _warn(error: BinxError) -> None:
+    say_warning(str(error))

@@ -1,0 +1,212 @@
+# cython: language_level=3
+"""Integers as Parquet's DELTA_BINARY_PACKED has them: small where they are regular.
+
+64-bit integers in blocks of 128, of four miniblocks each; the differences of neighbours less the block's
+smallest one, in as many bits as the miniblock's largest needs. All sums wrap around, so that every sequence of
+64-bit patterns comes back as it was.
+
+Source: the Apache Parquet format, Encodings.md, "Delta Encoding (DELTA_BINARY_PACKED = 5)".
+"""
+
+from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.string cimport memcpy
+
+from binx.kernels.cursor cimport Cursor, take
+from binx.kernels.output cimport Output, append_byte, reserve
+
+cdef enum:
+    DELTA_BLOCK = 128
+    DELTA_MINIBLOCKS = 4
+    DELTA_MINIBLOCK = 32
+    # A miniblock of 64-bit values, and the word that the last store may write beyond it.
+    DELTA_MINIBLOCK_BYTES = 264
+    VARINT_BYTES = 10
+    WORD_BITS = 64
+
+
+cdef inline int bad_delta(Cursor *cursor) except -1 with gil:
+    from binx.errors import DamagedError
+
+    raise DamagedError(
+        "expected delta-packed integers, found another layout", offset=cursor.origin + cursor.position
+    )
+
+
+cdef inline int put_varint(Output *out, uint64_t value) except -1 nogil:
+    reserve(out, VARINT_BYTES)
+    while value >= 128:
+        append_byte(out, <uint8_t> (value & 127) | 128)
+        value >>= 7
+    append_byte(out, <uint8_t> value)
+    return 0
+
+
+cdef inline int put_zigzag(Output *out, int64_t value) except -1 nogil:
+    return put_varint(out, (<uint64_t> value << 1) ^ <uint64_t> (value >> 63))
+
+
+cdef inline int take_varint(Cursor *cursor, uint64_t *value) except -1 nogil:
+    cdef int shift = 0
+    cdef uint8_t byte
+    value[0] = 0
+    while True:
+        byte = take(cursor, 1)[0]
+        if shift > 63 or (shift == 63 and byte > 1):
+            bad_delta(cursor)
+        value[0] |= <uint64_t> (byte & 127) << shift
+        if byte < 128:
+            return 0
+        shift += 7
+
+
+cdef inline int take_zigzag(Cursor *cursor, int64_t *value) except -1 nogil:
+    cdef uint64_t folded
+    take_varint(cursor, &folded)
+    value[0] = <int64_t> ((folded >> 1) ^ (0 - (folded & 1)))
+    return 0
+
+
+cdef inline int bits_of(uint64_t value) noexcept nogil:
+    """How many bits a value takes."""
+    cdef int bits = 0
+    while value:
+        bits += 1
+        value >>= 1
+    return bits
+
+
+cdef inline int put_miniblock(Output *out, const uint64_t *values, int width) except -1 nogil:
+    """Append 32 values of so many bits each."""
+    cdef uint64_t word = 0
+    cdef int held = 0
+    cdef int i
+    cdef uint8_t *target
+    if width == 0:
+        return 0
+    reserve(out, DELTA_MINIBLOCK_BYTES)
+    target = out.data + out.size
+    for i in range(DELTA_MINIBLOCK):
+        word |= values[i] << held
+        held += width
+        if held >= WORD_BITS:
+            memcpy(target, &word, 8)
+            target += 8
+            held -= WORD_BITS
+            word = values[i] >> (width - held) if held else 0
+    # 32 values of any width end at a whole 4 bytes.
+    memcpy(target, &word, 8)
+    out.size += width * (DELTA_MINIBLOCK // 8)
+    return 0
+
+
+cdef inline int put_deltas(Output *out, const int64_t *values, int64_t count) except -1 nogil:
+    """Append integers."""
+    cdef uint64_t deltas[DELTA_BLOCK]
+    cdef int64_t at = 1
+    cdef int64_t least
+    cdef int64_t i
+    cdef int64_t held
+    cdef int64_t widths
+    cdef int miniblock
+    cdef uint64_t all_bits
+    put_varint(out, DELTA_BLOCK)
+    put_varint(out, DELTA_MINIBLOCKS)
+    put_varint(out, <uint64_t> count)
+    put_zigzag(out, values[0] if count else 0)
+    while at < count:
+        held = min(<int64_t> DELTA_BLOCK, count - at)
+        least = values[at] - values[at - 1]
+        for i in range(held):
+            deltas[i] = <uint64_t> values[at + i] - <uint64_t> values[at + i - 1]
+            if <int64_t> deltas[i] < least:
+                least = <int64_t> deltas[i]
+        for i in range(held):
+            deltas[i] -= <uint64_t> least
+        for i in range(held, DELTA_BLOCK):
+            deltas[i] = 0
+        put_zigzag(out, least)
+        reserve(out, DELTA_MINIBLOCKS)
+        widths = out.size
+        out.size += DELTA_MINIBLOCKS
+        for miniblock in range(DELTA_MINIBLOCKS):
+            all_bits = 0
+            for i in range(miniblock * DELTA_MINIBLOCK, (miniblock + 1) * DELTA_MINIBLOCK):
+                all_bits |= deltas[i]
+            out.data[widths + miniblock] = <uint8_t> bits_of(all_bits)
+            put_miniblock(out, &deltas[miniblock * DELTA_MINIBLOCK], out.data[widths + miniblock])
+        at += held
+    return 0
+
+
+cdef inline int take_miniblock(Cursor *cursor, uint64_t *values, int width) except -1 nogil:
+    cdef const uint8_t *source = take(cursor, width * (DELTA_MINIBLOCK // 8))
+    cdef uint64_t mask = (<uint64_t> 1 << width) - 1 if width < WORD_BITS else <uint64_t> -1
+    cdef uint64_t word = 0
+    cdef uint64_t part
+    cdef int held = 0
+    cdef int left = width * (DELTA_MINIBLOCK // 8)
+    cdef int size
+    cdef int i
+    for i in range(DELTA_MINIBLOCK):
+        if held >= width:
+            values[i] = word & mask
+            word = word >> width if width < WORD_BITS else 0
+            held -= width
+            continue
+        part = 0
+        size = 8 if left >= 8 else left
+        memcpy(&part, source, size)
+        source += size
+        left -= size
+        values[i] = (word | (part << held)) & mask
+        # Of the new word, what this value did not take.
+        word = part >> (width - held) if width - held < WORD_BITS else 0
+        held += size * 8 - width
+    return 0
+
+
+cdef inline int take_deltas(Cursor *cursor, int64_t *values, int64_t count) except -1 nogil:
+    """Read as many integers as are expected; another number is damage."""
+    cdef uint64_t deltas[DELTA_MINIBLOCK]
+    cdef uint64_t number
+    cdef uint64_t last
+    cdef int64_t least
+    cdef int64_t at = 1
+    cdef int64_t i
+    cdef int64_t held
+    cdef int miniblock
+    cdef uint8_t widths[DELTA_MINIBLOCKS]
+    take_varint(cursor, &number)
+    if number != DELTA_BLOCK:
+        bad_delta(cursor)
+    take_varint(cursor, &number)
+    if number != DELTA_MINIBLOCKS:
+        bad_delta(cursor)
+    take_varint(cursor, &number)
+    if number != <uint64_t> count:
+        bad_delta(cursor)
+    take_zigzag(cursor, &least)
+    if count == 0:
+        return 0
+    values[0] = least
+    last = <uint64_t> least
+    while at < count:
+        take_zigzag(cursor, &least)
+        memcpy(widths, take(cursor, DELTA_MINIBLOCKS), DELTA_MINIBLOCKS)
+        for miniblock in range(DELTA_MINIBLOCKS):
+            if at >= count:
+                break
+            if widths[miniblock] > WORD_BITS:
+                bad_delta(cursor)
+            held = min(<int64_t> DELTA_MINIBLOCK, count - at)
+            if widths[miniblock] == 0:
+                for i in range(held):
+                    last += <uint64_t> least
+                    values[at + i] = <int64_t> last
+            else:
+                take_miniblock(cursor, deltas, widths[miniblock])
+                for i in range(held):
+                    last += <uint64_t> least + deltas[i]
+                    values[at + i] = <int64_t> last
+            at += held
+    return 0

@@ -1,0 +1,398 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""Records of transactions as an index file keeps them: packed column by column, and unpacked again.
+
+A block holds the transactions of one table as 22 columns of records and 5 of per-table counts, one behind the
+other, each delta-packed. Some columns hold what differs from the rule: a transaction begins where the one
+before ended, its length is what its GTID event claims, its times are close to each other.
+"""
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memset
+
+from binx.kernels.cursor cimport Cursor, cursor_over, remaining
+from binx.kernels.delta cimport bad_delta, put_deltas, take_deltas
+from binx.kernels.fields cimport *
+from binx.kernels.hashing cimport Slots, slot_entry, slot_of, slots_release
+from binx.kernels.output cimport Output, append, no_memory, release, reserve
+from binx.kernels.transactions cimport *
+from binx.kernels.transactions import FIELDS
+
+cdef enum Column:
+    COLUMN_GAP
+    COLUMN_BYTES
+    COLUMN_CLAIM
+    COLUMN_UNCOMPRESSED_BYTES
+    COLUMN_COMMIT
+    COLUMN_ORIGINAL
+    COLUMN_BEGIN
+    COLUMN_SEQUENCE_NUMBER
+    COLUMN_DEPENDENCY
+    COLUMN_NUMBER
+    COLUMN_XID
+    COLUMN_ROWS
+    COLUMN_EVENTS
+    COLUMN_STATEMENTS
+    COLUMN_COUNTS
+    COLUMN_SOURCE
+    COLUMN_SERVER_ID
+    COLUMN_THREAD_ID
+    COLUMN_KIND
+    COLUMN_GTID_KIND
+    COLUMN_FLAGS
+    COLUMN_UNDOES_PART
+    COLUMNS
+
+cdef enum CountColumn:
+    COUNT_TABLE
+    COUNT_INSERTS
+    COUNT_UPDATES
+    COUNT_DELETES
+    COUNT_BYTES
+    COUNT_COLUMNS
+
+cdef enum:
+    MICROSECONDS = 1000000
+    UUID_SIZE = 16
+    # What a GTID's tag takes at most, see gtids.pxd.
+    TAG_SIZE = 32
+    DOMAIN_SIZE = 8
+    KINDS = KIND_INCIDENT + 1
+    GTID_KINDS = GTID_ANONYMOUS + 1
+    # What a block may hold: a window of 16 MiB has fewer transactions of the smallest size.
+    RECORDS_LIMIT = 1048576
+    COUNTS_LIMIT = 4194304
+
+RECORDS_MAXIMUM = RECORDS_LIMIT
+COUNTS_MAXIMUM = COUNTS_LIMIT
+
+
+cdef int64_t column_value(const Transaction *record, int64_t before, int column) noexcept nogil:
+    """What a column holds of a record; ``before`` is where the transaction before it ended."""
+    if column == COLUMN_GAP:
+        return record.start - before
+    if column == COLUMN_BYTES:
+        return record.end - record.start
+    if column == COLUMN_CLAIM:
+        return 0 if record.flags & BY_LENGTH else record.claimed_length
+    if column == COLUMN_UNCOMPRESSED_BYTES:
+        return record.uncompressed_bytes
+    if column == COLUMN_COMMIT:
+        return record.commit_timestamp
+    if column == COLUMN_ORIGINAL:
+        return <int64_t> (<uint64_t> record.original_commit_timestamp - <uint64_t> record.commit_timestamp)
+    if column == COLUMN_BEGIN:
+        return <int64_t> (<uint64_t> record.begin_timestamp - <uint64_t> (record.commit_timestamp // MICROSECONDS))
+    if column == COLUMN_SEQUENCE_NUMBER:
+        return record.sequence_number
+    if column == COLUMN_DEPENDENCY:
+        return <int64_t> (<uint64_t> record.last_committed - <uint64_t> record.sequence_number)
+    if column == COLUMN_NUMBER:
+        return <int64_t> record.number
+    if column == COLUMN_XID:
+        return <int64_t> record.xid
+    if column == COLUMN_ROWS:
+        return record.rows
+    if column == COLUMN_EVENTS:
+        return record.events
+    if column == COLUMN_STATEMENTS:
+        return record.statements
+    if column == COLUMN_COUNTS:
+        return record.counts
+    if column == COLUMN_SOURCE:
+        return record.source
+    if column == COLUMN_SERVER_ID:
+        return record.server_id
+    if column == COLUMN_THREAD_ID:
+        return record.thread_id
+    if column == COLUMN_KIND:
+        return record.kind
+    if column == COLUMN_GTID_KIND:
+        return record.gtid_kind
+    if column == COLUMN_FLAGS:
+        return record.flags
+    return record.undoes_part
+
+
+cdef int set_value(Transaction *record, int column, int64_t value) noexcept nogil:
+    """Give a record what a column holds of it; columns come in order. False: no record has that."""
+    if column == COLUMN_GAP:
+        record.start = value
+    elif column == COLUMN_BYTES:
+        record.end = value
+    elif column == COLUMN_CLAIM:
+        record.claimed_length = value
+    elif column == COLUMN_UNCOMPRESSED_BYTES:
+        record.uncompressed_bytes = value
+    elif column == COLUMN_COMMIT:
+        record.commit_timestamp = value
+    elif column == COLUMN_ORIGINAL:
+        record.original_commit_timestamp = <int64_t> (<uint64_t> record.commit_timestamp + <uint64_t> value)
+    elif column == COLUMN_BEGIN:
+        record.begin_timestamp = <int64_t> (<uint64_t> (record.commit_timestamp // MICROSECONDS) + <uint64_t> value)
+    elif column == COLUMN_SEQUENCE_NUMBER:
+        record.sequence_number = value
+    elif column == COLUMN_DEPENDENCY:
+        record.last_committed = <int64_t> (<uint64_t> record.sequence_number + <uint64_t> value)
+    elif column == COLUMN_NUMBER:
+        record.number = <uint64_t> value
+    elif column == COLUMN_XID:
+        record.xid = <uint64_t> value
+    elif column == COLUMN_ROWS:
+        record.rows = value
+    elif column == COLUMN_EVENTS:
+        record.events = value
+    elif column == COLUMN_STATEMENTS:
+        record.statements = value
+    elif column == COLUMN_COUNTS:
+        record.counts = <int32_t> value
+        return 0 <= value <= COUNTS_LIMIT
+    elif column == COLUMN_SOURCE:
+        record.source = <int32_t> value
+        return record.source == value
+    elif column == COLUMN_SERVER_ID:
+        record.server_id = <uint32_t> value
+        return record.server_id == <uint64_t> value
+    elif column == COLUMN_THREAD_ID:
+        record.thread_id = <uint32_t> value
+        return record.thread_id == <uint64_t> value
+    elif column == COLUMN_KIND:
+        record.kind = <uint8_t> value
+        return 0 <= value < KINDS
+    elif column == COLUMN_GTID_KIND:
+        record.gtid_kind = <uint8_t> value
+        return 0 <= value < GTID_KINDS
+    elif column == COLUMN_FLAGS:
+        record.flags = <uint8_t> value
+        return record.flags == <uint64_t> value
+    else:
+        record.undoes_part = <uint8_t> value
+        return record.undoes_part == <uint64_t> value
+    return True
+
+
+cdef int64_t *count_field(TableCount *count, int column) noexcept nogil:
+    """The field of a count that a column other than that of the tables holds."""
+    if column == COUNT_INSERTS:
+        return &count.inserts
+    if column == COUNT_UPDATES:
+        return &count.updates
+    if column == COUNT_DELETES:
+        return &count.deletes
+    return &count.bytes
+
+
+def pack(TransactionTable table not None):
+    """A table's transactions as one block."""
+    cdef int64_t records = table.length()
+    cdef int64_t counts = table.counts.size // <int64_t> sizeof(TableCount)
+    cdef int64_t larger = records if records > counts else counts
+    cdef int64_t *values = <int64_t *> malloc(larger * 8 + 8)
+    cdef Output out
+    cdef TableCount *count = <TableCount *> table.counts.data
+    cdef Transaction *record
+    cdef int64_t before
+    cdef int64_t i
+    cdef int column
+    if values == NULL:
+        no_memory(larger * 8)
+    memset(&out, 0, sizeof(Output))
+    try:
+        with nogil:
+            for column in range(COLUMNS):
+                before = 0
+                for i in range(records):
+                    record = table.record(i)
+                    values[i] = column_value(record, before, column)
+                    before = record.end
+                put_deltas(&out, values, records)
+            for column in range(COUNT_COLUMNS):
+                for i in range(counts):
+                    values[i] = count[i].table if column == COUNT_TABLE else count_field(&count[i], column)[0]
+                put_deltas(&out, values, counts)
+        return out.data[: out.size]
+    finally:
+        free(values)
+        release(&out)
+
+
+def join(TransactionTable table not None, TransactionTable more not None):
+    """Append to a table the transactions of the next one of the same scan."""
+    cdef int64_t held = table.length()
+    cdef int64_t counts = table.counts.size // <int64_t> sizeof(TableCount)
+    cdef int64_t i
+    if table.owner is not more.owner or table is more:
+        raise ValueError("the tables are not of one scan")
+    append(&table.records, more.records.data, more.records.size)
+    append(&table.counts, more.counts.data, more.counts.size)
+    for i in range(held, table.length()):
+        table.record(i).first_count += counts
+
+
+def counts_of(TransactionTable table not None):
+    """How many per-table counts a table's transactions have."""
+    return table.counts.size // <int64_t> sizeof(TableCount)
+
+
+def sources_of(TransactionTable table not None):
+    """The keys of all sources that the scan has numbered so far, by their numbers."""
+    cdef int32_t number
+    cdef int32_t count = table.sources.count if table.sources != NULL else 0
+    return [table.key_of(number) for number in range(count)]
+
+
+def extent(TransactionTable table not None, str field, int flag=0):
+    """The least and the most of a field among the records that have the flag, as a pair; None where none has."""
+    cdef int number = FIELDS[field]
+    cdef int64_t least = 0
+    cdef int64_t most = -1
+    cdef int64_t value
+    cdef int64_t i
+    cdef bint any_has = False
+    for i in range(table.length()):
+        if (table.record(i).flags & flag) == flag:
+            value = field_of(table.record(i), number)
+            if not any_has or value < least:
+                least = value
+            if not any_has or value > most:
+                most = value
+            any_has = True
+    return (least, most) if any_has else None
+
+
+cdef class StoredTables:
+    """Gives the tables of packed blocks; the names of sources and tables are shared by all.
+
+    Args:
+        sources: the keys of the GTIDs' sources, by their numbers.
+        tables: how many tables the counts speak of.
+
+    Raises:
+        DamagedError: a source stands there twice.
+    """
+
+    cdef Slots sources
+    cdef Slots tables
+
+    def __cinit__(self):
+        memset(&self.sources, 0, sizeof(Slots))
+        memset(&self.tables, 0, sizeof(Slots))
+
+    def __init__(self, list sources, int32_t tables):
+        cdef bytes key
+        cdef int32_t number
+        for key in sources:
+            slot_of(&self.sources, key, len(key))
+        for number in range(tables):
+            slot_of(&self.tables, <const uint8_t *> &number, sizeof(int32_t))
+        if self.sources.count != len(sources):
+            from binx.errors import DamagedError
+
+            raise DamagedError("expected each source of GTIDs once, found one twice")
+
+    def __dealloc__(self):
+        slots_release(&self.sources)
+        slots_release(&self.tables)
+
+    def unpack(self, const uint8_t[::1] block, int64_t records, int64_t counts, int64_t first, int64_t end, int64_t origin):
+        """A block's transactions.
+
+        Args:
+            block: the block's bytes.
+            records: how many transactions it holds.
+            counts: how many per-table counts.
+            first: offset in the log before which no transaction may begin.
+            end: offset in the log behind which none may end.
+            origin: offset of the block in its file, for messages.
+
+        Raises:
+            DamagedError: it holds anything else.
+        """
+        cdef TransactionTable table = TransactionTable()
+        cdef int64_t larger = records if records > counts else counts
+        cdef int64_t *values
+        cdef Cursor cursor = cursor_over(&block[0] if block.shape[0] else NULL, block.shape[0], origin)
+        if not (0 < records <= RECORDS_LIMIT and 0 <= counts <= COUNTS_LIMIT):
+            bad_delta(&cursor)
+        table.sources = &self.sources
+        table.tables = &self.tables
+        table.owner = self
+        values = <int64_t *> malloc(larger * 8)
+        if values == NULL:
+            no_memory(larger * 8)
+        try:
+            with nogil:
+                self.read_records(&cursor, values, records, table)
+                self.read_counts(&cursor, values, counts, table)
+                if remaining(&cursor) or not self.fits(table, first, end):
+                    bad_delta(&cursor)
+        finally:
+            free(values)
+        return table
+
+    cdef int read_records(self, Cursor *cursor, int64_t *values, int64_t count, TransactionTable table) except -1 nogil:
+        cdef int column
+        cdef int64_t i
+        reserve(&table.records, count * sizeof(Transaction))
+        memset(table.records.data, 0, count * sizeof(Transaction))
+        table.records.size = count * sizeof(Transaction)
+        for column in range(COLUMNS):
+            take_deltas(cursor, values, count)
+            for i in range(count):
+                if not set_value(table.record(i), column, values[i]):
+                    bad_delta(cursor)
+        return 0
+
+    cdef int read_counts(self, Cursor *cursor, int64_t *values, int64_t count, TransactionTable table) except -1 nogil:
+        cdef TableCount *counts
+        cdef int column
+        cdef int64_t i
+        reserve(&table.counts, count * sizeof(TableCount))
+        counts = <TableCount *> table.counts.data
+        table.counts.size = count * sizeof(TableCount)
+        for column in range(COUNT_COLUMNS):
+            take_deltas(cursor, values, count)
+            for i in range(count):
+                if column != COUNT_TABLE:
+                    count_field(&counts[i], column)[0] = values[i]
+                elif 0 <= values[i] < self.tables.count:
+                    counts[i].table = <int32_t> values[i]
+                else:
+                    bad_delta(cursor)
+        return 0
+
+    cdef bint fits(self, TransactionTable table, int64_t first, int64_t end) noexcept nogil:
+        """Turn gaps and sizes into offsets; whether all transactions are where some can be, in order."""
+        cdef int64_t before = 0
+        cdef int64_t counts = 0
+        cdef int64_t i
+        cdef Transaction *record
+        for i in range(table.length()):
+            record = table.record(i)
+            # Neither sum can overflow: both offsets before it are within the file.
+            if record.start < 0 or record.start > end - before:
+                return False
+            record.start += before
+            if record.start < first or record.end <= 0 or record.end > end - record.start:
+                return False
+            record.end += record.start
+            before = record.end
+            if record.flags & BY_LENGTH:
+                record.claimed_length = record.end - record.start
+            record.first_count = counts
+            counts += record.counts
+            if not self.has_source(record):
+                return False
+        return counts == table.counts.size // <int64_t> sizeof(TableCount)
+
+    cdef bint has_source(self, Transaction *record) noexcept nogil:
+        """Whether the source of a record's GTID is known, and of the kind that its GTID has."""
+        cdef int64_t size
+        if record.gtid_kind != GTID_MYSQL and record.gtid_kind != GTID_MARIADB:
+            return True
+        if not 0 <= record.source < self.sources.count:
+            return False
+        size = slot_entry(&self.sources, record.source).size
+        if record.gtid_kind == GTID_MARIADB:
+            return size == DOMAIN_SIZE
+        return UUID_SIZE <= size <= UUID_SIZE + TAG_SIZE

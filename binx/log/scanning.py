@@ -1,0 +1,99 @@
+"""What a pass over a log's transactions gives, wherever it takes them from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Protocol
+
+from binx.kernels.scan import Level
+from binx.kernels.transactions import TransactionTable
+
+if TYPE_CHECKING:
+    from binx.log.file import BinlogFile
+
+
+class Ending(Enum):
+    """How a file's last bytes were met."""
+
+    CLOSED = "closed"
+    """ROTATE or STOP is the last event."""
+    IN_USE = "in use"
+    """The server was writing the file, or died; what follows the last whole transaction is left alone."""
+    OPEN = "open"
+    """The last transaction is whole, and neither ROTATE nor STOP follows it."""
+    DAMAGED = "damaged"
+    """The last bytes are damage that a salvaging scan has listed."""
+
+
+ENDINGS = (Ending.CLOSED, Ending.IN_USE, Ending.OPEN)
+"""The endings by the numbers that index files give them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """What a whole scan has seen, by event type number.
+
+    Attributes:
+        events: how many events of each type.
+        bytes: their sizes, headers and checksums included.
+        inner: events within compressed payloads.
+    """
+
+    events: dict[int, int]
+    bytes: dict[int, int]
+    inner: dict[int, int]
+
+
+class TransactionScan(Protocol):
+    """What gives a file's transactions: a :class:`~binx.log.file.Scan` over it, or its index file.
+
+    Attributes:
+        ending: how the file ends; known when the iteration is over.
+        unfinished: bytes behind the last whole transaction of a file in use.
+        left_out: transactions that were passed over so far.
+    """
+
+    ending: Ending | None
+    unfinished: int
+    left_out: int
+
+    @property
+    def file(self) -> BinlogFile:
+        """The file."""
+
+    @property
+    def level(self) -> Level:
+        """How much is known of the transactions."""
+
+    @property
+    def position(self) -> int:
+        """How far in the file it has come."""
+
+    @property
+    def accounted(self) -> int:
+        """Offset behind the last whole transaction, or the last event between transactions."""
+
+    @property
+    def control_events(self) -> list[tuple[int, int, int]]:
+        """Type, position and size of the events about the file itself; not FORMAT_DESCRIPTION."""
+
+    def totals(self) -> Totals:
+        """Events and bytes by type."""
+
+    def table_name(self, number: int) -> tuple[str, str]:
+        """Database and table of a table number that the tables' counts speak of."""
+
+    @property
+    def table_count(self) -> int:
+        """How many tables are known."""
+
+    def table_maps(self) -> Iterator[tuple[int, bytes]]:
+        """Each distinct table map: its table's number, its bytes behind table id and flags."""
+
+    def __iter__(self) -> Iterator[TransactionTable]:
+        """Yield tables of transactions, in the file's order."""
+
+
+__all__ = ["ENDINGS", "Ending", "Totals", "TransactionScan"]

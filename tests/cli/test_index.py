@@ -1,0 +1,176 @@
+"""``binx index``, and what other commands make of index files."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Shop
+from tests.cli.process import binx
+from tests.cli.test_starting import HEAVY, modules_after
+
+
+@pytest.fixture
+def logs(shop: Shop, tmp_path: Path) -> list[Path]:
+    """Copies of two logs, in a folder of their own."""
+    return [Path(shutil.copy(log, tmp_path)) for log in shop.logs[1:3]]
+
+
+@pytest.fixture(scope="module")
+def indexed(shop: Shop, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Copies of all logs with their index files, which no test changes."""
+    folder = tmp_path_factory.mktemp("indexed")
+    copies = [Path(shutil.copy(log, folder)) for log in shop.logs]
+    assert binx("index", *copies).code == 0
+    return copies
+
+
+def states(*arguments: str | Path) -> list[str]:
+    """The states that a run tells."""
+    return [json.loads(line)["state"] for line in binx("index", "--json", *arguments).lines]
+
+
+def test_index_files_are_written_once(logs: list[Path]) -> None:
+    assert states(*logs) == ["written", "written"]
+    index = logs[0].with_name(f"{logs[0].name}.binx")
+    before = index.stat()
+    assert states(*logs) == ["true", "true"]
+    assert index.stat().st_ino == before.st_ino
+    assert states("--force", *logs) == ["written", "written"]
+    assert index.stat().st_ino != before.st_ino
+    assert sorted(path.name for path in logs[0].parent.iterdir()) == sorted(
+        name for log in logs for name in (log.name, f"{log.name}.binx")
+    )
+
+
+def test_writing_again_gives_the_same_bytes(logs: list[Path]) -> None:
+    index = logs[0].with_name(f"{logs[0].name}.binx")
+    binx("index", logs[0])
+    first = index.read_bytes()
+    binx("index", "--force", logs[0])
+    assert index.read_bytes() == first
+
+
+def test_check_writes_nothing_and_tells_what_is_missing(logs: list[Path]) -> None:
+    ended = binx("index", "--check", *logs)
+    assert ended.code == 4
+    assert [line.rpartition(": ")[2] for line in ended.lines] == ["absent", "absent"]
+    assert not list(logs[0].parent.glob("*.binx"))
+    binx("index", *logs)
+    assert binx("index", "--check", *logs).code == 0
+
+
+def test_check_tells_stale_from_damaged(logs: list[Path]) -> None:
+    binx("index", *logs)
+    with logs[0].open("ab") as file:
+        file.write(b"\0")
+    index = logs[1].with_name(f"{logs[1].name}.binx")
+    index.write_bytes(index.read_bytes()[:-1])
+    ended = binx("index", "--check", "--json", *logs)
+    assert ended.code == 4
+    told = [json.loads(line) for line in ended.lines]
+    assert [one["state"] for one in told] == ["stale", "damaged"]
+    assert "make it anew with binx index" in told[0]["problem"]
+
+
+def test_index_files_are_made_anew_where_the_log_has_changed(logs: list[Path], shop: Shop) -> None:
+    binx("index", logs[0])
+    shutil.copy(shop.logs[3], logs[0])
+    assert states(logs[0]) == ["written"]
+    assert states("--check", logs[0]) == ["true"]
+
+
+def test_a_damaged_log_gets_none_and_the_others_do(logs: list[Path]) -> None:
+    data = bytearray(logs[0].read_bytes())
+    data[len(data) // 2] ^= 0xFF
+    logs[0].write_bytes(data)
+    ended = binx("index", *logs)
+    assert ended.code == 1
+    assert str(logs[0]) in ended.err
+    assert sorted(path.name for path in logs[0].parent.glob("*.binx")) == [f"{logs[1].name}.binx"]
+
+
+def test_a_folder_of_index_files_is_made_and_found(shop: Shop, tmp_path: Path) -> None:
+    folder = tmp_path / "new" / "indexes"
+    assert binx("index", "-o", folder, *shop.logs).code == 0
+    assert len(list(folder.iterdir())) == len(shop.logs)
+    with_option = binx("ls", "--index-dir", folder, "--quick", *shop.logs)
+    in_environment = binx("ls", "--quick", *shop.logs, env={"BINX_INDEX_DIR": str(folder)})
+    assert with_option.out == in_environment.out == binx("ls", *shop.logs).out
+    assert with_option.err == in_environment.err == ""
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_folder_that_cannot_be_written_to_is_told(logs: list[Path]) -> None:
+    logs[0].parent.chmod(0o500)
+    ended = binx("index", logs[0])
+    logs[0].parent.chmod(0o700)
+    assert ended.code == 1
+    assert "-o" in ended.err
+
+
+def test_a_pattern_that_matches_index_files_means_the_logs(indexed: list[Path], shop: Shop) -> None:
+    every = sorted(indexed[0].parent.iterdir())
+    assert len(every) == 2 * len(indexed)
+    assert binx("ls", *every).out == binx("ls", *shop.logs).out
+    ended = binx("ls", *(path for path in every if path.suffix == ".binx"))
+    assert ended.code == 2
+    assert "only the index files" in ended.err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("ls",),
+        ("ls", "--json"),
+        ("ls", "--sort", "rows", "--limit", "7"),
+        ("ls", "--table", "shop.orders", "--limit", "20"),
+        ("ls", "--json", "--min-bytes", "20000"),
+        ("extract", "--format", "binlog", "--table", "shop.order*"),
+        ("extract", "--format", "json", "--rows", "--limit", "30"),
+        ("extract", "--format", "sql", "--limit", "30"),
+    ],
+    ids=" ".join,
+)
+def test_answers_are_the_same_with_index_files(
+    arguments: tuple[str, ...], indexed: list[Path], shop: Shop
+) -> None:
+    with_index, without = binx(*arguments, *indexed), binx(*arguments, "--no-index", *indexed)
+    assert without.out
+    assert (with_index.code, with_index.out, with_index.err) == (without.code, without.out, without.err)
+
+
+@pytest.mark.parametrize("arguments", [("ls", "--json"), ("stats", "--json")], ids=" ".join)
+def test_a_quick_look_at_index_files_knows_all(arguments: tuple[str, ...], indexed: list[Path]) -> None:
+    assert binx(*arguments, "--quick", *indexed).out == binx(*arguments, "--no-index", *indexed).out
+
+
+def test_one_transaction_is_cut_out_without_anything_heavy(
+    indexed: list[Path], shop: Shop, tmp_path: Path
+) -> None:
+    slices = [tmp_path / name for name in ("with", "without")]
+    loaded = modules_after("extract", "--gtid", shop.demo["gtid"], *indexed, "-o", slices[0], "--quiet")
+    binx("extract", "--no-index", "--gtid", shop.demo["gtid"], *indexed, "-o", slices[1])
+    assert "binx.log.stored" in loaded
+    assert not loaded & HEAVY
+    assert slices[0].read_bytes() == slices[1].read_bytes()
+
+
+def test_a_stale_index_file_gives_one_line_and_the_right_answer(logs: list[Path], shop: Shop) -> None:
+    binx("index", logs[0])
+    shutil.copy(shop.logs[3], logs[0])
+    ended = binx("ls", logs[0])
+    assert len(ended.err.splitlines()) == 1
+    assert "the index file is not used" in ended.err
+    assert ended.out == binx("ls", "--no-index", logs[0]).out
+    assert binx("ls", "--quiet", logs[0]).err == ""
+    assert binx("ls", "--no-index", logs[0]).err == ""
+
+
+def test_standard_input_and_contradictions_are_refused(logs: list[Path]) -> None:
+    assert binx("index", "-", stdin=logs[0].read_bytes()).code == 2
+    assert binx("index", "--check", "--force", *logs).code == 2

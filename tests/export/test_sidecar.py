@@ -1,0 +1,99 @@
+"""Index files as Parquet, read by programs that know nothing of the section within."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+
+import duckdb
+import polars
+import pyarrow.parquet as pq
+import pytest
+from typing_extensions import Buffer
+
+from binx.errors import DamagedError, OutputError
+from binx.export.sidecar import SidecarWriter, write_sidecar
+from binx.kernels.scan import Level
+from binx.log.file import BinlogFile
+from binx.log.index import index_table
+from tests.conftest import TESTDATA
+from tests.log.memory import Bytes
+from tests.log.sidecars import EVERY, name_of
+
+LOG = TESTDATA / "mysql-9.7" / "shop" / "mysql-bin.000003"
+
+
+@pytest.mark.parametrize("log", EVERY, ids=name_of)
+def test_an_index_file_is_the_transaction_index_as_parquet(log: Path, tmp_path: Path) -> None:
+    index = tmp_path / "log.binx"
+    with BinlogFile.open(str(log)) as file:
+        report = write_sidecar(file, str(index))
+        expected = index_table(
+            file, file.scan(Level.LEVEL_TABLES), epoch=int(file.format.at_startup), first_seqno=1
+        )
+    assert report.bytes == index.stat().st_size
+    assert report.transactions == expected.num_rows
+    table = pq.read_table(index)
+    assert table.schema.equals(expected.schema)
+    assert table.equals(expected)
+    assert table.schema.metadata[b"binx.contract"] == b"1"
+
+
+def test_other_programs_read_it(tmp_path: Path) -> None:
+    index = tmp_path / "log.binx"
+    with BinlogFile.open(str(LOG)) as file:
+        write_sidecar(file, str(index))
+    expected = pq.read_table(index)
+    by_polars = polars.read_parquet(index)
+    assert by_polars["gtid"].to_list() == expected["gtid"].to_pylist()
+    assert by_polars["tables"].to_list() == expected["tables"].to_pylist()
+    query = f"SELECT gtid, start, tables, xid FROM read_parquet('{index}') ORDER BY start"
+    by_duckdb = duckdb.execute(query).fetchall()
+    assert [row[:2] for row in by_duckdb] == list(
+        zip(expected["gtid"].to_pylist(), expected["start"].to_pylist(), strict=True)
+    )
+    assert [row[2] for row in by_duckdb] == expected["tables"].to_pylist()
+    assert [row[3] for row in by_duckdb] == expected["xid"].to_pylist()
+
+
+def test_many_blocks_are_as_many_row_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("binx.log.file.WINDOW_BYTES", 4096)
+    monkeypatch.setattr("binx.export.sidecar.BLOCK_RECORDS", 10)
+    index = tmp_path / "log.binx"
+    with BinlogFile.open(str(LOG)) as file:
+        write_sidecar(file, str(index))
+        expected = index_table(
+            file, file.scan(Level.LEVEL_TABLES), epoch=int(file.format.at_startup), first_seqno=1
+        )
+    assert pq.ParquetFile(index).num_row_groups > 3
+    assert pq.read_table(index).equals(expected)
+
+
+class FullSink:
+    """Takes so many bytes, and no more."""
+
+    def __init__(self, room: int) -> None:
+        self._room = room
+
+    def write(self, data: Buffer, /) -> int:
+        size = memoryview(data).nbytes
+        self._room -= size
+        if self._room < 0:
+            raise OutputError("no space is left") from OSError(errno.ENOSPC, "full")
+        return size
+
+
+@pytest.mark.parametrize("missing", [1, 100, 5_000, 20_000])
+def test_a_sink_that_takes_no_more_ends_the_writing_with_its_error(missing: int, tmp_path: Path) -> None:
+    with BinlogFile(Bytes(LOG.read_bytes())) as file:
+        whole = write_sidecar(file, str(tmp_path / "log.binx")).bytes
+        with pytest.raises(OutputError, match="no space is left"):
+            SidecarWriter(file).write(FullSink(whole - missing))
+
+
+def test_where_the_log_is_damaged_nothing_is_left(tmp_path: Path) -> None:
+    data = bytearray(LOG.read_bytes())
+    data[len(data) // 2] ^= 0xFF
+    with BinlogFile(Bytes(bytes(data))) as file, pytest.raises(DamagedError):
+        write_sidecar(file, str(tmp_path / "log.binx"))
+    assert not list(tmp_path.iterdir())

@@ -7,6 +7,7 @@ SHELL := /bin/bash
 PYTHON ?= $(shell for python in python3.14 python3.13 python3.12 python3.11 python3; do \
 	"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$python" && break; done)
 VENV := .venv
+ROUNDS ?= 3
 BIN := $(VENV)/bin
 KERNELS := $(wildcard binx/kernels/*.pyx binx/kernels/*.pxd)
 
@@ -45,9 +46,9 @@ check: $(VENV)/.installed ## lint and types
 unit: $(VENV)/.installed needs-java ## all tests
 	$(BIN)/python -m pytest
 
-test-live: $(VENV)/.installed ## only the tests against real servers, which are unpacked where they are missing
+test-live: $(VENV)/.installed ## the tests against real servers, which are unpacked where they are missing (ROUNDS=9 SEED=x)
 	$(BIN)/python testdata/make.py --install
-	$(BIN)/python -m pytest tests/live
+	ROUNDS=$(ROUNDS) SEED=$(SEED) $(BIN)/python -m pytest tests/live
 
 bench: $(VENV)/.installed ## measure against mysqlbinlog, in one run (BENCH="--size 1000" for MB)
 	$(BIN)/python -m bench $(BENCH)

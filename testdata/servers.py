@@ -26,6 +26,9 @@ from testdata.programs import Programs, need_mariadb, need_mysql
 
 START_SECONDS = 120
 STOP_SECONDS = 60
+_GONE = (2002, 2006, 2013)
+"""Numbers of the client's errors that tell that it has no server."""
+
 _FIELD = re.compile(rb'<field name="[^"]*"(?: xsi:nil="true" />|>(.*?)</field>)', re.DOTALL)
 _ROW = re.compile(rb"<row>(.*?)</row>", re.DOTALL)
 _ENTITIES = ((b"&lt;", b"<"), (b"&gt;", b">"), (b"&quot;", b'"'), (b"&amp;", b"&"))
@@ -179,6 +182,28 @@ class Server(ABC):
             errors="backslashreplace"
         )
 
+    def attempt(self, text: bytes, folder: Path | None = None) -> list[str]:
+        """Run statements in one session, going on behind those that fail.
+
+        Args:
+            text: statements as the client program takes them, comments included.
+            folder: the client's working folder, which ``LOAD DATA LOCAL`` names files from.
+
+        Returns:
+            What the client said of each statement that failed.
+
+        Raises:
+            ServerError: the server is gone.
+        """
+        command = [*self._client_command(), "--batch", "--comments", "--force"]
+        done = subprocess.run(command, input=text, capture_output=True, cwd=folder, check=False)
+        errors = [
+            line for line in done.stderr.decode(errors="replace").splitlines() if line.startswith("ERROR")
+        ]
+        if any(f"ERROR {number}" in error for error in errors for number in _GONE):
+            raise ServerError("\n".join(errors))
+        return errors
+
     def query(self, statement: str, db: str | None = None) -> list[tuple[str | None, ...]]:
         """The rows of a query as text, with None for NULL.
 
@@ -217,14 +242,13 @@ class Server(ABC):
         """Delete all binary logs and forget all GTIDs."""
         self.sql(self.reset_binlogs)
 
+    def _client_command(self) -> list[str]:
+        command = [*self.programs.command(self.client), "--no-defaults", "--user=root"]
+        command.append(f"--socket={self._socket}")
+        return [*command, "--default-character-set=utf8mb4", "--local-infile=1", "--binary-mode"]
+
     def _client(self, arguments: list[str], text: str | bytes, db: str | None, folder: Path | None) -> bytes:
-        command = [
-            *self.programs.command(self.client),
-            "--no-defaults",
-            "--user=root",
-            f"--socket={self._socket}",
-        ]
-        command += ["--default-character-set=utf8mb4", "--local-infile=1", "--binary-mode", *arguments]
+        command = [*self._client_command(), *arguments]
         if db is not None:
             command.append(db)
         return _output(command, text.encode() if isinstance(text, str) else text, folder)

@@ -189,7 +189,8 @@ class SqlScript:
         elif sql.startswith(_XA_WORDS):
             at_hand.done, at_hand.xid = True, None
         begin = self._claim() if at_hand.done or at_hand.begun else self._begin()
-        return begin + _terminated(sql)
+        # In a session with ANSI_QUOTES the server wrote the savepoint's name between double quotes.
+        return begin + (self._with_session(statement, sql) if '"' in sql else _terminated(sql))
 
     def _table_with_rows(self, statement: Statement) -> str:
         """CREATE TABLE … SELECT: the log has table and rows as one transaction, which no statements are.

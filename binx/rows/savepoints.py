@@ -20,7 +20,7 @@ from binx.log.file import BinlogFile
 
 _MARKER = re.compile(
     r"(?P<verb>SAVEPOINT|ROLLBACK\s+(?:WORK\s+)?TO(?:\s+SAVEPOINT)?|RELEASE\s+SAVEPOINT)"
-    r"\s*(?:`(?P<quoted>(?:[^`]|``)+)`|(?P<bare>[^\s`;]+))",
+    r"\s*(?:`(?P<quoted>(?:[^`]|``)+)`|\"(?P<ansi>(?:[^\"]|\"\")+)\"|(?P<bare>[^\s`;]+))",
     re.IGNORECASE,
 )
 
@@ -50,6 +50,13 @@ def undone_rows(file: BinlogFile, table: TransactionTable, mask: bytearray) -> b
     return bytes(found)
 
 
+def _name(marker: re.Match[str]) -> str:
+    """The savepoint's name; servers write it between double quotes where the session has ANSI_QUOTES."""
+    if marker["quoted"]:
+        return marker["quoted"].replace("``", "`")
+    return marker["ansi"].replace('""', '"') if marker["ansi"] else marker["bare"]
+
+
 def undone_runs(events: Iterable[tuple[bool, str | None]]) -> Iterator[tuple[int, int]]:
     """The runs of rows events that are undone, ``[first, stop)`` by their number, in order and apart.
 
@@ -64,7 +71,7 @@ def undone_runs(events: Iterable[tuple[bool, str | None]]) -> Iterator[tuple[int
         marker = _MARKER.match(text) if text is not None else None
         if marker is None:
             continue
-        name = (marker["quoted"] or marker["bare"]).casefold()
+        name = _name(marker).casefold()
         places = [place for place, (known, _) in enumerate(savepoints) if known == name]
         if marker["verb"].upper() == "SAVEPOINT":
             # The same name again moves the savepoint.

@@ -255,6 +255,15 @@ def test_a_statement_with_semicolons_is_given_an_end_of_its_own() -> None:
     )
 
 
+def test_a_savepoint_between_double_quotes_has_the_session_that_reads_it_so() -> None:
+    text = sql_of(TESTDATA / "mysql-9.7" / "small" / "savepoints_ansi.binlog").decode()
+    lines = text.splitlines()
+    place = lines.index('SAVEPOINT "a b";')
+    assert "ANSI_QUOTES" in next(line for line in reversed(lines[:place]) if "sql_mode" in line)
+    place = lines.index('SAVEPOINT `a "b`;')
+    assert "ANSI_QUOTES" not in next(line for line in reversed(lines[:place]) if "sql_mode" in line)
+
+
 def test_a_statement_has_the_session_that_it_ran_in() -> None:
     text = sql_of(TESTDATA / "mysql-9.7" / "small" / "statements.binlog").decode()
     lines = text.splitlines()

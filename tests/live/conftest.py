@@ -35,3 +35,22 @@ def server(request: pytest.FixtureRequest) -> Server:
     """Either server, one after the other."""
     found: Server = request.getfixturevalue(request.param)
     return found
+
+
+@pytest.fixture(scope="session")
+def replicas() -> Iterator[dict[str, Server]]:
+    """The replicas that tests have started, by the name of their server program."""
+    started: dict[str, Server] = {}
+    yield started
+    for server in started.values():
+        server.stop()
+
+
+@pytest.fixture
+def replica(server: Server, replicas: dict[str, Server], tmp_path_factory: pytest.TempPathFactory) -> Server:
+    """Another server of the same kind, on which logs of the first are run; one for all tests."""
+    if server.daemon not in replicas:
+        made = type(server)(tmp_path_factory.mktemp("replica"), programs=server.programs)
+        made.start()
+        replicas[server.daemon] = made
+    return replicas[server.daemon]

@@ -38,6 +38,11 @@ def said(sql: str) -> tuple[bool, str | None]:
             id="names are equal whatever their case, and old servers log what the user wrote",
         ),
         pytest.param(
+            [said('SAVEPOINT "a b"'), ROWS, said('SAVEPOINT "a ""c"""'), ROWS, said('ROLLBACK TO `a "c"`')],
+            [(1, 2)],
+            id="names stand between double quotes where the session has ANSI_QUOTES",
+        ),
+        pytest.param(
             [said("SAVEPOINT `a`"), ROWS, said("SAVEPOINT `a`"), ROWS, said("ROLLBACK TO `a`")],
             [(1, 2)],
             id="the same name again moves the savepoint",

@@ -1,0 +1,182 @@
+"""One round of the differential test: a workload on a server, and all that must agree about its logs."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from binx.export.parquet import to_parquet
+from binx.log.file import open_files
+from binx.rows.catalog import Catalog
+from testdata.servers import Server, ServerError
+from testdata.small import drop_databases
+from tests.live.reading import compare_with_listing
+from tests.live.state import final_state
+from tests.live.tables_at_end import TableAtEnd, compare_servers, compare_state, read_tables
+from tests.live.workload.changes import LOAD_FILE
+from tests.live.workload.sessions import last_settings
+from tests.live.workload.workload import Workload
+
+GTID_MODES = ("OFF", "OFF_PERMISSIVE", "ON_PERMISSIVE", "ON")
+MOST_OF_AN_ERROR = 1000
+MIXED_FORMATS = "checksum"
+"""What the refusal to put logs of different checksums into one slice speaks of."""
+
+
+@dataclass(slots=True)
+class Round:
+    """A round on one server.
+
+    Args:
+        server: running; all that it has is dropped.
+        replica: another one of the same kind, on which logs and SQL are run.
+        seed: decides the workload.
+        folder: an empty one to work in.
+        sessions: how long the workload is.
+
+    Attributes:
+        counts: statements, errors, known and unknown values, tables compared, logs that do not
+            repeat what was done.
+        seen: kinds of columns of which values were compared with the reader's.
+    """
+
+    server: Server
+    replica: Server
+    seed: str
+    folder: Path
+    sessions: int = 60
+    counts: Counter[str] = field(default_factory=Counter)
+    seen: set[str] = field(default_factory=set)
+    _logs: list[Path] = field(default_factory=list)
+    _tables: dict[tuple[str, str], TableAtEnd] = field(default_factory=dict)
+    _from_rows: set[tuple[str, str]] = field(default_factory=set)
+
+    @property
+    def mariadb(self) -> bool:
+        """Whether the server is a MariaDB."""
+        return self.server.daemon == "mariadbd"
+
+    def differences(self) -> list[str]:
+        """Everything that does not agree; empty after a clean round."""
+        self.record()
+        return [
+            *(f"Parquet and SELECT: {line}" for line in self.compare_parquet()),
+            *(f"{self.server.binlog_reader}: {line}" for line in self.compare_reading()),
+            *(f"replay of a binary log: {line}" for line in self.replay("binlog")),
+            *(f"replay of SQL: {line}" for line in self.replay("sql")),
+        ]
+
+    def record(self) -> None:
+        """Run the workload, keep its logs, and ask the server for its tables."""
+        self._empty(self.server)
+        (self.folder / LOAD_FILE).write_text("".join(f"{3 * i}\ttext {i}\n" for i in range(20)))
+        workload = Workload(self.seed, mariadb=self.mariadb, sessions=self.sessions)
+        for step in workload.steps():
+            errors = self.server.attempt(step.sql, self.folder)
+            if step.must and errors:
+                text = step.sql.decode(errors="replace")
+                raise ServerError(
+                    f"seed {self.seed}: the workload itself is wrong: {errors[0]} in\n{text[:2000]}"
+                )
+            self.counts["statements"] += step.sql.count(b";\n")
+            self.counts["errors"] += len(errors)
+        self._from_rows = {(table.db, table.name) for table in workload.tables if not table.statements}
+        self.server.flush_logs()
+        for log in self.server.binlogs():
+            shutil.copy(log, self.folder)
+            self._logs.append(self.folder / log.name)
+        self._tables = read_tables(self.server)
+
+    def compare_parquet(self) -> Iterator[str]:
+        """The data set's current state against SELECT."""
+        lake = self.folder / "lake"
+        files = open_files([str(path) for path in self._logs])
+        for report in to_parquet(files, lake):
+            yield from (
+                f"{report.manifest['source']['name']}: loss {loss}" for loss in report.manifest["losses"]
+            )
+        for file in files:
+            file.close()
+        states = final_state(lake)
+        for name in sorted(self._from_rows):
+            table = self._tables[name]
+            if name not in states and table.rows:
+                yield f"{name}: no changes are in the data set"
+            elif name in states:
+                self.counts["tables"] += 1
+                if (absent := states[name].absent) is not None:
+                    yield absent
+                yield from compare_state(name, table, states[name], self.counts)
+
+    def compare_reading(self) -> Iterator[str]:
+        """Transactions and rows against the server's own reader, log by log."""
+        catalog = Catalog()
+        for log in self._logs:
+            yield from compare_with_listing(self.server, log, catalog, self.seen)
+
+    def replay(self, form: str) -> Iterator[str]:
+        """What ``extract`` makes of the logs leads an empty server to the same tables.
+
+        Where the logs themselves do not lead there, as some that a MariaDB wrote do not, nothing is said, and
+        the round is counted as ``unrepeatable``.
+        """
+        lines = self._replayed(lambda: self._extracted(form), json_as_values=form == "sql")
+        if lines and self._replayed(lambda: iter(self._logs), json_as_values=False):
+            self.counts["unrepeatable"] += 1
+        else:
+            yield from lines
+
+    def _replayed(self, pieces: Callable[[], Iterator[Path]], *, json_as_values: bool) -> list[str]:
+        """What differs when an empty server has run some files, binary logs or SQL."""
+        self._empty(self.replica)
+        self._set_gtid_mode(self.replica, "ON_PERMISSIVE")
+        try:
+            for piece in pieces():
+                sql = piece.suffix == ".sql"
+                self.replica.sql(piece.read_bytes() if sql else self.replica.mysqlbinlog(piece))
+        except ServerError as error:
+            return [f"{str(error)[:MOST_OF_AN_ERROR]}"]
+        return compare_servers(self._tables, read_tables(self.replica), json_as_values=json_as_values)
+
+    def _extracted(self, form: str) -> Iterator[Path]:
+        """One slice of all logs, or a slice of each where their formats differ."""
+        whole = self.folder / f"slice.{form}"
+        try:
+            self._extract(form, self._logs, whole)
+        except ServerError as error:
+            if form != "binlog" or MIXED_FORMATS not in str(error):
+                raise
+        else:
+            yield whole
+            return
+        for log in self._logs:
+            piece = self.folder / f"{log.name}.{form}"
+            self._extract(form, [log], piece)
+            yield piece
+
+    def _extract(self, form: str, logs: list[Path], target: Path) -> None:
+        command = [sys.executable, "-m", "binx", "extract", "--format", form, "-q", "-o", str(target)]
+        done = subprocess.run([*command, *map(str, logs)], capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise ServerError(f"binx extract --format {form} ended with {done.returncode}: {done.stderr}")
+
+    def _empty(self, server: Server) -> None:
+        for setting in last_settings(mariadb=self.mariadb):
+            server.sql(setting)
+        self._set_gtid_mode(server, "ON")
+        drop_databases(server)
+        server.reset()
+
+    def _set_gtid_mode(self, server: Server, wanted: str) -> None:
+        if self.mariadb:
+            return
+        ((now,),) = server.query("SELECT @@GLOBAL.gtid_mode")
+        place, target = GTID_MODES.index(str(now)), GTID_MODES.index(wanted)
+        while place != target:
+            place += 1 if target > place else -1
+            server.sql(f"SET GLOBAL gtid_mode = {GTID_MODES[place]}")

@@ -1,0 +1,1 @@
+"""A random workload for a real server, wholly decided by a seed."""

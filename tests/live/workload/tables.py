@@ -1,0 +1,150 @@
+"""Random tables: their columns, keys and options, and the statement that makes them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from random import Random
+
+from tests.live.workload.kind import Kind
+from tests.live.workload.kinds import key_kind, random_kind
+from tests.live.workload.numbers import integer_kind
+from tests.live.workload.texts import NEUTRAL, Spelling, random_name
+
+MANY_COLUMNS = 70
+
+
+@dataclass(slots=True)
+class Column:
+    """One column.
+
+    Attributes:
+        name: as it is called now.
+        kind: what it holds.
+        options: what stands behind the type, such as ``NOT NULL``.
+        nullable: whether it takes NULL.
+        optional: whether an INSERT may leave it out.
+        generated: whether the server computes it.
+    """
+
+    name: str
+    kind: Kind
+    options: str = ""
+    nullable: bool = True
+    optional: bool = True
+    generated: bool = False
+
+
+@dataclass(slots=True)
+class Table:
+    """One table.
+
+    Attributes:
+        db: its database.
+        name: as it is called now.
+        columns: in the order in which they were declared or added.
+        key: the primary key's columns; empty where there is none.
+        counter: a column that a statement can count up to touch every row.
+        key_values: for each key column, the literals from which its values come.
+        statements: whether sessions in the statement and mixed formats write to it too, so that its rows do
+            not follow from row changes alone.
+        options: what stands behind the columns.
+        names: the names of columns that were ever used, folded.
+    """
+
+    db: str
+    name: str
+    columns: list[Column]
+    key: list[Column]
+    counter: Column
+    key_values: list[list[str]]
+    statements: bool = False
+    options: str = ""
+    extra: list[str] = field(default_factory=list)
+    names: set[str] = field(default_factory=set)
+
+    def place(self, spelling: Spelling) -> str:
+        """Database and name, quoted."""
+        return f"{spelling.name(self.db)}.{spelling.name(self.name)}"
+
+    def writable(self) -> list[Column]:
+        """The columns that statements may set."""
+        return [column for column in self.columns if not column.generated]
+
+    def plain_columns(self) -> list[Column]:
+        """The writable columns outside the key, but for the counter."""
+        return [column for column in self.writable() if column not in self.key and column is not self.counter]
+
+    def create(self, spelling: Spelling) -> str:
+        """The statement that makes it."""
+        lines = [declare(column, spelling) for column in self.columns]
+        if self.key:
+            names = ", ".join(spelling.name(column.name, ansi=True) for column in self.key)
+            lines.append(f"PRIMARY KEY ({names})")
+        lines += self.extra
+        return f"CREATE TABLE {self.place(spelling)} (\n  " + ",\n  ".join(lines) + f"\n) {self.options}"
+
+
+def declare(column: Column, spelling: Spelling) -> str:
+    """A column as CREATE and ALTER write it."""
+    return f"{spelling.name(column.name, ansi=True)} {column.kind.sql} {column.options}".rstrip()
+
+
+def random_table(random: Random, db: str, taken: set[str], *, mariadb: bool) -> Table:
+    """A table with a key more often than without."""
+    names: set[str] = set()
+    key = [
+        Column(random_name(random, names), key_kind(random, mariadb=mariadb), "NOT NULL", False, False)
+        for _ in range(random.choice((0, 1, 1, 1, 2, 3)))
+    ]
+    counter = Column(random_name(random, names), integer_kind(), "NOT NULL DEFAULT 0", False)
+    count = random.choice((MANY_COLUMNS, *[None] * 15)) or random.randint(2, 12)
+    columns = [*key, counter]
+    for _ in range(count):
+        column = random_column(random, names, mariadb=mariadb)
+        columns.insert(random.randint(0, len(columns)), column)
+    if count != MANY_COLUMNS and random.random() < 0.3:
+        columns.append(_generated(random, names, counter))
+    spelling = Spelling()
+    values = [[column.kind.literal(random, NEUTRAL) for _ in range(12)] for column in key]
+    table = Table(db, random_name(random, taken), columns, key, counter, values, names=names)
+    if not key and random.random() < 0.4:
+        unique = Column(random_name(random, names), integer_kind("BIGINT"), "NOT NULL", False, False)
+        columns.append(unique)
+        table.extra.append(f"UNIQUE KEY ({spelling.name(unique.name)})")
+    elif random.random() < 0.3:
+        table.extra.append(f"KEY ({spelling.name(counter.name)})")
+    table.options = random.choice(("", "CHARSET utf8mb4", "CHARSET latin1", "COMMENT 'it''s a \"table\"'"))
+    return table
+
+
+def random_column(random: Random, names: set[str], *, mariadb: bool) -> Column:
+    """A column outside the key."""
+    kind = random_kind(random, mariadb=mariadb)
+    column = Column(random_name(random, names), kind)
+    if random.random() < 0.25:
+        column.nullable = False
+        column.optional = False
+        column.options = "NOT NULL"
+    elif kind.sql.startswith("TIMESTAMP"):
+        column.options = "NULL"
+    if kind.simple_default and random.random() < 0.25:
+        literal = kind.literal(random, Spelling())
+        # Zero dates and values that do not fit are no defaults in strict sessions.
+        if kind.integer or (
+            kind.sql.startswith(("VARCHAR(2", "BIT(64)", "DOUBLE")) and "UNSIGNED" not in kind.sql
+        ):
+            column.options += f" DEFAULT {literal}"
+            column.optional = True
+    if random.random() < 0.1:
+        column.options += " COMMENT 'it''s, a \"comment\" (with) `signs`'"
+    if random.random() < 0.1 and (column.nullable or column.optional):
+        column.options += " INVISIBLE"
+    return column
+
+
+def _generated(random: Random, names: set[str], counter: Column) -> Column:
+    place = Spelling().name(counter.name)
+    expression = random.choice((f"{place} * 2", f"CONCAT('n', {place})", f"{place} IS NULL"))
+    kind = Kind("VARCHAR(30)", lambda *_: "DEFAULT")
+    options = f"GENERATED ALWAYS AS ({expression}) {random.choice(('VIRTUAL', 'STORED'))}"
+    return Column(random_name(random, names), kind, options, generated=True)

@@ -202,7 +202,11 @@ class BatchSql:
             collated = joined(literals, constant(f" COLLATE {self._dialect.exact_collation}"))
             return [constant(f"{name} <=> "), pc.if_else(pc.equal(literals, NULL), NULL, collated)]
         if column.type.kind is Kind.JSON:
-            return [constant(f"{name} <=> CAST("), literals, constant(" AS JSON)")]
+            # Times and bytes that a statement put into a document equal no text, but print as one.
+            text = joined(literals, constant(f" COLLATE {self._dialect.exact_collation}"))
+            printed = joined(constant(f" OR CAST({name} AS CHAR) <=> "), text)
+            either = pc.if_else(pc.equal(literals, NULL), EMPTY, printed)
+            return [constant(f"({name} <=> CAST("), literals, constant(" AS JSON)"), either, constant(")")]
         if column.type.kind in {Kind.GEOMETRY, Kind.VECTOR}:
             return [constant(f"CAST({name} AS BINARY) <=> "), literals]
         return [constant(f"{name} <=> "), literals]

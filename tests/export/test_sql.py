@@ -255,6 +255,16 @@ def test_a_statement_with_semicolons_is_given_an_end_of_its_own() -> None:
     )
 
 
+def test_a_document_in_a_row_without_a_key_is_found_by_what_it_prints_too() -> None:
+    text = sql_of(TESTDATA / "mysql-9.7" / "small" / "json_without_key.binlog").decode()
+    document = """'["2024-02-29", "base64:type15:AP8="]'"""
+    assert (
+        f"(`j` <=> CAST({document} AS JSON) OR CAST(`j` AS CHAR) <=> {document} COLLATE utf8mb4_0900_bin)"
+        in text
+    )
+    assert "(`other` <=> CAST(NULL AS JSON))" in text
+
+
 def test_a_savepoint_between_double_quotes_has_the_session_that_reads_it_so() -> None:
     text = sql_of(TESTDATA / "mysql-9.7" / "small" / "savepoints_ansi.binlog").decode()
     lines = text.splitlines()

@@ -17,12 +17,7 @@ from struct import Struct
 from binx.errors import ChecksumError, DamagedError, NotABinlogError, TruncatedError, UnsupportedError
 from binx.event.header import HEADER_SIZE, EventFlag, EventHeader, EventType, parse_header
 from binx.event.reader import Reader
-
-MAGIC = b"\xfebin"
-"""The first bytes of a binary log or relay log."""
-
-ENCRYPTED_MAGIC = b"\xfdbin"
-"""The first bytes of a binary log that MySQL 8.0.14 or later encrypted."""
+from binx.source import magic
 
 CHECKSUM_SIZE = 4
 """Bytes of the CRC32 at an event's end, where the file has checksums."""
@@ -37,6 +32,13 @@ _IDENTITY = Struct("<III")
 _CHECKSUM_SINCE = {"mysql": (5, 6, 1), "mariadb": (5, 3, 0)}
 _MOST_TYPES_WITHOUT_CHECKSUM = 33
 """Servers that know no checksums list up to 27 event types; those that do at least 29 and five bytes more."""
+
+
+MAGIC = magic.MAGIC
+"""The first bytes of a binary log or relay log."""
+
+ENCRYPTED_MAGIC = magic.ENCRYPTED_MAGIC
+"""The first bytes of a binary log that MySQL 8.0.14 or later encrypted."""
 
 
 class Magic(Enum):

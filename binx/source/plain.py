@@ -10,11 +10,7 @@ from typing import Self
 from binx.errors import NotABinlogError, SourceError
 from binx.source.base import READ_BYTES
 from binx.source.buffers import Buffers
-
-
-def printable(name: str) -> str:
-    """A file's name as UTF-8 can hold it: what it has of other bytes becomes escapes."""
-    return os.fsencode(name).decode("utf-8", "backslashreplace")
+from binx.source.names import printable
 
 
 class PlainFile:

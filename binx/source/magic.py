@@ -1,0 +1,56 @@
+"""What a file's first bytes say it is."""
+
+from __future__ import annotations
+
+from binx.errors import NotABinlogError
+
+MAGIC = b"\xfebin"
+"""The first bytes of a binary log or relay log."""
+
+ENCRYPTED_MAGIC = b"\xfdbin"
+"""The first bytes of a binary log that MySQL 8.0.14 or later encrypted."""
+
+GZIP_MAGIC = b"\x1f\x8b"
+"""RFC 1952, section 2.3.1."""
+
+ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+"""RFC 8878, section 3.1.1."""
+
+_SKIPPABLE = b"\x2a\x4d\x18"
+_SKIPPABLE_FIRST = range(0x50, 0x60)
+
+
+def is_gzip(data: memoryview | bytes) -> bool:
+    """Whether a gzip member begins here."""
+    return bytes(data[:2]) == GZIP_MAGIC
+
+
+def is_skippable(data: memoryview | bytes) -> bool:
+    """Whether a skippable zstd frame begins here (RFC 8878, section 3.1.2)."""
+    return len(data) >= len(ZSTD_MAGIC) and data[0] in _SKIPPABLE_FIRST and bytes(data[1:4]) == _SKIPPABLE
+
+
+def is_zstd(data: memoryview | bytes) -> bool:
+    """Whether a zstd frame begins here, be it one to skip."""
+    return bytes(data[:4]) == ZSTD_MAGIC or is_skippable(data)
+
+
+def check_inside(data: bytes, path: str, kind: str) -> None:
+    """See that a compressed file holds a binary log, before more of it is decompressed.
+
+    Args:
+        data: the first decompressed bytes.
+        path: how messages call the file.
+        kind: the compression's name.
+
+    Raises:
+        NotABinlogError: it holds something else.
+    """
+    if data[: len(MAGIC)] not in (MAGIC, ENCRYPTED_MAGIC):
+        found = data[: len(MAGIC)].hex(" ") or "nothing"
+        raise NotABinlogError(
+            f"expected a binary log inside the {kind} file, which begins with {MAGIC.hex(' ')}, found"
+            f" {found}",
+            path=path,
+            offset=0,
+        )

@@ -1,0 +1,48 @@
+"""What a user named, opened as what it is: its first bytes tell, not its name."""
+
+from __future__ import annotations
+
+import sys
+
+from binx.source.base import Source
+from binx.source.magic import is_gzip, is_zstd
+from binx.source.names import log_name
+from binx.source.plain import PlainFile
+from binx.source.spooled import spool
+
+_HEAD = 4
+
+
+def open_source(path: str) -> Source:
+    """Open a path, or ``-`` for standard input; compressed files are decompressed as they are read.
+
+    Raises:
+        SourceError: it cannot be opened or read.
+        NotABinlogError: it is empty, or compressed and no binary log inside.
+        DamagedError: it is compressed, and damaged or cut.
+    """
+    return decompressed(spool(sys.stdin.buffer) if path == "-" else PlainFile.open(path))
+
+
+def decompressed(source: Source) -> Source:
+    """The source itself, or what it decompresses to where it is a ``.zst`` or ``.gz`` file.
+
+    Raises:
+        SourceError, NotABinlogError, DamagedError: as :func:`open_source`; the source is closed then.
+    """
+    try:
+        head = bytes(source.window(0, _HEAD))
+        if is_gzip(head):
+            from binx.source.gzip_members import GzipLayout
+            from binx.source.inflated import Inflated
+
+            return Inflated(source, GzipLayout(source), log_name(source.name))
+        if is_zstd(head):
+            from binx.source.inflated import Inflated
+            from binx.source.zstd_frames import ZstdLayout
+
+            return Inflated(source, ZstdLayout(source), log_name(source.name))
+    except BaseException:
+        source.close()
+        raise
+    return source

@@ -1,0 +1,272 @@
+"""zstd (RFC 8878): one frame or many, found by the seekable format's table or by their own headers.
+
+A file of many frames is read from the one that holds the bytes. A file that is one frame, as ``zstd FILE``
+makes it, is read from its beginning on.
+
+Sources: RFC 8878 sections 3.1.1 (frames, blocks) and 3.1.2 (skippable frames); zstd's
+contrib/seekable_format/zstd_seekable_compression_format.md.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_right
+from struct import Struct
+from typing import IO, cast
+
+from binx.errors import DamagedError, SourceError, TruncatedError
+from binx.source.base import READ_BYTES, Source
+from binx.source.chunks import CHUNK_BYTES
+from binx.source.magic import ZSTD_MAGIC, check_inside, is_skippable
+
+SEEKABLE_MAGIC = 0x8F92EAB1
+SEEK_TABLE_MAGIC = 0x184D2A5E
+SEEK_TABLE_FOOTER = Struct("<IBI")
+SEEK_TABLE_HEADER = Struct("<II")
+
+_CHECKSUMS = 0x80
+_RESERVED = 0x7C
+_ENTRY = Struct("<II")
+_ENTRY_WITH_CHECKSUM = 12
+_HEADER_MOST = 18
+_CONTENT_CHECKSUM_FLAG = 0x04
+_BLOCK_HEADER = 3
+_RLE_BLOCK, _RESERVED_BLOCK = 1, 3
+_MOST_WINDOW = 128 * 1024 * 1024
+"""As much as the ``zstd`` program takes without being asked."""
+
+
+class _Input:
+    """The compressed bytes of one frame, as a file."""
+
+    def __init__(self, inner: Source, start: int, stop: int) -> None:
+        self._inner = inner
+        self._position = start
+        self._stop = stop
+
+    def read(self, size: int = -1) -> bytes:
+        wanted = READ_BYTES if size < 0 else size
+        data = bytes(self._inner.window(self._position, min(self._stop, self._position + wanted)))
+        self._position += len(data)
+        return data
+
+
+class _FrameDecoder:
+    """One frame, decompressed from its beginning.
+
+    Args:
+        inner: the compressed file.
+        start: offset in it of the frame.
+        end: offset behind the frame.
+        size: bytes that the frame must give; None where it is not known.
+        stop: offset in the whole behind its last byte.
+    """
+
+    def __init__(self, inner: Source, start: int, end: int, size: int | None, stop: int) -> None:
+        import zstandard
+
+        self._error = zstandard.ZstdError
+        self._inner = inner
+        self._start = start
+        self._size = size
+        self._given = 0
+        self.stop = stop
+        self._stream = zstandard.ZstdDecompressor(max_window_size=_MOST_WINDOW).stream_reader(
+            cast(IO[bytes], _Input(inner, start, end)), read_size=READ_BYTES // 4, read_across_frames=False
+        )
+
+    def read(self, most: int) -> bytes:
+        data = self._read(most)
+        self._given += len(data)
+        if self._size is not None and (
+            self._given > self._size
+            or (not data and self._given < self._size)
+            # Behind the last bytes stands the checksum, which is compared only when more is asked for.
+            or (self._given == self._size and self._read(1))
+        ):
+            raise self._damaged(f"expected {self._size} bytes from this frame, found another number")
+        return data
+
+    def _read(self, most: int) -> bytes:
+        try:
+            data: bytes = self._stream.read(most)
+        except self._error as error:
+            if "memory" in str(error) or "window" in str(error).lower():
+                raise SourceError(
+                    "the zstd file needs more than 128 MiB of memory (--long); compress it again without:"
+                    " zstd -d --long=31 -c FILE | zstd > NEW",
+                    path=self._inner.path,
+                    offset=self._start,
+                ) from None
+            raise self._damaged(f"expected a whole zstd frame, found it damaged ({error})") from None
+        return data
+
+    def _damaged(self, message: str) -> DamagedError:
+        return DamagedError(
+            f"{message}; copy the file again from its origin", path=self._inner.path, offset=self._start
+        )
+
+
+class ZstdLayout:
+    """The frames of a zstd file.
+
+    Args:
+        inner: the compressed bytes.
+
+    Raises:
+        NotABinlogError: something else than a binary log is in it.
+        DamagedError, TruncatedError: the compressed bytes are damaged or cut.
+    """
+
+    def __init__(self, inner: Source) -> None:
+        self._inner = inner
+        self._starts = array("q")
+        self._ends = array("q")
+        self._positions = array("q", [0])
+        table = read_seek_table(inner)
+        if table is None:
+            self._find_frames()
+        else:
+            end = 0
+            for compressed, size in table:
+                self._add(end, end + compressed, size)
+                end += compressed
+        if self.size:
+            check_inside(self.decoder(0).read(4), inner.path, "zstd")
+        else:
+            check_inside(b"", inner.path, "zstd")
+
+    @property
+    def size(self) -> int:
+        """Bytes of all frames, decompressed."""
+        return self._positions[-1]
+
+    @property
+    def frames(self) -> int:
+        """How many frames hold something."""
+        return len(self._starts)
+
+    def span(self, position: int) -> tuple[int, int]:
+        """Pieces of one length, anew in each frame."""
+        frame = self._frame(position)
+        first, stop = self._positions[frame], self._positions[frame + 1]
+        start = position - (position - first) % CHUNK_BYTES
+        return start, min(start + CHUNK_BYTES, stop)
+
+    def begin(self, position: int) -> int:
+        """Where the frame begins that holds an offset."""
+        return self._positions[self._frame(position)]
+
+    def decoder(self, begin: int) -> _FrameDecoder:
+        """Begin a frame."""
+        frame = self._frame(begin)
+        stop = self._positions[frame + 1]
+        return _FrameDecoder(self._inner, self._starts[frame], self._ends[frame], stop - begin, stop)
+
+    def _frame(self, position: int) -> int:
+        return bisect_right(self._positions, position) - 1
+
+    def _add(self, start: int, end: int, size: int) -> None:
+        if size:
+            self._starts.append(start)
+            self._ends.append(end)
+            self._positions.append(self._positions[-1] + size)
+
+    def _find_frames(self) -> None:
+        """Go from frame to frame by the headers of frames and blocks; unknown sizes are measured."""
+        position = 0
+        while position < self._inner.size:
+            head = bytes(self._inner.window(position, position + _HEADER_MOST))
+            if is_skippable(head):
+                if len(head) < SEEK_TABLE_HEADER.size:
+                    raise self._cut(position)
+                end = position + SEEK_TABLE_HEADER.size + int.from_bytes(head[4:8], "little")
+                if end > self._inner.size:
+                    raise self._cut(position)
+            elif head.startswith(ZSTD_MAGIC):
+                size, end = self._frame_bounds(position, head)
+                self._add(position, end, self._measured(position, end) if size is None else size)
+            elif ZSTD_MAGIC.startswith(head):
+                raise self._cut(position)
+            else:
+                raise DamagedError(
+                    f"expected the zstd file's end or another frame, found {head[:4].hex(' ')}",
+                    path=self._inner.path,
+                    offset=position,
+                )
+            position = end
+
+    def _frame_bounds(self, position: int, head: bytes) -> tuple[int | None, int]:
+        """The size that a frame says it decompresses to, and the offset behind it."""
+        import zstandard
+
+        try:
+            parameters = zstandard.get_frame_parameters(head)
+            at = position + zstandard.frame_header_size(head)
+        except zstandard.ZstdError as error:
+            if len(head) < _HEADER_MOST:
+                raise self._cut(position) from None
+            raise DamagedError(
+                f"expected a zstd frame, found a damaged one ({error})",
+                path=self._inner.path,
+                offset=position,
+            ) from None
+        last = False
+        while not last:
+            block = bytes(self._inner.window(at, at + _BLOCK_HEADER))
+            if len(block) < _BLOCK_HEADER:
+                raise self._cut(position)
+            header = int.from_bytes(block, "little")
+            last, kind, size = bool(header & 1), header >> 1 & 3, header >> 3
+            if kind == _RESERVED_BLOCK:
+                raise DamagedError(
+                    "expected a zstd block, found one of a reserved kind; copy the file again",
+                    path=self._inner.path,
+                    offset=at,
+                )
+            at += _BLOCK_HEADER + (1 if kind == _RLE_BLOCK else size)
+        at += 4 if head[4] & _CONTENT_CHECKSUM_FLAG else 0
+        if at > self._inner.size:
+            raise self._cut(position)
+        known = parameters.content_size
+        return None if known in (zstandard.CONTENTSIZE_UNKNOWN, zstandard.CONTENTSIZE_ERROR) else known, at
+
+    def _measured(self, start: int, end: int) -> int:
+        decoder = _FrameDecoder(self._inner, start, end, None, 0)
+        size = 0
+        while data := decoder.read(CHUNK_BYTES):
+            if not size and not self._starts:
+                check_inside(data, self._inner.path, "zstd")
+            size += len(data)
+        return size
+
+    def _cut(self, position: int) -> TruncatedError:
+        return TruncatedError(
+            "the zstd data end inside a frame; the file was cut, copy it again from its origin",
+            path=self._inner.path,
+            offset=position,
+        )
+
+
+def read_seek_table(inner: Source) -> list[tuple[int, int]] | None:
+    """The frames' compressed and decompressed sizes; None where there is no table, or one that does not fit.
+
+    A table that does not fit the file is no reason to refuse it: the frames tell the same.
+    """
+    footer_start = inner.size - SEEK_TABLE_FOOTER.size
+    if footer_start < SEEK_TABLE_HEADER.size:
+        return None
+    frames, descriptor, magic = SEEK_TABLE_FOOTER.unpack(inner.window(footer_start, inner.size))
+    if magic != SEEKABLE_MAGIC or descriptor & _RESERVED:
+        return None
+    entry_size = _ENTRY_WITH_CHECKSUM if descriptor & _CHECKSUMS else _ENTRY.size
+    start = footer_start - frames * entry_size
+    head = start - SEEK_TABLE_HEADER.size
+    if head < 0:
+        return None
+    expected = SEEK_TABLE_HEADER.pack(SEEK_TABLE_MAGIC, inner.size - start)
+    if bytes(inner.window(head, start)) != expected:
+        return None
+    entries = inner.window(start, footer_start)
+    sizes = [_ENTRY.unpack_from(entries, at) for at in range(0, len(entries), entry_size)]
+    return sizes if sum(compressed for compressed, _ in sizes) == head else None

@@ -231,23 +231,34 @@ class Binlogs:
 
 
 def open(  # noqa: A001 - it is called as binx.open
-    *paths: str | PathLike[str], schema: str | None = None
+    *paths: str | PathLike[str],
+    schema: str | None = None,
+    keyring: str | PathLike[str] | None = None,
+    key_file: str | PathLike[str] | None = None,
 ) -> Binlogs:
     """Open binary logs of one server's chain, in its order.
 
     Args:
         paths: the files.
         schema: SQL as ``mysqldump --no-data`` writes it, which names the columns where the logs do not.
+        keyring: the server's keyring file, for encrypted logs; else ``BINX_KEYRING`` in the environment.
+        key_file: a file that holds one key; else ``BINX_KEY_FILE``, or the key itself in ``BINX_KEY``.
 
     Raises:
         UsageError: no path is given.
         SourceError: a file cannot be read.
         NotABinlogError: a file is no binary log.
-        UnsupportedError: a file is encrypted.
+        EncryptedError: a file is encrypted, and no key fits.
     """
     if not paths:
         raise UsageError("expected at least one binary log to open, found none")
-    return Binlogs(open_files([fspath(path) for path in paths]), schema)
+    keys = None
+    if keyring is not None or key_file is not None:
+        from binx.source.keyring import given_keys
+
+        keyrings = [] if keyring is None else [fspath(keyring)]
+        keys = given_keys(keyrings, None if key_file is None else fspath(key_file))
+    return Binlogs(open_files([fspath(path) for path in paths], keys), schema)
 
 
 def _record(file: BinlogFile, scan: Scan, table: TransactionTable, index: int) -> TransactionRecord:

@@ -111,6 +111,10 @@ class UnsupportedError(BinxError):
     """The bytes are as a server wrote them, but binx cannot read this part yet."""
 
 
+class EncryptedError(UnsupportedError):
+    """The bytes are encrypted, and the key is missing or another."""
+
+
 class AbsentError(BinxError):
     """Something asked for (a GTID, a table, a file of a chain) is not in the input."""
 

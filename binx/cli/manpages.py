@@ -52,6 +52,13 @@ _ENVIRONMENT = (
     ("TMPDIR", "Where standard input is kept while it is read."),
     ("BINX_CONFIG", "The file of defaults, see binx-config(1); empty for none."),
     ("BINX_COMMAND_OPTION", "An option's default, such as BINX_TO_PARQUET_COMPRESSION; see binx-config(1)."),
+    ("BINX_KEYRING", "The server's keyring file, for encrypted logs: as --keyring."),
+    ("BINX_KEY_FILE", "A file with one key, for encrypted logs: as --key-file."),
+    (
+        "BINX_KEY",
+        "A key of 64 hex digits, for encrypted logs. There is no option that takes a key itself, since"
+        " all users of a machine see command lines.",
+    ),
     ("BINX_TRACEBACK", "Where it is 1, errors show where in the program they came from."),
 )
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
@@ -175,9 +177,40 @@ def _count(text: str) -> int:
 NUMBER = Parsed("number", _whole_number)
 COUNT = Parsed("count", _count)
 
-FILES = click.argument(
+
+def _to_environment(variable: str) -> Callable[[click.Context, click.Parameter, Any], None]:
+    """An option that sets a variable, so that processes that are started for the work see it too."""
+
+    def callback(context: click.Context, parameter: click.Parameter, value: Any) -> None:
+        paths = value if isinstance(value, tuple) else (value,) if value is not None else ()
+        if paths:
+            os.environ[variable] = os.pathsep.join(str(Path(path).absolute()) for path in paths)
+
+    return callback
+
+
+_FILES = click.argument(
     "files", metavar="FILE...", nargs=-1, required=True, type=click.Path(readable=False, allow_dash=True)
 )
+_KEYRING = option(
+    "--keyring",
+    metavar="FILE",
+    type=click.Path(readable=False),
+    multiple=True,
+    expose_value=False,
+    callback=_to_environment("BINX_KEYRING"),
+    help="The server's keyring file, for encrypted logs; may be given several times.",
+)
+_KEY_FILE = option(
+    "--key-file",
+    metavar="FILE",
+    type=click.Path(readable=False),
+    expose_value=False,
+    callback=_to_environment("BINX_KEY_FILE"),
+    help="A file with one key of 32 bytes or 64 hex digits, for encrypted logs.",
+)
+FILES = combined(_FILES, _KEYRING, _KEY_FILE)
+"""The files that a command reads, and the keys of those that are encrypted."""
 
 NO_CHECKSUMS = option("--no-checksums", is_flag=True, help="Do not compare checksums of events.")
 SCHEMA = option(

@@ -7,8 +7,15 @@ from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from binx.errors import BinxError, NotABinlogError, TruncatedError, UnsupportedError
-from binx.event.format import FormatDescription, Magic, parse_format, read_magic, verify_format_checksum
+from binx.errors import BinxError, EncryptedError, NotABinlogError, TruncatedError, UnsupportedError
+from binx.event.format import (
+    Flavour,
+    FormatDescription,
+    Magic,
+    parse_format,
+    read_magic,
+    verify_format_checksum,
+)
 from binx.event.header import HEADER_SIZE, EventType, event_size, parse_header
 from binx.kernels.scan import Level, Scanner, Stop
 from binx.kernels.transactions import TransactionTable
@@ -16,6 +23,7 @@ from binx.log.boundary import compiled
 from binx.log.damage import Damage, OnDamage, Salvage
 from binx.log.scanning import Ending, Totals, TransactionScan
 from binx.source import READ_BYTES, WINDOW_BYTES, Source, open_source
+from binx.source.keyring import Keys
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,6 +35,7 @@ MAGIC_SIZE = 4
 """Bytes before the first event."""
 
 _COMPILED = compiled()
+_TYPE_OFFSET = 4
 _FILE_NUMBER = re.compile(r"\.(\d+)$")
 
 
@@ -48,25 +57,44 @@ class BinlogFile:
         """The file's index, where one was looked for and is true."""
         try:
             if read_magic(source.window(0, MAGIC_SIZE)) is Magic.ENCRYPTED:
-                raise UnsupportedError(
-                    "the file is encrypted by MySQL (binlog_encryption=ON), and binx was given no key;"
-                    " let the server decrypt it: mysqlbinlog --read-from-remote-server"
-                )
+                raise EncryptedError("expected the decrypted bytes of the log, found it encrypted")
             head = source.window(MAGIC_SIZE, MAGIC_SIZE + READ_BYTES)
             self.format: FormatDescription = parse_format(head, MAGIC_SIZE, origin=MAGIC_SIZE)
             self.first_position: int = MAGIC_SIZE + parse_header(head, MAGIC_SIZE, origin=MAGIC_SIZE).size
+            self._refuse_encryption(head)
         except BinxError as error:
             raise error.at(path=source.path) from error.__cause__
 
+    def _refuse_encryption(self, head: memoryview) -> None:
+        """Tell what the rest of a file is that MariaDB or Percona Server encrypted: it looks like garbage."""
+        following = head[self.first_position - MAGIC_SIZE :]
+        if len(following) < HEADER_SIZE:
+            return
+        number = following[_TYPE_OFFSET]
+        if number in (EventType.PERCONA_START_ENCRYPTION, EventType.MARIADB_START_ENCRYPTION):
+            maria = self.format.flavour is Flavour.MARIADB
+            server, reader = ("MariaDB", "mariadb-binlog") if maria else ("Percona Server", "mysqlbinlog")
+            raise EncryptedError(
+                f"the rest of the file is encrypted by {server} (encrypt_binlog=ON), in a way that binx does"
+                f" not read; let the server decrypt it: {reader} --read-from-remote-server",
+                offset=self.first_position,
+                event="START_ENCRYPTION",
+            )
+
     @classmethod
-    def open(cls, path: str) -> Self:
+    def open(cls, path: str, keys: Keys | None = None) -> Self:
         """Open a file by its path; ``-`` is standard input.
+
+        Args:
+            path: the file.
+            keys: for encrypted logs; None: those that the environment names.
 
         Raises:
             SourceError: it cannot be read.
+            EncryptedError: it is encrypted, and no key fits.
             NotABinlogError, DamagedError, UnsupportedError: see :class:`BinlogFile`.
         """
-        source = open_source(path)
+        source = open_source(path, keys)
         try:
             return cls(source)
         except BinxError:
@@ -427,8 +455,12 @@ class Scan:
             self.ending = Ending.CLOSED if closed else Ending.OPEN
 
 
-def open_files(paths: list[str]) -> list[BinlogFile]:
+def open_files(paths: list[str], keys: Keys | None = None) -> list[BinlogFile]:
     """Open several files; where one cannot be opened, none stays open.
+
+    Args:
+        paths: the files.
+        keys: as :meth:`BinlogFile.open`.
 
     Raises:
         BinxError: as :meth:`BinlogFile.open`.
@@ -436,7 +468,7 @@ def open_files(paths: list[str]) -> list[BinlogFile]:
     files: list[BinlogFile] = []
     try:
         for path in paths:
-            files.append(BinlogFile.open(path))
+            files.append(BinlogFile.open(path, keys))
     except BinxError:
         for file in files:
             file.close()

@@ -3,25 +3,44 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 from binx.source.base import Source
-from binx.source.magic import is_gzip, is_zstd
+from binx.source.magic import ENCRYPTED_MAGIC, is_gzip, is_zstd
 from binx.source.names import log_name
 from binx.source.plain import PlainFile
 from binx.source.spooled import spool
 
+if TYPE_CHECKING:
+    from binx.source.keyring import Keys
+
 _HEAD = 4
 
 
-def open_source(path: str) -> Source:
-    """Open a path, or ``-`` for standard input; compressed files are decompressed as they are read.
+def open_source(path: str, keys: Keys | None = None) -> Source:
+    """Open a path, or ``-`` for standard input; it is decompressed and decrypted as it is read.
+
+    Args:
+        path: what the user named.
+        keys: for encrypted logs; None: those that the environment names.
 
     Raises:
+        EncryptedError: it is encrypted, and no key fits.
         SourceError: it cannot be opened or read.
         NotABinlogError: it is empty, or compressed and no binary log inside.
         DamagedError: it is compressed, and damaged or cut.
     """
-    return decompressed(spool(sys.stdin.buffer) if path == "-" else PlainFile.open(path))
+    source = decompressed(spool(sys.stdin.buffer) if path == "-" else PlainFile.open(path))
+    try:
+        if bytes(source.window(0, _HEAD)) == ENCRYPTED_MAGIC:
+            from binx.source.encrypted import EncryptedFile
+            from binx.source.keyring import given_keys
+
+            return EncryptedFile(source, given_keys() if keys is None else keys)
+    except BaseException:
+        source.close()
+        raise
+    return source
 
 
 def decompressed(source: Source) -> Source:

@@ -13,6 +13,7 @@ import pytest
 from binx.errors import (
     BinxError,
     DamagedError,
+    EncryptedError,
     NotABinlogError,
     SourceError,
     UnsupportedError,
@@ -186,9 +187,22 @@ def test_a_missing_file_and_a_folder_are_source_errors(tmp_path: Path) -> None:
         BinlogFile.open(str(tmp_path))
 
 
-def test_a_file_encrypted_by_mysql_names_the_way_out() -> None:
-    with pytest.raises(UnsupportedError, match="read-from-remote-server"):
+def test_bytes_that_nobody_decrypted_are_refused() -> None:
+    with pytest.raises(EncryptedError, match="found it encrypted"):
         BinlogFile(Bytes(b"\xfdbin" + bytes(600)))
+
+
+@pytest.mark.parametrize(
+    ("number", "source"), [(159, "mysql-9.7"), (164, "mariadb-10.11"), (164, "mysql-9.7")]
+)
+def test_a_file_encrypted_by_mariadb_or_percona_server_names_the_way_out(number: int, source: str) -> None:
+    log = (TESTDATA / source / "shop/mysql-bin.000001").read_bytes()
+    first = BinlogFile(Bytes(log)).first_position
+    start = struct.pack("<IBIIIH", 0, number, 1, 40, 0, 0) + bytes(21)
+    with pytest.raises(EncryptedError, match="read-from-remote-server") as caught:
+        BinlogFile(Bytes(log[:first] + start + bytes(range(256))))
+    assert ("MariaDB" in caught.value.message) == (source == "mariadb-10.11")
+    assert (caught.value.offset, caught.value.event) == (first, "START_ENCRYPTION")
 
 
 @pytest.mark.parametrize("size", range(4, 126, 11))

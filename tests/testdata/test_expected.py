@@ -15,7 +15,13 @@ from testdata.small import split_sections
 TESTDATA = Path(__file__).resolve().parents[2] / "testdata"
 SERVERS = ("mysql-9.7", "mariadb-10.11")
 RECIPES = sorted(TESTDATA.glob("*/small/*.sql"))
-LOGS = sorted([*TESTDATA.glob("*/*/mysql-bin.0*"), *TESTDATA.glob("*/small/*.binlog")])
+LOGS = sorted(
+    [
+        *TESTDATA.glob("*/[!e]*/mysql-bin.0*"),
+        *TESTDATA.glob("*/encrypted/decrypted/*"),
+        *TESTDATA.glob("*/small/*.binlog"),
+    ]
+)
 SHOP_TABLES = sorted(TESTDATA.glob("*/shop/expected/tables.json"))
 FIVE_MEGABYTES = 5_000_000
 MAGIC = b"\xfebin"

@@ -1,0 +1,189 @@
+"""Binary logs that MySQL 8.0.14 or later encrypted, decrypted as they are read, from any offset on.
+
+A header of 512 bytes names the replication master key, and holds the file's own password, encrypted with
+that key. Behind it stands a whole binary log, its magic included, encrypted with AES-256 in counter mode.
+Positions in the log, as the server tells them, are those of the decrypted bytes.
+
+Sources: MySQL's sql/rpl_log_encryption.cc (``Rpl_encryption_header_v1``), sql/stream_cipher.cc
+(``Aes_ctr_cipher``); WL#10957.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import partial
+
+from binx.errors import EncryptedError, TruncatedError
+from binx.source.base import Source
+from binx.source.chunks import Chunks, even_span
+from binx.source.keyring import KEY_BYTES, Keys
+from binx.source.magic import ENCRYPTED_MAGIC, MAGIC
+
+HEADER_SIZE = 512
+"""Bytes before the encrypted log."""
+
+_VERSION = 1
+_KEY_NAME, _PASSWORD, _IV = 1, 2, 3
+_PASSWORD_SIZE = 32
+_BLOCK = 16
+_NONCE_SIZE = 8
+
+_ADVICE = (
+    "give the server's keyring (--keyring FILE, or BINX_KEYRING), or the key (--key-file FILE, BINX_KEY_FILE"
+    " or BINX_KEY), or let the server decrypt it: mysqlbinlog --read-from-remote-server"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class EncryptionHeader:
+    """What stands before an encrypted log.
+
+    Attributes:
+        key_name: the replication master key's name in the keyring.
+        password: the file's password, encrypted with that key.
+        iv: the initialization vector of that encryption.
+    """
+
+    key_name: str
+    password: bytes
+    iv: bytes
+
+
+def parse_header(data: memoryview | bytes, path: str) -> EncryptionHeader:
+    """Read the header.
+
+    Raises:
+        TruncatedError: it is cut.
+        EncryptedError: it is of another version, or damaged.
+    """
+    header = bytes(data[:HEADER_SIZE])
+    if len(header) < HEADER_SIZE:
+        raise TruncatedError(
+            f"expected an encryption header of {HEADER_SIZE} bytes, found {len(header)}; the file was cut",
+            path=path,
+            offset=len(header),
+        )
+    position = len(ENCRYPTED_MAGIC)
+    if header[position] != _VERSION:
+        raise EncryptedError(
+            f"expected an encryption header of version {_VERSION}, found version {header[position]};"
+            " a newer server wrote the file",
+            path=path,
+            offset=position,
+        )
+    position += 1
+    fields: dict[int, bytes] = {}
+    while position < HEADER_SIZE - 1 and (kind := header[position]):
+        sizes = {_KEY_NAME: 1 + header[position + 1], _PASSWORD: _PASSWORD_SIZE, _IV: _BLOCK}
+        if kind not in sizes:
+            raise EncryptedError(
+                f"expected the fields 1 to 3 of the encryption header, found {kind}",
+                path=path,
+                offset=position,
+            )
+        fields[kind] = header[position + 1 : position + 1 + sizes[kind]]
+        position += 1 + sizes[kind]
+    name, password, iv = fields.get(_KEY_NAME, b""), fields.get(_PASSWORD, b""), fields.get(_IV, b"")
+    if len(name) < 2 or len(password) != _PASSWORD_SIZE or len(iv) != _BLOCK:
+        raise EncryptedError(
+            "expected a key's name, a password and a vector in the encryption header, found not all of them",
+            path=path,
+            offset=position,
+        )
+    return EncryptionHeader(name[1:].decode("utf-8", "backslashreplace"), password, iv)
+
+
+class EncryptedFile:
+    """The binary log inside an encrypted one.
+
+    Args:
+        inner: the encrypted bytes; closed with this.
+        keys: the keys at hand.
+
+    Raises:
+        EncryptedError: no key fits, or the package that decrypts is not installed.
+        TruncatedError: the file is cut inside its header.
+    """
+
+    def __init__(self, inner: Source, keys: Keys) -> None:
+        header = parse_header(inner.window(0, HEADER_SIZE), inner.path)
+        key = keys.find(header.key_name)
+        if key is None:
+            found = f"it is not in {keys.origin}" if keys.origin else "binx was given no key"
+            raise EncryptedError(
+                f"the file is encrypted by MySQL (binlog_encryption=ON) with the key {header.key_name},"
+                f" and {found}; {_ADVICE}",
+                path=inner.path,
+            )
+        if len(key) != KEY_BYTES:
+            raise EncryptedError(
+                f"expected the key {header.key_name} to have {KEY_BYTES} bytes, found {len(key)}",
+                path=keys.origin,
+            )
+        self._inner = inner
+        # EVP_BytesToKey with SHA-512, no salt and one round: one digest holds the key and the vector.
+        derived = hashlib.sha512(_decrypted(key, header)).digest()
+        self._key = derived[:KEY_BYTES]
+        self._nonce = derived[KEY_BYTES : KEY_BYTES + _NONCE_SIZE]
+        size = max(inner.size - HEADER_SIZE, 0)
+        self._chunks = Chunks(size, partial(even_span, size=size), self._load)
+        if size >= len(MAGIC) and bytes(self._load(0, len(MAGIC))) != MAGIC:
+            raise EncryptedError(
+                f"the key {header.key_name} from {keys.origin} is not the one that the file was encrypted"
+                f" with; {_ADVICE}",
+                path=inner.path,
+            )
+
+    @property
+    def path(self) -> str:
+        """The path as the user gave it."""
+        return self._inner.path
+
+    @property
+    def name(self) -> str:
+        """The binary log's name."""
+        return self._inner.name
+
+    @property
+    def size(self) -> int:
+        """Bytes of the log, without the header."""
+        return self._chunks.size
+
+    def window(self, start: int, stop: int) -> memoryview:
+        """Decrypted bytes.
+
+        Raises:
+            SourceError: the file cannot be read.
+        """
+        return self._chunks.window(start, stop)
+
+    def release(self, start: int, stop: int) -> None:
+        """The pieces go when others are read."""
+
+    def close(self) -> None:
+        """Close the file."""
+        self._chunks.close()
+        self._inner.close()
+
+    def _load(self, start: int, stop: int) -> bytes:
+        from cryptography.hazmat.primitives.ciphers import Cipher, modes
+        from cryptography.hazmat.primitives.ciphers.algorithms import AES
+
+        counter = self._nonce + (start // _BLOCK).to_bytes(_BLOCK - _NONCE_SIZE, "big")
+        decryptor = Cipher(AES(self._key), modes.CTR(counter)).decryptor()
+        return decryptor.update(self._inner.window(HEADER_SIZE + start, HEADER_SIZE + stop))
+
+
+def _decrypted(key: bytes, header: EncryptionHeader) -> bytes:
+    """The file's password."""
+    try:
+        from cryptography.hazmat.primitives.ciphers import Cipher, modes
+        from cryptography.hazmat.primitives.ciphers.algorithms import AES
+    except ImportError:
+        raise EncryptedError(
+            "encrypted logs need the package cryptography, which is not installed:"
+            " pip install 'binx[encryption]'"
+        ) from None
+    decryptor = Cipher(AES(key), modes.CBC(header.iv)).decryptor()
+    return decryptor.update(header.password) + decryptor.finalize()

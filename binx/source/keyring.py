@@ -1,0 +1,173 @@
+"""MySQL's keys: keyring files of both kinds, or one key by itself.
+
+Sources: MySQL's components/keyrings/keyring_file and keyring_common/json_data (component_keyring_file),
+plugin/keyring (keyring_file: buffered_file_io.cc, keyring_key.cc ``xor_data``, digest.cc).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from struct import Struct, error
+
+from binx.errors import EncryptedError, SourceError, UsageError
+
+KEYRING_VARIABLE = "BINX_KEYRING"
+"""Environment variable: keyring files, separated as in PATH."""
+
+KEY_FILE_VARIABLE = "BINX_KEY_FILE"
+"""Environment variable: a file that holds one replication master key."""
+
+KEY_VARIABLE = "BINX_KEY"
+"""Environment variable: one replication master key in hex digits."""
+
+KEY_BYTES = 32
+
+_LARGEST_FILE = 64 * 1024 * 1024
+_PLUGIN_HEADER = b"Keyring file version:"
+_PLUGIN_VERSIONS = (b"1.0", b"2.0")
+_PLUGIN_END = b"EOF"
+_OBFUSCATION = b"*305=Ljt0*!@$Hnm(*-9-w;:"
+_ENTRY = Struct("<5Q")
+_ALIGNMENT = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """Replication master keys, never shown.
+
+    Attributes:
+        by_name: keys of a keyring, by their names.
+        single: a key that was given by itself, for whatever name a log asks.
+        origin: where they are from, for messages.
+    """
+
+    by_name: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+    single: bytes | None = field(default=None, repr=False)
+    origin: str = ""
+
+    def find(self, name: str) -> bytes | None:
+        """The key of a name, or the one that was given by itself."""
+        return self.by_name.get(name, self.single)
+
+
+def given_keys(keyrings: Sequence[str] = (), key_file: str | None = None) -> Keys:
+    """The keys that were given: by argument, else in the environment.
+
+    A key is taken from a file or the environment only: a command line is shown to all users of a machine.
+
+    Args:
+        keyrings: paths of keyring files. A server that rotates its master key keeps the new one alone, so
+            that copies of logs from before need the keyring from before.
+        key_file: path of a file that holds a key: 64 hex digits, or 32 bytes.
+
+    Raises:
+        SourceError: a file cannot be read.
+        EncryptedError: a file is no keyring, or damaged.
+        UsageError: a key is not of the form that it must have.
+    """
+    if not keyrings:
+        keyrings = [path for path in os.environ.get(KEYRING_VARIABLE, "").split(os.pathsep) if path]
+    key_file = key_file or os.environ.get(KEY_FILE_VARIABLE)
+    text = os.environ.get(KEY_VARIABLE)
+    single = None
+    if key_file:
+        single = _key(_contents(key_file), key_file)
+    elif text:
+        single = _key(text.encode("utf-8", "replace"), KEY_VARIABLE)
+    by_name: dict[str, bytes] = {}
+    for path in keyrings:
+        by_name |= read_keyring(path)
+    alone = key_file or (KEY_VARIABLE if text else None)
+    return Keys(by_name, single, " and ".join([*keyrings, *([alone] if alone else [])]))
+
+
+def read_keyring(path: str) -> dict[str, bytes]:
+    """The keys in a keyring file, by name.
+
+    Raises:
+        SourceError: it cannot be read.
+        EncryptedError: it is none of the two kinds, or damaged.
+    """
+    data = _contents(path)
+    return _plugin_keys(data, path) if data.startswith(_PLUGIN_HEADER) else _component_keys(data, path)
+
+
+def _component_keys(data: bytes, path: str) -> dict[str, bytes]:
+    """component_keyring_file: a JSON document, the keys in hex digits."""
+    try:
+        elements = json.loads(data)["elements"]
+        return {str(one["data_id"]): bytes.fromhex(one["data"]) for one in elements}
+    except (ValueError, KeyError, TypeError, RecursionError):
+        # What json says of a document may show a part of it.
+        raise EncryptedError(
+            "expected a keyring of component_keyring_file (JSON) or the keyring_file plugin, found neither",
+            path=path,
+        ) from None
+
+
+def _plugin_keys(data: bytes, path: str) -> dict[str, bytes]:
+    """keyring_file: a version, entries of five sizes and four texts, and an SHA-256 over the entries."""
+    start = len(_PLUGIN_HEADER) + len(_PLUGIN_VERSIONS[0])
+    version = data[len(_PLUGIN_HEADER) : start]
+    if version not in _PLUGIN_VERSIONS:
+        raise EncryptedError(
+            f"expected a keyring file of version 1.0 or 2.0, found version {ascii(version)[1:]}", path=path
+        )
+    digest_size = 0 if version == _PLUGIN_VERSIONS[0] else hashlib.sha256().digest_size
+    end = len(data) - digest_size - len(_PLUGIN_END)
+    damaged = EncryptedError("the keyring file is damaged: copy it again from the server", path=path)
+    if end < start or data[end : end + len(_PLUGIN_END)] != _PLUGIN_END:
+        raise damaged
+    entries, digest = data[start:end], data[end + len(_PLUGIN_END) :]
+    if digest_size and not hmac.compare_digest(hashlib.sha256(entries).digest(), digest):
+        raise damaged
+    keys = {}
+    position = 0
+    while position < len(entries):
+        try:
+            size, *sizes = _ENTRY.unpack_from(entries, position)
+        except error:
+            raise damaged from None
+        if size < _ENTRY.size + sum(sizes) or size > len(entries) - position or size % _ALIGNMENT:
+            raise damaged
+        texts = []
+        at = position + _ENTRY.size
+        for length in sizes:
+            texts.append(entries[at : at + length])
+            at += length
+        name, _, _, hidden = texts
+        keys[name.decode("utf-8", "backslashreplace")] = bytes(
+            byte ^ _OBFUSCATION[index % len(_OBFUSCATION)] for index, byte in enumerate(hidden)
+        )
+        position += size
+    return keys
+
+
+def _key(data: bytes, origin: str) -> bytes:
+    if len(data) == KEY_BYTES:
+        return data
+    try:
+        key = bytes.fromhex(data.decode("ascii"))
+    except ValueError:
+        key = b""
+    if len(key) != KEY_BYTES:
+        raise UsageError(
+            f"expected a key of {KEY_BYTES} bytes, in {2 * KEY_BYTES} hex digits or as they are,"
+            f" found {len(data)} bytes of something else",
+            path=origin,
+        )
+    return key
+
+
+def _contents(path: str) -> bytes:
+    try:
+        with Path(path).open("rb") as file:
+            return file.read(_LARGEST_FILE)
+    except OSError as problem:
+        raise SourceError(f"cannot be opened: {problem.strerror}", path=path) from problem

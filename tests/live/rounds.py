@@ -43,6 +43,7 @@ class Round:
         counts: statements, errors, known and unknown values, tables compared, logs that do not
             repeat what was done.
         seen: kinds of columns of which values were compared with the reader's.
+        unrepeatable: for logs that do not repeat what was done, what was different.
     """
 
     server: Server
@@ -52,6 +53,7 @@ class Round:
     sessions: int = 60
     counts: Counter[str] = field(default_factory=Counter)
     seen: set[str] = field(default_factory=set)
+    unrepeatable: list[str] = field(default_factory=list)
     _logs: list[Path] = field(default_factory=list)
     _tables: dict[tuple[str, str], TableAtEnd] = field(default_factory=dict)
     _from_rows: set[tuple[str, str]] = field(default_factory=set)
@@ -107,6 +109,8 @@ class Round:
             table = self._tables[name]
             if name not in states and table.rows:
                 yield f"{name}: no changes are in the data set"
+            elif name in states and states[name].ambiguous:
+                self.counts["ambiguous"] += 1
             elif name in states:
                 self.counts["tables"] += 1
                 if (absent := states[name].absent) is not None:
@@ -126,8 +130,10 @@ class Round:
         the round is counted as ``unrepeatable``.
         """
         lines = self._replayed(lambda: self._extracted(form), json_as_values=form == "sql")
-        if lines and self._replayed(lambda: iter(self._logs), json_as_values=False):
+        control = self._replayed(lambda: iter(self._logs), json_as_values=False) if lines else []
+        if control:
             self.counts["unrepeatable"] += 1
+            self.unrepeatable += [f"{form}: {lines[0]}", f"the logs themselves: {control[0]}"]
         else:
             yield from lines
 

@@ -75,11 +75,13 @@ class TableState:
         rows: values by column.
         absent: of the first image that removes a row which no image has brought, what is wrong; what came
             behind it is not followed. Tables that statements were logged for lack rows rightly.
+        ambiguous: whether an image could mean several rows, as their values are unknown in part.
     """
 
     columns: list[str] = field(default_factory=list)
     rows: list[Row] = field(default_factory=list)
     absent: str | None = None
+    ambiguous: bool = False
 
     def forget(self) -> None:
         """A statement may have changed values without saying how."""
@@ -101,6 +103,7 @@ class TableState:
     def _take(self, image: Image) -> Row | None:
         """Take out the row that has the most of what an image says, and nothing else."""
         best, place = -1, -1
+        candidates: list[Row] = []
         for number, row in enumerate(self.rows):
             agreeing = 0
             for name, value in image.values.items():
@@ -114,7 +117,10 @@ class TableState:
                 if agreeing > best:
                     best, place = agreeing, number
                 if agreeing == len(image.values.keys() - image.computed):
+                    candidates = [row]
                     break
+                candidates.append(row)
+        self.ambiguous |= any(row != candidates[0] for row in candidates)
         if place < 0:
             self.absent = self._explain(image)
             return None

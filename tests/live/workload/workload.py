@@ -80,6 +80,7 @@ class Workload:
         for name in databases:
             charset = random.choice(("utf8mb4", "latin1", "utf8mb4"))
             yield _step(f"CREATE DATABASE {quoted(name)} CHARACTER SET {charset}", must=True)
+        yield _step("CREATE DATABASE marked; CREATE TABLE marked.marks (number INT)", must=True)
         for _ in range(random.randint(4, 8)):
             table = random_table(random, random.choice(databases), self._taken, mariadb=self._mariadb)
             table.statements = random.random() < 0.3
@@ -151,7 +152,9 @@ class Workload:
         name = f"'binx {self._number}'"
         if random.random() < 0.5:
             name += random.choice((",'branch'", ",x'00ff27'", ",'',7"))
-        text = f"XA START {name};\n{''.join(statements)}XA END {name};\n"
+        # MariaDB logs a branch of which nothing is left, and rolls it back where the log is run.
+        mark = f"INSERT INTO marked.marks VALUES ({self._number});\n"
+        text = f"XA START {name};\n{mark}{''.join(statements)}XA END {name};\n"
         chance = random.random()
         if chance < 0.2:
             return f"{text}XA COMMIT {name} ONE PHASE;\n{after}"

@@ -11,10 +11,28 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parent.parent / "binx"
 
-LAYERS = ("errors", "kernels", "source", "event", "log", "rows", "export", "stats", "spark", "api", "cli")
-"""From the ground up. ``kernels`` stand on ``errors`` alone; ``stats``, ``spark``, ``api`` are neighbours."""
+LAYERS = (
+    "errors",
+    "kernels",
+    "source",
+    "event",
+    "log",
+    "rows",
+    "export",
+    "stats",
+    "verify",
+    "spark",
+    "api",
+    "cli",
+)
+"""From the ground up. ``kernels`` stand on ``errors`` alone; ``stats`` to ``api`` are neighbours."""
 
-NEIGHBOURS = {"stats": {"spark", "api"}, "spark": {"stats"}, "api": {"stats", "spark"}}
+NEIGHBOURS = {
+    "stats": {"verify", "spark", "api"},
+    "verify": {"stats"},
+    "spark": {"stats", "verify"},
+    "api": {"stats", "verify", "spark"},
+}
 
 SHARED = {"__version__"}
 """What any layer may take from the package itself."""

@@ -97,6 +97,7 @@ cdef inline int classify(
         or type == MARIADB_BINLOG_CHECKPOINT_EVENT
         or type == MARIADB_GTID_LIST_EVENT
         or type == MARIADB_START_ENCRYPTION_EVENT
+        or type == PERCONA_START_ENCRYPTION_EVENT
         or header.flags & IGNORABLE_FLAG
     ):
         event_class[0] = CLASS_CONTROL

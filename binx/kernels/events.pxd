@@ -54,6 +54,7 @@ cdef enum:
     HEARTBEAT_EVENT_V2 = 41
     GTID_TAGGED_EVENT = 42
 
+    PERCONA_START_ENCRYPTION_EVENT = 159
     MARIADB_ANNOTATE_ROWS_EVENT = 160
     MARIADB_BINLOG_CHECKPOINT_EVENT = 161
     MARIADB_GTID_EVENT = 162
@@ -101,7 +102,7 @@ cdef inline void set_post_header(uint8_t *lengths, const uint8_t[::1] given) noe
 
 
 cdef inline bint known_type(uint8_t type) noexcept nogil:
-    return (1 <= type <= 42) or (160 <= type <= 171)
+    return (1 <= type <= 42) or (159 <= type <= 171)
 
 
 cdef inline int rows_operation(uint8_t type) noexcept nogil:

@@ -634,10 +634,15 @@ cdef class Scanner:
         """Remember where events about the file itself stand, for Python to read."""
         from binx.errors import UnsupportedError
 
-        if header.type == MARIADB_START_ENCRYPTION_EVENT:
+        if header.type == MARIADB_START_ENCRYPTION_EVENT or header.type == PERCONA_START_ENCRYPTION_EVENT:
+            server, program = (
+                ("MariaDB", "mariadb-binlog")
+                if header.type == MARIADB_START_ENCRYPTION_EVENT
+                else ("Percona Server", "mysqlbinlog")
+            )
             raise UnsupportedError(
-                "the rest of the file is encrypted by MariaDB; binx has no key for it: let the server decrypt it"
-                " (mariadb-binlog --read-from-remote-server)",
+                f"the rest of the file is encrypted by {server}; binx has no key for it: let the server decrypt it"
+                f" ({program} --read-from-remote-server)",
                 offset=position,
                 event="START_ENCRYPTION",
             )

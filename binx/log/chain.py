@@ -18,11 +18,12 @@ from enum import Enum
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from binx.errors import BinxError
+from binx.errors import BinxError, DamagedError, UnsupportedError
 from binx.event.gtid import parse_previous_gtids
 from binx.event.gtid_set import GtidSet
 from binx.event.header import HEADER_SIZE, EventHeader, EventType, parse_header
 from binx.event.rotate import parse_rotate
+from binx.kernels.crc32 import checksum
 from binx.log.file import BinlogFile
 
 if TYPE_CHECKING:
@@ -114,6 +115,9 @@ def read_ends(file: BinlogFile) -> FileEnds:
             header = _header_at(file, position)
             if header is None:
                 break
+            if header.type in _GTID_TYPES and not _is_whole(file, header):
+                # Nothing is concluded from bytes whose checksum is wrong; who reads them all will tell.
+                break
             if header.type == EventType.PREVIOUS_GTIDS:
                 previous = parse_previous_gtids(_body(file, header), header, file.format).gtids
             elif header.type == EventType.MARIADB_GTID_LIST:
@@ -129,6 +133,14 @@ def read_ends(file: BinlogFile) -> FileEnds:
     return FileEnds(file, previous, gtid_list, next_file, next_file is None and _is_stopped(file))
 
 
+def known_ends(file: BinlogFile) -> FileEnds:
+    """The same where damage is no error: nothing is known of a file whose ends cannot be read."""
+    try:
+        return read_ends(file)
+    except (DamagedError, UnsupportedError):
+        return FileEnds(file, None, None, None, False)
+
+
 _HEAD_TYPES = frozenset(
     {
         EventType.FORMAT_DESCRIPTION,
@@ -137,6 +149,9 @@ _HEAD_TYPES = frozenset(
         EventType.MARIADB_START_ENCRYPTION,
     }
 )
+
+
+_GTID_TYPES = (EventType.PREVIOUS_GTIDS, EventType.MARIADB_GTID_LIST)
 
 
 def previous_gtids(file: BinlogFile) -> GtidSet | None:
@@ -279,6 +294,14 @@ def _body(file: BinlogFile, header: EventHeader) -> memoryview:
     return file.source.window(header.position + HEADER_SIZE, header.end - file.format.checksum_size)
 
 
+def _is_whole(file: BinlogFile, header: EventHeader) -> bool:
+    """Whether an event's checksum is that of its bytes, if it has one."""
+    size = file.format.checksum_size
+    window = file.source.window(header.position, header.end)
+    content = len(window) - size
+    return not size or checksum(window[:content]) == int.from_bytes(window[content:], "little")
+
+
 def _is_stopped(file: BinlogFile) -> bool:
     size = HEADER_SIZE + file.format.checksum_size
     return _is_last(file, file.size - size, EventType.STOP)
@@ -316,6 +339,7 @@ __all__ = [
     "chain_problems",
     "ends_problems",
     "epochs",
+    "known_ends",
     "order_ends",
     "order_files",
     "previous_gtids",

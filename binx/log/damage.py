@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from binx.errors import BinxError, ChecksumError, UnsupportedError
+from binx.errors import BinxError, ChecksumError, TruncatedError, UnsupportedError
 from binx.event.format import Flavour, FormatDescription
 from binx.event.header import EventHeader, EventType
 from binx.kernels.scan import Scanner
@@ -31,6 +31,19 @@ class OnDamage(Enum):
     """It reads on at the next transaction that is whole, and lists what it passed over."""
 
 
+class Cause(Enum):
+    """What kind of error damage begins with."""
+
+    CHECKSUM = "checksum"
+    """An event's bytes were changed."""
+    CUT = "cut"
+    """The file ends within an event or a transaction."""
+    STRUCTURE = "structure"
+    """Bytes that are no event, or an event that cannot stand where it does."""
+    UNKNOWN = "unknown"
+    """Something that binx cannot read, though it may be whole."""
+
+
 @dataclass(frozen=True, slots=True)
 class Damage:
     """A range of a file in which no whole transaction could be read.
@@ -41,6 +54,7 @@ class Damage:
         end: offset behind its last byte: where the next whole transaction begins, or the file ends.
         offset: where the first error was met.
         message: what was expected there and what was found.
+        cause: the kind of the first error.
         gtid: of the transaction that begins at ``start``; None where none does or it has none.
         cut: whether a transaction begins at ``start``.
         ends: ends of transactions that were met on the way, that of the one at ``start`` included.
@@ -50,6 +64,7 @@ class Damage:
     end: int
     offset: int
     message: str
+    cause: Cause
     gtid: str | None = None
     cut: bool = False
     ends: int = 0
@@ -109,6 +124,7 @@ class Salvage:
                 end=0,
                 offset=scanner.position if error.offset is None else error.offset,
                 message=error.message,
+                cause=_cause(error),
                 gtid=scanner.open_gtid(),
                 cut=begun is not None,
             )
@@ -161,4 +177,12 @@ class Salvage:
         return self._scanner.has_gtids or description.version >= since or not controls.isdisjoint(_NAMING)
 
 
-__all__ = ["DAMAGES_MAXIMUM", "Damage", "OnDamage", "Salvage"]
+def _cause(error: BinxError) -> Cause:
+    if isinstance(error, ChecksumError):
+        return Cause.CHECKSUM
+    if isinstance(error, TruncatedError):
+        return Cause.CUT
+    return Cause.UNKNOWN if isinstance(error, UnsupportedError) else Cause.STRUCTURE
+
+
+__all__ = ["DAMAGES_MAXIMUM", "Cause", "Damage", "OnDamage", "Salvage"]

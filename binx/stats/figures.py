@@ -273,7 +273,7 @@ class Statistics:
         checksummed_bytes: of the files whose events have checksums.
         gtid_set: the GTIDs of all transactions.
         missing_gtids: the GTIDs that are not there though later ones of their source are, see
-            :func:`binx.stats.gtids.missing_gtids`.
+            :func:`binx.log.gtid_gaps.missing_gtids`.
     """
 
     files: tuple[FileFigures, ...]

@@ -17,9 +17,10 @@ from binx.event.table_map import parse_table_map
 from binx.kernels.scan import Level
 from binx.kernels.tally import Measure, Tally
 from binx.kernels.transactions import Kind, TransactionTable
-from binx.log.chain import FileEnds, ends_problems, epochs, order_ends, read_ends
+from binx.log.chain import FileEnds, ends_problems, epochs, known_ends, order_ends
 from binx.log.events import transaction_events
 from binx.log.file import BinlogFile, TransactionScan
+from binx.log.gtid_gaps import missing_gtids
 from binx.log.identifiers import transaction_id
 from binx.log.selection import source_of
 from binx.stats.figures import (
@@ -31,7 +32,6 @@ from binx.stats.figures import (
     TableFigures,
 )
 from binx.stats.findings import Evidence, TableFacts, findings
-from binx.stats.gtids import missing_gtids
 from binx.stats.ranking import Best
 from binx.stats.sums import (
     compression_figures,
@@ -75,7 +75,7 @@ def gather(
         top: how many of the largest and longest transactions and of the connections are kept.
         on_progress: called now and then with the bytes that were read so far, of all files.
     """
-    ends = order_ends([_ends(file) for file in files])
+    ends = order_ends([known_ends(file) for file in files])
     stored = quick and bool(files) and all(file.sidecar is not None for file in files)
     gathering = _Gathering(quick=quick and not stored, top=top)
     level = Level.LEVEL_INDEX if quick and not stored else Level.LEVEL_TABLES
@@ -326,14 +326,6 @@ class _Gathering:
     def _event_types(self) -> tuple[EventFigures, ...]:
         figures = [EventFigures(event_name(number), *sums) for number, sums in self._events.items()]
         return tuple(sorted(figures, key=lambda one: (-one.bytes, one.type)))
-
-
-def _ends(file: BinlogFile) -> FileEnds:
-    """A file's first and last events; the scan reports those that cannot be read."""
-    try:
-        return read_ends(file)
-    except BinxError:
-        return FileEnds(file, None, None, None, False)
 
 
 __all__ = ["DDL_LISTED", "gather"]

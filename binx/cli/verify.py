@@ -1,0 +1,142 @@
+"""``binx verify``: whether logs are whole, and all there."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from collections.abc import Iterator
+
+from binx.cli.options import FILES, OUTPUT, QUIET, Example, command, option
+from binx.cli.progress import progress_bar
+from binx.cli.terminal import TextOutput, has_colour, is_terminal, say_note, terminal_width, text_output
+from binx.errors import ExitCode
+from binx.stats.text import bytes_text, number_text, safe_text
+from binx.verify import FileReport, Problem, VerifyReport, verify
+
+EXAMPLES = (
+    Example("all logs of a server", "binx verify mysql-bin.index"),
+    Example(
+        "before a backup is trusted, in a script", "binx verify --quiet mysql-bin.* || echo call the DBA"
+    ),
+    Example("what is wrong, for programs", "binx verify --json mysql-bin.* | jq -c '.problems[]'"),
+)
+
+DETAILS = (
+    "Looked at are every header, length and checksum; the events' order, and the lengths that GTID events"
+    " tell; positions, the logical clock, compressed payloads to their last inner event, rows against their"
+    " table maps; the names in ROTATE events, and the GTIDs that each log says were before it against those"
+    " that the logs before it hold. Nothing is changed.",
+    "A log that its server is writing is normal: it is verified up to its last whole transaction, and a note"
+    " says so. Behind damage the reading goes on at the next transaction that is whole for certain.",
+    "The exit status is 0 where nothing is wrong, 3 where problems are listed, and 4 where one of them is a"
+    " log of the chain that is not there. With --quick checksums are not compared.",
+)
+
+_RED, _GREEN, _BOLD = "31", "32", "1"
+_INDENT = "   "
+
+
+@command("verify", examples=EXAMPLES, details=DETAILS)
+@option("--quick", is_flag=True, section=OUTPUT, help="Do not compare checksums.")
+@option("--json", "as_json", is_flag=True, section=OUTPUT, help="Print one JSON object.")
+@QUIET
+@FILES
+def verify_command(quick: bool, as_json: bool, quiet: bool, files: tuple[str, ...]) -> int:
+    """Find out whether logs are whole, and all there: checksums, structure, positions, GTIDs, the chain."""
+    with text_output() as output:
+        with progress_bar("verify", quiet=quiet) as bar:
+
+            def progress(done: int, total: int) -> None:
+                bar.expect(total)
+                bar.reach(done)
+
+            report = verify(files, checksums=not quick, progress=progress)
+        if as_json:
+            output.line(report.to_json())
+        else:
+            _show(report, output, quiet=quiet)
+    if not quiet and not as_json:
+        for note in report.notes:
+            say_note(note)
+    if report.lacks_files:
+        return ExitCode.ABSENT
+    return ExitCode.DONE if report.ok else ExitCode.LOSSES
+
+
+def _show(report: VerifyReport, output: TextOutput, *, quiet: bool) -> None:
+    """A line a file, the problems with what to do about them, and the verdict."""
+    terminal = is_terminal(sys.stdout)
+    width = terminal_width(sys.stdout) if terminal else 0
+    colour = has_colour(sys.stdout)
+    if not quiet:
+        for file in report.files:
+            output.line(_file_line(file))
+    for number, problem in enumerate(report.problems, 1):
+        output.line("")
+        for line in _problem_lines(number, problem, width, colour=colour):
+            output.line(line)
+    if report.problems:
+        output.line("")
+    if report.problems or not quiet:
+        output.line(_verdict(report, colour=colour))
+
+
+def _file_line(file: FileReport) -> str:
+    if file.server_version is None:
+        return f"{safe_text(file.path)}: not read"
+    parts = [
+        safe_text(file.server_version),
+        bytes_text(file.bytes),
+        _counted(file.transactions, "transaction"),
+        file.ending,
+    ]
+    if file.damaged_bytes:
+        parts.append(f"{number_text(file.damaged_bytes)} bytes damaged")
+    return f"{safe_text(file.path)}: {', '.join(parts)}"
+
+
+def _problem_lines(number: int, problem: Problem, width: int, *, colour: bool) -> Iterator[str]:
+    place = safe_text(problem.path)
+    if problem.start is not None:
+        place += f", from byte {number_text(problem.start)}"
+        if problem.end is not None:
+            place += f" to {number_text(problem.end)}"
+    head = f"{number}. {problem.kind.value.replace('_', ' ')}: {place}"
+    yield _coloured(head, _RED, colour=colour)
+    facts = [("what", problem.message)]
+    if problem.gtid is not None:
+        facts.append(("gtid", problem.gtid))
+    facts += [("means", problem.meaning), ("do", problem.action)]
+    for name, text in facts:
+        yield from _wrapped(f"{_INDENT}{name:<6} ", safe_text(text), width)
+
+
+def _wrapped(head: str, text: str, width: int) -> list[str]:
+    """A text behind its name; broken for people, in one line for programs."""
+    if not width:
+        return [head + text]
+    return textwrap.wrap(
+        text, width, initial_indent=head, subsequent_indent=" " * len(head), break_on_hyphens=False
+    )
+
+
+def _verdict(report: VerifyReport, *, colour: bool) -> str:
+    size = sum(file.bytes for file in report.files)
+    files, transactions = _counted(len(report.files), "file"), _counted(report.transactions, "transaction")
+    read = f"{files}, {bytes_text(size)}, {transactions}"
+    without = "" if report.checksums else ", checksums not compared"
+    if report.ok:
+        return _coloured(f"ok: {read}{without}", _GREEN, colour=colour)
+    lost = sum(problem.transactions for problem in report.problems)
+    losses = f", at least {_counted(lost, 'transaction')} lost" if lost else ""
+    return _coloured(
+        f"{_counted(len(report.problems), 'problem')}{losses}: {read}{without}", _BOLD, colour=colour
+    )
+
+
+def _coloured(text: str, code: str, *, colour: bool) -> str:
+    return f"\x1b[{code}m{text}\x1b[0m" if colour else text
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number_text(number)} {noun}{'' if number == 1 else 's'}"

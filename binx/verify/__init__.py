@@ -1,0 +1,9 @@
+"""Whether binary logs are what their server wrote, whole, and all there."""
+
+from __future__ import annotations
+
+from binx.verify.problems import Problem, ProblemKind
+from binx.verify.report import FileReport, VerifyReport
+from binx.verify.run import verify
+
+__all__ = ["FileReport", "Problem", "ProblemKind", "VerifyReport", "verify"]

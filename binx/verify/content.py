@@ -1,0 +1,264 @@
+"""One file, verified from its first byte to its last."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from binx.errors import BinxError, DamagedError, UnsupportedError
+from binx.event.format import ChecksumAlgorithm, Flavour
+from binx.event.gtid_set import GtidSet
+from binx.event.gtid_source import GtidSource
+from binx.event.header import EventType
+from binx.kernels.audit import clock_faults, flagged
+from binx.kernels.scan import Level
+from binx.kernels.transactions import FLAG_BY_LENGTH, FLAG_LENGTH_WRONG, Kind, TransactionTable
+from binx.log.chain import FileEnds
+from binx.log.damage import Cause, Damage, OnDamage
+from binx.log.file import MAGIC_SIZE
+from binx.log.selection import source_of
+from binx.verify.problems import Problem, ProblemKind
+from binx.verify.report import FileReport
+
+_KINDS = {
+    Cause.CHECKSUM: ProblemKind.CHECKSUM,
+    Cause.CUT: ProblemKind.CUT,
+    Cause.STRUCTURE: ProblemKind.STRUCTURE,
+    Cause.UNKNOWN: ProblemKind.UNKNOWN_EVENT,
+}
+_ZERO_POSITIONS_SINCE = (11, 4, 0)
+_ENDS = (EventType.ROTATE, EventType.STOP)
+
+
+class ContentCheck:
+    """A file on its way through all checks.
+
+    Args:
+        ends: the file with its ends read.
+        checksums: whether checksums are compared.
+
+    Attributes:
+        gtids: of the whole transactions.
+        problems: what is wrong within the file.
+        notes: what is worth knowing.
+    """
+
+    def __init__(self, ends: FileEnds, *, checksums: bool) -> None:
+        self.gtids = GtidSet()
+        self.problems: list[Problem] = []
+        self.notes: list[str] = []
+        self._ends = ends
+        self._file = ends.file
+        self._scan = ends.file.scan(Level.LEVEL_TABLES, verify=checksums, on_damage=OnDamage.SALVAGE)
+        self._checksums = checksums
+        self._transactions = self._bytes = self._by_length = 0
+        self._reached = 0
+        self._faults: dict[ProblemKind, tuple[int, int, str | None]] = {}
+        self._repeated = GtidSet()
+        self._error: BinxError | None = None
+
+    def run(self, progress: Callable[[int], None]) -> FileReport:
+        """Read the file.
+
+        Args:
+            progress: called now and then with how far it has been read.
+
+        Raises:
+            SourceError: it cannot be read.
+        """
+        try:
+            for table in self._scan:
+                self._take(table)
+                progress(self._scan.position)
+        except (DamagedError, UnsupportedError) as error:
+            self._error = error
+        self.problems.extend(self._found())
+        self._note()
+        return self._report()
+
+    def _take(self, table: TransactionTable) -> None:
+        """Add a table of whole transactions."""
+        self._transactions += len(table)
+        self._by_length += flagged(table, FLAG_BY_LENGTH)[0]
+        sizes = memoryview(table.column("bytes")).cast("q")
+        self._bytes += sum(sizes)
+        self._count(ProblemKind.LENGTH, table, *flagged(table, FLAG_LENGTH_WRONG))
+        faults, first, self._reached = clock_faults(table, self._reached)
+        self._count(ProblemKind.CLOCK, table, faults, first)
+        incidents = table.mask()
+        table.keep_values(incidents, "kind", [Kind.KIND_INCIDENT])
+        self._count(ProblemKind.INCIDENT, table, incidents.count(1), incidents.find(1))
+        runs = [(source_of(key), first, last) for key, first, last in table.gtid_runs(table.mask())]
+        if runs:
+            gtids = GtidSet(runs)
+            if gtids.count != sum(last - first + 1 for _, first, last in runs):
+                self._repeated |= _repeated_in(runs)
+            if not gtids.isdisjoint(self.gtids):
+                self._repeated |= gtids & self.gtids
+            self.gtids |= gtids
+
+    def _count(self, kind: ProblemKind, table: TransactionTable, count: int, first: int) -> None:
+        if count:
+            known, start, gtid = self._faults.get(kind, (0, table.value("start", first), table.gtid(first)))
+            self._faults[kind] = (known + count, start, gtid)
+
+    def _found(self) -> Iterator[Problem]:
+        path = self._file.path
+        if self._error is not None:
+            yield self._unreadable(self._error)
+        for damage in self._scan.damage:
+            yield _damaged(path, damage)
+        yield from self._about_transactions()
+        if not self._is_relay_log:
+            yield from self._about_positions()
+            yield from self._about_the_end()
+        previous = self._ends.previous_gtids
+        repeated = self._repeated | (self.gtids & previous if previous is not None else GtidSet())
+        if repeated:
+            yield Problem(
+                ProblemKind.DUPLICATE_GTID,
+                path,
+                f"expected each GTID once, found {_counted(repeated.count, 'GTID')} that the file holds"
+                " twice, or that were in files before it as its own beginning says",
+                gtid=str(repeated),
+            )
+
+    def _unreadable(self, error: BinxError) -> Problem:
+        """The error that even salvage cannot read on behind."""
+        kind = ProblemKind.ENCRYPTED if isinstance(error, UnsupportedError) else ProblemKind.FORMAT
+        start = self._scan.accounted if kind is ProblemKind.ENCRYPTED else MAGIC_SIZE
+        return Problem(kind, self._file.path, error.message, start, self._file.size)
+
+    def _about_transactions(self) -> Iterator[Problem]:
+        words = {
+            ProblemKind.LENGTH: "expected the length that the GTID event tells, found another",
+            ProblemKind.CLOCK: "expected sequence numbers that ascend, each after the one it waits for,"
+            " found another",
+            ProblemKind.INCIDENT: "the server noted that changes are missing in its log",
+        }
+        for kind, (count, start, gtid) in self._faults.items():
+            more = f" ({_counted(count, 'transaction')}, this is the first)" if count > 1 else ""
+            yield Problem(kind, self._file.path, words[kind] + more, start, None, gtid)
+
+    def _about_positions(self) -> Iterator[Problem]:
+        scanner, description = self._scan.scanner, self._file.format
+        if scanner.misplaced:
+            count = _counted(scanner.misplaced, "event")
+            yield Problem(
+                ProblemKind.POSITION,
+                self._file.path,
+                f"expected in each header the offset of the event's end, found another in {count}",
+                scanner.first_misplaced,
+            )
+        zeros = description.flavour is Flavour.MARIADB and description.version >= _ZERO_POSITIONS_SINCE
+        if scanner.unplaced and not zeros:
+            count = _counted(scanner.unplaced, "event")
+            yield Problem(
+                ProblemKind.POSITION,
+                self._file.path,
+                f"expected in each header the offset of the event's end, found 0 in {count}",
+            )
+
+    def _about_the_end(self) -> Iterator[Problem]:
+        for number, position, size in self._scan.control_events:
+            if number in _ENDS and position + size < self._file.size:
+                yield Problem(
+                    ProblemKind.BEHIND_THE_END,
+                    self._file.path,
+                    f"expected {EventType(number).name} as the last event,"
+                    f" found {self._file.size - position - size} bytes behind it",
+                    position + size,
+                    self._file.size,
+                )
+                return
+
+    def _note(self) -> None:
+        """Tell what is normal and looks odd."""
+        file, scan = self._file, self._scan
+        if self._is_relay_log:
+            self.notes.append(
+                f"{file.path}: a relay log; its positions are those of the source, and not compared"
+            )
+        if scan.ending is not None and file.format.in_use:
+            tail = (
+                f"; its last {scan.unfinished:,} bytes are no whole transaction yet"
+                if scan.unfinished
+                else ""
+            )
+            self.notes.append(
+                f"{file.path}: marked as being written, or its server died: verified up to its last whole"
+                f" transaction{tail}"
+            )
+        elif scan.ending is not None and scan.ending.value == "open":
+            self.notes.append(
+                f"{file.path}: no ROTATE or STOP at its end: it is an excerpt, was copied while it was"
+                " written, or its server died"
+            )
+        if self._checksums and file.format.checksum is ChecksumAlgorithm.OFF:
+            self.notes.append(f"{file.path}: its events have no checksums, so that changed values go unseen")
+        walked = self._transactions - self._by_length
+        if self._by_length and walked:
+            self.notes.append(
+                f"{file.path}: {_counted(walked, 'transaction')} without a length of their own, found by"
+                " their events alone"
+            )
+
+    @property
+    def _is_relay_log(self) -> bool:
+        """A relay log has two format descriptions at least: the replica's and the source's."""
+        return self._scan.totals().events.get(EventType.FORMAT_DESCRIPTION, 0) > 1
+
+    def _report(self) -> FileReport:
+        file, scan, description = self._file, self._scan, self._file.format
+        totals = scan.totals()
+        previous = self._ends.previous_gtids
+        damaged = sum(damage.bytes for damage in scan.damage)
+        unfinished = scan.unfinished
+        if self._error is not None:
+            damaged += file.size - scan.accounted
+        return FileReport(
+            path=file.path,
+            name=file.name,
+            bytes=file.size,
+            server_version=description.server_version,
+            server_id=description.server_id,
+            checksum=ChecksumAlgorithm(description.checksum).name,
+            relay_log=self._is_relay_log,
+            in_use=description.in_use,
+            ending="damaged" if scan.ending is None else scan.ending.value,
+            next_file=self._ends.next_file,
+            transactions=self._transactions,
+            by_length=self._by_length,
+            events=sum(totals.events.values()) + sum(totals.inner.values()),
+            gtid_set=str(self.gtids),
+            previous_gtids=None if previous is None else str(previous),
+            header_bytes=file.size - self._bytes - damaged - unfinished,
+            transaction_bytes=self._bytes,
+            damaged_bytes=damaged,
+            unfinished_bytes=unfinished,
+        )
+
+
+def _damaged(path: str, damage: Damage) -> Problem:
+    lost = damage.transactions
+    words = f"{damage.message} (at {damage.offset:,})"
+    if lost:
+        what = f"{_counted(lost, 'transaction')} lost"
+        words += f"; {what}, its end is missing" if damage.cut and lost == 1 else f"; {what}"
+    return Problem(_KINDS[damage.cause], path, words, damage.start, damage.end, damage.gtid, lost)
+
+
+def _repeated_in(runs: Sequence[tuple[GtidSource, int, int]]) -> GtidSet:
+    """GTIDs that several of the runs hold."""
+    seen, repeated = GtidSet(), GtidSet()
+    for run in runs:
+        one = GtidSet([run])
+        repeated |= seen & one
+        seen |= one
+    return repeated
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+__all__ = ["ContentCheck"]

@@ -1,0 +1,112 @@
+"""What does not fit between files: their order, their names, and the GTIDs that each says were before it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from binx.event.gtid_set import GtidSet
+from binx.event.gtid_source import DomainSource
+from binx.log.chain import FileEnds, ends_problems
+from binx.log.chain import ProblemKind as LinkKind
+from binx.log.gtid_gaps import missing_gtids
+from binx.verify.problems import Problem, ProblemKind
+
+_KINDS = {
+    LinkKind.GAP: ProblemKind.MISSING_FILE,
+    LinkKind.GTIDS_LOST: ProblemKind.UNKNOWN_GTIDS,
+    LinkKind.NOT_CLOSED: ProblemKind.NOT_CLOSED,
+    LinkKind.REPEATED: ProblemKind.REPEATED,
+}
+
+
+def link_problems(ends: Sequence[FileEnds], contents: Sequence[GtidSet]) -> Iterator[Problem]:
+    """What does not fit between files that follow each other.
+
+    Args:
+        ends: the files in the order of their chain.
+        contents: for each, the GTIDs of its whole transactions.
+    """
+    for (before, content), (after, later) in pairwise(zip(ends, contents, strict=True)):
+        found = ends_problems([before, after])
+        for problem in found:
+            about = before if problem.kind is LinkKind.NOT_CLOSED else after
+            yield Problem(_KINDS[problem.kind], about.file.path, problem.message)
+        if before.server == after.server and not found:
+            yield from _gtid_problems(before, content, after)
+            repeated = content & later
+            if repeated and after.previous_gtids is None:
+                yield Problem(
+                    ProblemKind.DUPLICATE_GTID,
+                    after.file.path,
+                    f"expected each GTID once, found {repeated.count:,} that {before.file.path} holds too",
+                    gtid=str(repeated),
+                )
+
+
+def _gtid_problems(before: FileEnds, content: GtidSet, after: FileEnds) -> Iterator[Problem]:
+    """Hold what the later file says was before it against what was there."""
+    if before.previous_gtids is not None and after.previous_gtids is not None:
+        held = before.previous_gtids | content
+        lost, unknown = after.previous_gtids - held, held - after.previous_gtids
+    elif before.gtid_list is not None and after.gtid_list is not None:
+        lost, unknown = _domain_differences(before, content, after)
+    else:
+        return
+    if lost:
+        yield Problem(
+            ProblemKind.LOST_GTIDS,
+            before.file.path,
+            f"expected the GTIDs that {after.file.path} says were logged before it,"
+            f" found {lost.count:,} of them nowhere",
+            gtid=str(lost),
+            transactions=lost.count,
+        )
+    if unknown:
+        yield Problem(
+            ProblemKind.UNKNOWN_GTIDS,
+            after.file.path,
+            f"expected its beginning to tell of all GTIDs in the files before it, found {unknown.count:,} of"
+            f" {before.file.path} left out",
+            gtid=str(unknown),
+        )
+
+
+def _domain_differences(before: FileEnds, content: GtidSet, after: FileEnds) -> tuple[GtidSet, GtidSet]:
+    """The same for MariaDB, whose lists tell the last number of each domain and server."""
+    reached = _last_numbers(before)
+    for source, _, last in content:
+        if isinstance(source, DomainSource):
+            reached[source] = max(reached.get(source, 0), last)
+    told = _last_numbers(after)
+    lost = [
+        (source, reached.get(source, 0) + 1, number)
+        for source, number in told.items()
+        if number > reached.get(source, 0)
+    ]
+    unknown = [
+        (source, told.get(source, 0) + 1, number)
+        for source, number in reached.items()
+        if number > told.get(source, 0)
+    ]
+    return GtidSet(lost), GtidSet(unknown)
+
+
+def _last_numbers(ends: FileEnds) -> dict[DomainSource, int]:
+    return {DomainSource(one.domain, one.server_id): one.sequence for one in ends.gtid_list or ()}
+
+
+def gap_notes(ends: Sequence[FileEnds], contents: Sequence[GtidSet]) -> Iterator[str]:
+    """Sentences about numbers that no file holds though earlier and later ones of their source are there."""
+    logged = GtidSet()
+    for content in contents:
+        logged |= content
+    missing = missing_gtids(logged, [one.previous_gtids for one in ends])
+    if missing:
+        yield (
+            f"{missing.count:,} GTIDs are in none of the files though later ones of their source are:"
+            f" {missing}; normal on replicas that filter or commit out of order, and in group replication"
+        )
+
+
+__all__ = ["gap_notes", "link_problems"]

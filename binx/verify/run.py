@@ -1,0 +1,94 @@
+"""``verify``: files, one after another and against each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+
+from binx.errors import BinxError, DamagedError, NotABinlogError, UnsupportedError
+from binx.event.gtid_set import GtidSet
+from binx.log.chain import known_ends, order_ends
+from binx.log.file import BinlogFile
+from binx.log.inputs import STANDARD_INPUT, expand_paths
+from binx.source.spooled import STANDARD_INPUT_NAME
+from binx.verify.content import ContentCheck
+from binx.verify.links import gap_notes, link_problems
+from binx.verify.problems import Problem, ProblemKind
+from binx.verify.report import FileReport, VerifyReport
+
+_UNREADABLE: tuple[tuple[type[BinxError], ProblemKind], ...] = (
+    (NotABinlogError, ProblemKind.NOT_A_BINLOG),
+    (UnsupportedError, ProblemKind.ENCRYPTED),
+    (DamagedError, ProblemKind.FORMAT),
+)
+
+
+def verify(
+    paths: Sequence[str],
+    *,
+    checksums: bool = True,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> VerifyReport:
+    """Read files whole and hold them against the format, against themselves and against each other.
+
+    Nothing is changed. Looked at are every header, length and checksum; the events' order by the state
+    machine, and against it the lengths that GTID events tell; positions, the logical clock, payloads to their
+    last inner event, rows against their table maps; the files' names and GTIDs against each other.
+
+    Args:
+        paths: files, ``.index`` files, ``-``.
+        checksums: whether checksums are compared.
+        progress: called now and then with the bytes that are read, and all there are.
+
+    Raises:
+        SourceError: a file cannot be opened or read.
+        UsageError, AbsentError: as :func:`binx.log.inputs.expand_paths`.
+    """
+    with ExitStack() as stack:
+        files, unreadable, problems = [], [], []
+        for path in expand_paths(paths):
+            try:
+                files.append(stack.enter_context(BinlogFile.open(path)))
+            except (NotABinlogError, UnsupportedError, DamagedError) as error:
+                unreadable.append(_unread(path))
+                problems.append(_unreadable(path, error))
+        ends = order_ends([known_ends(file) for file in files])
+        total = sum(file.size for file in files)
+        notes: list[str] = []
+        reports: list[FileReport] = []
+        contents: list[GtidSet] = []
+        done = 0
+        for one in ends:
+            check = ContentCheck(one, checksums=checksums)
+            reports.append(check.run(partial(_advance, progress, done, total)))
+            done += one.file.size
+            progress(done, total)
+            problems += check.problems
+            notes += check.notes
+            contents.append(check.gtids)
+        problems += link_problems(ends, contents)
+        notes += gap_notes(ends, contents)
+    return VerifyReport((*reports, *unreadable), tuple(problems), tuple(notes), checksums)
+
+
+def _advance(progress: Callable[[int, int], None], before: int, total: int, position: int) -> None:
+    """Tell how far all files have been read, from how far one has."""
+    progress(before + position, total)
+
+
+def _unread(path: str) -> FileReport:
+    """A file of which nothing but its name and size is known."""
+    if path == STANDARD_INPUT:
+        return FileReport(path=path, name=STANDARD_INPUT_NAME, bytes=0)
+    size = Path(path).stat().st_size
+    return FileReport(path=path, name=Path(path).name, bytes=size, damaged_bytes=size)
+
+
+def _unreadable(path: str, error: BinxError) -> Problem:
+    kind = next(kind for expected, kind in _UNREADABLE if isinstance(error, expected))
+    return Problem(kind, path, error.message, error.offset)
+
+
+__all__ = ["verify"]

@@ -1,0 +1,100 @@
+"""``binx verify`` as a person and a script meet it."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.cli.process import binx, on_terminal
+from tests.conftest import TESTDATA
+
+SHOP = TESTDATA / "mysql-9.7" / "shop"
+CHAIN = sorted(SHOP.glob("mysql-bin.0*"))
+
+
+@pytest.fixture
+def damaged(tmp_path: Path) -> Path:
+    data = bytearray(CHAIN[0].read_bytes())
+    data[40_000:41_000] = bytes(1000)
+    path = tmp_path / "mysql-bin.000001"
+    path.write_bytes(data)
+    return path
+
+
+def test_whole_logs() -> None:
+    ended = binx("verify", SHOP / "mysql-bin.index")
+    assert ended.code == 0
+    assert ended.err == ""
+    assert len(ended.lines) == 6
+    assert re.fullmatch(r".*mysql-bin\.000001: 9\.7\.\S+, 258 KiB, \d+ transactions, closed", ended.lines[0])
+    assert ended.lines[-1].startswith("ok: 5 files, ")
+
+
+def test_quiet_says_nothing_of_whole_logs() -> None:
+    ended = binx("verify", "--quiet", *CHAIN)
+    assert (ended.code, ended.out, ended.err) == (0, "", "")
+
+
+def test_damage_is_listed_with_what_to_do(damaged: Path) -> None:
+    ended = binx("verify", damaged)
+    assert ended.code == 3
+    assert f"1. checksum: {damaged}, from byte " in ended.out
+    for word in ("what", "gtid", "means", "do"):
+        assert re.search(rf"^   {word} ", ended.out, re.MULTILINE)
+    assert re.search(r"^1 problem, at least \d transactions? lost: 1 file, ", ended.out, re.MULTILINE)
+    assert damaged.read_bytes().count(bytes(1000)) == 1
+
+
+def test_json_is_one_object(damaged: Path) -> None:
+    ended = binx("verify", "--json", damaged)
+    assert ended.code == 3
+    (line,) = ended.lines
+    document = json.loads(line)
+    assert document["ok"] is False
+    assert [problem["kind"] for problem in document["problems"]] == ["checksum"]
+    assert document["files"][0]["damaged_bytes"] > 1000
+
+
+def test_quick_compares_no_checksums(tmp_path: Path) -> None:
+    data = bytearray(CHAIN[0].read_bytes())
+    data[-1] ^= 1
+    path = tmp_path / "mysql-bin.000001"
+    path.write_bytes(data)
+    assert binx("verify", path).code == 3
+    ended = binx("verify", "--quick", path)
+    assert ended.code == 0
+    assert "checksums not compared" in ended.lines[-1]
+
+
+def test_a_missing_log_of_the_chain_has_a_code_of_its_own() -> None:
+    ended = binx("verify", CHAIN[0], CHAIN[2])
+    assert ended.code == 4
+    assert "1. missing file: " in ended.out
+    assert "expected mysql-bin.000002 to follow" in ended.out
+
+
+def test_a_log_in_use_is_whole_and_said_to_be_in_use() -> None:
+    ended = binx("verify", TESTDATA / "mysql-9.7" / "in-use" / "mysql-bin.000001")
+    assert ended.code == 0
+    assert "marked as being written" in ended.err
+
+
+def test_a_log_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    ended = binx("verify", tmp_path / "mysql-bin.000001")
+    assert ended.code == 1
+    assert "cannot be opened" in ended.err
+
+
+def test_on_a_terminal_lines_are_broken_and_names_cannot_drive_it(damaged: Path) -> None:
+    strange = damaged.with_name("a\x1b[31mb.000001")
+    damaged.rename(strange)
+    ended = on_terminal("verify", strange, width=70)
+    assert ended.code == 3
+    shown = re.sub(r"\x1b\[(?:\d+;)*\d*m", "", ended.out)
+    assert "\\x1b[31mb" in shown
+    assert "\x1b[31mb" not in ended.out
+    told = [line for line in shown.splitlines() if line.startswith("   ")]
+    assert max(map(len, told)) <= 70

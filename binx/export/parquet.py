@@ -158,6 +158,11 @@ class SourceExport:
             self._write(writers, progress)
             files = writers.finish(self._decoder.tables)
             self._sums.check(self.file.path)
+            for number, count in self._scan.totals().unknown.items():
+                self._decoder.report.warnings[
+                    f"{count} events of type {number}, which binx does not know, are marked as ignorable and"
+                    " were passed over"
+                ] = None
             ending = "" if self._scan.ending is None else self._scan.ending.value
             document = manifest(
                 source_record(self.file, sha256, ending),

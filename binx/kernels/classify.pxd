@@ -147,7 +147,8 @@ cdef inline int illegal(
 
     if event_class == CLASS_UNKNOWN:
         raise UnsupportedError(
-            f"expected an event type that binx knows, found {header.type}, which is not marked as ignorable",
+            f"expected an event type that binx knows, found {header.type}, which is not marked as ignorable:"
+            " it may hold changes. A newer version of binx may know it, the server's own mysqlbinlog does",
             offset=position,
         )
     name = EventClass(event_class).name.removeprefix("CLASS_").replace("_", " ")

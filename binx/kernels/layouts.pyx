@@ -33,7 +33,8 @@ cdef int refuse_type(Cursor *body, int32_t column, uint8_t type) except -1 with 
     names = {TYPE_DECIMAL: "the pre-5.0 DECIMAL", TYPE_TYPED_ARRAY: "a typed array"}
     raise UnsupportedError(
         f"expected column types that binx reads, found {names.get(type, 'an unknown one')} (type {type})"
-        f" in column {column + 1}; its rows cannot be decoded",
+        f" in column {column + 1}; its rows cannot be told apart. A newer version of binx may read them,"
+        " the server's own mysqlbinlog does",
         offset=body.origin + body.position,
         event="TABLE_MAP",
     )

@@ -71,6 +71,7 @@ cdef class Scanner:
     cdef readonly int64_t misplaced
     cdef readonly int64_t first_misplaced
     cdef readonly int64_t unplaced
+    cdef bint is_proven(self, const uint8_t *event, const Header *header, int64_t available) noexcept nogil
     cdef void compare_position(self, const Header *header) noexcept nogil
     cdef bint skips(self, Cursor *body, Header *header) except -1 nogil
     cdef carry_counts(self, TransactionTable filled)

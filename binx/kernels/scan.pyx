@@ -279,7 +279,9 @@ cdef class Scanner:
             event = base + (self.position - origin)
             header = header_of(event)
             if header.size < HEADER_SIZE + self.checksum_size or (
-                not known_type(header.type) and not header.flags & IGNORABLE_FLAG
+                not known_type(header.type)
+                and not header.flags & IGNORABLE_FLAG
+                and not self.is_proven(event, &header, available)
             ):
                 bad_header(&header, self.position)
             if header.size > self.file_size - self.position:
@@ -326,6 +328,15 @@ cdef class Scanner:
             self.type_bytes[header.type] += header.size
             self.position += header.size
         return STOP_END if self.position >= self.file_size else STOP_LIMIT
+
+    cdef bint is_proven(self, const uint8_t *event, const Header *header, int64_t available) noexcept nogil:
+        """Whether the bytes are an event beyond doubt, whatever its type: its checksum is right."""
+        cdef int64_t size = header.size - CHECKSUM_SIZE
+        return (
+            self.checksum_size != 0
+            and header.size <= available
+            and crc32(0, event, size) == <uint32_t> little(event + size, CHECKSUM_SIZE)
+        )
 
     cdef void compare_position(self, const Header *header) noexcept nogil:
         """Note how far the position in a header is from the event's end."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Protocol
 
+from binx.event.header import EventType
 from binx.kernels.scan import Level
 from binx.kernels.transactions import TransactionTable
 
@@ -44,6 +45,12 @@ class Totals:
     events: dict[int, int]
     bytes: dict[int, int]
     inner: dict[int, int]
+
+    @property
+    def unknown(self) -> dict[int, int]:
+        """How many events of types that binx does not know were passed over, as they are marked ignorable."""
+        numbers = (self.events.keys() | self.inner.keys()) - {number.value for number in EventType}
+        return {number: self.events.get(number, 0) + self.inner.get(number, 0) for number in sorted(numbers)}
 
 
 class TransactionScan(Protocol):

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from binx.errors import BinxError, DamagedError
+from binx.event.column import Column
 from binx.event.header import HEADER_SIZE, EventFlag, EventHeader, EventType, parse_header
 from binx.event.payload import parse_transaction_payload, whole_events
 from binx.event.plain import plain_rows_event
-from binx.event.table_map import parse_table_map
+from binx.event.table_map import TableMap, parse_table_map
 from binx.kernels.builder import RowBuilder
 from binx.kernels.rows import Need, RowDecoder
 from binx.kernels.transactions import TransactionTable
@@ -20,7 +21,7 @@ from binx.rows.batches import ChangeBatch, TableChanges
 from binx.rows.catalog import Catalog
 from binx.rows.names import resolve_columns
 from binx.rows.savepoints import undone_rows
-from binx.rows.schema import Change
+from binx.rows.schema import Change, ChangeKind
 from binx.rows.statements import Statement, StatementReader
 from binx.rows.types import DEFAULT_ARROW_OPTIONS, ArrowOptions
 from binx.source import WINDOW_BYTES
@@ -118,6 +119,7 @@ class ChangeDecoder:
         self._numbers: dict[tuple[str, str], list[int]] = {}
         self._builders: dict[_TableKey, RowBuilder] = {}
         self._tables: dict[_TableKey, TableChanges] = {}
+        self._shapes: dict[tuple[str, str], tuple[Column, ...]] = {}
 
     def decode(self, table: TransactionTable, mask: bytearray) -> Iterator[ChangeBatch | Statement]:
         """The marked transactions of a table, in the order of the file.
@@ -238,6 +240,11 @@ class ChangeDecoder:
         statement = self._statements.take(body, header, table, decoder.index)
         if statement is None:
             return
+        for code in statement.unknown_variables:
+            self.report.warnings[
+                f"statements have the status variable {code}, which binx does not know: what their sessions"
+                " set behind it is not read"
+            ] = None
         if statement.context is not None:
             for change in self.catalog.apply(statement.sql, statement.db, statement.context):
                 if change.reason is not None:
@@ -257,9 +264,13 @@ class ChangeDecoder:
             touched = [key for key in self._numbers if key[0] == db]
         else:
             touched = [(db, change.table.casefold())]
+        if change.previous is None and change.kind in {ChangeKind.RENAMED, ChangeKind.UNPARSED}:
+            # It may have been about any table.
+            self._shapes.clear()
         if change.previous is not None:
             touched.append((change.previous.db.casefold(), change.previous.name.casefold()))
         for key in touched:
+            self._shapes.pop(key, None)
             for number in self._numbers.get(key, ()):
                 self._decoder.forget(number)
 
@@ -301,6 +312,7 @@ class ChangeDecoder:
             position=decoder.position,
         )
         table_map = parse_table_map(body, header, table.format)
+        self._watch(table_map)
         definition = self.catalog.lookup(table_map.database, table_map.table)
         resolved = resolve_columns(table_map, definition, table.format.flavour)
         for warning in resolved.warnings:
@@ -309,6 +321,18 @@ class ChangeDecoder:
         changes = TableChanges(table_map, resolved, self.options.arrow, valid_from)
         key = (changes.db, changes.name, changes.version, tuple(layout))
         return key, self._tables.setdefault(key, changes)
+
+    def _watch(self, table_map: TableMap) -> None:
+        """Warn of a table whose columns change though no statement was seen that changed them."""
+        key = (table_map.database.casefold(), table_map.table.casefold())
+        before = self._shapes.get(key)
+        self._shapes[key] = table_map.columns
+        if before is not None and not _alike(before, table_map.columns):
+            self.report.warnings[
+                f"the columns of {table_map.name} change, and no statement that changed them is in the log:"
+                " it was not logged (sql_log_bin=0), or cannot be read. Rows on either side stand as their"
+                " own table maps have them"
+            ] = None
 
     def _fullest(self, need: int) -> _TableKey:
         """The table to hand over: the one that reached its limit, or where memory ran out the largest."""
@@ -323,6 +347,15 @@ class ChangeDecoder:
         if handed["rows"]:
             changes = self._tables[key]
             yield ChangeBatch(changes, changes.batch(handed))
+
+
+def _alike(before: tuple[Column, ...], after: tuple[Column, ...]) -> bool:
+    """Whether columns may be the same: stored alike, and called alike where both have names."""
+    return len(before) == len(after) and all(
+        (one.type, one.metadata) == (other.type, other.metadata)
+        and (one.name is None or other.name is None or one.name == other.name)
+        for one, other in zip(before, after, strict=True)
+    )
 
 
 def _shortened(sql: str) -> str:

@@ -18,6 +18,11 @@ from binx.rows.column_types import compatible, logical_type
 from binx.rows.schema import ColumnDefinition, Provenance, TableDefinition
 from binx.rows.types import LogicalType, mysql_name
 
+_HIDDEN = frozenset({"my_row_id"})
+"""Columns that the server adds and no statement names (sql_generate_invisible_primary_key)."""
+
+_HASHES = "db_row_hash_"
+
 SYSTEM_COLUMNS: tuple[str, ...] = (
     "_change_type",
     "_commit_version",
@@ -120,6 +125,11 @@ def resolve_columns(
     """
     named = all(column.name is not None for column in table_map.columns)
     definitions, warnings = _matched(table_map, definition, flavour, named)
+    warnings += [
+        f"the table maps of {table_map.name} have metadata of type {number}, which binx does not know and"
+        " passes over"
+        for number in sorted({number for number, _ in table_map.unknown_metadata})
+    ]
     used = definition if any(definitions) else None
     key_source = _key_source(table_map, named, used)
     key = used.row_key if used is not None and key_source is used.provenance else ()
@@ -150,7 +160,7 @@ def _matched(
     if definition is None:
         return nothing, []
     if named:
-        return [_by_name(column, definition, flavour) for column in columns], []
+        return [_by_name(column, definition, flavour) for column in columns], _unlike(table_map, definition)
     if definition.unknown is not None:
         return nothing, [_fallback(table_map, definition.unknown)]
     known = [*definition.columns]
@@ -173,6 +183,19 @@ def _matched(
             )
             return nothing, [_fallback(table_map, reason)]
     return [*known], warnings
+
+
+def _unlike(table_map: TableMap, definition: TableDefinition) -> list[str]:
+    """What to say of a table map whose names are not those of the definition."""
+    logged = {(column.name or "").casefold() for column in table_map.columns}
+    defined = {column.name.casefold() for column in definition.columns}
+    differing = sorted((logged ^ defined) - _HIDDEN)
+    if definition.unknown is not None or not any(not name.startswith(_HASHES) for name in differing):
+        return []
+    return [
+        f"the rows of {table_map.name} and its definition do not have the same columns (only one has"
+        f" {', '.join(differing)}): a statement that changed the table is not in the logs"
+    ]
 
 
 def _by_name(column: Column, definition: TableDefinition, flavour: Flavour) -> ColumnDefinition | None:

@@ -53,6 +53,8 @@ class Statement:
         context: of DDL: the session as the catalog needs it.
         microseconds: what the event adds to its time, where it was logged.
         uses_db: whether it runs in the default database; not so for CREATE DATABASE and its like.
+        unknown_variables: codes of status variables that binx does not know; what stands behind one is not
+            read.
     """
 
     commit_version: int
@@ -77,6 +79,7 @@ class Statement:
     context: StatementContext | None = None
     microseconds: int | None = None
     uses_db: bool = True
+    unknown_variables: tuple[int, ...] = ()
 
 
 @dataclass(slots=True)
@@ -167,6 +170,7 @@ class StatementReader:
             context=statement_context(query) if schema else None,
             microseconds=query.status.microseconds,
             uses_db=bool(query.database) and not header.flags & EventFlag.SUPPRESS_USE,
+            unknown_variables=tuple(code for code, _ in query.status.unknown),
         )
 
     def _remark(self, sql: str, header: EventHeader, table: TransactionTable, index: int) -> Statement:

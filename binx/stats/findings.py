@@ -6,6 +6,7 @@ code                       found
 ``damaged``                bytes of a file that could not be read
 ``in_use``                 a file that its server has open, or had when it died
 ``chain``                  files that do not follow each other
+``unknown_events``         events of types that binx does not know, which are marked as ignorable
 ``incident``               the server says that changes are missing in its log
 ``missing_gtids``          GTIDs that are not in the files though later ones of their source are
 ``no_checksums``           files whose events have no checksums
@@ -22,7 +23,7 @@ code                       found
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from binx.event.format import Flavour
@@ -59,6 +60,7 @@ class Evidence:
 
     Attributes:
         files: the logs.
+        unknown_events: ignorable events of types that binx does not know, by type.
         problems: what does not fit between them.
         kinds: transactions by kind.
         largest: the transactions with most bytes.
@@ -74,6 +76,7 @@ class Evidence:
     """
 
     files: Sequence[FileFigures]
+    unknown_events: Mapping[int, int]
     problems: Sequence[ChainProblem]
     kinds: Sequence[KindFigures]
     largest: Sequence[ListedTransaction]
@@ -117,6 +120,15 @@ def _about_files(evidence: Evidence) -> Iterator[Finding]:
             )
     for problem in evidence.problems:
         yield Finding("chain", f"{problem.kind.value}: {problem.message} (after {problem.before})", 1)
+    if evidence.unknown_events:
+        types = ", ".join(map(str, sorted(evidence.unknown_events)))
+        count = sum(evidence.unknown_events.values())
+        yield Finding(
+            "unknown_events",
+            f"{_counted(count, 'event')} of types that binx does not know ({types}), which are marked as"
+            " ignorable, were passed over",
+            count,
+        )
     incidents = _transactions(evidence, "incident")
     if incidents:
         yield Finding(

@@ -6,6 +6,7 @@ Each file is read once, and what is kept does not grow with the number of transa
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 from binx.errors import BinxError, DamagedError, UnsupportedError
@@ -113,6 +114,7 @@ class _Gathering:
         self._looked_at = 0
         self._only_tables_made = 0
         self._events: dict[int, list[int]] = {}
+        self._unknown_events: Counter[int] = Counter()
         self._gtids = GtidSet()
         self._files: list[FileFigures] = []
         self._seqno = 1
@@ -195,6 +197,7 @@ class _Gathering:
         kinds = kind_figures(tally, quick=self._quick)
         evidence = Evidence(
             files=self._files,
+            unknown_events=self._unknown_events,
             problems=ends_problems(ends),
             kinds=kinds,
             largest=self._largest.transactions,
@@ -291,6 +294,7 @@ class _Gathering:
     def _take_events(self, scan: TransactionScan) -> int:
         """Add the scan's events by type; returns how many there are."""
         totals = scan.totals()
+        self._unknown_events.update(totals.unknown)
         for number in totals.events.keys() | totals.inner.keys():
             sums = self._events.setdefault(number, [0, 0, 0])
             sums[0] += totals.events.get(number, 0)

@@ -182,3 +182,35 @@ def test_a_failed_event_changes_nothing_of_the_rows_before_it(name: str) -> None
             before = rows_by_table(expected)
             for key, rows in rows_by_table(whole).items():
                 assert rows.to_pylist() == before[key].to_pylist()[: len(rows)]
+
+
+@pytest.mark.parametrize(
+    ("statement", "is_told"),
+    [
+        ("ALTER TABLE orders MODIFY a SMALLINT", False),
+        ("RENAME TABLE orders TO other", False),
+        ("DROP DATABASE shop", False),
+        ("ALTER TABLE other MODIFY a SMALLINT", True),
+        ("INSERT INTO orders VALUES (1)", True),
+    ],
+)
+def test_columns_that_change_without_a_statement_are_warned_of(
+    statement: str, is_told: bool, tmp_path: Path
+) -> None:
+    """Table 9 has an INT, then table 10 of the same name a SMALLINT."""
+    before = (building.BEGIN, building.table_map(), building.rows(1, 2), building.xid())
+    small = building.table_map(10)[19:].replace(b"\x01\x03\x00\x00", b"\x01\x02\x00\x00")
+    narrow = building.rows(number=30, table_id=10)[19:] + b"\0\x07\0"
+    after = (building.BEGIN, building.event(19, small), building.event(30, narrow), building.xid())
+    path = tmp_path / "log.000001"
+    path.write_bytes(building.whole_log(*before, building.query(statement), *after))
+    with BinlogFile.open(str(path)) as file:
+        decoder = ChangeDecoder(file, Catalog())
+        for table in file.scan(Level.LEVEL_TABLES):
+            items = [*decoder.decode(table, table.mask())]
+        items += decoder.finish()
+    batches = [item.batch.column("c1").to_pylist() for item in items if isinstance(item, ChangeBatch)]
+    assert sorted(batches) == [[1, 2], [7]]
+    told = [warning for warning in decoder.report.warnings if "no statement that changed them" in warning]
+    assert len(told) == is_told
+    assert all("shop.orders" in warning for warning in told)

@@ -254,3 +254,31 @@ def test_an_avro_schema_has_names_that_avro_allows_and_keeps_the_real_ones() -> 
     assert size["type"] == ["null", "int"]
     assert place["name"] == "_1st"
     assert place["type"][1]["name"] == "_1st_geometry"
+
+
+@pytest.mark.parametrize(
+    ("logged", "told"),
+    [
+        (("id", "note"), None),
+        (("ID", "note"), None),
+        (("my_row_id", "id", "note"), None),
+        (("id", "note", "DB_ROW_HASH_1"), None),
+        (("id", "note", "added"), "added"),
+        (("id",), "note"),
+        (("id", "renamed"), "note, renamed"),
+    ],
+)
+def test_rows_with_other_columns_than_their_definition_are_warned_of(
+    logged: tuple[str, ...], told: str | None
+) -> None:
+    definition = defined("CREATE TABLE orders (id INT, note INT)")
+    columns = (column(ColumnType.LONG, name=name) for name in logged)
+    warnings = resolve_columns(table_map(*columns), definition).warnings
+    assert len(warnings) == (told is not None)
+    assert all(f"only one has {told})" in warning for warning in warnings)
+
+
+def test_metadata_of_an_unknown_type_is_warned_of_once() -> None:
+    known = replace(table_map(LONG), unknown_metadata=((99, b"a"), (99, b"b")))
+    (warning,) = resolve_columns(known, None).warnings
+    assert "metadata of type 99" in warning

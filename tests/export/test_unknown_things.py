@@ -1,0 +1,148 @@
+"""What a newer server may write: what may be ignored is reported, all else stops with a message.
+
+The logs are real ones with some bytes changed.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from binx.errors import UnsupportedError
+from binx.export.parquet import to_parquet
+from binx.log.file import open_files
+from binx.stats.gather import gather
+from tests.conftest import TESTDATA
+
+SOURCE = TESTDATA / "mysql-9.7" / "small" / "all_types_minimal_metadata.binlog"
+CRC = 4
+TYPE = 4
+QUERY, TABLE_MAP, GTID = 2, 19, 33
+UNKNOWN = 77
+IGNORABLE = 0x80
+
+Change = Callable[[bytes], Iterator[bytes]]
+
+
+def altered(change: Change, source: Path = SOURCE) -> bytes:
+    """A log whose events went through ``change``, with sizes, positions and checksums made right again."""
+    data = source.read_bytes()
+    made, position = bytearray(data[:4]), 4
+    while position < len(data):
+        size = struct.unpack_from("<I", data, position + 9)[0]
+        for event in change(data[position : position + size]):
+            ends = struct.pack("<II", len(event), len(made) + len(event))
+            body = event[:9] + ends + event[17:-CRC]
+            made += body + struct.pack("<I", zlib.crc32(body))
+        position += size
+    return bytes(made)
+
+
+def with_event_before(number: int, flags: int) -> Change:
+    """An event of an unknown type before the first one of a type."""
+    added = struct.pack("<IBIIIH", 1, UNKNOWN, 1, 0, 0, flags) + b"body" + bytes(CRC)
+    done: list[bytes] = []
+
+    def change(event: bytes) -> Iterator[bytes]:
+        if event[TYPE] == number and not done:
+            done.append(event)
+            yield added
+        yield event
+
+    return change
+
+
+def with_column_type(number: int) -> Change:
+    """Another type for the first column of every table."""
+
+    def change(event: bytes) -> Iterator[bytes]:
+        if event[TYPE] == TABLE_MAP:
+            place = 19 + 8
+            for _ in range(2):
+                place += event[place] + 2
+            event = event[: place + 1] + bytes([number]) + event[place + 2 :]
+        yield event
+
+    return change
+
+
+def with_metadata(event: bytes) -> Iterator[bytes]:
+    """A field of the unknown type 99 behind the others of every table map."""
+    yield event[:-CRC] + b"\x63\x02ab" + event[-CRC:] if event[TYPE] == TABLE_MAP else event
+
+
+def with_status_variable(event: bytes) -> Iterator[bytes]:
+    """The unknown status variable 200 behind the others of every statement."""
+    if event[TYPE] == QUERY:
+        (size,) = struct.unpack_from("<H", event, 19 + 11)
+        end = 19 + 13 + size
+        event = (
+            event[: 19 + 11] + struct.pack("<H", size + 2) + event[19 + 13 : end] + b"\xc8\x01" + event[end:]
+        )
+    yield event
+
+
+def exported(change: Change, folder: Path) -> list[str]:
+    """The warnings of an export, whose rows must be those of the log as it was."""
+    path = folder / "log.000001"
+    path.write_bytes(altered(change))
+    images = []
+    for name in (str(path), str(SOURCE)):
+        files = open_files([name])
+        (report,) = to_parquet(files, folder / f"{Path(name).stem}-set")
+        files[0].close()
+        images.append(report.manifest["conservation"])
+        warnings: list[str] = report.manifest["warnings"]
+        if name == str(path):
+            found = warnings
+    assert images[0] == images[1]
+    return [warning for warning in found if warning not in warnings]
+
+
+@pytest.mark.parametrize("before", [TABLE_MAP, GTID], ids=["in a transaction", "between transactions"])
+def test_an_unknown_event_that_is_ignorable_is_counted(before: int, tmp_path: Path) -> None:
+    warnings = exported(with_event_before(before, IGNORABLE), tmp_path)
+    assert warnings == [
+        "1 events of type 77, which binx does not know, are marked as ignorable and were passed over"
+    ]
+    files = open_files([str(tmp_path / "log.000001")])
+    (finding,) = (one for one in gather(files).warnings if one.code == "unknown_events")
+    files[0].close()
+    assert finding.count == 1
+    assert "77" in finding.message
+
+
+@pytest.mark.parametrize("before", [TABLE_MAP, GTID], ids=["in a transaction", "between transactions"])
+def test_an_unknown_event_that_is_not_ignorable_stops_with_its_type_and_place(
+    before: int, tmp_path: Path
+) -> None:
+    data = altered(with_event_before(before, 0))
+    with pytest.raises(UnsupportedError, match=r"found 77.*not marked as ignorable.*newer version") as caught:
+        exported(with_event_before(before, 0), tmp_path)
+    assert caught.value.offset is not None
+    assert data[caught.value.offset + TYPE] == UNKNOWN
+
+
+def test_an_unknown_column_type_stops_with_its_number(tmp_path: Path) -> None:
+    with pytest.raises(UnsupportedError, match=r"an unknown one \(type 200\) in column 1.*newer version"):
+        exported(with_column_type(200), tmp_path)
+
+
+def test_a_typed_array_which_no_table_can_have_stops_with_its_name(tmp_path: Path) -> None:
+    with pytest.raises(UnsupportedError, match=r"a typed array \(type 20\) in column 1"):
+        exported(with_column_type(20), tmp_path)
+
+
+def test_unknown_metadata_of_a_table_is_passed_over_and_told(tmp_path: Path) -> None:
+    warnings = exported(with_metadata, tmp_path)
+    assert len(warnings) > 1
+    assert all("metadata of type 99, which binx does not know" in warning for warning in warnings)
+
+
+def test_an_unknown_status_variable_is_told(tmp_path: Path) -> None:
+    (warning,) = exported(with_status_variable, tmp_path)
+    assert warning.startswith("statements have the status variable 200, which binx does not know")

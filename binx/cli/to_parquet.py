@@ -20,7 +20,7 @@ from binx.cli.options import (
     known_tables,
     option,
 )
-from binx.cli.progress import ProgressBar, progress_bar
+from binx.cli.progress import progress_bar
 from binx.cli.selecting import selection_options, understood
 from binx.cli.summary import Summary
 from binx.cli.terminal import say_note, say_warning, text_output
@@ -111,6 +111,13 @@ def _folder(text: str) -> Path:
     help="What rows may take before they are written.  [default: 64]",
 )
 @option(
+    "--jobs",
+    metavar="N",
+    type=COUNT,
+    section=OUTPUT,
+    help="Threads that encode and write; the files are the same.  [default: as many as processors]",
+)
+@option(
     "--unsigned-bigint",
     type=click.Choice(["uint64", "decimal"]),
     default="uint64",
@@ -131,6 +138,7 @@ def to_parquet_command(
     compression_level: int | None,
     row_group_rows: int | None,
     memory: int | None,
+    jobs: int | None,
     unsigned_bigint: str,
     schema: str | None,
     force: bool,
@@ -149,6 +157,7 @@ def to_parquet_command(
         row_group_rows,
         memory,
         unsigned_bigint,
+        jobs=jobs,
         verify=not no_checksums,
         force=force,
     )
@@ -163,10 +172,8 @@ def to_parquet_command(
                 say_warning(f"{problem.before}, {problem.after}: {problem.message}")
         logs = [ends.file for ends in chain]
         bar.expect(sum(log.size for log in logs))
-        steps = _Steps(bar)
         selector = Selector(selection, [log.name for log in logs])
-        for report in to_parquet(logs, output, selector, catalog, options, steps.reached):
-            steps.next_log()
+        for report in to_parquet(logs, output, selector, catalog, options, bar.reach):
             summary.take(report, text)
         for note in [] if quiet else selector.notes:
             say_note(note)
@@ -180,6 +187,7 @@ def _options(
     memory: int | None,
     unsigned_bigint: str,
     *,
+    jobs: int | None,
     verify: bool,
     force: bool,
 ) -> ParquetOptions:
@@ -196,19 +204,5 @@ def _options(
         ),
         verify=verify,
         force=force,
+        jobs=jobs,
     )
-
-
-class _Steps:
-    """Positions in one log after another, as progress through all of them."""
-
-    def __init__(self, bar: ProgressBar) -> None:
-        self._bar = bar
-        self._position = 0
-
-    def reached(self, position: int) -> None:
-        self._bar.advance(position - self._position)
-        self._position = position
-
-    def next_log(self) -> None:
-        self._position = 0

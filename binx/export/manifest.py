@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -12,7 +11,6 @@ from binx import __version__
 from binx.errors import DamagedError
 from binx.export.dataset import WrittenFile
 from binx.log.file import BinlogFile
-from binx.source import READ_BYTES
 
 CONTRACT = 1
 """The data set's version: readers refuse one that they do not know."""
@@ -79,16 +77,6 @@ class Sums:
                     " nothing is committed, please report this as a bug",
                     path=path,
                 )
-
-
-def file_sha256(file: BinlogFile) -> str:
-    """The SHA-256 of a source's bytes."""
-    digest = hashlib.sha256()
-    for start in range(0, file.size, READ_BYTES):
-        stop = min(start + READ_BYTES, file.size)
-        digest.update(file.source.window(start, stop))
-        file.source.release(start, stop)
-    return digest.hexdigest()
 
 
 def source_record(file: BinlogFile, sha256: str, ending: str) -> dict[str, Any]:

@@ -10,11 +10,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from binx.errors import RefusedError
+from binx.errors import BinxError, RefusedError
 from binx.event.gtid_set import GtidSet
-from binx.export.dataset import DataSet, escape_name
-from binx.export.manifest import CONTRACT, Sums, file_sha256, manifest, source_record
+from binx.export.dataset import DataSet, Transaction, escape_name
+from binx.export.digest import LogDigest
+from binx.export.manifest import CONTRACT, Sums, manifest, source_record
 from binx.export.parquet_files import ParquetOptions, SourceWriters
+from binx.export.workers import Workers, usable_processors
 from binx.kernels.scan import Level
 from binx.kernels.transactions import TransactionTable
 from binx.log.file import BinlogFile
@@ -73,7 +75,7 @@ def to_parquet(
             default.
         catalog: tables known beforehand.
         options: how to write.
-        progress: called with the bytes of the file that are done, now and then.
+        progress: called with the bytes of all files that are done, now and then.
 
     Raises:
         RefusedError: a log comes from standard input, and so has no number.
@@ -90,11 +92,25 @@ def to_parquet(
             " save the log under its own name first"
         )
     dataset = DataSet(folder)
-    state = ChainState()
-    with dataset.locked():
-        for file in files:
-            export = SourceExport(dataset, file, selector, catalog, options, state)
-            yield export.run(progress)
+    jobs = options.jobs or usable_processors()
+    with dataset.locked(), Workers(jobs, options.decoder.memory // 2) as workers:
+        exports = _Exports(dataset, selector, catalog, options, workers)
+        try:
+            done = 0
+            for file in files:
+                yield from exports.add(file, _behind(done, progress))
+                done += file.size
+            yield from exports.finish()
+        except BinxError:
+            # What was decoded before is whole, whatever happened behind it.
+            yield from exports.finish()
+            raise
+        finally:
+            exports.abandon()
+
+
+def _behind(done: int, progress: Callable[[int], None]) -> Callable[[int], None]:
+    return lambda position: progress(done + position)
 
 
 @dataclass(slots=True)
@@ -110,6 +126,57 @@ class ChainState:
     seqno: int = 1
 
 
+class _Exports:
+    """The sources of a data set, one decoded while the one before is still encoded."""
+
+    def __init__(
+        self,
+        dataset: DataSet,
+        selector: Selector,
+        catalog: Catalog,
+        options: ParquetOptions,
+        workers: Workers,
+    ) -> None:
+        self._dataset = dataset
+        self._selector = selector
+        self._catalog = catalog
+        self._options = options
+        self._workers = workers
+        self._state = ChainState()
+        self._begun: SourceExport | None = None
+
+    def add(self, file: BinlogFile, progress: Callable[[int], None]) -> Iterator[SourceReport]:
+        """Decode a source; gives the reports of those that are committed meanwhile."""
+        export = SourceExport(
+            self._dataset, file, self._selector, self._catalog, self._options, self._state, self._workers
+        )
+        if self._begun is not None and self._begun.source == export.source:
+            yield from self.finish()
+        export.begin(progress)
+        before, self._begun = self._begun, export
+        if before is not None:
+            try:
+                report = before.finish()
+            except BaseException:
+                self.abandon()
+                raise
+            yield report
+        if self._workers.jobs == 1:
+            yield from self.finish()
+
+    def finish(self) -> Iterator[SourceReport]:
+        """Commit what is decoded."""
+        begun, self._begun = self._begun, None
+        if begun is not None:
+            yield begun.finish()
+
+    def abandon(self) -> None:
+        """Leave what is not committed out."""
+        if self._begun is not None:
+            self._begun.abandon()
+            self._begun = None
+
+
 class SourceExport:
     """One source on its way into a data set."""
 
@@ -121,6 +188,7 @@ class SourceExport:
         catalog: Catalog,
         options: ParquetOptions,
         state: ChainState,
+        workers: Workers,
     ) -> None:
         self.dataset = dataset
         self.file = file
@@ -128,6 +196,11 @@ class SourceExport:
         self._selector = selector
         self._options = options
         self._state = state
+        self._workers = workers
+        self._kept: dict[str, Any] | None = None
+        self._transaction: Transaction | None = None
+        self._digest: LogDigest | None = None
+        self._writers: SourceWriters | None = None
         self._sums = Sums()
         self._gtids = GtidSet()
         self._losses: list[str] = []
@@ -140,23 +213,39 @@ class SourceExport:
         self._scan = file.scan(Level.LEVEL_TABLES, verify=options.verify)
         self._decoder = ChangeDecoder(file, catalog, selector.takes_table, options.decoder)
 
-    def run(self, progress: Callable[[int], None]) -> SourceReport:
-        """Decode, write, commit; or keep what the same request wrote before.
+    def begin(self, progress: Callable[[int], None]) -> None:
+        """Decode, and hand the rows over to be written; or see that the same request wrote them before.
 
         Raises:
             BinxError: as :func:`to_parquet`; what was staged is removed.
         """
-        sha256 = file_sha256(self.file)
         known = None if self._options.force else self.dataset.manifest(self.source)
-        if known is not None and self._is_same(known, sha256):
-            self._pass_over(progress)
-            return SourceReport(self.source, self.file.path, True, known)
-        transaction = self.dataset.begin(self.source)
-        writers = None
         try:
-            writers = SourceWriters(transaction, self._options)
-            self._write(writers, progress)
-            files = writers.finish(self._decoder.tables)
+            self._digest = LogDigest(self.file, self._workers.lane())
+            if known is not None and self._is_same(known, self._digest.hexdigest()):
+                self._kept = known
+                self._pass_over(progress)
+                return
+            self._transaction = self.dataset.begin(self.source)
+            self._writers = SourceWriters(self._transaction, self._options, self._workers)
+            self._write(self._writers, progress)
+            self._writers.close()
+        except BaseException:
+            self.abandon()
+            raise
+
+    def finish(self) -> SourceReport:
+        """Wait for the files, and commit them.
+
+        Raises:
+            BinxError: as :func:`to_parquet`; what was staged is removed.
+        """
+        if self._kept is not None:
+            return SourceReport(self.source, self.file.path, True, self._kept)
+        if self._digest is None or self._writers is None or self._transaction is None:
+            raise ValueError(f"{self.source} is not decoded")
+        try:
+            files = self._writers.finish(self._decoder.tables)
             self._sums.check(self.file.path)
             for number, count in self._scan.totals().unknown.items():
                 self._decoder.report.warnings[
@@ -165,7 +254,7 @@ class SourceExport:
                 ] = None
             ending = "" if self._scan.ending is None else self._scan.ending.value
             document = manifest(
-                source_record(self.file, sha256, ending),
+                source_record(self.file, self._digest.hexdigest(), ending),
                 self._request,
                 str(self._gtids),
                 self._sums,
@@ -173,14 +262,21 @@ class SourceExport:
                 self._losses,
                 list(self._decoder.report.warnings),
             )
-            writers.write_schemas(self._decoder.tables)
-            transaction.commit(document, writers.listed)
+            self._writers.write_schemas(self._decoder.tables)
+            self._transaction.commit(document, self._writers.listed)
         except BaseException:
-            if writers is not None:
-                writers.abandon()
-            transaction.abandon()
+            self.abandon()
             raise
         return SourceReport(self.source, self.file.path, False, document)
+
+    def abandon(self) -> None:
+        """Remove what was staged."""
+        if self._digest is not None:
+            self._digest.drop()
+        if self._writers is not None:
+            self._writers.abandon()
+        if self._transaction is not None:
+            self._transaction.abandon()
 
     def _is_same(self, known: dict[str, Any], sha256: str) -> bool:
         return (

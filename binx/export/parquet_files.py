@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from binx.export.dataset import Transaction, WrittenFile, escape_name, output_errors, write_durably
-from binx.export.encodings import column_settings, with_distinct_words
-from binx.export.manifest import file_entry
+from binx.export.encodings import column_settings
+from binx.export.parquet_output import ParquetOutput
 from binx.export.statements import STATEMENTS_BATCH, statements_batch
+from binx.export.workers import Workers
 from binx.log.index import index_schema
 from binx.rows.batches import ChangeBatch, TableChanges
 from binx.rows.decoder import DecoderOptions
@@ -41,6 +41,8 @@ class ParquetOptions:
         decoder: batching, memory and Arrow types.
         verify: whether checksums of events are compared.
         force: whether a source that is committed already with the same request is written again.
+        jobs: threads that encode and write; None for as many as there are processors. What is written is the
+            same.
     """
 
     compression: str = "zstd"
@@ -48,6 +50,7 @@ class ParquetOptions:
     decoder: DecoderOptions = field(default_factory=DecoderOptions)
     verify: bool = True
     force: bool = False
+    jobs: int | None = None
 
     def facts(self) -> dict[str, Any]:
         """What of it decides the bytes written, for the manifest."""
@@ -67,36 +70,26 @@ class ParquetOptions:
         return 1 if self.compression_level is None else self.compression_level
 
 
-@dataclass(slots=True)
-class _OpenFile:
-    name: str
-    writer: pq.ParquetWriter
-    facts: dict[str, Any]
-    words: list[str]
-    rows: int = 0
-    first: int | None = None
-    last: int | None = None
-
-
 class SourceWriters:
     """The Parquet files of one source, written as batches come."""
 
-    def __init__(self, transaction: Transaction, options: ParquetOptions) -> None:
+    def __init__(self, transaction: Transaction, options: ParquetOptions, workers: Workers) -> None:
         self.listed: list[WrittenFile] = []
         self._transaction = transaction
         self._options = options
-        self._entries: list[dict[str, Any]] = []
-        self._changes: OrderedDict[TableChanges, _OpenFile] = OrderedDict()
+        self._workers = workers
+        self._outputs: list[ParquetOutput] = []
+        self._changes: OrderedDict[TableChanges, ParquetOutput] = OrderedDict()
         self._parts: dict[tuple[str, str], int] = {}
-        self._transactions: _OpenFile | None = None
-        self._statements: _OpenFile | None = None
+        self._transactions: ParquetOutput | None = None
+        self._statements: ParquetOutput | None = None
         self._pending: list[Statement] = []
         self._new_schemas: list[Path] = []
 
     def write_transactions(self, batch: pa.RecordBatch) -> None:
         """Add transactions, as :func:`~binx.log.index.index_batch` gives them with dictionaries."""
         if batch.num_rows:
-            self._write(self._transactions_file(batch), batch)
+            self._transactions_file(batch).write(batch)
 
     def write_statement(self, statement: Statement) -> None:
         """Add a statement."""
@@ -109,40 +102,52 @@ class SourceWriters:
         changes = batch.table
         versions = batch.batch.column("_commit_version")
         first, last = versions[0].as_py(), versions[-1].as_py()
-        opened = self._changes.get(changes)
-        if opened is None:
+        output = self._changes.get(changes)
+        if output is None:
             if len(self._changes) >= OPEN_WRITERS:
-                self._close(self._changes.popitem(last=False)[1], "changes")
-            opened = self._changes[changes] = self._open_changes(batch, first)
+                self._changes.popitem(last=False)[1].close()
+            output = self._changes[changes] = self._open_changes(batch, first)
         self._changes.move_to_end(changes)
-        opened.first = first if opened.first is None else min(opened.first, first)
-        opened.last = last if opened.last is None else max(opened.last, last)
-        self._write(opened, batch.batch)
+        output.saw(first, last)
+        output.write(batch.batch)
+
+    def close(self) -> None:
+        """Have all files closed behind what was added.
+
+        Raises:
+            OutputError: what was added before cannot be written.
+        """
+        self._flush_statements()
+        for output in self._changes.values():
+            output.close()
+        self._changes.clear()
+        self._transactions_file(None).close()
+        if self._statements is not None:
+            self._statements.close()
 
     def finish(self, tables: Sequence[TableChanges]) -> list[dict[str, Any]]:
-        """Close all files; returns the manifest's entries, sorted by path."""
-        self._flush_statements()
-        for opened in self._changes.values():
-            self._close(opened, "changes")
-        self._close(self._transactions_file(None), "transactions")
-        if self._statements is not None:
-            self._close(self._statements, "statements")
-        used = {
-            (entry["db"], entry["table"], entry["schema_version"]) for entry in self._entries if "db" in entry
-        }
+        """Wait for the closed files; returns the manifest's entries, sorted by path.
+
+        Raises:
+            OutputError: one cannot be written.
+        """
+        entries = []
+        for output in self._outputs:
+            written, entry = output.result()
+            self.listed.append(written)
+            entries.append(entry)
+        used = {(entry["db"], entry["table"], entry["schema_version"]) for entry in entries if "db" in entry}
         for changes in tables:
             if (changes.db, changes.name, changes.version) in used:
                 used.discard((changes.db, changes.name, changes.version))
                 facts = {"db": changes.db, "table": changes.name, "schema_version": changes.version}
-                self._entries.append({"path": f"{_schema_path(changes)}.json", "kind": "schema", **facts})
-        return sorted(self._entries, key=lambda entry: entry["path"])
+                entries.append({"path": f"{_schema_path(changes)}.json", "kind": "schema", **facts})
+        return sorted(entries, key=lambda entry: entry["path"])
 
     def abandon(self) -> None:
         """Close what is open; files go with their folder, and schema records that are new are removed."""
-        for opened in [self._transactions, *self._changes.values(), self._statements]:
-            if opened is not None:
-                with suppress(OSError, pa.ArrowException):
-                    opened.writer.close()
+        for output in self._outputs:
+            output.abandon()
         if not self._transaction.committed:
             for path in self._new_schemas:
                 with suppress(OSError):
@@ -164,16 +169,15 @@ class SourceWriters:
                 text = json.dumps(changes.record(), indent=1, ensure_ascii=False) + "\n"
                 write_durably(record, text.encode("utf-8", "surrogatepass"))
 
-    def _transactions_file(self, first: pa.RecordBatch | None) -> _OpenFile:
+    def _transactions_file(self, first: pa.RecordBatch | None) -> ParquetOutput:
         if self._transactions is None:
             name = f"transactions/{self._transaction.source}.parquet"
             schema = index_schema(dictionaries=True)
-            self._transactions = self._open(
-                name, schema, {}, column_settings(schema, first, identifiers=_IDENTIFIERS)
-            )
+            settings = column_settings(schema, first, identifiers=_IDENTIFIERS)
+            self._transactions = self._open(name, "transactions", schema, settings)
         return self._transactions
 
-    def _open_changes(self, batch: ChangeBatch, first: int) -> _OpenFile:
+    def _open_changes(self, batch: ChangeBatch, first: int) -> ParquetOutput:
         changes = batch.table
         table = (changes.db, changes.name)
         part = self._parts.get(table, 0)
@@ -185,31 +189,27 @@ class SourceWriters:
         )
         facts = {"db": changes.db, "table": changes.name, "schema_version": changes.version}
         settings = column_settings(changes.schema, batch.batch, changes.resolved.primary_key)
-        return self._open(name, changes.schema, facts, settings)
+        return self._open(name, "changes", changes.schema, settings, facts)
 
     def _open(
-        self, name: str, schema: pa.Schema, facts: dict[str, Any], settings: dict[str, Any]
-    ) -> _OpenFile:
-        options = self._options
-        path = self._transaction.path(name)
-        with output_errors(path):
-            writer = pq.ParquetWriter(
-                str(path),
-                schema,
-                compression=options.compression,
-                compression_level=options.level,
-                version="2.6",
-                **settings,
-            )
-        return _OpenFile(name, writer, facts, settings["use_dictionary"])
-
-    def _write(self, opened: _OpenFile, batch: pa.RecordBatch) -> None:
-        if batch.num_rows:
-            with output_errors(Path(opened.name)):
-                opened.writer.write_batch(
-                    with_distinct_words(batch, opened.words), row_group_size=batch.num_rows
-                )
-            opened.rows += batch.num_rows
+        self,
+        name: str,
+        kind: str,
+        schema: pa.Schema,
+        settings: dict[str, Any],
+        facts: dict[str, Any] | None = None,
+    ) -> ParquetOutput:
+        whole = {
+            **settings,
+            "compression": self._options.compression,
+            "compression_level": self._options.level,
+            "version": "2.6",
+        }
+        output = ParquetOutput(
+            self._transaction, name, kind, schema, whole, facts or {}, self._workers.lane()
+        )
+        self._outputs.append(output)
+        return output
 
     def _flush_statements(self) -> None:
         if not self._pending:
@@ -217,21 +217,10 @@ class SourceWriters:
         batch = statements_batch(self._pending)
         if self._statements is None:
             name = f"statements/{self._transaction.source}.parquet"
-            self._statements = self._open(
-                name, batch.schema, {}, column_settings(batch.schema, batch, identifiers=_IDENTIFIERS)
-            )
-        self._write(self._statements, batch)
+            settings = column_settings(batch.schema, batch, identifiers=_IDENTIFIERS)
+            self._statements = self._open(name, "statements", batch.schema, settings)
+        self._statements.write(batch)
         self._pending = []
-
-    def _close(self, opened: _OpenFile, kind: str) -> None:
-        with output_errors(Path(opened.name)):
-            opened.writer.close()
-        written = self._transaction.written(opened.name)
-        self.listed.append(written)
-        facts: dict[str, Any] = {**opened.facts, "rows": opened.rows}
-        if opened.first is not None:
-            facts |= {"first_commit_version": opened.first, "last_commit_version": opened.last}
-        self._entries.append(file_entry(written, kind, **facts))
 
 
 def _schema_path(changes: TableChanges) -> str:

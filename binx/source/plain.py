@@ -58,6 +58,12 @@ class PlainFile:
             os.close(descriptor)
             raise
 
+    def twin(self) -> PlainFile:
+        """Another reader of the same bytes, for another thread."""
+        twin = PlainFile(os.dup(self._descriptor), self._path, self._name)
+        twin._size = self._size
+        return twin
+
     @property
     def path(self) -> str:
         """The path as the user gave it."""

@@ -180,7 +180,6 @@ def test_ctrl_c_while_a_slice_is_written_leaves_nothing(shop: Shop, tmp_path: Pa
 def test_ctrl_c_while_parquet_is_written_leaves_what_was_committed(shop: Shop, tmp_path: Path) -> None:
     interrupt = (
         "from binx.export import parquet\n"
-        "run = parquet.SourceExport.run\n"
         "finish = parquet.SourceWriters.finish\n"
         "done = []\n"
         "def interrupted(self, tables):\n"

@@ -6,6 +6,7 @@ import errno
 import hashlib
 import json
 import shutil
+from errno import ENOSPC
 from pathlib import Path
 from typing import Any
 
@@ -175,6 +176,55 @@ def test_each_file_says_which_schema_version_it_has(dataset: Path, manifests: li
 def test_the_same_input_gives_the_same_bytes(dataset: Path, tmp_path: Path) -> None:
     export(tmp_path)
     assert contents(tmp_path) == contents(dataset)
+
+
+@pytest.mark.parametrize("jobs", [1, 2, 5])
+def test_the_number_of_threads_changes_nothing(jobs: int, dataset: Path, tmp_path: Path) -> None:
+    options = ParquetOptions(jobs=jobs)
+    assert [report.path for report in export(tmp_path, options=options)] == [str(path) for path in CHAIN]
+    assert contents(tmp_path) == contents(dataset)
+
+
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_a_disk_that_is_full_ends_it_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: int
+) -> None:
+    """The first source is committed; of the one whose row group cannot be written nothing is left."""
+    export(tmp_path, CHAIN[:1])
+    before = contents(tmp_path)
+
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(pq.ParquetWriter, "write_batch", fail)
+    with pytest.raises(OutputError, match="no space is left"):
+        export(tmp_path, CHAIN, options=ParquetOptions(jobs=jobs))
+    monkeypatch.undo()
+    assert contents(tmp_path) == before
+    assert len(export(tmp_path)) == len(CHAIN)
+
+
+def test_the_same_log_given_twice_is_written_once(tmp_path: Path) -> None:
+    once, twice = tmp_path / "once", tmp_path / "twice"
+    export(once, CHAIN[:1])
+    assert len(export(twice, [CHAIN[0], CHAIN[0]])) == 2
+    changes = [
+        {name: digest for name, digest in contents(folder).items() if name.startswith("changes/")}
+        for folder in (once, twice)
+    ]
+    assert changes[0] == changes[1]
+
+
+def test_reports_that_nobody_takes_leave_nothing_behind(tmp_path: Path) -> None:
+    """Whoever stops at the first report has the sources that were reported, and no other."""
+    files = open_files([str(path) for path in CHAIN])
+    reports = to_parquet(files, tmp_path, options=ParquetOptions(jobs=2))
+    first = next(reports)
+    reports.close()  # type: ignore[attr-defined]
+    for file in files:
+        file.close()
+    assert [path.name for path in (tmp_path / "_manifest").iterdir()] == [f"{first.source}.json"]
+    assert not (tmp_path / "_staging").exists()
 
 
 def test_running_again_keeps_everything_and_says_so(tmp_path: Path) -> None:

@@ -1,0 +1,118 @@
+"""One Parquet file on its way: row groups are encoded in a lane of its own, then it is closed and listed."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from binx.export.dataset import Transaction, WrittenFile, output_errors
+from binx.export.encodings import with_distinct_words
+from binx.export.manifest import file_entry
+from binx.export.workers import Lane
+
+
+class ParquetOutput:
+    """A Parquet file of a source.
+
+    Args:
+        transaction: the source's files.
+        name: the file's path below the data set's folder.
+        kind: what the manifest calls files like it.
+        schema: of the rows.
+        settings: arguments of ``pyarrow.parquet.ParquetWriter``.
+        facts: what the manifest says of the file beside its rows and bytes.
+        lane: where the rows are encoded and written.
+
+    Attributes:
+        first: the first commit version of its rows, None where it has none.
+        last: the last one.
+
+    Raises:
+        OutputError: it cannot be opened.
+    """
+
+    def __init__(
+        self,
+        transaction: Transaction,
+        name: str,
+        kind: str,
+        schema: pa.Schema,
+        settings: dict[str, Any],
+        facts: dict[str, Any],
+        lane: Lane,
+    ) -> None:
+        self.first: int | None = None
+        self.last: int | None = None
+        self._transaction = transaction
+        self._name = name
+        self._kind = kind
+        self._words: list[str] = settings["use_dictionary"]
+        self._facts = facts
+        self._lane = lane
+        self._rows = 0
+        self._written: WrittenFile | None = None
+        self._path = transaction.dataset.folder / name
+        path = transaction.path(name)
+        with output_errors(self._path):
+            self._writer: pq.ParquetWriter | None = pq.ParquetWriter(str(path), schema, **settings)
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Add a row group.
+
+        Raises:
+            OutputError: it, or one before, cannot be written.
+        """
+        if batch.num_rows:
+            self._rows += batch.num_rows
+            self._lane.submit(lambda: self._encode(batch), batch.nbytes)
+
+    def saw(self, first: int, last: int) -> None:
+        """Take in which commit versions rows have."""
+        self.first = first if self.first is None else min(self.first, first)
+        self.last = last if self.last is None else max(self.last, last)
+
+    def close(self) -> None:
+        """Have the file closed behind what was added.
+
+        Raises:
+            OutputError: what was added before cannot be written.
+        """
+        self._lane.submit(self._finish)
+
+    def result(self) -> tuple[WrittenFile, dict[str, Any]]:
+        """Wait for the closed file: what is to be listed, and its line in the manifest.
+
+        Raises:
+            OutputError: it cannot be written.
+        """
+        self._lane.join()
+        if self._written is None:
+            raise ValueError(f"{self._name} is not closed")
+        facts = {**self._facts, "rows": self._rows}
+        if self.first is not None:
+            facts |= {"first_commit_version": self.first, "last_commit_version": self.last}
+        return self._written, file_entry(self._written, self._kind, **facts)
+
+    def abandon(self) -> None:
+        """Close it as it is; it is of no use."""
+        self._lane.drop()
+        if self._writer is not None:
+            with suppress(OSError, pa.ArrowException):
+                self._writer.close()
+            self._writer = None
+
+    def _encode(self, batch: pa.RecordBatch) -> None:
+        if self._writer is not None:
+            with output_errors(self._path):
+                batch = with_distinct_words(batch, self._words)
+                self._writer.write_batch(batch, row_group_size=batch.num_rows)
+
+    def _finish(self) -> None:
+        if self._writer is not None:
+            with output_errors(self._path):
+                self._writer.close()
+            self._writer = None
+        self._written = self._transaction.written(self._name)

@@ -1,0 +1,141 @@
+"""Threads that encode, compress and hash while a log is decoded.
+
+Work is handed over in lanes: the pieces of one lane are done in the order in which they came, and lanes go on
+side by side. What comes out does not depend on how many threads there are.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from threading import Condition
+from types import TracebackType
+from typing import Self
+
+
+def usable_processors() -> int:
+    """How many processors this process may run on."""
+    return len(os.sched_getaffinity(0))
+
+
+class Workers:
+    """Threads for lanes; they end with the context.
+
+    Args:
+        jobs: how many; with 1 there is none, and each piece is done when it is handed over.
+        limit: bytes that pieces may hold that are not done; who hands over more waits. A piece that is larger
+            waits until it is the only one.
+    """
+
+    def __init__(self, jobs: int, limit: int) -> None:
+        self.jobs = jobs
+        self._limit = limit
+        self._held = 0
+        self._changed = Condition()
+        self._pool = ThreadPoolExecutor(jobs, "binx") if jobs > 1 else None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+
+    def lane(self) -> Lane:
+        """A new lane."""
+        return Lane(self, self._pool, self._changed)
+
+    def take(self, size: int) -> None:
+        """Wait until there is room for a piece; the condition is held."""
+        self._changed.wait_for(lambda: not self._held or self._held + size <= self._limit)
+        self._held += size
+
+    def give_back(self, size: int) -> None:
+        """A piece is done; the condition is held."""
+        self._held -= size
+        self._changed.notify_all()
+
+
+class Lane:
+    """Pieces of work that are done one after another.
+
+    An error ends the lane: the pieces behind are dropped, and whoever hands over the next one, or waits for
+    the end, gets the error.
+    """
+
+    def __init__(self, workers: Workers, pool: ThreadPoolExecutor | None, changed: Condition) -> None:
+        self._workers = workers
+        self._pool = pool
+        self._changed = changed
+        self._waiting: deque[tuple[Callable[[], object], int]] = deque()
+        self._is_busy = False
+        self._error: BaseException | None = None
+
+    def submit(self, work: Callable[[], object], size: int = 0) -> None:
+        """Hand over a piece that holds so many bytes.
+
+        Raises:
+            BaseException: what ended the lane before.
+        """
+        if self._pool is None:
+            work()
+            return
+        with self._changed:
+            self._raise()
+            self._workers.take(size)
+            self._waiting.append((work, size))
+            if not self._is_busy:
+                self._is_busy = True
+                self._pool.submit(self._next)
+
+    def join(self) -> None:
+        """Wait until all pieces are done.
+
+        Raises:
+            BaseException: what ended the lane.
+        """
+        with self._changed:
+            self._changed.wait_for(lambda: not self._is_busy)
+        self._raise()
+
+    def drop(self) -> None:
+        """Forget the pieces that were not begun, and wait until nothing is worked on."""
+        with self._changed:
+            self._clear()
+            self._changed.wait_for(lambda: not self._is_busy)
+
+    def _raise(self) -> None:
+        if self._error is not None:
+            raise self._error
+
+    def _clear(self) -> None:
+        while self._waiting:
+            self._workers.give_back(self._waiting.popleft()[1])
+
+    def _next(self) -> None:
+        """Do one piece, and have a thread do the next: lanes take turns."""
+        with self._changed:
+            if not self._waiting:
+                self._is_busy = False
+                self._changed.notify_all()
+                return
+            work, size = self._waiting.popleft()
+        try:
+            if self._error is None:
+                work()
+        except BaseException as error:
+            self._error = error
+        del work
+        with self._changed:
+            self._workers.give_back(size)
+            if self._error is not None:
+                self._clear()
+            if self._waiting and self._pool is not None:
+                self._pool.submit(self._next)
+            else:
+                self._is_busy = False
+                self._changed.notify_all()

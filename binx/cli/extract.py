@@ -22,9 +22,9 @@ from binx.cli.terminal import missing_gtids, say_note, say_warning
 from binx.errors import UsageError
 from binx.export.extract import ExtractOptions, SliceFormat, extract
 from binx.log.chain import ProblemKind, ends_problems
+from binx.log.index_use import IndexUse
 from binx.log.inputs import open_chain
 from binx.log.selection import Selection
-from binx.log.sidecar import IndexUse
 
 EXAMPLES = (
     Example(

@@ -10,7 +10,7 @@ import click
 from binx.cli.options import combined, option
 from binx.cli.terminal import say_warning
 from binx.errors import BinxError
-from binx.log.sidecar import IndexUse
+from binx.log.index_use import IndexUse
 
 INDEX_DIR = option(
     "--index-dir",

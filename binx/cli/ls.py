@@ -31,9 +31,9 @@ from binx.cli.terminal import (
     text_output,
 )
 from binx.errors import UsageError
+from binx.log.index_use import IndexUse
 from binx.log.inputs import open_chain
 from binx.log.selection import Selection
-from binx.log.sidecar import IndexUse
 from binx.stats.lines import ALIASES, COLUMNS, LineWriter, parse_columns
 from binx.stats.listing import Listing, Order
 

@@ -20,8 +20,8 @@ from binx.cli.progress import progress_bar
 from binx.cli.sections import lines_for_people, list_for_people, plain_lines, plain_list
 from binx.cli.terminal import TextOutput, has_colour, is_terminal, say_warning, terminal_width, text_output
 from binx.errors import ExitCode
+from binx.log.index_use import IndexUse
 from binx.log.inputs import open_logs
-from binx.log.sidecar import IndexUse
 from binx.stats.figures import Statistics
 from binx.stats.gather import gather
 

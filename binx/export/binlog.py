@@ -24,7 +24,6 @@ from struct import Struct
 from binx.errors import BinxError, ChecksumError, DamagedError, RefusedError, TruncatedError
 from binx.event.format import CHECKSUM_SIZE, MAGIC, Flavour, FormatDescription, parse_format
 from binx.event.gtid import encode_previous_gtids
-from binx.event.gtid_encode import Clock, rewrite_gtid
 from binx.event.gtid_set import GtidSet
 from binx.event.header import HEADER_SIZE, EventFlag, EventHeader, EventType, parse_header
 from binx.export.output import Sink
@@ -173,6 +172,9 @@ class _SliceWriter:
 
     def _write_gtid(self, part: Part, taken: Range) -> None:
         """Write the GTID event at the rewriter's position for a transaction whose length or clock changes."""
+        # Here and not above: one transaction cut out of its file keeps both.
+        from binx.event.gtid_encode import Clock, rewrite_gtid
+
         rewriter, description = self._rewriter, part.description
         header, event = _event_at(part.file, rewriter.position, taken.end)
         if header.size > _LARGEST_GTID_EVENT:

@@ -10,7 +10,8 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing, nullcontext, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Self, cast
@@ -33,23 +34,26 @@ from binx.kernels.stored import (
 )
 from binx.kernels.transactions import FLAG_HAS_THREAD, FLAG_HAS_XID, TransactionTable
 from binx.log.file import BinlogFile, Scan
-from binx.log.scanning import ENDINGS
-from binx.log.sidecar import Sidecar, SidecarState, examine_sidecar, log_facts, sidecar_path
+from binx.log.index_use import sidecar_path
+from binx.log.scanning import ENDINGS, TransactionScan
+from binx.log.sidecar import Sidecar, log_facts
 from binx.log.sidecar_layout import (
     Block,
     Directory,
     encode_directory,
     encode_tail,
 )
+from binx.log.sidecar_state import SidecarState, examine_sidecar
 from binx.source.plain import printable
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
     from typing_extensions import Buffer
 
 BLOCK_RECORDS = 4096
 """Transactions from which on a block is large enough; it ends with the scan's table."""
 
-_WORDS = ("kind", "how", "file", "commit_time_source")
 _IDENTIFIERS = ("transaction", "gtid")
 _SPOOLED_BYTES = 16 * 1024 * 1024
 _COPIED_BYTES = 1024 * 1024
@@ -212,7 +216,7 @@ class SidecarWriter:
                 seqno += len(table)
                 if on_progress is not None:
                     on_progress(self._scan.position)
-            rows.before_footer(self._section(cast("IO[bytes]", spool), rows.position))
+            rows.before_footer(partial(self._section, cast("IO[bytes]", spool)))
 
     def _section(self, spool: IO[bytes], position: int) -> Iterator[bytes]:
         """The lookup section, piece by piece, for a place in the index file."""
@@ -221,7 +225,7 @@ class SidecarWriter:
         while data := spool.read(_COPIED_BYTES):
             yield data
             size += len(data)
-        blocks = tuple(replace(block, offset=position + block.offset) for block in self._blocks)
+        blocks = tuple(block._replace(offset=position + block.offset) for block in self._blocks)
         directory = encode_directory(self._directory(blocks))
         yield directory
         yield encode_tail(position + size, directory)
@@ -307,23 +311,10 @@ class _RowGroups:
     """
 
     def __init__(self, sink: Sink) -> None:
-        import pyarrow.parquet as pq
-
-        from binx.log.index import index_schema
-
         self._sink = sink
-        self._section: Iterator[bytes] = iter(())
-        self._closing = False
+        self._section: Callable[[int], Iterator[bytes]] | None = None
+        self._writer: pq.ParquetWriter | None = None
         self.position = 0
-        metadata = {"binx.contract": str(CONTRACT), "binx.version": __version__}
-        self._writer = pq.ParquetWriter(
-            self,
-            index_schema().with_metadata(metadata),
-            compression="zstd",
-            compression_level=1,
-            use_dictionary=list(_WORDS),
-            column_encoding=dict.fromkeys(_IDENTIFIERS, "DELTA_BYTE_ARRAY"),
-        )
 
     def __enter__(self) -> Self:
         return self
@@ -332,15 +323,17 @@ class _RowGroups:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         with nullcontext() if error is None else suppress(Exception):
-            self._writer.close()
+            if self._writer is not None:
+                self._writer.close()
 
     closed = False
     """What Arrow asks of a stream."""
 
     def write(self, data: Buffer) -> None:
         """Take what Arrow writes; the first of it that belongs to the footer comes behind the section."""
-        if self._closing:
-            for piece in self._section:
+        if self._section is not None:
+            section, self._section = self._section, None
+            for piece in section(self.position):
                 self._sink.write(piece)
         self.position += memoryview(data).nbytes
         self._sink.write(data)
@@ -348,18 +341,40 @@ class _RowGroups:
     def flush(self) -> None:
         """What Arrow asks of a stream; the sink holds nothing back."""
 
-    def write_rows(self, file: BinlogFile, scan: Scan, table: TransactionTable, seqno: int) -> None:
+    def write_rows(
+        self, file: BinlogFile, scan: TransactionScan, table: TransactionTable, seqno: int
+    ) -> None:
         """Write a table's transactions as a row group."""
-        import pyarrow as pa
-
         from binx.log.index import index_batch
 
-        batch = index_batch(file, scan, table, epoch=int(file.format.at_startup), first_seqno=seqno)
-        self._writer.write_table(pa.Table.from_batches([batch]), row_group_size=max(len(table), 1))
+        epoch = int(file.format.at_startup)
+        batch = index_batch(file, scan, table, epoch=epoch, first_seqno=seqno, dictionaries=True)
+        self._opened(batch).write_batch(batch, row_group_size=batch.num_rows)
 
-    def before_footer(self, section: Iterator[bytes]) -> None:
-        """Take what shall stand between the last row group and the footer, at the present position."""
-        self._section, self._closing = section, True
+    def _opened(self, first: pa.RecordBatch | None) -> pq.ParquetWriter:
+        """The writer; how it encodes columns is decided by the first rows."""
+        if self._writer is None:
+            import pyarrow.parquet as pq
+
+            from binx.export.encodings import column_settings
+            from binx.log.index import index_schema
+
+            schema = index_schema(dictionaries=True)
+            metadata = {"binx.contract": str(CONTRACT), "binx.version": __version__}
+            self._writer = pq.ParquetWriter(
+                self,
+                schema.with_metadata(metadata),
+                compression="zstd",
+                compression_level=1,
+                version="2.6",
+                **column_settings(schema, first, identifiers=_IDENTIFIERS),
+            )
+        return self._writer
+
+    def before_footer(self, section: Callable[[int], Iterator[bytes]]) -> None:
+        """Take what shall stand between the last row group and the footer; it is told its offset."""
+        self._opened(None)
+        self._section = section
 
 
 def _blocks(scan: Scan) -> Iterator[TransactionTable]:

@@ -14,8 +14,7 @@ from binx.errors import AbsentError, SourceError, UsageError
 from binx.event.format import MAGIC
 from binx.log.chain import FileEnds, order_ends, read_ends
 from binx.log.file import BinlogFile, open_files
-from binx.log.sidecar import SUFFIX, IndexUse, attach_sidecars
-from binx.log.sidecar_layout import PARQUET_MAGIC
+from binx.log.index_use import SUFFIX, IndexUse, attach_sidecars
 from binx.source import Source
 
 STANDARD_INPUT = "-"
@@ -24,6 +23,7 @@ STANDARD_INPUT = "-"
 INDEX_SUFFIX = ".index"
 """How the file is named in which a server lists its logs."""
 
+_PARQUET_MAGIC = b"PAR1"
 _INDEX_MAXIMUM = 64 * 1024 * 1024
 
 Progress = Callable[[int], None]
@@ -149,7 +149,7 @@ def _is_index(path: str) -> bool:
 
 
 def _is_sidecar(path: str) -> bool:
-    return path.endswith(SUFFIX) and _magic(path) == PARQUET_MAGIC
+    return path.endswith(SUFFIX) and _magic(path) == _PARQUET_MAGIC
 
 
 def _magic(path: str) -> bytes:

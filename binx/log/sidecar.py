@@ -8,16 +8,14 @@ it was made of; everything else is an error, whose message says what is wrong, a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from enum import Enum
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from binx.errors import BinxError, DamagedError, SourceError, StaleError
+from binx.errors import BinxError, DamagedError, StaleError
 from binx.event.format import FormatDescription, parse_format
 from binx.kernels.crc32 import checksum
 from binx.kernels.stored import StoredTables
 from binx.kernels.transactions import TransactionTable
+from binx.log.index_use import unused
 from binx.log.sidecar_layout import (
     FOOTER_END_SIZE,
     TAIL_SIZE,
@@ -33,37 +31,8 @@ from binx.source import Source, open_source
 if TYPE_CHECKING:
     from binx.log.file import BinlogFile
 
-SUFFIX = ".binx"
-"""What an index file's name ends in."""
-
 TAIL_BYTES = 64 * 1024
 """How much of a log's end its index file knows by a hash."""
-
-
-@dataclass(frozen=True, slots=True)
-class IndexUse:
-    """Whether and where index files are looked for.
-
-    Attributes:
-        folder: a folder of index files; None for the logs' own folders.
-        warn: told of an index file that is there and cannot be used.
-    """
-
-    folder: str | None = None
-    warn: Callable[[BinxError], None] | None = None
-
-
-def sidecar_path(file: BinlogFile, folder: str | None = None) -> str:
-    """Where the index file of a log stands.
-
-    Args:
-        file: the log.
-        folder: a folder of index files, where several logs of one name may have theirs; None for beside the
-            log.
-    """
-    if folder is None:
-        return str(Path(file.path).parent / f"{file.name}{SUFFIX}")
-    return str(Path(folder) / f"{file.name}.{file.identity}{SUFFIX}")
 
 
 def log_facts(file: BinlogFile, covered: int, ending: int) -> LogFacts:
@@ -77,16 +46,10 @@ def log_facts(file: BinlogFile, covered: int, ending: int) -> LogFacts:
         size=file.size,
         covered=covered,
         ending=ending,
-        head=_digest(file.source, 0, file.first_position),
+        head=checksum(file.source.window(0, file.first_position)),
         tail_bytes=tail_bytes,
-        tail=_digest(file.source, file.size - tail_bytes, file.size),
+        tail=checksum(file.source.window(file.size - tail_bytes, file.size)),
     )
-
-
-def _digest(source: Source, start: int, stop: int) -> bytes:
-    import hashlib
-
-    return hashlib.sha256(source.window(start, stop)).digest()
 
 
 class Sidecar:
@@ -158,7 +121,7 @@ class Sidecar:
                 self.read(block.offset, block.size, block.crc)
         except BinxError as error:
             if self._warn is not None:
-                self._warn(_as_told(error, self.path))
+                self._warn(unused(error, self.path))
             return False
         return True
 
@@ -228,69 +191,4 @@ def _formats(directory: Directory, file: BinlogFile) -> tuple[FormatDescription,
     return tuple(formats)
 
 
-class SidecarState(Enum):
-    """What can be said of a log's index file."""
-
-    TRUE = "true"
-    """It is whole, and true of the log."""
-    ABSENT = "absent"
-    STALE = "stale"
-    """It was made of another log, or of this one when it was not as it is now."""
-    DAMAGED = "damaged"
-    """It cannot be read, or its bytes are not those that were written."""
-
-
-def examine_sidecar(file: BinlogFile, path: str) -> tuple[SidecarState, str | None]:
-    """What state a log's index file is in, and why it cannot be used; all of its section is read.
-
-    Args:
-        file: the log.
-        path: where its index file would be.
-    """
-    if not Path(path).exists():
-        return SidecarState.ABSENT, None
-    try:
-        sidecar = Sidecar.open(path, file)
-        try:
-            for block in sidecar.directory.blocks:
-                sidecar.table(block)
-        finally:
-            sidecar.close()
-    except StaleError as error:
-        return SidecarState.STALE, error.message
-    except BinxError as error:
-        return SidecarState.DAMAGED, error.message
-    return SidecarState.TRUE, None
-
-
-def attach_sidecars(files: Iterable[BinlogFile], use: IndexUse) -> None:
-    """Open the index files of logs, where there are any that are true.
-
-    What cannot be used is told, and left aside. Logs from standard input have none.
-    """
-    for file in files:
-        path = sidecar_path(file, use.folder)
-        if file.path == "-" or not Path(path).exists():
-            continue
-        try:
-            file.sidecar = Sidecar.open(path, file, use.warn)
-        except (BinxError, MemoryError) as error:
-            if use.warn is not None:
-                use.warn(_as_told(error, path))
-
-
-def _as_told(error: BinxError | MemoryError, path: str) -> BinxError:
-    reason = error.message if isinstance(error, BinxError) else "the memory does not suffice for it"
-    return SourceError(f"the index file is not used: {reason}", path=path)
-
-
-__all__ = [
-    "SUFFIX",
-    "IndexUse",
-    "Sidecar",
-    "SidecarState",
-    "attach_sidecars",
-    "examine_sidecar",
-    "log_facts",
-    "sidecar_path",
-]
+__all__ = ["Sidecar", "log_facts"]

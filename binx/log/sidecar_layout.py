@@ -13,8 +13,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from binx.errors import DamagedError
 from binx.kernels.crc32 import checksum
@@ -38,7 +37,7 @@ DIRECTORY_MAXIMUM = 256 * 1024 * 1024
 _TAIL = struct.Struct("<8sIIQQI")
 _FOOTER_END = struct.Struct("<I4s")
 _U16, _U32, _U64, _CRC = struct.Struct("<H"), struct.Struct("<I"), struct.Struct("<Q"), struct.Struct("<I")
-_FACTS = struct.Struct("<QQB32sI32s")
+_FACTS = struct.Struct("<QQBIII")
 _CONTROL = struct.Struct("<BQI")
 _TOTAL = struct.Struct("<BQQQ")
 _BLOCK = struct.Struct("<QIIIIIQQqqBqqqqqqQ")
@@ -49,29 +48,27 @@ _FILTER = struct.Struct("<IQQIB")
 _HAS_XIDS, _HAS_THREADS = 1, 2
 
 
-@dataclass(frozen=True, slots=True)
-class LogFacts:
+class LogFacts(NamedTuple):
     """What an index file says of the log that it was made of.
 
     Attributes:
         size: the log's bytes.
         covered: offset behind the last whole transaction.
         ending: how the log ends: 0 closed, 1 in use, 2 open.
-        head: SHA-256 of the magic and the first event.
-        tail_bytes: how many of the log's last bytes the next hash is of.
-        tail: SHA-256 of these.
+        head: CRC32 of the magic and the first event.
+        tail_bytes: how many of the log's last bytes the next one is of.
+        tail: CRC32 of these.
     """
 
     size: int
     covered: int
     ending: int
-    head: bytes
+    head: int
     tail_bytes: int
-    tail: bytes
+    tail: int
 
 
-@dataclass(frozen=True, slots=True)
-class KeyFilter:
+class KeyFilter(NamedTuple):
     """A Bloom filter over the primary keys that a block's transactions changed in one table.
 
     Attributes:
@@ -91,8 +88,7 @@ class KeyFilter:
     hashes: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(NamedTuple):
     """Where some transactions that follow each other are kept, and what can be said of them all.
 
     Attributes:
@@ -134,8 +130,7 @@ class Block:
     keys: tuple[KeyFilter, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Directory:
+class Directory(NamedTuple):
     """All that an index file tells of a log but the transactions themselves.
 
     Attributes:
@@ -157,7 +152,7 @@ class Directory:
     formats: tuple[int, ...]
     controls: tuple[tuple[int, int, int], ...]
     totals: tuple[tuple[int, int, int, int], ...]
-    blocks: tuple[Block, ...] = field(default=())
+    blocks: tuple[Block, ...] = ()
     has_keys: bool = False
 
 

@@ -10,8 +10,9 @@ from pathlib import Path
 from binx.errors import BinxError
 from binx.export.sidecar import write_sidecar
 from binx.log.file import BinlogFile
+from binx.log.index_use import IndexUse, sidecar_path
 from binx.log.inputs import open_logs
-from binx.log.sidecar import IndexUse, Sidecar, sidecar_path
+from binx.log.sidecar import Sidecar
 from tests.conftest import TESTDATA
 from tests.log.memory import Bytes
 

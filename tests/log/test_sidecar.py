@@ -15,9 +15,10 @@ from binx.export.sidecar import write_sidecar
 from binx.kernels.scan import Level
 from binx.kernels.transactions import FIELDS, TransactionTable
 from binx.log.file import BinlogFile, Scan
+from binx.log.index_use import IndexUse, sidecar_path
 from binx.log.inputs import open_logs
 from binx.log.scanning import TransactionScan
-from binx.log.sidecar import IndexUse, Sidecar, SidecarState, examine_sidecar, sidecar_path
+from binx.log.sidecar import Sidecar
 from binx.log.sidecar_layout import (
     Block,
     Directory,
@@ -26,6 +27,7 @@ from binx.log.sidecar_layout import (
     decode_directory,
     encode_directory,
 )
+from binx.log.sidecar_state import SidecarState, examine_sidecar
 from binx.log.stored import StoredScan
 from tests.conftest import TESTDATA
 from tests.log.sidecars import EVERY, IN_USE, index_of, indexed, is_true, name_of, opened
@@ -249,15 +251,14 @@ def directories(draw: st.DrawFn) -> Directory:
             )
         )
     covered = blocks[-1].end if blocks else 0
-    digest = st.binary(min_size=32, max_size=32)
     return Directory(
         log=LogFacts(
             covered + draw(st.integers(0, 99)),
             covered,
             draw(st.integers(0, 2)),
-            draw(digest),
             draw(U32),
-            draw(digest),
+            draw(U32),
+            draw(U32),
         ),
         sources=tuple(sources),
         tables=tuple(tables),

@@ -13,10 +13,10 @@ from binx.event.gtid_set import GtidSet
 from binx.export.extract import Search
 from binx.export.sidecar import write_sidecar
 from binx.log.chain import FileEnds
+from binx.log.index_use import IndexUse, sidecar_path
 from binx.log.inputs import open_chain
 from binx.log.moments import Position
 from binx.log.selection import Selection
-from binx.log.sidecar import IndexUse, sidecar_path
 from binx.log.skipping import BlockFilter
 from binx.log.stored import StoredScan
 from tests.log.searching import SHOPS, demo, gtid_of

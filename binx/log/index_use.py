@@ -1,0 +1,67 @@
+"""Whether and where index files are looked for; what they hold is read only where there are any."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from binx.errors import BinxError, SourceError
+
+if TYPE_CHECKING:
+    from binx.log.file import BinlogFile
+
+SUFFIX = ".binx"
+"""What an index file's name ends in."""
+
+
+class IndexUse(NamedTuple):
+    """Where index files are looked for.
+
+    Attributes:
+        folder: a folder of index files; None for the logs' own folders.
+        warn: told of an index file that is there and cannot be used.
+    """
+
+    folder: str | None = None
+    warn: Callable[[BinxError], None] | None = None
+
+
+def sidecar_path(file: BinlogFile, folder: str | None = None) -> str:
+    """Where the index file of a log stands.
+
+    Args:
+        file: the log.
+        folder: a folder of index files, where several logs of one name may have theirs; None for beside the
+            log.
+    """
+    if folder is None:
+        return str(Path(file.path).parent / f"{file.name}{SUFFIX}")
+    return str(Path(folder) / f"{file.name}.{file.identity}{SUFFIX}")
+
+
+def attach_sidecars(files: Iterable[BinlogFile], use: IndexUse) -> None:
+    """Open the index files of logs, where there are any that are true.
+
+    What cannot be used is told, and left aside. Logs from standard input have none.
+    """
+    for file in files:
+        path = sidecar_path(file, use.folder)
+        if file.path == "-" or not Path(path).exists():
+            continue
+        from binx.log.sidecar import Sidecar
+
+        try:
+            file.sidecar = Sidecar.open(path, file, use.warn)
+        except (BinxError, MemoryError) as error:
+            if use.warn is not None:
+                use.warn(unused(error, path))
+
+
+def unused(error: BinxError | MemoryError, path: str) -> BinxError:
+    """What a person is told of an index file that cannot be used."""
+    reason = error.message if isinstance(error, BinxError) else "the memory does not suffice for it"
+    return SourceError(f"the index file is not used: {reason}", path=path)
+
+
+__all__ = ["SUFFIX", "IndexUse", "attach_sidecars", "sidecar_path", "unused"]

@@ -44,7 +44,7 @@ from binx.log.sidecar_layout import (
     encode_tail,
 )
 from binx.log.sidecar_state import SidecarState, examine_sidecar
-from binx.source.plain import printable
+from binx.source.names import printable
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -26,7 +26,7 @@ from binx.log.sidecar_layout import (
     decode_tail,
     tail_offset,
 )
-from binx.source import Source, open_source
+from binx.source import PlainFile, Source
 
 if TYPE_CHECKING:
     from binx.log.file import BinlogFile
@@ -90,7 +90,7 @@ class Sidecar:
             DamagedError: it is no whole index file.
             StaleError: it was made of another log, or of this one when it was not as it is now.
         """
-        source = open_source(path)
+        source = PlainFile.open(path)
         try:
             return cls.read_from(source, file, warn)
         except BinxError:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -196,6 +197,15 @@ def test_in_a_folder_logs_of_one_name_have_index_files_of_their_own(tmp_path: Pa
             assert file.sidecar is not None
             assert facts_of(file.transactions()) == facts_of(file.scan(Level.LEVEL_TABLES))
     assert not warnings
+
+
+def test_a_compressed_log_has_the_index_file_of_what_it_holds(tmp_path: Path) -> None:
+    log = indexed(LOG, tmp_path)
+    compressed = tmp_path / f"{log.name}.zst"
+    compressed.write_bytes(zstandard.compress(log.read_bytes()))
+    with opened(compressed) as file, BinlogFile.open(str(log)) as plain:
+        assert isinstance(file.transactions(), StoredScan)
+        assert facts_of(file.transactions()) == facts_of(plain.scan(Level.LEVEL_TABLES))
 
 
 def test_without_being_asked_no_index_file_is_opened(tmp_path: Path) -> None:

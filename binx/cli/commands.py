@@ -24,6 +24,7 @@ class Entry(NamedTuple):
 
 ENTRIES = (
     Entry("ls", "Look", "list transactions, one a line"),
+    Entry("show", "Look", "show transactions event by event"),
     Entry("events", "Look", "list events, one a line"),
     Entry("stats", "Look", "show what filled the logs"),
     Entry("index", "Look", "keep what is found beside the logs"),

@@ -12,7 +12,7 @@ A change's line begins with ``transaction``, ``commit_version`` and ``commit_tim
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from tempfile import SpooledTemporaryFile
 from typing import Any
 
@@ -29,6 +29,7 @@ from binx.log.moments import format_time
 from binx.rows.batches import ChangeBatch
 from binx.rows.catalog import Catalog
 from binx.rows.statements import Statement
+from binx.rows.types import LogicalType
 
 BUFFER_BYTES = 1024 * 1024
 """How much is collected before it is written, and how many bytes of statements are kept in memory."""
@@ -136,27 +137,34 @@ def _encoded(text: str) -> bytes:
     return text.encode("utf-8", "backslashreplace")
 
 
+ValueTexts = Callable[[pa.Array, LogicalType], pa.Array]
+"""Makes JSON texts of a column, as :func:`~binx.export.json_values.json_values` does."""
+
+
 class JsonRows:
     """Makes JSON of row changes; a renderer for :func:`~binx.export.changes.ordered_changes`.
 
     Args:
         lines: a line for each change, with its transaction; else a member of the transaction's array, with a
             separator before it.
+        values: makes JSON texts of a column.
     """
 
-    def __init__(self, *, lines: bool) -> None:
+    def __init__(self, *, lines: bool, values: ValueTexts = json_values) -> None:
         self._lines = lines
+        self._values = values
 
     def __call__(self, changes: ChangeBatch, _: BinlogFile) -> Rendered:
         """One object for each row change of a batch."""
-        return _BatchJson(BatchImages(changes), lines=self._lines).render()
+        return _BatchJson(BatchImages(changes), self._values, lines=self._lines).render()
 
 
 class _BatchJson:
     """The objects of one batch."""
 
-    def __init__(self, images: BatchImages, *, lines: bool) -> None:
+    def __init__(self, images: BatchImages, values: ValueTexts, *, lines: bool) -> None:
         self._images = images
+        self._texts_of = values
         self._lines = lines
         self._cache: dict[int, pa.Array] = {}
         table = images.changes.table
@@ -219,7 +227,7 @@ class _BatchJson:
         found = self._cache.get(place)
         if found is None:
             column = self._images.columns[place]
-            found = json_values(self._images.column(place), column.type)
+            found = self._texts_of(self._images.column(place), column.type)
             misfits = self._images.misfits.get(column.name)
             if misfits is not None:
                 rows = pa.array([row for row, _ in misfits], pa.int64())

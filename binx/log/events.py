@@ -6,6 +6,7 @@ For looking closely at few transactions; loops over all of them are in :mod:`bin
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from binx.errors import BinxError, DamagedError
 from binx.event import (
@@ -18,6 +19,24 @@ from binx.event import (
 )
 from binx.event.header import HEADER_SIZE, EventHeader, event_size
 from binx.log.file import BinlogFile
+
+
+class RawEvent(NamedTuple):
+    """One event and its bytes.
+
+    Attributes:
+        header: its header; that of an event within a payload has the payload's position.
+        data: header, body and checksum.
+        body: the bytes between.
+        inner: of an event within a payload, which has no checksum, its offset there; None for all others.
+        event: what it says.
+    """
+
+    header: EventHeader
+    data: memoryview
+    body: memoryview
+    inner: int | None
+    event: Event
 
 
 def transaction_events(
@@ -37,6 +56,16 @@ def transaction_events(
     Raises:
         DamagedError, UnsupportedError: an event cannot be read.
     """
+    for raw in raw_events(file, start, end, description):
+        yield raw.header, raw.event
+
+
+def raw_events(file: BinlogFile, start: int, end: int, description: FormatDescription) -> Iterator[RawEvent]:
+    """The same with the events' bytes.
+
+    Raises:
+        DamagedError, UnsupportedError: an event cannot be read.
+    """
     window, origin, position = memoryview(b""), start, start
     try:
         while position < end:
@@ -49,10 +78,10 @@ def transaction_events(
                     offset=position,
                     event=header.name,
                 )
-            at = position - origin
-            body = window[at + HEADER_SIZE : at + header.size - description.checksum_size]
+            data = window[position - origin : header.end - origin]
+            body = data[HEADER_SIZE : header.size - description.checksum_size]
             event = parse_event(body, header, description)
-            yield header, event
+            yield RawEvent(header, data, body, None, event)
             if isinstance(event, TransactionPayload):
                 yield from _inner_events(event, description)
             position = header.end
@@ -67,15 +96,17 @@ def _holds_event(window: memoryview, at: int) -> bool:
     return event_size(window[at : at + HEADER_SIZE]) <= len(window) - at
 
 
-def _inner_events(
-    payload: TransactionPayload, description: FormatDescription
-) -> Iterator[tuple[EventHeader, Event]]:
+def _inner_events(payload: TransactionPayload, description: FormatDescription) -> Iterator[RawEvent]:
+    offset = 0
     for events in whole_events(payload):
         at = 0
         while at < len(events):
             header = parse_header(events, payload.position, origin=payload.position - at)
-            yield header, parse_event(events[at + HEADER_SIZE : at + header.size], header, description)
+            data = events[at : at + header.size]
+            body = data[HEADER_SIZE:]
+            yield RawEvent(header, data, body, offset, parse_event(body, header, description))
             at += header.size
+            offset += header.size
 
 
-__all__ = ["transaction_events"]
+__all__ = ["RawEvent", "raw_events", "transaction_events"]

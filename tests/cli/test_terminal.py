@@ -19,6 +19,7 @@ COMMANDS = [
     ["ls", "--columns", "time,server,thread,duration,tables", "--tz", "Asia/Tokyo"],
     ["ls", "--columns", "gtid,transaction,file,start,uncompressed_bytes,kind"],
     ["events", "--inner"],
+    ["show", "--limit", "40", "--hex"],
     ["stats"],
     ["stats", "--quick", "--top", "3"],
 ]
@@ -92,7 +93,7 @@ def test_names_from_files_cannot_drive_the_terminal(shop: Shop, tmp_path: Path) 
     """A database's name in a log is changed to one with an escape sequence in it."""
     path = tmp_path / "mysql-bin.000001"
     path.write_bytes(shop.logs[0].read_bytes().replace(b"\x04shop\x00", b"\x04\x1b[2J\x00"))
-    for arguments in (["ls"], ["stats"]):
+    for arguments in (["ls"], ["stats"], ["show"]):
         shown = on_terminal(*arguments, "--no-checksums", path, width=200).out
         assert r"\x1b[2J." in shown
         assert "\x1b[2J" not in shown

@@ -1,0 +1,184 @@
+"""``binx show``: the events of transactions, with names and values."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import tzinfo
+from typing import Any
+
+from binx.cli.options import (
+    COUNT,
+    FILES,
+    NO_CHECKSUMS,
+    OUTPUT,
+    QUIET,
+    SCHEMA,
+    ZONE,
+    Example,
+    Parsed,
+    command,
+    known_tables,
+    option,
+)
+from binx.cli.progress import progress_bar
+from binx.cli.selecting import SELECTION, selection_options, understood
+from binx.cli.show_text import ShowText
+from binx.cli.terminal import (
+    has_colour,
+    is_terminal,
+    missing_gtids,
+    say_note,
+    terminal_width,
+    text_output,
+)
+from binx.errors import AbsentError, UsageError
+from binx.export.show import Showing, ShownEvent, ShownTransaction
+from binx.log.inputs import open_chain
+from binx.log.moments import Position, parse_position
+from binx.log.selection import Selection
+from binx.log.zones import format_in_zone
+from binx.stats.event_list import flag_names
+
+EXAMPLES = (
+    Example(
+        "what one transaction did",
+        "binx show --gtid 3e11fa47-71ca-11e1-9e33-c80aa9429562:23 mysql-bin.*",
+    ),
+    Example("the transaction around an offset", "binx show --position mysql-bin.000003:4711 mysql-bin.*"),
+    Example("every byte of the first transaction", "binx show --limit 1 --hex mysql-bin.000003"),
+    Example(
+        "the rows of a transaction, for programs",
+        "binx show --gtid 3e11fa47-71ca-11e1-9e33-c80aa9429562:23 --json mysql-bin.* |\n"
+        "    jq -c '.rows // empty | .[] | [.table, .type, .after]'",
+    ),
+)
+
+DETAILS = (
+    "Each event has its offset, its type and what it says; an event within a compressed payload is indented"
+    " and has a plus sign and its offset in what the payload holds. A statement has its session, a rows event"
+    " its rows. Of an update, columns that were changed are marked with an asterisk and have both values; a"
+    " value that the log does not have is left out. Bytes are written as 0x and digits, text in quotes.",
+    "Names of columns come from the log, from DDL in the logs before, or from --schema; where none of these"
+    " tells them, columns are c1, c2 and so on, which is noted on standard error.",
+    "With --json each line is an event: an object with transaction, position, inner, type, size, server_id,"
+    " timestamp, flags, fields, and for rows events row_count and rows, which are those of extract --format"
+    " json --rows. --rows cuts them short, row_count stays. --hex adds hex, all bytes of the event.",
+)
+
+
+@command("show", examples=EXAMPLES, details=DETAILS)
+@selection_options
+@option(
+    "--position",
+    metavar="POS",
+    type=Parsed("position", parse_position),
+    section=SELECTION,
+    help="The one that this is inside of, or else the next: POS, or FILE:POS.",
+)
+@option("--rows", "most_rows", metavar="N", type=COUNT, section=OUTPUT, help="At most N rows of each event.")
+@option("--hex", "with_bytes", is_flag=True, section=OUTPUT, help="Show the bytes of each event too.")
+@option("--json", "as_json", is_flag=True, section=OUTPUT, help="One JSON object for each event.")
+@ZONE
+@SCHEMA
+@NO_CHECKSUMS
+@QUIET
+@FILES
+def show_command(
+    selection: Selection,
+    position: Position | None,
+    most_rows: int | None,
+    with_bytes: bool,
+    as_json: bool,
+    zone: tzinfo,
+    schema: str | None,
+    no_checksums: bool,
+    quiet: bool,
+    files: tuple[str, ...],
+) -> int:
+    """Show the events of transactions: statements with their session, rows with names and values."""
+    if position is not None:
+        if selection.start is not None:
+            raise UsageError("expected --position or --start-position, found both")
+        selection = replace(selection, start=position, limit=selection.limit or 1)
+    catalog, unclear = known_tables(schema)
+    if not quiet:
+        for line in [*understood(selection), *unclear]:
+            say_note(line)
+    terminal = is_terminal(sys.stdout)
+    text = ShowText(
+        width=terminal_width(sys.stdout) if terminal else None,
+        colour=has_colour(sys.stdout),
+        zone=zone,
+        with_bytes=with_bytes,
+        most_rows=most_rows,
+    )
+    documents = _Documents(zone, with_bytes=with_bytes, most_rows=most_rows)
+    with (
+        text_output() as output,
+        progress_bar("show", quiet=quiet) as bar,
+        open_chain(files, bar.advance) as chain,
+    ):
+        bar.expect(sum(ends.file.size for ends in chain))
+        showing = Showing(chain, selection, catalog=catalog, readable=not as_json, verify=not no_checksums)
+        for line in _lines(showing, documents if as_json else text):
+            if terminal:
+                bar.close()
+            output.line(line)
+    if not quiet:
+        for note in [*showing.search.selector.notes, *showing.warnings]:
+            say_note(note)
+    missing = showing.search.selector.missing()
+    if not showing.search.taken and missing.is_empty:
+        raise AbsentError("expected transactions to show, found none that was asked for")
+    return missing_gtids(missing)
+
+
+def _lines(showing: Showing, writer: ShowText | _Documents) -> Iterator[str]:
+    for item in showing:
+        yield from writer.event(item) if isinstance(item, ShownEvent) else writer.transaction(item)
+
+
+class _Documents:
+    """Events as JSON objects.
+
+    Args:
+        zone: the time zone of moments.
+        with_bytes: add all bytes of an event in hexadecimal.
+        most_rows: how many rows of each event; None for all.
+    """
+
+    def __init__(self, zone: tzinfo, *, with_bytes: bool, most_rows: int | None) -> None:
+        self._zone = zone
+        self._with_bytes = with_bytes
+        self._most_rows = most_rows
+        self._transaction = ""
+
+    def transaction(self, shown: ShownTransaction) -> list[str]:
+        """Nothing of its own: each event names its transaction."""
+        self._transaction = shown.facts["transaction"]
+        return []
+
+    def event(self, shown: ShownEvent) -> list[str]:
+        """One event."""
+        header = shown.raw.header
+        document: dict[str, Any] = {
+            "transaction": self._transaction,
+            "position": header.position,
+            "inner": shown.raw.inner,
+            "type": header.name,
+            "size": header.size,
+            "server_id": header.server_id,
+            "timestamp": format_in_zone(header.timestamp * 1_000_000, self._zone),
+            "flags": flag_names(int(header.flags)),
+            "fields": shown.fields,
+        }
+        if shown.row_count is not None:
+            document["row_count"] = shown.row_count
+            most = shown.row_count if self._most_rows is None else self._most_rows
+            document["rows"] = [row for _, row in zip(range(most), shown.rows, strict=False)]
+        if self._with_bytes:
+            document["hex"] = shown.raw.data.hex()
+        return [json.dumps(document, ensure_ascii=False)]

@@ -1,0 +1,216 @@
+"""Transactions event by event for people: names and values, what an update changed, bytes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from datetime import tzinfo
+from textwrap import wrap
+from typing import Any
+
+from binx.cli.sections import UNKNOWN
+from binx.export.hexdump import hex_lines
+from binx.export.show import ShownEvent, ShownTransaction
+from binx.log.zones import zone_name
+from binx.stats.text import (
+    bytes_text,
+    fit_text,
+    number_text,
+    pad_text,
+    safe_text,
+    text_width,
+    time_text,
+)
+
+_OPERATIONS = {"insert": "INSERT INTO", "update": "UPDATE", "delete": "DELETE FROM"}
+_LONG = ("sql", "options", "columns")
+"""Fields that have lines of their own."""
+_USUAL = ("sql_is_text", "has_metadata", "version")
+"""Fields that say little to people."""
+_MICROSECONDS = 1_000_000
+_NAME_MOST = 32
+_HEAD, _FAINT, _OLD, _NEW, _END = "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[32m", "\x1b[0m"
+_INDENT = " " * 14
+
+
+class ShowText:
+    """Lines of transactions and events.
+
+    Args:
+        width: what lines are cut to; None in a pipe, where nothing is cut.
+        colour: whether changes stand out in colours.
+        zone: the time zone of moments.
+        with_bytes: dump every event in hexadecimal.
+        most_rows: how many rows of each event are shown; None for all.
+    """
+
+    def __init__(
+        self,
+        *,
+        width: int | None,
+        colour: bool,
+        zone: tzinfo,
+        with_bytes: bool = False,
+        most_rows: int | None = None,
+    ) -> None:
+        self._width = width
+        self._colour = colour
+        self._zone = zone
+        self._with_bytes = with_bytes
+        self._most_rows = most_rows
+        self._arrow = " \N{RIGHTWARDS ARROW} " if width is not None else " -> "
+        self._checksum_size = 0
+        self._begun = False
+
+    def transaction(self, shown: ShownTransaction) -> Iterator[str]:
+        """What a transaction is, before its events."""
+        facts = shown.facts
+        self._checksum_size = shown.description.checksum_size
+        if self._begun:
+            yield ""
+        self._begun = True
+        yield self._cut(f"transaction {safe_text(facts['transaction'])}", _HEAD)
+        times = f"{self._time(facts['commit_timestamp'])} ({zone_name(self._zone)})"
+        original = facts["original_commit_timestamp"]
+        if original not in (None, facts["commit_timestamp"]):
+            times += f", on its first server {self._time(original)}"
+        place = f"{safe_text(facts['file'])} {facts['start']}-{facts['end']}"
+        size = self._size(facts["end"] - facts["start"])
+        if facts["uncompressed_bytes"]:
+            size += f", {self._size(facts['uncompressed_bytes'])} without compression"
+        yield self._cut(f"  committed  {times}")
+        yield self._cut(f"  place      {place}, {size}")
+        about = [f"server {facts['server_id']}"]
+        about += [
+            f"{name} {facts[key]}"
+            for name, key in (("thread", "thread_id"), ("xid", "xid"))
+            if facts[key] is not None
+        ]
+        yield self._cut(f"  made by    {', '.join(about)}; {facts['kind']}")
+
+    def event(self, shown: ShownEvent) -> Iterator[str]:
+        """An event, what it says, its rows, its bytes."""
+        header, fields = shown.raw.header, dict(shown.fields)
+        inner = shown.raw.inner
+        place = f"{header.position}" if inner is None else f"+{inner}"
+        summary = self._summary(fields)
+        mark = "" if inner is None else "  "
+        yield self._cut(f"{place:>12}  {mark}{header.name}{summary and '  '}{summary}", _FAINT, upto=12)
+        for text in self._long(fields):
+            yield self._cut(text)
+        if self._with_bytes:
+            size = self._checksum_size if inner is None else 0
+            for line in hex_lines(header, shown.raw.data, size):
+                yield self._cut(f"{_INDENT}{line}")
+        yield from self._rows(shown)
+
+    def _summary(self, fields: dict[str, Any]) -> str:
+        """The short fields on one line."""
+        parts = []
+        if "table" in fields:
+            parts.append(safe_text(f"{fields.pop('db')}.{fields.pop('table')}"))
+        for name, value in fields.items():
+            if name in _LONG or name in _USUAL or value in ([], "", None, False):
+                continue
+            parts.append(name if value is True else f"{name}={_scalar(value)}")
+        return " ".join(parts)
+
+    def _long(self, fields: Mapping[str, Any]) -> Iterator[str]:
+        """Fields that have lines of their own."""
+        if fields.get("options"):
+            texts = [f"{name}={_scalar(value)}" for name, value in fields["options"].items()]
+            yield from self._wrapped("session: " + ", ".join(texts))
+        if fields.get("columns"):
+            yield from self._wrapped("columns: " + ", ".join(map(safe_text, fields["columns"])))
+        if "sql" in fields:
+            for line in fields["sql"].split("\n"):
+                yield f"{_INDENT}{safe_text(line)}"
+
+    def _wrapped(self, text: str) -> list[str]:
+        if self._width is None:
+            return [_INDENT + text]
+        return wrap(text, self._width, initial_indent=_INDENT, subsequent_indent=f"{_INDENT}  ")
+
+    def _rows(self, shown: ShownEvent) -> Iterator[str]:
+        if shown.row_count is None:
+            return
+        left = shown.row_count if self._most_rows is None else self._most_rows
+        for row in shown.rows:
+            if left == 0:
+                break
+            left -= 1
+            yield self._cut(
+                f"{_INDENT}{_OPERATIONS[row['type']]} {safe_text(row['db'])}.{safe_text(row['table'])}", _HEAD
+            )
+            yield from self._values(row)
+        hidden = 0 if self._most_rows is None else max(shown.row_count - self._most_rows, 0)
+        if hidden:
+            yield self._cut(f"{_INDENT}{number_text(hidden)} more rows")
+
+    def _values(self, row: dict[str, Any]) -> Iterator[str]:
+        before, after = row.get("before"), row.get("after")
+        names = list(dict.fromkeys([*(before or ()), *(after or ())]))
+        size = min(max([text_width(safe_text(name)) for name in names], default=0), _NAME_MOST)
+        for name in names:
+            shown = pad_text(safe_text(name), size)
+            if before is None or after is None:
+                yield self._cut(f"{_INDENT}  {shown}  {_value((after or before or {})[name])}")
+            elif name not in after:
+                yield self._cut(f"{_INDENT}  {shown}  {_value(before[name])}", _FAINT)
+            elif name not in before:
+                yield self._change(shown, "", _value(after[name]))
+            elif before[name] == after[name]:
+                yield self._cut(f"{_INDENT}  {shown}  {_value(after[name])}", _FAINT)
+            else:
+                yield self._change(shown, _value(before[name]), _value(after[name]))
+        for name, operations in (row.get("json_diff") or {}).items():
+            yield self._change(
+                safe_text(name), "", f"changed by {json.dumps(operations, ensure_ascii=False)}"
+            )
+
+    def _change(self, name: str, old: str, new: str) -> str:
+        """A column that an update changed; each value gets half of what the terminal has room for."""
+        head = f"{_INDENT[:-2]}* {'  '}{name}  "
+        if self._width is not None:
+            room = max(self._width - text_width(head) - len(self._arrow), 2)
+            old_room = max(room // 2, room - text_width(new)) if old else 0
+            old = fit_text(old, old_room)
+            new = fit_text(new, room - text_width(old))
+        if not self._colour:
+            return f"{head}{old}{self._arrow.lstrip() if not old else self._arrow}{new}"
+        arrow = self._arrow if old else self._arrow.lstrip()
+        return f"{_HEAD}{head}{_END}{_OLD}{old}{_END}{arrow}{_NEW}{new}{_END}"
+
+    def _time(self, moment: int) -> str:
+        return time_text(moment, self._zone)
+
+    def _size(self, size: int) -> str:
+        return f"{number_text(size)} bytes" if self._width is None else bytes_text(size)
+
+    def _cut(self, text: str, colour: str = "", upto: int | None = None) -> str:
+        """A line that fits, in a colour up to some place."""
+        fitted = text if self._width is None else fit_text(text, self._width)
+        if not self._colour or not colour:
+            return fitted
+        place = len(fitted) if upto is None else upto
+        return f"{colour}{fitted[:place]}{_END}{fitted[place:]}"
+
+
+def _value(value: Any) -> str:
+    """A value of a column: bytes as 0x…, text in quotes, all else as JSON has it."""
+    if value is None:
+        return "NULL"
+    if isinstance(value, dict) and list(value) == ["hex"]:
+        return f"0x{value['hex']}"
+    return safe_text(json.dumps(value, ensure_ascii=False))
+
+
+def _scalar(value: Any) -> str:
+    """A field's value, in quotes where it would not be one word."""
+    if isinstance(value, list):
+        return ",".join(map(_scalar, value)) or UNKNOWN
+    text = safe_text(str(value))
+    return text if text and " " not in text else f"'{text}'"
+
+
+__all__ = ["ShowText"]

@@ -1,0 +1,169 @@
+"""What an event says, as names and plain JSON values."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from enum import Enum, IntFlag
+from typing import Any
+
+from binx.event import Event, FormatDescription
+from binx.event.format import Flavour
+from binx.event.gtid import Gtid
+from binx.event.load_data import ExecuteLoadQuery, LoadBlock
+from binx.event.mariadb import MariadbGtid
+from binx.event.payload import TransactionPayload
+from binx.event.query import Query
+from binx.event.rows import RowsHeader
+from binx.event.session import session_options
+from binx.event.statement import Intvar, IntvarType, RowsQuery
+from binx.event.table_map import TableMap
+from binx.event.user_var import UserVar
+from binx.log.moments import format_time
+
+_TIMES = ("immediate_commit_timestamp", "original_commit_timestamp")
+
+
+def event_fields(event: Event, description: FormatDescription) -> dict[str, Any]:
+    """The fields of an event that are known, by name.
+
+    Bytes are in hexadecimal, times in RFC 3339; what an event does not say is left out.
+
+    Args:
+        event: what :func:`~binx.event.parse_event` gave.
+        description: the format description that rules it.
+    """
+    special = _SPECIAL.get(type(event))
+    fields = special(event, description) if special is not None else _plain_fields(event)
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _plain_fields(event: Any) -> dict[str, Any]:
+    return {field.name: _plain(getattr(event, field.name)) for field in dataclasses.fields(event)}
+
+
+def _plain(value: Any) -> Any:
+    if value is None or isinstance(value, bool | str):
+        return value
+    if isinstance(value, IntFlag):
+        return [str(flag.name) for flag in type(value) if value & flag]
+    if isinstance(value, Enum):
+        return value.name.lower()
+    if isinstance(value, int | float):
+        return value
+    if isinstance(value, bytes | memoryview):
+        return bytes(value).hex()
+    if isinstance(value, tuple | list):
+        return [_plain(item) for item in value]
+    # Sets of GTIDs, names of XA transactions and decimals have a text of their own.
+    return str(value)
+
+
+def _gtid(event: Gtid, _: FormatDescription) -> dict[str, Any]:
+    fields = _plain_fields(event)
+    tag = f":{event.tag}" if event.tag else ""
+    for name in ("uuid", "tag", "number"):
+        del fields[name]
+    for name in _TIMES:
+        moment = getattr(event, name)
+        fields[name] = None if moment is None else format_time(moment)
+    uuid = event.uuid.hex()
+    source = "-".join((uuid[:8], uuid[8:12], uuid[12:16], uuid[16:20], uuid[20:]))
+    return {"gtid": f"{source}{tag}:{event.number}" if event.number else None, **fields}
+
+
+def _mariadb_gtid(event: MariadbGtid, _: FormatDescription) -> dict[str, Any]:
+    fields = _plain_fields(event)
+    for name in ("domain", "server_id", "sequence"):
+        del fields[name]
+    return {"gtid": f"{event.domain}-{event.server_id}-{event.sequence}", **fields}
+
+
+def _query(event: Query, _: FormatDescription) -> dict[str, Any]:
+    status = event.status
+    user = None if status.invoker_user is None else f"{status.invoker_user}@{status.invoker_host}"
+    return {
+        "thread_id": event.thread_id,
+        "exec_time": event.execution_time,
+        "error_code": event.error_code,
+        "db": event.database,
+        "sql": event.text,
+        "sql_is_text": event.sql_is_text,
+        "xid": status.ddl_xid if status.ddl_xid is not None else status.mariadb_xid,
+        "invoker": user,
+        "options": session_options(event),
+    }
+
+
+def _load(event: ExecuteLoadQuery, description: FormatDescription) -> dict[str, Any]:
+    return {
+        "file_id": event.file_id,
+        "duplicates": event.duplicates.name.lower(),
+        **_query(event.query, description),
+    }
+
+
+def _load_block(event: LoadBlock, _: FormatDescription) -> dict[str, Any]:
+    return {"file_id": event.file_id, "bytes": len(event.data)}
+
+
+def _table_map(event: TableMap, _: FormatDescription) -> dict[str, Any]:
+    return {
+        "table_id": event.table_id,
+        "db": event.database,
+        "table": event.table,
+        "columns": [_plain(column.name) for column in event.columns]
+        if any(column.name for column in event.columns)
+        else None,
+        "column_count": len(event.columns),
+        "has_metadata": event.has_metadata,
+    }
+
+
+def _rows(event: RowsHeader, _: FormatDescription) -> dict[str, Any]:
+    fields = _plain_fields(event)
+    for name in ("columns_before", "columns_after", "rows_offset", "kind"):
+        del fields[name]
+    if event.unknown_extra is None:
+        del fields["unknown_extra"]
+    return fields
+
+
+def _rows_query(event: RowsQuery, _: FormatDescription) -> dict[str, Any]:
+    return {"sql": event.text}
+
+
+def _intvar(event: Intvar, _: FormatDescription) -> dict[str, Any]:
+    known = {member.value: member.name for member in IntvarType}
+    return {"variable": known.get(event.type, str(event.type)), "value": event.value}
+
+
+def _user_var(event: UserVar, description: FormatDescription) -> dict[str, Any]:
+    mariadb = description.flavour is Flavour.MARIADB
+    return {"name": event.name, "value": event.literal(mariadb=mariadb)}
+
+
+def _payload(event: TransactionPayload, _: FormatDescription) -> dict[str, Any]:
+    return {
+        "compression": event.compression.name.lower(),
+        "compressed_bytes": len(event.payload),
+        "uncompressed_bytes": event.uncompressed_size,
+    }
+
+
+_SPECIAL: dict[type, Callable[[Any, FormatDescription], dict[str, Any]]] = {
+    Gtid: _gtid,
+    MariadbGtid: _mariadb_gtid,
+    Query: _query,
+    ExecuteLoadQuery: _load,
+    LoadBlock: _load_block,
+    TableMap: _table_map,
+    RowsHeader: _rows,
+    RowsQuery: _rows_query,
+    Intvar: _intvar,
+    UserVar: _user_var,
+    TransactionPayload: _payload,
+}
+
+
+__all__ = ["event_fields"]

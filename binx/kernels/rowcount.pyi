@@ -1,0 +1,32 @@
+"""How many row changes a rows event holds, for those who look at events one by one."""
+
+from typing_extensions import Buffer
+
+class RowCounter:
+    """Counts the row changes of a transaction's rows events; sees its table maps before."""
+
+    def __init__(self) -> None: ...
+    def see(self, body: Buffer, id_width: int, position: int) -> None:
+        """Take in a table map's body, whose table id has 4 or 6 bytes.
+
+        Args:
+            body: the event without header and checksum.
+            id_width: bytes of the table id.
+            position: offset in the file of the body, for messages.
+
+        Raises:
+            DamagedError, UnsupportedError: it cannot be read.
+        """
+
+    def count(self, body: Buffer, event_type: int, post_header: int, position: int) -> int:
+        """The number of row changes in a rows event's body, and 0 for one without a table.
+
+        Args:
+            body: the event without header and checksum, and without MariaDB's compression.
+            event_type: the event's type.
+            post_header: the post-header length of the type.
+            position: offset in the file of the body, for messages.
+
+        Raises:
+            DamagedError: it cannot be read.
+        """

@@ -1,0 +1,138 @@
+"""``binx show``: the events of transactions, with names and values."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Shop
+from tests.cli.process import BINX, binx, on_terminal
+
+
+@pytest.fixture
+def compressed(testdata: Path) -> Path:
+    return testdata / "mysql-9.7" / "small" / "compressed.binlog"
+
+
+def test_a_transaction_is_shown_with_names_and_values(shop: Shop) -> None:
+    demo = shop.demo
+    ended = binx("show", "--gtid", demo["gtid"], *shop.logs)
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.lines[0] == f"transaction {demo['gtid']}"
+    text = ended.out
+    assert f"{demo['file']} {demo['start']}-{demo['end']}, " in text
+    assert "INSERT INTO shop.orders\n" in text
+    assert "                customer_id  42\n" in text
+    assert "            *   stock        376 -> 375\n" in text
+    assert "session: foreign_key_checks=1, " in text
+
+
+def test_the_one_around_a_position_is_shown(shop: Shop) -> None:
+    demo = shop.demo
+    around = binx("show", "--quiet", "--position", f"{demo['file']}:{demo['start'] + 9}", *shop.logs)
+    assert around.out == binx("show", "--gtid", demo["gtid"], *shop.logs).out
+
+
+def test_json_has_an_object_for_each_event(shop: Shop) -> None:
+    demo = shop.demo
+    events = [json.loads(line) for line in binx("show", "--json", "--gtid", demo["gtid"], *shop.logs).lines]
+    listed = binx(
+        "events", "--json", "--start-position", f"{demo['file']}:{demo['start']}",
+        "--stop-position", f"{demo['file']}:{demo['end']}", *shop.logs,
+    ).lines  # fmt: skip
+    for event, line in zip(events, listed, strict=True):
+        expected = json.loads(line)
+        for name in ("position", "inner", "type", "size", "server_id", "timestamp", "flags"):
+            assert event[name] == expected[name]
+        assert event["transaction"] == demo["gtid"]
+        assert event.get("row_count") == (len(event["rows"]) if "rows" in event else None)
+    changed = {f"{row['db']}.{row['table']}" for event in events for row in event.get("rows", ())}
+    assert changed == set(demo["tables"])
+
+
+def test_rows_are_cut_short_on_request(compressed: Path) -> None:
+    ended = binx("show", "--quiet", "--position", "1400", "--rows", "1", compressed)
+    assert "              24 more rows\n" in ended.out
+    events = [
+        json.loads(line)
+        for line in binx("show", "-q", "--position", "1400", "--rows", "1", "--json", compressed).lines
+    ]
+    assert {len(event["rows"]) for event in events if "rows" in event} == {1}
+    assert max(event.get("row_count", 0) for event in events) == 25
+
+
+def test_events_within_a_payload_are_marked(compressed: Path) -> None:
+    lines = binx("show", "--quiet", "--position", "1400", compressed).lines
+    assert (
+        "        1445  TRANSACTION_PAYLOAD  compression=zstd compressed_bytes=741 uncompressed_bytes=11991"
+        in lines
+    )
+    assert any(line.startswith("         +72    TABLE_MAP  small.t ") for line in lines)
+
+
+def test_bytes_are_annotated(compressed: Path) -> None:
+    ended = binx("show", "--limit", "1", "--hex", compressed)
+    assert "00000004  21                                               type 33 (GTID)" in ended.out
+    assert "checksum 0x08bb61e8, right" in ended.out
+    (first, *_) = binx("show", "--limit", "1", "--hex", "--json", compressed).lines
+    assert bytes.fromhex(json.loads(first)["hex"]) == compressed.read_bytes()[158:235]
+
+
+def test_columns_without_names_are_noted_and_a_schema_names_them(testdata: Path, tmp_path: Path) -> None:
+    log = testdata / "mysql-9.7" / "small" / "all_types_minimal_metadata.binlog"
+    (gtid,) = (
+        line.split("\t")[0]
+        for line in binx("ls", "--columns", "gtid,tables", log).lines
+        if line.split("\t")[1].startswith("small.numbers ")
+    )
+    alone = tmp_path / "alone.binlog"
+    assert binx("extract", "--gtid", gtid, log, "-o", alone).code == 0
+
+    def names(*options: str | Path) -> tuple[list[str], str]:
+        ended = binx("show", "--json", *options, alone)
+        rows = [row for line in ended.lines for row in json.loads(line).get("rows", ())]
+        return list(rows[0]["after"]), ended.err
+
+    whole = [json.loads(line) for line in binx("show", "--json", "--gtid", gtid, log).lines]
+    named = next(list(event["rows"][0]["after"]) for event in whole if "rows" in event)
+    unnamed, said = names()
+    assert unnamed == [f"c{number}" for number in range(1, len(named) + 1)]
+    assert "small.numbers" in said
+    schema = tmp_path / "schema.sql"
+    schema.write_text((log.with_suffix(".sql")).read_text("utf-8"), "utf-8")
+    assert names("--schema", schema)[0] == named
+
+
+def test_what_is_not_there_is_told(shop: Shop) -> None:
+    source = shop.demo["gtid"].partition(":")[0]
+    ended = binx("show", "--gtid", f"{source}:70000", *shop.logs)
+    assert (ended.code, ended.out) == (4, "")
+    assert "not in these files" in ended.err
+    nothing = binx("show", "--quiet", "--thread-id", "4000000000", *shop.logs)
+    assert nothing.code == 4
+    assert "found none that was asked for" in nothing.err
+
+
+def test_two_places_to_begin_at_are_refused(shop: Shop) -> None:
+    ended = binx("show", "--position", "4", "--start-position", "4", shop.logs[0])
+    assert ended.code == 2
+
+
+def test_colours_show_what_an_update_changed(shop: Shop) -> None:
+    arguments = ("show", "--gtid", shop.demo["gtid"], *shop.logs)
+    assert "\x1b[31m376\x1b[0m → \x1b[32m375\x1b[0m" in on_terminal(*arguments, width=200).out
+    plain = on_terminal(*arguments, width=200, env={"NO_COLOR": "1"}).out
+    assert "*   stock        376 → 375" in plain
+    assert "\x1b" not in plain
+
+
+def test_a_reader_that_leaves_early_is_no_failure(shop: Shop) -> None:
+    line = shlex.join([*BINX, "show", *map(str, shop.logs)])
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", f"{line} | head -n 1"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr, done.stdout.count("\n")) == (0, "", 1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from binx.cli.indexing import index_options
@@ -17,7 +19,7 @@ from binx.cli.options import (
     option,
 )
 from binx.cli.progress import progress_bar
-from binx.cli.selecting import selection_options, understood
+from binx.cli.selecting import WHERE, selection_options, understood
 from binx.cli.terminal import missing_gtids, say_note, say_warning
 from binx.errors import UsageError
 from binx.export.extract import ExtractOptions, SliceFormat, extract
@@ -25,6 +27,9 @@ from binx.log.chain import ProblemKind, ends_problems
 from binx.log.index_use import IndexUse
 from binx.log.inputs import open_chain
 from binx.log.selection import Selection
+
+if TYPE_CHECKING:
+    from binx.export.where import Condition
 
 EXAMPLES = (
     Example(
@@ -45,6 +50,11 @@ EXAMPLES = (
         "the SQL that undoes a mistake, to be read before it is run",
         "binx extract --gtid 3e11fa47-71ca-11e1-9e33-c80aa9429562:23 --format sql --reverse \\\n"
         "    mysql-bin.* -o undo.sql",
+    ),
+    Example(
+        "whole transactions by what a row holds, before or after",
+        "binx extract --table shop.orders --where \"status = 'paid' AND total > 100\" --format json \\\n"
+        "    mysql-bin.*",
     ),
     Example(
         "what rows became, for programs; other rows of the same transactions come along",
@@ -70,6 +80,10 @@ DETAILS = (
     " one that was changed again since stays as it is; with --by-key by its key alone. If anything cannot be"
     " undone (DDL, changes logged as statements, images that lack what was there before) all of it is"
     " listed and nothing is written.",
+    "With --where a transaction passes when it changes a row whose image before or after fulfils the"
+    " condition; before.COLUMN and after.COLUMN ask one of the two. It takes columns and literals, compared"
+    " by = <> < <= > >= <=>, IN, BETWEEN, LIKE, REGEXP or IS NULL, joined by AND, OR, XOR and NOT. Texts are"
+    " compared exactly. Tables without such columns do not pass; choose tables by --table.",
     "A binary log that is written has positions and checksums of its own, and an empty PREVIOUS_GTIDS. The"
     " logical clock is kept where the transactions are one contiguous run of one file, and made serial"
     " otherwise. A binary log is never written to a terminal.",
@@ -78,6 +92,7 @@ DETAILS = (
 
 @command("extract", examples=EXAMPLES, details=DETAILS)
 @selection_options
+@WHERE
 @option(
     "--format",
     "form",
@@ -109,6 +124,7 @@ DETAILS = (
 @FILES
 def extract_command(
     selection: Selection,
+    where: Condition | None,
     form: str,
     verbatim: bool,
     rows: bool,
@@ -129,6 +145,7 @@ def extract_command(
         rows=rows,
         reverse=reverse,
         by_key=by_key,
+        where=where,
         verify=not no_checksums,
     )
     _refuse_idle_options(options, schema)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from binx.cli.options import COUNT, NUMBER, Parsed, combined, option
 from binx.errors import UsageError
 from binx.event.gtid_set import GtidSet
 from binx.log.moments import format_time, parse_position, parse_time
 from binx.log.selection import Selection
+
+if TYPE_CHECKING:
+    from binx.export.where import Condition
 
 SELECTION = "Which transactions"
 
@@ -152,6 +155,21 @@ _SELECTION_OPTIONS = combined(
         help="Taking at least so much in the file: 4096, 64K, 10M.",
     ),
     option("--limit", metavar="N", type=COUNT, section=SELECTION, help="The first N of those."),
+)
+
+
+def _condition(text: str) -> Condition:
+    from binx.export.where import Condition
+
+    return Condition(text)
+
+
+WHERE = option(
+    "--where",
+    metavar="CONDITION",
+    type=Parsed("condition", _condition),
+    section=SELECTION,
+    help="Changing a row like this, before or after: \"status = 'paid'\".",
 )
 
 _SELECTION_NAMES = (

@@ -9,7 +9,7 @@ up to the last of those are walked.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -24,6 +24,8 @@ from binx.log.selection import Selection, Selector, required_level
 
 if TYPE_CHECKING:
     from binx.export.changes import Selected
+    from binx.export.where import Condition
+    from binx.export.where_rows import RowFilter
     from binx.kernels.transactions import TransactionTable
     from binx.log.scanning import TransactionScan
     from binx.log.sidecar import Sidecar
@@ -52,6 +54,7 @@ class ExtractOptions:
         rows: of JSON, a line is a row change and not a transaction.
         reverse: of SQL, the statements that undo the transactions, newest first.
         by_key: of SQL that undoes, rows are found by their keys alone and not by all columns.
+        where: a condition; only transactions are taken that change a row which fulfils it.
         verify: checksums are compared.
     """
 
@@ -60,6 +63,7 @@ class ExtractOptions:
     rows: bool = False
     reverse: bool = False
     by_key: bool = False
+    where: Condition | None = None
     verify: bool = True
 
 
@@ -136,6 +140,8 @@ class _Extraction:
         try:
             with open_output(output, binary=self._options.format is SliceFormat.BINLOG) as stream:
                 writers[self._options.format](stream)
+                if self._search.row_filter is not None:
+                    self._search.row_filter.check()
                 if not self._search.taken:
                     raise AbsentError("expected transactions to write, found none that was asked for")
         except AbsentError as error:
@@ -151,7 +157,13 @@ class _Extraction:
         )
 
     def _new_search(self) -> Search:
-        return Search(self._chain, self._selection, verify=self._options.verify)
+        where = self._options.where
+        search = Search(self._chain, self._selection, verify=self._options.verify, by_rows=where is not None)
+        if where is not None:
+            from binx.export.where_rows import RowFilter
+
+            search.row_filter = RowFilter(where, self._known_tables(), search.selector.takes_table)
+        return search
 
     def _write_binlog(self, stream: OutputStream) -> None:
         from binx.export.binlog import write_binlog
@@ -195,9 +207,11 @@ class Search:
         chain: the files in their order, with their ends read.
         selection: what is wanted.
         verify: whether checksums of the events that are walked are compared.
+        by_rows: whether a row filter will be set.
 
     Attributes:
         selector: knows what is missing yet.
+        row_filter: takes out what the other filters let pass; None for nothing.
         taken: transactions that passed so far.
         passed_over: files that were ruled out so far, whose transactions nobody counted.
 
@@ -205,8 +219,19 @@ class Search:
         UsageError, AbsentError: as :class:`~binx.log.selection.Selector`.
     """
 
-    def __init__(self, chain: Sequence[FileEnds], selection: Selection, *, verify: bool = True) -> None:
-        self.selector = Selector(selection, [ends.file.name for ends in chain])
+    def __init__(
+        self,
+        chain: Sequence[FileEnds],
+        selection: Selection,
+        *,
+        verify: bool = True,
+        by_rows: bool = False,
+    ) -> None:
+        # What the rows decide comes before the limit.
+        self._limit = selection.limit if by_rows else None
+        unlimited = replace(selection, limit=None) if by_rows else selection
+        self.selector = Selector(unlimited, [ends.file.name for ends in chain])
+        self.row_filter: RowFilter | None = None
         self.taken = 0
         self.passed_over = 0
         self._left_out = 0
@@ -225,7 +250,8 @@ class Search:
         Raises:
             DamagedError, UnsupportedError: a file cannot be read as far as it must be.
         """
-        for scan, table, mask in self.walk(required_level(self.selector.selection)):
+        level = Level.LEVEL_TABLES if self.row_filter else required_level(self.selector.selection)
+        for scan, table, mask in self.walk(level):
             if mask.count(1):
                 yield Run(scan.file, table, mask)
 
@@ -240,7 +266,7 @@ class Search:
         """
         selector = self.selector
         for place, ends in enumerate(self._chain):
-            if selector.complete:
+            if self._complete:
                 return
             if selector.rules_out(ends.file, ends.previous_gtids) or self._is_before_all(place):
                 self.passed_over += 1
@@ -248,10 +274,9 @@ class Search:
             scan = ends.file.transactions(level, verify=self._verify, choose=self._wanted_blocks(ends.file))
             self._scan = scan
             for table in scan:
-                mask = selector.mask(ends.file, scan, table)
-                self.taken += mask.count(1)
+                mask = self._mask(ends.file, scan, table)
                 yield scan, table, mask
-                if selector.complete:
+                if self._complete:
                     return
             self._left_out, self._scan = self.left_out, None
 
@@ -265,19 +290,34 @@ class Search:
         """
         from binx.export.changes import Selected
 
-        selector, seqno = self.selector, 1
+        seqno = 1
         for ends, epoch in zip(self._chain, epochs([ends.file for ends in self._chain]), strict=True):
-            if selector.complete:
+            if self._complete:
                 return
             scan = ends.file.transactions(Level.LEVEL_TABLES, verify=self._verify)
             for table in scan:
-                mask = selector.mask(ends.file, scan, table)
-                self.taken += mask.count(1)
+                mask = self._mask(ends.file, scan, table)
                 table.mark_statements(mask)
                 yield Selected(scan, table, mask, epoch, seqno)
                 seqno += len(table)
-                if selector.complete:
+                if self._complete:
                     return
+
+    @property
+    def _complete(self) -> bool:
+        """Whether no later transaction can pass."""
+        return self.selector.complete or (self._limit is not None and self.taken >= self._limit)
+
+    def _mask(self, file: BinlogFile, scan: TransactionScan, table: TransactionTable) -> bytearray:
+        """Marks of the transactions that pass."""
+        mask = self.selector.mask(file, scan, table)
+        if self.row_filter is not None:
+            self.row_filter.keep(file, table, mask)
+            if self._limit is not None:
+                for index in table.marked(mask)[self._limit - self.taken :]:
+                    mask[index] = 0
+        self.taken += mask.count(1)
+        return mask
 
     def _wanted_blocks(self, file: BinlogFile) -> Callable[[Sidecar], Callable[[Block], bool]]:
         """Which blocks of a file's index the search has to look at."""

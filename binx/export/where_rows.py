@@ -1,0 +1,91 @@
+"""The transactions that change a row which fulfils a condition.
+
+The rows of the transactions that pass all other filters are decoded to find out; which is the only way, and
+costs about what ``to-parquet`` costs without its writing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pyarrow.compute as pc
+
+from binx.errors import AbsentError
+from binx.export.images import BatchImages
+from binx.export.where import Condition
+from binx.kernels.transactions import TransactionTable
+from binx.log.file import BinlogFile
+from binx.rows.batches import ChangeBatch
+from binx.rows.catalog import Catalog
+from binx.rows.decoder import ChangeDecoder
+
+
+class RowFilter:
+    """Finds the transactions with a row change that passes.
+
+    Args:
+        condition: what a row change must fulfil.
+        catalog: the tables known beforehand; moved on by the schema statements met.
+        takes_table: whether a table's rows count, by database and name.
+    """
+
+    def __init__(
+        self, condition: Condition, catalog: Catalog, takes_table: Callable[[str, str], bool]
+    ) -> None:
+        self._condition = condition
+        self._catalog = catalog
+        self._takes_table = takes_table
+        self._decoder: ChangeDecoder | None = None
+        self._tables: dict[str, None] = {}
+        self._applied = False
+
+    def keep(self, file: BinlogFile, table: TransactionTable, mask: bytearray) -> None:
+        """Take the marks away from transactions without a row change that passes.
+
+        Tables must come in the order of the chain.
+
+        Raises:
+            DamagedError, UnsupportedError: a transaction cannot be decoded.
+            UsageError: a literal is no value of its column's type.
+        """
+        work = bytearray(mask)
+        table.mark_work(work)
+        if not any(work):
+            return
+        passing: set[int] = set()
+        for batch in self._batches(file, table, work):
+            passing.update(self._passing(batch))
+        for index in table.marked(mask):
+            mask[index] = file.commit_version(table.value("start", index)) in passing
+
+    def check(self) -> None:
+        """Raise AbsentError where no table at all had the condition's columns."""
+        if not self._applied and self._tables:
+            columns = ", ".join(sorted(self._condition.columns))
+            tables = ", ".join(self._tables)
+            raise AbsentError(
+                f"expected a table with {columns}, as the condition {self._condition.text!r} wants, found"
+                f" none; rows change in {tables}"
+            )
+
+    def _batches(self, file: BinlogFile, table: TransactionTable, work: bytearray) -> Iterator[ChangeBatch]:
+        if self._decoder is None or self._decoder.file is not file:
+            self._decoder = ChangeDecoder(file, self._catalog, self._takes_table)
+        for item in self._decoder.decode(table, work):
+            if isinstance(item, ChangeBatch):
+                yield item
+        yield from self._decoder.flush()
+
+    def _passing(self, batch: ChangeBatch) -> Iterator[int]:
+        """Commit versions of the transactions in which a change passes."""
+        images = BatchImages(batch)
+        self._tables[f"{batch.table.db}.{batch.table.name}"] = None
+        if not self._condition.applies(images):
+            return
+        self._applied = True
+        versions = images.system("_commit_version")
+        for group, marks in self._condition.passing(images):
+            yield from pc.unique(group.images.pick(versions).filter(marks)).to_pylist()
+
+
+__all__ = ["RowFilter"]

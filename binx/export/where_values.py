@@ -1,0 +1,260 @@
+"""Comparing a column's values with literals, by what the column's type is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import date, datetime, timedelta
+from decimal import Decimal, InvalidOperation
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from binx.errors import UsageError
+from binx.log.moments import parse_time
+from binx.rows.types import INTEGER_NAMES, Kind, LogicalType
+
+COMPARISONS: dict[str, Callable[[Any, Any], pa.BooleanArray]] = {
+    "=": pc.equal,
+    "<>": pc.not_equal,
+    "<": pc.less,
+    "<=": pc.less_equal,
+    ">": pc.greater,
+    ">=": pc.greater_equal,
+}
+
+_WHOLE = frozenset({*INTEGER_NAMES, Kind.BITS, Kind.YEAR, Kind.BOOL})
+_REAL = frozenset({Kind.FLOAT32, Kind.FLOAT64})
+_TEXTS = frozenset({Kind.TEXT, Kind.ENUM, Kind.SET, Kind.JSON, Kind.INET4, Kind.INET6, Kind.UUID})
+_OPAQUE = frozenset({Kind.GEOMETRY, Kind.VECTOR})
+_CLOCK = re.compile(r"(-?)(\d{1,3}):([0-5]?\d)(?::([0-5]?\d)(?:\.(\d{1,6}))?)?")
+_IMPOSSIBLE = re.compile(r"\s*\d{4}-(?:00-\d\d|\d\d-00)(?:\s|\Z)")
+_DIGITS = 38
+
+
+class Literal(NamedTuple):
+    """A literal of a condition.
+
+    Attributes:
+        value: its text, or bytes; None for NULL.
+        number: whether the text was written as a number.
+    """
+
+    value: str | bytes | None
+    number: bool = False
+
+
+class Operand(NamedTuple):
+    """A column's values.
+
+    Attributes:
+        values: one for each change.
+        type: the column's type.
+        misfits: what the server prints for values that the type could not take, null elsewhere; None where
+            there are none.
+    """
+
+    values: pa.Array
+    type: LogicalType
+    misfits: pa.Array | None
+
+
+def is_null(operand: Operand) -> pa.BooleanArray:
+    """Which values are NULL; one that its type could not take is not."""
+    nulls = operand.values.is_null()
+    return nulls if operand.misfits is None else pc.and_(nulls, operand.misfits.is_null())
+
+
+def matched(operand: Operand, pattern: str, *, regular: bool) -> pa.BooleanArray:
+    """Which texts match a pattern of LIKE, or a regular expression (RE2's) somewhere.
+
+    Raises:
+        UsageError: the expression cannot be understood.
+    """
+    values = _texts(operand)
+    try:
+        return pc.match_substring_regex(values, pattern) if regular else pc.match_like(values, pattern)
+    except pa.ArrowInvalid as error:
+        raise UsageError(f"expected a regular expression, found {pattern!r}: {error}") from error
+
+
+def compared(operand: Operand, sign: str, other: Literal | Operand, name: str) -> pa.BooleanArray:
+    """Compare a column with a literal or with another column.
+
+    Args:
+        operand: the column.
+        sign: ``=``, ``<>``, ``<``, ``<=``, ``>``, ``>=`` or ``<=>``.
+        other: what it is compared with.
+        name: the column's name, for messages.
+
+    Raises:
+        UsageError: the two cannot be compared.
+    """
+    if sign == "<=>":
+        return _null_safe(operand, other, name)
+    if isinstance(other, Operand):
+        return _columns(operand, sign, other, name)
+    if other.value is None:
+        return pa.nulls(len(operand.values), pa.bool_())
+    kind = operand.type.kind
+    if kind in _OPAQUE:
+        raise UsageError(f"{name} is {operand.type.base}, which can only be compared with NULL")
+    found = _with_literal(operand, sign, other, name)
+    if operand.misfits is None:
+        return found
+    if sign not in {"=", "<>"}:
+        return found
+    text = pa.scalar(str(other.value))
+    return pc.if_else(operand.misfits.is_valid(), COMPARISONS[sign](operand.misfits, text), found)
+
+
+def _null_safe(operand: Operand, other: Literal | Operand, name: str) -> pa.BooleanArray:
+    if isinstance(other, Literal) and other.value is None:
+        return is_null(operand)
+    same = pc.fill_null(compared(operand, "=", other, name), False)
+    if isinstance(other, Operand):
+        return pc.or_(same, pc.and_(is_null(operand), is_null(other)))
+    return same
+
+
+def _columns(operand: Operand, sign: str, other: Operand, name: str) -> pa.BooleanArray:
+    left, right = operand.values, other.values
+    if operand.type.kind in _TEXTS or other.type.kind in _TEXTS:
+        left, right = _texts(operand), _texts(other)
+    elif operand.type.kind is Kind.BOOL and other.type.kind is not Kind.BOOL:
+        left = left.cast(pa.int8())
+    try:
+        return COMPARISONS[sign](left, right)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise UsageError(
+            f"{name} is {operand.type.base}, which cannot be compared with {other.type.base}"
+        ) from error
+
+
+def _texts(operand: Operand) -> pa.Array:
+    """The values as text."""
+    values = operand.values
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
+        return values
+    if operand.type.kind is Kind.BINARY:
+        return pc.cast(values, pa.string(), safe=False) if not _is_utf8(values) else values.cast(pa.string())
+    return values.cast(pa.string())
+
+
+def _is_utf8(values: pa.Array) -> bool:
+    try:
+        values.cast(pa.string())
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def _with_literal(operand: Operand, sign: str, literal: Literal, name: str) -> pa.BooleanArray:
+    kind, values = operand.type.kind, operand.values
+    compare = COMPARISONS[sign]
+    if kind in _TEXTS:
+        if pa.types.is_integer(values.type):
+            return _whole(values, compare, literal, name)
+        return compare(_texts(operand), pa.scalar(_text(literal)))
+    if kind is Kind.BINARY:
+        value = literal.value if isinstance(literal.value, bytes) else str(literal.value).encode()
+        return compare(values, pa.scalar(value, values.type))
+    if kind in _WHOLE:
+        return _whole(values.cast(pa.int8()) if kind is Kind.BOOL else values, compare, literal, name)
+    if kind is Kind.DECIMAL:
+        return _decimal(values, compare, sign, literal, name)
+    if kind in _REAL:
+        return compare(values, pa.scalar(float(_number(literal, name)), values.type))
+    if _IMPOSSIBLE.match(_text(literal)):
+        # No value of the type is equal to it; those that the server prints so are misfits.
+        return pc.if_else(values.is_valid(), pa.scalar(sign == "<>"), pa.scalar(None, pa.bool_()))
+    return compare(values, _moment(values.type, kind, literal, name))
+
+
+def _text(literal: Literal) -> str:
+    return (
+        literal.value.decode("utf-8", "replace") if isinstance(literal.value, bytes) else str(literal.value)
+    )
+
+
+def _number(literal: Literal, name: str) -> Decimal:
+    if isinstance(literal.value, bytes):
+        return Decimal(int.from_bytes(literal.value))
+    try:
+        number = Decimal(str(literal.value).strip())
+    except InvalidOperation:
+        raise UsageError(f"expected a number to compare {name} with, found {literal.value!r}") from None
+    if not number.is_finite():
+        raise UsageError(f"expected a number to compare {name} with, found {literal.value!r}")
+    return number
+
+
+def _whole(
+    values: pa.Array, compare: Callable[[Any, Any], pa.BooleanArray], literal: Literal, name: str
+) -> pa.BooleanArray:
+    """Whole numbers of the column's type stay; any other number is compared as DECIMAL, or as DOUBLE."""
+    number = _number(literal, name)
+    if number == number.to_integral_value():
+        try:
+            return compare(values, pa.scalar(int(number), values.type))
+        except (pa.ArrowInvalid, OverflowError):
+            pass
+    if abs(number.adjusted()) < _DIGITS // 2 and -int(number.as_tuple().exponent) < _DIGITS // 2:
+        return compare(values.cast(pa.decimal128(20, 0)), pa.scalar(number))
+    return compare(values.cast(pa.float64()), pa.scalar(float(number)))
+
+
+def _decimal(
+    values: pa.Array,
+    compare: Callable[[Any, Any], pa.BooleanArray],
+    sign: str,
+    literal: Literal,
+    name: str,
+) -> pa.BooleanArray:
+    number = _number(literal, name)
+    if pa.types.is_decimal(values.type):
+        try:
+            return compare(values, pa.scalar(number))
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            pass
+    truth = {
+        "=": Decimal.__eq__, "<>": Decimal.__ne__, "<": Decimal.__lt__,
+        "<=": Decimal.__le__, ">": Decimal.__gt__, ">=": Decimal.__ge__,
+    }[sign]  # fmt: skip
+    found = [None if value is None else truth(Decimal(value), number) for value in values.to_pylist()]
+    return pa.array(found, pa.bool_())
+
+
+def _moment(kind_of: pa.DataType, kind: Kind, literal: Literal, name: str) -> pa.Scalar:
+    """A date, a time of day or a moment, as the column's type has it."""
+    text = _text(literal).strip()
+    try:
+        if kind is Kind.TIME:
+            return pa.scalar(_clock(text), kind_of)
+        if kind is Kind.DATE:
+            return pa.scalar(date.fromisoformat(text), kind_of)
+        if kind is Kind.TIMESTAMP:
+            return pa.scalar(parse_time(text), pa.int64()).cast(pa.timestamp("us", tz="UTC"))
+        return pa.scalar(datetime.fromisoformat(text).replace(tzinfo=None), kind_of)
+    except (ValueError, UsageError):
+        wanted = {Kind.TIME: "-12:34:56.5", Kind.DATE: "2026-11-21"}.get(kind, "2026-11-21 09:30:00.25")
+        raise UsageError(
+            f"expected a value such as '{wanted}' to compare {name} with, found {text!r}"
+        ) from None
+
+
+def _clock(text: str) -> timedelta:
+    found = _CLOCK.fullmatch(text)
+    if found is None:
+        raise ValueError(text)
+    sign, hours, minutes, seconds, fraction = found.groups()
+    span = timedelta(
+        hours=int(hours),
+        minutes=int(minutes),
+        seconds=int(seconds or 0),
+        microseconds=int((fraction or "0").ljust(6, "0")),
+    )
+    return -span if sign else span

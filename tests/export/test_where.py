@@ -1,0 +1,270 @@
+"""Conditions on rows: the transactions they choose are those that DuckDB chooses among the Parquet rows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pytest
+import sqlglot
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from binx.errors import AbsentError, UsageError
+from binx.export.extract import ExtractOptions, SliceFormat, extract
+from binx.export.parquet import to_parquet
+from binx.export.texts import times
+from binx.export.where import Condition, literal_of
+from binx.export.where_values import Literal, Operand, compared
+from binx.log.file import BinlogFile
+from binx.log.inputs import open_chain
+from binx.log.selection import Selection
+from binx.rows.types import Kind, LogicalType
+
+TESTDATA = Path(__file__).resolve().parents[2] / "testdata"
+SHOP = sorted((TESTDATA / "mysql-9.7" / "shop").glob("mysql-bin.0*"))
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The shop's logs as a data set."""
+    folder = tmp_path_factory.mktemp("lake")
+    with open_chain([str(path) for path in SHOP]) as chain:
+        list(to_parquet([ends.file for ends in chain], folder))
+    return folder / "changes" / "shop"
+
+
+def chosen(
+    condition: str, tmp_path: Path, *tables: str, paths: Sequence[Path] = SHOP, limit: int | None = None
+) -> list[str]:
+    """Ids of the transactions that a condition chooses."""
+    options = ExtractOptions(format=SliceFormat.JSON, where=Condition(condition))
+    target = tmp_path / "chosen.json"
+    with open_chain([str(path) for path in paths]) as chain:
+        try:
+            extract(chain, Selection(tables=tables, limit=limit), str(target), options)
+        except AbsentError as error:
+            assert "none that was asked for" in str(error)  # noqa: PT017
+            return []
+    return [json.loads(line)["transaction"] for line in target.read_text("utf-8").splitlines()]
+
+
+def by_duckdb(lake: Path, condition: str, table: str) -> list[str]:
+    """The same by SQL over the Parquet rows, in the order of the log."""
+    files = f"read_parquet('{lake}/{table}/*.parquet', union_by_name=true)"
+    found = duckdb.sql(
+        f"SELECT _transaction FROM {files} WHERE ({condition}) GROUP BY 1 ORDER BY min(_commit_version)"
+    )
+    assert found is not None
+    return [transaction for (transaction,) in found.fetchall()]
+
+
+CONDITIONS = {
+    "orders": [
+        "status = 'paid'",
+        "status <> 'paid' AND total > 100",
+        "total BETWEEN 10.5 AND 99.99",
+        "total > 12.3 AND total <= 50.00",
+        "customer_id IN (1, 2, -3, 60) AND NOT status = 'new'",
+        "id >= 9007199254740993",
+        "id > 9007199254740992.5",
+        "id < 1e3",
+        "note IS NULL",
+        "note IS NOT NULL AND note LIKE '%a%'",
+        "note NOT LIKE 'x_%'",
+        "placed_at >= '2026-03-02 09:30:00' AND placed_at < '2026-03-03'",
+        "changed_at < '2026-03-02 12:00:00+00:00'",
+        "status > 'new'",
+        "NOT (status = 'new' OR status = 'paid')",
+        "`customer_id` = 60",
+    ],
+    "customers": [
+        "born < '1980-01-01'",
+        "credit = -13.51",
+        "newsletter = 1",
+        "newsletter",
+        "NOT newsletter",
+        "city = 'São Paulo'",
+        "kind IN ('school', 'private')",
+    ],
+    "products": [
+        "volume > 0.2 AND stock <= 40",
+        "volume = 0.20038738758696573",
+        "since = 2155",
+        "stock <> -1",
+    ],
+}
+
+
+def complete(lake: Path, table: str, transactions: list[str]) -> list[str]:
+    """Without the transactions some of whose images lack columns, which are absent here and NULL there."""
+    partial = set(by_duckdb(lake, "_present IS NOT NULL", table))
+    return [transaction for transaction in transactions if transaction not in partial]
+
+
+@pytest.mark.parametrize(
+    ("table", "condition"), [(table, one) for table, several in CONDITIONS.items() for one in several]
+)
+def test_duckdb_chooses_the_same_transactions(lake: Path, table: str, condition: str, tmp_path: Path) -> None:
+    expected = complete(lake, table, by_duckdb(lake, condition.replace("`", '"'), table))
+    assert complete(lake, table, chosen(condition, tmp_path, f"shop.{table}")) == expected
+    assert expected or condition in {"id < 1e3", "note NOT LIKE 'x_%'"}
+
+
+SIMPLE = st.sampled_from([one for one in CONDITIONS["orders"] if "`" not in one])
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.recursive(
+        SIMPLE,
+        lambda inner: st.builds("({}) {} NOT ({})".format, inner, st.sampled_from(["AND", "OR"]), inner),
+        max_leaves=5,
+    )
+)
+def test_conditions_join_as_sql_has_it(lake: Path, tmp_path: Path, condition: str) -> None:
+    expected = complete(lake, "orders", by_duckdb(lake, condition, "orders"))
+    assert complete(lake, "orders", chosen(condition, tmp_path, "shop.orders")) == expected
+
+
+def test_before_and_after_ask_one_image(lake: Path, tmp_path: Path) -> None:
+    files = f"read_parquet('{lake}/orders/*.parquet', union_by_name=true)"
+    pairs = duckdb.sql(
+        f"WITH changes AS (FROM {files}) SELECT DISTINCT b._commit_version FROM changes b JOIN changes a"
+        " USING (_commit_version, _row) WHERE b._change_type = 'update_preimage' AND b.status = 'new'"
+        " AND a._change_type = 'update_postimage' AND a.status = 'paid'"
+    )
+    assert pairs is not None
+    versions = pairs.fetchall()
+    both = chosen("before.status = 'new' AND after.status = 'paid'", tmp_path, "shop.orders")
+    assert len(both) == len(versions) > 0
+    assert set(both) < set(chosen("status = 'new'", tmp_path, "shop.orders"))
+    moved = chosen("before.status <> after.status", tmp_path, "shop.orders")
+    assert set(both) < set(moved)
+
+
+def test_a_column_that_an_image_lacks_kept_its_value_or_is_unknown(tmp_path: Path) -> None:
+    """binlog_row_image = MINIMAL: an update's image before is the key, the one after what was changed."""
+    log = [TESTDATA / "mysql-9.7" / "small" / "row_image_minimal.binlog"]
+    rows = [json.loads(line) for line in json_rows(log, tmp_path)]
+    update = next(row for row in rows if row["type"] == "update" and "id" not in row["after"])
+    table, key = f"{update['db']}.{update['table']}", update["before"]["id"]
+    assert update["transaction"] in chosen(f"after.id = {key}", tmp_path, table, paths=log)
+    assert set(update["after"]) == {"a"}
+    for condition in ("after.b IS NULL", "after.b IS NOT NULL"):
+        assert update["transaction"] not in chosen(condition, tmp_path, table, paths=log)
+
+
+def json_rows(paths: Sequence[Path], tmp_path: Path) -> list[str]:
+    target = tmp_path / "rows.json"
+    with open_chain([str(path) for path in paths]) as chain:
+        extract(chain, Selection(), str(target), ExtractOptions(format=SliceFormat.JSON, rows=True))
+    return target.read_text("utf-8").splitlines()
+
+
+def test_dates_that_are_none_are_found_by_their_text_and_are_not_null(tmp_path: Path) -> None:
+    zero = chosen("born = '0000-00-00'", tmp_path, "shop.customers")
+    assert zero
+    assert not set(zero) & set(chosen("born IS NULL AND id = 8", tmp_path, "shop.customers"))
+    assert not chosen("born = '0000-00-00' AND born < '2020-01-01'", tmp_path, "shop.customers")
+
+
+def test_bytes_are_compared_with_hexadecimal(tmp_path: Path) -> None:
+    found = chosen("sku = x'00000700'", tmp_path, "shop.products")
+    assert found == chosen("id = 7", tmp_path, "shop.products")
+
+
+def test_the_limit_counts_what_passes(tmp_path: Path) -> None:
+    every = chosen("status = 'paid'", tmp_path, "shop.orders")
+    assert chosen("status = 'paid'", tmp_path, "shop.orders", limit=5) == every[:5]
+
+
+def test_a_slice_holds_whole_transactions(tmp_path: Path) -> None:
+    every = chosen("status = 'paid'", tmp_path, "shop.orders")
+    slice_path = tmp_path / "mysql-bin.000001"
+    with open_chain([str(path) for path in SHOP]) as chain:
+        options = ExtractOptions(where=Condition("status = 'paid'"))
+        report = extract(chain, Selection(tables=("shop.orders",)), str(slice_path), options)
+    assert report.transactions == len(every)
+    with BinlogFile.open(str(slice_path)) as log:
+        assert [table.gtid(i) for table in log.scan() for i in range(len(table))] == every
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "lower(status) = 'paid'",
+        "total + 1 > 5",
+        "status = (SELECT 1)",
+        "id = 1; DROP TABLE x",
+        "shop.orders.id = 1",
+        "orders.id = 1",
+        "note ->> '$.a' = 1",
+        "@x = 1",
+        "1 = 1",
+        "CASE WHEN id THEN 1 END",
+        "id IN (SELECT 1)",
+        "id IS",
+        "",
+        "(" * 5000,
+        "status = 'paid",
+        "EXISTS (SELECT 1)",
+    ],
+)
+def test_what_is_no_condition_is_refused(text: str) -> None:
+    with pytest.raises(UsageError):
+        Condition(text)
+
+
+@pytest.mark.parametrize(
+    "condition",
+    ["total = 'much'", "placed_at > 'yesterday'", "changed_at = '25:00'", "id = 'NaN'", "note REGEXP '('"],
+)
+def test_a_literal_of_another_type_is_refused(condition: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError):
+        chosen(condition, tmp_path, "shop.orders")
+
+
+def test_a_column_that_no_table_has_is_told(tmp_path: Path) -> None:
+    options = ExtractOptions(format=SliceFormat.JSON, where=Condition("statuss = 'paid'"))
+    with (
+        open_chain([str(SHOP[0])]) as chain,
+        pytest.raises(AbsentError, match=r"expected a table with statuss.*rows change in shop\.orders$"),
+    ):
+        extract(chain, Selection(tables=("shop.orders",)), str(tmp_path / "out"), options)
+
+
+@pytest.mark.parametrize(
+    ("literal", "passing"),
+    [
+        ("1", [1]),
+        ("1.5", []),
+        ("true", [1]),
+        ("'1'", [1]),
+        ("x'01'", [1]),
+        ("b'1'", [1]),
+        ("1e0", [1]),
+        ("-1", [-1]),
+    ],
+)
+@pytest.mark.parametrize("kind", [pa.int8(), pa.int64(), pa.float64()])
+def test_numbers_are_compared_by_their_value(literal: str, passing: list[int], kind: pa.DataType) -> None:
+    names = {pa.int8(): Kind.INT8, pa.int64(): Kind.INT64, pa.float64(): Kind.FLOAT64}
+    values = [-1, 0, 1, 2]
+    operand = Operand(pa.array(values, kind), LogicalType(names[kind], "number"), None)
+    node = sqlglot.parse_one(f"a = {literal}", dialect="mysql").args["expression"]
+    found = literal_of(node)
+    assert found is not None
+    marks = compared(operand, "=", found, "a").to_pylist()
+    assert [value for value, mark in zip(values, marks, strict=True) if mark] == passing
+
+
+@given(st.timedeltas(min_value=timedelta(hours=-838), max_value=timedelta(hours=838)))
+def test_times_of_day_go_beyond_a_day_and_below_zero(span: timedelta) -> None:
+    text = times(pa.array([span], pa.duration("us")), 6)[0].as_py().decode()
+    operand = Operand(pa.array([span], pa.duration("us")), LogicalType(Kind.TIME, "time", fraction=6), None)
+    assert compared(operand, "=", Literal(text), "t").to_pylist() == [True]

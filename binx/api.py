@@ -24,6 +24,7 @@ from binx.kernels.scan import Level
 from binx.kernels.transactions import FLAG_HAS_THREAD, FLAG_HAS_XID, Kind, TransactionTable
 from binx.log.file import BinlogFile, Scan, open_files
 from binx.log.identifiers import transaction_id
+from binx.log.inputs import expand_paths
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -239,7 +240,7 @@ def open(  # noqa: A001 - it is called as binx.open
     """Open binary logs of one server's chain, in its order.
 
     Args:
-        paths: the files.
+        paths: files, ``.index`` files, folders, or URIs that ``pyarrow.fs`` knows.
         schema: SQL as ``mysqldump --no-data`` writes it, which names the columns where the logs do not.
         keyring: the server's keyring file, for encrypted logs; else ``BINX_KEYRING`` in the environment.
         key_file: a file that holds one key; else ``BINX_KEY_FILE``, or the key itself in ``BINX_KEY``.
@@ -258,7 +259,7 @@ def open(  # noqa: A001 - it is called as binx.open
 
         keyrings = [] if keyring is None else [fspath(keyring)]
         keys = given_keys(keyrings, None if key_file is None else fspath(key_file))
-    return Binlogs(open_files([fspath(path) for path in paths], keys), schema)
+    return Binlogs(open_files(expand_paths([fspath(path) for path in paths]), keys), schema)
 
 
 def _record(file: BinlogFile, scan: Scan, table: TransactionTable, index: int) -> TransactionRecord:

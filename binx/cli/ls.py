@@ -27,10 +27,12 @@ from binx.cli.terminal import (
     is_terminal,
     missing_gtids,
     say_note,
+    say_warning,
     terminal_width,
     text_output,
 )
 from binx.errors import UsageError
+from binx.log.chain import ends_problems
 from binx.log.index_use import IndexUse
 from binx.log.inputs import open_chain
 from binx.log.selection import Selection
@@ -136,6 +138,9 @@ def ls_command(
         open_chain(files, bar.advance, index) as chain,
     ):
         bar.expect(sum(ends.file.size for ends in chain))
+        if not quiet:
+            for problem in ends_problems(chain):
+                say_warning(f"{problem.before}, {problem.after}: {problem.message}")
         listing = Listing(
             chain,
             selection=replace(selection, limit=None),

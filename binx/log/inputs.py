@@ -1,4 +1,4 @@
-"""What a user names as input, opened: files, ``.index`` files that list some, standard input.
+"""What a user names as input, opened: files, ``.index`` files that list some, folders, standard input.
 
 The files come in the order of their chain, whatever the order in which they were named.
 """
@@ -10,21 +10,18 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from binx.errors import AbsentError, SourceError, UsageError
-from binx.event.format import MAGIC
+from binx.errors import UsageError
 from binx.log.chain import FileEnds, order_ends, read_ends
 from binx.log.file import BinlogFile, open_files
 from binx.log.index_use import SUFFIX, IndexUse, attach_sidecars
+from binx.log.places import INDEX_SUFFIX, folder_logs, is_index, listed_logs, magic_of, matching
 from binx.source import Source
+from binx.source.remote import is_uri
 
 STANDARD_INPUT = "-"
 """The path that means standard input."""
 
-INDEX_SUFFIX = ".index"
-"""How the file is named in which a server lists its logs."""
-
 _PARQUET_MAGIC = b"PAR1"
-_INDEX_MAXIMUM = 64 * 1024 * 1024
 
 Progress = Callable[[int], None]
 """Called with a number of bytes that were read, each time some were."""
@@ -72,30 +69,23 @@ class WatchedSource:
 
 
 def expand_paths(paths: Iterable[str]) -> list[str]:
-    """The binary logs that paths mean: ``.index`` files are replaced by the logs that they list.
+    """The binary logs that paths mean: ``.index`` files, folders and patterns are replaced by their logs.
 
     A log that is named twice, as by a pattern that matches the index too, is taken once. Index files that
     binx has written are passed over: a pattern that matches the logs matches them too.
 
     Raises:
-        UsageError: standard input is named twice, or a path is a folder.
-        SourceError: an index cannot be read.
-        AbsentError: an index lists a log that is not there.
+        UsageError: standard input is named twice.
+        SourceError: an index or a folder cannot be read.
+        AbsentError: an index lists a log that is not there, or there is none in a folder.
     """
     expanded: dict[str, str] = {}
     given = list(paths)
     if given.count(STANDARD_INPUT) > 1:
         raise UsageError("standard input (-) can be read only once")
     for path in given:
-        if path != STANDARD_INPUT and Path(path).is_dir():
-            pattern = str(Path(path, "*"))
-            raise UsageError(f"expected a binary log, found a folder; name its files: {pattern}").at(
-                path=path
-            )
-        if _is_sidecar(path):
-            continue
-        for log in _listed(path) if _is_index(path) else [path]:
-            expanded.setdefault(log if log == STANDARD_INPUT else os.path.realpath(log), log)
+        for log in _logs(path):
+            expanded.setdefault(log if log == STANDARD_INPUT or is_uri(log) else os.path.realpath(log), log)
     if given and not expanded:
         raise UsageError("expected binary logs, found only the index files of some").at(path=given[0])
     return list(expanded.values())
@@ -144,49 +134,22 @@ def open_logs(paths: Sequence[str], index: IndexUse | None = None) -> Iterator[l
             file.close()
 
 
-def _is_index(path: str) -> bool:
-    return path.endswith(INDEX_SUFFIX) and _magic(path) != MAGIC
+def _logs(path: str) -> Iterator[str]:
+    """The logs that one argument means."""
+    if path == STANDARD_INPUT or is_uri(path):
+        yield path
+        return
+    for found in matching(path):
+        if Path(found).is_dir():
+            yield from folder_logs(found)
+        elif is_index(found):
+            yield from listed_logs(found)
+        elif not _is_sidecar(found):
+            yield found
 
 
 def _is_sidecar(path: str) -> bool:
-    return path.endswith(SUFFIX) and _magic(path) == _PARQUET_MAGIC
-
-
-def _magic(path: str) -> bytes:
-    """A file's first bytes."""
-    try:
-        with Path(path).open("rb") as file:
-            return file.read(len(MAGIC))
-    except OSError as error:
-        raise SourceError(f"cannot be opened: {error.strerror}", path=path) from error
-
-
-def _listed(path: str) -> list[str]:
-    """The logs in a server's index; those that were moved together with it are found beside it."""
-    folder = Path(path).parent
-    try:
-        with Path(path).open("rb") as file:
-            text = file.read(_INDEX_MAXIMUM)
-    except OSError as error:
-        raise SourceError(f"cannot be read: {error.strerror}", path=path) from error
-    logs = []
-    for line in text.splitlines():
-        if not line.strip():
-            continue
-        if b"\0" in line:
-            raise UsageError("expected a list of binary logs, found binary data", path=path)
-        name = Path(os.fsdecode(line))
-        places = [folder / name, folder / name.name]
-        found = next((place for place in places if place.exists()), None)
-        if found is None:
-            raise AbsentError(
-                f"it lists {name}, which is not there; name the files that are, or put it beside the index",
-                path=path,
-            )
-        logs.append(str(found))
-    if not logs:
-        raise UsageError("expected a list of binary logs, found none in it", path=path)
-    return logs
+    return path.endswith(SUFFIX) and magic_of(path) == _PARQUET_MAGIC
 
 
 __all__ = [

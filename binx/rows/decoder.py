@@ -128,11 +128,13 @@ class ChangeDecoder:
 
         Raises:
             DamagedError, UnsupportedError: a transaction cannot be decoded; what was yielded before is
-                whole events.
+                whole events. None of a table is decoded where one begins behind 4 GiB.
         """
         decoder, source = self._decoder, self.file.source
         if not len(table):
             return
+        # Rows are ordered by the commit version, which must be able to hold where they are.
+        self.file.commit_version(table.value("start", len(table) - 1))
         decoder.set_format(table.format.checksum_size, table.format.post_header_lengths)
         undone = b"" if self.options.undone else undone_rows(self.file, table, mask)
         decoder.begin(table, mask, *transaction_ids(self.file, table), undone)

@@ -9,6 +9,7 @@ from binx.source.base import Source
 from binx.source.magic import ENCRYPTED_MAGIC, is_gzip, is_zstd
 from binx.source.names import log_name
 from binx.source.plain import PlainFile
+from binx.source.remote import RemoteFile, is_uri
 from binx.source.spooled import spool
 
 if TYPE_CHECKING:
@@ -18,7 +19,9 @@ _HEAD = 4
 
 
 def open_source(path: str, keys: Keys | None = None) -> Source:
-    """Open a path, or ``-`` for standard input; it is decompressed and decrypted as it is read.
+    """Open a path, a URI that ``pyarrow.fs`` knows, or ``-`` for standard input.
+
+    It is decompressed and decrypted as it is read.
 
     Args:
         path: what the user named.
@@ -30,7 +33,7 @@ def open_source(path: str, keys: Keys | None = None) -> Source:
         NotABinlogError: it is empty, or compressed and no binary log inside.
         DamagedError: it is compressed, and damaged or cut.
     """
-    source = decompressed(spool(sys.stdin.buffer) if path == "-" else PlainFile.open(path))
+    source = decompressed(_opened(path))
     try:
         if bytes(source.window(0, _HEAD)) == ENCRYPTED_MAGIC:
             from binx.source.encrypted import EncryptedFile
@@ -41,6 +44,12 @@ def open_source(path: str, keys: Keys | None = None) -> Source:
         source.close()
         raise
     return source
+
+
+def _opened(path: str) -> Source:
+    if path == "-":
+        return spool(sys.stdin.buffer)
+    return RemoteFile.open(path) if is_uri(path) else PlainFile.open(path)
 
 
 def decompressed(source: Source) -> Source:

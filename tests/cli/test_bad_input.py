@@ -64,9 +64,10 @@ def test_empty_standard_input(run: Run) -> None:
     assert_fails(run("-"), "-: expected a binary log, found an empty file")
 
 
-def test_folder(run: Run, shop: Shop) -> None:
-    ended = run(shop.folder)
-    assert_fails(ended, str(shop.folder), f"{shop.folder}/*", code=2)
+def test_folder_without_logs(run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "no logs"
+    folder.mkdir()
+    assert_fails(run(folder), str(folder), "expected binary logs in the folder, found none", code=4)
 
 
 def test_file_without_permission(run: Run, shop: Shop, tmp_path: Path) -> None:

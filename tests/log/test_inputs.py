@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import shutil
 from pathlib import Path
 
@@ -67,9 +68,52 @@ def test_a_log_that_is_named_like_an_index_is_a_log(folder: Path) -> None:
     assert expand_paths([str(log)]) == [str(log)]
 
 
-def test_a_folder_is_refused_with_the_pattern_to_use(folder: Path) -> None:
-    with pytest.raises(UsageError, match=r"name its files: .*/\*"):
-        expand_paths([str(folder)])
+def test_a_folder_stands_for_the_logs_that_its_index_lists(folder: Path) -> None:
+    index = folder / "mysql-bin.index"
+    index.write_text("".join(index.read_text().splitlines(keepends=True)[:3]))
+    assert expand_paths([str(folder)]) == logs(folder)[:3]
+
+
+def test_a_folder_without_an_index_stands_for_the_files_that_begin_like_logs(folder: Path) -> None:
+    (folder / "mysql-bin.index").unlink()
+    (folder / "notes.000009").write_text("no log")
+    (folder / "backup.tar.gz").write_bytes(gzip.compress(b"no log"))
+    (folder / "sub.000001").mkdir()
+    with_others = folder / "mysql-bin.000002"
+    (folder / "mysql-bin.000002.gz").write_bytes(gzip.compress(with_others.read_bytes()))
+    (folder / "mysql-bin.000006.gz").write_bytes(gzip.compress(with_others.read_bytes()))
+    plain = [log for log in logs(folder) if not log.endswith(".gz")]
+    assert expand_paths([str(folder)]) == [*plain, str(folder / "mysql-bin.000006.gz")]
+
+
+def test_of_a_replica_s_folder_the_binary_logs_are_taken(folder: Path) -> None:
+    shutil.copy(folder / "mysql-bin.000001", folder / "host-relay-bin.000001")
+    (folder / "host-relay-bin.index").write_text("./host-relay-bin.000001\n")
+    assert expand_paths([str(folder)]) == logs(folder)
+    (folder / "mysql-bin.index").unlink()
+    assert expand_paths([str(folder)]) == [str(folder / "host-relay-bin.000001")]
+
+
+def test_a_folder_without_logs_is_told(tmp_path: Path) -> None:
+    (tmp_path / "notes").write_text("none")
+    with pytest.raises(AbsentError, match="found none"):
+        expand_paths([str(tmp_path)])
+
+
+def test_a_listed_log_that_was_compressed_is_found(folder: Path) -> None:
+    log = folder / "mysql-bin.000002"
+    (folder / "mysql-bin.000002.gz").write_bytes(gzip.compress(log.read_bytes()))
+    log.unlink()
+    found = expand_paths([str(folder / "mysql-bin.index")])
+    assert found[1] == f"{log}.gz"
+
+
+def test_a_pattern_that_no_shell_expanded_is_expanded(folder: Path) -> None:
+    assert expand_paths([str(folder / "mysql-bin.00000[23]")]) == logs(folder)[1:3]
+    assert expand_paths([str(folder / "nothing.*")]) == [str(folder / "nothing.*")]
+    strange = folder / "mysql-bin[1].000001"
+    shutil.copy(folder / "mysql-bin.000001", strange)
+    assert expand_paths([str(strange)]) == [str(strange)]
 
 
 def test_standard_input_can_be_named_once(folder: Path) -> None:

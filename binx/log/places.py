@@ -1,0 +1,127 @@
+"""Where logs are that a user names by something else: a server's index, a folder, a pattern."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from glob import glob, has_magic
+from pathlib import Path
+
+from binx.errors import AbsentError, SourceError, UsageError
+from binx.event.format import ENCRYPTED_MAGIC, MAGIC
+from binx.source.magic import is_gzip, is_zstd
+from binx.source.names import COMPRESSION_SUFFIXES, log_name
+
+INDEX_SUFFIX = ".index"
+"""How the file is named in which a server lists its logs."""
+
+_RELAY = "relay"
+"""Part of the names that servers give relay logs: ``relay-log``, ``HOST-relay-bin``."""
+
+_INDEX_MAXIMUM = 64 * 1024 * 1024
+
+
+def magic_of(path: str) -> bytes:
+    """A file's first bytes.
+
+    Raises:
+        SourceError: it cannot be read.
+    """
+    try:
+        with Path(path).open("rb") as file:
+            return file.read(len(MAGIC))
+    except OSError as error:
+        raise SourceError(f"cannot be opened: {error.strerror}", path=path) from error
+
+
+def is_index(path: str) -> bool:
+    """Whether a file is a server's list of logs, and not a log of such a name."""
+    return path.endswith(INDEX_SUFFIX) and magic_of(path) not in (MAGIC, ENCRYPTED_MAGIC)
+
+
+def listed_logs(path: str) -> list[str]:
+    """The logs in a server's index.
+
+    Those that were moved together with it are found beside it, also compressed.
+
+    Raises:
+        SourceError: the index cannot be read.
+        UsageError: it is no list of logs.
+        AbsentError: it lists a log that is not there.
+    """
+    folder = Path(path).parent
+    try:
+        with Path(path).open("rb") as file:
+            text = file.read(_INDEX_MAXIMUM)
+    except OSError as error:
+        raise SourceError(f"cannot be read: {error.strerror}", path=path) from error
+    logs = []
+    for line in text.splitlines():
+        if not line.strip():
+            continue
+        if b"\0" in line:
+            raise UsageError("expected a list of binary logs, found binary data", path=path)
+        name = Path(os.fsdecode(line))
+        found = next((place for place in _places(folder, name) if place.exists()), None)
+        if found is None:
+            raise AbsentError(
+                f"it lists {name}, which is not there; name the files that are, or put it beside the index",
+                path=path,
+            )
+        logs.append(str(found))
+    if not logs:
+        raise UsageError("expected a list of binary logs, found none in it", path=path)
+    return logs
+
+
+def folder_logs(path: str) -> list[str]:
+    """The logs in a folder: those that its index lists, else the files that begin like logs.
+
+    Of a replica's folder, which has two indexes, these are the binary logs and not the relay logs, which hold
+    the same transactions. A log that is there plain and compressed is taken once, plain.
+
+    Raises:
+        SourceError: the folder cannot be read.
+        AbsentError: there is no log in it, or not one that its index lists.
+    """
+    try:
+        names = sorted(entry.name for entry in Path(path).iterdir())
+    except OSError as error:
+        raise SourceError(f"cannot be read: {error.strerror}", path=path) from error
+    files = [name for name in names if Path(path, name).is_file()]
+    indexes = [name for name in files if is_index(str(Path(path, name)))]
+    chosen = [name for name in indexes if _RELAY not in name] or indexes
+    if chosen:
+        found = [log for name in chosen for log in listed_logs(str(Path(path, name)))]
+    else:
+        found = _by_magic(path, files)
+    if not found:
+        raise AbsentError("expected binary logs in the folder, found none", path=path)
+    return found
+
+
+def matching(path: str) -> list[str]:
+    """The files that a pattern means that no shell has expanded; the path itself where nothing matches."""
+    if not has_magic(path) or os.path.lexists(path):
+        return [path]
+    return sorted(glob(path)) or [path]  # noqa: PTH207 - Path's takes no absolute pattern
+
+
+def _by_magic(folder: str, names: Iterable[str]) -> list[str]:
+    logs: dict[str, str] = {}
+    for name in sorted(names, key=lambda name: (log_name(name), name)):
+        path = str(Path(folder, name))
+        magic = magic_of(path)
+        numbered = log_name(name).rpartition(".")[2].isdigit()
+        packed = (is_gzip(magic) or is_zstd(magic)) and numbered
+        if magic in (MAGIC, ENCRYPTED_MAGIC) or packed:
+            logs.setdefault(log_name(name), path)
+    return list(logs.values())
+
+
+def _places(folder: Path, name: Path) -> Iterable[Path]:
+    """Where a listed log may be."""
+    for place in (folder / name, folder / name.name):
+        yield place
+        for suffix in COMPRESSION_SUFFIXES:
+            yield place.with_name(place.name + suffix)

@@ -1,0 +1,128 @@
+"""Logs in object stores and other file systems, through ``pyarrow.fs``: ``s3://``, ``gs://``, ``hdfs://``, ``file://``.
+
+A log is read by ranges, some megabytes at a time, since each question costs a round trip.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from typing import TYPE_CHECKING, Self
+
+from binx.errors import NotABinlogError, SourceError, UsageError
+from binx.source.chunks import Chunks, even_span
+
+if TYPE_CHECKING:
+    from pyarrow import NativeFile
+
+RANGE_BYTES = 4 * 1024 * 1024
+"""Bytes of one question."""
+
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+
+
+def is_uri(path: str) -> bool:
+    """Whether a path names another file system."""
+    return _URI.match(path) is not None
+
+
+class RemoteFile:
+    """A file that ``pyarrow.fs`` opens.
+
+    Args:
+        file: opened for reading at any place; closed with this.
+        path: the URI.
+        name: the binary log's name.
+    """
+
+    def __init__(self, file: NativeFile, path: str, name: str) -> None:
+        self._file = file
+        self._path = path
+        self._name = name
+        size = file.size()
+        if size == 0:
+            raise NotABinlogError("expected a binary log, found an empty file", path=path)
+        self._chunks = Chunks(size, partial(even_span, size=size, length=RANGE_BYTES), self._load)
+
+    @classmethod
+    def open(cls, uri: str) -> Self:
+        """Open a file by its URI.
+
+        Raises:
+            SourceError: absent, no permission, no answer.
+            UsageError: a file system that is not known.
+            NotABinlogError: the file is empty.
+        """
+        import pyarrow as pa
+        from pyarrow import fs
+
+        try:
+            system, path = fs.FileSystem.from_uri(uri)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise UsageError(
+                f"expected a URI of s3, gs, hdfs or file: {_shortened(error)}", path=uri
+            ) from None
+        except OSError as error:
+            raise SourceError(f"cannot be reached: {_shortened(error)}", path=uri) from error
+        try:
+            file = system.open_input_file(path)
+        except FileNotFoundError as error:
+            raise SourceError("cannot be opened: there is no such file", path=uri) from error
+        except OSError as error:
+            raise SourceError(f"cannot be opened: {_shortened(error)}", path=uri) from error
+        try:
+            return cls(file, uri, path.rpartition("/")[2])
+        except BaseException:
+            file.close()
+            raise
+
+    @property
+    def path(self) -> str:
+        """The URI."""
+        return self._path
+
+    @property
+    def name(self) -> str:
+        """The URI's last part."""
+        return self._name
+
+    @property
+    def size(self) -> int:
+        """Bytes at the moment of opening."""
+        return self._chunks.size
+
+    def window(self, start: int, stop: int) -> memoryview:
+        """Bytes of the file.
+
+        Raises:
+            SourceError: no answer, or the file is shorter than it was.
+        """
+        return self._chunks.window(start, stop)
+
+    def release(self, start: int, stop: int) -> None:
+        """The pieces go when others are read."""
+
+    def close(self) -> None:
+        """Close the file."""
+        self._chunks.close()
+        self._file.close()
+
+    def _load(self, start: int, stop: int) -> bytes:
+        try:
+            data: bytes = self._file.read_at(stop - start, start)
+        except OSError as error:
+            raise SourceError(
+                f"cannot be read: {_shortened(error)}", path=self._path, offset=start
+            ) from error
+        if len(data) != stop - start:
+            raise SourceError(
+                f"the file shrank while it was read: expected {self.size} bytes, found {start + len(data)}",
+                path=self._path,
+                offset=start + len(data),
+            )
+        return data
+
+
+def _shortened(error: Exception) -> str:
+    """What Arrow says, without the places in its own source."""
+    return str(error).partition(" Detail:")[0].splitlines()[0]

@@ -1,0 +1,124 @@
+"""Logs in object stores, read from a server of moto's that speaks S3, in this process."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from binx.errors import NotABinlogError, SourceError, UsageError
+from binx.log.file import BinlogFile
+from binx.log.inputs import open_chain
+from binx.source import open_source
+from binx.source.remote import RANGE_BYTES, RemoteFile
+from tests.conftest import PROJECT
+
+LOG = PROJECT / "testdata/mysql-9.7/shop/mysql-bin.000001"
+BIG = b"\xfebin" + bytes(range(256)) * (3 * RANGE_BYTES // 256)
+
+
+class Bucket:
+    """A bucket with logs, and the URIs of what is in it."""
+
+    def __init__(self, client: Any, endpoint: str) -> None:
+        self.client = client
+        self.endpoint = endpoint
+
+    def put(self, name: str, data: bytes) -> str:
+        self.client.put_object(Bucket="logs", Key=name, Body=data)
+        return self.uri(name)
+
+    def uri(self, name: str) -> str:
+        override = quote(self.endpoint.removeprefix("http://"), safe="")
+        return f"s3://logs/{name}?scheme=http&region=us-east-1&endpoint_override={override}"
+
+
+@pytest.fixture(scope="module")
+def bucket() -> Iterator[Bucket]:
+    boto3 = pytest.importorskip("boto3")
+    server = pytest.importorskip("moto.server").ThreadedMotoServer(ip_address="127.0.0.1", port=0)
+    server.start()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AWS_ACCESS_KEY_ID", "test")
+        patch.setenv("AWS_SECRET_ACCESS_KEY", "test")
+        patch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+        host, port = server.get_host_and_port()
+        endpoint = f"http://{host}:{port}"
+        client = boto3.client("s3", endpoint_url=endpoint, region_name="us-east-1")
+        client.create_bucket(Bucket="logs")
+        yield Bucket(client, endpoint)
+    server.stop()
+
+
+def test_a_log_in_a_bucket_gives_the_transactions_of_the_file(bucket: Bucket) -> None:
+    uri = bucket.put("server/mysql-bin.000001", LOG.read_bytes())
+    with BinlogFile.open(uri) as remote, BinlogFile.open(str(LOG)) as local:
+        assert (remote.path, remote.name, remote.file_number) == (uri, "mysql-bin.000001", 1)
+        ends = [[t.value("end", i) for t in file.scan() for i in range(len(t))] for file in (remote, local)]
+    assert ends[0] == ends[1] != []
+
+
+def test_a_compressed_log_in_a_bucket_is_read_too(bucket: Bucket) -> None:
+    uri = bucket.put("mysql-bin.000001.gz", gzip.compress(LOG.read_bytes()))
+    with open_chain([uri, str(LOG)]) as chain:
+        assert [ends.file.name for ends in chain] == ["mysql-bin.000001"] * 2
+        assert chain[0].file.identity == chain[1].file.identity
+
+
+def test_only_the_ranges_asked_for_are_fetched(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
+    fetched: list[tuple[int, int]] = []
+    load = RemoteFile._load
+
+    def counted(self: RemoteFile, start: int, stop: int) -> bytes:
+        fetched.append((start, stop))
+        return load(self, start, stop)
+
+    monkeypatch.setattr(RemoteFile, "_load", counted)
+    source = RemoteFile.open(bucket.put("big.000001", BIG))
+    middle = RANGE_BYTES + 100
+    assert bytes(source.window(middle, middle + 50)) == BIG[middle : middle + 50]
+    assert bytes(source.window(middle + 50, middle + 900)) == BIG[middle + 50 : middle + 900]
+    assert fetched == [(RANGE_BYTES, 2 * RANGE_BYTES)]
+    assert bytes(source.window(RANGE_BYTES - 1, len(BIG))) == BIG[RANGE_BYTES - 1 :]
+    source.close()
+
+
+def test_what_is_not_there_is_told(bucket: Bucket) -> None:
+    with pytest.raises(SourceError, match=r"no such file|cannot be opened") as caught:
+        open_source(bucket.uri("absent.000001"))
+    assert caught.value.path == bucket.uri("absent.000001")
+
+
+def test_an_empty_object_is_no_binary_log(bucket: Bucket) -> None:
+    with pytest.raises(NotABinlogError, match="empty"):
+        open_source(bucket.put("empty.000001", b""))
+
+
+def test_an_object_that_shrinks_or_vanishes_while_it_is_read_is_an_error(bucket: Bucket) -> None:
+    for change in (
+        lambda: bucket.put("changing.000001", BIG[:100]),
+        lambda: bucket.client.delete_object(Bucket="logs", Key="changing.000001"),
+    ):
+        source = open_source(bucket.put("changing.000001", BIG))
+        change()
+        with pytest.raises(SourceError, match=r"shrank|cannot be read"):
+            source.window(2 * RANGE_BYTES, 3 * RANGE_BYTES)
+        source.close()
+
+
+def test_a_file_uri_names_a_local_file(tmp_path: Path) -> None:
+    source = open_source(f"file://{LOG}")
+    assert (source.name, source.size) == (LOG.name, LOG.stat().st_size)
+    assert bytes(source.window(0, 4)) == b"\xfebin"
+    source.close()
+    with pytest.raises(SourceError, match="no such file"):
+        open_source(f"file://{tmp_path}/absent")
+
+
+def test_a_file_system_that_nobody_knows_is_refused() -> None:
+    with pytest.raises(UsageError, match="expected a URI of s3, gs, hdfs or file"):
+        open_source("gopher://host/log")

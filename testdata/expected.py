@@ -172,7 +172,8 @@ def _expression(column: dict[str, str]) -> str:
         return f"LOWER(HEX({name}))"
     if kind == "bit":
         return f"{name} + 0"
-    if kind == "float":
+    if kind in ("float", "double"):
+        # DOUBLE(M,D) prints no more than its D digits, FLOAT six.
         return f"CAST({name} AS DOUBLE)"
     return name
 

@@ -59,4 +59,4 @@ def split_sections(text: str) -> dict[str, str]:
 def drop_databases(server: Server) -> None:
     """Leave the server as empty as a new one."""
     for database in databases_of(server):
-        server.sql(f"DROP DATABASE `{database}`")
+        server.sql("DROP DATABASE `" + database.replace("`", "``") + "`")

@@ -142,6 +142,11 @@ _PARSERS: dict[int, _Parser] = {
 }
 
 
+def event_parser(number: EventType) -> _Parser | None:
+    """What reads the events of a type; None for those of which only the header is looked at."""
+    return None if number is EventType.FORMAT_DESCRIPTION else _PARSERS.get(number)
+
+
 def parse_event(body: memoryview, header: EventHeader, description: FormatDescription) -> Event:
     """Read one event.
 

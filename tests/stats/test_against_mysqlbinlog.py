@@ -47,6 +47,7 @@ REFUSED = {
     "5.1.63-google-debug-log-467f72.binlog": PATCHED,
     "5.1.63-google-debug-log-a81636.binlog": PATCHED,
     "5.2.2-a-drop6p13-debug-log-42d1fb.binlog": "a development tree that numbered its events otherwise",
+    "8.0.13-3-debug-c6babc.binlog": "encrypted by Percona Server",
     "unreadable-2a9e3b.binlog": "ends within its first event's header",
     "unreadable-633192.binlog": "does not begin as a binary log",
     "unreadable-8e1454.binlog": "encrypted by MySQL",

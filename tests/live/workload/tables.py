@@ -130,9 +130,7 @@ def random_column(random: Random, names: set[str], *, mariadb: bool) -> Column:
     if kind.simple_default and random.random() < 0.25:
         literal = kind.literal(random, Spelling())
         # Zero dates and values that do not fit are no defaults in strict sessions.
-        if kind.integer or (
-            kind.sql.startswith(("VARCHAR(2", "BIT(64)", "DOUBLE")) and "UNSIGNED" not in kind.sql
-        ):
+        if kind.integer or kind.sql in ("DOUBLE", "BIT(64)") or kind.sql.startswith("VARCHAR(2"):
             column.options += f" DEFAULT {literal}"
             column.optional = True
     if random.random() < 0.1:

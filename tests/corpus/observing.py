@@ -1,0 +1,139 @@
+"""What binx makes of a file, in one line: read or refused, and what is in it.
+
+``python -m tests.corpus.observing`` writes ``observed.tsv`` again from the corpus of foreign binary logs; a
+message stays as short as it was where it is still a part of the error's.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+
+from binx.errors import BinxError, ChecksumError
+from binx.event.format import FormatDescription
+from binx.event.header import EventFlag, EventHeader, EventType, event_name
+from binx.event.table_map import parse_table_map
+from binx.kernels.scan import Level
+from binx.log.file import BinlogFile, Scan
+from binx.rows.batches import ChangeBatch
+from binx.rows.catalog import Catalog
+from binx.rows.decoder import ChangeDecoder
+from tests.conftest import CORPUS
+
+OBSERVED = Path(__file__).resolve().parent / "observed.tsv"
+
+READ, UNCHECKED, STOPPED, REFUSED = "read", "read with --no-checksums", "stopped", "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """One file.
+
+    Attributes:
+        file: its name.
+        server: the version in its format description; empty where it cannot be told.
+        outcome: read, read with --no-checksums, stopped by an error in its middle, or refused when opened.
+        message: the error's message or a part of it; empty for what is read.
+        transactions: how many are read.
+        rows: row images that are decoded.
+        events: how many of each type, ``NAME:N`` joined by commas, of what is read.
+        columns: the types of the columns in its table maps, joined by commas.
+    """
+
+    file: str
+    server: str = ""
+    outcome: str = READ
+    message: str = ""
+    transactions: int = 0
+    rows: int = 0
+    events: str = ""
+    columns: str = ""
+
+
+def observe(path: Path) -> Observation:
+    """Read a whole file, with its checksums and, where they are wrong, without."""
+    try:
+        with BinlogFile.open(str(path)) as file:
+            server = file.format.server_version
+            try:
+                return _read(file, READ)
+            except ChecksumError as error:
+                unchecked = _read(file, UNCHECKED)
+                return Observation(**{**asdict(unchecked), "message": error.message})
+            except BinxError as error:
+                return Observation(path.name, server, STOPPED, error.message)
+    except BinxError as error:
+        return Observation(path.name, outcome=REFUSED, message=error.message)
+
+
+def _read(file: BinlogFile, outcome: str) -> Observation:
+    scan = file.scan(Level.LEVEL_TABLES, verify=outcome == READ)
+    decoder = ChangeDecoder(file, Catalog())
+    transactions = rows = 0
+    for table in scan:
+        transactions += len(table)
+        items = [*decoder.decode(table, table.mask()), *decoder.flush()]
+        rows += sum(item.batch.num_rows for item in items if isinstance(item, ChangeBatch))
+    rows += sum(batch.batch.num_rows for batch in decoder.finish())
+    totals = scan.totals()
+    events = Counter(totals.events) + Counter(totals.inner)
+    return Observation(
+        file=file.name,
+        server=file.format.server_version,
+        outcome=outcome,
+        transactions=transactions,
+        rows=rows,
+        events=",".join(f"{event_name(number)}:{count}" for number, count in sorted(events.items()) if count),
+        columns=",".join(sorted(_column_types(scan, file.format))),
+    )
+
+
+def _column_types(scan: Scan, description: FormatDescription) -> set[str]:
+    """The types of all columns in the table maps that a scan has met."""
+    wide = description.post_header_length(EventType.TABLE_MAP, 8) != 6
+    found = set()
+    for _, rest in scan.table_maps():
+        body = memoryview(bytes(8 if wide else 6) + rest)
+        header = EventHeader(
+            timestamp=0,
+            type=EventType.TABLE_MAP,
+            server_id=0,
+            size=len(body),
+            next_position=0,
+            flags=EventFlag(0),
+            position=0,
+        )
+        found |= {column.type.name for column in parse_table_map(body, header, description).columns}
+    return found
+
+
+def load_observations() -> list[Observation]:
+    """The lines of ``observed.tsv``."""
+    with OBSERVED.open(encoding="utf-8", newline="") as lines:
+        rows = csv.DictReader(lines, delimiter="\t")
+        return [
+            Observation(
+                **{**row, "transactions": int(row["transactions"]), "rows": int(row["rows"])}  # type: ignore[arg-type]
+            )
+            for row in rows
+        ]
+
+
+def main() -> None:
+    """Observe every file of the corpus."""
+    known = {one.file: one.message for one in load_observations()} if OBSERVED.exists() else {}
+    with OBSERVED.open("w", encoding="utf-8", newline="") as target:
+        names = [field.name for field in fields(Observation)]
+        writer = csv.DictWriter(target, names, delimiter="\t", lineterminator="\n")
+        writer.writeheader()
+        for path in sorted((CORPUS / "files").iterdir()):
+            line = asdict(observe(path))
+            if known.get(path.name, "\0") in line["message"]:
+                line["message"] = known[path.name]
+            writer.writerow(line)
+
+
+if __name__ == "__main__":
+    main()

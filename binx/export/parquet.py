@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +30,9 @@ from binx.rows.statements import Statement
 from binx.source.spooled import STANDARD_INPUT_NAME
 
 _INSERT, _UPDATE, _DELETE = range(3)
+
+_ROLLED_BACK_ALONE_SINCE = (5, 5, 2)
+"""Since then (WL#2687; MariaDB 5.5) changes of tables without transactions are logged by themselves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +208,7 @@ class SourceExport:
         self._sums = Sums()
         self._gtids = GtidSet()
         self._losses: list[str] = []
+        self._doubtful: Counter[tuple[str, str]] = Counter()
         self._request = {
             **options.facts(),
             "selection": selector.selection.facts(),
@@ -316,6 +321,12 @@ class SourceExport:
             self._sums.of(name).filtered += images
         for name, counts in self._decoder.report.undone.items():
             self._leave_out(name, counts)
+        for (db, table_name), count in self._doubtful.items():
+            self._losses.append(
+                f"{db}.{table_name}: {count} changes of rows are left out, as their transactions end in"
+                " ROLLBACK; servers before 5.5 log so too what a table without transactions (MyISAM) kept: if"
+                " it is one, these changes are missing"
+            )
         for changes in self._decoder.tables:
             for column, count in changes.undecodable.items():
                 self._losses.append(
@@ -375,6 +386,8 @@ class SourceExport:
                 sums.images += images
                 if mark != TAKE:
                     sums.filtered += images
+                    if mark == WITHOUT_ROWS and self.file.format.version < _ROLLED_BACK_ALONE_SINCE:
+                        self._doubtful[name] += inserts + updates + deletes
                 elif self._selector.takes_table(*name):
                     changes = self._sums.changes.setdefault(name, [0, 0, 0])
                     changes[_INSERT] += inserts

@@ -6,6 +6,7 @@ import errno
 import hashlib
 import json
 import shutil
+import struct
 from errno import ENOSPC
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from binx.log.file import open_files
 from binx.log.selection import Selection, Selector
 from binx.rows.decoder import DecoderOptions
 from tests.conftest import TESTDATA
+from tests.log import building
 
 SHOP = TESTDATA / "mysql-9.7" / "shop"
 CHAIN = sorted(SHOP.glob("mysql-bin.0*"))
@@ -299,6 +301,28 @@ def test_the_rows_of_a_rolled_back_transaction_are_left_out_and_counted(tmp_path
     assert "rollback" in kinds
     for sums in report.manifest["conservation"]:
         assert sums["images"] == sums["written"] + sums["filtered"]
+
+
+@pytest.mark.parametrize(("version", "is_doubtful"), [("5.1.73-log", True), ("5.5.62", False)])
+def test_rows_of_a_rolled_back_transaction_that_an_old_server_may_have_kept_are_a_loss(
+    version: str, is_doubtful: bool, tmp_path: Path
+) -> None:
+    new_rows = building.rows(1, 2)
+    # Version 1 of the event has no extra data.
+    old_rows = building.event(23, new_rows[19:27] + new_rows[29:])
+    log = building.whole_log(building.BEGIN, building.table_map(), old_rows, building.ROLLBACK)
+    # These servers knew 27 types of events, and no checksum.
+    head = bytearray(log[4 : 4 + 19 + 57 + 27])
+    end = 4 + struct.unpack_from("<I", log, 4 + 9)[0]
+    head[9:13], head[21:71] = struct.pack("<I", len(head)), version.encode().ljust(50, b"\0")
+    path = tmp_path / "log.000001"
+    path.write_bytes(log[:4] + head + log[end:])
+    (report,) = export(tmp_path / "set", [path])
+    entry = report.manifest["conservation"][0]
+    assert (entry["images"], entry["written"], entry["filtered"]) == (2, 0, 2)
+    losses = report.manifest["losses"]
+    assert len(losses) == is_doubtful
+    assert all(loss.startswith("shop.orders: 2 changes of rows are left out") for loss in losses)
 
 
 def test_a_cut_source_is_not_committed_and_those_before_it_are(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from binx.rows.ddl_create import (
 )
 from binx.rows.ddl_keys import key_behind_name
 from binx.rows.ddl_parts import table_name
+from binx.rows.ddl_sequences import create_sequence
 from binx.rows.ddl_statements import (
     AddKey,
     AlterTable,
@@ -104,6 +105,8 @@ def _create(reader: TokenReader) -> Statement | None:
     temporary = reader.accept("TEMPORARY")
     if reader.accept("TABLE"):
         return create_table(reader, temporary)
+    if reader.accept("SEQUENCE"):
+        return create_sequence(reader, temporary)
     if reader.accept_any("DATABASE", "SCHEMA"):
         return create_database(reader)
     reader.accept_any("ONLINE", "OFFLINE")
@@ -127,7 +130,7 @@ def _create_index(reader: TokenReader, unique: bool, replaces: bool) -> AlterTab
 def _drop(reader: TokenReader) -> Statement | None:
     if reader.accept("TEMPORARY"):
         return None
-    if reader.accept_any("TABLE", "TABLES"):
+    if reader.accept_any("TABLE", "TABLES", "SEQUENCE"):
         reader.accept("IF", "EXISTS")
         return DropTables(table_names(reader))
     if reader.accept_any("DATABASE", "SCHEMA"):

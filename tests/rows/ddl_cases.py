@@ -385,6 +385,11 @@ CASES: list[Case] = [
         "CREATE SEQUENCE ma_sequence",
         "CREATE TABLE ma_sequence_default (a BIGINT DEFAULT NEXT VALUE FOR ma_sequence, b BIGINT DEFAULT"
         " nextval(ddl_a.ma_sequence), c INT)",
+        "CREATE SEQUENCE IF NOT EXISTS ma_sequence START WITH 5",
+        "CREATE OR REPLACE SEQUENCE ddl_b.`ma seq` START WITH 5 INCREMENT BY 3 CACHE 10 CYCLE ENGINE=InnoDB",
+        "ALTER SEQUENCE ma_sequence RESTART 50",
+        "RENAME TABLE ddl_b.`ma seq` TO ma_renamed_sequence",
+        "DROP SEQUENCE IF EXISTS ma_renamed_sequence, no_such_sequence",
         "CREATE TABLE ma_if (a INT, b INT)",
         "ALTER TABLE ma_if ADD COLUMN IF NOT EXISTS a TEXT, ADD COLUMN IF NOT EXISTS c INT",
         "ALTER TABLE ma_if DROP COLUMN IF EXISTS zz, DROP COLUMN IF EXISTS b",

@@ -27,7 +27,7 @@ FROM information_schema.columns c LEFT JOIN information_schema.key_column_usage 
   ON k.table_schema = c.table_schema AND k.table_name = c.table_name AND k.column_name = c.column_name
      AND k.constraint_name = 'PRIMARY'
 JOIN information_schema.tables t ON t.table_schema = c.table_schema AND t.table_name = c.table_name
-  AND t.table_type IN ('BASE TABLE', 'SYSTEM VERSIONED')
+  AND t.table_type IN ('BASE TABLE', 'SYSTEM VERSIONED', 'SEQUENCE')
 WHERE c.table_schema LIKE 'ddl\\_%' ORDER BY c.table_schema, c.table_name, c.ordinal_position;
 """
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from binx.rows.catalog import Catalog
 from binx.rows.ddl import is_schema_statement, parse
-from binx.rows.ddl_statements import CreateTable, NotUnderstood
+from binx.rows.ddl_statements import CreateTable, NotUnderstood, TableName
 from binx.rows.schema import StatementContext
 from tests.rows.ddl_cases import CASES
 
@@ -194,3 +194,20 @@ def test_several_additions_in_one_statement_are_done_in_their_order(data: st.Dat
     definition = catalog.lookup("d", "t")
     assert definition is not None
     assert [column.name for column in definition.columns] == [name for name, _ in model.columns]
+
+
+def test_a_sequence_since_mariadb_11_5_may_have_values_of_another_type() -> None:
+    """MariaDB manual, CREATE SEQUENCE: AS takes any integer type; what is no value stays as it was."""
+    parsed = parse("CREATE SEQUENCE d.s AS SMALLINT UNSIGNED START WITH 5", StatementContext(mariadb=True))
+    assert isinstance(parsed, CreateTable)
+    assert parsed.table == TableName("d", "s")
+    assert [(column.name, column.base, column.unsigned) for column in parsed.columns] == [
+        ("next_not_cached_value", "smallint", True),
+        ("minimum_value", "smallint", True),
+        ("maximum_value", "smallint", True),
+        ("start_value", "smallint", True),
+        ("increment", "bigint", False),
+        ("cache_size", "bigint", True),
+        ("cycle_option", "tinyint", True),
+        ("cycle_count", "bigint", False),
+    ]

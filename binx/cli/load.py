@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import sys
+import json
 
 import click
 
 from binx.cli.options import OUTPUT, QUIET, Example, Parsed, command, option
-from binx.cli.terminal import is_terminal
+from binx.cli.progress import progress_bar
+from binx.cli.terminal import text_output
 from binx.errors import UsageError
+from binx.spark.loading.arguments import Options, parse_key
 from binx.spark.session import run_load
 
 SPARK = "Spark"
@@ -16,19 +18,20 @@ SPARK = "Spark"
 EXAMPLES = (
     Example(
         "history and current state of all tables; run again, it takes what is new",
-        "binx load --input lake --output tables",
+        "binx load lake --output tables",
     ),
     Example(
         "one table, every version of each row with its time",
-        "binx load --input lake --output tables --table shop.orders --scd2",
+        "binx load lake --output tables --table shop.orders --scd2",
     ),
 )
 
 DETAILS = (
     "For each table, history/ has all row changes, and current/ the rows as they are after the last change."
     " The output is committed as a whole: after a kill it is as it was before, and the next run goes on from"
-    " there. Needs Java and `pip install 'binx[spark]'`. On a cluster, give spark-submit the script that"
-    " binx-spark-script(1) names; it takes the same options.",
+    " there. Needs `pip install 'binx[spark]'` and Java, which `pip install 'binx[jre]'` brings where the"
+    " machine has none. On a cluster, give spark-submit the script that binx-spark-script(1) names; it takes"
+    " the same options, and the data sets by --input.",
 )
 
 
@@ -39,17 +42,15 @@ def _setting(text: str) -> tuple[str, str]:
     return name, value
 
 
+def _key(text: str) -> tuple[str, tuple[str, ...]]:
+    try:
+        return parse_key(text)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+
+
 @command("load", examples=EXAMPLES, details=DETAILS)
-@option(
-    "--input",
-    "inputs",
-    metavar="DIR",
-    multiple=True,
-    required=True,
-    section=OUTPUT,
-    help="A data set of to-parquet; several may overlap.",
-)
-@option("--output", metavar="DIR", required=True, section=OUTPUT, help="The folder of the tables.")
+@option("-o", "--output", metavar="OUT", required=True, section=OUTPUT, help="The folder of the tables.")
 @option(
     "--table", "tables", metavar="DB.TABLE", multiple=True, section=OUTPUT, help="Only these; * and ? match."
 )
@@ -58,6 +59,7 @@ def _setting(text: str) -> tuple[str, str]:
     "keys",
     metavar="DB.TABLE=COLUMN,...",
     multiple=True,
+    type=Parsed("key", _key),
     section=OUTPUT,
     help="The key of a table that records none.",
 )
@@ -104,12 +106,15 @@ def _setting(text: str) -> tuple[str, str]:
     section=SPARK,
     help="Any setting of Spark.",
 )
+@option("--input", "inputs", metavar="DIR", multiple=True, hidden=True)
 @QUIET
+@click.argument("folders", metavar="DIR...", nargs=-1)
 def load_command(
+    folders: tuple[str, ...],
     inputs: tuple[str, ...],
     output: str,
     tables: tuple[str, ...],
-    keys: tuple[str, ...],
+    keys: tuple[tuple[str, tuple[str, ...]], ...],
     chains: tuple[str, ...],
     on_conflict: str,
     scd2: bool,
@@ -122,27 +127,34 @@ def load_command(
     settings: tuple[tuple[str, str], ...],
     quiet: bool,
 ) -> int:
-    """Make tables of a data set with Spark: all changes, and the current rows by primary key."""
-    arguments = ["--output", output, "--on-conflict", on_conflict, "--compression", compression]
-    repeated = {"--input": inputs, "--table": tables, "--key": keys, "--chain": chains}
-    for name, values in repeated.items():
-        arguments += [part for value in values for part in (name, value)]
-    flags = {
-        "--scd2": scd2,
-        "--verify": verify,
-        "--break-lock": break_lock,
-        "--json": as_json,
-        "--quiet": quiet,
-    }
-    arguments += [name for name, is_set in flags.items() if is_set]
-    return run_load(
-        arguments,
-        master=master,
-        memory=driver_memory,
-        settings=dict(settings),
-        progress=None if quiet or not is_terminal(sys.stderr) else _show_step,
+    """Make tables of data sets of to-parquet with Spark: all changes, and the current rows by key."""
+    if not (folders or inputs):
+        raise UsageError("expected the folder of a data set that to-parquet wrote")
+    options = Options(
+        inputs=(*folders, *inputs),
+        output=output,
+        tables=tables,
+        keys=dict(keys),
+        chains=chains,
+        apart=on_conflict == "column",
+        scd2=scd2,
+        verify=verify,
+        compression=compression,
+        break_lock=break_lock,
     )
+    with progress_bar("load", quiet=quiet) as bar:
 
+        def show(done: int, total: int, _: str) -> None:
+            bar.expect(total)
+            bar.reach(done)
 
-def _show_step(done: int, total: int, what: str) -> None:
-    print(f"binx: [{done}/{total}] {what}", file=sys.stderr, flush=True)
+        summary = run_load(
+            options, master=master, memory=driver_memory, settings=dict(settings), progress=show
+        )
+    with text_output() as text:
+        if as_json:
+            text.line(json.dumps(summary.to_json(), ensure_ascii=False))
+        elif not quiet:
+            for line in summary.lines():
+                text.line(line)
+    return summary.exit_code

@@ -53,6 +53,7 @@ class ParquetOutput:
         self._facts = facts
         self._lane = lane
         self._rows = 0
+        self._partial = 0
         self._written: WrittenFile | None = None
         self._path = transaction.dataset.folder / name
         path = transaction.path(name)
@@ -67,6 +68,8 @@ class ParquetOutput:
         """
         if batch.num_rows:
             self._rows += batch.num_rows
+            if self._kind == "changes":
+                self._partial += batch.num_rows - batch.column("_present").null_count
             self._lane.submit(lambda: self._encode(batch), batch.nbytes)
 
     def saw(self, first: int, last: int) -> None:
@@ -92,6 +95,8 @@ class ParquetOutput:
         if self._written is None:
             raise ValueError(f"{self._name} is not closed")
         facts = {**self._facts, "rows": self._rows}
+        if self._kind == "changes":
+            facts["partial_rows"] = self._partial
         if self.first is not None:
             facts |= {"first_commit_version": self.first, "last_commit_version": self.last}
         return self._written, file_entry(self._written, self._kind, **facts)

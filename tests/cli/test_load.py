@@ -14,11 +14,22 @@ def test_the_script_is_a_file(tmp_path: Path) -> None:
     assert Path(ended.out.rstrip("\n")).is_absolute()
 
 
-def test_without_java_the_message_says_how_to_get_it(tmp_path: Path) -> None:
-    ended = binx(
-        "load", "--input", tmp_path / "lake", "--output", tmp_path / "tables",
-        env={"PATH": str(tmp_path), "JAVA_HOME": ""},
-    )  # fmt: skip
+def test_what_is_no_data_set_is_told_before_spark_is_looked_for(tmp_path: Path) -> None:
+    ended = binx("load", tmp_path, "-o", tmp_path / "tables", env={"PATH": str(tmp_path), "JAVA_HOME": ""})
+    assert ended.code == 4
+    assert ended.err.startswith(f"binx: error: {tmp_path} holds no _manifest/*.json")
+    manifest = tmp_path / "_manifest" / "mysql-bin.000001.5eed5eed.json"
+    manifest.parent.mkdir()
+    manifest.write_text('{"contract": 1, "files": []}')
+    ended = binx("load", tmp_path, "-o", tmp_path / "tables", env={"PATH": str(tmp_path), "JAVA_HOME": ""})
     assert ended.code == 1
-    assert ended.err.startswith("binx: error: Spark needs Java, and no java is on PATH")
-    assert "openjdk" in ended.err
+    assert ended.err.startswith(f"binx: error: {manifest} is no manifest of binx")
+
+
+def test_a_data_set_has_to_be_named(tmp_path: Path) -> None:
+    ended = binx("load", "-o", tmp_path / "tables")
+    assert ended.code == 2
+    assert ended.err.startswith("binx: error: expected the folder of a data set")
+    ended = binx("load", tmp_path, "-o", tmp_path / "tables", "--key", "orders")
+    assert ended.code == 2
+    assert "expected DB.TABLE=COLUMN" in ended.err

@@ -18,17 +18,12 @@ from tests.spark.dataset import Name
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
-    """A session in which small queries are quick: nothing is compiled for them."""
+    """A session in which small queries are quick."""
     pytest.importorskip("pyspark")
     if shutil.which("java") is None:
         pytest.skip("Spark needs Java")
-    settings = {
-        "spark.sql.shuffle.partitions": "2",
-        "spark.sql.adaptive.enabled": "false",
-        "spark.sql.codegen.wholeStage": "false",
-        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    }
-    with local_session(master="local[2,4]", memory="1g", settings=settings) as session:
+    settings = {"spark.sql.shuffle.partitions": "2"}
+    with local_session(master="local[2,4]", memory="1g", settings=settings, small=True) as session:
         yield session
 
 

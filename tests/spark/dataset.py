@@ -318,10 +318,12 @@ def write_export(
     last: int = 1 << 62,
     per_file: int = 1000,
     losses: Sequence[Any] = (),
+    whole: bool = False,
 ) -> Path:
     """Write the transactions of a log from SCN ``first`` to ``last``; returns the manifest's path.
 
-    Files hold whole transactions of one table and schema version, about ``per_file`` images each.
+    Files hold whole transactions of one table and schema version, about ``per_file`` images each. ``whole``
+    lets the manifest say that nothing was left out, as it does where no selection was asked for.
     """
     name = f"{base}.{log.number:06}"
     source = f"{name}.{identity}"
@@ -343,6 +345,7 @@ def write_export(
                     folder, f"changes/{db}/{table}/{source}-{start}-{number}.parquet", _changes(part),
                     kind="changes", db=db, table=table, schema_version=part[0].version.name,
                     first_commit_version=part[0].scn, last_commit_version=part[-1].scn,
+                    partial_rows=sum(image.present is not None for image in part),
                 )
             )  # fmt: skip
     if statements:
@@ -407,6 +410,7 @@ def write_export(
             "server_version": "9.7.0", "flavour": "mysql", "create_timestamp": 0,
             "header_timestamp": log.time, "in_use": False, "file_number": log.number,
         },
+        "request": {"selection": {} if whole else {"tables": ["shop.*"]}},
         "gtid_set": "",
         "first_commit_version": min(scns, default=None),
         "last_commit_version": max(scns, default=None),

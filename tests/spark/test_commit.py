@@ -188,7 +188,12 @@ def test_the_script_runs_by_itself(tmp_path: Path) -> None:
     """As ``spark-submit`` starts it: from its own folder, without the package around it."""
     server = two_runs()
     server.export_all(tmp_path / "in [1]")
-    submit = [str(Path(pyspark.__file__).parent / "bin" / "spark-submit"), "--master", "local[2,4]"]
+    quick = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+    submit = [
+        str(Path(pyspark.__file__).parent / "bin" / "spark-submit"),
+        *("--master", "local[1]", "--driver-java-options", "-XX:TieredStopAtLevel=1"),
+        *[word for name, value in quick.items() for word in ("--conf", f"{name}={value}")],
+    ]
     script = [str(script_path()), "--input", str(tmp_path / "in [1]"), "--output", str(tmp_path / "out")]
     environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": ""}
     answer = subprocess.run(

@@ -8,6 +8,7 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from tests.spark.conftest import Load
 from tests.spark.dataset import Name, Server, renumbered
@@ -86,6 +87,22 @@ def test_a_log_that_grew_since_the_last_run_gives_only_its_new_transactions(
         0,
     )
     assert history(tmp_path / "out", "_change_type, _commit_version, _row, name") == logged(server, "name")
+
+
+def test_of_exports_that_left_nothing_out_each_span_is_taken_once(tmp_path: Path, load: Load) -> None:
+    server = busy()
+    log = server.logs[0]
+    server.export(tmp_path / "grown", log, last=log.images[6].scn, per_file=3, whole=True)
+    load(tmp_path / "grown", tmp_path / "out")
+    server.export_all(tmp_path / "grown", whole=True)
+    server.export(tmp_path / "again", log, per_file=5, whole=True)
+    server.export(tmp_path / "end", log, first=log.images[9].scn, whole=True)
+    code, summary = load([tmp_path / name for name in ("end", "grown", "again")], tmp_path / "out")
+    assert code == 0
+    assert history(tmp_path / "out", "_change_type, _commit_version, _row, name") == logged(server, "name")
+    [table] = summary["tables"]
+    assert table["listed"] == table["known"] + table["repeated"] + table["loaded"]
+    assert table["loaded"] == 36 - sum(image.scn <= log.images[6].scn for image in log.images)
 
 
 def test_a_run_without_news_changes_nothing(tmp_path: Path, load: Load) -> None:
@@ -196,6 +213,25 @@ def test_a_manifest_that_does_not_add_up_is_refused(tmp_path: Path, load: Load) 
     assert code == 1
     assert "does not add up for shop.orders" in answer["error"]
     assert not (tmp_path / "out/_state.json").exists()
+
+
+def test_a_file_with_other_rows_than_its_manifest_says_is_refused(tmp_path: Path, load: Load) -> None:
+    server = busy()
+    server.export_all(tmp_path / "in")
+    one, other, *_ = sorted((tmp_path / "in/changes/shop/orders").iterdir())
+    content = pq.read_table(other)
+    pq.write_table(content.slice(1), other)
+    code, answer = load(tmp_path / "in", tmp_path / "out")
+    assert code == 1
+    assert "the manifests list 36 rows, the files hold 35" in answer["error"]
+    pq.write_table(content.drop_columns("_commit_version"), other)
+    code, answer = load(tmp_path / "in", tmp_path / "out")
+    assert (code, "the manifests list 36 rows" in answer["error"]) == (1, True)
+    other.write_bytes(one.read_bytes()[:-9])
+    code, answer = load(tmp_path / "in", tmp_path / "out")
+    assert code == 1
+    assert "Spark failed, and nothing was changed" in answer["error"]
+    assert other.name in answer["error"]
 
 
 def test_a_changed_file_is_found_by_its_hash(tmp_path: Path, load: Load) -> None:

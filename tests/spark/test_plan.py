@@ -16,14 +16,20 @@ def source(number: int, *, identity: str = "aa", time: int | None = None, server
     return Source(f"bin.{number:06}", identity, "bin", number, server, begun)
 
 
-def manifest(of: Source, *ranges: tuple[int, int], content: str = "", first_commit: str = "") -> Manifest:
+def manifest(
+    of: Source,
+    *ranges: tuple[int, int],
+    content: str = "",
+    first_commit: str = "",
+    cover: tuple[int, int] | None = None,
+) -> Manifest:
     files = tuple(
         DataFile(
             NOWHERE, f"{of.key}{first}", "changes", ORDERS, "v", 10, f"{content}{first}-{last}", first, last
         )
         for first, last in ranges
     )
-    return Manifest(f"{of.key}.json", f"{of.key}{content}", of, first_commit, files, ())
+    return Manifest(f"{of.key}.json", f"{of.key}{content}", of, first_commit, files, (), cover)
 
 
 def plan(manifests: list[Manifest], taken: list[Taken] | None = None) -> TablePlan:
@@ -50,6 +56,34 @@ def test_pieces_of_one_transaction_in_one_export_are_no_repetition() -> None:
 def test_only_the_files_that_overlap_another_export_are_compared() -> None:
     again = manifest(source(1), (4, 7), content="again")
     assert firsts(plan([manifest(source(1), (1, 5), (6, 9), (10, 12)), again])) == ([10], [1, 4, 6])
+
+
+def clipped(planned: TablePlan) -> dict[tuple[int, int], tuple[tuple[int, int], ...] | None]:
+    return {(one.file.first, one.file.last): one.spans for one in planned.clipped}
+
+
+def test_of_whole_exports_each_span_is_read_from_one() -> None:
+    early = manifest(source(1), (2, 5), (10, 12), cover=(1, 20))
+    late = manifest(source(1), (4, 7), (22, 30), content="late", cover=(4, 31))
+    planned = plan([early, late])
+    assert firsts(planned) == ([10, 22], [])
+    assert clipped(planned) == {(2, 5): ((1, 20),), (4, 7): ((21, 31),)}
+    inner = manifest(source(1), (3, 4), content="inner", cover=(3, 4))
+    planned = plan([early, late, inner])
+    assert clipped(planned)[3, 4] == ()
+    assert not planned.is_repeated
+
+
+def test_a_log_that_grew_is_read_from_where_the_earlier_run_ended() -> None:
+    taken = [Taken("1:bin", "old", 2, 8, (1, 9)), Taken("1:bin", "other", 11, 12, (11, 12))]
+    planned = plan([manifest(source(1), (2, 15), cover=(1, 16))], taken)
+    assert clipped(planned) == {(2, 15): ((10, 10), (13, 16))}
+    assert plan([manifest(source(1), (2, 8), cover=(1, 9))], taken).is_repeated
+
+
+def test_an_export_that_may_lack_transactions_is_compared() -> None:
+    taken = [Taken("1:bin", "old", 2, 8, None)]
+    assert firsts(plan([manifest(source(1), (2, 15), cover=(1, 16))], taken)) == ([], [2])
 
 
 def test_a_copy_of_a_file_is_not_read() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -49,6 +50,23 @@ def test_a_key_that_moved_away_is_gone(tmp_path: Path, load: Load, rows: Rows) -
     server.export_all(tmp_path / "in")
     load(tmp_path / "in", tmp_path / "out")
     assert [(row["id"], row["name"]) for row in rows(tmp_path / "out", ORDERS)] == [(2, "a"), (3, "b")]
+
+
+def test_images_before_updates_are_left_out_only_where_no_key_moved(
+    tmp_path: Path, load: Load, rows: Rows
+) -> None:
+    server = orders()
+    server.transaction(insert(1, "a"), insert(2, "b"), ("update", ORDERS, (1,), {"name": "x"}))
+    server.rotate()
+    server.transaction(("update", ORDERS, (2,), {"id": 3}), ("update", ORDERS, (1,), {"name": "y"}))
+    for log, steady in zip(server.logs, (["id"], []), strict=True):
+        server.export(tmp_path / "in", log, whole=True)
+        load(tmp_path / "in", tmp_path / "out")
+        record = json.loads((tmp_path / f"out/_loads/{log.number}.json").read_text())
+        assert [part["steady"] for part in record["parts"]] == [steady]
+    assert rows(tmp_path / "out", ORDERS) == server.rows(ORDERS)
+    load(tmp_path / "in", tmp_path / "at once")
+    assert rows(tmp_path / "at once", ORDERS) == server.rows(ORDERS)
 
 
 def test_absent_columns_keep_their_last_known_value_also_where_the_key_moves(
@@ -148,7 +166,8 @@ def test_random_work_in_random_pieces_comes_to_the_servers_rows(
         middle = choose.choice(scns)
         for number, (first, last) in enumerate([(0, 1 << 62), (0, middle), (middle, 1 << 62)]):
             folder = tmp_path / f"piece-{log.number}-{number}"
-            server.export(folder, log, first=first, last=last, per_file=choose.choice([5, 20, 1000]))
+            whole, per_file = choose.random() < 0.7, choose.choice([5, 20, 1000])
+            server.export(folder, log, first=first, last=last, per_file=per_file, whole=whole)
             pieces.append(folder)
     choose.shuffle(pieces)
     third = len(pieces) // 3

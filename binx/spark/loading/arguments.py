@@ -48,12 +48,24 @@ class Options:
         return not self.tables or any(fnmatch.fnmatchcase(str(table), pattern) for pattern in self.tables)
 
 
-def _key(text: str) -> tuple[str, tuple[str, ...]]:
+def parse_key(text: str) -> tuple[str, tuple[str, ...]]:
+    """A table and the columns of its key, from ``DB.TABLE=COLUMN,…``.
+
+    Raises:
+        ValueError: the text is something else.
+    """
     table, _, columns = text.partition("=")
     names = tuple(name.strip() for name in columns.split(","))
     if "." not in table or not all(names):
-        raise argparse.ArgumentTypeError(f"{text!r} is not DB.TABLE=COLUMN,…")
+        raise ValueError(f"expected DB.TABLE=COLUMN,…, found {text!r}")
     return table, names
+
+
+def _key(text: str) -> tuple[str, tuple[str, ...]]:
+    try:
+        return parse_key(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def build_parser() -> argparse.ArgumentParser:

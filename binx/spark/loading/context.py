@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from threading import Lock
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
@@ -19,9 +20,11 @@ from .lineage import Position
 from .manifests import TableName
 from .outcome import LoadError
 from .output import Output, staged
-from .records import LoadRecord, TableState
+from .records import LoadedPart, LoadRecord, TableState, TakenFile
 from .storage import Storage
 from .summary import TableSummary
+
+_ZSTD_LEVEL = 1
 
 
 @dataclass(slots=True)
@@ -46,6 +49,7 @@ class Load:
     released: frozenset[str] = frozenset()
     released_tables: frozenset[TableName] = frozenset()
     column_changes: list[tuple[Position, ColumnChanges]] = field(default_factory=list)
+    _guard: Lock = field(default_factory=Lock)
 
     @property
     def storage(self) -> Storage:
@@ -54,15 +58,29 @@ class Load:
 
     def summary(self, table: TableName) -> TableSummary:
         """The table's figures, made when they are asked for first."""
-        return self.summaries.setdefault(table, TableSummary.of(table))
+        with self._guard:
+            return self.summaries.setdefault(table, TableSummary.of(table))
 
     def records(self) -> list[LoadRecord]:
         """All loads, this one last."""
         return [*self.output.loads, self.record]
 
+    def take(
+        self,
+        files: Iterable[TakenFile],
+        part: LoadedPart | None = None,
+        moves: Iterable[tuple[str, str]] = (),
+    ) -> None:
+        """Let what was staged of a table be part of the load; tables are staged at the same time."""
+        with self._guard:
+            self.record.files.extend(files)
+            self.record.parts.extend([] if part is None else [part])
+            self.moves.extend(moves)
+
     def write(self, rows: DataFrame, path: str, partition: str | None = None) -> None:
         """Write Parquet where nothing is yet."""
         writer = rows.write.mode("error").option("compression", self.options.compression)
+        writer = writer.option("parquet.compression.codec.zstd.level", _ZSTD_LEVEL)
         if partition is not None:
             writer = writer.partitionBy(partition)
         writer.parquet(self.storage.target(path))
@@ -102,7 +120,7 @@ def history_parts(
     state = load.tables.get(table)
     if state is None:
         return []
-    groups: dict[tuple[str, str], list[str]] = defaultdict(list)
+    groups: dict[tuple[str, str, tuple[str, ...]], list[str]] = defaultdict(list)
     for record in load.records():
         new = record is load.record
         for part in record.parts:
@@ -110,11 +128,12 @@ def history_parts(
                 path = staged(f"{state.folder}/history") if new else f"{state.folder}/history"
                 days = f"{load.storage.address(path)}/{COMMIT_DATE}=*"
                 address = days if new else f"{days}/load={record.load}"
-                groups[part.schema, json.dumps(part.stored, sort_keys=True)].append(address)
+                stored = json.dumps(part.stored, sort_keys=True)
+                groups[part.schema, stored, tuple(part.steady)].append(address)
     parts = []
-    for (schema, stored), addresses in groups.items():
+    for (schema, stored, steady), addresses in groups.items():
         rows = load.spark.read.schema(StructType.fromJson(json.loads(schema))).parquet(*addresses)
-        parts.append(Part(table, rows, json.loads(stored)))
+        parts.append(Part(table, rows, json.loads(stored), steady))
     return parts
 
 

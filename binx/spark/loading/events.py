@@ -14,10 +14,12 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 from pyspark.sql.types import DataType
 
 from .fields import unite
-from .images import ABSENT, CHAIN, SCHEMA_VERSION, is_postimage, named
+from .images import ABSENT, CHAIN, SCHEMA_VERSION, is_postimage
 from .lineage import Era, Position, Segment, trace_columns
 from .manifests import TableName
+from .names import named
 from .outcome import LoadError
+from .steady import without_preimages
 
 RANK = "_rank"
 IMAGE = "_image"
@@ -30,11 +32,13 @@ class Part:
     """Rows of one table's history that were written with the same columns.
 
     ``stored`` tells where each schema version's columns stand: by version, then by their own name.
+    ``steady`` are columns that no update changed.
     """
 
     table: TableName
     rows: DataFrame
     stored: Mapping[str, Mapping[str, str]]
+    steady: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,9 +141,11 @@ def collect_events(
     for number, part in enumerate(replace(part, rows=part.rows.where(held)) for part in parts):
         mine = [(one, chosen[index]) for index, one in enumerate(slices) if one.part == number]
         if mine:
+            keys = {tuple(one.places[name] for name in key) for one, _ in mine}
+            steady = bool(key) and not partial and keys == {tuple(part.steady)}
             pieces.extend(
                 _project(
-                    part,
+                    replace(part, rows=without_preimages(part.rows)) if steady else part,
                     mine,
                     segments,
                     ranks=ranks,

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from typing import Any
 
+from pyspark.sql import Column, Observation
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 from pyspark.sql.types import StructType
 
 from .context import Load, history_identities
 from .events import rank_of
-from .images import ABSENT, CHAIN, COMMIT_DATE, drop_loaded, drop_other_chains, gather, ordered
+from .images import ABSENT, COMMIT_DATE, Gathered, drop_loaded, drop_other_chains, gather, ordered
 from .lineage import Position
 from .outcome import LoadError
 from .output import staged
 from .plan import TablePlan
 from .records import LoadedPart, TakenFile
+from .schemas import file_schema
+from .steady import are_steady, changed_marks
+
+_FIRST, _LAST = "first", "last"
 
 
 def stage_rows(load: Load, plan: TablePlan) -> None:
-    """Write a table's new rows to the staged history, and count them.
+    """Write a table's new rows to the staged history, and count them on the way.
 
     Args:
         load: the run.
@@ -28,81 +33,120 @@ def stage_rows(load: Load, plan: TablePlan) -> None:
         LoadError: the files hold other rows than their manifests say, or types do not fit.
     """
     state, summary = load.tables[plan.table], load.summary(plan.table)
-    gathered = gather(load.spark, plan, load.ranks)
+    files = [
+        TakenFile(
+            plan.table, one.file.path, one.chain, one.file.schema_version, one.file.sha256,
+            one.file.rows, one.file.first, one.file.last, one.cover,
+        )
+        for one in plan.candidates
+    ]  # fmt: skip
+    if plan.is_repeated:
+        load.take(files)
+        summary.repeated += plan.rows
+        return
+    gathered = gather(load.spark, plan, load.ranks, _schemas(load, plan))
     if gathered.apart:
         load.report_apart(plan.table, gathered.apart)
     rows = gathered.rows
-    held = history_identities(load, plan.table)
     if plan.overlapping:
+        held = history_identities(load, plan.table)
         if plan.several_chains:
             rows = drop_other_chains(rows, held, rank_of(load.ranks))
         if held is not None:
             rows = drop_loaded(rows, held, plan)
     path = staged(f"{state.folder}/history")
-    load.write(ordered(rows), path, COMMIT_DATE)
-    _count(load, plan, rows.schema, path)
-    for day in load.storage.names(path):
-        if day.startswith(f"{COMMIT_DATE}="):
-            target = f"{state.folder}/history/{day}/load={load.record.load}"
-            load.moves.append((f"{path}/{day}", target))
-    load.record.files.extend(
-        TakenFile(
-            plan.table, one.file.path, one.chain, one.file.schema_version, one.file.sha256,
-            one.file.rows, one.file.first, one.file.last,
-        )
-        for one in plan.candidates
-    )  # fmt: skip
-    load.record.parts.append(
-        LoadedPart(plan.table, summary.loaded, rows.schema.json(), gathered.columns, gathered.stored)
+    key = _stored_key(load, plan, gathered)
+    figures = [*_figures(load, plan), *changed_marks(key)]
+    observation = Observation()
+    load.write(ordered(rows.observe(observation, *figures)), path, COMMIT_DATE)
+    found = observation.get
+    _count(load, plan, found)
+    moves = [
+        (f"{path}/{day}", f"{state.folder}/history/{day}/load={load.record.load}")
+        for day in load.storage.names(path)
+        if day.startswith(f"{COMMIT_DATE}=")
+    ]
+    steady = key if are_steady(found) else []
+    part = LoadedPart(
+        plan.table, summary.loaded, rows.schema.json(), gathered.columns, gathered.stored, steady
     )
+    load.take(files, part, moves)
 
 
-def _count(load: Load, plan: TablePlan, schema: StructType, path: str) -> None:
-    """Count the staged rows and compare with the manifests."""
+def _schemas(load: Load, plan: TablePlan) -> dict[str, StructType]:
+    known = load.tables[plan.table].schemas
+    schemas = {}
+    for version in {one.file.schema_version for one in plan.candidates}:
+        if version not in known:
+            raise LoadError(
+                f"no manifest lists the schema record {version} of {plan.table}, which its files name: "
+                "export that binary log again"
+            )
+        schemas[version] = file_schema(plan.table, known[version].record)
+    return schemas
+
+
+def _stored_key(load: Load, plan: TablePlan, gathered: Gathered) -> list[str]:
+    """Where the key stands in the rows, if it does so alike for all their schema versions."""
+    places = set()
+    for version, stored in gathered.stored.items():
+        record = load.tables[plan.table].schemas[version].record
+        key = load.options.keys.get(str(plan.table), record.primary_key)
+        spelled = {name.lower(): place for name, place in stored.items()}
+        places.add(tuple(spelled.get(name.lower(), "") for name in key))
+    only = places.pop() if len(places) == 1 else ()
+    return list(only) if all(only) else []
+
+
+def _figures(load: Load, plan: TablePlan) -> list[Column]:
+    """What is counted of the rows while they are written."""
+    kind = F.col("_change_type")
+    figures = [
+        F.count("_commit_version").alias("rows"),
+        *(
+            F.count(F.when(kind == change, 1)).alias(change)
+            for change in ("insert", "update_postimage", "delete")
+        ),
+        F.count(ABSENT).alias("partial"),
+        F.count("_misfits").alias("misfits"),
+        F.count("_json_diff").alias("diffs"),
+    ]
+    if plan.clipped or plan.overlapping:
+        place = F.struct(rank_of(load.ranks).alias("rank"), F.col("_commit_version").alias("scn"))
+        figures += [F.min(place).alias(_FIRST), F.max(place).alias(_LAST)]
+    return figures
+
+
+def _count(load: Load, plan: TablePlan, found: dict[str, Any]) -> None:
+    """Keep the figures of the staged rows and compare them with the manifests."""
     state, summary = load.tables[plan.table], load.summary(plan.table)
-    written = load.spark.read.schema(schema).parquet(load.storage.address(path))
-    groups = (
-        written.groupBy("_change_type", CHAIN)
-        .agg(
-            F.count("*").alias("rows"),
-            F.min("_commit_version").alias("first"),
-            F.max("_commit_version").alias("last"),
-            F.count(ABSENT).alias("partial"),
-            F.count("_misfits").alias("misfits"),
-            F.count("_json_diff").alias("diffs"),
-        )
-        .collect()
-    )
-    by_type: dict[str, int] = defaultdict(int)
-    positions = []
-    for group in groups:
-        by_type[group["_change_type"]] += group["rows"]
-        rank = load.ranks[group[CHAIN]]
-        positions += [Position(rank, group["first"]), Position(rank, group["last"])]
-    summary.loaded = sum(by_type.values())
+    summary.loaded = found["rows"]
     summary.repeated += plan.rows - summary.loaded
-    summary.inserts, summary.deletes = by_type["insert"], by_type["delete"]
-    summary.updates = by_type["update_postimage"]
-    if not plan.overlapping and summary.loaded != plan.rows:
-        raise LoadError(
-            f"{plan.table}: the manifests list {plan.rows} rows, the files hold {summary.loaded}: "
-            "a file was changed after the export; run with --verify to find it"
+    summary.inserts, summary.deletes = found["insert"], found["delete"]
+    summary.updates = found["update_postimage"]
+    _check(load, plan, summary.loaded)
+    if _FIRST not in found:
+        spans = [(load.ranks[one.chain], one.file) for one in plan.candidates]
+        load.arrived[plan.table] = (
+            min(Position(rank, file.first) for rank, file in spans),
+            max(Position(rank, file.last) for rank, file in spans),
         )
-    if plan.overlapping:
-        _check_overlapping(load, plan)
-    if positions:
-        load.arrived[plan.table] = (min(positions), max(positions))
-    state.partial = state.partial or any(group["partial"] for group in groups)
-    state.misfits = state.misfits or any(group["misfits"] for group in groups)
-    diffs = sum(group["diffs"] for group in groups)
-    if diffs:
-        summary.losses.append(f"{diffs} changes within JSON documents could not be applied; see _json_diff")
+    elif found[_FIRST] is not None:
+        load.arrived[plan.table] = (Position(*found[_FIRST]), Position(*found[_LAST]))
+    state.partial = state.partial or bool(found["partial"])
+    state.misfits = state.misfits or bool(found["misfits"])
+    if found["diffs"]:
+        summary.losses.append(
+            f"{found['diffs']} changes within JSON documents could not be applied; see _json_diff"
+        )
 
 
-def _check_overlapping(load: Load, plan: TablePlan) -> None:
-    """Whether the files whose rows may be repeated hold as many as their manifests say."""
-    listed = sum(one.file.rows for one in plan.candidates)
-    found = load.spark.read.parquet(*[one.file.address for one in plan.candidates]).count()
+def _check(load: Load, plan: TablePlan, loaded: int) -> None:
+    """Whether the files hold as many rows as their manifests say."""
+    listed, found = plan.rows, loaded
+    if plan.clipped or plan.overlapping:
+        addresses = [one.file.address for one in plan.candidates]
+        found = load.spark.read.schema("_commit_version bigint").parquet(*addresses).count()
     if found != listed:
         raise LoadError(
             f"{plan.table}: the manifests list {listed} rows, the files hold {found}: "

@@ -8,37 +8,19 @@ loader's get a ``_`` appended.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
-from pyspark.sql.types import ArrayType, BinaryType, DataType, MapType, StringType, StructField, StructType
+from pyspark.sql.types import ArrayType, DataType, StringType, StructType
 
 from .fields import United, fields_of, unite
 from .manifests import DataFile
-from .outcome import LoadError
-from .plan import Candidate, TablePlan
+from .names import named
+from .plan import Span, TablePlan
+from .schemas import EXPORT_SCHEMA
 
-CHANGE_TYPES = ("insert", "update_preimage", "update_postimage", "delete")
-EXPORT_COLUMNS = (
-    "_change_type",
-    "_commit_version",
-    "_commit_timestamp",
-    "_row",
-    "_transaction",
-    "_event_timestamp",
-    "_position",
-    "_present",
-    "_json_diff",
-    "_misfits",
-)
-_OPTIONAL: Mapping[str, DataType] = {
-    "_present": BinaryType(),
-    "_json_diff": StringType(),
-    "_misfits": MapType(StringType(), StringType()),
-}
 ABSENT = "_absent"
 SCHEMA_VERSION = "_schema_version"
 CHAIN = "_chain"
@@ -58,6 +40,7 @@ HISTORY_COLUMNS = (
     SCHEMA_VERSION,
     CHAIN,
 )
+_EXPORT_COLUMNS = {name for name, _ in EXPORT_SCHEMA}
 _RESERVED = {ABSENT, SCHEMA_VERSION, CHAIN, COMMIT_DATE, LOAD}
 _IDENTITY = [CHAIN, "_commit_version", "_row", "_change_type"]
 
@@ -68,7 +51,7 @@ def is_postimage() -> Column:
 
 
 def _own_columns(schema: StructType) -> list[tuple[str, DataType]]:
-    return [field for field in fields_of(schema) if field[0] not in EXPORT_COLUMNS]
+    return [field for field in fields_of(schema) if field[0] not in _EXPORT_COLUMNS]
 
 
 def stored_name(name: str) -> str:
@@ -90,89 +73,83 @@ class Gathered:
     apart: tuple[str, ...]
 
 
-def gather(spark: SparkSession, plan: TablePlan, ranks: Mapping[str, int]) -> Gathered:
+def gather(
+    spark: SparkSession, plan: TablePlan, ranks: Mapping[str, int], schemas: Mapping[str, StructType]
+) -> Gathered:
     """Read the files of a plan, each schema version with its own types, and unite them.
 
     Args:
         spark: the session.
         plan: the files.
         ranks: the rank of each chain.
-
-    Raises:
-        LoadError: a file is not what its manifest says.
+        schemas: the schema of the files of each version.
     """
-    groups: dict[tuple[str, str, bool], list[Candidate]] = defaultdict(list)
-    for overlapping, candidates in ((False, plan.distinct), (True, plan.overlapping)):
-        for candidate in candidates:
-            groups[candidate.file.schema_version, candidate.chain, overlapping].append(candidate)
     latest: dict[str, tuple[int, int]] = {}
     for candidate in plan.candidates:
         version, place = candidate.file.schema_version, (ranks[candidate.chain], candidate.file.last)
         latest[version] = max(place, latest.get(version, place))
     versions = sorted(latest, key=lambda version: latest[version])
-    schemas = {version: _infer(spark, version, groups) for version in versions}
-    united = unite(
-        [[(stored_name(name), kind) for name, kind in _own_columns(schemas[version])] for version in versions]
-    )
+    own = {version: _own_columns(schemas[version]) for version in versions}
+    united = unite([[(stored_name(name), kind) for name, kind in own[version]] for version in versions])
     stored: dict[str, dict[str, str]] = {}
     for version, sources in zip(versions, united.sources, strict=True):
         places = {source: place for place, source in sources.items()}
-        stored[version] = {name: places[stored_name(name)] for name, _ in _own_columns(schemas[version])}
-    distinct: list[DataFrame] = []
-    overlapping_rows: list[DataFrame] = []
-    for (version, chain, overlapping), candidates in groups.items():
-        rows = _read(spark, [candidate.file for candidate in candidates], schemas[version])
-        shaped = _shape(rows, schemas[version], united, stored[version], version=version, chain=chain)
-        (overlapping_rows if overlapping else distinct).append(shaped)
-    if overlapping_rows:
-        distinct.append(_unite_rows(overlapping_rows).dropDuplicates(_IDENTITY))
-    columns = {
-        version: tuple(name for name, _ in _own_columns(schema)) for version, schema in schemas.items()
-    }
-    return Gathered(_unite_rows(distinct), columns, stored, united.apart)
+        stored[version] = {name: places[stored_name(name)] for name, _ in own[version]}
+    sure: list[DataFrame] = []
+    unsure: list[DataFrame] = []
+    for group in _groups(plan):
+        rows = spark.read.schema(schemas[group.version]).parquet(*[file.address for file in group.files])
+        if group.spans is not None:
+            rows = rows.where(_within(group.spans))
+        shaped = _shape(rows, group, united, stored[group.version])
+        (unsure if group.unsure else sure).append(shaped)
+    if unsure:
+        sure.append(_unite_rows(unsure).dropDuplicates(_IDENTITY))
+    columns = {version: tuple(name for name, _ in own[version]) for version in versions}
+    return Gathered(_unite_rows(sure), columns, stored, united.apart)
 
 
-def _infer(
-    spark: SparkSession, version: str, groups: Mapping[tuple[str, str, bool], list[Candidate]]
-) -> StructType:
-    """The schema of a version's files: that of the first one, with the columns that may be left out."""
-    first = next(candidates[0].file for (of, _, _), candidates in groups.items() if of == version)
-    schema = _parquet(spark, [first.address]).schema
-    names = set(schema.names)
-    missing = [name for name in EXPORT_COLUMNS if name not in names and name not in _OPTIONAL]
-    if missing:
-        raise LoadError(
-            f"{first.storage.target(first.path)} has no column {missing[0]}: it is no file of changes"
-        )
-    optional = [StructField(name, kind) for name, kind in _OPTIONAL.items() if name not in names]
-    return StructType([*schema.fields, *optional])
+@dataclass(slots=True)
+class _Group:
+    """Files that are read alike: one schema version, one chain, the same spans."""
+
+    version: str
+    chain: str
+    spans: tuple[Span, ...] | None
+    unsure: bool
+    files: list[DataFile] = field(default_factory=list)
+
+    @property
+    def partial(self) -> bool:
+        """Whether images may lack columns."""
+        return any(file.partial for file in self.files)
 
 
-def _parquet(spark: SparkSession, addresses: Sequence[str], schema: StructType | None = None) -> DataFrame:
-    reader = spark.read if schema is None else spark.read.schema(schema)
-    return reader.parquet(*addresses)
+def _groups(plan: TablePlan) -> list[_Group]:
+    """The files of a plan in groups, without those of which no row is taken."""
+    groups: dict[tuple[object, ...], _Group] = {}
+    read = [one for one in plan.distinct + plan.clipped if one.spans != ()]
+    for unsure, candidates in ((False, read), (True, plan.overlapping)):
+        for one in candidates:
+            place = (one.file.schema_version, one.chain, one.spans, unsure)
+            group = groups.setdefault(place, _Group(*place))
+            group.files.append(one.file)
+    return list(groups.values())
 
 
-def _read(spark: SparkSession, files: Iterable[DataFile], schema: StructType) -> DataFrame:
-    return _parquet(spark, [file.address for file in files], schema)
+def _within(spans: Sequence[Span]) -> Column:
+    inside = F.lit(False)
+    for first, last in spans:
+        inside |= F.col("_commit_version").between(first, last)
+    return inside
 
 
-def _shape(
-    rows: DataFrame,
-    schema: StructType,
-    united: United,
-    stored: Mapping[str, str],
-    *,
-    version: str,
-    chain: str,
-) -> DataFrame:
-    own = [stored[name] for name, _ in _own_columns(schema)]
-    partial = not rows.where(F.col("_present").isNotNull()).isEmpty()
-    absent = _absent_names(own) if partial else F.lit(None).cast(ArrayType(StringType()))
+def _shape(rows: DataFrame, group: _Group, united: United, stored: Mapping[str, str]) -> DataFrame:
+    absent = _absent_names(list(stored.values())) if group.partial else F.lit(None)
     added = {
-        ABSENT: absent,
-        SCHEMA_VERSION: F.lit(version),
-        CHAIN: F.lit(chain),
+        ABSENT: absent.cast(ArrayType(StringType())),
+        SCHEMA_VERSION: F.lit(group.version),
+        CHAIN: F.lit(group.chain),
     }
     heads = [added.get(name, F.col(name)).alias(name) for name in HISTORY_COLUMNS]
     places = {place: name for name, place in stored.items()}
@@ -181,11 +158,6 @@ def _shape(
         for name, kind in united.columns
     ]
     return rows.select(*heads, *values)
-
-
-def named(name: str) -> Column:
-    """A column whose name may hold dots or backquotes."""
-    return F.col("`" + name.replace("`", "``") + "`")
 
 
 def _absent_names(columns: Sequence[str]) -> Column:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import fnmatch
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from urllib.parse import quote
 
 from pyspark.sql import SparkSession
@@ -19,6 +20,7 @@ from .lineage import Segment, trace_tables
 from .manifests import DataFile, Manifest, TableName, check_hashes, read_manifests, read_schema
 from .outcome import ExitCode, LoadError
 from .output import LOCK, Output
+from .parallel import Progress, Steps, Task, run_all
 from .plan import TablePlan, plan_tables
 from .records import KnownSchema, LoadRecord, State, TableState
 from .snapshots import build_states
@@ -30,15 +32,24 @@ _OLDEST_SPARK = (4, 1)
 _NAME_CHARACTERS = " !#$&'()+,-.=@_~"
 
 
-def load_new(spark: SparkSession, options: Options, progress: Callable[[int, int, str], None]) -> Summary:
+def load_new(
+    spark: SparkSession, options: Options, progress: Progress, manifests: Sequence[Manifest] | None = None
+) -> Summary:
     """Load what is new, commit it, and tell what was done.
+
+    Args:
+        spark: the session.
+        options: what to load.
+        progress: told about each step.
+        manifests: what the data sets hold, where that was read before.
 
     Raises:
         LoadError: nothing was changed, and why.
     """
     began = time.monotonic()
     _prepare(spark)
-    manifests = read_manifests([open_storage(path, spark) for path in options.inputs])
+    if manifests is None:
+        manifests = read_manifests([open_storage(path, spark) for path in options.inputs])
     storage = open_storage(options.output, spark)
     with storage.lock(LOCK, broken=options.break_lock):
         job = _Job(spark, options, Output(storage), manifests, progress)
@@ -71,14 +82,15 @@ class _Job:
         spark: SparkSession,
         options: Options,
         output: Output,
-        manifests: list[Manifest],
-        progress: Callable[[int, int, str], None],
+        manifests: Sequence[Manifest],
+        progress: Progress,
     ) -> None:
         former = output.state
         self._options = options
         self._output = output
         self._manifests = manifests
         self._progress = progress
+        self._steps = Steps(0, progress)
         self._chains = former.chains.assign(manifests)
         ranks = former.chains.ranks(options.chains)
         order = sorted(ranks, key=lambda chain: ranks[chain])
@@ -111,11 +123,8 @@ class _Job:
         self._know_schemas()
         self._take_statements(statements)
         fresh = [plan for plan in plans.values() if plan.candidates]
-        steps = len(fresh) + 1
-        for step, plan in enumerate(fresh):
-            self._progress(step, steps, f"{plan.table}: history of {plan.rows:,} rows")
-            stage_rows(self._load, plan)
-        self._build_states(len(fresh))
+        self._stage(fresh)
+        self._build_states(fresh)
         record = self._load.record
         if not (self._load.moves or record.files or record.statements):
             return False
@@ -170,7 +179,8 @@ class _Job:
     def _verify(self, plans: Iterable[TablePlan], statements: dict[str, list[DataFile]]) -> None:
         files = [one.file for plan in plans for one in plan.candidates]
         files += [file for listed in statements.values() for file in listed]
-        self._progress(0, 1, f"hashes of {len(files)} files")
+        total = sum(file.bytes for file in files)
+        self._progress(0, total, f"hashes of {len(files)} files")
         check_hashes(files)
 
     def _know_tables(self, plans: Iterable[TablePlan]) -> None:
@@ -222,7 +232,22 @@ class _Job:
                         f"rows went out or in with a partition, unseen by the log: {statement.sql[:200]}"
                     )
 
-    def _build_states(self, done: int) -> None:
+    def _stage(self, plans: list[TablePlan]) -> None:
+        self._steps = Steps(2 * sum(plan.bytes for plan in plans), self._progress)
+        run_all(
+            self._load.spark,
+            [
+                Task(
+                    f"{plan.table}: history of {plan.rows:,} rows",
+                    plan.bytes,
+                    partial(stage_rows, self._load, plan),
+                )
+                for plan in plans
+            ],
+            self._steps,
+        )
+
+    def _build_states(self, plans: list[TablePlan]) -> None:
         statements = in_order(map(Statement.from_json, self._state.statements), self._load.ranks)
         self._follow_prepared([statement for _, statement in statements])
         ordered = [(position, effect) for position, one in statements for effect in effects(one.sql, one.db)]
@@ -232,12 +257,15 @@ class _Job:
             if (change := column_changes(one.sql, one.db)) is not None
         ]
         stocked = {part.table for record in self._load.records() for part in record.parts if part.rows}
+        sizes = {plan.table: plan.bytes for plan in plans}
+        tasks = []
         for table, segments in trace_tables(stocked, ordered).items():
             if not self._options.wants(table) or not any(segment.table in stocked for segment in segments):
                 continue
             self._know_renamed(table, segments)
-            self._progress(done, done + 1, f"{table}: state")
-            build_states(self._load, table, segments, reordered=self._reordered)
+            build = partial(build_states, self._load, table, segments, reordered=self._reordered)
+            tasks.append(Task(f"{table}: state", sizes.get(table, 0), build))
+        run_all(self._load.spark, tasks, self._steps)
 
     def _follow_prepared(self, statements: list[Statement]) -> None:
         """Find the XA transactions whose rows do not hold, and those whose rows do since the last load."""

@@ -10,7 +10,7 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -55,7 +55,10 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """One file that a manifest lists; ``first`` and ``last`` are the SCNs that it holds."""
+    """One file that a manifest lists; ``first`` and ``last`` are the SCNs that it holds.
+
+    ``partial`` is False where the manifest says that all row images have all columns.
+    """
 
     storage: Storage
     path: str
@@ -66,6 +69,8 @@ class DataFile:
     sha256: str
     first: int
     last: int
+    bytes: int = 0
+    partial: bool = True
 
     @property
     def address(self) -> str:
@@ -75,7 +80,11 @@ class DataFile:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """One export of one binary log."""
+    """One export of one binary log.
+
+    ``cover`` is the span of SCNs of which it has every transaction, None where it may lack some: those that
+    its selection left out, or that damage took.
+    """
 
     name: str
     sha256: str
@@ -83,6 +92,7 @@ class Manifest:
     first_commit: str
     files: tuple[DataFile, ...]
     losses: tuple[str, ...]
+    cover: tuple[int, int] | None = None
 
     def of_kind(self, kind: str) -> Iterator[DataFile]:
         """Its files of one kind: ``changes``, ``transactions``, ``statements`` or ``schema``."""
@@ -110,6 +120,11 @@ def read_manifests(storages: Sequence[Storage]) -> list[Manifest]:
     return list(manifests.values())
 
 
+def listed_rows(manifests: Iterable[Manifest]) -> int:
+    """How many row images the manifests list."""
+    return sum(file.rows for manifest in manifests for file in manifest.of_kind("changes"))
+
+
 def _read(storage: Storage, path: str) -> Manifest:
     content = storage.read(path)
     place = storage.target(path)
@@ -128,6 +143,7 @@ def _read(storage: Storage, path: str) -> Manifest:
             first_commit=document.get("first_commit_timestamp") or "",
             files=tuple(_file(storage, entry) for entry in document["files"]),
             losses=tuple(_loss(entry) for entry in document.get("losses", ())),
+            cover=_cover(document),
         )
         _check_sums(place, document, manifest)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -151,6 +167,14 @@ def _source(entry: Mapping[str, Any]) -> Source:
     )
 
 
+def _cover(document: Mapping[str, Any]) -> tuple[int, int] | None:
+    first, last = document.get("first_commit_version"), document.get("last_commit_version")
+    selection = document.get("request", {}).get("selection")
+    if first is None or last is None or selection != {} or document.get("losses"):
+        return None
+    return int(first), int(last)
+
+
 def _file(storage: Storage, entry: Mapping[str, Any]) -> DataFile:
     path = str(entry["path"])
     if path.startswith("/") or ".." in path.split("/"):
@@ -168,6 +192,8 @@ def _file(storage: Storage, entry: Mapping[str, Any]) -> DataFile:
         sha256=str(entry["sha256"] if entry["kind"] != "schema" else entry.get("sha256", "")),
         first=int(entry.get("first_commit_version") or 0),
         last=int(entry.get("last_commit_version") or 0),
+        bytes=int(entry.get("bytes") or 0),
+        partial=bool(entry.get("partial_rows", True)),
     )
 
 
@@ -213,10 +239,14 @@ def check_hashes(files: Sequence[DataFile]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class SchemaRecord:
-    """One version of a table's columns, as the export recorded it; ``valid_from`` is an SCN."""
+    """One version of a table's columns, as the export recorded it; ``valid_from`` is an SCN.
+
+    ``types`` are the columns' Arrow types as Arrow prints them.
+    """
 
     version: str
     columns: tuple[str, ...]
+    types: tuple[str, ...]
     primary_key: tuple[str, ...]
     valid_from: int
     ddl: str
@@ -226,7 +256,8 @@ class SchemaRecord:
         """From the JSON of ``schemas/<db>/<table>/<version>.json`` or of the loader's own state."""
         return cls(
             version=str(document.get("version") or version),
-            columns=tuple(_column_name(column) for column in document["columns"]),
+            columns=tuple(str(column["name"]) for column in document["columns"]),
+            types=tuple(str(column["arrow_type"]) for column in document["columns"]),
             primary_key=tuple(document.get("primary_key") or ()),
             valid_from=int(document.get("valid_from") or 0),
             ddl=str(document.get("ddl") or ""),
@@ -236,15 +267,14 @@ class SchemaRecord:
         """What :meth:`parse` reads."""
         return {
             "version": self.version,
-            "columns": list(self.columns),
+            "columns": [
+                {"name": name, "arrow_type": kind}
+                for name, kind in zip(self.columns, self.types, strict=True)
+            ],
             "primary_key": list(self.primary_key),
             "valid_from": self.valid_from,
             "ddl": self.ddl,
         }
-
-
-def _column_name(column: object) -> str:
-    return str(column["name"]) if isinstance(column, Mapping) else str(column)
 
 
 def read_schema(file: DataFile) -> tuple[TableName, SchemaRecord]:

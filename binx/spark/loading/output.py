@@ -87,7 +87,8 @@ class Output:
         found: dict[TableName, list[Taken]] = {}
         for load in self.loads:
             for file in load.files:
-                found.setdefault(file.table, []).append(Taken(file.chain, file.sha256, file.first, file.last))
+                taken = Taken(file.chain, file.sha256, file.first, file.last, file.cover)
+                found.setdefault(file.table, []).append(taken)
         return found
 
     def commit(self, state: State, record: LoadRecord, moves: Iterable[tuple[str, str]]) -> None:

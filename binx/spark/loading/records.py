@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from .chains import Chains
 from .manifests import SchemaRecord, TableName
+from .plan import Span
 
-CONTRACT = 1
+CONTRACT = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,14 +25,16 @@ class KnownSchema:
 class TableState:
     """What is committed of one table.
 
-    ``current`` and ``previous`` are the loads whose snapshots are kept, ``segments`` and ``era`` (table and
-    schema version) what the current one was made from, ``high`` the last change in it (chain and SCN).
+    ``snapshots`` are the loads whose snapshots are kept, by kind, the committed one first, ``shapes`` that
+    one's schema as Spark's JSON. ``segments`` and ``era`` (table and schema version) are what the current one
+    was made from, ``high`` is the last change in it (chain and SCN).
     """
 
     name: TableName
     folder: str
     key: list[str] = field(default_factory=list)
     snapshots: dict[str, list[int]] = field(default_factory=dict)
+    shapes: dict[str, str] = field(default_factory=dict)
     segments: list[list[Any]] = field(default_factory=list)
     era: list[Any] = field(default_factory=list)
     high: list[Any] = field(default_factory=list)
@@ -48,6 +51,7 @@ class TableState:
             folder=entry["folder"],
             key=entry["key"],
             snapshots=entry["snapshots"],
+            shapes=entry["shapes"],
             segments=entry["segments"],
             era=entry["era"],
             high=entry["high"],
@@ -69,6 +73,7 @@ class TableState:
             "paths": {kind: snapshot(self.folder, kind, loads[0]) for kind, loads in self.snapshots.items()},
             "key": self.key,
             "snapshots": self.snapshots,
+            "shapes": self.shapes,
             "segments": self.segments,
             "era": self.era,
             "high": self.high,
@@ -81,7 +86,7 @@ class TableState:
 
 @dataclass(frozen=True, slots=True)
 class TakenFile:
-    """A file of row changes that a load took."""
+    """A file of row changes that a load took; ``cover`` is that of its manifest."""
 
     table: TableName
     path: str
@@ -91,6 +96,21 @@ class TakenFile:
     rows: int
     first: int
     last: int
+    cover: Span | None = None
+
+    @classmethod
+    def from_json(cls, entry: Sequence[Any]) -> TakenFile:
+        """What :meth:`to_json` wrote."""
+        db, table, path, chain, version, sha256, rows, first, last, cover = entry
+        span = None if cover is None else (cover[0], cover[1])
+        return cls(TableName(db, table), path, chain, version, sha256, rows, first, last, span)
+
+    def to_json(self) -> list[Any]:
+        """For the load's record."""
+        return [
+            *self.table, self.path, self.chain, self.version, self.sha256,
+            self.rows, self.first, self.last, self.cover,
+        ]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +118,8 @@ class LoadedPart:
     """What a load wrote to a table's history.
 
     ``schema`` is Spark's JSON; ``columns`` are those of each schema version as its files have them,
-    ``stored`` where each of them stands.
+    ``stored`` where each of them stands. ``steady`` are columns of history that no update changed, taken
+    together; none where that is not known.
     """
 
     table: TableName
@@ -106,6 +127,7 @@ class LoadedPart:
     schema: str
     columns: dict[str, tuple[str, ...]]
     stored: dict[str, dict[str, str]]
+    steady: list[str] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -124,19 +146,7 @@ class LoadRecord:
             "load": self.load,
             "manifests": self.manifests,
             "statements": self.statements,
-            "files": [
-                [
-                    *file.table,
-                    file.path,
-                    file.chain,
-                    file.version,
-                    file.sha256,
-                    file.rows,
-                    file.first,
-                    file.last,
-                ]
-                for file in self.files
-            ],
+            "files": [file.to_json() for file in self.files],
             "parts": [
                 {
                     "db": part.table.db,
@@ -145,6 +155,7 @@ class LoadRecord:
                     "schema": part.schema,
                     "columns": part.columns,
                     "stored": part.stored,
+                    "steady": part.steady,
                 }
                 for part in self.parts
             ],
@@ -157,7 +168,7 @@ class LoadRecord:
             load=document["load"],
             manifests=document["manifests"],
             statements=[(chain, sha256) for chain, sha256 in document["statements"]],
-            files=[TakenFile(TableName(db, table), *rest) for db, table, *rest in document["files"]],
+            files=[TakenFile.from_json(entry) for entry in document["files"]],
             parts=[
                 LoadedPart(
                     TableName(part["db"], part["table"]),
@@ -165,6 +176,7 @@ class LoadRecord:
                     part["schema"],
                     {version: tuple(names) for version, names in part["columns"].items()},
                     part["stored"],
+                    part["steady"],
                 )
                 for part in document["parts"]
             ],

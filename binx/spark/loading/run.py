@@ -8,15 +8,19 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .arguments import Options, parse_arguments
-from .outcome import ExitCode, LoadError
+from .manifests import Manifest, read_manifests
+from .outcome import LoadError
+from .storage import LocalStorage, is_local
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from .summary import Summary
 
-#: Called with the steps done, all steps, and what is being done.
+#: Called with the bytes done, all bytes, and what is being done.
 Progress = Callable[[int, int, str], None]
+
+_MEGABYTE = 1_000_000
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -30,52 +34,94 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     options = parse_arguments(arguments)
     try:
+        manifests = manifests_at_hand(options)
+    except LoadError as error:
+        return _failed(error)
+    try:
         from pyspark.sql import SparkSession
     except ImportError:
         return _failed(
-            "pyspark is not installed here: start this script with spark-submit, or pip install 'binx[spark]'"
+            LoadError(
+                "pyspark is not installed here: start this script with spark-submit, "
+                "or pip install 'binx[spark]'"
+            )
         )
     builder: Any = SparkSession.builder
     spark = builder.appName("binx load").getOrCreate()
     # spark-submit lets a script's standard error end in its standard output, where only the JSON belongs.
-    return run(spark, options, None if options.quiet or options.json else _say)
+    return run(spark, options, None if options.quiet or options.json else _say, manifests)
 
 
 def _say(done: int, total: int, what: str) -> None:
-    print(f"[{done}/{total}] {what}", file=sys.stderr)
+    print(f"[{done / _MEGABYTE:,.1f} of {total / _MEGABYTE:,.1f} MB] {what}", file=sys.stderr)
 
 
-def _failed(message: str) -> int:
-    print(f"load.py: {message}", file=sys.stderr)
-    return ExitCode.FAILED
+def _failed(error: LoadError) -> int:
+    print(f"load.py: error: {error}", file=sys.stderr)
+    return error.exit_code
 
 
-def run(spark: SparkSession, options: Options, progress: Progress | None = None) -> int:
+def run(
+    spark: SparkSession,
+    options: Options,
+    progress: Progress | None = None,
+    manifests: Sequence[Manifest] | None = None,
+) -> int:
     """Load and print the summary; errors become a message and an exit code.
 
     Args:
         spark: the session; three of its settings are set (time zone, timestamps, time zone of timestamps).
         options: what to load.
         progress: told about each step.
+        manifests: what the data sets hold, where that was read before.
     """
     try:
-        summary = load_tables(spark, options, progress)
+        summary = load_tables(spark, options, progress, manifests)
     except LoadError as error:
-        print(f"load.py: {error}", file=sys.stderr)
-        return error.exit_code
+        return _failed(error)
     if options.json:
         print(json.dumps(summary.to_json(), ensure_ascii=False))
     elif not options.quiet:
         print("\n".join(summary.lines()))
-    return ExitCode.LOSSES if summary.lossy else ExitCode.DONE
+    return summary.exit_code
 
 
-def load_tables(spark: SparkSession, options: Options, progress: Progress | None = None) -> Summary:
+def manifests_at_hand(options: Options) -> list[Manifest] | None:
+    """All manifests, read without Spark; None where a data set is not on this machine.
+
+    Raises:
+        LoadError: a data set is not there, or a manifest of it cannot be understood or contradicts itself.
+    """
+    if not all(is_local(path) for path in options.inputs):
+        return None
+    return read_manifests([LocalStorage(path) for path in options.inputs])
+
+
+def load_tables(
+    spark: SparkSession,
+    options: Options,
+    progress: Progress | None = None,
+    manifests: Sequence[Manifest] | None = None,
+) -> Summary:
     """Load what is new, commit it, and tell what was done.
 
     Raises:
         LoadError: nothing was changed, and why.
     """
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+    from pyspark.errors import PySparkException
+
     from .job import load_new
 
-    return load_new(spark, options, progress or (lambda *_: None))
+    try:
+        return load_new(spark, options, progress or (lambda *_: None), manifests)
+    except (PySparkException, Py4JError) as error:
+        raise LoadError(f"Spark failed, and nothing was changed; it said: {_reason(error)}") from error
+
+
+def _reason(error: Exception) -> str:
+    """What Java says of the first cause, in one line."""
+    origin: Any = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
+    while origin is not None and origin.getCause() is not None:
+        origin = origin.getCause()
+    return (str(error) if origin is None else str(origin.toString())).strip().split("\n")[0]

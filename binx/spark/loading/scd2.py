@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
 from .events import MISFITS, ORDER, RANK, Events
-from .images import named
+from .names import named
 from .state import GONE, completed_images
 
 VERSION_COLUMNS = ("valid_from", "valid_to", "is_current")

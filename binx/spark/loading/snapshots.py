@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
+from pyspark.sql.types import StructType
 
 from .context import Load, history_parts, new_parts
 from .eras import find_eras
@@ -129,17 +131,25 @@ def _advance(
     high = Position(load.ranks[state.high[0]], state.high[1])
     if state.name in load.arrived and load.arrived[state.name][0] <= high:
         return False
-    base = load.spark.read.parquet(
-        load.storage.address(snapshot(state.folder, "current", state.snapshots["current"][0]))
-    )
+    shape = StructType.fromJson(json.loads(state.shapes["current"]))
+    place = snapshot(state.folder, "current", state.snapshots["current"][0])
+    base = load.spark.read.schema(shape).parquet(load.storage.address(place))
     parts = new_parts(load, state.name)
     events = _events(load, segments, eras, key, parts)
     _check_keys(state.name, events, key)
-    rows = load.summary(state.name).loaded
     widened = events.widened(fields_of(base.schema), {name for era in eras[-1:] for name in era.columns})
     if widened is None:
         return False
-    _publish(load, state, "current", advanced_state(base, widened, key, rows))
+    known = load.tables[eras[-1].table].schemas.get(eras[-1].version) if eras else None
+    unique = known is not None and [name.lower() for name in known.record.primary_key] == [
+        name.lower() for name in key
+    ]
+    count = load.summary(state.name).loaded
+    rows, last = advanced_state(base, widened, key, rows=count, unique=unique)
+    try:
+        _publish(load, state, "current", rows)
+    finally:
+        last.unpersist()
     return True
 
 
@@ -199,12 +209,13 @@ def _write_versions(
 def _publish(load: Load, state: TableState, kind: str, rows: DataFrame) -> None:
     """Stage a snapshot and count it."""
     path = snapshot(state.folder, kind, load.record.load)
-    load.write(rows, staged(path))
-    load.moves.append((staged(path), path))
+    observation = Observation()
+    load.write(rows.observe(observation, F.count(F.lit(1)).alias("rows")), staged(path))
+    load.take((), moves=[(staged(path), path)])
     state.snapshots[kind] = [load.record.load, *state.snapshots.get(kind, [])[:1]]
-    count = load.spark.read.schema(rows.schema).parquet(load.storage.address(staged(path))).count()
+    state.shapes[kind] = rows.schema.json()
     summary = load.summary(state.name)
     if kind == "current":
-        summary.current = count
+        summary.current = observation.get["rows"]
     else:
-        summary.scd2 = count
+        summary.scd2 = observation.get["rows"]

@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
 from .events import IMAGE, MISFITS, ORDER, RANK, Events
-from .images import named
+from .names import named
 
 GONE = "_gone"
 _BASE_RANK = -1
@@ -73,7 +73,9 @@ def completed_images(events: Events, key: Sequence[str]) -> DataFrame:
     return rows.select(*ORDER, "_commit_timestamp", GONE, *columns)
 
 
-def advanced_state(base: DataFrame, events: Events, key: Sequence[str], rows: int) -> DataFrame:
+def advanced_state(
+    base: DataFrame, events: Events, key: Sequence[str], *, rows: int, unique: bool
+) -> tuple[DataFrame, DataFrame]:
     """The rows that the table holds after events that all come later than ``base``.
 
     Args:
@@ -81,19 +83,21 @@ def advanced_state(base: DataFrame, events: Events, key: Sequence[str], rows: in
         events: the images since.
         key: the names of the key's columns.
         rows: the number of images, which decides how Spark joins.
+        unique: whether the key is the table's primary key, which is never null.
+
+    Returns:
+        The rows, and the last images among them, which are computed once and kept until they are unpersisted.
     """
     former = _conformed(base, events)
     if events.present:
         keyed = _keyed(events, key)
         touched = keyed.select(*[F.col(_key(index)).alias(name) for index, name in enumerate(key)]).distinct()
-        before = _as_events(_join(former, touched, key, "left_semi", rows), events, key)
-        lines = _lines(keyed.unionByName(before), key)
-        last = _replayed(lines, events, key)
+        before = _as_events(_join(former, touched, key, "left_semi", rows=rows, unique=unique), events, key)
+        last = _replayed(_lines(keyed.unionByName(before), key), events, key).persist()
     else:
-        last = last_images(events, key)
-        touched = last.select(*map(named, key))
-    kept = _join(former, touched, key, "left_anti", rows)
-    return kept.unionByName(last.where(~F.col(GONE)).drop(GONE))
+        last = touched = last_images(events, key).persist()
+    kept = _join(former, touched, key, "left_anti", rows=rows, unique=unique)
+    return kept.unionByName(last.where(~F.col(GONE)).drop(GONE)), last
 
 
 def _conformed(base: DataFrame, events: Events) -> DataFrame:
@@ -108,14 +112,19 @@ def _conformed(base: DataFrame, events: Events) -> DataFrame:
     return base.select(*columns)
 
 
-def _join(rows: DataFrame, keys: DataFrame, key: Sequence[str], how: str, size: int) -> DataFrame:
-    """A join on the key in which null equals null."""
+def _join(
+    left: DataFrame, keys: DataFrame, key: Sequence[str], how: str, *, rows: int, unique: bool
+) -> DataFrame:
+    """A join on the key, in which null equals null where the key may be null."""
     aliases = [f"_join_{index}" for index in range(len(key))]
     right = keys.select(*[named(name).alias(alias) for name, alias in zip(key, aliases, strict=True)])
-    if size <= _BROADCAST_ROWS:
+    if rows <= _BROADCAST_ROWS:
         right = F.broadcast(right)
-    same = [named(name).eqNullSafe(F.col(alias)) for name, alias in zip(key, aliases, strict=True)]
-    return rows.join(right, reduce(lambda left, more: left & more, same), how)
+    same = [
+        named(name) == F.col(alias) if unique else named(name).eqNullSafe(F.col(alias))
+        for name, alias in zip(key, aliases, strict=True)
+    ]
+    return left.join(right, reduce(lambda one, more: one & more, same), how)
 
 
 def _key(index: int) -> str:

@@ -80,11 +80,14 @@ class Storage(Protocol):
         """
 
 
+def is_local(root: str) -> bool:
+    """Whether this is a path of this machine, not a URI."""
+    return _SCHEME.match(root) is None
+
+
 def open_storage(root: str, spark: SparkSession) -> Storage:
     """The storage at a path of this machine, or at a URI that the session's Hadoop libraries know."""
-    if _SCHEME.match(root):
-        return HadoopStorage(root, spark)
-    return LocalStorage(root)
+    return LocalStorage(root) if is_local(root) else HadoopStorage(root, spark)
 
 
 def _owner() -> bytes:

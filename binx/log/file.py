@@ -28,6 +28,7 @@ from binx.source.keyring import Keys
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from binx.event.payload import KeptPayloads
     from binx.log.sidecar import Sidecar
     from binx.log.sidecar_layout import Block
 
@@ -213,6 +214,8 @@ class Scan:
         ending: how the file ends; known when the iteration is over.
         unfinished: bytes behind the last whole transaction of a file in use.
         left_out: transactions that were passed over: none.
+        payloads: what keeps the events of compressed transactions for whoever looks at them next; None:
+            nothing does.
     """
 
     def __init__(self, file: BinlogFile, level: Level, *, verify: bool, on_damage: OnDamage) -> None:
@@ -224,6 +227,7 @@ class Scan:
         self.ending: Ending | None = None
         self.unfinished = 0
         self.left_out = 0
+        self.payloads: KeptPayloads | None = None
         self._scanner = Scanner(level, file.size, file.first_position, _COMPILED, verify)
         self._scanner.set_format(file.format.checksum_size, file.format.post_header_lengths)
         self._format = file.format
@@ -421,7 +425,8 @@ class Scan:
         header = parse_header(window, scanner.position, origin=origin)
         start = scanner.position - origin + HEADER_SIZE
         body = window[start : start + header.size - HEADER_SIZE - self._format.checksum_size]
-        for events in whole_events(parse_transaction_payload(body, header, self._format)):
+        payload = parse_transaction_payload(body, header, self._format)
+        for events in whole_events(payload) if self.payloads is None else self.payloads.first(payload):
             scanner.feed_inner(events)
         scanner.end_payload()
 

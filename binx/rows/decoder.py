@@ -9,7 +9,7 @@ from typing import TypeAlias
 from binx.errors import BinxError, DamagedError
 from binx.event.column import Column
 from binx.event.header import HEADER_SIZE, EventFlag, EventHeader, EventType, parse_header
-from binx.event.payload import parse_transaction_payload, whole_events
+from binx.event.payload import KeptPayloads, parse_transaction_payload, whole_events
 from binx.event.plain import plain_rows_event
 from binx.event.table_map import TableMap, parse_table_map
 from binx.kernels.builder import RowBuilder
@@ -95,6 +95,7 @@ class ChangeDecoder:
 
     Attributes:
         resolve_only: whether only names and schemas are found out, and no row is decoded.
+        payloads: where the scan has put the events of compressed transactions; None: nowhere.
     """
 
     def __init__(
@@ -109,6 +110,7 @@ class ChangeDecoder:
         self.wanted = wanted
         self.options = options or DecoderOptions()
         self.resolve_only = False
+        self.payloads: KeptPayloads | None = None
         self.report = DecoderReport()
         self._decoder = RowDecoder(
             file.file_number, self.options.row_group_rows, self.options.memory // 2, self.options.memory
@@ -211,7 +213,8 @@ class ChangeDecoder:
         elif need == Need.NEED_PLAIN_ROWS:
             yield from self._feed(memoryview(plain_rows_event(event, header, table.format)), table)
         else:
-            for events in whole_events(parse_transaction_payload(body, header, table.format)):
+            payload = parse_transaction_payload(body, header, table.format)
+            for events in whole_events(payload) if self.payloads is None else self.payloads.again(payload):
                 yield from self._feed(events, table)
         decoder.pass_bytes(header.size)
 

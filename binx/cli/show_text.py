@@ -29,7 +29,7 @@ _USUAL = ("sql_is_text", "has_metadata", "version")
 """Fields that say little to people."""
 _MICROSECONDS = 1_000_000
 _NAME_MOST = 32
-_HEAD, _FAINT, _OLD, _NEW, _END = "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[32m", "\x1b[0m"
+BOLD, _FAINT, _OLD, _NEW, _END = "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[32m", "\x1b[0m"
 _INDENT = " " * 14
 
 
@@ -69,7 +69,7 @@ class ShowText:
         if self._begun:
             yield ""
         self._begun = True
-        yield self._cut(f"transaction {safe_text(facts['transaction'])}", _HEAD)
+        yield self.cut(f"transaction {safe_text(facts['transaction'])}", BOLD)
         times = f"{self._time(facts['commit_timestamp'])} ({zone_name(self._zone)})"
         original = facts["original_commit_timestamp"]
         if original not in (None, facts["commit_timestamp"]):
@@ -78,15 +78,15 @@ class ShowText:
         size = self._size(facts["end"] - facts["start"])
         if facts["uncompressed_bytes"]:
             size += f", {self._size(facts['uncompressed_bytes'])} without compression"
-        yield self._cut(f"  committed  {times}")
-        yield self._cut(f"  place      {place}, {size}")
+        yield self.cut(f"  committed  {times}")
+        yield self.cut(f"  place      {place}, {size}")
         about = [f"server {facts['server_id']}"]
         about += [
             f"{name} {facts[key]}"
             for name, key in (("thread", "thread_id"), ("xid", "xid"))
             if facts[key] is not None
         ]
-        yield self._cut(f"  made by    {', '.join(about)}; {facts['kind']}")
+        yield self.cut(f"  made by    {', '.join(about)}; {facts['kind']}")
 
     def event(self, shown: ShownEvent) -> Iterator[str]:
         """An event, what it says, its rows, its bytes."""
@@ -95,13 +95,13 @@ class ShowText:
         place = f"{header.position}" if inner is None else f"+{inner}"
         summary = self._summary(fields)
         mark = "" if inner is None else "  "
-        yield self._cut(f"{place:>12}  {mark}{header.name}{summary and '  '}{summary}", _FAINT, upto=12)
+        yield self.cut(f"{place:>12}  {mark}{header.name}{summary and '  '}{summary}", _FAINT, upto=12)
         for text in self._long(fields):
-            yield self._cut(text)
+            yield self.cut(text)
         if self._with_bytes:
             size = self._checksum_size if inner is None else 0
             for line in hex_lines(header, shown.raw.data, size):
-                yield self._cut(f"{_INDENT}{line}")
+                yield self.cut(f"{_INDENT}{line}")
         yield from self._rows(shown)
 
     def _summary(self, fields: dict[str, Any]) -> str:
@@ -139,28 +139,29 @@ class ShowText:
             if left == 0:
                 break
             left -= 1
-            yield self._cut(
-                f"{_INDENT}{_OPERATIONS[row['type']]} {safe_text(row['db'])}.{safe_text(row['table'])}", _HEAD
+            yield self.cut(
+                f"{_INDENT}{_OPERATIONS[row['type']]} {safe_text(row['db'])}.{safe_text(row['table'])}", BOLD
             )
-            yield from self._values(row)
+            yield from self.values(row)
         hidden = 0 if self._most_rows is None else max(shown.row_count - self._most_rows, 0)
         if hidden:
-            yield self._cut(f"{_INDENT}{number_text(hidden)} more rows")
+            yield self.cut(f"{_INDENT}{number_text(hidden)} more rows")
 
-    def _values(self, row: dict[str, Any]) -> Iterator[str]:
+    def values(self, row: dict[str, Any]) -> Iterator[str]:
+        """A row change column by column, what it changed marked."""
         before, after = row.get("before"), row.get("after")
         names = list(dict.fromkeys([*(before or ()), *(after or ())]))
         size = min(max([text_width(safe_text(name)) for name in names], default=0), _NAME_MOST)
         for name in names:
             shown = pad_text(safe_text(name), size)
             if before is None or after is None:
-                yield self._cut(f"{_INDENT}  {shown}  {_value((after or before or {})[name])}")
+                yield self.cut(f"{_INDENT}  {shown}  {_value((after or before or {})[name])}")
             elif name not in after:
-                yield self._cut(f"{_INDENT}  {shown}  {_value(before[name])}", _FAINT)
+                yield self.cut(f"{_INDENT}  {shown}  {_value(before[name])}", _FAINT)
             elif name not in before:
                 yield self._change(shown, "", _value(after[name]))
             elif before[name] == after[name]:
-                yield self._cut(f"{_INDENT}  {shown}  {_value(after[name])}", _FAINT)
+                yield self.cut(f"{_INDENT}  {shown}  {_value(after[name])}", _FAINT)
             else:
                 yield self._change(shown, _value(before[name]), _value(after[name]))
         for name, operations in (row.get("json_diff") or {}).items():
@@ -179,7 +180,7 @@ class ShowText:
         if not self._colour:
             return f"{head}{old}{self._arrow.lstrip() if not old else self._arrow}{new}"
         arrow = self._arrow if old else self._arrow.lstrip()
-        return f"{_HEAD}{head}{_END}{_OLD}{old}{_END}{arrow}{_NEW}{new}{_END}"
+        return f"{BOLD}{head}{_END}{_OLD}{old}{_END}{arrow}{_NEW}{new}{_END}"
 
     def _time(self, moment: int) -> str:
         return time_text(moment, self._zone)
@@ -187,7 +188,7 @@ class ShowText:
     def _size(self, size: int) -> str:
         return f"{number_text(size)} bytes" if self._width is None else bytes_text(size)
 
-    def _cut(self, text: str, colour: str = "", upto: int | None = None) -> str:
+    def cut(self, text: str, colour: str = "", upto: int | None = None) -> str:
         """A line that fits, in a colour up to some place."""
         fitted = text if self._width is None else fit_text(text, self._width)
         if not self._colour or not colour:

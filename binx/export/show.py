@@ -128,7 +128,7 @@ class Showing:
         Raises:
             DamagedError, UnsupportedError: a transaction cannot be read.
         """
-        render = JsonRows(lines=True, values=_readable_values if self._readable else json_values)
+        render = JsonRows(lines=True, values=readable_values if self._readable else json_values)
         items = ordered_changes(self._selected(), self._catalog, render, undone=True, decoders=self._decoders)
         for item in items:
             if isinstance(item, Begin):
@@ -245,7 +245,7 @@ class _Transaction:
         return None
 
 
-def _readable_values(array: pa.Array, logical: LogicalType) -> pa.Array:
+def readable_values(array: pa.Array, logical: LogicalType) -> pa.Array:
     """JSON in which bytes are told from text."""
     if logical.kind is not Kind.BINARY:
         return json_values(array, logical)

@@ -1,0 +1,156 @@
+"""``binx why``: the life of one row."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import tzinfo
+from typing import TYPE_CHECKING
+
+from binx.cli.options import (
+    FILES,
+    NO_CHECKSUMS,
+    OUTPUT,
+    QUIET,
+    SCHEMA,
+    ZONE,
+    Example,
+    command,
+    known_tables,
+    option,
+)
+from binx.cli.progress import progress_bar
+from binx.cli.selecting import SELECTION, WHERE, selection_options, understood
+from binx.cli.show_text import BOLD, ShowText
+from binx.cli.terminal import has_colour, is_terminal, say_note, terminal_width, text_output
+from binx.errors import AbsentError, UsageError
+from binx.log.inputs import open_chain
+from binx.log.selection import Selection
+from binx.stats.text import safe_text, time_text
+
+if TYPE_CHECKING:
+    from binx.export.where import Condition
+    from binx.export.why import RowChange
+
+EXAMPLES = (
+    Example("what happened to one order", "binx why --table shop.orders --pk 9007199254740992 mysql-bin.*"),
+    Example(
+        "a key of two columns, in the key's order",
+        "binx why --table shop.order_items --pk 9007199254740992 --pk 1 mysql-bin.*",
+    ),
+    Example(
+        "who set orders to paid, for programs",
+        "binx why --table shop.orders --where \"after.status = 'paid'\" --json mysql-bin.* |\n"
+        "    jq -r '[.commit_timestamp, .thread_id, .transaction] | @tsv'",
+    ),
+)
+
+DETAILS = (
+    "Each change is told with when it was committed, its transaction, where that is, and which connection of"
+    " which server made it; of an update the columns that changed are marked with an asterisk and have both"
+    " values. A value that the log does not have is left out.",
+    "A row is what has a primary key. Where an update gives it another key, its life goes on under that one;"
+    " rows that get the old key later are told too. Values of the key are compared as their column's type;"
+    " 0x and digits are bytes.",
+    "The key's columns come from the log (binlog_row_metadata=FULL), from a CREATE TABLE in the logs before,"
+    " or from --schema. With --where no key is needed, and each change that fulfils the condition before or"
+    " after is told. --pk and --where do not combine.",
+    "With --json each line is a change: an object as of extract --format json --rows, and file, start,"
+    " server_id, thread_id, and moved, whether it gave the row another key.",
+)
+
+
+@command("why", examples=EXAMPLES, details=DETAILS)
+@option(
+    "--pk",
+    "key",
+    metavar="VALUE",
+    multiple=True,
+    section=SELECTION,
+    help="The row's primary key; once for each of its columns.",
+)
+@selection_options
+@WHERE
+@option("--json", "as_json", is_flag=True, section=OUTPUT, help="One JSON object for each change.")
+@ZONE
+@SCHEMA
+@NO_CHECKSUMS
+@QUIET
+@FILES
+def why_command(
+    key: tuple[str, ...],
+    selection: Selection,
+    where: Condition | None,
+    as_json: bool,
+    zone: tzinfo,
+    schema: str | None,
+    no_checksums: bool,
+    quiet: bool,
+    files: tuple[str, ...],
+) -> int:
+    """Tell the life of one row: each change, by whom, when, and from what to what."""
+    from binx.export.why import RowLife
+
+    if len(selection.tables) != 1:
+        raise UsageError("expected one table whose row is meant: --table DB.TABLE")
+    catalog, unclear = known_tables(schema)
+    if not quiet:
+        for line in [*understood(selection), *unclear]:
+            say_note(line)
+    found = 0
+    with (
+        text_output() as output,
+        progress_bar("why", quiet=quiet) as bar,
+        open_chain(files, bar.advance) as chain,
+    ):
+        bar.expect(sum(ends.file.size for ends in chain))
+        life = RowLife(
+            chain,
+            replace(selection, limit=None),
+            key=key,
+            condition=where,
+            catalog=catalog,
+            readable=not as_json,
+            verify=not no_checksums,
+        )
+        writer = _Text(zone)
+        for change in life:
+            found += 1
+            if is_terminal(sys.stdout):
+                bar.close()
+            for line in [change.to_json()] if as_json else writer.lines(change):
+                output.line(line)
+            if found == selection.limit:
+                break
+    if not found:
+        raise AbsentError("expected changes of the row, found none in these files")
+    if not quiet:
+        say_note(f"changes: {found:,}")
+    return 0
+
+
+class _Text:
+    """Changes for people, the values as ``binx show`` has them."""
+
+    def __init__(self, zone: tzinfo) -> None:
+        terminal = is_terminal(sys.stdout)
+        width = terminal_width(sys.stdout) if terminal else None
+        self._show = ShowText(width=width, colour=has_colour(sys.stdout), zone=zone)
+        self._zone = zone
+        self._begun = False
+
+    def lines(self, change: RowChange) -> Iterator[str]:
+        """The lines of one change."""
+        if self._begun:
+            yield ""
+        self._begun = True
+        row, cut = change.row, self._show.cut
+        who = f"server {change.server_id}"
+        if change.thread_id is not None:
+            who += f", thread {change.thread_id}"
+        moved = ", and gets another key" if change.moved else ""
+        yield cut(f"{time_text(change.commit_timestamp, self._zone)}  {row['type']}{moved}", BOLD)
+        yield cut(f"  transaction {safe_text(row['transaction'])}")
+        yield cut(f"  {safe_text(change.file)}:{change.start}, {who}")
+        yield from self._show.values(row)

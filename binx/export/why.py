@@ -1,0 +1,329 @@
+"""The life of one row: each change of it, by whom, when, and from what to what.
+
+A row is what has a primary key. Where an update gives it another key, its life goes on under that one, and
+what gets the old key later is told too. Instead of a key a condition may say which changes are meant.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from binx.errors import AbsentError, RefusedError, UsageError
+from binx.export.extract import Search
+from binx.export.images import BatchImages, ChangeGroup
+from binx.export.json_lines import JsonRows
+from binx.export.json_values import json_values
+from binx.export.show import readable_values
+from binx.export.where import AFTER, BEFORE, ColumnName, Condition, Frame
+from binx.export.where_values import Literal, Operand, compared
+from binx.kernels.scan import Level
+from binx.kernels.transactions import FLAG_HAS_THREAD, TransactionTable
+from binx.log.chain import FileEnds
+from binx.log.file import BinlogFile
+from binx.log.selection import Selection
+from binx.rows.batches import ChangeBatch
+from binx.rows.catalog import Catalog
+from binx.rows.decoder import ChangeDecoder
+
+_OFFSET = 0xFFFFFFFF
+
+
+@dataclass(frozen=True, slots=True)
+class RowChange:
+    """One change of the row.
+
+    Attributes:
+        row: the change as ``extract --format json --rows`` has it: ``transaction``, ``commit_version``,
+            ``commit_timestamp``, ``db``, ``table``, ``type``, ``row``, ``before``, ``after``.
+        commit_timestamp: its transaction's commit time, µs since 1970.
+        file: the log's name.
+        start: offset of the transaction.
+        server_id: of the server that made the change first.
+        thread_id: the connection, None where the log does not say.
+        moved: whether the change gave the row another key.
+    """
+
+    row: dict[str, Any]
+    commit_timestamp: int
+    file: str
+    start: int
+    server_id: int
+    thread_id: int | None
+    moved: bool
+
+    def to_json(self) -> str:
+        """The change as one line of JSON: the row's members, then ``file``, ``start`` and who made it."""
+        document = self.row | {
+            "file": self.file,
+            "start": self.start,
+            "server_id": self.server_id,
+            "thread_id": self.thread_id,
+            "moved": self.moved,
+        }
+        return json.dumps(document, ensure_ascii=False)
+
+
+class _Place(NamedTuple):
+    """Where a change stands: its commit version, and its number in the transaction."""
+
+    version: int
+    row: int
+
+
+class _Key(NamedTuple):
+    """A key that the row has had.
+
+    Attributes:
+        parts: for each of the key's columns a literal or a value.
+        since: the change that gave the row this key; earlier ones are of other rows.
+    """
+
+    parts: tuple[Literal | pa.Scalar, ...]
+    since: _Place
+
+
+_Found: TypeAlias = dict[_Place, tuple[dict[str, Any], bool]]
+"""Changes as JSON has them, and whether each gave the row another key."""
+
+
+class RowLife:
+    """Finds the changes of a row.
+
+    Args:
+        chain: the files in their order, with their ends read.
+        selection: which transactions are looked at; its tables must be one table's name.
+        key: the primary key's values as text, in the key's order; empty where a condition is given.
+        condition: what a change must fulfil, before or after; None where a key is given.
+        catalog: the tables known beforehand.
+        readable: give bytes as ``{"hex": …}``, which people can tell from text; else in base64.
+        verify: whether checksums are compared.
+
+    Raises:
+        UsageError: neither or both of key and condition are given.
+
+    Attributes:
+        search: the search behind it.
+    """
+
+    def __init__(
+        self,
+        chain: Sequence[FileEnds],
+        selection: Selection,
+        *,
+        key: Sequence[str] = (),
+        condition: Condition | None = None,
+        catalog: Catalog | None = None,
+        readable: bool = False,
+        verify: bool = True,
+    ) -> None:
+        if bool(key) == (condition is not None):
+            raise UsageError("expected either the row's key or a condition")
+        self.search = Search(chain, selection, verify=verify)
+        self._keys = [_Key(tuple(map(_literal, key)), _Place(-1, -1))] if key else []
+        self._condition = condition
+        self._catalog = Catalog() if catalog is None else catalog.copy()
+        self._decoder: ChangeDecoder | None = None
+        self._render = JsonRows(lines=True, values=readable_values if readable else json_values)
+        self._tables = 0
+
+    def __iter__(self) -> Iterator[RowChange]:
+        """Yield the changes in the order of the chain.
+
+        Raises:
+            RefusedError: the table's key is not known.
+            UsageError: the key has another number of columns, or a value is none of its column's type.
+            AbsentError: no file has changes of the table.
+            DamagedError, UnsupportedError: a transaction cannot be decoded.
+        """
+        for scan, table, mask in self.search.walk(Level.LEVEL_TABLES):
+            table.mark_work(mask)
+            if any(mask):
+                yield from self._changes(scan.file, table, mask)
+        if not self._tables:
+            raise AbsentError("expected changes of the table in the files, found none")
+
+    def _changes(self, file: BinlogFile, table: TransactionTable, mask: bytearray) -> Iterator[RowChange]:
+        if self._decoder is None or self._decoder.file is not file:
+            self._decoder = ChangeDecoder(file, self._catalog, self.search.selector.takes_table)
+        decoder = self._decoder
+        piece: list[ChangeBatch] = []
+        for item in decoder.decode(table, mask):
+            piece += [item] if isinstance(item, ChangeBatch) else []
+            piece += decoder.flush()
+            yield from self._told(piece, file, table)
+            piece = []
+        yield from self._told(list(decoder.flush()), file, table)
+
+    def _told(
+        self, piece: list[ChangeBatch], file: BinlogFile, table: TransactionTable
+    ) -> Iterator[RowChange]:
+        """The changes of a piece of the log that are meant, in order."""
+        found: _Found = {}
+        for batch in piece:
+            self._tables += 1
+            found |= self._of_batch(batch, file)
+        if not found:
+            return
+        starts = {table.value("start", index): index for index in range(len(table))}
+        for place in sorted(found):
+            row, moved = found[place]
+            start = place.version & _OFFSET
+            index = starts[start]
+            thread = table.value("thread_id", index)
+            yield RowChange(
+                row=row,
+                commit_timestamp=table.value("commit_timestamp", index),
+                file=file.name,
+                start=start,
+                server_id=table.value("server_id", index),
+                thread_id=thread if table.value("flags", index) & FLAG_HAS_THREAD else None,
+                moved=moved,
+            )
+
+    def _of_batch(self, batch: ChangeBatch, file: BinlogFile) -> _Found:
+        images = BatchImages(batch)
+        if self._condition is not None:
+            if not self._condition.applies(images):
+                return {}
+            passing = self._condition.passing(images)
+            rows = [row for group, marks in passing for row in _rows(group, marks, images)]
+            return {place: (row, False) for place, row in self._rendered(batch, rows, file).items()}
+        return self._by_key(batch, images, file)
+
+    def _by_key(self, batch: ChangeBatch, images: BatchImages, file: BinlogFile) -> _Found:
+        """The changes of the keys that the row has had, which a change may add to."""
+        names = self._key_columns(batch)
+        found: _Found = {}
+        done = 0
+        while done < len(self._keys):
+            key = self._keys[done]
+            done += 1
+            for group in images.groups():
+                marks, moves = self._touched(group, images, names, key)
+                moved = set(_places(group, moves, images))
+                for place, row in self._rendered(batch, _rows(group, marks, images), file).items():
+                    if place > key.since:
+                        found[place] = (row, place in moved)
+                self._follow(group, moves, images, names)
+        return found
+
+    def _touched(
+        self, group: ChangeGroup, images: BatchImages, names: list[str], key: _Key
+    ) -> tuple[pa.BooleanArray, pa.BooleanArray]:
+        """Which changes of a group are of a key, and which of these give the row another one."""
+        before = _has_key(Frame(images, group, BEFORE), names, key)
+        after = _has_key(Frame(images, group, AFTER), names, key)
+        moves = pc.and_(before, pc.invert(after))
+        if group.after is None:
+            moves = pa.repeat(pa.scalar(False), len(moves))
+        return pc.or_(before, after), moves
+
+    def _follow(
+        self, group: ChangeGroup, moves: pa.BooleanArray, images: BatchImages, names: list[str]
+    ) -> None:
+        """Take in the keys that moves lead to."""
+        frame = Frame(images, group, AFTER)
+        columns = [frame.operand(ColumnName(AFTER, name)) for name in names]
+        places = _places(group, moves, images)
+        for index, place in zip(pc.indices_nonzero(moves).to_pylist(), places, strict=True):
+            parts = tuple(column.values[index] for column in columns if column is not None)
+            key = _Key(parts, place)
+            if not any(_same(key, known) for known in self._keys):
+                self._keys.append(key)
+
+    def _rendered(
+        self, batch: ChangeBatch, rows: list[int], file: BinlogFile
+    ) -> dict[_Place, dict[str, Any]]:
+        """Some rows of a batch as ``extract --format json --rows`` has them."""
+        if not rows:
+            return {}
+        part = ChangeBatch(batch.table, batch.batch.take(pa.array(sorted(rows), pa.int64())))
+        rendered = self._render(part, file)
+        columns = (rendered.versions.to_pylist(), rendered.rows.to_pylist(), rendered.texts.to_pylist())
+        return {_Place(version, row): json.loads(text) for version, row, text in zip(*columns, strict=True)}
+
+    def _key_columns(self, batch: ChangeBatch) -> list[str]:
+        resolved = batch.table.resolved
+        placed = sorted(
+            (column.primary_key_position, column.source_name.casefold())
+            for column in resolved.columns
+            if column.primary_key_position is not None
+        )
+        table = f"{resolved.db}.{resolved.name}"
+        if not placed:
+            raise RefusedError(
+                f"the primary key of {table} is not known: the log does not tell it (binlog_row_metadata=FULL"
+                " does), nor does a CREATE TABLE before it; give its definition with --schema FILE, or"
+                " choose by --where instead of --pk"
+            )
+        names = [name for _, name in placed]
+        if len(names) != len(self._keys[0].parts):
+            raise UsageError(
+                f"the primary key of {table} is ({', '.join(names)}): expected {len(names)} values, found"
+                f" {len(self._keys[0].parts)}; give --pk once for each column, in this order"
+            )
+        return names
+
+
+def _literal(text: str) -> Literal:
+    """A key's value as a person writes it: 0x… are bytes."""
+    if text[:2].lower() == "0x" and len(text) % 2 == 0:
+        try:
+            return Literal(bytes.fromhex(text[2:]))
+        except ValueError:
+            pass
+    return Literal(text)
+
+
+def _has_key(frame: Frame, names: list[str], key: _Key) -> pa.BooleanArray:
+    """Whether the image has the key; where it is not there, it has not."""
+    found = pa.repeat(pa.scalar(True), frame.size)
+    for name, part in zip(names, key.parts, strict=True):
+        operand = frame.operand(ColumnName(None, name))
+        if operand is None:
+            return pa.repeat(pa.scalar(False), frame.size)
+        found = pc.and_(found, pc.fill_null(_equal(operand, part, name), False))
+    return found
+
+
+def _equal(operand: Operand, part: Literal | pa.Scalar, name: str) -> pa.BooleanArray:
+    if isinstance(part, Literal):
+        return compared(operand, "=", part, name)
+    values, wanted = operand.values, part
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    if pa.types.is_dictionary(wanted.type):
+        wanted = wanted.as_py()
+    return pc.equal(values, wanted)
+
+
+def _same(key: _Key, other: _Key) -> bool:
+    def plain(part: Literal | pa.Scalar) -> str:
+        return str(part.value if isinstance(part, Literal) else part.as_py())
+
+    return [plain(part) for part in key.parts] == [plain(part) for part in other.parts]
+
+
+def _places(group: ChangeGroup, marks: pa.BooleanArray, images: BatchImages) -> list[_Place]:
+    versions = group.images.pick(images.system("_commit_version")).filter(marks).to_pylist()
+    rows = group.images.pick(images.system("_row")).filter(marks).to_pylist()
+    return [_Place(version, row) for version, row in zip(versions, rows, strict=True)]
+
+
+def _rows(group: ChangeGroup, marks: pa.BooleanArray, images: BatchImages) -> list[int]:
+    """Places in the batch of the images of the marked changes."""
+    places: list[int] = []
+    for side in (group.before, group.after):
+        if side is not None:
+            rows = pa.array(range(images.batch.num_rows), pa.int64()) if side.rows is None else side.rows
+            places += rows.filter(marks).to_pylist()
+    return places
+
+
+__all__ = ["RowChange", "RowLife"]

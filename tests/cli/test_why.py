@@ -1,0 +1,59 @@
+"""``binx why``: its text on a terminal and in a pipe, and its refusals."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.cli.conftest import Shop
+from tests.cli.process import binx, on_terminal
+
+KEY = ("why", "--table", "shop.orders", "--pk", "9007199254740992")
+
+
+def test_changes_have_both_values(shop: Shop) -> None:
+    ended = binx(*KEY, *shop.logs)
+    assert ended.code == 0
+    assert '            *   status       "new" -> "paid"' in ended.lines
+    assert ended.err == "binx: changes: 3\n"
+    assert "\x1b" not in ended.out
+
+
+def test_json_is_a_line_a_change(shop: Shop) -> None:
+    ended = binx(*KEY, "--json", "--quiet", *shop.logs)
+    types = [json.loads(line)["type"] for line in ended.lines]
+    assert types == ["insert", "update", "update"]
+    assert ended.err == ""
+    assert len(binx(*KEY, "--limit", "2", "--json", *shop.logs).lines) == 2
+
+
+@pytest.mark.parametrize("width", [60, 200])
+def test_lines_fit_the_terminal(shop: Shop, width: int) -> None:
+    plain = on_terminal(*KEY, *shop.logs, width=width, env={"NO_COLOR": "1"})
+    assert max(map(len, plain.lines)) <= width
+    assert "\x1b" not in plain.out
+    assert "\x1b[32m" in on_terminal(*KEY, *shop.logs, width=width).out
+
+
+def test_times_are_in_the_zone_that_is_asked_for(shop: Shop) -> None:
+    utc = binx(*KEY, *shop.logs).lines[0]
+    there = binx(*KEY, "--tz", "+05:30", *shop.logs).lines[0]
+    assert utc.startswith("2026-11-21 09:48:52")
+    assert there.startswith("2026-11-21 15:18:52")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["--pk", "1"], 2, "expected one table whose row is meant"),
+        (["--table", "shop.orders"], 2, "either the row's key or a condition"),
+        (["--table", "shop.orders", "--pk", "5"], 4, "expected changes of the row, found none"),
+        (["--table", "shop.orders", "--pk", "one"], 2, "expected a number"),
+        (["--table", "shop.orders", "--where", "id +"], 2, "'--where'"),
+    ],
+)
+def test_what_cannot_be_told(shop: Shop, arguments: list[str], code: int, said: str) -> None:
+    ended = binx("why", *arguments, *shop.logs)
+    assert (ended.code, ended.out) == (code, "")
+    assert said in ended.err

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import tzinfo
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from binx.cli.options import (
     COUNT,
@@ -35,12 +35,14 @@ from binx.cli.terminal import (
     text_output,
 )
 from binx.errors import AbsentError, UsageError
-from binx.export.show import Showing, ShownEvent, ShownTransaction
 from binx.log.inputs import open_chain
 from binx.log.moments import Position, parse_position
 from binx.log.selection import Selection
 from binx.log.zones import format_in_zone
 from binx.stats.event_list import flag_names
+
+if TYPE_CHECKING:
+    from binx.export.show import Showing, ShownEvent, ShownTransaction
 
 EXAMPLES = (
     Example(
@@ -99,6 +101,8 @@ def show_command(
     files: tuple[str, ...],
 ) -> int:
     """Show the events of transactions: statements with their session, rows with names and values."""
+    from binx.export.show import Showing
+
     if position is not None:
         if selection.start is not None:
             raise UsageError("expected --position or --start-position, found both")
@@ -137,6 +141,8 @@ def show_command(
 
 
 def _lines(showing: Showing, writer: ShowText | _Documents) -> Iterator[str]:
+    from binx.export.show import ShownEvent
+
     for item in showing:
         yield from writer.event(item) if isinstance(item, ShownEvent) else writer.transaction(item)
 

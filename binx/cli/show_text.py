@@ -6,11 +6,10 @@ import json
 from collections.abc import Iterator, Mapping
 from datetime import tzinfo
 from textwrap import wrap
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from binx.cli.sections import UNKNOWN
 from binx.export.hexdump import hex_lines
-from binx.export.show import ShownEvent, ShownTransaction
 from binx.log.zones import zone_name
 from binx.stats.text import (
     bytes_text,
@@ -21,6 +20,9 @@ from binx.stats.text import (
     text_width,
     time_text,
 )
+
+if TYPE_CHECKING:
+    from binx.export.show import ShownEvent, ShownTransaction
 
 _OPERATIONS = {"insert": "INSERT INTO", "update": "UPDATE", "delete": "DELETE FROM"}
 _LONG = ("sql", "options", "columns")

@@ -8,11 +8,21 @@ from pathlib import Path
 
 import click
 
-from binx.cli.options import FILES, NO_CHECKSUMS, OUTPUT, QUIET, Example, command, option
+from binx.cli.options import (
+    FILES,
+    NO_CHECKSUMS,
+    OUTPUT,
+    QUIET,
+    SCHEMA,
+    Example,
+    command,
+    known_tables,
+    option,
+)
 from binx.cli.progress import ProgressBar, progress_bar
-from binx.cli.terminal import TextOutput, say_error, text_output
+from binx.cli.terminal import TextOutput, say_error, say_note, text_output
 from binx.errors import BinxError, ExitCode, UsageError
-from binx.export.sidecar import IndexedLog, index_log
+from binx.export.indexing import IndexedLog, index_log
 from binx.log.file import BinlogFile
 from binx.log.inputs import STANDARD_INPUT, expand_paths
 from binx.stats.text import bytes_text, number_text, safe_text
@@ -40,8 +50,12 @@ DETAILS = (
     " have; --index-dir or BINX_INDEX_DIR tells the other commands of the folder.",
     "Each line tells what became of a log's index file: written, true (it was there), and with --check"
     " absent, stale or damaged. With --json each line is an object with log, index, state, transactions,"
-    " bytes, unfinished_bytes and problem. With --check the exit status is 4 where a log has no true index"
-    " file.",
+    " bytes, unfinished_bytes, has_keys and problem. With --check the exit status is 4 where a log has no"
+    " true index file.",
+    "With --keys the rows are decoded too, and for each block of transactions it is kept which primary keys"
+    " were changed, as a Bloom filter for each table: of a key that is not there it says so in 119 of 120"
+    " cases. The key must be known from the log itself, by binlog_row_metadata=FULL or by DDL before the"
+    " rows, or from --schema.",
     "An index file is a Parquet file with a row a transaction, and the columns of the data set's"
     " transactions; epoch and seqno count within the log alone.",
 )
@@ -60,6 +74,10 @@ DETAILS = (
     type=click.Path(readable=False),
     help="Write them into this folder, not beside the logs.",
 )
+@option(
+    "--keys", is_flag=True, section=OUTPUT, help="Also which primary keys were changed where; reads all rows."
+)
+@SCHEMA
 @option("--json", "as_json", is_flag=True, section=OUTPUT, help="One JSON object a line.")
 @NO_CHECKSUMS
 @QUIET
@@ -68,6 +86,8 @@ def index_command(
     check: bool,
     force: bool,
     folder: str | None,
+    keys: bool,
+    schema: str | None,
     as_json: bool,
     no_checksums: bool,
     quiet: bool,
@@ -78,6 +98,12 @@ def index_command(
         raise UsageError("expected --check, which writes nothing, or --force, found both")
     if STANDARD_INPUT in files:
         raise UsageError("standard input has no place beside which an index file could stand; name files")
+    if schema is not None and not keys:
+        raise UsageError("--schema names keys, which are looked at only with --keys")
+    catalog, unclear = known_tables(schema)
+    if not quiet:
+        for line in unclear:
+            say_note(line)
     paths = expand_paths(files)
     code = ExitCode.DONE
     with text_output() as output, progress_bar("index", quiet=quiet) as bar:
@@ -92,6 +118,8 @@ def index_command(
                         folder,
                         check=check,
                         force=force,
+                        keys=keys,
+                        catalog=catalog,
                         verify=not no_checksums,
                         on_progress=partial(_reach, bar, begun),
                     )

@@ -9,18 +9,13 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import closing, nullcontext, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
-from types import TracebackType
-from typing import IO, TYPE_CHECKING, Self, cast
+from typing import IO, TYPE_CHECKING, cast
 
-from binx import __version__
 from binx.errors import OutputError
-from binx.export.dataset import output_errors
-from binx.export.manifest import CONTRACT
 from binx.export.output import Sink, open_output
+from binx.export.sidecar_rows import RowGroups
 from binx.kernels.crc32 import checksum
 from binx.kernels.scan import Level
 from binx.kernels.stored import (
@@ -34,27 +29,23 @@ from binx.kernels.stored import (
 )
 from binx.kernels.transactions import FLAG_HAS_THREAD, FLAG_HAS_XID, TransactionTable
 from binx.log.file import BinlogFile, Scan
-from binx.log.index_use import sidecar_path
-from binx.log.scanning import ENDINGS, TransactionScan
-from binx.log.sidecar import Sidecar, log_facts
+from binx.log.scanning import ENDINGS
+from binx.log.sidecar import log_facts
 from binx.log.sidecar_layout import (
     Block,
     Directory,
+    KeyFilter,
     encode_directory,
     encode_tail,
 )
-from binx.log.sidecar_state import SidecarState, examine_sidecar
-from binx.source.names import printable
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-    from typing_extensions import Buffer
+    from binx.export.sidecar_keys import KeyFilters
+    from binx.rows.catalog import Catalog
 
 BLOCK_RECORDS = 4096
 """Transactions from which on a block is large enough; it ends with the scan's table."""
 
-_IDENTIFIERS = ("transaction", "gtid")
 _SPOOLED_BYTES = 16 * 1024 * 1024
 _COPIED_BYTES = 1024 * 1024
 _GTID_RUNS = 64
@@ -75,82 +66,11 @@ class SidecarReport:
     unfinished: int
 
 
-@dataclass(frozen=True, slots=True)
-class IndexedLog:
-    """What became of a log's index file.
-
-    Attributes:
-        log: the log's path.
-        index: the index file's path.
-        state: ``written``, or as :class:`~binx.log.sidecar.SidecarState` has it.
-        transactions: how many it holds; None where it is not true.
-        bytes: its size; None where it is not true.
-        unfinished_bytes: of the log, behind its last whole transaction, that it says nothing of.
-        problem: why it cannot be used.
-    """
-
-    log: str
-    index: str
-    state: str
-    transactions: int | None = None
-    bytes: int | None = None
-    unfinished_bytes: int | None = None
-    problem: str | None = None
-
-    @property
-    def is_true(self) -> bool:
-        """Whether the log has an index file that can be used."""
-        return self.problem is None and self.transactions is not None
-
-    def as_dict(self) -> dict[str, object]:
-        """The same for JSON."""
-        return {**asdict(self), "log": printable(self.log), "index": printable(self.index)}
-
-
-def index_log(
-    file: BinlogFile,
-    folder: str | None = None,
-    *,
-    check: bool = False,
-    force: bool = False,
-    verify: bool = True,
-    on_progress: Callable[[int], None] | None = None,
-) -> IndexedLog:
-    """See to it that a log has an index file that is true.
-
-    Args:
-        file: the log.
-        folder: a folder of index files, made where it is not there; None for beside the log.
-        check: write nothing.
-        force: write it also where it is true already.
-        verify: whether the checksums of all events are compared.
-        on_progress: called with the offset in the log up to which it was read.
-
-    Raises:
-        DamagedError, UnsupportedError: the log cannot be read to its end.
-        OutputError: the index file cannot be written.
-    """
-    path = sidecar_path(file, folder)
-    state, problem = (SidecarState.ABSENT, None) if force else examine_sidecar(file, path)
-    if state is SidecarState.TRUE:
-        with closing(Sidecar.open(path, file)) as sidecar:
-            log = sidecar.directory.log
-            return IndexedLog(
-                file.path, path, state.value, sidecar.transactions, sidecar.size, log.size - log.covered
-            )
-    if check:
-        return IndexedLog(file.path, path, state.value, problem=problem)
-    if folder is not None:
-        with output_errors(Path(folder)):
-            Path(folder).mkdir(parents=True, exist_ok=True)
-    report = write_sidecar(file, path, verify=verify, on_progress=on_progress)
-    return IndexedLog(file.path, path, "written", report.transactions, report.bytes, report.unfinished)
-
-
 def write_sidecar(
     file: BinlogFile,
     path: str,
     *,
+    keys: Catalog | None = None,
     verify: bool = True,
     on_progress: Callable[[int], None] | None = None,
 ) -> SidecarReport:
@@ -158,7 +78,9 @@ def write_sidecar(
 
     Args:
         file: the log.
-        path: where to, see :func:`binx.log.sidecar.sidecar_path`.
+        path: where to, see :func:`binx.log.index_use.sidecar_path`.
+        keys: the tables known beforehand, moved on by the log's schema statements, where Bloom filters of
+            primary keys are wanted; None for none.
         verify: whether the checksums of all events are compared.
         on_progress: called with the offset in the log up to which it was read.
 
@@ -167,7 +89,7 @@ def write_sidecar(
         OutputError: the index file cannot be written.
     """
     with open_output(path) as stream:
-        writer = SidecarWriter(file, verify=verify)
+        writer = SidecarWriter(file, keys=keys, verify=verify)
         writer.write(stream, on_progress)
     return SidecarReport(writer.transactions, stream.bytes_written, writer.unfinished)
 
@@ -177,11 +99,17 @@ class SidecarWriter:
 
     Args:
         file: the log.
+        keys: see :func:`write_sidecar`.
         verify: whether checksums are compared.
     """
 
-    def __init__(self, file: BinlogFile, *, verify: bool = True) -> None:
+    def __init__(self, file: BinlogFile, *, keys: Catalog | None = None, verify: bool = True) -> None:
         self._file = file
+        self._keys: KeyFilters | None = None
+        if keys is not None:
+            from binx.export.sidecar_keys import KeyFilters
+
+            self._keys = KeyFilters(file, keys)
         self._scan = file.scan(Level.LEVEL_TABLES, verify=verify)
         self._blocks: list[Block] = []
         self._sources: list[bytes] = []
@@ -208,7 +136,7 @@ class SidecarWriter:
             DamagedError, UnsupportedError: the log cannot be read to its end.
             OutputError: the sink does not take what is written.
         """
-        with tempfile.SpooledTemporaryFile(_SPOOLED_BYTES) as spool, _RowGroups(sink) as rows:
+        with tempfile.SpooledTemporaryFile(_SPOOLED_BYTES) as spool, RowGroups(sink) as rows:
             seqno = 1
             for table in _blocks(self._scan):
                 self._take(table, cast("IO[bytes]", spool))
@@ -225,7 +153,7 @@ class SidecarWriter:
         while data := spool.read(_COPIED_BYTES):
             yield data
             size += len(data)
-        blocks = tuple(block._replace(offset=position + block.offset) for block in self._blocks)
+        blocks = tuple(_moved(block, position) for block in self._blocks)
         directory = encode_directory(self._directory(blocks))
         yield directory
         yield encode_tail(position + size, directory)
@@ -264,8 +192,23 @@ class SidecarWriter:
                 gtids=self._gtids(table, every),
                 tables=tuple(table.sum_counts(every, 1)),
                 statements=with_statements.count(1),
+                keys=self._filters(table, spool),
             )
         )
+
+    def _filters(self, table: TransactionTable, spool: IO[bytes]) -> tuple[KeyFilter, ...]:
+        """The filters of a table's transactions, put where its block is."""
+        if self._keys is None:
+            return ()
+        from binx.export.sidecar_keys import HASHES
+
+        made = []
+        for one in self._keys.of_block(self._scan, table):
+            made.append(
+                KeyFilter(one.table, one.keys, spool.tell(), len(one.bits), checksum(one.bits), HASHES)
+            )
+            spool.write(one.bits)
+        return tuple(made)
 
     def _gtids(self, table: TransactionTable, every: bytearray) -> tuple[tuple[int, int, int], ...]:
         """Intervals that hold all GTIDs of a table; of very many, one for each source."""
@@ -300,81 +243,14 @@ class SidecarWriter:
                 for number in sorted(totals.events.keys() | totals.inner.keys())
             ),
             blocks=blocks,
+            keys=None if self._keys is None else self._keys.columns,
         )
 
 
-class _RowGroups:
-    """A Parquet file with one row a transaction, which takes some bytes of ours before its footer.
-
-    Args:
-        sink: where it goes.
-    """
-
-    def __init__(self, sink: Sink) -> None:
-        self._sink = sink
-        self._section: Callable[[int], Iterator[bytes]] | None = None
-        self._writer: pq.ParquetWriter | None = None
-        self.position = 0
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        with nullcontext() if error is None else suppress(Exception):
-            if self._writer is not None:
-                self._writer.close()
-
-    closed = False
-    """What Arrow asks of a stream."""
-
-    def write(self, data: Buffer) -> None:
-        """Take what Arrow writes; the first of it that belongs to the footer comes behind the section."""
-        if self._section is not None:
-            section, self._section = self._section, None
-            for piece in section(self.position):
-                self._sink.write(piece)
-        self.position += memoryview(data).nbytes
-        self._sink.write(data)
-
-    def flush(self) -> None:
-        """What Arrow asks of a stream; the sink holds nothing back."""
-
-    def write_rows(
-        self, file: BinlogFile, scan: TransactionScan, table: TransactionTable, seqno: int
-    ) -> None:
-        """Write a table's transactions as a row group."""
-        from binx.log.index import index_batch
-
-        epoch = int(file.format.at_startup)
-        batch = index_batch(file, scan, table, epoch=epoch, first_seqno=seqno, dictionaries=True)
-        self._opened(batch).write_batch(batch, row_group_size=batch.num_rows)
-
-    def _opened(self, first: pa.RecordBatch | None) -> pq.ParquetWriter:
-        """The writer; how it encodes columns is decided by the first rows."""
-        if self._writer is None:
-            import pyarrow.parquet as pq
-
-            from binx.export.encodings import column_settings
-            from binx.log.index import index_schema
-
-            schema = index_schema(dictionaries=True)
-            metadata = {"binx.contract": str(CONTRACT), "binx.version": __version__}
-            self._writer = pq.ParquetWriter(
-                self,
-                schema.with_metadata(metadata),
-                compression="zstd",
-                compression_level=1,
-                version="2.6",
-                **column_settings(schema, first, identifiers=_IDENTIFIERS),
-            )
-        return self._writer
-
-    def before_footer(self, section: Callable[[int], Iterator[bytes]]) -> None:
-        """Take what shall stand between the last row group and the footer; it is told its offset."""
-        self._opened(None)
-        self._section = section
+def _moved(block: Block, by: int) -> Block:
+    """A block whose places are so many bytes further on."""
+    keys = tuple(one._replace(offset=by + one.offset) for one in block.keys)
+    return block._replace(offset=by + block.offset, keys=keys)
 
 
 def _blocks(scan: Scan) -> Iterator[TransactionTable]:
@@ -401,4 +277,4 @@ def _extent(table: TransactionTable, field: str) -> tuple[int, int]:
     return (0, 0) if found is None else found
 
 
-__all__ = ["BLOCK_RECORDS", "IndexedLog", "SidecarReport", "SidecarWriter", "index_log", "write_sidecar"]
+__all__ = ["BLOCK_RECORDS", "SidecarReport", "SidecarWriter", "write_sidecar"]

@@ -7,15 +7,17 @@ it was made of; everything else is an error, whose message says what is wrong, a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from binx.errors import BinxError, DamagedError, StaleError
 from binx.event.format import FormatDescription, parse_format
+from binx.kernels.bloom import holds
 from binx.kernels.crc32 import checksum
 from binx.kernels.stored import StoredTables
 from binx.kernels.transactions import TransactionTable
 from binx.log.index_use import unused
+from binx.log.key_texts import key_texts
 from binx.log.sidecar_layout import (
     FOOTER_END_SIZE,
     TAIL_SIZE,
@@ -140,6 +142,43 @@ class Sidecar:
             raise error.at(path=self.path) from None
         table.format = self._formats[block.format]
         return table
+
+    def may_contain(self, block: Block, db: str, table: str, key: Mapping[str, object]) -> bool:
+        """Whether a block may have changed a row of a key: inserted, updated or deleted it, as rows.
+
+        Of a key that it does not have it says so in one of 120 cases. What statements as text did is not
+        known.
+
+        Args:
+            block: one of the directory's.
+            db: the database.
+            table: the table.
+            key: the values of the primary key's columns, by name, as the row decoder gives them.
+
+        Returns:
+            False where it certainly has not; True also where there is no filter of the key.
+
+        Raises:
+            DamagedError: the filter's bytes are not those that were written.
+        """
+        number = self._number_of(db, table)
+        if number is None or all(one != number for one, *_ in block.tables):
+            return False
+        columns = (self.directory.keys or {}).get(number, ())
+        found = next((one for one in block.keys if one.table == number), None)
+        if found is None or not columns or set(columns) != set(key):
+            return True
+        texts = key_texts([key[column] for column in columns])
+        if texts is None:
+            return True
+        return holds(self.read(found.offset, found.size, found.crc), found.hashes, texts)
+
+    def _number_of(self, db: str, table: str) -> int | None:
+        """A table's number; None where the log has no row of it."""
+        for number, names in enumerate(self.directory.tables):
+            if tuple(name.decode("utf-8", "backslashreplace") for name in names) == (db, table):
+                return number
+        return None
 
     def read(self, offset: int, size: int, crc: int) -> memoryview:
         """Some bytes whose CRC32 is known.

@@ -142,7 +142,8 @@ class Directory(NamedTuple):
         controls: type, position and size of the events about the log itself.
         totals: per event type: type, events, bytes, events within compressed payloads.
         blocks: the blocks in the order of the log.
-        has_keys: whether Bloom filters were made.
+        keys: the names of the key's columns of each table that has filters, by the table's number; None
+            where no filters were made.
     """
 
     log: LogFacts
@@ -153,7 +154,7 @@ class Directory(NamedTuple):
     controls: tuple[tuple[int, int, int], ...]
     totals: tuple[tuple[int, int, int, int], ...]
     blocks: tuple[Block, ...] = ()
-    has_keys: bool = False
+    keys: dict[int, tuple[str, ...]] | None = None
 
 
 def encode_tail(offset: int, directory: bytes) -> bytes:
@@ -220,7 +221,13 @@ def encode_directory(directory: Directory) -> bytes:
     _append(out, _U64, ((position,) for position in directory.formats))
     _append(out, _CONTROL, directory.controls)
     _append(out, _TOTAL, directory.totals)
-    out += bytes([directory.has_keys])
+    out += bytes([directory.keys is not None])
+    out += _U32.pack(len(directory.keys or {}))
+    for number, columns in sorted((directory.keys or {}).items()):
+        out += _U32.pack(number) + _U32.pack(len(columns))
+        for column in columns:
+            name = column.encode("utf-8", "surrogatepass")
+            out += _U16.pack(len(name)) + name
     out += _U32.pack(len(directory.blocks))
     for block in directory.blocks:
         flags = (_HAS_XIDS if block.xids else 0) | (_HAS_THREADS if block.threads else 0)
@@ -251,7 +258,7 @@ def decode_directory(data: bytes) -> Directory:
     """
     try:
         return _DirectoryReader(data).directory()
-    except (struct.error, IndexError, OverflowError) as error:
+    except (struct.error, IndexError, UnicodeDecodeError) as error:
         raise DamagedError(f"expected a directory, found bytes that are none ({error})") from None
 
 
@@ -271,9 +278,11 @@ class _DirectoryReader:
         controls = self._rows(_CONTROL)
         totals = self._rows(_TOTAL)
         has_keys = self._bytes(1) != b"\0"
+        keys = dict(self._key() for _ in range(self._count(2 * _U32.size)))
         blocks = tuple(self._block() for _ in range(self._count(_BLOCK.size)))
         directory = Directory(
-            log, sources, tables, maps, formats, controls, totals, blocks, has_keys=has_keys
+            *(log, sources, tables, maps, formats, controls, totals, blocks),
+            keys=keys if has_keys else None,
         )
         if self._position != len(self._data):
             raise DamagedError("expected the directory's end, found more bytes")
@@ -304,6 +313,11 @@ class _DirectoryReader:
             statements=statements,
             keys=tuple(self._filter() for _ in range(self._count(_FILTER.size + _CRC.size))),
         )
+
+    def _key(self) -> tuple[int, tuple[str, ...]]:
+        number: int = self._take(_U32)[0]
+        names = [self._text(_U16) for _ in range(self._count(_U16.size))]
+        return number, tuple(name.decode("utf-8", "surrogatepass") for name in names)
 
     def _filter(self) -> KeyFilter:
         table, keys, offset, size, hashes = self._take(_FILTER)
@@ -352,7 +366,8 @@ def _check(directory: Directory) -> None:
         if not fits:
             raise DamagedError("expected blocks in the order of the log, found others")
         before = block.end
-    if directory.log.ending > 2 or not all(number < tables for number, _ in directory.maps):
+    numbers = [*(number for number, _ in directory.maps), *(directory.keys or {})]
+    if directory.log.ending > 2 or not all(number < tables for number in numbers):
         raise DamagedError("expected the facts of a log, found others")
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Shop
-from tests.cli.process import binx
+from tests.cli.process import after, binx
 from tests.cli.test_starting import HEAVY, modules_after
 
 
@@ -169,6 +171,39 @@ def test_a_stale_index_file_gives_one_line_and_the_right_answer(logs: list[Path]
     assert ended.out == binx("ls", "--no-index", logs[0]).out
     assert binx("ls", "--quiet", logs[0]).err == ""
     assert binx("ls", "--no-index", logs[0]).err == ""
+
+
+def test_keys_are_kept_where_they_are_wanted(logs: list[Path], tmp_path: Path) -> None:
+    def kept(*arguments: str) -> list[bool]:
+        return [json.loads(line)["has_keys"] for line in binx("index", "--json", *arguments, *logs).lines]
+
+    assert kept() == [False, False]
+    assert kept("--keys") == [True, True]
+    assert kept("--check") == [True, True]
+    assert binx("index", "--schema", tmp_path / "schema.sql", *logs).code == 2
+
+
+def test_a_run_that_is_killed_leaves_no_index_file_and_the_next_one_makes_it(
+    shop: Shop, tmp_path: Path
+) -> None:
+    log = Path(shutil.copy(shop.logs[2], tmp_path))
+    index = tmp_path / f"{log.name}.binx"
+    whole = tmp_path / "whole"
+    binx("index", "-o", whole, log)
+    (expected,) = whole.iterdir()
+    # The process ends itself, as by kill -9, at one of the writes.
+    for number in (1, 2, 10, 40):
+        kill = (
+            f"from binx.export import output\nwrite, left = output.OutputStream.write, [{number}]\n"
+            "def dying(self, data):\n    left[0] -= 1\n"
+            "    if not left[0]: os.kill(os.getpid(), signal.SIGKILL)\n    return write(self, data)\n"
+            "output.OutputStream.write = dying"
+        )
+        ended = subprocess.run([*after(kill), "index", str(log)], capture_output=True, check=False)
+        assert ended.returncode == -signal.SIGKILL
+        assert not index.exists()
+    assert binx("index", log).code == 0
+    assert index.read_bytes() == expected.read_bytes()
 
 
 def test_standard_input_and_contradictions_are_refused(logs: list[Path]) -> None:

@@ -277,7 +277,7 @@ def directories(draw: st.DrawFn) -> Directory:
         controls=tuple(draw(st.lists(st.tuples(st.integers(0, 255), U64, U32), max_size=3))),
         totals=tuple(draw(st.lists(st.tuples(st.integers(0, 255), U64, U64, U64), max_size=3))),
         blocks=tuple(blocks),
-        has_keys=draw(st.booleans()),
+        keys=draw(st.none() | st.dictionaries(number, st.lists(st.text(max_size=4), max_size=3).map(tuple))),
     )
 
 

@@ -1,0 +1,114 @@
+"""See to it that logs have index files that are true."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from binx.export.dataset import output_errors
+from binx.export.sidecar import write_sidecar
+from binx.log.file import BinlogFile
+from binx.log.index_use import sidecar_path
+from binx.log.sidecar import Sidecar
+from binx.log.sidecar_state import SidecarState, examine_sidecar
+from binx.source.names import printable
+
+if TYPE_CHECKING:
+    from binx.rows.catalog import Catalog
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedLog:
+    """What became of a log's index file.
+
+    Attributes:
+        log: the log's path.
+        index: the index file's path.
+        state: ``written``, or as :class:`~binx.log.sidecar.SidecarState` has it.
+        transactions: how many it holds; None where it is not true.
+        bytes: its size; None where it is not true.
+        unfinished_bytes: of the log, behind its last whole transaction, that it says nothing of.
+        has_keys: whether it has Bloom filters of primary keys.
+        problem: why it cannot be used.
+    """
+
+    log: str
+    index: str
+    state: str
+    transactions: int | None = None
+    bytes: int | None = None
+    unfinished_bytes: int | None = None
+    has_keys: bool | None = None
+    problem: str | None = None
+
+    @property
+    def is_true(self) -> bool:
+        """Whether the log has an index file that can be used."""
+        return self.problem is None and self.transactions is not None
+
+    def as_dict(self) -> dict[str, object]:
+        """The same for JSON."""
+        return {**asdict(self), "log": printable(self.log), "index": printable(self.index)}
+
+
+def index_log(
+    file: BinlogFile,
+    folder: str | None = None,
+    *,
+    check: bool = False,
+    force: bool = False,
+    keys: bool = False,
+    catalog: Catalog | None = None,
+    verify: bool = True,
+    on_progress: Callable[[int], None] | None = None,
+) -> IndexedLog:
+    """See to it that a log has an index file that is true.
+
+    Args:
+        file: the log.
+        folder: a folder of index files, made where it is not there; None for beside the log.
+        check: write nothing.
+        force: write it also where it is true already.
+        keys: whether Bloom filters of primary keys are wanted; an index file without them is written anew.
+        catalog: tables known beforehand, for their keys; it stays as it is.
+        verify: whether the checksums of all events are compared.
+        on_progress: called with the offset in the log up to which it was read.
+
+    Raises:
+        DamagedError, UnsupportedError: the log cannot be read to its end.
+        OutputError: the index file cannot be written.
+    """
+    path = sidecar_path(file, folder)
+    state, problem = (SidecarState.ABSENT, None) if force else examine_sidecar(file, path)
+    if state is SidecarState.TRUE:
+        with closing(Sidecar.open(path, file)) as sidecar:
+            log, has_keys = sidecar.directory.log, sidecar.directory.keys is not None
+            if check or has_keys or not keys:
+                return IndexedLog(
+                    *(file.path, path, state.value, sidecar.transactions, sidecar.size),
+                    unfinished_bytes=log.size - log.covered,
+                    has_keys=has_keys,
+                )
+    if check:
+        return IndexedLog(file.path, path, state.value, problem=problem)
+    if folder is not None:
+        with output_errors(Path(folder)):
+            Path(folder).mkdir(parents=True, exist_ok=True)
+    known: Catalog | None = None
+    if keys:
+        from binx.rows.catalog import Catalog
+
+        # What other logs did to the tables is not taken over: those that have their index files are not read.
+        known = Catalog() if catalog is None else catalog.copy()
+    report = write_sidecar(file, path, keys=known, verify=verify, on_progress=on_progress)
+    return IndexedLog(
+        *(file.path, path, "written", report.transactions, report.bytes),
+        unfinished_bytes=report.unfinished,
+        has_keys=keys,
+    )
+
+
+__all__ = ["IndexedLog", "index_log"]

@@ -10,6 +10,7 @@ from binx.cli.indexing import index_options
 from binx.cli.options import (
     FILES,
     NO_CHECKSUMS,
+    ON_DAMAGE,
     OUTPUT,
     QUIET,
     SCHEMA,
@@ -21,9 +22,10 @@ from binx.cli.options import (
 from binx.cli.progress import progress_bar
 from binx.cli.selecting import WHERE, selection_options, understood
 from binx.cli.terminal import missing_gtids, say_note, say_warning
-from binx.errors import UsageError
+from binx.errors import ExitCode, UsageError
 from binx.export.extract import ExtractOptions, SliceFormat, extract
 from binx.log.chain import ProblemKind, ends_problems
+from binx.log.damage import OnDamage
 from binx.log.index_use import IndexUse
 from binx.log.inputs import open_chain
 from binx.log.selection import Selection
@@ -84,6 +86,8 @@ DETAILS = (
     " condition; before.COLUMN and after.COLUMN ask one of the two. It takes columns and literals, compared"
     " by = <> < <= > >= <=>, IN, BETWEEN, LIKE, REGEXP or IS NULL, joined by AND, OR, XOR and NOT. Texts are"
     " compared exactly. Tables without such columns do not pass; choose tables by --table.",
+    "Nothing is written where a log is damaged as far as it must be read. With --on-damage salvage the"
+    " transactions that are whole are written, what was passed over is listed, and the exit status is 3.",
     "A binary log that is written has positions and checksums of its own, and an empty PREVIOUS_GTIDS. The"
     " logical clock is kept where the transactions are one contiguous run of one file, and made serial"
     " otherwise. A binary log is never written to a terminal.",
@@ -118,6 +122,7 @@ DETAILS = (
     type=click.Path(readable=False, allow_dash=True),
     help="Write to this file, which appears when it is whole.",
 )
+@ON_DAMAGE
 @NO_CHECKSUMS
 @index_options
 @QUIET
@@ -132,6 +137,7 @@ def extract_command(
     by_key: bool,
     schema: str | None,
     output: str,
+    on_damage: str,
     no_checksums: bool,
     index: IndexUse | None,
     quiet: bool,
@@ -147,13 +153,17 @@ def extract_command(
         by_key=by_key,
         where=where,
         verify=not no_checksums,
+        on_damage=OnDamage(on_damage),
     )
     _refuse_idle_options(options, schema)
     catalog, unclear = known_tables(schema)
     if not quiet:
         for line in [*understood(selection), *unclear]:
             say_note(line)
-    with progress_bar("extract", quiet=quiet) as bar, open_chain(files, bar.advance, index) as chain:
+    with (
+        progress_bar("extract", quiet=quiet) as bar,
+        open_chain(files, bar.advance, index, options.on_damage) as chain,
+    ):
         bar.expect(sum(ends.file.size for ends in chain))
         if not quiet:
             for problem in ends_problems(chain):
@@ -166,7 +176,10 @@ def extract_command(
         for warning in report.warnings:
             say_warning(warning)
         say_note(f"transactions written: {report.transactions:,} ({report.bytes:,} bytes)")
-    return missing_gtids(report.missing)
+    for damage in report.damage:
+        say_warning(damage)
+    absent = missing_gtids(report.missing)
+    return ExitCode.LOSSES if report.damage and absent is ExitCode.DONE else absent
 
 
 def _refuse_idle_options(options: ExtractOptions, schema: str | None) -> None:

@@ -213,6 +213,13 @@ FILES = combined(_FILES, _KEYRING, _KEY_FILE)
 """The files that a command reads, and the keys of those that are encrypted."""
 
 NO_CHECKSUMS = option("--no-checksums", is_flag=True, help="Do not compare checksums of events.")
+ON_DAMAGE = option(
+    "--on-damage",
+    type=click.Choice(["stop", "salvage"]),
+    default="stop",
+    show_default=True,
+    help="Where a log is damaged: stop, or take what is whole and list the rest.",
+)
 SCHEMA = option(
     "--schema",
     metavar="FILE",

@@ -11,6 +11,7 @@ from binx.cli.options import (
     COUNT,
     FILES,
     NO_CHECKSUMS,
+    ON_DAMAGE,
     OUTPUT,
     QUIET,
     SCHEMA,
@@ -26,6 +27,7 @@ from binx.cli.summary import Summary
 from binx.cli.terminal import say_note, say_warning, text_output
 from binx.errors import UsageError
 from binx.log.chain import ends_problems
+from binx.log.damage import OnDamage
 from binx.log.inputs import open_chain
 from binx.log.selection import Selection, Selector
 
@@ -52,7 +54,10 @@ DETAILS = (
     "Columns' names come from the log where the server logs them (binlog_row_metadata=FULL), else from DDL in"
     " the logs and --schema, else they are c1, c2 and so on. Give all logs of a chain at once, so that DDL in"
     " one names the columns in the next.",
-    "The exit status is 3 where a manifest lists losses, such as text that its character set does not have.",
+    "A log that is damaged is not committed. With --on-damage salvage its whole transactions are, the"
+    " manifest lists what was passed over, and the conservation sums count what could not be decoded.",
+    "The exit status is 3 where a manifest lists losses, such as damage, or text that its character set does"
+    " not have.",
 )
 
 _MEGABYTE = 1 << 20
@@ -129,6 +134,7 @@ def _folder(text: str) -> Path:
 @option("--force", is_flag=True, section=OUTPUT, help="Write again what was written before.")
 @option("--json", "as_json", is_flag=True, section=OUTPUT, help="Print one JSON object a log.")
 @selection_options
+@ON_DAMAGE
 @NO_CHECKSUMS
 @QUIET
 @FILES
@@ -144,6 +150,7 @@ def to_parquet_command(
     force: bool,
     as_json: bool,
     selection: Selection,
+    on_damage: str,
     no_checksums: bool,
     quiet: bool,
     files: tuple[str, ...],
@@ -160,13 +167,18 @@ def to_parquet_command(
         jobs=jobs,
         verify=not no_checksums,
         force=force,
+        on_damage=OnDamage(on_damage),
     )
     catalog, warnings = known_tables(schema)
     if not quiet:
         for line in [*understood(selection), *warnings]:
             say_note(line)
     summary = Summary(as_json=as_json, quiet=quiet)
-    with text_output() as text, progress_bar("to-parquet", quiet=quiet) as bar, open_chain(files) as chain:
+    with (
+        text_output() as text,
+        progress_bar("to-parquet", quiet=quiet) as bar,
+        open_chain(files, on_damage=options.on_damage) as chain,
+    ):
         if not quiet:
             for problem in ends_problems(chain):
                 say_warning(f"{problem.before}, {problem.after}: {problem.message}")
@@ -190,6 +202,7 @@ def _options(
     jobs: int | None,
     verify: bool,
     force: bool,
+    on_damage: OnDamage,
 ) -> ParquetOptions:
     """What the exports take; Arrow is loaded only here, so that help comes at once."""
     from binx.export.parquet_files import ParquetOptions
@@ -205,4 +218,5 @@ def _options(
         verify=verify,
         force=force,
         jobs=jobs,
+        on_damage=on_damage,
     )

@@ -42,6 +42,7 @@ class Selected(NamedTuple):
         mask: a mark for each, as :meth:`~binx.rows.decoder.ChangeDecoder.decode` takes them.
         epoch: see the data set's ``transactions``.
         first_seqno: the chain's number of the table's first transaction.
+        behind_damage: statements that define tables may have been lost right before.
     """
 
     scan: TransactionScan
@@ -49,6 +50,7 @@ class Selected(NamedTuple):
     mask: bytearray
     epoch: int = 0
     first_seqno: int = 0
+    behind_damage: bool = False
 
     @property
     def file(self) -> BinlogFile:
@@ -153,6 +155,8 @@ def ordered_changes(
             decoder.resolve_only = resolve_only
             if decoders is not None:
                 decoders.append(decoder)
+        if part.behind_damage:
+            decoder.forget_tables()
         walk = _Walk(part, backwards=backwards)
         for item in decoder.decode(part.table, part.mask):
             batches = [*decoder.flush()]

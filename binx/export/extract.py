@@ -13,13 +13,14 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from binx.errors import AbsentError
+from binx.errors import AbsentError, BinxError
 from binx.event.gtid_set import GtidSet
 from binx.export.output import OutputStream, open_output
 from binx.export.slice_plan import Run
 from binx.kernels.scan import Level
 from binx.log.chain import FileEnds, ends_problems, epochs
-from binx.log.file import BinlogFile
+from binx.log.damage import OnDamage
+from binx.log.file import BinlogFile, Scan
 from binx.log.selection import Selection, Selector, required_level
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ class ExtractOptions:
         by_key: of SQL that undoes, rows are found by their keys alone and not by all columns.
         where: a condition; only transactions are taken that change a row which fulfils it.
         verify: checksums are compared.
+        on_damage: what is done where a file is damaged.
     """
 
     format: SliceFormat = SliceFormat.BINLOG
@@ -65,6 +67,7 @@ class ExtractOptions:
     by_key: bool = False
     where: Condition | None = None
     verify: bool = True
+    on_damage: OnDamage = OnDamage.STOP
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +80,7 @@ class ExtractReport:
         missing: GTIDs asked for that are in none of the files.
         notes: what a user should know of how the selection was understood.
         warnings: what the output lacks, in sentences.
+        damage: what could not be read and was passed over, in sentences.
     """
 
     transactions: int
@@ -84,6 +88,7 @@ class ExtractReport:
     missing: GtidSet
     notes: tuple[str, ...]
     warnings: tuple[str, ...]
+    damage: tuple[str, ...] = ()
 
 
 def extract(
@@ -145,24 +150,37 @@ class _Extraction:
                 if not self._search.taken:
                     raise AbsentError("expected transactions to write, found none that was asked for")
         except AbsentError as error:
-            if self._search.taken or not selector.missing():
+            if self._search.taken:
                 raise
-            raise AbsentError(f"{error}; not in these files: {selector.missing()}") from None
+            words = [str(error)]
+            if selector.missing():
+                words.append(f"not in these files: {selector.missing()}")
+            raise AbsentError("; ".join([*words, *self._search.damage])) from None
         return ExtractReport(
             transactions=self._search.taken,
             bytes=stream.bytes_written,
             missing=selector.missing(),
             notes=tuple(selector.notes),
             warnings=tuple(self._warnings),
+            damage=tuple(self._search.damage),
         )
 
     def _new_search(self) -> Search:
-        where = self._options.where
-        search = Search(self._chain, self._selection, verify=self._options.verify, by_rows=where is not None)
+        options, where = self._options, self._options.where
+        search = Search(
+            self._chain,
+            self._selection,
+            verify=options.verify,
+            by_rows=where is not None,
+            on_damage=options.on_damage,
+        )
         if where is not None:
             from binx.export.where_rows import RowFilter
 
             search.row_filter = RowFilter(where, self._known_tables(), search.selector.takes_table)
+        decodes = where is not None or options.format is not SliceFormat.BINLOG
+        if decodes and options.on_damage is OnDamage.SALVAGE:
+            search.check_tables = self._known_tables()
         return search
 
     def _write_binlog(self, stream: OutputStream) -> None:
@@ -208,10 +226,12 @@ class Search:
         selection: what is wanted.
         verify: whether checksums of the events that are walked are compared.
         by_rows: whether a row filter will be set.
+        on_damage: what is done where a file is damaged; salvage reads files whole, without their index.
 
     Attributes:
         selector: knows what is missing yet.
         row_filter: takes out what the other filters let pass; None for nothing.
+        check_tables: the tables known beforehand, where what cannot be decoded is to be left out; else None.
         taken: transactions that passed so far.
         passed_over: files that were ruled out so far, whose transactions nobody counted.
 
@@ -226,18 +246,32 @@ class Search:
         *,
         verify: bool = True,
         by_rows: bool = False,
+        on_damage: OnDamage = OnDamage.STOP,
     ) -> None:
         # What the rows decide comes before the limit.
         self._limit = selection.limit if by_rows else None
         unlimited = replace(selection, limit=None) if by_rows else selection
         self.selector = Selector(unlimited, [ends.file.name for ends in chain])
         self.row_filter: RowFilter | None = None
+        self.check_tables: Catalog | None = None
         self.taken = 0
         self.passed_over = 0
         self._left_out = 0
         self._scan: TransactionScan | None = None
         self._chain = chain
         self._verify = verify
+        self._on_damage = on_damage
+        self._salvaged: list[Scan] = []
+        self._undecodable: list[str] = []
+        self._damages = 0
+        self._lost: dict[int, BinxError] = {}
+        self._behind_damage = False
+
+    @property
+    def damage(self) -> list[str]:
+        """What was passed over so far as it could not be read, in sentences."""
+        found = [f"{scan.file.path}: {one}" for scan in self._salvaged for one in scan.damage]
+        return found + self._undecodable
 
     @property
     def left_out(self) -> int:
@@ -271,7 +305,7 @@ class Search:
             if selector.rules_out(ends.file, ends.previous_gtids) or self._is_before_all(place):
                 self.passed_over += 1
                 continue
-            scan = ends.file.transactions(level, verify=self._verify, choose=self._wanted_blocks(ends.file))
+            scan = self._transactions(ends.file, level, self._wanted_blocks(ends.file))
             self._scan = scan
             for table in scan:
                 mask = self._mask(ends.file, scan, table)
@@ -294,11 +328,13 @@ class Search:
         for ends, epoch in zip(self._chain, epochs([ends.file for ends in self._chain]), strict=True):
             if self._complete:
                 return
-            scan = ends.file.transactions(Level.LEVEL_TABLES, verify=self._verify)
+            scan = self._transactions(ends.file, Level.LEVEL_TABLES)
             for table in scan:
                 mask = self._mask(ends.file, scan, table)
                 table.mark_statements(mask)
-                yield Selected(scan, table, mask, epoch, seqno)
+                for index in self._lost:
+                    mask[index] = 0
+                yield Selected(scan, table, mask, epoch, seqno, self._behind_damage)
                 seqno += len(table)
                 if self._complete:
                     return
@@ -308,16 +344,53 @@ class Search:
         """Whether no later transaction can pass."""
         return self.selector.complete or (self._limit is not None and self.taken >= self._limit)
 
+    def _transactions(
+        self,
+        file: BinlogFile,
+        level: Level,
+        choose: Callable[[Sidecar], Callable[[Block], bool]] | None = None,
+    ) -> TransactionScan:
+        """Find a file's transactions by the shortest way, or by the one that passes over damage."""
+        if self._on_damage is OnDamage.STOP:
+            return file.transactions(level, verify=self._verify, choose=choose)
+        scan = file.scan(Level.LEVEL_TABLES, verify=self._verify, on_damage=self._on_damage)
+        self._salvaged.append(scan)
+        return scan
+
     def _mask(self, file: BinlogFile, scan: TransactionScan, table: TransactionTable) -> bytearray:
         """Marks of the transactions that pass."""
         mask = self.selector.mask(file, scan, table)
+        if self.check_tables is not None:
+            self._leave_out_undecodable(file, table, mask, self.check_tables)
         if self.row_filter is not None:
-            self.row_filter.keep(file, table, mask)
+            self.row_filter.keep(file, table, mask, self._lost, behind_damage=self._behind_damage)
             if self._limit is not None:
                 for index in table.marked(mask)[self._limit - self.taken :]:
                     mask[index] = 0
         self.taken += mask.count(1)
         return mask
+
+    def _leave_out_undecodable(
+        self, file: BinlogFile, table: TransactionTable, mask: bytearray, catalog: Catalog
+    ) -> None:
+        """Unmark what cannot be decoded to its end, and find out whether definitions may have been lost."""
+        from binx.rows.undecodable import DecodingCheck
+
+        damages = sum(len(salvaged.damage) for salvaged in self._salvaged)
+        self._behind_damage, self._damages = damages > self._damages, damages
+        check = DecodingCheck(file, catalog)
+        if self._behind_damage:
+            check.forget_tables()
+        marks = bytearray(mask)
+        table.mark_statements(marks)
+        self._lost = check.undecodable(table, marks)
+        for index, error in self._lost.items():
+            if mask[index]:
+                mask[index] = 0
+                self._undecodable.append(f"a transaction is left out: {error}")
+            if table.value("statements", index):
+                self._behind_damage = True
+                check.forget_tables()
 
     def _wanted_blocks(self, file: BinlogFile) -> Callable[[Sidecar], Callable[[Block], bool]]:
         """Which blocks of a file's index the search has to look at."""

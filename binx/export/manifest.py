@@ -106,6 +106,7 @@ def manifest(
     files: list[dict[str, Any]],
     losses: list[str],
     warnings: list[str],
+    damage: list[dict[str, Any]],
 ) -> dict[str, Any]:
     """The whole document."""
     first, last = sums.first, sums.last
@@ -135,6 +136,7 @@ def manifest(
             }
             for (db, table), counted in sorted(sums.conservation.items())
         ],
+        "damage": damage,
         "losses": losses,
         "warnings": warnings,
     }

@@ -21,13 +21,15 @@ from binx.export.parquet_files import ParquetOptions, SourceWriters
 from binx.export.workers import Workers, usable_processors
 from binx.kernels.scan import Level
 from binx.kernels.transactions import TransactionTable
+from binx.log.damage import OnDamage
 from binx.log.file import BinlogFile
 from binx.log.index import index_batch
 from binx.log.selection import Selection, Selector, source_of
 from binx.rows.batches import ChangeBatch
 from binx.rows.catalog import Catalog
-from binx.rows.decoder import STATEMENTS_ONLY, TAKE, WITHOUT_ROWS, ChangeDecoder
+from binx.rows.decoder import LOST, STATEMENTS_ONLY, TAKE, WITHOUT_ROWS, ChangeDecoder
 from binx.rows.statements import Statement
+from binx.rows.undecodable import DecodingCheck
 from binx.source.spooled import STANDARD_INPUT_NAME
 
 _INSERT, _UPDATE, _DELETE = range(3)
@@ -210,13 +212,19 @@ class SourceExport:
         self._gtids = GtidSet()
         self._losses: list[str] = []
         self._doubtful: Counter[tuple[str, str]] = Counter()
+        self._damage: list[dict[str, Any]] = []
+        self._damages = 0
         self._request = {
             **options.facts(),
             "selection": selector.selection.facts(),
             "known_tables": catalog.fingerprint(),
         }
         state.epoch += file.format.at_startup
-        self._scan = file.scan(Level.LEVEL_TABLES, verify=options.verify)
+        self._scan = file.scan(Level.LEVEL_TABLES, verify=options.verify, on_damage=options.on_damage)
+        salvages = options.on_damage is OnDamage.SALVAGE
+        self._check = (
+            DecodingCheck(file, catalog.copy(), selector.takes_table, options.decoder) if salvages else None
+        )
         self._decoder = ChangeDecoder(file, catalog, selector.takes_table, options.decoder)
         self._payloads = KeptPayloads(options.decoder.memory)
         self._scan.payloads = self._decoder.payloads = self._payloads
@@ -254,6 +262,7 @@ class SourceExport:
             raise ValueError(f"{self.source} is not decoded")
         try:
             files = self._writers.finish(self._decoder.tables)
+            self._tell_damage()
             self._sums.check(self.file.path)
             for number, count in self._scan.totals().unknown.items():
                 self._decoder.report.warnings[
@@ -269,6 +278,7 @@ class SourceExport:
                 files,
                 self._losses,
                 list(self._decoder.report.warnings),
+                self._damage,
             )
             self._writers.write_schemas(self._decoder.tables)
             self._transaction.commit(document, self._writers.listed)
@@ -300,19 +310,23 @@ class SourceExport:
             self._state.seqno += len(table)
             statements_only = bytearray(len(table))
             table.mark_statements(statements_only)
+            for index in self._undecodable(table, statements_only):
+                statements_only[index] = 0
             for _ in self._decoder.decode(table, statements_only):
                 pass
             self._payloads.clear()
             progress(self._scan.position)
+        self._forget_behind_damage()
 
     def _write(self, writers: SourceWriters, progress: Callable[[int], None]) -> None:
         for table in self._scan:
             mask = self._selector.mask(self.file, self._scan, table)
+            lost = self._unmark_lost(table, mask)
             self._gtids |= GtidSet(
                 (source_of(key), first, last) for key, first, last in table.gtid_runs(mask)
             )
             self._write_index(table, mask, writers)
-            self._count(table, mask)
+            self._count(table, mask, lost)
             for item in self._decoder.decode(table, mask):
                 if isinstance(item, Statement):
                     self._take_statement(item, writers)
@@ -320,6 +334,7 @@ class SourceExport:
                     self._take_batch(item, writers)
             self._payloads.clear()
             progress(self._scan.position)
+        self._forget_behind_damage()
         for batch in self._decoder.finish():
             self._take_batch(batch, writers)
         for name, images in self._decoder.report.filtered.items():
@@ -338,6 +353,73 @@ class SourceExport:
                     f"{changes.db}.{changes.name}: {count} values of column {column} have bytes that their"
                     r" character set does not have; they stand as \xNN in the text"
                 )
+
+    def _undecodable(self, table: TransactionTable, marks: bytearray) -> dict[int, BinxError]:
+        """The marked transactions that cannot be decoded; looked for only where damage is salvaged.
+
+        Where statements that define tables may have been lost, no table's definition is known any more.
+        """
+        if self._check is None:
+            return {}
+        self._forget_behind_damage()
+        errors = self._check.undecodable(table, marks)
+        if any(table.value("statements", index) for index in errors):
+            self._forget_tables()
+        return errors
+
+    def _forget_behind_damage(self) -> None:
+        if len(self._scan.damage) > self._damages:
+            self._forget_tables()
+
+    def _forget_tables(self) -> None:
+        self._damages = len(self._scan.damage)
+        self._decoder.forget_tables()
+        if self._check is not None:
+            self._check.forget_tables()
+
+    def _unmark_lost(self, table: TransactionTable, mask: bytearray) -> dict[int, int]:
+        """Take out of a selection what cannot be decoded: by index, what it is to be counted as."""
+        marks = bytearray(mask)
+        table.mark_work(marks)
+        lost = {}
+        for index, error in self._undecodable(table, marks).items():
+            lost[index] = LOST if mask[index] else 0
+            mask[index] = 0
+            if lost[index]:
+                self._damage.append(
+                    {
+                        "start": table.value("start", index),
+                        "end": table.value("end", index),
+                        "offset": error.offset,
+                        "cause": "undecodable",
+                        "gtid": table.gtid(index),
+                        "transactions": 1,
+                        "message": error.message,
+                    }
+                )
+        return lost
+
+    def _tell_damage(self) -> None:
+        """List what the scan has passed over beside what could not be decoded."""
+        self._damage += [
+            {
+                "start": one.start,
+                "end": one.end,
+                "offset": one.offset,
+                "cause": one.cause.value,
+                "gtid": one.gtid,
+                "transactions": one.transactions,
+                "message": one.message,
+            }
+            for one in self._scan.damage
+        ]
+        self._damage.sort(key=lambda one: one["start"])
+        for one in self._damage:
+            gtid = "" if one["gtid"] is None else f" (transaction {one['gtid']})"
+            self._losses.append(
+                f"bytes {one['start']:,} to {one['end']:,}{gtid} could not be read and are left out,"
+                f" at least {one['transactions']:,} transactions: {one['message']}"
+            )
 
     def _leave_out(self, name: tuple[str, str], counts: tuple[int, int, int]) -> None:
         """Account for the changes of a table that their own transactions undid."""
@@ -380,16 +462,20 @@ class SourceExport:
                 " read are in the binary log and not in this data set"
             )
 
-    def _count(self, table: TransactionTable, mask: bytearray) -> None:
+    def _count(self, table: TransactionTable, mask: bytearray, lost: dict[int, int]) -> None:
         """Take in what the scan counted, and mark what is looked at only for DDL, or not for its rows."""
         table.mark_work(mask)
-        for mark in (0, TAKE, STATEMENTS_ONLY, WITHOUT_ROWS):
+        for index, mark in lost.items():
+            mask[index] = mark
+        for mark in (0, TAKE, STATEMENTS_ONLY, WITHOUT_ROWS, LOST):
             for number, inserts, updates, deletes in table.sum_counts(mask, mark):
                 name = self._scan.table_name(number)
                 sums = self._sums.of(name)
                 images = inserts + 2 * updates + deletes
                 sums.images += images
-                if mark != TAKE:
+                if mark == LOST and self._selector.takes_table(*name):
+                    sums.undecodable += images
+                elif mark != TAKE:
                     sums.filtered += images
                     if mark == WITHOUT_ROWS and self.file.format.version < _ROLLED_BACK_ALONE_SINCE:
                         self._doubtful[name] += inserts + updates + deletes
@@ -398,3 +484,5 @@ class SourceExport:
                     changes[_INSERT] += inserts
                     changes[_UPDATE] += updates
                     changes[_DELETE] += deletes
+        for index in lost:
+            mask[index] = 0

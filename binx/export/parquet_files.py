@@ -17,6 +17,7 @@ from binx.export.encodings import column_settings
 from binx.export.parquet_output import ParquetOutput
 from binx.export.statements import STATEMENTS_BATCH, statements_batch
 from binx.export.workers import Workers
+from binx.log.damage import OnDamage
 from binx.log.index import index_schema
 from binx.rows.batches import ChangeBatch, TableChanges
 from binx.rows.decoder import DecoderOptions
@@ -43,6 +44,7 @@ class ParquetOptions:
         force: whether a source that is committed already with the same request is written again.
         jobs: threads that encode and write; None for as many as there are processors. What is written is the
             same.
+        on_damage: what is done where a source is damaged.
     """
 
     compression: str = "zstd"
@@ -51,10 +53,13 @@ class ParquetOptions:
     verify: bool = True
     force: bool = False
     jobs: int | None = None
+    on_damage: OnDamage = OnDamage.STOP
 
     def facts(self) -> dict[str, Any]:
         """What of it decides the bytes written, for the manifest."""
+        salvages = self.on_damage is OnDamage.SALVAGE
         return {
+            **({"on_damage": self.on_damage.value} if salvages else {}),
             "compression": self.compression,
             "compression_level": self.level,
             "row_group_rows": self.decoder.row_group_rows,

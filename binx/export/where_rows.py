@@ -6,7 +6,7 @@ costs about what ``to-parquet`` costs without its writing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import pyarrow.compute as pc
 
@@ -39,10 +39,25 @@ class RowFilter:
         self._tables: dict[str, None] = {}
         self._applied = False
 
-    def keep(self, file: BinlogFile, table: TransactionTable, mask: bytearray) -> None:
+    def keep(
+        self,
+        file: BinlogFile,
+        table: TransactionTable,
+        mask: bytearray,
+        lost: Iterable[int] = (),
+        *,
+        behind_damage: bool = False,
+    ) -> None:
         """Take the marks away from transactions without a row change that passes.
 
         Tables must come in the order of the chain.
+
+        Args:
+            file: where the transactions are.
+            table: the transactions.
+            mask: the marks.
+            lost: transactions that cannot be decoded.
+            behind_damage: statements that define tables may have been lost right before.
 
         Raises:
             DamagedError, UnsupportedError: a transaction cannot be decoded.
@@ -50,6 +65,11 @@ class RowFilter:
         """
         work = bytearray(mask)
         table.mark_work(work)
+        for index in lost:
+            work[index] = 0
+        if behind_damage:
+            self._catalog.clear()
+            self._decoder = None
         if not any(work):
             return
         passing: set[int] = set()

@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from binx.errors import UsageError
-from binx.log.chain import FileEnds, order_ends, read_ends
+from binx.log.chain import FileEnds, known_ends, order_ends, read_ends
+from binx.log.damage import OnDamage
 from binx.log.file import BinlogFile, open_files
 from binx.log.index_use import SUFFIX, IndexUse, attach_sidecars
 from binx.log.places import INDEX_SUFFIX, folder_logs, is_index, listed_logs, magic_of, matching
@@ -93,7 +94,10 @@ def expand_paths(paths: Iterable[str]) -> list[str]:
 
 @contextmanager
 def open_chain(
-    paths: Sequence[str], progress: Progress | None = None, index: IndexUse | None = None
+    paths: Sequence[str],
+    progress: Progress | None = None,
+    index: IndexUse | None = None,
+    on_damage: OnDamage = OnDamage.STOP,
 ) -> Iterator[list[FileEnds]]:
     """Open what paths mean, in the order of the chain, and close it at the end.
 
@@ -101,12 +105,14 @@ def open_chain(
         paths: files, ``.index`` files, ``-``.
         progress: told of the bytes that are read from then on.
         index: where index files are looked for; None reads the logs themselves.
+        on_damage: whether a file's first or last events may be damaged.
 
     Raises:
         BinxError: as :func:`expand_paths`, :meth:`BinlogFile.open` and :func:`~binx.log.chain.read_ends`.
     """
     with open_logs(paths, index) as files:
-        ends = order_ends([read_ends(file) for file in files])
+        read = read_ends if on_damage is OnDamage.STOP else known_ends
+        ends = order_ends([read(file) for file in files])
         if progress is not None:
             for file in files:
                 file.source = WatchedSource(file.source, progress)

@@ -73,6 +73,11 @@ class Catalog:
         self._shared = other._shared = True
         return other
 
+    def clear(self) -> None:
+        """Forget everything: statements may have been missed, and what was known may be true no more."""
+        self._tables, self._databases = {}, {}
+        self._shared = False
+
     def __iter__(self) -> Iterator[TableDefinition]:
         for same_name in self._tables.values():
             yield from same_name

@@ -41,6 +41,9 @@ STATEMENTS_ONLY = 2
 WITHOUT_ROWS = 3
 """Mark of a transaction whose statements are wanted, and whose rows are not: they were rolled back."""
 
+LOST = 4
+"""Mark of a transaction that was wanted and cannot be decoded; it is never given to a decoder."""
+
 _EMPTY_TABLE_ID = b"\0" * 8
 
 _FLUSHES = (Need.NEED_FLUSH, Need.NEED_MEMORY)
@@ -179,6 +182,21 @@ class ChangeDecoder:
         for key, builder in list(self._builders.items()):
             if builder.rows:
                 yield from self._flush(key)
+
+    def forget_tables(self) -> None:
+        """Know no table's definition any more, as behind damage that may have held statements.
+
+        Tables whose columns the log itself names keep their names; those of others are numbers until a
+        statement defines them anew.
+        """
+        self.catalog.clear()
+        for number in range(self._decoder.maps.tables):
+            self._decoder.forget(number)
+
+    @property
+    def index(self) -> int:
+        """The place in its table of the transaction at hand; -1 before the first."""
+        return self._decoder.index
 
     @property
     def tables(self) -> list[TableChanges]:

@@ -74,6 +74,19 @@ def rows(*values: int, number: int = 30, table_id: int = 9, end: bool = True) ->
     return event(number, head + b"\x01\x01" + b"".join(b"\0" + struct.pack("<i", v) for v in values))
 
 
+def json_map(table_id: int = 10) -> bytes:
+    """``shop.documents`` with one JSON column."""
+    body = table_id.to_bytes(6, "little") + b"\0\0\x04shop\0\x09documents\0"
+    return event(19, body + b"\x01\xf5\x01\x04\x01")
+
+
+def json_rows(first: int, table_id: int = 10) -> bytes:
+    """WRITE_ROWS of one document whose first byte, its type, is given: 0 is an object."""
+    head = table_id.to_bytes(6, "little") + struct.pack("<HH", 1, 2)
+    document = bytes([first, 0, 0, 4, 0])
+    return event(30, head + b"\x01\x01\x00" + struct.pack("<I", len(document)) + document)
+
+
 def xa_prepare(*, one_phase: bool = False) -> bytes:
     return event(38, struct.pack("<?III", one_phase, 1, 1, 0) + b"x")
 

@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from .outcome import ExitCode, LoadError
@@ -237,11 +237,19 @@ def check_hashes(files: Sequence[DataFile]) -> None:
                 )
 
 
+class Absent(NamedTuple):
+    """What a column holds that an inserted row's image lacks; ``misfit`` where its type cannot hold it."""
+
+    value: str | None
+    misfit: str | None
+
+
 @dataclass(frozen=True, slots=True)
 class SchemaRecord:
     """One version of a table's columns, as the export recorded it; ``valid_from`` is an SCN.
 
-    ``types`` are the columns' Arrow types as Arrow prints them.
+    ``types`` are the columns' Arrow types as Arrow prints them. ``absent`` has the columns of which is known
+    what they hold where an inserted row's image lacks them.
     """
 
     version: str
@@ -250,6 +258,7 @@ class SchemaRecord:
     primary_key: tuple[str, ...]
     valid_from: int
     ddl: str
+    absent: Mapping[str, Absent] = field(default_factory=dict)
 
     @classmethod
     def parse(cls, document: Mapping[str, Any], version: str) -> SchemaRecord:
@@ -261,6 +270,7 @@ class SchemaRecord:
             primary_key=tuple(document.get("primary_key") or ()),
             valid_from=int(document.get("valid_from") or 0),
             ddl=str(document.get("ddl") or ""),
+            absent=_absent(document["columns"]),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -268,13 +278,20 @@ class SchemaRecord:
         return {
             "version": self.version,
             "columns": [
-                {"name": name, "arrow_type": kind}
-                for name, kind in zip(self.columns, self.types, strict=True)
+                {"name": name, "arrow_type": kind, "absent": absent and absent._asdict()}
+                for name, kind, absent in zip(
+                    self.columns, self.types, map(self.absent.get, self.columns), strict=True
+                )
             ],
             "primary_key": list(self.primary_key),
             "valid_from": self.valid_from,
             "ddl": self.ddl,
         }
+
+
+def _absent(columns: Sequence[Mapping[str, Any]]) -> dict[str, Absent]:
+    known = ((str(column["name"]), column.get("absent")) for column in columns)
+    return {name: Absent(fact["value"], fact["misfit"]) for name, fact in known if fact is not None}
 
 
 def read_schema(file: DataFile) -> tuple[TableName, SchemaRecord]:

@@ -13,6 +13,7 @@ from .context import Load, history_parts, new_parts
 from .eras import find_eras
 from .events import IMAGE, Events, Part, collect_events
 from .fields import fields_of
+from .inserted import untold_columns, with_defaults
 from .lineage import Era, Position, Segment, trace_columns
 from .manifests import TableName
 from .outcome import LoadError
@@ -106,16 +107,36 @@ def _events(
     load: Load, segments: Sequence[Segment], eras: Sequence[Era], key: Sequence[str], parts: Sequence[Part]
 ) -> Events:
     concerned = [load.tables[table] for table in {part.table for part in parts}]
+    misfits = any(state.misfits for state in concerned)
+    if any(state.partial for state in concerned):
+        parts = [_with_defaults(load, part) for part in parts]
+        records = (one.record for state in concerned for one in state.schemas.values())
+        misfits |= any(fact.misfit for record in records for fact in record.absent.values())
     return collect_events(
         parts,
         segments,
         eras,
         load.ranks,
         partial=any(state.partial for state in concerned),
-        misfits=any(state.misfits for state in concerned),
+        misfits=misfits,
         key=key,
         withheld=load.withheld,
     )
+
+
+def _with_defaults(load: Load, part: Part) -> Part:
+    """A part's rows with the columns that inserted ones lack, as far as they are known."""
+    known = load.tables[part.table].schemas.items()
+    filled = with_defaults(part, {version: one.record for version, one in known})
+    untold = untold_columns(filled)
+    note = (
+        f"inserted rows whose images lack {', '.join(untold)} are null there: only the server can tell the"
+        " default"
+    )
+    summary = load.summary(part.table)
+    if untold and note not in summary.notes:
+        summary.notes.append(note)
+    return filled
 
 
 def _advance(

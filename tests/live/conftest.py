@@ -9,6 +9,9 @@ import pytest
 from testdata.programs import MARIADB_HINT, MYSQL_HINT, find_mariadb, find_mysql
 from testdata.servers import MariaDBServer, MySQLServer, Server
 
+SMALL_EVENTS = ("--binlog-row-event-max-size=2048",)
+"""The rows of one statement are cut into several events."""
+
 
 @pytest.fixture(scope="session")
 def mysql(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MySQLServer]:
@@ -16,7 +19,7 @@ def mysql(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MySQLServer]:
     programs = find_mysql()
     if programs is None:
         pytest.skip(MYSQL_HINT)
-    with MySQLServer(tmp_path_factory.mktemp("mysql"), programs=programs) as server:
+    with MySQLServer(tmp_path_factory.mktemp("mysql"), SMALL_EVENTS, programs) as server:
         yield server
 
 
@@ -26,7 +29,7 @@ def mariadb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MariaDBServer]
     programs = find_mariadb()
     if programs is None:
         pytest.skip(MARIADB_HINT)
-    with MariaDBServer(tmp_path_factory.mktemp("mariadb"), programs=programs) as server:
+    with MariaDBServer(tmp_path_factory.mktemp("mariadb"), SMALL_EVENTS, programs) as server:
         yield server
 
 

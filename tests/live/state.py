@@ -27,8 +27,9 @@ SYSTEM = (
 )  # fmt: skip
 
 _PLACE = r"`((?:[^`]|``)+)`\.`((?:[^`]|``)+)`"
-_GONE = re.compile(rf"(?:TRUNCATE|DROP) TABLE {_PLACE}")
-_RENAME = re.compile(rf"(?:RENAME TABLE|ALTER TABLE) {_PLACE} (?:RENAME )?TO {_PLACE}")
+_GONE = re.compile(rf"(?:TRUNCATE|DROP|CREATE OR REPLACE) TABLE {_PLACE}")
+_RENAME = re.compile(rf"(?:RENAME|ALTER) TABLE {_PLACE} (?:RENAME )?TO {_PLACE}")
+_RENAMED = re.compile(rf"{_PLACE} (?:RENAME )?TO {_PLACE}")
 _ALTER = re.compile(rf"ALTER TABLE {_PLACE}")
 
 
@@ -53,6 +54,7 @@ class Image:
         values: those that the image has.
         differing: columns of which only parts were logged.
         place: commit version, number of the row.
+        names: what the server calls the columns.
         computed: generated columns, which tell no rows apart: MariaDB logs a virtual one's new value in the
             image before the update.
     """
@@ -63,6 +65,7 @@ class Image:
     values: Row
     differing: list[str]
     place: tuple[int, int]
+    names: list[str]
     computed: frozenset[str]
 
 
@@ -72,6 +75,7 @@ class TableState:
 
     Attributes:
         columns: the columns of the last image, in order.
+        names: what the server calls them.
         rows: values by column.
         absent: of the first image that removes a row which no image has brought, what is wrong; what came
             behind it is not followed. Tables that statements were logged for lack rows rightly.
@@ -79,6 +83,7 @@ class TableState:
     """
 
     columns: list[str] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
     rows: list[Row] = field(default_factory=list)
     absent: str | None = None
     ambiguous: bool = False
@@ -89,7 +94,7 @@ class TableState:
 
     def apply(self, image: Image, before: Row | None) -> Row | None:
         """Take in one image; returns the row that an update's first image took out."""
-        self.columns = image.columns
+        self.columns, self.names = image.columns, image.names
         if self.absent is not None:
             return None
         if image.change in ("delete", "update_preimage"):
@@ -162,7 +167,9 @@ def _images(folder: Path) -> Iterator[tuple[tuple[int, int, int], Image]]:
     for entry in listed_files(folder, "changes"):
         content = pq.read_table(folder / entry["path"], partitioning=None)
         columns = [name for name in content.column_names if name not in SYSTEM]
-        computed = _computed(folder, entry, content)
+        record = _schema_record(folder, entry, content)
+        names = [column["source_name"] for column in record]
+        computed = frozenset(column["name"] for column in record if column["generated"])
         content = content.set_column(0, "_change_type", content.column(0).cast(pa.string()))
         for row in to_rows(content):
             if row["_transaction"] not in rolled_back:
@@ -172,16 +179,25 @@ def _images(folder: Path) -> Iterator[tuple[tuple[int, int, int], Image]]:
                 values = _present_values(row, columns)
                 yield (
                     (*place, ORDER[change]),
-                    Image((entry["db"], entry["table"]), change, columns, values, differing, place, computed),
+                    Image(
+                        (entry["db"], entry["table"]),
+                        change,
+                        columns,
+                        values,
+                        differing,
+                        place,
+                        names,
+                        computed,
+                    ),
                 )
 
 
-def _computed(folder: Path, entry: dict[str, Any], content: pa.Table) -> frozenset[str]:
-    """The generated columns, by the schema record that a file's metadata names."""
+def _schema_record(folder: Path, entry: dict[str, Any], content: pa.Table) -> list[dict[str, Any]]:
+    """The columns by the schema record that a file's metadata names."""
     version = content.schema.metadata[b"binx.schema_version"].decode()
     records = folder / "schemas" / Path(entry["path"]).parent.relative_to("changes")
-    record = json.loads((records / f"{version}.json").read_text("utf-8"))
-    return frozenset(column["name"] for column in record["columns"] if column["generated"])
+    columns: list[dict[str, Any]] = json.loads((records / f"{version}.json").read_text("utf-8"))["columns"]
+    return columns
 
 
 def _statements(folder: Path) -> Iterator[tuple[tuple[int, int, int], str]]:
@@ -194,11 +210,12 @@ def _statements(folder: Path) -> Iterator[tuple[tuple[int, int, int], str]]:
 
 def _follow(tables: dict[Name, TableState], sql: str) -> None:
     """Do to the states what a schema statement does to the tables."""
-    if found := _RENAME.match(sql):
-        names = [part.replace("``", "`") for part in found.groups()]
-        state = tables.pop((names[0], names[1]), None)
-        if state is not None:
-            tables[names[2], names[3]] = state
+    if _RENAME.match(sql):
+        for renamed in _RENAMED.finditer(sql):
+            names = [part.replace("``", "`") for part in renamed.groups()]
+            state = tables.pop((names[0], names[1]), None)
+            if state is not None:
+                tables[names[2], names[3]] = state
     elif found := _GONE.match(sql):
         tables.pop(_name(found), None)
     elif (found := _ALTER.match(sql)) and _name(found) in tables:

@@ -80,6 +80,9 @@ def compare_state(name: Name, table: TableAtEnd, state: TableState, counts: dict
         return []
     if len(columns) != len(state.columns) and state.rows:
         return [f"{name}: columns {[column['name'] for column in columns]}, found {state.columns}"]
+    names = [column["name"] for column in columns]
+    if state.rows and names != state.names:
+        return [f"{name}: columns are called {names}, found {state.names}"]
     types = [column["type"] for column in columns]
     wanted = [[normal(text, kind) for text, kind in zip(row, types, strict=True)] for row in table.rows]
     found = []

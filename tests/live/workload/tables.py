@@ -48,6 +48,7 @@ class Table:
         statements: whether sessions in the statement and mixed formats write to it too, so that its rows do
             not follow from row changes alone.
         options: what stands behind the columns.
+        counts: whether a column counts up by itself.
         names: the names of columns that were ever used, folded.
     """
 
@@ -59,6 +60,7 @@ class Table:
     key_values: list[list[str]]
     statements: bool = False
     options: str = ""
+    counts: bool = False
     extra: list[str] = field(default_factory=list)
     names: set[str] = field(default_factory=set)
 
@@ -111,9 +113,14 @@ def random_table(random: Random, db: str, taken: set[str], *, mariadb: bool) -> 
         unique = Column(random_name(random, names), integer_kind("BIGINT"), "NOT NULL", False, False)
         columns.append(unique)
         table.extra.append(f"UNIQUE KEY ({spelling.name(unique.name)})")
+        if random.random() < 0.5:
+            unique.options, unique.optional, table.counts = "NOT NULL AUTO_INCREMENT", True, True
     elif random.random() < 0.3:
         table.extra.append(f"KEY ({spelling.name(counter.name)})")
     table.options = random.choice(("", "CHARSET utf8mb4", "CHARSET latin1", "COMMENT 'it''s a \"table\"'"))
+    # MariaDB has no partitions of tables with shapes, which may be added at any time.
+    if key and not table.extra and not mariadb and random.random() < 0.2:
+        table.options += " PARTITION BY KEY () PARTITIONS 3"
     return table
 
 
@@ -127,6 +134,11 @@ def random_column(random: Random, names: set[str], *, mariadb: bool) -> Column:
         column.options = "NOT NULL"
     elif kind.sql.startswith("TIMESTAMP"):
         column.options = "NULL"
+    if kind.sql.startswith(("TIMESTAMP", "DATETIME")) and random.random() < 0.3:
+        now = "CURRENT_TIMESTAMP" + kind.sql.removeprefix("TIMESTAMP").removeprefix("DATETIME")
+        column.options, column.optional = f"NULL DEFAULT {now} ON UPDATE {now}", True
+        column.nullable = True
+        return column
     if kind.simple_default and random.random() < 0.25:
         literal = kind.literal(random, Spelling())
         # Zero dates and values that do not fit are no defaults in strict sessions.

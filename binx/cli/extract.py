@@ -15,12 +15,13 @@ from binx.cli.options import (
     QUIET,
     SCHEMA,
     Example,
+    Parsed,
     command,
     known_tables,
     option,
 )
 from binx.cli.progress import progress_bar
-from binx.cli.selecting import WHERE, selection_options, understood
+from binx.cli.selecting import WHERE, parse_size, selection_options, understood
 from binx.cli.terminal import missing_gtids, say_note, say_warning
 from binx.errors import ExitCode, UsageError
 from binx.export.extract import ExtractOptions, SliceFormat, extract
@@ -59,6 +60,10 @@ EXAMPLES = (
         "    mysql-bin.*",
     ),
     Example(
+        "one transaction as Tungsten Replicator's thl list prints it",
+        "binx extract --gtid 3e11fa47-71ca-11e1-9e33-c80aa9429562:23 --format thl mysql-bin.*",
+    ),
+    Example(
         "what rows became, for programs; other rows of the same transactions come along",
         "binx extract --table shop.orders --format json --rows mysql-bin.000003 |\n"
         "    jq -c 'select(.table == \"orders\") | .after'",
@@ -88,6 +93,10 @@ DETAILS = (
     " compared exactly. Tables without such columns do not pass; choose tables by --table.",
     "Nothing is written where a log is damaged as far as it must be read. With --on-damage salvage the"
     " transactions that are whole are written, what was passed over is listed, and the exit status is 3.",
+    "With --format thl the text is that of Tungsten Replicator's thl list: SEQ# counts the transactions of"
+    " the chain from 1, EPOCH# the starts of the server, EVENTID is the file and the offset behind the"
+    " fragment, with the connection; SOURCEID is the server id. COL is a value after, KEY one before the"
+    " change. A transaction of more than --fragment-bytes is cut between statements.",
     "A binary log that is written has positions and checksums of its own, and an empty PREVIOUS_GTIDS. The"
     " logical clock is kept where the transactions are one contiguous run of one file, and made serial"
     " otherwise. A binary log is never written to a terminal.",
@@ -112,6 +121,13 @@ DETAILS = (
     "--reverse", is_flag=True, section=OUTPUT, help="sql: what undoes the transactions, the newest first."
 )
 @option("--by-key", is_flag=True, section=OUTPUT, help="reverse: find rows by key alone, not all columns.")
+@option(
+    "--fragment-bytes",
+    metavar="SIZE",
+    type=Parsed("size", parse_size),
+    section=OUTPUT,
+    help="thl: cut transactions into fragments of such a size.  [default: 1000000]",
+)
 @SCHEMA
 @option(
     "-o",
@@ -135,6 +151,7 @@ def extract_command(
     rows: bool,
     reverse: bool,
     by_key: bool,
+    fragment_bytes: int | None,
     schema: str | None,
     output: str,
     on_damage: str,
@@ -143,7 +160,7 @@ def extract_command(
     quiet: bool,
     files: tuple[str, ...],
 ) -> int:
-    """Cut out whole transactions: as a binary log that replays with the same GTIDs, as SQL, or as JSON."""
+    """Cut out whole transactions: as a binary log that replays with the same GTIDs, as SQL, JSON or THL."""
     form_wanted = SliceFormat(form)
     options = ExtractOptions(
         format=form_wanted,
@@ -151,6 +168,7 @@ def extract_command(
         rows=rows,
         reverse=reverse,
         by_key=by_key,
+        fragment_bytes=fragment_bytes,
         where=where,
         verify=not no_checksums,
         on_damage=OnDamage(on_damage),
@@ -191,7 +209,13 @@ def _refuse_idle_options(options: ExtractOptions, schema: str | None) -> None:
         raise UsageError(f"--reverse is about --format sql, not {form.value}")
     if options.by_key and not options.reverse:
         raise UsageError("--by-key is about --reverse")
+    if options.fragment_bytes is not None and form is not SliceFormat.THL:
+        raise UsageError(f"--fragment-bytes is about --format thl, not {form.value}")
+    if options.fragment_bytes == 0:
+        raise UsageError("expected fragments of at least 1 byte, found --fragment-bytes 0")
     if options.rows and form is not SliceFormat.JSON:
         raise UsageError(f"--rows is about --format json, not {form.value}")
     if schema is not None and form is SliceFormat.BINLOG:
-        raise UsageError("--schema is about --format sql and json; a binary log needs no names of columns")
+        raise UsageError(
+            "--schema is about --format sql, json and thl; a binary log needs no names of columns"
+        )

@@ -43,6 +43,8 @@ class SliceFormat(Enum):
     """Statements that servers accept."""
     JSON = "json"
     """One object a line."""
+    THL = "thl"
+    """As Tungsten Replicator's ``thl list`` prints it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,7 @@ class ExtractOptions:
         rows: of JSON, a line is a row change and not a transaction.
         reverse: of SQL, the statements that undo the transactions, newest first.
         by_key: of SQL that undoes, rows are found by their keys alone and not by all columns.
+        fragment_bytes: of THL, bytes of events at which a fragment ends; None for Tungsten's default.
         where: a condition; only transactions are taken that change a row which fulfils it.
         verify: checksums are compared.
         on_damage: what is done where a file is damaged.
@@ -65,6 +68,7 @@ class ExtractOptions:
     rows: bool = False
     reverse: bool = False
     by_key: bool = False
+    fragment_bytes: int | None = None
     where: Condition | None = None
     verify: bool = True
     on_damage: OnDamage = OnDamage.STOP
@@ -107,7 +111,7 @@ def extract(
         selection: which transactions.
         output: a path, or ``-`` for standard output.
         options: how.
-        catalog: tables known beforehand, for SQL and JSON.
+        catalog: tables known beforehand, for SQL, JSON and THL.
 
     Raises:
         AbsentError: no transaction passes; nothing was written.
@@ -140,6 +144,7 @@ class _Extraction:
             SliceFormat.BINLOG: self._write_binlog,
             SliceFormat.SQL: self._write_sql,
             SliceFormat.JSON: self._write_json,
+            SliceFormat.THL: self._write_thl,
         }
         selector = self._search.selector
         try:
@@ -211,6 +216,21 @@ class _Extraction:
         from binx.export.json_lines import write_json
 
         write_json(self._search.selected(), stream, self._known_tables(), rows=self._options.rows)
+
+    def _write_thl(self, stream: OutputStream) -> None:
+        from binx.export.show import Showing
+        from binx.export.thl import FRAGMENT_BYTES, write_thl
+
+        showing = Showing(
+            self._chain,
+            self._selection,
+            catalog=self._known_tables(),
+            readable=True,
+            numbered=True,
+            search=self._search,
+        )
+        write_thl(showing, stream, fragment_bytes=self._options.fragment_bytes or FRAGMENT_BYTES)
+        self._warnings = showing.warnings
 
     def _known_tables(self) -> Catalog:
         from binx.rows.catalog import Catalog

@@ -148,22 +148,26 @@ class JsonRows:
         lines: a line for each change, with its transaction; else a member of the transaction's array, with a
             separator before it.
         values: makes JSON texts of a column.
+        numbered: columns are called ``3: name`` and not ``name``.
     """
 
-    def __init__(self, *, lines: bool, values: ValueTexts = json_values) -> None:
+    def __init__(self, *, lines: bool, values: ValueTexts = json_values, numbered: bool = False) -> None:
         self._lines = lines
         self._values = values
+        self._numbered = numbered
 
     def __call__(self, changes: ChangeBatch, _: BinlogFile) -> Rendered:
         """One object for each row change of a batch."""
-        return _BatchJson(BatchImages(changes), self._values, lines=self._lines).render()
+        images = BatchImages(changes)
+        return _BatchJson(images, self._values, lines=self._lines, numbered=self._numbered).render()
 
 
 class _BatchJson:
     """The objects of one batch."""
 
-    def __init__(self, images: BatchImages, values: ValueTexts, *, lines: bool) -> None:
+    def __init__(self, images: BatchImages, values: ValueTexts, *, lines: bool, numbered: bool) -> None:
         self._images = images
+        self._numbered = numbered
         self._texts_of = values
         self._lines = lines
         self._cache: dict[int, pa.Array] = {}
@@ -219,7 +223,8 @@ class _BatchJson:
     def _members(self, images: Images) -> list[Any]:
         parts: list[Any] = []
         for number, place in enumerate(images.columns):
-            name = json_text(self._images.columns[place].source_name)
+            own = self._images.columns[place].source_name
+            name = json_text(f"{place + 1}: {own}" if self._numbered else own)
             parts += [constant(f"{', ' if number else ''}{name}: "), images.pick(self._values(place))]
         return parts
 

@@ -82,7 +82,10 @@ class Showing:
         selection: which transactions.
         catalog: tables known beforehand.
         readable: give bytes as ``{"hex": …}``, which people can tell from text; else in base64.
+        numbered: call columns ``3: name`` and not ``name``.
         verify: whether checksums are compared.
+        search: a search that has not begun, in place of one for the selection; all files up to the last
+            transaction that is wanted are then read, so that numbers in the chain are known.
     """
 
     def __init__(
@@ -92,13 +95,18 @@ class Showing:
         *,
         catalog: Catalog | None = None,
         readable: bool = False,
+        numbered: bool = False,
         verify: bool = True,
+        search: Search | None = None,
     ) -> None:
         self._chain = chain
         self._catalog = Catalog() if catalog is None else catalog.copy()
-        self._search = Search(chain, selection, verify=verify)
+        self._counted = search is not None
+        self._search = search or Search(chain, selection, verify=verify)
         self._verify = verify
-        self._readable = readable
+        self._render = JsonRows(
+            lines=True, values=readable_values if readable else json_values, numbered=numbered
+        )
         self._decoders: list[ChangeDecoder] = []
 
     @property
@@ -128,8 +136,9 @@ class Showing:
         Raises:
             DamagedError, UnsupportedError: a transaction cannot be read.
         """
-        render = JsonRows(lines=True, values=readable_values if self._readable else json_values)
-        items = ordered_changes(self._selected(), self._catalog, render, undone=True, decoders=self._decoders)
+        items = ordered_changes(
+            self._selected(), self._catalog, self._render, undone=True, decoders=self._decoders
+        )
         for item in items:
             if isinstance(item, Begin):
                 yield from _Transaction(item, items).shown()
@@ -137,7 +146,7 @@ class Showing:
     def _selected(self) -> Iterator[Selected]:
         """The transactions to show; files are passed over where nothing in them is needed for names."""
         selection = self._search.selector.selection
-        if selection.gtids is not None and selection.limit is None:
+        if not self._counted and selection.gtids is not None and selection.limit is None:
             found = self._named_by_themselves()
             if found is not None:
                 yield from found

@@ -164,7 +164,7 @@ def test_json_rows_are_a_line_a_change(shop: Shop) -> None:
         (["--reverse"], "--reverse is about --format sql"),
         (["--format", "sql", "--by-key"], "--by-key is about --reverse"),
         (["--rows"], "--rows is about --format json"),
-        (["--schema", "x.sql"], "--schema is about --format sql and json"),
+        (["--schema", "x.sql"], "--schema is about --format sql, json and thl"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

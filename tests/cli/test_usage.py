@@ -27,6 +27,8 @@ from tests.cli.process import binx
         (["extract", "--since", "yesterday", "f"], "'--since': expected a time such as"),
         (["extract", "--start-position", "x:y", "f"], "'--start-position': expected a position"),
         (["extract", "--min-bytes", "12Q", "f"], "expected a number of bytes"),
+        (["extract", "--fragment-bytes", "9", "f"], "--fragment-bytes is about --format thl"),
+        (["extract", "--format", "thl", "--fragment-bytes", "0", "f"], "at least 1 byte"),
         (["extract", "--limit", "0", "f"], "'--limit': expected a number of at least 1"),
         (["extract", "--thread-id", "-3", "f"], "expected a whole number"),
         (["extract", "--since", "2026-02-01", "--until", "2026-01-01", "f"], "expected a time span"),

@@ -19,12 +19,13 @@ from os import PathLike, fspath
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from binx.errors import AbsentError, UsageError
+from binx.errors import AbsentError, BinxError, UsageError
 from binx.kernels.scan import Level
 from binx.kernels.transactions import FLAG_HAS_THREAD, FLAG_HAS_XID, Kind, TransactionTable
 from binx.log.file import BinlogFile, Scan, open_files
 from binx.log.identifiers import transaction_id
 from binx.log.inputs import expand_paths
+from binx.log.relay import join_relay_logs
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -259,7 +260,14 @@ def open(  # noqa: A001 - it is called as binx.open
 
         keyrings = [] if keyring is None else [fspath(keyring)]
         keys = given_keys(keyrings, None if key_file is None else fspath(key_file))
-    return Binlogs(open_files(expand_paths([fspath(path) for path in paths]), keys), schema)
+    files = open_files(expand_paths([fspath(path) for path in paths]), keys)
+    try:
+        join_relay_logs(files)
+    except BinxError:
+        for file in files:
+            file.close()
+        raise
+    return Binlogs(files, schema)
 
 
 def _record(file: BinlogFile, scan: Scan, table: TransactionTable, index: int) -> TransactionRecord:

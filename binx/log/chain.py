@@ -25,6 +25,8 @@ from binx.event.header import HEADER_SIZE, EventHeader, EventType, parse_header
 from binx.event.rotate import parse_rotate
 from binx.kernels.crc32 import checksum
 from binx.log.file import BinlogFile
+from binx.source import Source
+from binx.source.joined import JoinedSource
 
 if TYPE_CHECKING:
     from binx.event.mariadb import MariadbGtidPosition
@@ -218,7 +220,7 @@ def _problems_between(before: FileEnds, after: FileEnds) -> Iterable[ChainProble
     if (before.file.name, before.file.identity) == (after.file.name, after.file.identity):
         yield problem(ProblemKind.REPEATED, f"both are {after.file.name} of the same server and time")
         return
-    if not _follows(before, after):
+    if not ends_follow(before, after):
         expected = before.next_file or f"{before.base}.{before.file.file_number + 1:06d}"
         yield problem(ProblemKind.GAP, f"expected {expected} to follow, found {after.file.name}")
     elif before.next_file is None and not before.stopped:
@@ -233,7 +235,7 @@ def _problems_between(before: FileEnds, after: FileEnds) -> Iterable[ChainProble
         )
 
 
-def _follows(before: FileEnds, after: FileEnds) -> bool:
+def ends_follow(before: FileEnds, after: FileEnds) -> bool:
     """Whether a file's name is the one that must come next."""
     if before.next_file is not None:
         return before.next_file == after.file.name
@@ -278,7 +280,7 @@ def _order_of_server(ends: list[FileEnds]) -> list[FileEnds]:
 
 
 def _can_follow(before: FileEnds, after: FileEnds) -> bool:
-    return _follows(before, after) and not _lost_gtids(before, after)
+    return ends_follow(before, after) and not _lost_gtids(before, after)
 
 
 def _header_at(file: BinlogFile, position: int) -> EventHeader | None:
@@ -302,19 +304,24 @@ def _is_whole(file: BinlogFile, header: EventHeader) -> bool:
     return not size or checksum(window[:content]) == int.from_bytes(window[content:], "little")
 
 
+def _own(file: BinlogFile) -> Source:
+    """A file's own bytes, also where it reads on into the next ones."""
+    return file.source.first if isinstance(file.source, JoinedSource) else file.source
+
+
 def _is_stopped(file: BinlogFile) -> bool:
     size = HEADER_SIZE + file.format.checksum_size
-    return _is_last(file, file.size - size, EventType.STOP)
+    return _is_last(file, _own(file).size - size, EventType.STOP)
 
 
 def _next_file(file: BinlogFile) -> str | None:
     """The name in a ROTATE that ends with the file; where it begins is where its own size fits."""
     shortest = HEADER_SIZE + _ROTATE_FIXED + 1 + file.format.checksum_size
-    for size in range(shortest, min(shortest + _NAME_MAXIMUM, file.size - file.first_position + 1)):
-        position = file.size - size
+    for size in range(shortest, min(shortest + _NAME_MAXIMUM, _own(file).size - file.first_position + 1)):
+        position = _own(file).size - size
         if _is_last(file, position, EventType.ROTATE):
             header = parse_header(
-                file.source.window(position, position + HEADER_SIZE), position, origin=position
+                _own(file).window(position, position + HEADER_SIZE), position, origin=position
             )
             return parse_rotate(_body(file, header), header, file.format).next_file
     return None
@@ -324,11 +331,13 @@ def _is_last(file: BinlogFile, position: int, event_type: EventType) -> bool:
     """Whether an event of a type is at a position and ends where the file does, by its size and its count."""
     if position < file.first_position:
         return False
-    window = file.source.window(position, position + HEADER_SIZE)
+    window = _own(file).window(position, position + HEADER_SIZE)
     size = int.from_bytes(window[9:13], "little")
     next_position = int.from_bytes(window[13:17], "little")
     return (
-        window[4] == event_type and position + size == file.size and next_position == file.size & 0xFFFFFFFF
+        window[4] == event_type
+        and position + size == _own(file).size
+        and next_position == _own(file).size & 0xFFFFFFFF
     )
 
 
@@ -337,6 +346,7 @@ __all__ = [
     "FileEnds",
     "ProblemKind",
     "chain_problems",
+    "ends_follow",
     "ends_problems",
     "epochs",
     "known_ends",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -40,6 +41,19 @@ _TYPE_OFFSET = 4
 _FILE_NUMBER = re.compile(r"\.(\d+)$")
 
 
+@dataclass(frozen=True, slots=True)
+class Resumption:
+    """Where a scan begins in a file whose first events belong to a transaction of the file before it.
+
+    Attributes:
+        position: offset of the first event that is read.
+        format: the format description in force there.
+    """
+
+    position: int
+    format: FormatDescription
+
+
 class BinlogFile:
     """A binary log or relay log of MySQL or MariaDB.
 
@@ -54,6 +68,7 @@ class BinlogFile:
             DamagedError: the first event is cut or contradicts itself.
         """
         self.source = source
+        self.resumption: Resumption | None = None
         self.sidecar: Sidecar | None = None
         """The file's index, where one was looked for and is true."""
         try:
@@ -228,9 +243,10 @@ class Scan:
         self.unfinished = 0
         self.left_out = 0
         self.payloads: KeptPayloads | None = None
-        self._scanner = Scanner(level, file.size, file.first_position, _COMPILED, verify)
-        self._scanner.set_format(file.format.checksum_size, file.format.post_header_lengths)
-        self._format = file.format
+        begin = file.resumption or Resumption(file.first_position, file.format)
+        self._scanner = Scanner(level, file.size, begin.position, _COMPILED, verify)
+        self._scanner.set_format(begin.format.checksum_size, begin.format.post_header_lengths)
+        self._format = begin.format
         self._verify = verify
         self._salvage = Salvage(file.source, self._scanner) if salvages else None
 

@@ -16,6 +16,7 @@ from binx.log.damage import OnDamage
 from binx.log.file import BinlogFile, open_files
 from binx.log.index_use import SUFFIX, IndexUse, attach_sidecars
 from binx.log.places import INDEX_SUFFIX, folder_logs, is_index, listed_logs, magic_of, matching
+from binx.log.relay import join_relay_logs
 from binx.source import Source
 from binx.source.remote import is_uri
 
@@ -132,6 +133,7 @@ def open_logs(paths: Sequence[str], index: IndexUse | None = None) -> Iterator[l
     """
     files = open_files(expand_paths(paths))
     try:
+        join_relay_logs(files)
         if index is not None:
             attach_sidecars(files, index)
         yield files

@@ -1,0 +1,111 @@
+"""Relay logs that real replicas wrote, and the binary logs of their source.
+
+``python -m testdata.relay`` writes ``testdata/*/relay`` anew: ``relay-bin.*`` of a replica whose relay logs
+may have 4 KiB, in ``source`` the logs that it received. MariaDB's replica cuts a transaction at any event,
+MySQL's at none.
+"""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import tempfile
+import time
+from pathlib import Path
+
+from testdata.servers import MariaDBServer, MySQLServer, Server, ServerError
+
+HERE = Path(__file__).resolve().parent
+FOLDERS: dict[type[Server], Path] = {
+    MySQLServer: HERE / "mysql-9.7" / "relay",
+    MariaDBServer: HERE / "mariadb-10.11" / "relay",
+}
+SECONDS = 60
+
+TRAFFIC = (
+    """CREATE DATABASE relayed; CREATE TABLE relayed.t (a INT PRIMARY KEY, b VARCHAR(200)) ENGINE=InnoDB;
+    INSERT INTO relayed.t VALUES (1, 'x');""",
+    "BEGIN;"
+    + "".join(f"INSERT INTO relayed.t VALUES ({number}, REPEAT('y', 150));" for number in range(10, 60))
+    + "COMMIT;",
+    "FLUSH BINARY LOGS; INSERT INTO relayed.t VALUES (2, 'z'); UPDATE relayed.t SET b = 'last' WHERE a = 2;",
+)
+ARRIVED = "SELECT COUNT(*) FROM relayed.t WHERE b = 'last'"
+
+
+def replicate(kind: type[Server], work: Path, target: Path, *, gtids: bool = True) -> None:
+    """Have a replica receive some traffic, and copy its relay logs and the source's logs.
+
+    Args:
+        kind: the servers' class.
+        work: a folder for the servers.
+        target: where the logs go.
+        gtids: whether the replica asks for transactions by GTID or by position.
+    """
+    mysql = kind is MySQLServer
+    port = _free_port()
+    reachable = ["--skip-networking=0", "--bind-address=127.0.0.1"]
+    without = ["--gtid-mode=OFF", "--enforce-gtid-consistency=OFF"] if mysql and not gtids else []
+    relaying = [
+        "--server-id=77",
+        "--relay-log=relay-bin",
+        "--max-relay-log-size=4096",
+        "--relay-log-purge=OFF",
+    ]
+    source = kind(work / "source", options=[*reachable, f"--port={port}", *without])
+    replica = kind(work / "replica", options=[*reachable, f"--port={_free_port()}", *relaying, *without])
+    with source, replica:
+        source.sql("CREATE USER r@'%' IDENTIFIED BY 'r'; GRANT REPLICATION SLAVE ON *.* TO r@'%'")
+        if mysql:
+            place = (
+                "SOURCE_AUTO_POSITION=1" if gtids else "SOURCE_LOG_FILE='mysql-bin.000001', SOURCE_LOG_POS=4"
+            )
+            replica.sql(
+                f"CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT={port}, SOURCE_USER='r',"
+                f" SOURCE_PASSWORD='r', GET_SOURCE_PUBLIC_KEY=1, {place}; START REPLICA"
+            )
+        else:
+            place = (
+                "MASTER_USE_GTID=slave_pos"
+                if gtids
+                else "MASTER_LOG_FILE='mysql-bin.000001', MASTER_LOG_POS=4"
+            )
+            replica.sql(
+                f"CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={port}, MASTER_USER='r',"
+                f" MASTER_PASSWORD='r', {place}; START SLAVE"
+            )
+        for statements in TRAFFIC:
+            source.sql(statements)
+        _wait(replica)
+        replica.sql("STOP REPLICA" if mysql else "STOP SLAVE")
+        (target / "source").mkdir(parents=True, exist_ok=True)
+        for log in replica.binlog_folder.glob("relay-bin.[0i]*"):
+            shutil.copyfile(log, target / log.name)
+        for log in source.binlog_folder.glob("mysql-bin.0*"):
+            shutil.copyfile(log, target / "source" / log.name)
+
+
+def _wait(replica: Server) -> None:
+    deadline = time.monotonic() + SECONDS
+    while time.monotonic() < deadline:
+        try:
+            if replica.sql(ARRIVED).strip() == "1":
+                return
+        except ServerError:
+            pass
+        time.sleep(0.1)
+    raise ServerError("the replica did not receive everything in time")
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+if __name__ == "__main__":
+    for one, folder in FOLDERS.items():
+        shutil.rmtree(folder, ignore_errors=True)
+        with tempfile.TemporaryDirectory() as name:
+            replicate(one, Path(name), folder)

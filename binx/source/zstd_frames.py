@@ -131,10 +131,7 @@ class ZstdLayout:
             for compressed, size in table:
                 self._add(end, end + compressed, size)
                 end += compressed
-        if self.size:
-            check_inside(self.decoder(0).read(4), inner.path, "zstd")
-        else:
-            check_inside(b"", inner.path, "zstd")
+        check_inside(self._head(), inner.path, "zstd")
 
     @property
     def size(self) -> int:
@@ -162,6 +159,13 @@ class ZstdLayout:
         frame = self._frame(begin)
         stop = self._positions[frame + 1]
         return _FrameDecoder(self._inner, self._starts[frame], self._ends[frame], stop - begin, stop)
+
+    def _head(self) -> bytes:
+        """The first bytes, of as many frames as hold them."""
+        head = b""
+        while len(head) < min(len(ZSTD_MAGIC), self.size):
+            head += self.decoder(self.begin(len(head))).read(len(ZSTD_MAGIC) - len(head))
+        return head
 
     def _frame(self, position: int) -> int:
         return bisect_right(self._positions, position) - 1
@@ -235,7 +239,7 @@ class ZstdLayout:
         decoder = _FrameDecoder(self._inner, start, end, None, 0)
         size = 0
         while data := decoder.read(CHUNK_BYTES):
-            if not size and not self._starts:
+            if not size and not self._starts and len(data) >= len(ZSTD_MAGIC):
                 check_inside(data, self._inner.path, "zstd")
             size += len(data)
         return size

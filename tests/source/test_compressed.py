@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 import zstandard
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from binx.errors import BinxError, DamagedError, NotABinlogError, SourceError, TruncatedError
@@ -210,6 +210,7 @@ def test_a_frame_that_needs_much_memory_is_refused_with_a_way_out(tmp_path: Path
         opened(stream.compress(LOG) + stream.flush(), tmp_path)
 
 
+@example(cuts=[1, 2, 3], spans=[(0, 4)])
 @given(
     cuts=st.lists(st.integers(0, 2000), max_size=8),
     spans=st.lists(st.tuples(st.integers(0, 2100), st.integers(0, 2100)), max_size=8),

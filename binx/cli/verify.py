@@ -127,7 +127,7 @@ def _verdict(report: VerifyReport, *, colour: bool) -> str:
     without = "" if report.checksums else ", checksums not compared"
     if report.ok:
         return _coloured(f"ok: {read}{without}", _GREEN, colour=colour)
-    lost = sum(problem.transactions for problem in report.problems)
+    lost = report.lost
     losses = f", at least {_counted(lost, 'transaction')} lost" if lost else ""
     return _coloured(
         f"{_counted(len(report.problems), 'problem')}{losses}: {read}{without}", _BOLD, colour=colour

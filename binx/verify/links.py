@@ -96,12 +96,20 @@ def _last_numbers(ends: FileEnds) -> dict[DomainSource, int]:
     return {DomainSource(one.domain, one.server_id): one.sequence for one in ends.gtid_list or ()}
 
 
-def gap_notes(ends: Sequence[FileEnds], contents: Sequence[GtidSet]) -> Iterator[str]:
-    """Sentences about numbers that no file holds though earlier and later ones of their source are there."""
+def gap_notes(
+    ends: Sequence[FileEnds], contents: Sequence[GtidSet], problems: Sequence[Problem]
+) -> Iterator[str]:
+    """Sentences about numbers that no file holds though earlier and later ones of their source are there.
+
+    Those of which a problem says that they are lost are not told again.
+    """
     logged = GtidSet()
     for content in contents:
         logged |= content
     missing = missing_gtids(logged, [one.previous_gtids for one in ends])
+    for problem in problems:
+        if problem.gtid is not None and problem.transactions:
+            missing -= GtidSet.parse(problem.gtid)
     if missing:
         yield (
             f"{missing.count:,} GTIDs are in none of the files though later ones of their source are:"

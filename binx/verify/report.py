@@ -83,6 +83,15 @@ class VerifyReport:
         return any(problem.kind is ProblemKind.MISSING_FILE for problem in self.problems)
 
     @property
+    def lost(self) -> int:
+        """Transactions that are lost, at least: what damage hit, and what other files know of."""
+        counts: dict[str, list[int]] = {}
+        for problem in self.problems:
+            by_kind = counts.setdefault(problem.path, [0, 0])
+            by_kind[problem.kind is ProblemKind.LOST_GTIDS] += problem.transactions
+        return sum(map(max, counts.values()))
+
+    @property
     def transactions(self) -> int:
         """Whole transactions of all files."""
         return sum(file.transactions for file in self.files)

@@ -69,7 +69,7 @@ def verify(
             notes += check.notes
             contents.append(check.gtids)
         problems += link_problems(ends, contents)
-        notes += gap_notes(ends, contents)
+        notes += gap_notes(ends, contents, problems)
     return VerifyReport((*reports, *unreadable), tuple(problems), tuple(notes), checksums)
 
 

@@ -48,6 +48,14 @@ def test_damage_is_listed_with_what_to_do(damaged: Path) -> None:
     assert damaged.read_bytes().count(bytes(1000)) == 1
 
 
+def test_the_next_log_tells_what_is_lost_and_it_is_counted_once(damaged: Path) -> None:
+    ended = binx("verify", damaged, CHAIN[1])
+    assert ended.code == 3
+    assert "2. lost gtids: " in ended.out
+    assert "2 problems, at least 2 transactions lost: 2 files" in ended.out
+    assert ended.err == ""
+
+
 def test_json_is_one_object(damaged: Path) -> None:
     ended = binx("verify", "--json", damaged)
     assert ended.code == 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import struct
 import subprocess
@@ -360,3 +361,34 @@ def test_nothing_is_changed(tmp_path: Path) -> None:
     before = (path.read_bytes(), path.stat().st_mtime_ns, sorted(tmp_path.iterdir()))
     verify([str(path)])
     assert (path.read_bytes(), path.stat().st_mtime_ns, sorted(tmp_path.iterdir())) == before
+
+
+# Any damage at all.
+
+STRIDE = 1 if os.environ.get("BINX_EVERY_BIT") else 41
+
+
+@pytest.mark.parametrize(
+    "name", ["tagged_gtids", "xa", "compressed", "no_checksum", "partial_json", "statements"]
+)
+def test_any_flipped_bit_is_told_or_changes_nothing_that_can_be_known(name: str, tmp_path: Path) -> None:
+    """With checksums all are told but the mark of a log in use, which they do not cover."""
+    data = (TESTDATA / "mysql-9.7" / "small" / f"{name}.binlog").read_bytes()
+    for bit in range(0, len(data) * 8, STRIDE * 7):
+        flipped = bytearray(data)
+        flipped[bit // 8] ^= 1 << bit % 8
+        report = verify([written(tmp_path, bytes(flipped))])
+        check_account(report)
+        assert not report.ok or name == "no_checksum" or bit // 8 == 4 + 17, bit
+
+
+@pytest.mark.parametrize("name", ["tagged_gtids", "xa", "compressed", "no_checksum"])
+def test_any_cut_is_told(name: str, tmp_path: Path) -> None:
+    data = (TESTDATA / "mysql-9.7" / "small" / f"{name}.binlog").read_bytes()
+    whole = verify([written(tmp_path, data)])
+    for size in range(0, len(data), STRIDE):
+        report = verify([written(tmp_path, data[:size])])
+        check_account(report)
+        assert report.transactions <= whole.transactions
+        # Between transactions nothing tells of a cut but that the end event is not there.
+        assert not report.ok or "no ROTATE or STOP at its end" in report.notes[0]

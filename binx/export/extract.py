@@ -325,7 +325,9 @@ class Search:
             if selector.rules_out(ends.file, ends.previous_gtids) or self._is_before_all(place):
                 self.passed_over += 1
                 continue
-            scan = self._transactions(ends.file, level, self._wanted_blocks(ends.file))
+            # A filter by rows wants to see all statements, which may define tables.
+            choose = None if self.row_filter else self._wanted_blocks(ends.file)
+            scan = self._transactions(ends.file, level, choose)
             self._scan = scan
             for table in scan:
                 mask = self._mask(ends.file, scan, table)

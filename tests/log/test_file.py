@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import struct
 from collections import Counter
 from itertools import pairwise
@@ -300,3 +301,24 @@ def test_the_inside_of_a_long_transaction_is_not_read_where_its_length_is_known(
         pass
     inside = range(start + 2 * size, end - 2 * size)
     assert not [span for span in spans if span[0] in inside or span[1] in inside]
+
+
+@pytest.mark.parametrize("size", [50, 1000, 150_000])
+def test_a_file_that_is_cut_between_two_reads_is_an_error_with_its_place(size: int, tmp_path: Path) -> None:
+    path = tmp_path / "mysql-bin.000001"
+    path.write_bytes((TESTDATA / "mysql-9.7/shop/mysql-bin.000001").read_bytes())
+    with BinlogFile.open(str(path)) as file:
+        os.truncate(path, size)
+        with pytest.raises(SourceError, match="shrank while it was read") as caught:
+            list(file.scan(Level.LEVEL_TABLES))
+    assert (caught.value.path, caught.value.offset) == (str(path), size)
+
+
+def test_a_file_that_grows_or_vanishes_is_read_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "mysql-bin.000001"
+    path.write_bytes((TESTDATA / "mysql-9.7/shop/mysql-bin.000001").read_bytes())
+    with BinlogFile.open(str(path)) as file:
+        with path.open("ab") as more:
+            more.write(b"more")
+        path.unlink()
+        assert sum(len(table) for table in file.scan()) == 374

@@ -37,6 +37,7 @@ from binx.rows.schema import Provenance
 from binx.rows.statements import Statement
 from binx.rows.types import Kind, LogicalType
 
+_COPIED = 256 * 1024
 _TYPE_OFFSET = 4
 _ROWS_POST_HEADER = 8
 _PAGES = 16
@@ -243,15 +244,31 @@ class _Transaction:
     def _next_line(self) -> bytes | None:
         """The next row of the transaction."""
         while not self._ended:
-            line = next(self._lines, b"")
-            if line:
+            line = next(self._lines, None)
+            if line == b"":
+                continue
+            if line is not None:
                 return line
             item = next(self._items, None)
             if isinstance(item, RowTexts):
-                self._lines = iter(bytes(item.text).split(b"\n"))
+                self._lines = _lines_of(item.text)
             elif not isinstance(item, Statement):
                 self._ended = True
         return None
+
+
+def _lines_of(text: memoryview) -> Iterator[bytes]:
+    """The lines of a text, of which no more than a part is copied at a time."""
+    begun: list[bytes] = []
+    for start in range(0, len(text), _COPIED):
+        first, *others = bytes(text[start : start + _COPIED]).split(b"\n")
+        begun.append(first)
+        if others:
+            yield b"".join(begun)
+            *whole, last = others
+            yield from whole
+            begun = [last]
+    yield b"".join(begun)
 
 
 def readable_values(array: pa.Array, logical: LogicalType) -> pa.Array:

@@ -13,6 +13,7 @@ import pytest
 
 from binx.event.gtid_set import GtidSet
 from binx.event.header import HEADER_SIZE
+from binx.export import show
 from binx.export.extract import Search
 from binx.export.hexdump import hex_lines
 from binx.export.json_lines import write_json
@@ -97,6 +98,17 @@ def test_a_transaction_that_its_log_names_is_shown_without_the_files_before(test
 def test_rows_that_nobody_takes_are_passed_over(chain: list[FileEnds]) -> None:
     names = [item.raw.header.name for item in Showing(chain, Selection()) if isinstance(item, ShownEvent)]
     assert names == [item.raw.header.name for item in shown(chain) if isinstance(item, ShownEvent)]
+
+
+@pytest.mark.parametrize("copied", [1, 7, 100])
+def test_rows_are_whole_however_they_are_copied(
+    testdata: Path, monkeypatch: pytest.MonkeyPatch, copied: int
+) -> None:
+    with BinlogFile.open(str(testdata / "mysql-9.7" / "small" / "compressed.binlog")) as file:
+        chain = [read_ends(file)]
+        expected = [list(item.rows) for item in shown(chain) if isinstance(item, ShownEvent)]
+        monkeypatch.setattr(show, "_COPIED", copied)
+        assert [list(item.rows) for item in shown(chain) if isinstance(item, ShownEvent)] == expected
 
 
 def test_bytes_are_told_from_text_where_that_is_wanted(testdata: Path) -> None:

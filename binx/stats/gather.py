@@ -315,9 +315,12 @@ class _Gathering:
             if number not in changed:
                 continue
             width = 6 if scan.file.format.post_header_length(EventType.TABLE_MAP, 8) == 6 else 8
-            table_map = parse_table_map(
-                memoryview(_TABLE_ID_AND_FLAGS[:width] + body), header, scan.file.format
-            )
+            try:
+                table_map = parse_table_map(
+                    memoryview(_TABLE_ID_AND_FLAGS[:width] + body), header, scan.file.format
+                )
+            except (DamagedError, UnsupportedError):
+                continue  # Its rows could be counted, and nothing more is known of it.
             if not all(column.name for column in table_map.columns):
                 self._facts.without_names.add(table_map.name)
             elif not table_map.has_primary_key:

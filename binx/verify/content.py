@@ -8,7 +8,8 @@ from binx.errors import BinxError, DamagedError, UnsupportedError
 from binx.event.format import ChecksumAlgorithm, Flavour
 from binx.event.gtid_set import GtidSet
 from binx.event.gtid_source import GtidSource
-from binx.event.header import EventType
+from binx.event.header import EventFlag, EventHeader, EventType
+from binx.event.table_map import parse_table_map
 from binx.kernels.audit import clock_faults, flagged
 from binx.kernels.scan import Level
 from binx.kernels.transactions import FLAG_BY_LENGTH, FLAG_LENGTH_WRONG, Kind, TransactionTable
@@ -108,6 +109,7 @@ class ContentCheck:
         for damage in self._scan.damage:
             yield _damaged(path, damage)
         yield from self._about_transactions()
+        yield from self._about_table_maps()
         if not self._is_relay_log:
             yield from self._about_positions()
             yield from self._about_the_end()
@@ -138,6 +140,24 @@ class ContentCheck:
         for kind, (count, start, gtid) in self._faults.items():
             more = f" ({_counted(count, 'transaction')}, this is the first)" if count > 1 else ""
             yield Problem(kind, self._file.path, words[kind] + more, start, None, gtid)
+
+    def _about_table_maps(self) -> Iterator[Problem]:
+        """Read what rows need not: names of columns, and the optional metadata."""
+        description = self._file.format
+        width = 6 if description.post_header_length(EventType.TABLE_MAP, 8) == 6 else 8
+        header = EventHeader(0, EventType.TABLE_MAP, 0, 0, 0, EventFlag(0), 0)
+        for number, body in self._scan.table_maps():
+            if number < 0:
+                continue  # A map that the scan refused, which the damage tells.
+            try:
+                parse_table_map(memoryview(bytes(width) + body), header, description)
+            except (DamagedError, UnsupportedError) as error:
+                db, table = self._scan.table_name(number)
+                yield Problem(
+                    ProblemKind.STRUCTURE,
+                    self._file.path,
+                    f"a table map of {db}.{table} cannot be read whole: {error.message}",
+                )
 
     def _about_positions(self) -> Iterator[Problem]:
         scanner, description = self._scan.scanner, self._file.format

@@ -6,12 +6,15 @@ import os
 import random
 import tracemalloc
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from time import process_time
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from binx.errors import DamagedError, NotABinlogError, UnsupportedError
+from binx.errors import BinxError, DamagedError, NotABinlogError, UnsupportedError
 from binx.kernels.scan import Level
 from binx.log.damage import Damage, OnDamage
 from binx.log.event_search import EventSearch
@@ -356,3 +359,19 @@ def test_a_wrong_size_of_hundreds_of_megabytes_takes_no_such_memory(tmp_path: Pa
     assert found == len(whole.spans) - 1
     assert [(one.start, one.end) for one in scan.damage] == [whole.spans[1], (len(data), 1 << 29)]
     assert peak < 16 << 20
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.binary(max_size=100))
+def test_a_hundred_bytes_of_anything_take_little_memory_and_no_time(tail: bytes) -> None:
+    """As they are, and as a QUERY, a GTID event, a payload, compressed rows with a header that fits."""
+    tails = [tail, *(b.event(number, tail) for number in (2, 15, 19, 30, 33, 40, 42, 162, 163, 165, 169))]
+    begun = process_time()
+    tracemalloc.start()
+    for one in tails:
+        with suppress(BinxError):
+            Salvaged(b.whole_log(b.gtid(1)) + one).check_account()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 << 20
+    assert process_time() - begun < 5

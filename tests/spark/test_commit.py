@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from binx.spark.loading.manifests import TableName
-from binx.spark.loading.output import Output, staged
+from binx.spark.loading.output import Output
 from binx.spark.loading.records import LoadRecord, State, TableState, snapshot
 from binx.spark.loading.storage import HadoopStorage, LocalStorage
 from binx.spark.session import script_path
@@ -64,8 +64,8 @@ def commit(storage: LocalStorage, load: int) -> None:
     table.snapshots = {"current": [load, *former.snapshots.get("current", [])[:1]]}
     moves = []
     for destination in (snapshot(table.folder, "current", load), f"shop/orders/history/load={load}"):
-        storage.replace(f"{staged(destination)}/part", f"of load {load}".encode())
-        moves.append((staged(destination), destination))
+        storage.replace(f"{output.staged(destination)}/part", f"of load {load}".encode())
+        moves.append((output.staged(destination), destination))
     state = State(load, [], output.state.chains, [], {table.name: table})
     output.commit(state, LoadRecord(load), moves)
 

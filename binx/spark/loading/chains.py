@@ -7,6 +7,7 @@ their names for good, so that rows written by earlier runs stay attributed.
 
 from __future__ import annotations
 
+from bisect import bisect, insort
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,6 +25,10 @@ class Chain:
     base: str
     first_commit: str = ""
     logs: dict[int, tuple[str, int]] = field(default_factory=dict)
+    _numbers: list[int] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._numbers = sorted(self.logs)
 
     def takes(self, source: Source) -> bool:
         """Whether the log fits: same server and name, its number free or its own, times not running back."""
@@ -31,13 +36,16 @@ class Chain:
             return False
         if source.number in self.logs:
             return self.logs[source.number][0] == source.identity
-        return all(
-            (time <= source.time) if number < source.number else (source.time <= time)
-            for number, (_, time) in self.logs.items()
+        place = bisect(self._numbers, source.number)
+        before, after = self._numbers[max(place - 1, 0) : place], self._numbers[place : place + 1]
+        return all(self.logs[number][1] <= source.time for number in before) and all(
+            source.time <= self.logs[number][1] for number in after
         )
 
     def add(self, source: Source, first_commit: str) -> None:
         """Let the log be part of this chain."""
+        if source.number not in self.logs:
+            insort(self._numbers, source.number)
         self.logs[source.number] = (source.identity, source.time)
         if first_commit and (not self.first_commit or first_commit < self.first_commit):
             self.first_commit = first_commit

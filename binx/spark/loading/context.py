@@ -19,7 +19,7 @@ from .images import CHAIN, COMMIT_DATE
 from .lineage import Position
 from .manifests import TableName
 from .outcome import LoadError
-from .output import Output, staged
+from .output import Output
 from .records import LoadedPart, LoadRecord, TableState, TakenFile
 from .storage import Storage
 from .summary import TableSummary
@@ -125,7 +125,8 @@ def history_parts(
         new = record is load.record
         for part in record.parts:
             if part.table == table and part.rows and not (only_old if new else only_new):
-                path = staged(f"{state.folder}/history") if new else f"{state.folder}/history"
+                path = f"{state.folder}/history"
+                path = load.output.staged(path) if new else path
                 days = f"{load.storage.address(path)}/{COMMIT_DATE}=*"
                 address = days if new else f"{days}/load={record.load}"
                 stored = json.dumps(part.stored, sort_keys=True)

@@ -13,7 +13,6 @@ from .events import rank_of
 from .images import ABSENT, COMMIT_DATE, Gathered, drop_loaded, drop_other_chains, gather, ordered
 from .lineage import Position
 from .outcome import LoadError
-from .output import staged
 from .plan import TablePlan
 from .records import LoadedPart, TakenFile
 from .schemas import file_schema
@@ -54,7 +53,7 @@ def stage_rows(load: Load, plan: TablePlan) -> None:
             rows = drop_other_chains(rows, held, rank_of(load.ranks))
         if held is not None:
             rows = drop_loaded(rows, held, plan)
-    path = staged(f"{state.folder}/history")
+    path = load.output.staged(f"{state.folder}/history")
     key = _stored_key(load, plan, gathered)
     figures = [*_figures(load, plan), *changed_marks(key)]
     observation = Observation()

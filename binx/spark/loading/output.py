@@ -9,16 +9,17 @@
       <db>/<table>/_current/v=<n>/                       the state as of load n; the last two are kept
       <db>/<table>/current -> _current/v=<n>             where the file system has links
 
-A load is written to ``_staging/``. Then ``_pending.json`` names what will be moved, it is moved, and
-``_state.json`` is replaced. A run that was killed before that is taken back by the next one from what
-``_pending.json`` names; one that was killed after it is tidied up. Readers who want the committed state of a
-file system without links find its folder in ``_state.json``.
+A load is written to a folder of its own in ``_staging/``. Then ``_pending.json`` names what will be moved, it
+is moved, and ``_state.json`` is replaced. A run that was killed before that is taken back by the next one
+from what ``_pending.json`` names; one that was killed after it is tidied up. Readers who want the committed
+state of a file system without links find its folder in ``_state.json``.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from uuid import uuid4
 
 from .manifests import TableName
 from .outcome import LoadError
@@ -26,16 +27,11 @@ from .plan import Taken
 from .records import CONTRACT, LoadRecord, State
 from .storage import Storage
 
-STAGING = "_staging"
 LOCK = "_lock"
 _STATE = "_state.json"
 _PENDING = "_pending.json"
 _LOADS = "_loads"
-
-
-def staged(path: str) -> str:
-    """Where a folder is written before the commit."""
-    return f"{STAGING}/{path}"
+_STAGING = "_staging"
 
 
 class Output:
@@ -43,6 +39,8 @@ class Output:
 
     def __init__(self, storage: Storage) -> None:
         self.storage = storage
+        # Tasks of a run that was killed may go on writing for a while, so no other run writes there.
+        self._staging = f"{_STAGING}/{uuid4().hex}"
         self.state = self._read_state()
         self._recover()
         self.loads = [self._read_load(number) for number in range(1, self.state.version + 1)]
@@ -80,7 +78,11 @@ class Output:
             else:
                 self._show(pending["tables"])
             self.storage.remove(_PENDING)
-        self.storage.remove(STAGING)
+        self.storage.remove(_STAGING)
+
+    def staged(self, path: str) -> str:
+        """Where this run writes a folder before the commit."""
+        return f"{self._staging}/{path}"
 
     def taken(self) -> Mapping[TableName, list[Taken]]:
         """The files that earlier loads took, by table."""
@@ -115,7 +117,7 @@ class Output:
         self.state = state
         self._show(renewed)
         self.storage.remove(_PENDING)
-        self.storage.remove(STAGING)
+        self.storage.remove(_STAGING)
 
     def _show(self, folders: Iterable[str]) -> None:
         """Let ``current`` lead to the committed snapshots, and remove those that are no longer kept."""

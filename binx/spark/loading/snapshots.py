@@ -17,7 +17,6 @@ from .inserted import untold_columns, with_defaults
 from .lineage import Era, Position, Segment, trace_columns
 from .manifests import TableName
 from .outcome import LoadError
-from .output import staged
 from .records import TableState, snapshot
 from .scd2 import versions
 from .state import advanced_state, current_state
@@ -231,8 +230,9 @@ def _publish(load: Load, state: TableState, kind: str, rows: DataFrame) -> None:
     """Stage a snapshot and count it."""
     path = snapshot(state.folder, kind, load.record.load)
     observation = Observation()
-    load.write(rows.observe(observation, F.count(F.lit(1)).alias("rows")), staged(path))
-    load.take((), moves=[(staged(path), path)])
+    staged = load.output.staged(path)
+    load.write(rows.observe(observation, F.count(F.lit(1)).alias("rows")), staged)
+    load.take((), moves=[(staged, path)])
     state.snapshots[kind] = [load.record.load, *state.snapshots.get(kind, [])[:1]]
     state.shapes[kind] = rows.schema.json()
     summary = load.summary(state.name)

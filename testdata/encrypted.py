@@ -24,8 +24,8 @@ from testdata.servers import MySQLServer
 
 FOLDER = Path(__file__).resolve().parent / "mysql-9.7" / "encrypted"
 KEYRING_BEFORE, KEYRING = "keyring-before.json", "keyring.json"
-LOGS = ("mysql-bin.000001", "mysql-bin.000002")
-"""One of before the rotation, one of after it."""
+LOGS = ("mysql-bin.000001", "mysql-bin.000003")
+"""One of before the rotation, which begins a log of its own, and one of after it."""
 
 TRAFFIC = """
 CREATE DATABASE vault;

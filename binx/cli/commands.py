@@ -30,6 +30,7 @@ ENTRIES = (
     Entry("index", "Look", "keep what is found beside the logs"),
     Entry("verify", "Look", "find out whether logs are whole"),
     Entry("why", "Look", "tell the life of one row"),
+    Entry("diff", "Look", "compare the logs of two servers"),
     Entry("extract", "Take out", "cut out whole transactions"),
     Entry("to-parquet", "Take out", "write row changes as Parquet"),
     Entry("load", "Load", "make tables of the Parquet with Spark"),

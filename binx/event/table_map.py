@@ -65,8 +65,16 @@ class TableMap:
         return f"{self.database}.{self.table}"
 
 
-def parse_table_map(body: memoryview, header: EventHeader, description: FormatDescription) -> TableMap:
+def parse_table_map(
+    body: memoryview, header: EventHeader, description: FormatDescription, *, optional: bool = True
+) -> TableMap:
     """Read TABLE_MAP.
+
+    Args:
+        body: the event without header and checksum.
+        header: its header.
+        description: the format description that rules it.
+        optional: read the optional metadata too.
 
     Raises:
         DamagedError: the body is cut, or contradicts itself.
@@ -88,6 +96,8 @@ def parse_table_map(body: memoryview, header: EventHeader, description: FormatDe
             raise sizes.damaged(f"expected the end of the columns' sizes, found {sizes.remaining} more bytes")
         null_bits = reader.take((count + 7) // 8)
         nullable = [bool(null_bits[index >> 3] >> (index & 7) & 1) for index in range(count)]
+    if not optional:
+        reader.take(reader.remaining)
     has_metadata = reader.remaining > 0
     metadata = parse_table_metadata(reader)
     return TableMap(

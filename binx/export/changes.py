@@ -126,6 +126,7 @@ def ordered_changes(
     raw_text: bool = False,
     undone: bool = False,
     backwards: bool = False,
+    as_stored: bool = False,
     resolve_only: bool = False,
     decoders: list[ChangeDecoder] | None = None,
 ) -> Iterator[Begin | RowTexts | Statement | End]:
@@ -138,6 +139,8 @@ def ordered_changes(
         raw_text: leave text in the columns' own character sets.
         undone: take in rows that their transaction undid itself, by the ROLLBACK TO SAVEPOINT that comes too.
         backwards: let the row changes within one :class:`RowTexts` stand last first.
+        as_stored: take columns for what table maps must tell of them; see
+            :class:`~binx.rows.decoder.DecoderOptions`.
         resolve_only: pass over the rows, and find out only names and schemas.
         decoders: takes in the decoders used, which know tables and warnings.
 
@@ -146,7 +149,12 @@ def ordered_changes(
     """
     arrow = ArrowOptions(raw_text=raw_text)
     options = DecoderOptions(
-        row_group_rows=PIECE_ROWS, memory=PIECE_BYTES, arrow=arrow, markers=True, undone=undone
+        row_group_rows=PIECE_ROWS,
+        memory=PIECE_BYTES,
+        arrow=arrow,
+        markers=True,
+        undone=undone,
+        as_stored=as_stored,
     )
     decoder: ChangeDecoder | None = None
     for part in selected:

@@ -62,6 +62,8 @@ class DecoderOptions:
         arrow: choices about Arrow types.
         markers: whether SAVEPOINT, ROLLBACK TO, XA START and XA END come as statements too.
         undone: whether rows come that their own transaction undid by ROLLBACK TO SAVEPOINT.
+        as_stored: whether columns are what the table maps must tell of them, whatever else is known: numbers
+            are signed, text is UTF-8, ENUM and SET are numbers, and names are c1 … cN.
     """
 
     row_group_rows: int = ROW_GROUP_ROWS
@@ -69,6 +71,7 @@ class DecoderOptions:
     arrow: ArrowOptions = DEFAULT_ARROW_OPTIONS
     markers: bool = False
     undone: bool = False
+    as_stored: bool = False
 
 
 @dataclass(slots=True)
@@ -334,9 +337,10 @@ class ChangeDecoder:
             flags=EventFlag(0),
             position=decoder.position,
         )
-        table_map = parse_table_map(body, header, table.format)
+        as_stored = self.options.as_stored
+        table_map = parse_table_map(body, header, table.format, optional=not as_stored)
         self._watch(table_map)
-        definition = self.catalog.lookup(table_map.database, table_map.table)
+        definition = None if as_stored else self.catalog.lookup(table_map.database, table_map.table)
         resolved = resolve_columns(table_map, definition, table.format.flavour)
         for warning in resolved.warnings:
             self.report.warnings[warning] = None

@@ -43,6 +43,10 @@ def _prepare(folder: Path, shop: Shop) -> Path:
     script.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m binx "$@"\n')
     script.chmod(0o755)
     shutil.copy(folder / "mysql-bin.000003", folder / "bin" / "mysql-bin.000042")
+    for name in ("source", "replica"):
+        (folder / name).mkdir()
+        for log in shop.logs:
+            shutil.copy(log, folder / name)
     (folder / "schema.sql").write_text("CREATE TABLE orders (id BIGINT UNSIGNED NOT NULL PRIMARY KEY);\n")
     return folder
 

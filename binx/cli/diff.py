@@ -1,0 +1,191 @@
+"""``binx diff``: what two servers' logs have in common, and what not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from binx.cli.options import (
+    COUNT,
+    NO_CHECKSUMS,
+    OUTPUT,
+    QUIET,
+    SCHEMA,
+    Example,
+    command,
+    known_tables,
+    option,
+)
+from binx.cli.progress import progress_bar
+from binx.cli.selecting import selection_options, understood
+from binx.cli.terminal import say_note, text_output
+from binx.errors import ExitCode
+from binx.log.inputs import open_chain
+from binx.log.selection import Selection
+from binx.stats.text import number_text, safe_text
+
+if TYPE_CHECKING:
+    from binx.event.gtid_set import GtidSet
+    from binx.export.diff import Difference, LogDiff, Side
+
+EXAMPLES = (
+    Example("does a replica have all that its source has, and the same", "binx diff source/ replica/"),
+    Example(
+        "by GTIDs alone, which takes no longer than reading the logs", "binx diff --gtids source/ replica/"
+    ),
+    Example(
+        "transactions of the replica's own, for programs",
+        "binx diff --gtids --json source/ replica/ | jq -r .only_right.errant",
+    ),
+)
+
+DETAILS = (
+    "A and B are logs of two servers: a log, an .index file that lists some, a folder that holds some, or a"
+    " pattern in quotes. A transaction is known by its GTID. What one side lacks is in neither its logs nor"
+    " before them, as PREVIOUS_GTIDS or GTID_LIST of its first log say.",
+    "Of what a side lacks, the part that it will not get by waiting is told apart: transactions older than"
+    " others that it has from the same server (in MariaDB: of the same domain), and all of a server that it"
+    " never had one of. On a source such transactions of its replica are errant.",
+    "Transactions that both have are compared by what they did: statements, and row changes with table,"
+    " operation and values. Times, positions, compression and table numbers may differ. Where one side logs"
+    " fewer columns of a row (binlog_row_image), that is told, and values that both have are compared. The"
+    " first different transactions are looked into.",
+    "The exit status is 0 where nothing differs and 3 where something does. With --json one object is"
+    " printed: equal, left and right (files, gtids, before, transactions, anonymous), only_left and"
+    " only_right (gtids, count, errant), common, compared, different (gtids, count) and differences (gtid,"
+    " only_images, left, right).",
+)
+
+_ROWS_SHOWN = 5
+
+
+@command("diff", examples=EXAMPLES, details=DETAILS)
+@click.argument("left", metavar="A", type=click.Path(readable=False))
+@click.argument("right", metavar="B", type=click.Path(readable=False))
+@option("--gtids", "gtids_only", is_flag=True, section=OUTPUT, help="Compare GTIDs alone, no contents.")
+@option(
+    "--show",
+    "most",
+    metavar="N",
+    type=COUNT,
+    default="10",
+    show_default=True,
+    section=OUTPUT,
+    help="How many different transactions are looked into.",
+)
+@option("--json", "as_json", is_flag=True, section=OUTPUT, help="One JSON object.")
+@selection_options
+@SCHEMA
+@NO_CHECKSUMS
+@QUIET
+def diff_command(
+    left: str,
+    right: str,
+    gtids_only: bool,
+    most: int,
+    as_json: bool,
+    selection: Selection,
+    schema: str | None,
+    no_checksums: bool,
+    quiet: bool,
+) -> int:
+    """Compare two servers' logs: transactions that one lacks, and same ones with other contents."""
+    from binx.export.diff import diff_logs
+
+    catalog, unclear = known_tables(schema)
+    if not quiet:
+        for line in [*understood(selection), *unclear]:
+            say_note(line)
+    with (
+        text_output() as output,
+        progress_bar("diff", quiet=quiet) as bar,
+        open_chain([left], bar.advance) as ours,
+        open_chain([right], bar.advance) as theirs,
+    ):
+        bar.expect(sum(ends.file.size for ends in [*ours, *theirs]))
+        found = diff_logs(
+            ours,
+            theirs,
+            selection,
+            contents=not gtids_only,
+            most=most,
+            catalog=catalog,
+            verify=not no_checksums,
+        )
+        bar.close()
+        for line in [_document(found)] if as_json else _lines(found, left, right):
+            output.line(line)
+    return ExitCode.DONE if found.equal else ExitCode.LOSSES
+
+
+def _document(found: LogDiff) -> str:
+    def side(one: Side) -> dict[str, Any]:
+        return {
+            "files": one.files,
+            "gtids": str(one.gtids),
+            "before": str(one.before),
+            "transactions": one.transactions,
+            "anonymous": one.anonymous,
+        }
+
+    def only(gtids: GtidSet, errant: GtidSet) -> dict[str, Any]:
+        return {"gtids": str(gtids), "count": gtids.count, "errant": str(errant)}
+
+    document = {
+        "equal": found.equal,
+        "left": side(found.left),
+        "right": side(found.right),
+        "only_left": only(found.only_left, found.errant_left),
+        "only_right": only(found.only_right, found.errant_right),
+        "common": found.common,
+        "compared": found.compared,
+        "different": {"gtids": str(found.different), "count": found.different.count},
+        "differences": [
+            {"gtid": one.gtid, "only_images": one.only_images, "left": one.left, "right": one.right}
+            for one in found.differences
+        ],
+    }
+    return json.dumps(document, ensure_ascii=False)
+
+
+def _lines(found: LogDiff, left: str, right: str) -> Iterator[str]:
+    for name, path, side in (("A", left, found.left), ("B", right, found.right)):
+        logs = "1 log" if side.files == 1 else f"{number_text(side.files)} logs"
+        yield f"{name}  {safe_text(path)}: {logs}, {number_text(side.transactions)} transactions"
+        if side.anonymous:
+            yield f"   {number_text(side.anonymous)} of them without GTID, which are not compared"
+    yield f"in both       {number_text(found.common)}"
+    yield from _lacking("only in A", found.only_left, found.errant_left, "B")
+    yield from _lacking("only in B", found.only_right, found.errant_right, "A")
+    if not found.compared:
+        yield "contents      not compared"
+        return
+    yield f"different     {number_text(found.different.count)}"
+    for one in found.differences:
+        yield from _difference(one)
+    left_out = found.different.count - len(found.differences)
+    if left_out:
+        yield f"  and {number_text(left_out)} more: {found.different}"
+
+
+def _lacking(title: str, gtids: GtidSet, errant: GtidSet, other: str) -> Iterator[str]:
+    yield f"{title:<14}{number_text(gtids.count)}"
+    if gtids:
+        yield f"  {gtids}"
+    if errant:
+        yield f"  {other} will not get these by waiting: {errant}"
+
+
+def _difference(one: Difference) -> Iterator[str]:
+    if one.only_images:
+        yield f"  {one.gtid}: equal in the columns that both have; one side logged more columns"
+        return
+    yield f"  {one.gtid}"
+    for sign, rows in (("A", one.left), ("B", one.right)):
+        for row in rows[:_ROWS_SHOWN]:
+            yield f"    {sign}  {safe_text(json.dumps(row, ensure_ascii=False))}"
+        if len(rows) > _ROWS_SHOWN:
+            yield f"    {sign}  and {number_text(len(rows) - _ROWS_SHOWN)} more"

@@ -1,0 +1,324 @@
+"""What the logs of two servers have in common: by GTID, and by what the transactions did.
+
+Two servers write the same transaction with other bytes: table numbers, times, event sizes, compression and
+positions differ. So a transaction is compared by what it says: its statements, and its row changes with
+database, table, operation and values. Columns are taken as their values are stored, as one side may know
+more of a table than the other does, from older logs or from metadata. Of each one a digest of 16 bytes
+is kept, and where two differ both sides are read again for the first few, to tell which rows they are.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from binx.errors import RefusedError
+from binx.event.gtid_set import GtidSet
+from binx.event.gtid_source import DomainSource
+from binx.export.changes import Begin, RowTexts, ordered_changes
+from binx.export.extract import Search
+from binx.export.json_lines import JsonRows
+from binx.log.chain import FileEnds
+from binx.log.selection import Selection, source_of
+from binx.rows.catalog import Catalog
+from binx.rows.statements import Statement
+
+DIGEST_BYTES = 16
+
+ROWS_KEPT = 1000
+"""Row changes of a transaction that are compared one by one, at most."""
+
+_BLOCK = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """What one server's logs have.
+
+    Attributes:
+        files: how many.
+        gtids: the transactions in the logs that were chosen.
+        before: the GTIDs of transactions before the first log, as its head tells them.
+        transactions: how many were chosen.
+        anonymous: how many of these have no GTID.
+    """
+
+    files: int
+    gtids: GtidSet
+    before: GtidSet
+    transactions: int
+    anonymous: int
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One transaction that the two sides have with different content.
+
+    Attributes:
+        gtid: which.
+        only_images: the rows are equal in all columns that both sides have; they logged other columns.
+        left: row changes and statements that only the left side has, as JSON values; the first ones.
+        right: those that only the right side has.
+    """
+
+    gtid: str
+    only_images: bool
+    left: tuple[dict[str, Any], ...]
+    right: tuple[dict[str, Any], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LogDiff:
+    """How two servers' logs differ.
+
+    Attributes:
+        left: the one side.
+        right: the other.
+        only_left: GTIDs that the right side has neither in its logs nor before them.
+        only_right: the same the other way round.
+        errant_left: of ``only_left``, those of sources that the right side knows no transaction of, or that
+            are no younger than the youngest it knows of the source: it will not get them by waiting.
+        errant_right: the same the other way round.
+        common: how many transactions both have in their logs.
+        compared: whether their contents were compared.
+        different: GTIDs whose contents differ.
+        differences: the first of these, looked into.
+    """
+
+    left: Side
+    right: Side
+    only_left: GtidSet
+    only_right: GtidSet
+    errant_left: GtidSet
+    errant_right: GtidSet
+    common: int
+    compared: bool
+    different: GtidSet
+    differences: tuple[Difference, ...]
+
+    @property
+    def equal(self) -> bool:
+        """Whether nothing was found that one side lacks or has otherwise."""
+        return self.only_left.is_empty and self.only_right.is_empty and self.different.is_empty
+
+
+def diff_logs(
+    left: Sequence[FileEnds],
+    right: Sequence[FileEnds],
+    selection: Selection,
+    *,
+    contents: bool = True,
+    most: int = 10,
+    catalog: Catalog | None = None,
+    verify: bool = True,
+) -> LogDiff:
+    """Compare two servers' logs.
+
+    Args:
+        left: the files of one side in their order, with their ends read.
+        right: those of the other.
+        selection: which transactions are compared, on both sides.
+        contents: compare what common transactions did, not only whether they are there.
+        most: how many different transactions are looked into.
+        catalog: tables known beforehand.
+        verify: whether checksums are compared.
+
+    Raises:
+        RefusedError: a side has transactions without GTIDs only, so there is nothing to compare by.
+        DamagedError, UnsupportedError: a file cannot be read.
+    """
+    sides = [_Reading(chain, selection, catalog or Catalog(), verify=verify) for chain in (left, right)]
+    facts = [side.contents() if contents else side.gtids() for side in sides]
+    for side, chain in zip(facts, (left, right), strict=True):
+        if side.transactions and side.gtids.is_empty:
+            raise RefusedError(
+                "expected transactions with GTIDs, by which two servers' logs are compared, found none",
+                path=chain[0].file.path,
+            )
+    one, other = facts
+    only_left = one.gtids - other.gtids - other.before
+    only_right = other.gtids - one.gtids - one.before
+    different = _different(sides[0], sides[1]) if contents else []
+    looked_into = sorted(different, key=lambda gtid: gtid)[:most]
+    return LogDiff(
+        left=one,
+        right=other,
+        only_left=only_left,
+        only_right=only_right,
+        errant_left=_errant(only_left, other),
+        errant_right=_errant(only_right, one),
+        common=(one.gtids & other.gtids).count,
+        compared=contents,
+        different=GtidSet.parse(",".join(different)),
+        differences=tuple(_looked_into(sides[0], sides[1], looked_into)),
+    )
+
+
+def _errant(lacking: GtidSet, side: Side) -> GtidSet:
+    """What a side lacks and will not get by waiting: it is past their place, or never heard of their source.
+
+    A MariaDB server knows a domain's place by the sequence number alone, whichever server made it.
+    """
+    youngest: dict[object, int] = {}
+    for source, _, last in side.gtids | side.before:
+        known = source.domain if isinstance(source, DomainSource) else source
+        youngest[known] = max(youngest.get(known, 0), last)
+    intervals = []
+    for source, first, last in lacking:
+        known = source.domain if isinstance(source, DomainSource) else source
+        end = min(last, youngest[known]) if known in youngest else last
+        if first <= end:
+            intervals.append((source, first, end))
+    return GtidSet(intervals)
+
+
+class _Reading:
+    """One side's logs on their way through."""
+
+    def __init__(
+        self, chain: Sequence[FileEnds], selection: Selection, catalog: Catalog, *, verify: bool
+    ) -> None:
+        self._chain = chain
+        self._selection = selection
+        self._catalog = catalog
+        self._verify = verify
+        self.digests = pa.table({"gtid": pa.array([], pa.string()), "digest": pa.array([], _DIGEST)})
+
+    def gtids(self) -> Side:
+        """Which transactions there are."""
+        search = self._search(self._selection)
+        gtids = GtidSet()
+        known = 0
+        for run in search.runs():
+            mask = run.table.mask() if run.mask is None else run.mask
+            runs = run.table.gtid_runs(mask)
+            known += sum(last - first + 1 for _, first, last in runs)
+            gtids |= GtidSet((source_of(key), first, last) for key, first, last in runs)
+        return self._side(gtids, search.taken, search.taken - known)
+
+    def contents(self) -> Side:
+        """Which transactions there are, with digests of what they did."""
+        search = self._search(self._selection)
+        found: list[str] = []
+        digests: list[bytes] = []
+        blocks: list[pa.RecordBatch] = []
+        gtids = GtidSet()
+        anonymous = 0
+
+        def close_block() -> None:
+            nonlocal gtids
+            gtids |= GtidSet.parse(",".join(found))
+            blocks.append(
+                pa.record_batch({"gtid": pa.array(found, pa.string()), "digest": pa.array(digests, _DIGEST)})
+            )
+            found.clear()
+            digests.clear()
+
+        for gtid, digest in self._digested(search):
+            if gtid is None:
+                anonymous += 1
+                continue
+            found.append(gtid)
+            digests.append(digest)
+            if len(found) == _BLOCK:
+                close_block()
+        close_block()
+        self.digests = pa.Table.from_batches(blocks)
+        return self._side(gtids, search.taken, anonymous)
+
+    def rows(self, gtids: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
+        """Row changes and statements of some transactions, the first of each."""
+        wanted = Selection(gtids=GtidSet.parse(",".join(gtids)))
+        kept: dict[str, list[dict[str, Any]]] = {}
+        current: list[dict[str, Any]] = []
+        items = ordered_changes(self._search(wanted).selected(), self._catalog.copy(), JsonRows(lines=True))
+        for item in items:
+            if isinstance(item, Begin):
+                current = kept.setdefault(item.facts["gtid"], [])
+            elif isinstance(item, RowTexts):
+                room = max(ROWS_KEPT - len(current), 0)
+                lines = bytes(item.text).splitlines()[:room]
+                current += [_plain(json.loads(line)) for line in lines]
+            elif isinstance(item, Statement):
+                current.append({"type": "statement", "db": item.db, "sql": item.sql})
+        return kept
+
+    def _search(self, selection: Selection) -> Search:
+        return Search(self._chain, selection, verify=self._verify)
+
+    def _side(self, gtids: GtidSet, transactions: int, anonymous: int) -> Side:
+        before = GtidSet()
+        if self._chain:
+            first = self._chain[0]
+            before = first.previous_gtids or GtidSet(
+                (DomainSource(position.domain, position.server_id), 0, position.sequence)
+                for position in first.gtid_list or ()
+            )
+        return Side(len(self._chain), gtids, before, transactions, anonymous)
+
+    def _digested(self, search: Search) -> Iterator[tuple[str | None, bytes]]:
+        """GTID and digest of each transaction."""
+        digest = blake2b(digest_size=DIGEST_BYTES)
+        gtid: str | None = None
+        for item in ordered_changes(search.selected(), Catalog(), JsonRows(lines=False), as_stored=True):
+            if isinstance(item, Begin):
+                digest = blake2b(digest_size=DIGEST_BYTES)
+                gtid = item.facts["gtid"]
+            elif isinstance(item, RowTexts):
+                digest.update(item.text)
+            elif isinstance(item, Statement):
+                digest.update(json.dumps([item.kind, item.db, item.sql]).encode())
+            else:
+                yield gtid, digest.digest()
+
+
+_DIGEST = pa.binary(DIGEST_BYTES)
+
+
+def _different(left: _Reading, right: _Reading) -> list[str]:
+    """GTIDs that both sides have with different digests."""
+    joined = left.digests.join(right.digests, "gtid", join_type="inner", right_suffix=" right")
+    differs = pc.not_equal(joined["digest"], joined["digest right"])
+    return sorted(set(joined.filter(differs)["gtid"].to_pylist()))
+
+
+def _looked_into(left: _Reading, right: _Reading, gtids: Sequence[str]) -> Iterator[Difference]:
+    if not gtids:
+        return
+    ours, theirs = left.rows(gtids), right.rows(gtids)
+    for gtid in gtids:
+        one, other = ours.get(gtid, []), theirs.get(gtid, [])
+        only_one = [row for row in one if row not in other]
+        only_other = [row for row in other if row not in one]
+        yield Difference(
+            gtid=gtid,
+            only_images=len(one) == len(other) and all(map(_agree, one, other)),
+            left=tuple(only_one),
+            right=tuple(only_other),
+        )
+
+
+def _plain(row: dict[str, Any]) -> dict[str, Any]:
+    """A row change without what says where it stands."""
+    kept = ("type", "db", "table", "before", "after", "json_diff")
+    return {name: row[name] for name in kept if name in row}
+
+
+def _agree(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Whether two row changes are equal in all that both sides have of them."""
+    if any(one.get(name) != other.get(name) for name in ("type", "db", "table", "sql")):
+        return False
+    for image in ("before", "after"):
+        ours, theirs = one.get(image) or {}, other.get(image) or {}
+        if any(ours[name] != theirs[name] for name in ours.keys() & theirs.keys()):
+            return False
+    return True
+
+
+__all__ = ["Difference", "LogDiff", "Side", "diff_logs"]

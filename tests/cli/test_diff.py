@@ -1,0 +1,54 @@
+"""``binx diff``: its report, its JSON and its exit codes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Shop
+from tests.cli.process import binx
+
+
+@pytest.fixture
+def replica(shop: Shop, tmp_path: Path) -> Path:
+    """A folder with a log that lacks one of the shop's transactions."""
+    folder = tmp_path / "replica"
+    folder.mkdir()
+    target = folder / "mysql-bin.000001"
+    done = binx("extract", "--quiet", "--exclude-gtid", shop.demo["gtid"], *shop.logs, "-o", target)
+    assert done.code == 0, done.err
+    return folder
+
+
+def test_equal_logs(shop: Shop) -> None:
+    ended = binx("diff", shop.folder, shop.folder)
+    assert ended.code == 0, ended.err
+    assert ended.lines[2:] == ["in both       1,629", "only in A     0", "only in B     0", "different     0"]
+
+
+def test_what_a_replica_lacks(shop: Shop, replica: Path) -> None:
+    ended = binx("diff", shop.folder, replica)
+    assert ended.code == 3
+    assert "only in A     1" in ended.lines
+    assert f"  {shop.demo['gtid']}" in ended.lines
+    assert f"  B will not get these by waiting: {shop.demo['gtid']}" in ended.lines
+
+
+def test_json(shop: Shop, replica: Path) -> None:
+    ended = binx("diff", "--gtids", "--json", "--quiet", replica, shop.folder)
+    assert (ended.code, ended.err) == (3, "")
+    document = json.loads(ended.out)
+    assert document["only_right"] == {
+        "gtids": shop.demo["gtid"],
+        "count": 1,
+        "errant": shop.demo["gtid"],
+    }
+    assert (document["equal"], document["compared"]) == (False, False)
+
+
+def test_two_sides_are_wanted(shop: Shop) -> None:
+    ended = binx("diff", shop.folder)
+    assert ended.code == 2
+    assert "Missing argument 'B'" in ended.err

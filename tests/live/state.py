@@ -28,6 +28,7 @@ SYSTEM = (
 
 _PLACE = r"`((?:[^`]|``)+)`\.`((?:[^`]|``)+)`"
 _GONE = re.compile(rf"(?:TRUNCATE|DROP|CREATE OR REPLACE) TABLE {_PLACE}")
+_DROPPED = re.compile(r'DROP TABLE "((?:[^"]|"")+)"\."((?:[^"]|"")+)"')
 _RENAME = re.compile(rf"(?:RENAME|ALTER) TABLE {_PLACE} (?:RENAME )?TO {_PLACE}")
 _RENAMED = re.compile(rf"{_PLACE} (?:RENAME )?TO {_PLACE}")
 _ALTER = re.compile(rf"ALTER TABLE {_PLACE}")
@@ -218,6 +219,9 @@ def _follow(tables: dict[Name, TableState], sql: str) -> None:
                 tables[names[2], names[3]] = state
     elif found := _GONE.match(sql):
         tables.pop(_name(found), None)
+    elif found := _DROPPED.match(sql):
+        # MySQL writes a DROP TABLE anew, in the session's own quotes.
+        tables.pop((found[1].replace('""', '"'), found[2].replace('""', '"')), None)
     elif (found := _ALTER.match(sql)) and _name(found) in tables:
         tables[_name(found)].forget()
 

@@ -6,7 +6,7 @@ import copy
 from random import Random
 
 from tests.live.workload.numbers import integer_kind
-from tests.live.workload.tables import Column, Table, declare, random_column, random_table
+from tests.live.workload.tables import Column, Table, declare, has_shapes, random_column, random_table
 from tests.live.workload.texts import Spelling, random_name
 
 MOST_CONVERTED = 20
@@ -59,13 +59,20 @@ class Alters:
         parts = []
         emptied = []
         for _ in range(self._random.choice((1, 1, 2))):
-            column = random_column(self._random, table.names, mariadb=self._mariadb)
+            column = self._column(table, table.names)
             if not column.nullable:
                 emptied = [f"DELETE FROM {table.place(spelling)}"]
             where = self._random.choice(("", " FIRST", self._after(table, spelling)))
             parts.append(f"ADD COLUMN {declare(column, spelling)}{where}")
             table.columns.append(column)
         return [*emptied, self._alter(table, spelling, *parts)]
+
+    def _column(self, table: Table, names: set[str]) -> Column:
+        """A column that the table can have."""
+        while True:
+            column = random_column(self._random, names, mariadb=self._mariadb)
+            if "PARTITION" not in table.options or not has_shapes([column]):
+                return column
 
     def _add_list(self, table: Table, spelling: Spelling) -> list[str]:
         columns = [
@@ -131,7 +138,7 @@ class Alters:
             return self._reorder(table, spelling)
         column = self._random.choice(candidates)
         numeric = column.kind.integer
-        fresh = random_column(self._random, set(), mariadb=self._mariadb)
+        fresh = self._column(table, set())
         if numeric and self._random.random() < 0.5:
             fresh = Column(column.name, integer_kind("BIGINT"), "NULL")
         fresh.name = column.name

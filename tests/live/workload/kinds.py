@@ -20,6 +20,9 @@ from tests.live.workload.strings import (
 )
 from tests.live.workload.times import any_date, any_datetime, any_time, any_timestamp, any_year, date_key
 
+SHAPES = frozenset({"GEOMETRY", "POINT", "LINESTRING", "POLYGON"})
+"""The types of spatial columns."""
+
 Maker = Callable[[Random, bool], Kind]
 
 _COMMON: tuple[Maker, ...] = (

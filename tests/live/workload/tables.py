@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from tests.live.workload.kind import Kind
-from tests.live.workload.kinds import key_kind, random_kind
+from tests.live.workload.kinds import SHAPES, key_kind, random_kind
 from tests.live.workload.numbers import integer_kind
 from tests.live.workload.texts import NEUTRAL, Spelling, random_name
 
@@ -118,10 +118,14 @@ def random_table(random: Random, db: str, taken: set[str], *, mariadb: bool) -> 
     elif random.random() < 0.3:
         table.extra.append(f"KEY ({spelling.name(counter.name)})")
     table.options = random.choice(("", "CHARSET utf8mb4", "CHARSET latin1", "COMMENT 'it''s a \"table\"'"))
-    # MariaDB has no partitions of tables with shapes, which may be added at any time.
-    if key and not table.extra and not mariadb and random.random() < 0.2:
+    if key and not table.extra and not has_shapes(columns) and random.random() < 0.2:
         table.options += " PARTITION BY KEY () PARTITIONS 3"
     return table
+
+
+def has_shapes(columns: list[Column]) -> bool:
+    """Whether there are spatial columns, which tables with partitions cannot have."""
+    return any(column.kind.sql in SHAPES for column in columns)
 
 
 def random_column(random: Random, names: set[str], *, mariadb: bool) -> Column:

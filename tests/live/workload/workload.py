@@ -12,6 +12,9 @@ from tests.live.workload.sessions import Session, first_settings, global_change,
 from tests.live.workload.tables import Table, random_table
 from tests.live.workload.texts import Spelling, quoted, random_name
 
+SPECIAL = 0.25
+"""Of the workloads, how many have what SQL cannot repeat."""
+
 TAGS = ("", ":nightly", ":batch_2")
 
 
@@ -40,6 +43,8 @@ class Workload:
 
     Attributes:
         tables: the tables that are left at the end.
+        sql_refused: whether something was tried that SQL cannot repeat: LOAD DATA as a statement, whose
+            file it cannot hold, or changes of a table with system versioning.
     """
 
     def __init__(self, seed: str, *, mariadb: bool, sessions: int = 60) -> None:
@@ -53,6 +58,8 @@ class Workload:
         self._gtids = True
         self._number = 0
         self._tagged = dict.fromkeys(TAGS, 0)
+        self._special = self._random.random() < SPECIAL
+        self.sql_refused = False
         self.tables: list[Table] = []
 
     def steps(self) -> Iterator[Step]:
@@ -80,7 +87,15 @@ class Workload:
         for name in databases:
             charset = random.choice(("utf8mb4", "latin1", "utf8mb4"))
             yield _step(f"CREATE DATABASE {quoted(name)} CHARACTER SET {charset}", must=True)
-        yield _step("CREATE DATABASE marked; CREATE TABLE marked.marks (number INT)", must=True)
+        yield _step("CREATE DATABASE marked; CREATE TABLE marked.marks (number BIGINT)", must=True)
+        if self._mariadb:
+            yield _step("CREATE SEQUENCE marked.numbers START WITH 10 INCREMENT BY 5 CACHE 3", must=True)
+        if self._mariadb and self._special:
+            self.sql_refused = True
+            versioned = (
+                "CREATE TABLE marked.versioned (id INT PRIMARY KEY, text VARCHAR(20)) WITH SYSTEM VERSIONING"
+            )
+            yield _step(versioned, must=True)
         for _ in range(random.randint(4, 8)):
             table = random_table(random, random.choice(databases), self._taken, mariadb=self._mariadb)
             table.statements = random.random() < 0.3 and not table.counts
@@ -125,12 +140,29 @@ class Workload:
         return f"{before}BEGIN;\n{self._with_savepoints(statements)}{end};\n{after}"
 
     def _change(self, session: Session, tables: list[Table]) -> str:
+        if self._mariadb and session.format == "ROW" and session.whole_images and self._random.random() < 0.1:
+            return self._change_of_mariadb()
         table = self._random.choice(tables)
         safe = session.format != "ROW"
+        if safe and self._special and self._random.random() < 0.2:
+            self.sql_refused = True
+            return self._changes.load(table, session.spelling) + ";\n"
         return (
             self._changes.statement(table, tables, session.spelling, safe=safe, whole=session.whole_images)
             + ";\n"
         )
+
+    def _change_of_mariadb(self) -> str:
+        """A change that takes numbers from a sequence, or one of a table that keeps its history."""
+        number = self._random.randint(1, 5)
+        changes = ["INSERT INTO marked.marks VALUES (NEXT VALUE FOR marked.numbers)"]
+        if self._special:
+            changes += [
+                f"REPLACE INTO marked.versioned VALUES ({number}, 'replaced')",
+                f"UPDATE marked.versioned SET text = CONCAT(text, '+') WHERE id <= {number}",
+                f"DELETE FROM marked.versioned WHERE id = {number}",
+            ]
+        return self._random.choice(changes) + ";\n"
 
     def _with_savepoints(self, statements: list[str]) -> str:
         random = self._random

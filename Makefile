@@ -11,7 +11,7 @@ ROUNDS ?= 3
 BIN := $(VENV)/bin
 KERNELS := $(wildcard binx/kernels/*.pyx binx/kernels/*.pxd)
 
-.PHONY: help demo test check unit test-live bench testdata man formats clean needs-python needs-compiler needs-java
+.PHONY: help demo test check unit test-live bench testdata man transcripts formats clean needs-python needs-compiler needs-java
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -58,6 +58,9 @@ testdata: $(VENV)/.installed ## write testdata/ again with real servers
 
 man: $(VENV)/.installed ## write man/ again from the command line's own help
 	$(BIN)/python -m binx.cli.manpages man
+
+transcripts: $(VENV)/.installed ## run the commands in docs/tour.md and write what they print beneath them
+	$(BIN)/python -m testdata.transcripts
 
 formats: $(VENV)/.installed ## write docs/formats.md again from what the tests observe
 	$(BIN)/python -m tests.corpus.formats

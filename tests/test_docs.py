@@ -10,6 +10,8 @@ import pytest
 
 import binx
 import binx.api
+from testdata.transcripts import PAGES as TRANSCRIPTS
+from testdata.transcripts import written_again
 from tests.conftest import PROJECT
 
 PAGES = sorted([*PROJECT.glob("*.md"), *PROJECT.glob("docs/*.md"), *PROJECT.glob("testdata/*.md")])
@@ -36,6 +38,12 @@ def test_the_links_of_a_page_lead_somewhere(page: Path) -> None:
     for target in LINK.findall(page.read_text("utf-8")):
         if "://" not in target:
             assert (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("name", TRANSCRIPTS)
+def test_the_commands_of_a_transcript_print_what_stands_beneath_them(name: str) -> None:
+    page = PROJECT / name
+    assert page.read_text("utf-8") == written_again(page), "run `make transcripts`"
 
 
 def test_the_change_log_begins_with_this_version() -> None:

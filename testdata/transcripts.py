@@ -3,8 +3,8 @@
 ``python -m testdata.transcripts`` (``make transcripts``) writes the pages again; a test holds that they are
 not stale. A transcript is a block of code marked ``console``, with a line for each command that begins with
 ``$``; lines that end in a backslash go on. The commands of a page are run one after another in a folder that
-holds the shop's logs under their own names, on a terminal of 100 columns without colours; standard error comes
-last.
+holds the shop's logs under their own names, on a terminal of 100 columns, without colours; standard
+error comes last.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import random
 import shutil
 import subprocess
 import sys
@@ -9,12 +11,15 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from binx.export.parquet import to_parquet
+from binx.export.parquet_files import ParquetOptions
 from binx.log.file import open_files
 from binx.rows.catalog import Catalog
 from testdata.servers import Server, ServerError
 from testdata.small import drop_databases
+from tests.live.loaded import loaded_state
 from tests.live.reading import compare_with_listing
 from tests.live.state import final_state
 from tests.live.tables_at_end import TableAtEnd, compare_servers, compare_state, read_tables
@@ -120,6 +125,48 @@ class Round:
                 if (absent := states[name].absent) is not None:
                     yield absent
                 yield from compare_state(name, table, states[name], self.counts)
+
+    def compare_load(self, load: Callable[[list[Path], Path], dict[str, Any]]) -> Iterator[str]:
+        """What a loader makes of overlapping exports, taken in any order, against SELECT.
+
+        Args:
+            load: loads data sets into a folder and gives the summary.
+        """
+        choose = random.Random(self.seed)
+        lakes = [self.folder / "whole", self.folder / "again"]
+        for lake, options in zip(lakes, (ParquetOptions(), ParquetOptions(compression="none")), strict=True):
+            files = open_files([str(path) for path in self._logs])
+            for _ in to_parquet(files, lake, options=options):
+                pass
+            for file in files:
+                file.close()
+        manifests = [path for lake in lakes for path in sorted((lake / "_manifest").iterdir())]
+        choose.shuffle(manifests)
+        pieces = [self.folder / "piece-0", self.folder / "piece-1"]
+        for path in manifests[: len(manifests) // 2]:
+            piece = pieces[path.parent.parent == lakes[1]]
+            (piece / "_manifest").mkdir(parents=True, exist_ok=True)
+            (piece / "_manifest" / path.name).symlink_to(path)
+            for kind in ("changes", "statements", "schemas"):
+                if (path.parent.parent / kind).exists() and not (piece / kind).exists():
+                    (piece / kind).symlink_to(path.parent.parent / kind)
+        tables = self.folder / "tables"
+        load([piece for piece in pieces if piece.exists()], tables)
+        summary = load(lakes, tables)
+        states = final_state(lakes[0])
+        committed = json.loads((tables / "_state.json").read_text("utf-8"))["tables"]
+        for entry in committed:
+            name = entry["db"], entry["table"]
+            state = states.get(name)
+            if name in self._from_rows and "current" in entry["paths"] and state is not None:
+                if state.ambiguous or state.absent is not None:
+                    continue
+                self.counts["loaded tables"] += 1
+                found = loaded_state(tables / entry["paths"]["current"], entry, state, self._tables[name])
+                yield from compare_state(name, self._tables[name], found, self.counts)
+        for table in summary["tables"]:
+            if table["listed"] != table["known"] + table["repeated"] + table["loaded"]:
+                yield f"the figures of {table['db']}.{table['table']} do not add up: {table}"
 
     def compare_reading(self) -> Iterator[str]:
         """Transactions and rows against the server's own reader, log by log."""

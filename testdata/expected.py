@@ -172,8 +172,8 @@ def _expression(column: dict[str, str]) -> str:
         return f"LOWER(HEX({name}))"
     if kind == "bit":
         return f"{name} + 0"
-    if kind in ("float", "double"):
-        # DOUBLE(M,D) prints no more than its D digits, FLOAT six.
+    if kind == "float" or (kind == "double" and "(" in column["type"]):
+        # FLOAT prints six digits, DOUBLE(M,D) no more than D behind the point.
         return f"CAST({name} AS DOUBLE)"
     return name
 

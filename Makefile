@@ -56,8 +56,8 @@ bench: $(VENV)/.installed ## measure against mysqlbinlog, in one run (BENCH="--s
 testdata: $(VENV)/.installed ## write testdata/ again with real servers
 	$(BIN)/python testdata/make.py
 
-man: $(VENV)/.installed ## write man/ again from the command line's own help
-	$(BIN)/python -m binx.cli.manpages man
+man: $(VENV)/.installed ## write man/ again from the command line's own help and the docs
+	$(BIN)/python -m binx.cli.manpages man docs
 
 transcripts: $(VENV)/.installed ## run the commands in docs/tour.md and write what they print beneath them
 	$(BIN)/python -m testdata.transcripts

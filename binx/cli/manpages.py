@@ -1,7 +1,6 @@
-r"""The manual pages, made from the commands: ``python -m binx.cli.manpages man/``.
+"""The manual pages, made from the commands and the documentation: ``python -m binx.cli.manpages man docs``.
 
-The pages are in man(7)'s macros. Text is never a macro by accident: a line that begins with a dot or an
-apostrophe is guarded by ``\&``, and what roff would take for its own (backslashes, hyphens) is escaped.
+Commands have pages in section 1, formats of files in section 5, in man(7)'s macros.
 """
 
 from __future__ import annotations
@@ -16,20 +15,11 @@ import click
 from binx import __version__
 from binx.cli.application import PROGRAM, application
 from binx.cli.commands import DESCRIPTION, ENTRIES, EXAMPLES
+from binx.cli.manpages_formats import PAGES, SECTION, FormatPage, body_of
 from binx.cli.options import Command, Example
+from binx.cli.roff import escaped, guarded
 
 _SECTION = 1
-_ESCAPES = str.maketrans(
-    {
-        "\\": r"\e",
-        "-": r"\-",
-        "'": r"\(aq",
-        "`": r"\(ga",
-        "^": r"\(ha",
-        "~": r"\(ti",
-        '"': r"\(dq",
-    }
-)
 _CODE = re.compile(r"`([^`]+)`")
 _REFERENCE = re.compile(r"\b([a-z][a-z-]*)\((\d)\)")
 
@@ -63,22 +53,28 @@ _ENVIRONMENT = (
 )
 
 
-def pages() -> dict[str, str]:
-    """All pages by file name."""
+def pages(docs: Path) -> dict[str, str]:
+    """All pages by file name.
+
+    Args:
+        docs: the folder of the documentation.
+    """
     made = {f"{PROGRAM}.{_SECTION}": _main_page()}
     with click.Context(application, info_name=PROGRAM) as parent:
         for entry in ENTRIES:
             command = application.get_command(parent, entry.name)
             assert isinstance(command, Command)
             made[f"{PROGRAM}-{entry.name}.{_SECTION}"] = _command_page(command, entry.summary, parent)
+    for page in PAGES:
+        made[f"{page.name}.{SECTION}"] = _format_page(page, docs)
     return made
 
 
-def write_pages(folder: Path) -> None:
+def write_pages(folder: Path, docs: Path) -> None:
     """Write all pages into a folder, and remove those of commands that are no more."""
     folder.mkdir(parents=True, exist_ok=True)
-    made = pages()
-    for old in folder.glob(f"{PROGRAM}*.{_SECTION}"):
+    made = pages(docs)
+    for old in folder.glob(f"{PROGRAM}*.[{_SECTION}{SECTION}]"):
         if old.name not in made:
             old.unlink()
     for name, text in made.items():
@@ -91,14 +87,14 @@ def _main_page() -> str:
     lines += [".SH DESCRIPTION", _text(DESCRIPTION), ".PP", _text(_FILES)]
     lines.append(".SH COMMANDS")
     for entry in ENTRIES:
-        lines += [".TP", rf"\fB{_escaped(f'{PROGRAM}-{entry.name}')}\fR({_SECTION})"]
+        lines += [".TP", rf"\fB{escaped(f'{PROGRAM}-{entry.name}')}\fR({_SECTION})"]
         lines.append(_text(f"{entry.summary[0].upper()}{entry.summary[1:]}."))
     lines.append(".SH OPTIONS")
     lines += [".TP", r"\fB\-\-version\fR", "Show the version and exit."]
     lines += [".TP", r"\fB\-h\fR, \fB\-\-help\fR", "Show the overview and exit; after a command, its help."]
     lines += _common_sections()
     lines += _examples([Example("", line) for line in EXAMPLES])
-    lines += _see_also([f"{PROGRAM}-{entry.name}" for entry in ENTRIES])
+    lines += _see_also([f"{PROGRAM}-{entry.name}" for entry in ENTRIES], [page.name for page in PAGES])
     return _joined(lines)
 
 
@@ -107,14 +103,14 @@ def _command_page(command: Command, summary: str, parent: click.Context) -> str:
     name = f"{PROGRAM}-{command.name}"
     arguments = [one for one in command.get_params(ctx) if isinstance(one, click.Argument)]
     lines = _head(name, summary)
-    lines += [".SH SYNOPSIS", rf".B {PROGRAM} {_escaped(command.name or '')}", r"[\fIOPTIONS\fR]"]
-    lines += [rf"\fI{_escaped(one.make_metavar(ctx).removesuffix('...'))}\fR..." for one in arguments]
+    lines += [".SH SYNOPSIS", rf".B {PROGRAM} {escaped(command.name or '')}", r"[\fIOPTIONS\fR]"]
+    lines += [rf"\fI{escaped(one.make_metavar(ctx).removesuffix('...'))}\fR..." for one in arguments]
     lines += [".SH DESCRIPTION", _text(command.help or "")]
     for paragraph in (*command.details, *([_FILES] if arguments else [])):
         lines += [".PP", _text(paragraph)]
     lines.append(".SH OPTIONS")
     for title, parameters in command.sections(ctx).items():
-        lines.append(rf".SS {_escaped(title)}")
+        lines.append(rf".SS {escaped(title)}")
         for parameter in parameters:
             record = parameter.get_help_record(ctx)
             if record is not None:
@@ -125,12 +121,19 @@ def _command_page(command: Command, summary: str, parent: click.Context) -> str:
     return _joined(lines)
 
 
-def _head(name: str, summary: str) -> list[str]:
+def _format_page(page: FormatPage, docs: Path) -> str:
+    lines = _head(page.name, page.summary, SECTION, "File Formats")
+    lines += [".SH DESCRIPTION", *body_of((docs / page.source).read_text("utf-8"))]
+    lines += _see_also([PROGRAM])
+    return _joined(lines)
+
+
+def _head(name: str, summary: str, section: int = _SECTION, title: str = "User Commands") -> list[str]:
     return [
         r".\" Made by python -m binx.cli.manpages; changes belong there.",
-        rf'.TH {_escaped(name.upper())} {_SECTION} "" "binx {__version__}" "User Commands"',
+        rf'.TH {escaped(name.upper())} {section} "" "binx {__version__}" "{title}"',
         ".SH NAME",
-        rf"{_escaped(name)} \- {_escaped(summary)}",
+        rf"{escaped(name)} \- {escaped(summary)}",
     ]
 
 
@@ -140,7 +143,7 @@ def _common_sections() -> list[str]:
         lines += [".TP", rf"\fB{code}\fR", _text(meaning)]
     lines.append(".SH ENVIRONMENT")
     for name, meaning in _ENVIRONMENT:
-        lines += [".TP", rf"\fB{_escaped(name)}\fR", _text(meaning)]
+        lines += [".TP", rf"\fB{escaped(name)}\fR", _text(meaning)]
     return lines
 
 
@@ -150,13 +153,14 @@ def _examples(examples: tuple[Example, ...] | list[Example]) -> list[str]:
         if example.purpose:
             lines += [".PP", _text(f"{example.purpose[0].upper()}{example.purpose[1:]}:")]
         lines += [".PP", ".RS 4", ".nf", ".ft CR"]
-        lines += [_guarded(_escaped(line)) for line in example.line.split("\n")]
+        lines += [guarded(escaped(line)) for line in example.line.split("\n")]
         lines += [".ft R", ".fi", ".RE"]
     return lines
 
 
-def _see_also(names: list[str]) -> list[str]:
-    references = [rf"\fB{_escaped(name)}\fR({_SECTION})" for name in names]
+def _see_also(names: list[str], formats: list[str] | None = None) -> list[str]:
+    references = [rf"\fB{escaped(name)}\fR({_SECTION})" for name in names]
+    references += [rf"\fB{escaped(name)}\fR({SECTION})" for name in formats or []]
     return [".SH SEE ALSO", ", ".join([*references, r"\fBmysqlbinlog\fR(1)"])]
 
 
@@ -165,29 +169,21 @@ def _option_names(names: str) -> str:
     parts = []
     for part in names.split(", "):
         name, space, value = part.partition(" ")
-        parts.append(rf"\fB{_escaped(name)}\fR" + (rf" \fI{_escaped(value)}\fR" if space else ""))
+        parts.append(rf"\fB{escaped(name)}\fR" + (rf" \fI{escaped(value)}\fR" if space else ""))
     return ", ".join(parts)
 
 
 def _text(text: str) -> str:
     """A paragraph: commands in backquotes and references to other pages are bold."""
-    return _guarded("".join(_marked(" ".join(text.split()))))
+    return guarded("".join(_marked(" ".join(text.split()))))
 
 
 def _marked(text: str) -> Iterator[str]:
     for index, part in enumerate(_CODE.split(text)):
         if index % 2:
-            yield rf"\fB{_escaped(part)}\fR"
+            yield rf"\fB{escaped(part)}\fR"
         else:
-            yield _REFERENCE.sub(r"\\fB\1\\fR(\2)", _escaped(part).replace(r"\-", "-")).replace("-", r"\-")
-
-
-def _escaped(text: str) -> str:
-    return text.translate(_ESCAPES)
-
-
-def _guarded(line: str) -> str:
-    return rf"\&{line}" if line.startswith((".", "'")) else line
+            yield _REFERENCE.sub(r"\\fB\1\\fR(\2)", escaped(part).replace(r"\-", "-")).replace("-", r"\-")
 
 
 def _joined(lines: list[str]) -> str:
@@ -195,4 +191,5 @@ def _joined(lines: list[str]) -> str:
 
 
 if __name__ == "__main__":
-    write_pages(Path(sys.argv[1] if len(sys.argv) > 1 else "man"))
+    given = [Path(argument) for argument in sys.argv[1:]]
+    write_pages(*(given if len(given) == 2 else [Path("man"), Path("docs")]))

@@ -10,28 +10,30 @@ import pytest
 
 from binx.cli.commands import ENTRIES
 from binx.cli.manpages import pages, write_pages
+from binx.cli.manpages_formats import PAGES, body_of
 
 MAN = Path(__file__).resolve().parents[2] / "man"
-NAMES = ["binx.1", *(f"binx-{entry.name}.1" for entry in ENTRIES)]
+DOCS = MAN.parent / "docs"
+NAMES = ["binx.1", *(f"binx-{entry.name}.1" for entry in ENTRIES), *(f"{page.name}.5" for page in PAGES)]
 
 
 def test_there_is_a_page_for_every_command() -> None:
-    assert sorted(pages()) == sorted(NAMES)
+    assert sorted(pages(DOCS)) == sorted(NAMES)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_committed_page_is_not_stale(name: str) -> None:
-    assert (MAN / name).read_text("utf-8") == pages()[name], "run `make man`"
+    assert (MAN / name).read_text("utf-8") == pages(DOCS)[name], "run `make man`"
 
 
 def test_no_page_of_a_command_that_is_gone_is_left() -> None:
-    assert sorted(path.name for path in MAN.glob("binx*.1")) == sorted(NAMES)
+    assert sorted(path.name for path in MAN.glob("binx*.[15]")) == sorted(NAMES)
 
 
 @pytest.mark.skipif(shutil.which("groff") is None, reason="groff is not installed")
 @pytest.mark.parametrize("name", NAMES)
 def test_groff_has_nothing_to_say(name: str, tmp_path: Path) -> None:
-    write_pages(tmp_path)
+    write_pages(tmp_path, DOCS)
     done = subprocess.run(
         ["groff", "-man", "-ww", "-z", "-Tutf8", str(tmp_path / name)],
         capture_output=True,
@@ -43,7 +45,7 @@ def test_groff_has_nothing_to_say(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.skipif(shutil.which("groff") is None, reason="groff is not installed")
 def test_text_comes_out_as_it_was_written(tmp_path: Path) -> None:
-    write_pages(tmp_path)
+    write_pages(tmp_path, DOCS)
     done = subprocess.run(
         ["groff", "-man", "-Tascii", "-P-cbou", str(tmp_path / "binx-extract.1")],
         capture_output=True,
@@ -60,6 +62,32 @@ def test_text_comes_out_as_it_was_written(tmp_path: Path) -> None:
 
 def test_pages_of_commands_that_are_gone_are_removed(tmp_path: Path) -> None:
     (tmp_path / "binx-gone.1").touch()
+    (tmp_path / "binx-gone.5").touch()
     (tmp_path / "other.1").touch()
-    write_pages(tmp_path)
+    write_pages(tmp_path, DOCS)
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*NAMES, "other.1"])
+
+
+def test_markdown_becomes_macros() -> None:
+    text = "# Title\n\nSome `code`, **bold** and [a link](x.md).\n\n## Part\n\n"
+    table = "| a | b |\n|---|---|\n| `x` | y \\| é |\n"
+    assert body_of(f"{text}{table}\n- one\n- two\n\n```\n.code\n```\n") == [
+        ".PP",
+        r"Some \fBcode\fR, \fBbold\fR and a link.",
+        ".SH PART",
+        ".TP",
+        r"\fBx\fR",
+        r"y | \[u00E9]",
+        r".IP \(bu 2",
+        "one",
+        r".IP \(bu 2",
+        "two",
+        ".PP",
+        ".RS 4",
+        ".nf",
+        ".ft CR",
+        r"\&.code",
+        ".ft R",
+        ".fi",
+        ".RE",
+    ]

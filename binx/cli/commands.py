@@ -51,6 +51,7 @@ EXAMPLES = (
     "binx to-parquet mysql-bin.* -o lake",
 )
 
+_PACKAGES = ("click", "cryptography", "pyarrow", "pyspark", "rich", "sqlglot", "zstandard")
 _HELP = ("--help", "-h", "help")
 _COLUMN = 14
 
@@ -76,8 +77,19 @@ def overview() -> str:
 
 
 def version() -> str:
-    """What ``binx --version`` prints."""
-    return f"binx {__version__}"
+    """What ``binx --version`` prints: the version, and on a second line what it runs with."""
+    import sys
+    from importlib import metadata
+
+    from binx.kernels.crc32 import backend
+
+    parts = [f"Python {sys.version.split()[0]}", f"CRC32 by {backend()}"]
+    for package in _PACKAGES:
+        try:
+            parts.append(f"{package} {metadata.version(package)}")
+        except metadata.PackageNotFoundError:
+            parts.append(f"no {package}")
+    return f"binx {__version__}\n{', '.join(parts)}"
 
 
 COMPLETE = "_BINX_COMPLETE"

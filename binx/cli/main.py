@@ -65,10 +65,10 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except BinxError as error:
         return _failed(error)
     except KeyboardInterrupt:
-        say_error("interrupted", label="")
+        say_error(f"interrupted{_reached()}", label="")
         return INTERRUPTED
     except _TerminatedError as error:
-        say_error("terminated", label="")
+        say_error(f"terminated{_reached()}", label="")
         return _SIGNAL_BASE + error.number
     except BrokenPipeError:
         return ExitCode.DONE
@@ -100,6 +100,16 @@ def _answer(arguments: list[str]) -> int:
     from binx.cli.application import invoke
 
     return invoke(without_help_word(arguments))
+
+
+def _reached() -> str:
+    """How far a command got that was ended."""
+    if "binx.cli.progress" not in sys.modules:
+        return ""
+    from binx.cli.progress import ProgressBar
+
+    reached = None if ProgressBar.latest is None else ProgressBar.latest.reached
+    return f"; {reached}" if reached else ""
 
 
 def _failed(error: BinxError) -> int:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from binx.cli.terminal import has_colour, is_terminal, terminal_width
 
@@ -22,7 +22,12 @@ class ProgressBar:
     Args:
         shown: whether anybody looks.
         label: what is being done.
+
+    Attributes:
+        latest: the one that was made last, by which the process tells how far it got.
     """
+
+    latest: ClassVar[ProgressBar | None] = None
 
     def __init__(self, *, shown: bool, label: str) -> None:
         self._shown = shown
@@ -31,6 +36,16 @@ class ProgressBar:
         self._total = 0
         self._done = 0
         self._bar: Progress | None = None
+        ProgressBar.latest = self
+
+    @property
+    def reached(self) -> str | None:
+        """How far it got, in words; None where nothing is known."""
+        if not self._total or not self._done:
+            return None
+        from binx.stats.text import bytes_text
+
+        return f"{bytes_text(self._done)} of {bytes_text(self._total)} done"
 
     def expect(self, total: int) -> None:
         """Set how many bytes there are in all."""

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import platform
 import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow
 import pytest
 
 from binx import __version__
 from binx.cli.commands import ENTRIES
+from binx.kernels.crc32 import backend
 from tests.cli.conftest import Shop
 from tests.cli.process import binx
 
@@ -35,8 +38,8 @@ def modules_after(*arguments: str | Path) -> set[str]:
     return set(done.stderr.split()) - modules_of_python()
 
 
-@pytest.mark.parametrize("arguments", [[], ["--help"], ["-h"], ["--version"]])
-def test_overview_and_version_need_neither_click_nor_kernels(arguments: list[str]) -> None:
+@pytest.mark.parametrize("arguments", [[], ["--help"], ["-h"]])
+def test_the_overview_needs_neither_click_nor_kernels(arguments: list[str]) -> None:
     loaded = modules_after(*arguments)
     assert not loaded & (HEAVY | {"click", "dataclasses", "pathlib"})
     assert not [name for name in loaded if name.startswith(("binx.kernels", "binx.event", "binx.log"))]
@@ -73,7 +76,11 @@ def test_the_overview_names_every_command_and_fits_60_columns() -> None:
 
 def test_version() -> None:
     assert binx("--version") == binx("--version", env={"NO_COLOR": "1"})
-    assert binx("--version").out == f"binx {__version__}\n"
+    first, second = binx("--version").lines
+    assert first == f"binx {__version__}"
+    assert f"Python {platform.python_version()}, CRC32 by {backend()}, " in second
+    assert f"pyarrow {pyarrow.__version__}" in second
+    assert not modules_after("--version") & HEAVY
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)

@@ -35,7 +35,7 @@ from tests.cli.process import binx
         (["to-parquet", "f"], "'-o'"),
         (["to-parquet", "-o", "s3://lake/x", "f"], "expected a local folder, found 's3://lake/x'"),
         (["to-parquet", "-o", "x", "--memory", "1", "f"], "at least 16"),
-        (["load", "--output", "x"], "--input"),
+        (["load", "--output", "x"], "expected the folder of a data set"),
         (["load", "--input", "x", "--output", "y", "--conf", "novalue"], "expected NAME=VALUE"),
         (["ls", "-", "-"], "standard input (-) can be read only once"),
     ],

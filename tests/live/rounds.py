@@ -236,8 +236,21 @@ class Round:
         for setting in last_settings(mariadb=self.mariadb):
             server.sql(setting)
         self._set_gtid_mode(server, "ON")
+        self._end_prepared(server)
         drop_databases(server)
         server.reset()
+
+    def _end_prepared(self, server: Server) -> None:
+        """Roll back the XA transactions that a replay which failed has left, and whose locks would stay."""
+        if self.mariadb:
+            names = [str(row[-1]) for row in server.query("XA RECOVER FORMAT='SQL'")]
+        else:
+            names = []
+            for number, first, _, data in server.query("XA RECOVER CONVERT XID"):
+                digits, cut = str(data).removeprefix("0x"), 2 * int(str(first))
+                names.append(f"X'{digits[:cut]}',X'{digits[cut:]}',{number}")
+        for name in names:
+            server.sql(f"XA ROLLBACK {name}")
 
     def _set_gtid_mode(self, server: Server, wanted: str) -> None:
         if self.mariadb:

@@ -60,7 +60,8 @@ def run_task(task: Task, work: Path, needed: Path | None) -> Reading:
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
     if task.link is not None:
-        (work / task.link.name).hardlink_to(task.link)
+        for name in task.names or (task.link.name,):
+            (work / name).hardlink_to(task.link)
     command = [word.format(work=work, needed=needed) for word in task.command]
     if not task.tells_time:
         return run_measured(command, output=work / task.output if task.output else None, folder=PROJECT)

@@ -15,6 +15,7 @@ from bench.measure import Outcome
 
 _MEBIBYTE = 1 << 20
 _HEADINGS = ("task", "CPU s", "median", "wall s", "peak MiB", "GB/s", "CPU of others, as a multiple")
+_WALL = "wall of "
 _PACKAGES = ("binx", "pyarrow", "Cython")
 
 
@@ -71,6 +72,7 @@ def to_json(facts: dict[str, str], measured: Sequence[Measured]) -> dict[str, An
 def _row(outcome: Outcome, others: Sequence[Outcome], size: int) -> tuple[str, ...]:
     if outcome.reason is not None:
         return (outcome.task.name, outcome.reason)
+    size *= max(1, len(outcome.task.names))
     speed = f"{size / outcome.cpu / 1e9:.2f}" if size and outcome.cpu else ""
     return (
         outcome.task.name,
@@ -84,11 +86,14 @@ def _row(outcome: Outcome, others: Sequence[Outcome], size: int) -> tuple[str, .
 
 
 def ratios(outcome: Outcome, others: Sequence[Outcome]) -> dict[str, float]:
-    """The least CPU time of each task that this one is compared with, divided by its own."""
+    """The least CPU or wall time of each task that this one is compared with, divided by its own."""
     if outcome.reason is not None or not outcome.cpu:
         return {}
     known = {other.task.name: other for other in others if other.reason is None}
-    return {name: known[name].cpu / outcome.cpu for name in outcome.task.against if name in known}
+    task = outcome.task
+    found = {name: known[name].cpu / outcome.cpu for name in task.against if name in known}
+    walls = {_WALL + name: known[name].wall / outcome.wall for name in task.wall_against if name in known}
+    return found | walls
 
 
 def _seconds(value: float) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bench.logs import Log
@@ -29,7 +29,12 @@ LS, STATS_QUICK, STATS, STATS_BARE, VERIFY = (
     "stats --no-checksums",
     "verify",
 )
-TO_PARQUET, TO_PARQUET_JOBS, PYARROW = "to-parquet", "to-parquet --jobs 2", "pyarrow, the same tables"
+TO_PARQUET, TO_PARQUET_JOBS, PYARROW = (
+    "to-parquet --jobs 1",
+    "to-parquet --jobs 2",
+    "pyarrow, the same tables",
+)
+TWO_LOGS, TWO_LOGS_JOBS = "to-parquet of two logs, --jobs 1", "to-parquet of two logs, --jobs 2"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +46,10 @@ class Task:
         command: the program and its arguments; ``{work}`` stands for a folder that is emptied before,
             ``{needed}`` for that of the task that is needed.
         output: the file in that folder that takes its standard output; None to throw that away.
-        against: the tasks that it is compared with.
+        against: the tasks that it is compared with by processor time.
+        wall_against: the tasks that it is compared with by wall time.
         link: the log that gets a second name in the folder, so that what is written beside it lands there.
+        names: the names that it gets there; its own where there is none.
         needs: the task whose folder it reads, and that must have been run before.
         tells_time: whether it prints its own times as JSON, which count instead of the process's.
     """
@@ -51,7 +58,9 @@ class Task:
     command: tuple[str, ...]
     output: str | None = None
     against: tuple[str, ...] = ()
+    wall_against: tuple[str, ...] = ()
     link: Path | None = None
+    names: tuple[str, ...] = ()
     needs: str | None = None
     tells_time: bool = False
 
@@ -96,8 +105,10 @@ def log_tasks(log: Log, programs: Programs) -> list[Task]:
         Task(STATS, (*BINX, "stats", "--quiet", path), against=(READER_CHECKSUMS, CAT)),
         Task(STATS_BARE, (*BINX, "stats", "--quiet", "--no-checksums", path), against=(CAT,)),
         Task(VERIFY, (*BINX, "verify", "--quiet", path), against=(READER_CHECKSUMS, CAT)),
-        Task(TO_PARQUET, _to_parquet(log), against=(READER_ROWS, PYARROW)),
-        Task(TO_PARQUET_JOBS, _to_parquet(log, "--jobs", "2"), against=(TO_PARQUET,)),
+        Task(TO_PARQUET, _to_parquet(1, path), against=(READER_ROWS, PYARROW)),
+        Task(TO_PARQUET_JOBS, _to_parquet(2, path), against=(TO_PARQUET,), wall_against=(TO_PARQUET,)),
+        _two_logs(TWO_LOGS, log, 1),
+        replace(_two_logs(TWO_LOGS_JOBS, log, 2), against=(TWO_LOGS,), wall_against=(TWO_LOGS,)),
         Task(
             PYARROW,
             (sys.executable, "-m", "bench.pyarrow_writer", "{needed}", "{work}"),
@@ -112,8 +123,14 @@ def _extract(log: Log, *options: str) -> tuple[str, ...]:
     return (*BINX, "extract", "--quiet", *options, "-o", "{work}/slice", str(log.path))
 
 
-def _to_parquet(log: Log, *options: str) -> tuple[str, ...]:
-    return (*BINX, "to-parquet", "--quiet", *options, "-o", "{work}", str(log.path))
+def _to_parquet(jobs: int, *logs: str) -> tuple[str, ...]:
+    return (*BINX, "to-parquet", "--quiet", "--jobs", str(jobs), "-o", "{work}", *logs)
+
+
+def _two_logs(name: str, log: Log, jobs: int) -> Task:
+    """The same log twice, as two of a chain."""
+    names = ("mysql-bin.000001", "mysql-bin.000002")
+    return Task(name, _to_parquet(jobs, *(f"{{work}}/{one}" for one in names)), link=log.path, names=names)
 
 
 def _reader_tasks(log: Log, programs: Programs) -> list[Task]:
@@ -146,7 +163,7 @@ def select_tasks(tasks: Iterable[Task], names: Iterable[str]) -> list[Task]:
         if name in known and name not in chosen:
             chosen.add(name)
             task = known[name]
-            missing += [*task.against, *([task.needs] if task.needs else [])]
+            missing += [*task.against, *task.wall_against, *([task.needs] if task.needs else [])]
     return [task for name, task in known.items() if name in chosen]
 
 
@@ -164,6 +181,6 @@ TASK_NAMES = (
         STATS_BARE,
         VERIFY,
     ),
-    *(TO_PARQUET, TO_PARQUET_JOBS, PYARROW, EXTRACT_SQL),
+    *(TO_PARQUET, TO_PARQUET_JOBS, TWO_LOGS, TWO_LOGS_JOBS, PYARROW, EXTRACT_SQL),
 )
 """Every task."""

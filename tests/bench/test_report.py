@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 from bench.logs import Log
@@ -52,6 +53,16 @@ def test_a_table_of_nothing_but_reasons_has_its_headings() -> None:
 def test_ratios_leave_out_what_was_not_measured() -> None:
     assert ratios(OUTCOMES[1], OUTCOMES) == {"slow": 4.0}
     assert ratios(OUTCOMES[2], OUTCOMES) == {}
+
+
+def test_a_task_on_two_logs_is_compared_by_wall_time_and_has_read_both() -> None:
+    two = outcome("two jobs", 1.0)
+    two.task = replace(two.task, wall_against=("slow",), names=("one", "two"))
+    assert ratios(two, [*OUTCOMES, two]) == {"wall of slow": 2.0}
+    assert render(Measured("title", LOG, {}, [two])).splitlines()[-1].split() == [
+        *("two", "jobs"),
+        *("1.00", "1.00", "2.00", "30", "2.00"),
+    ]
 
 
 def test_the_json_has_every_reading() -> None:

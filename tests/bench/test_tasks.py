@@ -114,3 +114,14 @@ def test_output_goes_to_a_file_and_the_last_words_are_kept(tmp_path: Path) -> No
     assert (reading.status, reading.message) == (3, "two")
     assert reading.cpu > 0
     assert reading.peak > 0
+
+
+def test_a_log_gets_the_names_that_a_task_asks_for(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_text("bytes")
+    for names in ((), ("one", "two")):
+        work = tmp_path / "work"
+        run_task(Task("look", ("true",), link=log, names=names), work, None)
+        assert {path.name: path.read_text() for path in work.iterdir()} == dict.fromkeys(
+            names or ("log",), "bytes"
+        )

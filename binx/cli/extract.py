@@ -26,9 +26,9 @@ from binx.cli.terminal import missing_gtids, say_note, say_warning
 from binx.errors import ExitCode, UsageError
 from binx.export.extract import ExtractOptions, SliceFormat, extract
 from binx.log.chain import ProblemKind, ends_problems
-from binx.log.damage import OnDamage
 from binx.log.index_use import IndexUse
 from binx.log.inputs import open_chain
+from binx.log.on_damage import OnDamage
 from binx.log.selection import Selection
 
 if TYPE_CHECKING:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import gc
 import os
 import resource
 import signal
@@ -22,6 +23,7 @@ INTERRUPTED = 130
 _SIGNAL_BASE = 128
 _OPEN_FILES = 65_536
 _TRACEBACK = "BINX_TRACEBACK"
+_OBJECTS_BETWEEN_COLLECTIONS = 50_000
 
 
 class _TerminatedError(BaseException):
@@ -38,6 +40,8 @@ def main() -> NoReturn:
     What is registered for the end is done, but Python is not taken apart object by object: that takes as long
     as a short command, and the system does it at once.
     """
+    # Modules live as long as the process: to look among them for garbage every 700 objects only costs time.
+    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
     code = run()
     atexit._run_exitfuncs()
     if sys.stderr is not None:

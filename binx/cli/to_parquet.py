@@ -27,8 +27,8 @@ from binx.cli.summary import Summary
 from binx.cli.terminal import say_note, say_warning, text_output
 from binx.errors import UsageError
 from binx.log.chain import ends_problems
-from binx.log.damage import OnDamage
 from binx.log.inputs import open_chain
+from binx.log.on_damage import OnDamage
 from binx.log.selection import Selection, Selector
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         read_magic,
         verify_format_checksum,
     )
-    from binx.event.gtid import Gtid, PreviousGtids, encode_previous_gtids
+    from binx.event.gtid import Gtid
     from binx.event.gtid_set import GtidSet
     from binx.event.gtid_source import DomainSource, GtidSource, UuidSource
     from binx.event.header import HEADER_SIZE, EventFlag, EventHeader, EventType, event_name, parse_header
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from binx.event.mariadb import BinlogCheckpoint, MariadbGtid, MariadbGtidList, StartEncryption
     from binx.event.parse import Event, UnknownEvent, parse_event
     from binx.event.payload import TransactionPayload, open_payload, whole_events
+    from binx.event.previous_gtids import PreviousGtids, encode_previous_gtids
     from binx.event.query import Query
     from binx.event.replication import Heartbeat, Ignorable, Incident, TransactionContext, ViewChange
     from binx.event.rotate import Rotate, Stop
@@ -105,7 +106,7 @@ _HOMES = {
     "column": "Column ColumnType",
     "format": "ChecksumAlgorithm Flavour FormatDescription MAGIC Magic parse_format read_magic "
     "verify_format_checksum",
-    "gtid": "Gtid PreviousGtids encode_previous_gtids",
+    "gtid": "Gtid",
     "gtid_set": "GtidSet",
     "gtid_source": "DomainSource GtidSource UuidSource",
     "header": "EventFlag EventHeader EventType HEADER_SIZE event_name parse_header",
@@ -113,6 +114,7 @@ _HOMES = {
     "mariadb": "BinlogCheckpoint MariadbGtid MariadbGtidList StartEncryption",
     "parse": "Event UnknownEvent parse_event",
     "payload": "TransactionPayload open_payload whole_events",
+    "previous_gtids": "PreviousGtids encode_previous_gtids",
     "query": "Query",
     "replication": "Heartbeat Ignorable Incident TransactionContext ViewChange",
     "rotate": "Rotate Stop",

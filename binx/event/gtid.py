@@ -1,24 +1,19 @@
-"""MySQL's GTID events, and PREVIOUS_GTIDS at the head of each file.
+"""MySQL's GTID events.
 
-Sources: MySQL's libs/mysql/binlog/event/control_events.cpp and .h
-(``Gtid_event``), sql/rpl_gtid_set.cc (``Gtid_set::encode``,
-``add_gtid_encoding``), WL#15294 (tags).
+Sources: MySQL's libs/mysql/binlog/event/control_events.cpp and .h (``Gtid_event``), WL#15294 (tags).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import groupby
-from struct import Struct
 
-from binx.errors import UnsupportedError
 from binx.event.format import FormatDescription
-from binx.event.gtid_set import GtidSet
-from binx.event.gtid_source import MYSQL_MAX_NUMBER, TAG, UuidSource
+from binx.event.gtid_source import MYSQL_MAX_NUMBER, UuidSource
 from binx.event.header import HEADER_SIZE, EventHeader, EventType
+from binx.event.previous_gtids import read_tag
 from binx.event.reader import Reader
-from binx.event.serialization import open_message, read_string, read_variable, read_variable_signed
+from binx.event.serialization import open_message, read_variable, read_variable_signed
 
 FLAG_MAY_HAVE_STATEMENTS = 1
 """GTID flag: the transaction may have changes logged as statements."""
@@ -29,11 +24,6 @@ _TIMESTAMP_SIZE = 7
 _ORIGINAL_TIMESTAMP_FOLLOWS = 1 << 55
 _ORIGINAL_VERSION_FOLLOWS = 1 << 31
 _UNDEFINED_VERSION = 999999
-_TAGGED_FORMAT = 1
-_COUNT_MASK = (1 << 56) - 1
-_TAGGED_COUNT_MASK = (1 << 48) - 1
-_INTERVAL = Struct("<QQ")
-_U64 = Struct("<Q")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,17 +77,6 @@ class Gtid:
         if self.anonymous:
             return "ANONYMOUS"
         return f"{self.source}:{self.number}"
-
-
-@dataclass(frozen=True, slots=True)
-class PreviousGtids:
-    """The GTIDs of all logs before this file, as far as its server remembered.
-
-    Attributes:
-        gtids: the set.
-    """
-
-    gtids: GtidSet
 
 
 def parse_gtid(body: memoryview, header: EventHeader, description: FormatDescription) -> Gtid:
@@ -173,18 +152,11 @@ def _read_uuid(reader: Reader) -> bytes:
     return bytes(values)
 
 
-def _read_tag(reader: Reader) -> str:
-    tag = read_string(reader)
-    if tag and not TAG.fullmatch(tag):
-        raise reader.damaged(f"expected a GTID's tag, found {tag!r}")
-    return tag
-
-
 _TAGGED_FIELDS: dict[int, tuple[str, Callable[[Reader], object]]] = {
     0: ("flags", read_variable),
     1: ("uuid", _read_uuid),
     2: ("number", read_variable_signed),
-    3: ("tag", _read_tag),
+    3: ("tag", read_tag),
     4: ("last_committed", read_variable_signed),
     5: ("sequence_number", read_variable_signed),
     6: ("immediate_commit_timestamp", read_variable),
@@ -244,70 +216,3 @@ def _tagged_gtid(values: dict[str, object], fields: Reader) -> Gtid:
 def _or_default(value: int | None, default: int | None) -> int | None:
     """A field, or what its absence means."""
     return default if value is None else value
-
-
-def parse_previous_gtids(
-    body: memoryview, header: EventHeader, description: FormatDescription
-) -> PreviousGtids:
-    """Read PREVIOUS_GTIDS.
-
-    Raises:
-        DamagedError: the body is cut, or its intervals overlap or run backwards.
-        UnsupportedError: an encoding that binx does not know.
-    """
-    reader = Reader(body, origin=header.position + HEADER_SIZE, event=header.name)
-    return PreviousGtids(GtidSet(_encoded_intervals(reader)))
-
-
-def _encoded_intervals(reader: Reader) -> Iterator[tuple[UuidSource, int, int]]:
-    first = reader.u64()
-    encoding = first >> 56
-    if encoding not in {0, _TAGGED_FORMAT}:
-        raise UnsupportedError(
-            f"expected the GTID set encoding 0 or {_TAGGED_FORMAT}, found {encoding}; "
-            "a newer server wrote this event",
-            offset=reader.position - 8,
-        )
-    tagged = encoding == _TAGGED_FORMAT
-    sources = first >> 8 & _TAGGED_COUNT_MASK if tagged else first & _COUNT_MASK
-    reader.count(sources, _UUID_SIZE + 8, "sources")
-    for _ in range(sources):
-        uuid = reader.raw(_UUID_SIZE)
-        tag = _read_tag(reader) if tagged else ""
-        source = UuidSource(uuid, tag)
-        intervals = reader.count(reader.u64(), _INTERVAL.size, "intervals")
-        last_end = 0
-        for _ in range(intervals):
-            start, end = reader.i64(), reader.i64()
-            if start <= last_end or end <= start:
-                raise reader.damaged(
-                    f"expected an interval after {last_end}, found {start} up to {end} excluded"
-                )
-            last_end = end
-            yield source, start, end - 1
-
-
-def encode_previous_gtids(gtids: GtidSet, *, tagged: bool | None = None) -> bytes:
-    """The body of PREVIOUS_GTIDS for a set, as a server writes it.
-
-    Args:
-        gtids: a set of MySQL's GTIDs.
-        tagged: whether to use the encoding of MySQL 8.3 and later; by default only where the set has tags, so
-            that older servers can read what need not be new to them.
-
-    Raises:
-        ValueError: the set has MariaDB's GTIDs, or has tags though ``tagged`` is False: a caller's mistake.
-    """
-    sources = [source for source in gtids.sources if isinstance(source, UuidSource)]
-    has_tags = any(source.tag for source in sources)
-    if len(sources) != len(gtids.sources) or (has_tags and tagged is False):
-        raise ValueError("PREVIOUS_GTIDS holds MySQL's GTIDs only, and tags only in the tagged encoding")
-    with_tags = has_tags if tagged is None else tagged
-    count = _TAGGED_FORMAT << 56 | len(sources) << 8 | _TAGGED_FORMAT if with_tags else len(sources)
-    parts = [_U64.pack(count)]
-    for source, group in groupby(gtids, key=lambda item: item[0]):
-        if isinstance(source, UuidSource):
-            intervals = [_INTERVAL.pack(first, last + 1) for _, first, last in group]
-            tag = bytes([len(source.tag) << 1]) + source.tag.encode() if with_tags else b""
-            parts += [source.uuid, tag, _U64.pack(len(intervals)), *intervals]
-    return b"".join(parts)

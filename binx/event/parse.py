@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from binx.event.format import FormatDescription, parse_format_body
-from binx.event.gtid import Gtid, PreviousGtids, parse_gtid, parse_previous_gtids
+from binx.event.gtid import Gtid, parse_gtid
 from binx.event.header import EventHeader, EventType
 from binx.event.load_data import (
     DeleteFile,
@@ -27,6 +27,7 @@ from binx.event.mariadb import (
     parse_start_encryption,
 )
 from binx.event.payload import TransactionPayload, parse_transaction_payload
+from binx.event.previous_gtids import PreviousGtids, parse_previous_gtids
 from binx.event.query import Query, parse_query
 from binx.event.replication import (
     Heartbeat,

@@ -23,9 +23,9 @@ from struct import Struct
 
 from binx.errors import BinxError, ChecksumError, DamagedError, RefusedError, TruncatedError
 from binx.event.format import CHECKSUM_SIZE, MAGIC, Flavour, FormatDescription, parse_format
-from binx.event.gtid import encode_previous_gtids
 from binx.event.gtid_set import GtidSet
 from binx.event.header import HEADER_SIZE, EventFlag, EventHeader, EventType, parse_header
+from binx.event.previous_gtids import encode_previous_gtids
 from binx.export.output import Sink
 from binx.export.slice_plan import Part, Range, Run, SlicePlan, plan_slice
 from binx.kernels.rewrite import Pause, Rewriter, measure

@@ -19,8 +19,8 @@ from binx.export.output import OutputStream, open_output
 from binx.export.slice_plan import Run
 from binx.kernels.scan import Level
 from binx.log.chain import FileEnds, ends_problems, epochs
-from binx.log.damage import OnDamage
 from binx.log.file import BinlogFile, Scan
+from binx.log.on_damage import OnDamage
 from binx.log.selection import Selection, Selector, required_level
 
 if TYPE_CHECKING:

@@ -21,9 +21,9 @@ from binx.export.parquet_files import ParquetOptions, SourceWriters
 from binx.export.workers import Workers, usable_processors
 from binx.kernels.scan import Level
 from binx.kernels.transactions import TransactionTable
-from binx.log.damage import OnDamage
 from binx.log.file import BinlogFile
 from binx.log.index import index_batch
+from binx.log.on_damage import OnDamage
 from binx.log.selection import Selection, Selector, source_of
 from binx.rows.batches import ChangeBatch
 from binx.rows.catalog import Catalog

@@ -17,8 +17,8 @@ from binx.export.encodings import column_settings
 from binx.export.parquet_output import ParquetOutput
 from binx.export.statements import STATEMENTS_BATCH, statements_batch
 from binx.export.workers import Workers
-from binx.log.damage import OnDamage
 from binx.log.index import index_schema
+from binx.log.on_damage import OnDamage
 from binx.rows.batches import ChangeBatch, TableChanges
 from binx.rows.decoder import DecoderOptions
 from binx.rows.records import avro_schema

@@ -19,10 +19,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from binx.errors import BinxError, DamagedError, UnsupportedError
-from binx.event.gtid import parse_previous_gtids
 from binx.event.gtid_set import GtidSet
 from binx.event.header import HEADER_SIZE, EventHeader, EventType, parse_header
-from binx.event.rotate import parse_rotate
+from binx.event.previous_gtids import parse_previous_gtids
 from binx.kernels.crc32 import checksum
 from binx.log.file import BinlogFile
 from binx.source import Source
@@ -323,6 +322,8 @@ def _next_file(file: BinlogFile) -> str | None:
             header = parse_header(
                 _own(file).window(position, position + HEADER_SIZE), position, origin=position
             )
+            from binx.event.rotate import parse_rotate
+
             return parse_rotate(_body(file, header), header, file.format).next_file
     return None
 

@@ -22,15 +22,6 @@ _ENCRYPTION = "START_ENCRYPTION"
 _NAMING = (EventType.PREVIOUS_GTIDS, EventType.MARIADB_GTID_LIST)
 
 
-class OnDamage(Enum):
-    """What a reader does where a file is damaged."""
-
-    STOP = "stop"
-    """It raises the error."""
-    SALVAGE = "salvage"
-    """It reads on at the next transaction that is whole, and lists what it passed over."""
-
-
 class Cause(Enum):
     """What kind of error damage begins with."""
 
@@ -185,4 +176,4 @@ def _cause(error: BinxError) -> Cause:
     return Cause.UNKNOWN if isinstance(error, UnsupportedError) else Cause.STRUCTURE
 
 
-__all__ = ["DAMAGES_MAXIMUM", "Cause", "Damage", "OnDamage", "Salvage"]
+__all__ = ["DAMAGES_MAXIMUM", "Cause", "Damage", "Salvage"]

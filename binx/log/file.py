@@ -21,17 +21,18 @@ from binx.event.header import HEADER_SIZE, EventType, event_size, parse_header
 from binx.kernels.scan import Level, Scanner, Stop
 from binx.kernels.transactions import TransactionTable
 from binx.log.boundary import compiled
-from binx.log.damage import Damage, OnDamage, Salvage
+from binx.log.on_damage import OnDamage
 from binx.log.scanning import Ending, Totals, TransactionScan
 from binx.source import READ_BYTES, WINDOW_BYTES, Source, open_source
-from binx.source.keyring import Keys
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from binx.event.payload import KeptPayloads
+    from binx.log.damage import Damage, Salvage
     from binx.log.sidecar import Sidecar
     from binx.log.sidecar_layout import Block
+    from binx.source.keyring import Keys
 
 MAGIC_SIZE = 4
 """Bytes before the first event."""
@@ -248,7 +249,7 @@ class Scan:
         self._scanner.set_format(begin.format.checksum_size, begin.format.post_header_lengths)
         self._format = begin.format
         self._verify = verify
-        self._salvage = Salvage(file.source, self._scanner) if salvages else None
+        self._salvage = _salvage(file.source, self._scanner) if salvages else None
 
     @property
     def damage(self) -> Sequence[Damage]:
@@ -474,6 +475,13 @@ class Scan:
             closing = (EventType.ROTATE, EventType.STOP)
             closed = last[0] in closing and last[1] + last[2] == file.size
             self.ending = Ending.CLOSED if closed else Ending.OPEN
+
+
+def _salvage(source: Source, scanner: Scanner) -> Salvage:
+    # Here and not above: few scans salvage, and all commands scan.
+    from binx.log.damage import Salvage
+
+    return Salvage(source, scanner)
 
 
 def open_files(paths: list[str], keys: Keys | None = None) -> list[BinlogFile]:

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from binx.errors import UsageError
 from binx.log.chain import FileEnds, known_ends, order_ends, read_ends
-from binx.log.damage import OnDamage
 from binx.log.file import BinlogFile, open_files
 from binx.log.index_use import SUFFIX, IndexUse, attach_sidecars
+from binx.log.on_damage import OnDamage
 from binx.log.places import INDEX_SUFFIX, folder_logs, is_index, listed_logs, magic_of, matching
 from binx.log.relay import join_relay_logs
 from binx.source import Source

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
-from zoneinfo import ZoneInfo
 
 from binx.errors import UsageError
 
@@ -34,6 +33,8 @@ def parse_zone(text: str) -> tzinfo:
     if offset is not None and int(offset[2]) < 24 and int(offset[3]) < 60:
         size = timedelta(hours=int(offset[2]), minutes=int(offset[3]))
         return timezone(-size if offset[1] == "-" else size)
+    from zoneinfo import ZoneInfo
+
     try:
         return ZoneInfo(name)
     except (OSError, ValueError, KeyError):
@@ -58,9 +59,9 @@ def zone_offset(zone: tzinfo) -> ZoneOffset:
 
 def zone_name(zone: tzinfo) -> str:
     """What a zone is called: ``UTC``, ``Europe/Berlin``, ``+02:00``, ``local``."""
-    if isinstance(zone, ZoneInfo):
-        return str(zone)
-    return str(zone).removeprefix("UTC") or "UTC"
+    if isinstance(zone, timezone):
+        return str(zone).removeprefix("UTC") or "UTC"
+    return str(zone)
 
 
 def in_zone(moment: int, zone: tzinfo) -> datetime:

@@ -14,8 +14,9 @@ from binx.kernels.audit import clock_faults, flagged
 from binx.kernels.scan import Level
 from binx.kernels.transactions import FLAG_BY_LENGTH, FLAG_LENGTH_WRONG, Kind, TransactionTable
 from binx.log.chain import FileEnds
-from binx.log.damage import Cause, Damage, OnDamage
+from binx.log.damage import Cause, Damage
 from binx.log.file import MAGIC_SIZE
+from binx.log.on_damage import OnDamage
 from binx.log.selection import source_of
 from binx.verify.problems import Problem, ProblemKind
 from binx.verify.report import FileReport

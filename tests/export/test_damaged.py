@@ -17,9 +17,9 @@ from binx.export.extract import ExtractOptions, ExtractReport, SliceFormat, extr
 from binx.export.parquet import SourceReport, to_parquet
 from binx.export.parquet_files import ParquetOptions
 from binx.kernels.scan import Level
-from binx.log.damage import OnDamage
 from binx.log.file import BinlogFile, open_files
 from binx.log.inputs import open_chain
+from binx.log.on_damage import OnDamage
 from binx.log.selection import Selection, Selector
 from tests.conftest import TESTDATA
 from tests.log import building as b

@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 
 from binx.errors import BinxError, DamagedError, NotABinlogError, UnsupportedError
 from binx.kernels.scan import Level
-from binx.log.damage import Damage, OnDamage
+from binx.log.damage import Damage
 from binx.log.event_search import EventSearch
 from binx.log.file import BinlogFile, Ending, Scan
+from binx.log.on_damage import OnDamage
 from tests.conftest import TESTDATA
 from tests.log import building as b
 from tests.log.memory import Bytes

@@ -49,11 +49,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     builder: Any = SparkSession.builder
     spark = builder.appName("binx load").getOrCreate()
     # spark-submit lets a script's standard error end in its standard output, where only the JSON belongs.
-    return run(spark, options, None if options.quiet or options.json else _say, manifests)
+    return run(spark, options, None if options.quiet or options.json else _Lines(), manifests)
 
 
-def _say(done: int, total: int, what: str) -> None:
-    print(f"[{done / _MEGABYTE:,.1f} of {total / _MEGABYTE:,.1f} MB] {what}", file=sys.stderr)
+class _Lines:
+    """A line on standard error for each thing that is begun."""
+
+    def __init__(self) -> None:
+        self._said: set[str] = set()
+
+    def __call__(self, done: int, total: int, what: str) -> None:
+        if what not in self._said:
+            self._said.add(what)
+            print(f"[{done / _MEGABYTE:,.1f} of {total / _MEGABYTE:,.1f} MB] {what}", file=sys.stderr)
 
 
 def _failed(error: LoadError) -> int:

@@ -104,9 +104,12 @@ def _command_page(command: Command, summary: str, parent: click.Context) -> str:
     arguments = [one for one in command.get_params(ctx) if isinstance(one, click.Argument)]
     lines = _head(name, summary)
     lines += [".SH SYNOPSIS", rf".B {PROGRAM} {escaped(command.name or '')}", r"[\fIOPTIONS\fR]"]
-    lines += [rf"\fI{escaped(one.make_metavar(ctx).removesuffix('...'))}\fR..." for one in arguments]
+    for one in arguments:
+        more = "..." if one.nargs < 0 else ""
+        lines.append(rf"\fI{escaped(one.make_metavar(ctx).removesuffix('...'))}\fR{more}")
     lines += [".SH DESCRIPTION", _text(command.help or "")]
-    for paragraph in (*command.details, *([_FILES] if arguments else [])):
+    reads_logs = any(one.name in ("files", "left") for one in arguments)
+    for paragraph in (*command.details, *([_FILES] if reads_logs else [])):
         lines += [".PP", _text(paragraph)]
     lines.append(".SH OPTIONS")
     for title, parameters in command.sections(ctx).items():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import click
+
 from binx.cli.options import QUIET, Example, command
 from binx.cli.terminal import text_output
 from binx.spark.session import script_path
@@ -15,7 +17,8 @@ EXAMPLES = (
 
 @command("spark-script", examples=EXAMPLES)
 @QUIET
-def spark_script_command(quiet: bool) -> None:
-    """Print the path of the script that spark-submit takes; `binx load` runs the same on this machine."""
+@click.argument("name", metavar="[NAME]", default="load")
+def spark_script_command(name: str, quiet: bool) -> None:
+    """Print the path of a script that spark-submit takes: `load`, which `binx load` runs on this machine."""
     with text_output() as output:
-        output.line(str(script_path()))
+        output.line(str(script_path(name)))

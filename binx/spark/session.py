@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from binx.errors import BinxError, ExitCode
+from binx.errors import BinxError, ExitCode, UsageError
 from binx.spark.java import java_home
 from binx.spark.loading.arguments import Options
 from binx.spark.loading.manifests import listed_rows
@@ -29,9 +29,19 @@ _FEW_ROWS = 500_000
 _LOG_LINES = 15
 
 
-def script_path() -> Path:
-    """The script that ``spark-submit`` takes."""
-    return Path(__file__).with_name("load.py")
+SCRIPTS = ("load",)
+"""The names of the scripts that ``spark-submit`` takes."""
+
+
+def script_path(name: str = "load") -> Path:
+    """The script of that name.
+
+    Raises:
+        UsageError: there is none.
+    """
+    if name not in SCRIPTS:
+        raise UsageError(f"expected the name of a script ({', '.join(SCRIPTS)}), found {name!r}")
+    return Path(__file__).with_name(f"{name}.py")
 
 
 def check_pyspark() -> None:

@@ -21,6 +21,7 @@ LAYERS = (
     "export",
     "stats",
     "verify",
+    "archive",
     "spark",
     "api",
     "cli",
@@ -28,10 +29,11 @@ LAYERS = (
 """From the ground up. ``kernels`` stand on ``errors`` alone; ``stats`` to ``api`` are neighbours."""
 
 NEIGHBOURS = {
-    "stats": {"verify", "spark", "api"},
+    "stats": {"verify", "archive", "spark", "api"},
     "verify": {"stats"},
-    "spark": {"stats", "verify"},
-    "api": {"stats", "verify", "spark"},
+    "archive": {"stats"},
+    "spark": {"stats", "verify", "archive"},
+    "api": {"stats", "verify", "archive", "spark"},
 }
 
 SHARED = {"__version__"}

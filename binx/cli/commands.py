@@ -33,6 +33,7 @@ ENTRIES = (
     Entry("diff", "Look", "compare the logs of two servers"),
     Entry("extract", "Take out", "cut out whole transactions"),
     Entry("to-parquet", "Take out", "write row changes as Parquet"),
+    Entry("archive", "Keep", "keep closed logs for good"),
     Entry("load", "Load", "make tables of the Parquet with Spark"),
     Entry("spark-script", "Load", "print the path of the Spark loader"),
     Entry("config", "Set up", "show the defaults that are set"),

@@ -209,7 +209,10 @@ _KEY_FILE = option(
     callback=_to_environment("BINX_KEY_FILE"),
     help="A file with one key of 32 bytes or 64 hex digits, for encrypted logs.",
 )
-FILES = combined(_FILES, _KEYRING, _KEY_FILE)
+KEYS = combined(_KEYRING, _KEY_FILE)
+"""The keys of encrypted files."""
+
+FILES = combined(_FILES, KEYS)
 """The files that a command reads, and the keys of those that are encrypted."""
 
 NO_CHECKSUMS = option("--no-checksums", is_flag=True, help="Do not compare checksums of events.")

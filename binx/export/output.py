@@ -129,19 +129,19 @@ def output_error(error: OSError, path: str) -> OutputError:
     if error.errno == errno.EPIPE:
         return ReaderGoneError("the reader has closed the pipe", path=path)
     if error.errno in _FULL:
-        advice = f"no space is left on {where}; free some, or choose another place with -o"
+        advice = f"no space is left on {where}; free some, or choose another place"
     elif error.errno in _FORBIDDEN:
-        advice = f"writing there is not permitted ({error.strerror}); choose another place with -o"
+        advice = f"writing there is not permitted ({error.strerror}); choose another place"
     elif error.errno == errno.ENOENT:
-        advice = "its folder does not exist; make it first, or choose another place with -o"
+        advice = "its folder does not exist; make it first, or choose another place"
     elif error.errno == errno.ENOTDIR:
-        advice = "a part of its path is a file and no folder; choose another place with -o"
+        advice = "a part of its path is a file and no folder; choose another place"
     elif error.errno == errno.EISDIR:
-        advice = "it is a folder; name a file in it with -o"
+        advice = "it is a folder; name a file in it"
     elif error.errno == errno.EFBIG:
-        advice = f"it grows larger than {where} allows; choose another place with -o"
+        advice = f"it grows larger than {where} allows; choose another place"
     elif error.errno == errno.ENAMETOOLONG:
-        advice = "its name is too long; choose a shorter one with -o"
+        advice = "its name is too long; choose a shorter one"
     else:
         advice = f"the system says: {error.strerror or error}"
     return OutputError(f"cannot be written: {advice}", path=path)

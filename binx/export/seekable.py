@@ -13,9 +13,10 @@ from array import array
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 from binx.errors import OutputError
+from binx.export.output import Sink
 from binx.log.file import BinlogFile
 from binx.source import READ_BYTES
 from binx.source.zstd_frames import (
@@ -64,7 +65,7 @@ class SeekableWriter:
         level: zstd's level of compression.
     """
 
-    def __init__(self, output: BinaryIO, level: int = LEVEL) -> None:
+    def __init__(self, output: Sink, level: int = LEVEL) -> None:
         import zstandard
 
         self._output = output
@@ -136,7 +137,7 @@ class SeekableWriter:
 def write_seekable(
     file: BinlogFile,
     cuts: Iterable[int],
-    output: BinaryIO,
+    output: Sink,
     *,
     level: int = LEVEL,
     frame_bytes: int = FRAME_BYTES,

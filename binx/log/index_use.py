@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from binx.errors import BinxError, SourceError
+from binx.source.names import uncompressed_name
 
 if TYPE_CHECKING:
     from binx.log.file import BinlogFile
@@ -36,7 +37,8 @@ def sidecar_path(file: BinlogFile, folder: str | None = None) -> str:
             log.
     """
     if folder is None:
-        return str(Path(file.path).parent / f"{file.name}{SUFFIX}")
+        path = Path(file.path)
+        return str(path.with_name(uncompressed_name(path.name) + SUFFIX))
     return str(Path(folder) / f"{file.name}.{file.identity}{SUFFIX}")
 
 

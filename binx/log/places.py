@@ -10,7 +10,7 @@ from pathlib import Path
 from binx.errors import AbsentError, SourceError, UsageError
 from binx.event.format import ENCRYPTED_MAGIC, MAGIC
 from binx.source.magic import is_gzip, is_zstd
-from binx.source.names import COMPRESSION_SUFFIXES, log_name
+from binx.source.names import COMPRESSION_SUFFIXES, log_name, uncompressed_name
 
 INDEX_SUFFIX = ".index"
 """How the file is named in which a server lists its logs."""
@@ -109,13 +109,13 @@ def matching(path: str) -> list[str]:
 
 def _by_magic(folder: str, names: Iterable[str]) -> list[str]:
     logs: dict[str, str] = {}
-    for name in sorted(names, key=lambda name: (log_name(name), name)):
+    for name in sorted(names, key=lambda name: (uncompressed_name(name), name)):
         path = str(Path(folder, name))
         magic = magic_of(path)
         numbered = log_name(name).rpartition(".")[2].isdigit()
         packed = (is_gzip(magic) or is_zstd(magic)) and numbered
         if magic in (MAGIC, ENCRYPTED_MAGIC) or packed:
-            logs.setdefault(log_name(name), path)
+            logs.setdefault(uncompressed_name(name), path)
     return list(logs.values())
 
 

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 COMPRESSION_SUFFIXES = (".zst", ".gz")
 """What programs that compress add to a file's name."""
+
+_ARCHIVE_TAG = re.compile(r"(?<=.)\.[0-9a-f]{8}-[0-9a-f]{8}$")
+"""What an archive adds, so that logs of one name have a place each; no server's log ends so."""
 
 
 def printable(name: str) -> str:
@@ -14,7 +18,17 @@ def printable(name: str) -> str:
     return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
-def log_name(name: str) -> str:
-    """The binary log's name from that of its compressed file."""
+def uncompressed_name(name: str) -> str:
+    """A compressed file's name without the suffix that says so."""
     path = Path(name)
     return path.stem if path.suffix.lower() in COMPRESSION_SUFFIXES and path.stem else name
+
+
+def own_name(name: str) -> str:
+    """A file's name without what an archive has added to it."""
+    return _ARCHIVE_TAG.sub("", name)
+
+
+def log_name(name: str) -> str:
+    """The binary log's own name from that of its file: without compression, without an archive's addition."""
+    return own_name(uncompressed_name(name))

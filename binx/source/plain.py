@@ -10,7 +10,7 @@ from typing import Self
 from binx.errors import NotABinlogError, SourceError
 from binx.source.base import READ_BYTES
 from binx.source.buffers import Buffers
-from binx.source.names import printable
+from binx.source.names import own_name, printable
 
 
 class PlainFile:
@@ -53,7 +53,7 @@ class PlainFile:
         try:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 raise SourceError("expected a file, found a folder or a device", path=path)
-            return cls(descriptor, path, printable(Path(path).name))
+            return cls(descriptor, path, printable(own_name(Path(path).name)))
         except BaseException:
             os.close(descriptor)
             raise

@@ -1,0 +1,264 @@
+"""What an archive says of one log: the manifest, written when all that it lists is there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from binx import __version__
+from binx.archive.store import MANIFESTS, Store
+from binx.errors import BinxError, DamagedError, NotABinlogError, SourceError, UnsupportedError, UsageError
+from binx.event.gtid_set import GtidSet
+from binx.log.file import BinlogFile
+from binx.log.sidecar import log_facts
+
+CONTRACT = 1
+"""The archive's version: a manifest of another one is refused."""
+
+LOG, INDEX = "log", "index"
+"""Kinds of objects."""
+
+_SUFFIX = ".json"
+_MANIFEST_MAXIMUM = 256 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class StoredObject:
+    """An object that a manifest lists.
+
+    Attributes:
+        path: its name, below the archive's place.
+        kind: ``log`` for the compressed log, ``index`` for its index file.
+        bytes: its size.
+        sha256: of its bytes, in hex.
+    """
+
+    path: str
+    kind: str
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class ArchivedLog:
+    """A log that the archive holds.
+
+    Attributes:
+        name: the binary log's own name.
+        identity: of the source, as the data set has it.
+        bytes: of the log.
+        sha256: of the log's bytes, in hex.
+        head_crc32: of the magic and the first event.
+        tail_bytes: how many of the last bytes the next one is of.
+        tail_crc32: of these.
+        server_id: of the server that wrote it.
+        server_version: of that server.
+        flavour: ``mysql`` or ``mariadb``.
+        create_timestamp: of the format description; not 0 where the log is the first after a start.
+        header_timestamp: when the log was begun, in seconds since 1970.
+        in_use: whether it is marked as being written.
+        ending: ``closed``, ``open`` or ``in use``.
+        unfinished_bytes: behind its last whole transaction.
+        decrypted: whether the source was encrypted, and the archive is not.
+        next_file: the name that its ROTATE gives; None where there is none.
+        previous_gtids: what it says was there before it; None where it does not say.
+        gtid_set: of its whole transactions.
+        transactions: how many are whole.
+        first_commit: the earliest commit time, in µs since 1970; None without transactions.
+        last_commit: the latest.
+        problems: what is wrong in it though its bytes are as its server wrote them, in sentences.
+        objects: what is stored of it.
+    """
+
+    name: str
+    identity: str
+    bytes: int
+    sha256: str
+    head_crc32: int
+    tail_bytes: int
+    tail_crc32: int
+    server_id: int
+    server_version: str
+    flavour: str
+    create_timestamp: int
+    header_timestamp: int
+    in_use: bool
+    ending: str
+    unfinished_bytes: int
+    decrypted: bool
+    next_file: str | None
+    previous_gtids: str | None
+    gtid_set: str
+    transactions: int
+    first_commit: int | None
+    last_commit: int | None
+    problems: tuple[str, ...]
+    objects: tuple[StoredObject, ...]
+
+    @property
+    def stem(self) -> str:
+        """What the names of its objects begin with."""
+        return stem(self.name, self.identity, self.sha256)
+
+    @property
+    def log(self) -> StoredObject:
+        """The compressed log."""
+        return self._of_kind(LOG)
+
+    @property
+    def index(self) -> StoredObject:
+        """Its index file."""
+        return self._of_kind(INDEX)
+
+    @property
+    def gtids(self) -> GtidSet:
+        """The GTIDs of its whole transactions."""
+        return GtidSet.parse(self.gtid_set)
+
+    @property
+    def stored_bytes(self) -> int:
+        """Of all its objects."""
+        return sum(one.bytes for one in self.objects)
+
+    def looks_like(self, file: BinlogFile) -> bool:
+        """Whether a log has this one's name, source, size, first event and end; its middle is not read.
+
+        Raises:
+            SourceError: the log cannot be read.
+        """
+        if (self.name, self.identity, self.bytes) != (file.name, file.identity, file.size):
+            return False
+        facts = log_facts(file, 0, 0)
+        return (self.head_crc32, self.tail_bytes, self.tail_crc32) == (
+            facts.head,
+            facts.tail_bytes,
+            facts.tail,
+        )
+
+    def _of_kind(self, kind: str) -> StoredObject:
+        found = [one for one in self.objects if one.kind == kind]
+        if len(found) != 1:
+            raise ValueError(f"one object of kind {kind} is listed {len(found)} times")
+        return found[0]
+
+
+def encode_manifest(log: ArchivedLog) -> bytes:
+    """A manifest's text."""
+    document = {"contract": CONTRACT, "binx": __version__, **asdict(log)}
+    return (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode("utf-8", "surrogatepass")
+
+
+def decode_manifest(data: bytes, path: str) -> ArchivedLog:
+    """Read a manifest's text.
+
+    Args:
+        data: the text.
+        path: for messages.
+
+    Raises:
+        DamagedError: it is no manifest.
+        UnsupportedError: it is one of another contract.
+    """
+    try:
+        document: dict[str, Any] = json.loads(data)
+        contract = document.pop("contract", None)
+        document.pop("binx", None)
+        if contract != CONTRACT:
+            raise UnsupportedError(
+                f"expected a manifest of contract {CONTRACT}, found {contract!r}; a newer binx wrote it",
+                path=path,
+            )
+        objects = tuple(StoredObject(**entry) for entry in document.pop("objects"))
+        log = ArchivedLog(objects=objects, problems=tuple(document.pop("problems")), **document)
+        _check(log)
+    except (ValueError, TypeError, KeyError, AttributeError, UsageError) as error:
+        raise DamagedError(f"expected a manifest, found what is none: {error}", path=path) from error
+    return log
+
+
+def _check(log: ArchivedLog) -> None:
+    """Refuse what would lead elsewhere, or nowhere."""
+    numbers = (log.bytes, log.head_crc32, log.tail_bytes, log.tail_crc32, log.transactions)
+    if not all(isinstance(number, int) for number in numbers) or not isinstance(log.sha256, str):
+        raise ValueError("a size or a hash is of another type")
+    for one in log.objects:
+        if "/" in one.path or not one.path.startswith(log.stem):
+            raise ValueError(f"{one.path!r} is not this log's")
+    _ = log.gtids, log.log, log.index
+
+
+def stem(name: str, identity: str, sha256: str) -> str:
+    """What the names of a log's objects begin with: its name, its source, and its content."""
+    return f"{name}.{identity}-{sha256[:8]}"
+
+
+def manifest_name(log_stem: str) -> str:
+    """The manifest's name below the archive's place."""
+    return f"{MANIFESTS}/{log_stem}{_SUFFIX}"
+
+
+def read_object(store: Store, name: str) -> bytes:
+    """All bytes of a small object.
+
+    Raises:
+        SourceError: it cannot be read, or is too large for what it should be.
+    """
+    source = store.open(name)
+    try:
+        if source.size > _MANIFEST_MAXIMUM:
+            raise SourceError("expected a manifest, found something larger", path=store.path(name))
+        return bytes(source.window(0, source.size))
+    finally:
+        source.close()
+
+
+def read_manifests(store: Store) -> tuple[list[ArchivedLog], list[BinxError]]:
+    """All logs that an archive holds, in the order of the manifests' names, and what of it cannot be read.
+
+    Raises:
+        SourceError: the archive cannot be read.
+        UnsupportedError: a newer binx has written to it.
+    """
+    logs: list[ArchivedLog] = []
+    errors: list[BinxError] = []
+    for name in _manifest_names(store):
+        try:
+            log = decode_manifest(read_object(store, name), store.path(name))
+            if manifest_name(log.stem) != name:
+                raise DamagedError(f"expected the manifest of this name, found that of {log.stem}")
+            logs.append(log)
+        except (DamagedError, NotABinlogError, SourceError) as error:
+            errors.append(error.at(path=store.path(name)))
+    return logs, errors
+
+
+def find_log(logs: Sequence[ArchivedLog], file: BinlogFile) -> ArchivedLog | None:
+    """The archived log that a log looks like; None where there is none.
+
+    Raises:
+        SourceError: the log cannot be read.
+    """
+    return next((log for log in logs if log.looks_like(file)), None)
+
+
+def _manifest_names(store: Store) -> Iterator[str]:
+    for name in store.names(MANIFESTS):
+        if name.endswith(_SUFFIX) and not name.startswith("."):
+            yield f"{MANIFESTS}/{name}"
+
+
+__all__ = [
+    "CONTRACT",
+    "INDEX",
+    "LOG",
+    "ArchivedLog",
+    "StoredObject",
+    "decode_manifest",
+    "encode_manifest",
+    "find_log",
+    "manifest_name",
+    "read_manifests",
+    "stem",
+]

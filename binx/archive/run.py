@@ -1,0 +1,219 @@
+"""``archive``: what is closed and not archived yet is taken into the archive, log by log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, nullcontext
+from dataclasses import dataclass, field
+from enum import Enum
+from time import monotonic
+
+from binx.archive.manifest import ArchivedLog, find_log, read_manifests
+from binx.archive.sources import open_source_logs
+from binx.archive.store import Store, open_store
+from binx.archive.writing import DamagedLogError, archive_log, is_encrypted
+from binx.errors import BinxError, OutputError, RefusedError
+from binx.log.chain import FileEnds
+from binx.source.names import printable
+
+
+class State(Enum):
+    """What became of a log in a run."""
+
+    ARCHIVED = "archived"
+    WOULD_ARCHIVE = "would archive"
+    """It would be, were this no dry run."""
+    DAMAGED = "damaged"
+    """It was not taken, as its bytes are not what its server wrote."""
+    FAILED = "failed"
+    """It could not be taken for another reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveRequest:
+    """What a run is to do.
+
+    Attributes:
+        source: a folder of logs, a server's index, or a log.
+        archive: a folder, or a URI.
+        decrypt: whether encrypted logs are taken, decrypted.
+        dry_run: whether nothing is written.
+        max_files: logs taken at most; None for all.
+        max_seconds: after so many seconds no log is begun; None for no limit.
+    """
+
+    source: str
+    archive: str
+    decrypt: bool = False
+    dry_run: bool = False
+    max_files: int | None = None
+    max_seconds: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LogReport:
+    """What became of one log.
+
+    Attributes:
+        state: see State.
+        log: its path.
+        archived: what the archive says of it; None where it does not hold it.
+        error: why it was not taken.
+    """
+
+    state: State
+    log: str
+    archived: ArchivedLog | None = None
+    error: BinxError | None = None
+
+    def as_dict(self) -> dict[str, object]:
+        """The same for JSON."""
+        facts: dict[str, object] = {"log": printable(self.log), "state": self.state.value}
+        if self.archived is not None:
+            one = self.archived
+            facts |= {
+                "name": one.stem,
+                "bytes": one.bytes,
+                "stored_bytes": one.stored_bytes,
+                "transactions": one.transactions,
+                "gtid_set": one.gtid_set,
+                "sha256": one.sha256,
+                "problems": list(one.problems),
+            }
+        if self.error is not None:
+            facts["error"] = self.error.message
+        if isinstance(self.error, DamagedLogError):
+            facts["problems"] = [problem.facts() for problem in self.error.problems]
+        return facts
+
+
+@dataclass(slots=True)
+class RunReport:
+    """What a run has done.
+
+    Attributes:
+        held: logs that the archive holds now.
+        archived: of them those that were taken in this run; those that would be in a dry run.
+        remaining: closed logs that are left for the next run, because of a limit.
+        open: logs that are still being written.
+        damaged: logs that were not taken, as they are damaged.
+        failed: logs that could not be taken for another reason.
+        problems: problems of logs that were taken.
+        seconds: how long it took.
+    """
+
+    held: int = 0
+    archived: int = 0
+    remaining: int = 0
+    open: tuple[str, ...] = ()
+    damaged: int = 0
+    failed: int = 0
+    problems: int = 0
+    seconds: float = 0.0
+
+    def as_dict(self) -> dict[str, object]:
+        """The same for JSON."""
+        return {
+            "run": "failed" if self.failed else "problems" if self.damaged or self.problems else "ok",
+            "held": self.held,
+            "archived": self.archived,
+            "remaining": self.remaining,
+            "open": [printable(path) for path in self.open],
+            "damaged": self.damaged,
+            "failed": self.failed,
+            "problems": self.problems,
+            "seconds": round(self.seconds, 3),
+        }
+
+
+@dataclass(slots=True)
+class ArchiveRun:
+    """One run; iterate it once, for the logs as they are done.
+
+    Attributes:
+        request: what is to be done.
+        progress: called with the bytes of the logs to be taken that are done, and with all there are.
+        report: what was done; whole when the iteration is over.
+    """
+
+    request: ArchiveRequest
+    progress: Callable[[int, int], None] = lambda done, total: None
+    report: RunReport = field(default_factory=RunReport)
+
+    def __iter__(self) -> Iterator[LogReport]:
+        """Do it.
+
+        Raises:
+            OutputError: the archive cannot be written, or another process is writing to it.
+            SourceError, UsageError, AbsentError: the source cannot be read.
+            UnsupportedError: a newer binx has written to the archive.
+        """
+        begun = monotonic()
+        request = self.request
+        with ExitStack() as stack:
+            store = open_store(request.archive)
+            stack.enter_context(nullcontext() if request.dry_run else store.locked())
+            if not request.dry_run:
+                store.prepare()
+            held, unreadable = read_manifests(store)
+            logs = open_source_logs(request.source, stack)
+            self.report.open = tuple(ends.file.path for ends in logs.open)
+            yield from self._unreadable([*unreadable, *logs.unreadable])
+            pending = [ends for ends in logs.closed if find_log(held, ends.file) is None]
+            total = sum(ends.file.size for ends in pending)
+            done = 0
+            for place, ends in enumerate(pending):
+                if self._is_enough(place, begun):
+                    self.report.remaining = len(pending) - place
+                    break
+                yield self._take(ends, store, held, _behind(self.progress, done, total))
+                done += ends.file.size
+            self.report.held = len(held)
+        self.report.seconds = monotonic() - begun
+
+    def _unreadable(self, errors: Sequence[BinxError]) -> Iterator[LogReport]:
+        """Manifests count too: what they said is archived anew, where the source has it still."""
+        for error in errors:
+            self.report.failed += 1
+            yield LogReport(State.FAILED, error.path or self.request.source, error=error)
+
+    def _is_enough(self, taken: int, begun: float) -> bool:
+        request = self.request
+        if request.max_files is not None and taken >= request.max_files:
+            return True
+        return request.max_seconds is not None and monotonic() - begun >= request.max_seconds
+
+    def _take(
+        self, ends: FileEnds, store: Store, held: list[ArchivedLog], progress: Callable[[int], None]
+    ) -> LogReport:
+        report, path = self.report, ends.file.path
+        try:
+            if is_encrypted(ends.file) and not self.request.decrypt:
+                raise RefusedError(
+                    "it is encrypted, and the archive would not be; archive it decrypted with --decrypt, into"
+                    " a place that is as safe as the server's keyring",
+                    path=path,
+                )
+            if self.request.dry_run:
+                report.archived += 1
+                return LogReport(State.WOULD_ARCHIVE, path)
+            archived = archive_log(ends, store, progress)
+        except OutputError:
+            raise
+        except DamagedLogError as error:
+            report.damaged += 1
+            return LogReport(State.DAMAGED, path, error=error)
+        except BinxError as error:
+            report.failed += 1
+            return LogReport(State.FAILED, path, error=error)
+        held.append(archived)
+        report.archived += 1
+        report.problems += len(archived.problems)
+        return LogReport(State.ARCHIVED, path, archived)
+
+
+def _behind(progress: Callable[[int, int], None], done: int, total: int) -> Callable[[int], None]:
+    return lambda position: progress(done + position, total)
+
+
+__all__ = ["ArchiveRequest", "ArchiveRun", "LogReport", "RunReport", "State"]

@@ -1,0 +1,72 @@
+"""Folders of logs, and archives of them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+from binx.archive.run import ArchiveRequest, ArchiveRun, LogReport, RunReport, State
+from tests.conftest import TESTDATA
+
+SHOP = TESTDATA / "mysql-9.7" / "shop"
+MARIADB_SHOP = TESTDATA / "mariadb-10.11" / "shop"
+IN_USE = TESTDATA / "mysql-9.7" / "in-use" / "mysql-bin.000001"
+IN_USE_OFFSET = 4 + 17
+"""Offset of the flags of a log's first event; the lowest bit says that the log is being written."""
+
+
+def copy_logs(folder: Path, *numbers: int, shop: Path = SHOP) -> Path:
+    """A folder with logs of the shop, and no index."""
+    folder.mkdir(exist_ok=True)
+    for number in numbers:
+        shutil.copy(shop / f"mysql-bin.{number:06}", folder)
+    return folder
+
+
+def archive(source: Path, place: Path | str, **settings: Any) -> tuple[list[LogReport], RunReport]:
+    """One run."""
+    run = ArchiveRun(ArchiveRequest(str(source), str(place), **settings))
+    return list(run), run.report
+
+
+def states(reports: list[LogReport]) -> list[tuple[str, str]]:
+    return [(Path(report.log).name, report.state.value) for report in reports]
+
+
+def contents(folder: Path) -> dict[str, str]:
+    """What stands in a folder, by hash; locks are no content."""
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.name != "_lock"
+    }
+
+
+def manifests(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(path.read_bytes()) for path in sorted((folder / "_manifest").glob("*.json"))]
+
+
+def check_manifests(folder: Path) -> None:
+    """No manifest without its files: each object that one lists has its size and its hash."""
+    for manifest in manifests(folder):
+        for one in manifest["objects"]:
+            data = (folder / one["path"]).read_bytes()
+            assert (len(data), hashlib.sha256(data).hexdigest()) == (one["bytes"], one["sha256"])
+
+
+__all__ = [
+    "IN_USE",
+    "IN_USE_OFFSET",
+    "MARIADB_SHOP",
+    "SHOP",
+    "State",
+    "archive",
+    "check_manifests",
+    "contents",
+    "copy_logs",
+    "manifests",
+    "states",
+]

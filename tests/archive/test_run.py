@@ -1,0 +1,255 @@
+"""Taking logs into an archive: which ones, what then stands there, and that it is all of it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from binx.archive.store import LocalStore
+from binx.errors import OutputError, RefusedError
+from binx.log.file import BinlogFile
+from binx.log.index_use import IndexUse
+from binx.log.inputs import open_chain
+from binx.log.sidecar_state import SidecarState, examine_sidecar
+from testdata import encrypted
+from tests.archive.places import (
+    IN_USE,
+    IN_USE_OFFSET,
+    MARIADB_SHOP,
+    SHOP,
+    archive,
+    check_manifests,
+    contents,
+    copy_logs,
+    manifests,
+    states,
+)
+
+
+def found_in(file: BinlogFile) -> list[tuple[int, int, str | None]]:
+    return [
+        (table.value("start", i), table.value("end", i), table.gtid(i))
+        for table in file.scan()
+        for i in range(len(table))
+    ]
+
+
+def test_every_closed_log_is_taken_and_the_source_stays(tmp_path: Path) -> None:
+    source = copy_logs(tmp_path / "logs", 1, 2, 3)
+    before = contents(source)
+    reports, run = archive(source, tmp_path / "archive")
+    assert states(reports) == [(f"mysql-bin.00000{n}", "archived") for n in (1, 2, 3)]
+    assert (run.held, run.archived, run.open) == (3, 3, ())
+    assert contents(source) == before
+    check_manifests(tmp_path / "archive")
+
+
+def test_zstd_restores_the_identical_log(tmp_path: Path) -> None:
+    archive(copy_logs(tmp_path / "logs", 1), tmp_path / "archive")
+    (stored,) = (tmp_path / "archive").glob("*.zst")
+    try:
+        restored = subprocess.run(["zstd", "-q", "-dc", stored], check=True, capture_output=True).stdout
+    except FileNotFoundError:
+        pytest.skip("zstd is not installed")
+    assert restored == (SHOP / "mysql-bin.000001").read_bytes()
+    assert manifests(tmp_path / "archive")[0]["sha256"] == hashlib.sha256(restored).hexdigest()
+
+
+def test_a_second_run_changes_nothing(tmp_path: Path) -> None:
+    source = copy_logs(tmp_path / "logs", 1, 2)
+    archive(source, tmp_path / "archive")
+    before = contents(tmp_path / "archive")
+    reports, run = archive(source, tmp_path / "archive")
+    assert (reports, run.held, run.archived) == ([], 2, 0)
+    assert contents(tmp_path / "archive") == before
+
+
+def test_one_run_and_several_leave_the_same(tmp_path: Path) -> None:
+    archive(copy_logs(tmp_path / "logs", 1, 2, 3), tmp_path / "at once")
+    for number in (1, 2, 3):
+        archive(copy_logs(tmp_path / "growing", number), tmp_path / "one by one")
+    assert contents(tmp_path / "at once") == contents(tmp_path / "one by one")
+
+
+def test_commands_read_the_archive_in_place(tmp_path: Path) -> None:
+    archive(SHOP, tmp_path / "archive")
+    with open_chain([str(SHOP)]) as chain, open_chain([str(tmp_path / "archive")]) as stored:
+        assert [ends.file.name for ends in stored] == [ends.file.name for ends in chain]
+        assert [ends.file.file_number for ends in stored] == [1, 2, 3, 4, 5]
+        assert [found_in(ends.file) for ends in stored] == [found_in(ends.file) for ends in chain]
+
+
+def test_each_log_has_an_index_that_is_true_and_is_used(tmp_path: Path) -> None:
+    archive(SHOP, tmp_path / "archive")
+    warnings: list[object] = []
+    paths = sorted(map(str, (tmp_path / "archive").glob("*.zst")))
+    with open_chain(paths, index=IndexUse(None, warnings.append)) as chain:
+        for ends in chain:
+            assert ends.file.sidecar is not None
+            assert examine_sidecar(ends.file, ends.file.sidecar.path)[0] is SidecarState.TRUE
+    assert warnings == []
+
+
+def test_logs_of_one_name_live_side_by_side(tmp_path: Path) -> None:
+    archive(SHOP, tmp_path / "archive")
+    archive(MARIADB_SHOP, tmp_path / "archive")
+    found = manifests(tmp_path / "archive")
+    assert len(found) == 10
+    assert len({one["name"] for one in found}) == 5
+    check_manifests(tmp_path / "archive")
+    with open_chain([str(tmp_path / "archive")]) as chain:
+        assert len(chain) == 10
+
+
+def test_a_longer_copy_of_a_log_is_another_log(tmp_path: Path) -> None:
+    source = copy_logs(tmp_path / "logs", 1, 2)
+    with BinlogFile.open(str(SHOP / "mysql-bin.000001")) as file:
+        _, end, _ = found_in(file)[100]
+    os.truncate(source / "mysql-bin.000001", end)
+    archive(source, tmp_path / "archive")
+    _, run = archive(copy_logs(tmp_path / "logs", 1), tmp_path / "archive")
+    assert (run.archived, run.held) == (1, 3)
+    assert len({(one["name"], one["identity"]) for one in manifests(tmp_path / "archive")}) == 2
+
+
+class TestClosed:
+    def test_the_newest_log_without_an_end_is_left(self, tmp_path: Path) -> None:
+        source = copy_logs(tmp_path / "logs")
+        shutil.copy(IN_USE, source)
+        reports, run = archive(source, tmp_path / "archive")
+        assert (reports, run.held) == ([], 0)
+        assert run.open == (str(source / "mysql-bin.000001"),)
+
+    def test_a_log_that_a_crash_left_in_use_is_closed_by_the_next_one(self, tmp_path: Path) -> None:
+        source = copy_logs(tmp_path / "logs", 2)
+        data = bytearray((SHOP / "mysql-bin.000001").read_bytes()[:-10])
+        data[IN_USE_OFFSET] |= 1
+        (source / "mysql-bin.000001").write_bytes(data)
+        reports, _ = archive(source, tmp_path / "archive")
+        assert states(reports) == [("mysql-bin.000001", "archived"), ("mysql-bin.000002", "archived")]
+        first = manifests(tmp_path / "archive")[0]
+        assert (first["in_use"], first["ending"]) == (True, "in use")
+        check_manifests(tmp_path / "archive")
+
+    def test_a_log_that_mariadb_has_yet_to_unmark_waits_for_the_second_next(self, tmp_path: Path) -> None:
+        source = copy_logs(tmp_path / "logs", 2, shop=MARIADB_SHOP)
+        data = bytearray((MARIADB_SHOP / "mysql-bin.000001").read_bytes())
+        data[IN_USE_OFFSET] |= 1
+        (source / "mysql-bin.000001").write_bytes(data)
+        assert states(archive(source, tmp_path / "archive")[0]) == [("mysql-bin.000002", "archived")]
+        copy_logs(source, 3, shop=MARIADB_SHOP)
+        reports, _ = archive(source, tmp_path / "archive")
+        assert states(reports) == [("mysql-bin.000001", "archived"), ("mysql-bin.000003", "archived")]
+
+    def test_a_log_that_was_only_just_made_is_no_error(self, tmp_path: Path) -> None:
+        source = copy_logs(tmp_path / "logs", 1)
+        for begun in (b"", b"\xfebin", (SHOP / "mysql-bin.000002").read_bytes()[:60]):
+            (source / "mysql-bin.000002").write_bytes(begun)
+            (source / "mysql-bin.index").write_text("./mysql-bin.000001\n./mysql-bin.000002\n")
+            _, run = archive(source, tmp_path / "archive")
+            assert (run.held, run.failed) == (1, 0)
+
+
+class TestRefusals:
+    def test_a_damaged_log_is_not_taken_and_the_others_are(self, tmp_path: Path) -> None:
+        source = copy_logs(tmp_path / "logs", 1, 2, 3)
+        data = bytearray((source / "mysql-bin.000002").read_bytes())
+        data[100_000] ^= 1
+        (source / "mysql-bin.000002").write_bytes(data)
+        reports, run = archive(source, tmp_path / "archive")
+        assert [state for _, state in states(reports)] == ["archived", "damaged", "archived"]
+        assert (run.held, run.damaged) == (2, 1)
+        assert "checksum" in str(reports[1].as_dict()["problems"])
+        assert not list((tmp_path / "archive").glob("mysql-bin.000002*"))
+        _, later = archive(copy_logs(source, 2), tmp_path / "archive")
+        assert (later.held, later.damaged) == (3, 0)
+
+    def test_an_encrypted_log_is_taken_only_when_that_is_wanted(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        keyrings = [str(encrypted.FOLDER / name) for name in (encrypted.KEYRING_BEFORE, encrypted.KEYRING)]
+        monkeypatch.setenv("BINX_KEYRING", os.pathsep.join(keyrings))
+        source = tmp_path / "logs"
+        source.mkdir()
+        shutil.copy(encrypted.FOLDER / encrypted.LOGS[0], source)
+        reports, run = archive(source, tmp_path / "archive")
+        assert (run.failed, run.held) == (1, 0)
+        assert isinstance(reports[0].error, RefusedError)
+        assert not list((tmp_path / "archive").glob("*.zst"))
+        _, run = archive(source, tmp_path / "archive", decrypt=True)
+        (manifest,) = manifests(tmp_path / "archive")
+        plain = (encrypted.FOLDER / "decrypted" / encrypted.LOGS[0]).read_bytes()
+        assert manifest["sha256"] == hashlib.sha256(plain).hexdigest()
+        assert (manifest["decrypted"], run.failed) == (True, 0)
+
+    def test_an_encrypted_log_without_its_key_is_an_error(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for name in ("BINX_KEYRING", "BINX_KEY_FILE", "BINX_KEY"):
+            monkeypatch.delenv(name, raising=False)
+        source = copy_logs(tmp_path / "logs", 1)
+        shutil.copy(encrypted.FOLDER / encrypted.LOGS[1], source / "mysql-bin.000002")
+        reports, run = archive(source, tmp_path / "archive", decrypt=True)
+        assert sorted(states(reports)) == [("mysql-bin.000001", "archived"), ("mysql-bin.000002", "failed")]
+        assert (run.held, run.failed) == (1, 1)
+
+    def test_two_runs_at_once_are_one_too_many(self, tmp_path: Path) -> None:
+        store = LocalStore(tmp_path / "archive")
+        with store.locked(), pytest.raises(OutputError, match=rf"another binx process \({os.getpid()}\)"):
+            archive(copy_logs(tmp_path / "logs", 1), tmp_path / "archive")
+        _, run = archive(tmp_path / "logs", tmp_path / "archive")
+        assert run.held == 1
+
+
+def test_limits_leave_the_rest_for_the_next_run(tmp_path: Path) -> None:
+    source = copy_logs(tmp_path / "logs", 1, 2, 3)
+    reports, run = archive(source, tmp_path / "archive", max_files=2)
+    assert states(reports) == [("mysql-bin.000001", "archived"), ("mysql-bin.000002", "archived")]
+    assert run.remaining == 1
+    assert archive(source, tmp_path / "archive", max_seconds=0)[1].remaining == 1
+    assert archive(source, tmp_path / "archive", max_files=2)[1].held == 3
+
+
+def test_a_dry_run_tells_and_writes_nothing(tmp_path: Path) -> None:
+    reports, run = archive(copy_logs(tmp_path / "logs", 1), tmp_path / "archive", dry_run=True)
+    assert states(reports) == [("mysql-bin.000001", "would archive")]
+    assert (run.archived, run.held) == (1, 0)
+    assert not (tmp_path / "archive").exists()
+
+
+def test_leftovers_of_a_killed_run_go(tmp_path: Path) -> None:
+    source = copy_logs(tmp_path / "logs", 1)
+    archive(source, tmp_path / "archive")
+    before = contents(tmp_path / "archive")
+    for folder in ("", "_manifest"):
+        (tmp_path / "archive" / folder / ".binx-0123456789ab.tmp").write_bytes(b"half")
+    archive(source, tmp_path / "archive")
+    assert contents(tmp_path / "archive") == before
+
+
+def test_a_manifest_that_is_damaged_is_made_anew(tmp_path: Path) -> None:
+    source = copy_logs(tmp_path / "logs", 1, 2)
+    archive(source, tmp_path / "archive")
+    before = contents(tmp_path / "archive")
+    (manifest, _) = sorted((tmp_path / "archive" / "_manifest").iterdir())
+    for damage in (b"", b"{", b"[]", b"null", manifest.read_bytes().replace(b"mysql-bin", b"../../bin")):
+        manifest.write_bytes(damage)
+        reports, run = archive(source, tmp_path / "archive")
+        assert [report.state.value for report in reports] == ["failed", "archived"]
+        assert (run.failed, run.held) == (1, 2)
+        assert contents(tmp_path / "archive") == before
+
+
+def test_new_files_have_the_permissions_that_umask_gives(tmp_path: Path) -> None:
+    before = os.umask(0o027)
+    try:
+        archive(copy_logs(tmp_path / "logs", 1), tmp_path / "archive")
+    finally:
+        os.umask(before)
+    modes = {path.stat().st_mode & 0o777 for path in (tmp_path / "archive").rglob("*") if path.is_file()}
+    assert modes == {0o640}

@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import tzinfo
 from typing import TYPE_CHECKING
 
+from binx.cli.indexing import index_options
 from binx.cli.options import (
     FILES,
     NO_CHECKSUMS,
@@ -25,6 +26,7 @@ from binx.cli.selecting import SELECTION, WHERE, selection_options, understood
 from binx.cli.show_text import BOLD, ShowText
 from binx.cli.terminal import has_colour, is_terminal, say_note, terminal_width, text_output
 from binx.errors import AbsentError, UsageError
+from binx.log.index_use import IndexUse
 from binx.log.inputs import open_chain
 from binx.log.selection import Selection
 from binx.stats.text import safe_text, time_text
@@ -56,6 +58,8 @@ DETAILS = (
     "The key's columns come from the log (binlog_row_metadata=FULL), from a CREATE TABLE in the logs before,"
     " or from --schema. With --where no key is needed, and each change that fulfils the condition before or"
     " after is told. --pk and --where do not combine.",
+    "Index files that were made with --keys let the search pass over what cannot have changed the row; see"
+    " binx-index(1).",
     "With --json each line is a change: an object as of extract --format json --rows, and file, start,"
     " server_id, thread_id, and moved, whether it gave the row another key.",
 )
@@ -74,6 +78,7 @@ DETAILS = (
 @WHERE
 @option("--json", "as_json", is_flag=True, section=OUTPUT, help="One JSON object for each change.")
 @ZONE
+@index_options
 @SCHEMA
 @NO_CHECKSUMS
 @QUIET
@@ -87,6 +92,7 @@ def why_command(
     schema: str | None,
     no_checksums: bool,
     quiet: bool,
+    index: IndexUse | None,
     files: tuple[str, ...],
 ) -> int:
     """Tell the life of one row: each change, by whom, when, and from what to what."""
@@ -102,7 +108,7 @@ def why_command(
     with (
         text_output() as output,
         progress_bar("why", quiet=quiet) as bar,
-        open_chain(files, bar.advance) as chain,
+        open_chain(files, bar.advance, index) as chain,
     ):
         bar.expect(sum(ends.file.size for ends in chain))
         life = RowLife(

@@ -309,11 +309,16 @@ class Search:
             if mask.count(1):
                 yield Run(scan.file, table, mask)
 
-    def walk(self, level: Level) -> Iterator[tuple[TransactionScan, TransactionTable, bytearray]]:
+    def walk(
+        self, level: Level, may_hold: Callable[[Sidecar, Block], bool] | None = None
+    ) -> Iterator[tuple[TransactionScan, TransactionTable, bytearray]]:
         """Yield the transactions of the files that are not ruled out, with marks of those that pass.
 
         Args:
             level: how much is read, at least :func:`~binx.log.selection.required_level`.
+            may_hold: asked of the blocks of index files that the selection does not rule out, whether they
+                may hold what is wanted. Where it is given, blocks with statements are always read: these may
+                define tables.
 
         Raises:
             DamagedError, UnsupportedError: a file cannot be read as far as it must be.
@@ -326,8 +331,8 @@ class Search:
                 self.passed_over += 1
                 continue
             # A filter by rows wants to see all statements, which may define tables.
-            choose = None if self.row_filter else self._wanted_blocks(ends.file)
-            scan = self._transactions(ends.file, level, choose)
+            choose = None if self.row_filter else self._wanted_blocks(ends.file, may_hold is not None)
+            scan = self._transactions(ends.file, level, choose, may_hold)
             self._scan = scan
             for table in scan:
                 mask = self._mask(ends.file, scan, table)
@@ -371,10 +376,11 @@ class Search:
         file: BinlogFile,
         level: Level,
         choose: Callable[[Sidecar], Callable[[Block], bool]] | None = None,
+        may_hold: Callable[[Sidecar, Block], bool] | None = None,
     ) -> TransactionScan:
         """Find a file's transactions by the shortest way, or by the one that passes over damage."""
         if self._on_damage is OnDamage.STOP:
-            return file.transactions(level, verify=self._verify, choose=choose)
+            return file.transactions(level, verify=self._verify, choose=choose, still=may_hold)
         scan = file.scan(Level.LEVEL_TABLES, verify=self._verify, on_damage=self._on_damage)
         self._salvaged.append(scan)
         return scan
@@ -414,13 +420,16 @@ class Search:
                 self._behind_damage = True
                 check.forget_tables()
 
-    def _wanted_blocks(self, file: BinlogFile) -> Callable[[Sidecar], Callable[[Block], bool]]:
-        """Which blocks of a file's index the search has to look at."""
+    def _wanted_blocks(
+        self, file: BinlogFile, statements: bool
+    ) -> Callable[[Sidecar], Callable[[Block], bool]]:
+        """Which blocks of a file's index the search has to look at, if so asked all with statements too."""
 
         def choose(sidecar: Sidecar) -> Callable[[Block], bool]:
             from binx.log.skipping import BlockFilter
 
-            return BlockFilter(self.selector, file, sidecar.directory).may_pass
+            may_pass = BlockFilter(self.selector, file, sidecar.directory).may_pass
+            return lambda block: may_pass(block) or (statements and block.statements > 0)
 
         return choose
 

@@ -7,9 +7,10 @@ what gets the old key later is told too. Instead of a key a condition may say wh
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -30,8 +31,14 @@ from binx.log.selection import Selection
 from binx.rows.batches import ChangeBatch
 from binx.rows.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
+from binx.rows.types import INTEGER_NAMES, Kind, LogicalType
+
+if TYPE_CHECKING:
+    from binx.log.sidecar import Sidecar
+    from binx.log.sidecar_layout import Block
 
 _OFFSET = 0xFFFFFFFF
+_WHOLE = re.compile(r"\s*-?\d+\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +138,7 @@ class RowLife:
         self._decoder: ChangeDecoder | None = None
         self._render = JsonRows(lines=True, values=readable_values if readable else json_values)
         self._tables = 0
+        self._key_types: tuple[str, str, dict[str, LogicalType]] | None = None
 
     def __iter__(self) -> Iterator[RowChange]:
         """Yield the changes in the order of the chain.
@@ -141,12 +149,23 @@ class RowLife:
             AbsentError: no file has changes of the table.
             DamagedError, UnsupportedError: a transaction cannot be decoded.
         """
-        for scan, table, mask in self.search.walk(Level.LEVEL_TABLES):
+        for scan, table, mask in self.search.walk(Level.LEVEL_TABLES, self._may_hold):
             table.mark_work(mask)
             if any(mask):
                 yield from self._changes(scan.file, table, mask)
         if not self._tables:
             raise AbsentError("expected changes of the table in the files, found none")
+
+    def _may_hold(self, sidecar: Sidecar, block: Block) -> bool:
+        """Whether a block of an index file may change the row, as far as the index has keys."""
+        if block.statements or self._condition is not None or self._key_types is None:
+            return True
+        db, table, types = self._key_types
+        for key in self._keys:
+            values = _plain_key(key, types)
+            if values is None or sidecar.may_contain(block, db, table, values):
+                return True
+        return False
 
     def _changes(self, file: BinlogFile, table: TransactionTable, mask: bytearray) -> Iterator[RowChange]:
         if self._decoder is None or self._decoder.file is not file:
@@ -263,6 +282,9 @@ class RowLife:
                 " choose by --where instead of --pk"
             )
         names = [name for _, name in placed]
+        keyed = [column for column in resolved.columns if column.primary_key_position is not None]
+        keyed.sort(key=lambda column: column.primary_key_position or 0)
+        self._key_types = (resolved.db, resolved.name, {column.source_name: column.type for column in keyed})
         if len(names) != len(self._keys[0].parts):
             raise UsageError(
                 f"the primary key of {table} is ({', '.join(names)}): expected {len(names)} values, found"
@@ -279,6 +301,21 @@ def _literal(text: str) -> Literal:
         except ValueError:
             pass
     return Literal(text)
+
+
+def _plain_key(key: _Key, types: Mapping[str, LogicalType]) -> dict[str, object] | None:
+    """The key as index files have it; None where its text may differ from theirs."""
+    values: dict[str, object] = {}
+    for part, (name, kind) in zip(key.parts, types.items(), strict=True):
+        if isinstance(part, pa.Scalar):
+            values[name] = part.as_py()
+        elif kind.kind is Kind.TEXT and isinstance(part.value, str):
+            values[name] = part.value
+        elif kind.kind in INTEGER_NAMES and isinstance(part.value, str) and _WHOLE.fullmatch(part.value):
+            values[name] = int(part.value)
+        else:
+            return None
+    return values
 
 
 def _has_key(frame: Frame, names: list[str], key: _Key) -> pa.BooleanArray:

@@ -199,6 +199,7 @@ class BinlogFile:
         *,
         verify: bool = True,
         choose: Callable[[Sidecar], Callable[[Block], bool]] | None = None,
+        still: Callable[[Sidecar, Block], bool] | None = None,
     ) -> TransactionScan:
         """Find the transactions by the shortest way: the file's index where it has one, else a scan.
 
@@ -206,6 +207,7 @@ class BinlogFile:
             level: how much must be known of them; an index knows all.
             verify: whether a scan compares checksums.
             choose: given the index, tells which of its blocks are wanted; the others are passed over.
+            still: asked of each of these once more when its turn comes.
         """
         if self.sidecar is not None:
             from binx.log.stored import StoredScan
@@ -214,7 +216,7 @@ class BinlogFile:
             blocks = self.sidecar.directory.blocks
             wanted = {number for number, block in enumerate(blocks) if wants(block)}
             if self.sidecar.holds(blocks[number] for number in sorted(wanted)):
-                return StoredScan(self, self.sidecar, wanted)
+                return StoredScan(self, self.sidecar, wanted, still)
         return self.scan(level, verify=verify)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Callable, Iterator, Set
 from typing import TYPE_CHECKING
 
 from binx.kernels.scan import Level
@@ -12,6 +12,7 @@ from binx.log.scanning import ENDINGS, Ending, Totals
 
 if TYPE_CHECKING:
     from binx.log.sidecar import Sidecar
+    from binx.log.sidecar_layout import Block
 
 
 class StoredScan:
@@ -26,13 +27,20 @@ class StoredScan:
         left_out: transactions of blocks that were passed over so far.
     """
 
-    def __init__(self, file: BinlogFile, sidecar: Sidecar, wanted: Set[int]) -> None:
+    def __init__(
+        self,
+        file: BinlogFile,
+        sidecar: Sidecar,
+        wanted: Set[int],
+        still: Callable[[Sidecar, Block], bool] | None = None,
+    ) -> None:
         """Begin a reading.
 
         Args:
             file: the log.
             sidecar: its index file.
             wanted: the numbers of the blocks to read.
+            still: asked of each of these when its turn comes, by what was learnt from those before.
         """
         self.file = file
         self.level = Level.LEVEL_TABLES
@@ -41,6 +49,7 @@ class StoredScan:
         self._directory = sidecar.directory
         self._sidecar = sidecar
         self._wanted = wanted
+        self._still = still
         self.left_out = 0
         self.ending: Ending | None = ENDINGS[self._log.ending]
         self.unfinished = self._log.size - self._log.covered
@@ -85,7 +94,7 @@ class StoredScan:
             DamagedError: the index file was changed by someone who knows its checksums.
         """
         for number, block in enumerate(self._directory.blocks):
-            if number not in self._wanted:
+            if number not in self._wanted or not (self._still is None or self._still(self._sidecar, block)):
                 self.left_out += block.records
                 continue
             table = self._sidecar.table(block)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,12 +11,18 @@ from typing import Any
 import pytest
 
 from binx.errors import AbsentError, RefusedError, UsageError
+from binx.export import sidecar as sidecar_module
 from binx.export import why as why_module
+from binx.export.sidecar import write_sidecar
 from binx.export.where import Condition
 from binx.export.why import RowChange, RowLife
+from binx.log import file as file_module
+from binx.log.file import BinlogFile
+from binx.log.index_use import IndexUse, sidecar_path
 from binx.log.inputs import open_chain
 from binx.log.selection import Selection
 from binx.rows import decoder as decoder_module
+from binx.rows.catalog import Catalog
 from tests.export.sql_of import json_of
 
 TESTDATA = Path(__file__).resolve().parents[2] / "testdata"
@@ -142,3 +149,30 @@ def test_a_table_without_changes_is_told() -> None:
 def test_either_a_key_or_a_condition(key: tuple[str, ...], condition: str | None) -> None:
     with pytest.raises(UsageError, match="either the row's key or a condition"):
         life_of(SHOPS["mysql-9.7"], "shop.orders", *key, condition=condition)
+
+
+@pytest.mark.parametrize("server", SHOPS)
+@pytest.mark.parametrize(("table", "columns", "key"), KEYS, ids=[table for table, _, _ in KEYS])
+def test_index_files_with_keys_make_no_difference(
+    server: str,
+    table: str,
+    columns: list[str],
+    key: list[Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sidecar_module, "BLOCK_RECORDS", 8)
+    monkeypatch.setattr(file_module, "WINDOW_BYTES", 10_000)
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    paths = [str(shutil.copy(path, folder)) for path in SHOPS[server]]
+    catalog = Catalog()
+    for path in paths:
+        with BinlogFile.open(path) as file:
+            write_sidecar(file, sidecar_path(file), keys=catalog)
+    selection = Selection(tables=(table,))
+    with open_chain(paths, index=IndexUse()) as chain:
+        life = RowLife(chain, selection, key=tuple(map(str, key)))
+        found = [change.row for change in life]
+        assert life.search.left_out > 0
+    assert found == sifted(SHOPS[server], table, columns, key)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,7 @@ from binx.cli.options import (
     option,
 )
 from binx.cli.progress import progress_bar
-from binx.cli.selecting import selection_options, understood
+from binx.cli.selecting import WHERE, selection_options, understood
 from binx.cli.summary import Summary
 from binx.cli.terminal import say_note, say_warning, text_output
 from binx.errors import UsageError
@@ -33,6 +34,7 @@ from binx.log.selection import Selection, Selector
 
 if TYPE_CHECKING:
     from binx.export.parquet_files import ParquetOptions
+    from binx.export.where import Condition
 
 EXAMPLES = (
     Example(
@@ -42,6 +44,10 @@ EXAMPLES = (
     Example(
         "one table, its columns' names from a dump, for servers that do not log them",
         "binx to-parquet --schema schema.sql --table shop.orders mysql-bin.* -o orders",
+    ),
+    Example(
+        "the changes of rows that fulfil a condition before or after",
+        "binx to-parquet --table shop.orders --where \"status = 'paid'\" mysql-bin.* -o paid",
     ),
     Example("for programs", "binx to-parquet --json --quiet mysql-bin.000003 -o lake | jq .rows"),
 )
@@ -54,6 +60,8 @@ DETAILS = (
     "Columns' names come from the log where the server logs them (binlog_row_metadata=FULL), else from DDL in"
     " the logs and --schema, else they are c1, c2 and so on. Give all logs of a chain at once, so that DDL in"
     " one names the columns in the next.",
+    "With --where only the row changes are written whose image before or after fulfils the condition, and the"
+    " transactions that have some; the manifest counts all others as filtered. See binx-extract(1).",
     "A log that is damaged is not committed. With --on-damage salvage its whole transactions are, the"
     " manifest lists what was passed over, and the conservation sums count what could not be decoded.",
     "The exit status is 3 where a manifest lists losses, such as damage, or text that its character set does"
@@ -134,6 +142,7 @@ def _folder(text: str) -> Path:
 @option("--force", is_flag=True, section=OUTPUT, help="Write again what was written before.")
 @option("--json", "as_json", is_flag=True, section=OUTPUT, help="Print one JSON object a log.")
 @selection_options
+@WHERE
 @ON_DAMAGE
 @NO_CHECKSUMS
 @QUIET
@@ -150,6 +159,7 @@ def to_parquet_command(
     force: bool,
     as_json: bool,
     selection: Selection,
+    where: Condition | None,
     on_damage: str,
     no_checksums: bool,
     quiet: bool,
@@ -168,6 +178,8 @@ def to_parquet_command(
         verify=not no_checksums,
         force=force,
         on_damage=OnDamage(on_damage),
+        where=where,
+        where_limit=None if where is None else selection.limit,
     )
     catalog, warnings = known_tables(schema)
     if not quiet:
@@ -184,7 +196,9 @@ def to_parquet_command(
                 say_warning(f"{problem.before}, {problem.after}: {problem.message}")
         logs = [ends.file for ends in chain]
         bar.expect(sum(log.size for log in logs))
-        selector = Selector(selection, [log.name for log in logs])
+        # What the rows decide comes before the limit.
+        wanted = selection if where is None else replace(selection, limit=None)
+        selector = Selector(wanted, [log.name for log in logs])
         for report in to_parquet(logs, output, selector, catalog, options, bar.reach):
             summary.take(report, text)
         for note in [] if quiet else selector.notes:
@@ -203,6 +217,8 @@ def _options(
     verify: bool,
     force: bool,
     on_damage: OnDamage,
+    where: Condition | None,
+    where_limit: int | None,
 ) -> ParquetOptions:
     """What the exports take; Arrow is loaded only here, so that help comes at once."""
     from binx.export.parquet_files import ParquetOptions
@@ -219,4 +235,6 @@ def _options(
         force=force,
         jobs=jobs,
         on_damage=on_damage,
+        where=where,
+        where_limit=where_limit,
     )

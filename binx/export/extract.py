@@ -182,7 +182,8 @@ class _Extraction:
         if where is not None:
             from binx.export.where_rows import RowFilter
 
-            search.row_filter = RowFilter(where, self._known_tables(), search.selector.takes_table)
+            takes_table = search.selector.takes_table
+            search.row_filter = RowFilter(where, self._known_tables(), takes_table, self._selection.limit)
         decodes = where is not None or options.format is not SliceFormat.BINLOG
         if decodes and options.on_damage is OnDamage.SALVAGE:
             search.check_tables = self._known_tables()
@@ -245,7 +246,7 @@ class Search:
         chain: the files in their order, with their ends read.
         selection: what is wanted.
         verify: whether checksums of the events that are walked are compared.
-        by_rows: whether a row filter will be set.
+        by_rows: whether a row filter will be set, which then has the selection's limit.
         on_damage: what is done where a file is damaged; salvage reads files whole, without their index.
 
     Attributes:
@@ -268,8 +269,6 @@ class Search:
         by_rows: bool = False,
         on_damage: OnDamage = OnDamage.STOP,
     ) -> None:
-        # What the rows decide comes before the limit.
-        self._limit = selection.limit if by_rows else None
         unlimited = replace(selection, limit=None) if by_rows else selection
         self.selector = Selector(unlimited, [ends.file.name for ends in chain])
         self.row_filter: RowFilter | None = None
@@ -369,7 +368,7 @@ class Search:
     @property
     def _complete(self) -> bool:
         """Whether no later transaction can pass."""
-        return self.selector.complete or (self._limit is not None and self.taken >= self._limit)
+        return self.selector.complete or (self.row_filter is not None and self.row_filter.complete)
 
     def _transactions(
         self,
@@ -392,9 +391,6 @@ class Search:
             self._leave_out_undecodable(file, table, mask, self.check_tables)
         if self.row_filter is not None:
             self.row_filter.keep(file, table, mask, self._lost, behind_damage=self._behind_damage)
-            if self._limit is not None:
-                for index in table.marked(mask)[self._limit - self.taken :]:
-                    mask[index] = 0
         self.taken += mask.count(1)
         return mask
 

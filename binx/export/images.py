@@ -9,6 +9,7 @@ from functools import cached_property
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from binx.log.arrow import arrow_array
 from binx.rows.batches import CHANGE_TYPES, ChangeBatch
 from binx.rows.names import ResolvedColumn
 
@@ -85,6 +86,20 @@ class BatchImages:
             for name, text in texts:
                 found.setdefault(name, []).append((row, text))
         return found
+
+    def size_of(self, images: Images) -> int:
+        """How many rows of the batch the images are."""
+        return self.batch.num_rows if images.rows is None else len(images.rows)
+
+    def rows_of(self, group: ChangeGroup, marks: pa.BooleanArray) -> list[int]:
+        """Places in the batch of the images of a group's marked changes."""
+        places: list[int] = []
+        for side in (group.before, group.after):
+            if side is not None:
+                every = range(self.batch.num_rows)
+                rows = arrow_array(every, pa.int64()) if side.rows is None else side.rows
+                places += rows.filter(marks).to_pylist()
+        return places
 
     def groups(self) -> Iterator[ChangeGroup]:
         """The batch's row changes; an update's images stand next to each other, the one before first."""

@@ -18,6 +18,7 @@ from binx.export.dataset import DataSet, Transaction, escape_name
 from binx.export.digest import LogDigest
 from binx.export.manifest import CONTRACT, Sums, manifest, source_record
 from binx.export.parquet_files import ParquetOptions, SourceWriters
+from binx.export.where_rows import RowFilter
 from binx.export.workers import Workers, usable_processors
 from binx.kernels.scan import Level
 from binx.kernels.transactions import TransactionTable
@@ -89,6 +90,7 @@ def to_parquet(
         OutputError: the data set cannot be written, or another process is writing to it.
         DamagedError, TruncatedError, UnsupportedError: a source cannot be read whole; sources before it
             are committed, it is not.
+        AbsentError: rows were asked for by columns that no table has.
     """
     catalog = catalog or Catalog()
     options = options or ParquetOptions()
@@ -108,6 +110,7 @@ def to_parquet(
                 yield from exports.add(file, _behind(done, progress))
                 done += file.size
             yield from exports.finish()
+            exports.check()
         except BinxError:
             # What was decoded before is whole, whatever happened behind it.
             yield from exports.finish()
@@ -127,10 +130,12 @@ class ChainState:
     Attributes:
         epoch: logs so far that a server began at its start.
         seqno: number of the next transaction, from 1.
+        row_filter: takes out transactions and row changes by what the rows hold; None for nothing.
     """
 
     epoch: int = 0
     seqno: int = 1
+    row_filter: RowFilter | None = None
 
 
 class _Exports:
@@ -150,6 +155,10 @@ class _Exports:
         self._options = options
         self._workers = workers
         self._state = ChainState()
+        if options.where is not None:
+            self._state.row_filter = RowFilter(
+                options.where, catalog.copy(), selector.takes_table, options.where_limit
+            )
         self._begun: SourceExport | None = None
 
     def add(self, file: BinlogFile, progress: Callable[[int], None]) -> Iterator[SourceReport]:
@@ -176,6 +185,11 @@ class _Exports:
         begun, self._begun = self._begun, None
         if begun is not None:
             yield begun.finish()
+
+    def check(self) -> None:
+        """Raise AbsentError where rows were asked for by columns that no table has."""
+        if self._state.row_filter is not None:
+            self._state.row_filter.check()
 
     def abandon(self) -> None:
         """Leave what is not committed out."""
@@ -306,7 +320,9 @@ class SourceExport:
     def _pass_over(self, progress: Callable[[int], None]) -> None:
         """Move catalog, chain and search on over a source that is written already."""
         for table in self._scan:
-            self._selector.mask(self.file, self._scan, table)
+            mask = self._selector.mask(self.file, self._scan, table)
+            if self._state.row_filter is not None:
+                self._state.row_filter.keep(self.file, table, mask, self._undecodable(table, bytearray(mask)))
             self._state.seqno += len(table)
             statements_only = bytearray(len(table))
             table.mark_statements(statements_only)
@@ -322,6 +338,8 @@ class SourceExport:
         for table in self._scan:
             mask = self._selector.mask(self.file, self._scan, table)
             lost = self._unmark_lost(table, mask)
+            if self._state.row_filter is not None:
+                self._state.row_filter.keep(self.file, table, mask, lost)
             self._gtids |= GtidSet(
                 (source_of(key), first, last) for key, first, last in table.gtid_runs(mask)
             )
@@ -423,15 +441,19 @@ class SourceExport:
 
     def _leave_out(self, name: tuple[str, str], counts: tuple[int, int, int]) -> None:
         """Account for the changes of a table that their own transactions undid."""
+        self._filter_out(name, counts)
+        self._decoder.report.warnings[
+            f"{name[0]}.{name[1]}: {sum(counts)} changes of rows are left out, as ROLLBACK TO SAVEPOINT undid"
+            " them within their transactions"
+        ] = None
+
+    def _filter_out(self, name: tuple[str, str], counts: tuple[int, int, int]) -> None:
+        """Count inserts, updates and deletes of a table as filtered that counted as taken before."""
         inserts, updates, deletes = counts
         self._sums.of(name).filtered += inserts + 2 * updates + deletes
         taken = self._sums.changes[name]
         for place, count in enumerate(counts):
             taken[place] -= count
-        self._decoder.report.warnings[
-            f"{name[0]}.{name[1]}: {sum(counts)} changes of rows are left out, as ROLLBACK TO SAVEPOINT undid"
-            " them within their transactions"
-        ] = None
 
     def _write_index(self, table: TransactionTable, mask: bytearray, writers: SourceWriters) -> None:
         state = self._state
@@ -451,8 +473,14 @@ class SourceExport:
         writers.write_transactions(batch)
 
     def _take_batch(self, batch: ChangeBatch, writers: SourceWriters) -> None:
+        name = (batch.table.db, batch.table.name)
+        if self._state.row_filter is not None:
+            batch, dropped = self._state.row_filter.chosen(batch)
+            self._filter_out(name, dropped)
+            if not batch.batch.num_rows:
+                return
         writers.write_changes(batch)
-        self._sums.of((batch.table.db, batch.table.name)).written += batch.batch.num_rows
+        self._sums.of(name).written += batch.batch.num_rows
 
     def _take_statement(self, statement: Statement, writers: SourceWriters) -> None:
         writers.write_statement(statement)

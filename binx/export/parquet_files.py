@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -23,6 +23,9 @@ from binx.rows.batches import ChangeBatch, TableChanges
 from binx.rows.decoder import DecoderOptions
 from binx.rows.records import avro_schema
 from binx.rows.statements import Statement
+
+if TYPE_CHECKING:
+    from binx.export.where import Condition
 
 OPEN_WRITERS = 128
 """Parquet files that are written at the same time; beyond, the one not written to for longest is closed."""
@@ -45,6 +48,8 @@ class ParquetOptions:
         jobs: threads that encode and write; None for as many as there are processors. What is written is the
             same.
         on_damage: what is done where a source is damaged.
+        where: a condition; only row changes that fulfil it are written, and the transactions that have some.
+        where_limit: how many transactions have some, at most.
     """
 
     compression: str = "zstd"
@@ -54,12 +59,15 @@ class ParquetOptions:
     force: bool = False
     jobs: int | None = None
     on_damage: OnDamage = OnDamage.STOP
+    where: Condition | None = None
+    where_limit: int | None = None
 
     def facts(self) -> dict[str, Any]:
         """What of it decides the bytes written, for the manifest."""
         salvages = self.on_damage is OnDamage.SALVAGE
         return {
             **({"on_damage": self.on_damage.value} if salvages else {}),
+            **({} if self.where is None else {"where": self.where.text, "limit": self.where_limit}),
             "compression": self.compression,
             "compression_level": self.level,
             "row_group_rows": self.decoder.row_group_rows,

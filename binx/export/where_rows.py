@@ -6,14 +6,17 @@ costs about what ``to-parquet`` costs without its writing.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from binx.errors import AbsentError
-from binx.export.images import BatchImages
+from binx.export.images import BatchImages, ChangeGroup
 from binx.export.where import Condition
 from binx.kernels.transactions import TransactionTable
+from binx.log.arrow import arrow_array
 from binx.log.file import BinlogFile
 from binx.rows.batches import ChangeBatch
 from binx.rows.catalog import Catalog
@@ -27,12 +30,18 @@ class RowFilter:
         condition: what a row change must fulfil.
         catalog: the tables known beforehand; moved on by the schema statements met.
         takes_table: whether a table's rows count, by database and name.
+        limit: how many transactions may pass, at most; what the rows decide comes before the limit.
     """
 
     def __init__(
-        self, condition: Condition, catalog: Catalog, takes_table: Callable[[str, str], bool]
+        self,
+        condition: Condition,
+        catalog: Catalog,
+        takes_table: Callable[[str, str], bool],
+        limit: int | None = None,
     ) -> None:
         self._condition = condition
+        self._left = limit
         self._catalog = catalog
         self._takes_table = takes_table
         self._decoder: ChangeDecoder | None = None
@@ -76,7 +85,34 @@ class RowFilter:
         for batch in self._batches(file, table, work):
             passing.update(self._passing(batch))
         for index in table.marked(mask):
-            mask[index] = file.commit_version(table.value("start", index)) in passing
+            mask[index] = self._left != 0 and file.commit_version(table.value("start", index)) in passing
+            if self._left is not None:
+                self._left -= mask[index]
+
+    @property
+    def complete(self) -> bool:
+        """Whether the limit is reached."""
+        return self._left == 0
+
+    def chosen(self, batch: ChangeBatch) -> tuple[ChangeBatch, tuple[int, int, int]]:
+        """The row changes of a batch that pass, and how many inserts, updates and deletes do not."""
+        images = BatchImages(batch)
+        passing: list[int] = []
+        dropped = Counter[str]()
+        groups: Iterable[tuple[ChangeGroup, pa.BooleanArray]] = (
+            self._condition.passing(images)
+            if self._condition.applies(images)
+            else (
+                (group, pa.repeat(pa.scalar(False), images.size_of(group.images)))
+                for group in images.groups()
+            )
+        )
+        for group, marks in groups:
+            passing += images.rows_of(group, marks)
+            dropped[group.operation] += len(marks) - marks.true_count
+        rows = batch.batch.take(arrow_array(sorted(passing), pa.int64()))
+        counts = (dropped["insert"], dropped["update"], dropped["delete"])
+        return ChangeBatch(batch.table, rows), counts
 
     def check(self) -> None:
         """Raise AbsentError where no table at all had the condition's columns."""

@@ -211,7 +211,7 @@ class RowLife:
             if not self._condition.applies(images):
                 return {}
             passing = self._condition.passing(images)
-            rows = [row for group, marks in passing for row in _rows(group, marks, images)]
+            rows = [row for group, marks in passing for row in images.rows_of(group, marks)]
             return {place: (row, False) for place, row in self._rendered(batch, rows, file).items()}
         return self._by_key(batch, images, file)
 
@@ -226,7 +226,7 @@ class RowLife:
             for group in images.groups():
                 marks, moves = self._touched(group, images, names, key)
                 moved = set(_places(group, moves, images))
-                for place, row in self._rendered(batch, _rows(group, marks, images), file).items():
+                for place, row in self._rendered(batch, images.rows_of(group, marks), file).items():
                     if place > key.since:
                         found[place] = (row, place in moved)
                 self._follow(group, moves, images, names)
@@ -351,16 +351,6 @@ def _places(group: ChangeGroup, marks: pa.BooleanArray, images: BatchImages) -> 
     versions = group.images.pick(images.system("_commit_version")).filter(marks).to_pylist()
     rows = group.images.pick(images.system("_row")).filter(marks).to_pylist()
     return [_Place(version, row) for version, row in zip(versions, rows, strict=True)]
-
-
-def _rows(group: ChangeGroup, marks: pa.BooleanArray, images: BatchImages) -> list[int]:
-    """Places in the batch of the images of the marked changes."""
-    places: list[int] = []
-    for side in (group.before, group.after):
-        if side is not None:
-            rows = pa.array(range(images.batch.num_rows), pa.int64()) if side.rows is None else side.rows
-            places += rows.filter(marks).to_pylist()
-    return places
 
 
 __all__ = ["RowChange", "RowLife"]

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -17,12 +18,13 @@ from hypothesis import strategies as st
 from binx.errors import AbsentError, UsageError
 from binx.export.extract import ExtractOptions, SliceFormat, extract
 from binx.export.parquet import to_parquet
+from binx.export.parquet_files import ParquetOptions
 from binx.export.texts import times
 from binx.export.where import Condition, literal_of
 from binx.export.where_values import Literal, Operand, compared
 from binx.log.file import BinlogFile
 from binx.log.inputs import open_chain
-from binx.log.selection import Selection
+from binx.log.selection import Selection, Selector
 from binx.rows.types import Kind, LogicalType
 
 TESTDATA = Path(__file__).resolve().parents[2] / "testdata"
@@ -51,6 +53,12 @@ def chosen(
             assert "none that was asked for" in str(error)  # noqa: PT017
             return []
     return [json.loads(line)["transaction"] for line in target.read_text("utf-8").splitlines()]
+
+
+def fetched(sql: str) -> list[tuple[Any, ...]]:
+    found = duckdb.sql(sql)
+    assert found is not None
+    return found.fetchall()
 
 
 def by_duckdb(lake: Path, condition: str, table: str) -> list[str]:
@@ -268,3 +276,57 @@ def test_times_of_day_go_beyond_a_day_and_below_zero(span: timedelta) -> None:
     text = times(pa.array([span], pa.duration("us")), 6)[0].as_py().decode()
     operand = Operand(pa.array([span], pa.duration("us")), LogicalType(Kind.TIME, "time", fraction=6), None)
     assert compared(operand, "=", Literal(text), "t").to_pylist() == [True]
+
+
+def written(folder: Path, where: str | None, *, limit: int | None = None) -> list[dict[str, Any]]:
+    """Manifests of the shop's orders that fulfil a condition."""
+    condition = None if where is None else Condition(where)
+    options = ParquetOptions(where=condition, where_limit=limit, jobs=1)
+    with open_chain([str(path) for path in SHOP]) as chain:
+        files = [ends.file for ends in chain]
+        selector = Selector(Selection(tables=("shop.orders",)), [file.name for file in files])
+        return [report.manifest for report in to_parquet(files, folder, selector, options=options)]
+
+
+@pytest.mark.parametrize("condition", CONDITIONS["orders"][:6])
+def test_parquet_has_the_changes_that_pass(condition: str, lake: Path, tmp_path: Path) -> None:
+    manifests = written(tmp_path, condition)
+    expected = f"read_parquet('{lake}/orders/*.parquet', union_by_name=true)"
+    passing = (
+        f"FROM {expected} WHERE (_commit_version, _row) IN"
+        f" (SELECT (_commit_version, _row) FROM {expected} WHERE {condition})"
+    )
+    columns = "_change_type, _commit_version, _row, id, status, total"
+    found = f"read_parquet('{tmp_path}/changes/shop/orders/*.parquet', union_by_name=true)"
+    ours = fetched(f"SELECT {columns} FROM {found} ORDER BY ALL")
+    theirs = fetched(f"SELECT {columns} {passing} ORDER BY ALL")
+    partial = set(by_duckdb(lake, "_present IS NOT NULL", "orders"))
+    versions = f"SELECT DISTINCT _commit_version FROM {expected} WHERE _present IS NOT NULL"
+    assert partial
+    left_out = {version for (version,) in fetched(versions)}
+    assert [row for row in ours if row[1] not in left_out] == [
+        row for row in theirs if row[1] not in left_out
+    ]
+    for manifest in manifests:
+        for sums in manifest["conservation"]:
+            assert sums["images"] == sums["written"] + sums["filtered"] + sums["undecodable"]
+        rows = sum(entry["rows"] for entry in manifest["files"] if entry["kind"] == "changes")
+        counted = sum(one["inserts"] + 2 * one["updates"] + one["deletes"] for one in manifest["tables"])
+        assert rows == counted
+
+
+def test_parquet_of_a_limited_search_is_kept_when_asked_again(tmp_path: Path) -> None:
+    first = written(tmp_path, "status = 'paid'", limit=7)
+    transactions = [
+        entry["rows"] for one in first for entry in one["files"] if entry["kind"] == "transactions"
+    ]
+    assert sum(transactions) == 7
+    files = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.parquet")}
+    assert written(tmp_path, "status = 'paid'", limit=7) == first
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.parquet")} == files
+    assert written(tmp_path, "status = 'paid'", limit=8) != first
+
+
+def test_parquet_of_columns_that_no_table_has_is_told(tmp_path: Path) -> None:
+    with pytest.raises(AbsentError, match="expected a table with statuss"):
+        written(tmp_path, "statuss = 'paid'")

@@ -3,8 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import tzinfo
 
-from binx.cli.sections import BYTES, DURATION, NUMBER, RATIO, TEXT, TIME, TRANSACTION, Column, Section, bar
+from binx.cli.sections import (
+    BYTES,
+    DURATION,
+    NUMBER,
+    RATIO,
+    SHARE,
+    TEXT,
+    TIMES,
+    TRANSACTION,
+    Column,
+    Section,
+    bar,
+    time_form,
+)
+from binx.log.zones import zone_name
 from binx.stats.figures import Histogram, Statistics
 from binx.stats.text import tables_text
 from binx.stats.transaction import ListedTransaction
@@ -15,32 +30,35 @@ _SECOND = 1_000_000
 _STATEMENT = 200
 
 
-def sections(figures: Statistics, top: int) -> Iterator[Section]:
+def sections(figures: Statistics, top: int, zone: tzinfo) -> Iterator[Section]:
     """The tables to show; those without a row are left out.
 
     Args:
         figures: of the logs.
         top: how many rows of those tables that may have many.
+        zone: by whose clock times are shown.
     """
-    for section in _all(figures, top):
+    for section in _all(figures, top, zone):
         if section.rows:
             yield section
 
 
-def _all(figures: Statistics, top: int) -> Iterator[Section]:
+def _all(figures: Statistics, top: int, zone: tzinfo) -> Iterator[Section]:
     yield _totals(figures)
-    yield _files(figures)
+    yield _files(figures, zone)
     yield _tables(figures, top)
+    yield _databases(figures, top)
     yield _kinds(figures)
-    yield _transactions("Largest transactions", figures.largest)
-    yield _transactions("Longest transactions", figures.longest)
+    yield _transactions("Largest transactions", figures.largest, zone)
+    yield _transactions("Longest transactions", figures.longest, zone)
     if figures.histogram is not None:
-        yield _histogram(figures.histogram)
+        yield _histogram(figures.histogram, zone)
+    yield _bursts(figures, top, zone)
     yield _sizes(figures)
-    yield _servers(figures)
+    yield _servers(figures, top)
     yield _threads(figures, top)
     yield _event_types(figures, top)
-    yield _ddl(figures, top)
+    yield _ddl(figures, top, zone)
 
 
 def _totals(figures: Statistics) -> Section:
@@ -51,7 +69,9 @@ def _totals(figures: Statistics) -> Section:
         Column("Events", NUMBER, spare=3),
         Column("Row changes", NUMBER),
         Column("Statements", NUMBER, spare=2),
-        Column("Compression", RATIO, spare=1),
+        Column("Compressed", SHARE, spare=4),
+        Column("Ratio", RATIO, spare=5),
+        Column("Checksums", SHARE, spare=1),
     ]
     row = (
         len(figures.files),
@@ -60,18 +80,20 @@ def _totals(figures: Statistics) -> Section:
         figures.events,
         figures.rows,
         figures.statements,
+        share(figures.compression.bytes, figures.selected_bytes),
         figures.compression.ratio,
+        share(figures.checksummed_bytes, figures.bytes),
     )
     return Section("In all", columns, [row])
 
 
-def _files(figures: Statistics) -> Section:
+def _files(figures: Statistics, zone: tzinfo) -> Section:
     columns = [
         Column("File", TEXT, cut=True),
         Column("Bytes", BYTES),
         Column("Transactions", NUMBER),
-        Column("First (UTC)", TIME, spare=1),
-        Column("Last (UTC)", TIME, spare=2),
+        Column(f"First ({zone_name(zone)})", time_form(zone), spare=1),
+        Column(f"Last ({zone_name(zone)})", time_form(zone), spare=2),
         Column("End", TEXT),
     ]
     rows = [
@@ -95,12 +117,49 @@ def _tables(figures: Statistics, top: int) -> Section:
         Column("Inserts", NUMBER),
         Column("Updates", NUMBER),
         Column("Deletes", NUMBER),
+        Column("Share", SHARE, spare=1),
     ]
     tables = figures.tables or ()
+    whole = sum(one.bytes for one in tables)
     rows = [
-        (f"{one.db}.{one.table}", one.bytes, one.inserts, one.updates, one.deletes) for one in tables[:top]
+        (
+            f"{one.db}.{one.table}",
+            one.bytes,
+            one.inserts,
+            one.updates,
+            one.deletes,
+            share(one.bytes, whole),
+        )
+        for one in tables[:top]
     ]
-    return Section(_title("Tables", len(rows), len(tables)), columns, rows)
+    return Section(title_of("Tables", len(rows), len(tables)), columns, rows)
+
+
+def _databases(figures: Statistics, top: int) -> Section:
+    columns = [
+        Column("Database", TEXT, cut=True),
+        Column("Tables", NUMBER, spare=2),
+        Column("Bytes", BYTES),
+        Column("Inserts", NUMBER),
+        Column("Updates", NUMBER),
+        Column("Deletes", NUMBER),
+        Column("Share", SHARE, spare=1),
+    ]
+    databases = figures.databases or ()
+    whole = sum(one.bytes for one in databases)
+    rows = [
+        (
+            one.db,
+            one.tables,
+            one.bytes,
+            one.inserts,
+            one.updates,
+            one.deletes,
+            share(one.bytes, whole),
+        )
+        for one in databases[:top]
+    ]
+    return Section(title_of("Databases", len(rows), len(databases)), columns, rows)
 
 
 def _kinds(figures: Statistics) -> Section:
@@ -114,13 +173,13 @@ def _kinds(figures: Statistics) -> Section:
     return Section("Kinds of transactions", columns, rows)
 
 
-def _transactions(title: str, transactions: tuple[ListedTransaction, ...]) -> Section:
+def _transactions(title: str, transactions: tuple[ListedTransaction, ...], zone: tzinfo) -> Section:
     columns = [
         Column("Transaction", TRANSACTION),
         Column("Bytes", BYTES),
         Column("Rows", NUMBER),
         Column("Lasted", DURATION),
-        Column("Committed (UTC)", TIME, spare=2),
+        Column(f"Committed ({zone_name(zone)})", time_form(zone), spare=2),
         Column("Tables", TEXT, spare=1, cut=True),
     ]
     rows = [
@@ -137,7 +196,7 @@ def _transactions(title: str, transactions: tuple[ListedTransaction, ...]) -> Se
     return Section(title, columns, rows)
 
 
-def _histogram(histogram: Histogram) -> Section:
+def _histogram(histogram: Histogram, zone: tzinfo) -> Section:
     """At most two dozen bars: neighbouring spans are put together."""
     together = -(-len(histogram.buckets) // _BARS)
     groups = [
@@ -145,7 +204,7 @@ def _histogram(histogram: Histogram) -> Section:
     ]
     sizes = [sum(bucket.bytes for bucket in group) for group in groups]
     columns = [
-        Column("From (UTC)", TIME),
+        Column(f"From ({zone_name(zone)})", time_form(zone)),
         Column("Transactions", NUMBER),
         Column("Bytes", BYTES),
         Column("", TEXT, spare=1, cut=True),
@@ -160,6 +219,20 @@ def _histogram(histogram: Histogram) -> Section:
         for group, size in zip(groups, sizes, strict=True)
     ]
     return Section(f"Over time, each {histogram.bucket_seconds * together:,} s", columns, rows)
+
+
+def _bursts(figures: Statistics, top: int, zone: tzinfo) -> Section:
+    columns = [
+        Column(f"From ({zone_name(zone)})", time_form(zone)),
+        Column("Until", time_form(zone), spare=1),
+        Column("Transactions", NUMBER),
+        Column("Bytes", BYTES),
+        Column("Times usual", TIMES),
+    ]
+    rows = [
+        (one.start, one.end, one.transactions, one.bytes, one.times_usual) for one in figures.bursts[:top]
+    ]
+    return Section(title_of("Bursts", len(rows), len(figures.bursts)), columns, rows)
 
 
 def _sizes(figures: Statistics) -> Section:
@@ -177,15 +250,15 @@ def _sizes(figures: Statistics) -> Section:
     return Section("Sizes of transactions", columns, rows)
 
 
-def _servers(figures: Statistics) -> Section:
+def _servers(figures: Statistics, top: int) -> Section:
     columns = [
         Column("Server id", TEXT),
         Column("Transactions", NUMBER),
         Column("Bytes", BYTES),
         Column("Row changes", NUMBER),
     ]
-    rows = [(str(one.server_id), one.transactions, one.bytes, one.rows) for one in figures.servers]
-    return Section("Servers", columns, rows)
+    rows = [(str(one.server_id), one.transactions, one.bytes, one.rows) for one in figures.servers[:top]]
+    return Section(title_of("Servers", len(rows), len(figures.servers)), columns, rows)
 
 
 def _threads(figures: Statistics, top: int) -> Section:
@@ -212,12 +285,12 @@ def _event_types(figures: Statistics, top: int) -> Section:
     ]
     types = figures.event_types or ()
     rows = [(one.type, one.events, one.bytes, one.compressed_events) for one in types[:top]]
-    return Section(_title("Events", len(rows), len(types)), columns, rows)
+    return Section(title_of("Events", len(rows), len(types)), columns, rows)
 
 
-def _ddl(figures: Statistics, top: int) -> Section:
+def _ddl(figures: Statistics, top: int, zone: tzinfo) -> Section:
     columns = [
-        Column("Committed (UTC)", TIME),
+        Column(f"Committed ({zone_name(zone)})", time_form(zone)),
         Column("Database", TEXT, spare=1),
         Column("Statement", TEXT, cut=True),
     ]
@@ -226,11 +299,17 @@ def _ddl(figures: Statistics, top: int) -> Section:
         (_whole_second(one.commit_timestamp), one.db, " ".join(one.sql.split())[:_STATEMENT])
         for one in statements[:top]
     ]
-    return Section(_title("DDL", len(rows), figures.ddl), columns, rows)
+    return Section(title_of("DDL", len(rows), figures.ddl), columns, rows)
 
 
-def _title(title: str, shown: int, existing: int) -> str:
+def title_of(title: str, shown: int, existing: int) -> str:
+    """A section's title, which says how many of its rows are shown where those are not all."""
     return title if shown == existing else f"{title} ({shown:,} of {existing:,})"
+
+
+def share(part: int, whole: int) -> float | None:
+    """The part of a whole; None of nothing."""
+    return part / whole if whole else None
 
 
 def _whole_second(moment: int) -> int:

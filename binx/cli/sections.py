@@ -11,6 +11,7 @@ from datetime import UTC, tzinfo
 from textwrap import wrap
 from typing import Any, NamedTuple
 
+from binx.log.zones import format_in_zone
 from binx.stats.text import (
     ELLIPSIS,
     bytes_text,
@@ -64,11 +65,28 @@ def short_time(moment: int, zone: tzinfo = UTC) -> str:
     return time_text(moment, zone)[:_SECONDS]
 
 
+def time_form(zone: tzinfo) -> Form:
+    """How moments are written by a zone's clock; in a pipe as RFC 3339 has it."""
+
+    def programs(moment: int) -> str:
+        try:
+            return str(moment_json(moment)) if zone is UTC else format_in_zone(moment, zone)
+        except OverflowError:
+            return str(moment)
+
+    def people(moment: int) -> str:
+        return short_time(moment, zone)
+
+    return Form(people, programs, people, right=False)
+
+
 TEXT = Form(safe_text, safe_text, safe_text, right=False)
 NUMBER = Form(number_text, str, number_text)
 BYTES = Form(bytes_text, str, bytes_text)
-TIME = Form(short_time, lambda moment: str(moment_json(moment)), short_time, right=False)
+TIME = time_form(UTC)
 DURATION = Form(duration_text, lambda duration: f"{duration / 1_000_000:.6f}", duration_text)
+SHARE = Form("{:.1%}".format, "{:.4f}".format, "{:.1%}".format)
+TIMES = Form("{:.1f}".format, "{:.1f}".format, "{:.1f}".format)
 RATIO = Form("{:.2f}".format, "{:.4f}".format, "{:.2f}".format)
 TRANSACTION = Form(safe_text, safe_text, short_transaction, right=False)
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from datetime import tzinfo
 
+from binx.cli.breakdown import breakdown_section
 from binx.cli.figures import sections
 from binx.cli.indexing import index_options
 from binx.cli.options import (
@@ -12,21 +15,40 @@ from binx.cli.options import (
     NO_CHECKSUMS,
     OUTPUT,
     QUIET,
+    ZONE,
     Example,
+    Parsed,
     command,
     option,
 )
 from binx.cli.progress import progress_bar
-from binx.cli.sections import lines_for_people, list_for_people, plain_lines, plain_list
-from binx.cli.terminal import TextOutput, has_colour, is_terminal, say_warning, terminal_width, text_output
-from binx.errors import ExitCode
+from binx.cli.sections import Section, lines_for_people, list_for_people, plain_lines, plain_list
+from binx.cli.selecting import selection_options, understood
+from binx.cli.terminal import (
+    TextOutput,
+    has_colour,
+    is_terminal,
+    say_error,
+    say_note,
+    say_warning,
+    terminal_width,
+    text_output,
+)
+from binx.errors import ExitCode, UsageError
 from binx.log.index_use import IndexUse
 from binx.log.inputs import open_logs
+from binx.log.selection import Selection
+from binx.stats.dimensions import Dimension, parse_dimensions
 from binx.stats.figures import Statistics
 from binx.stats.gather import gather
 
 EXAMPLES = (
     Example("what filled these logs", "binx stats mysql-bin.*"),
+    Example(
+        "which tables were written in which hour of a night, by a clock in Berlin",
+        "binx stats --by hour,table --since 2026-11-21T22:00+01:00 --tz Europe/Berlin mysql-bin.*",
+    ),
+    Example("all tables, for a spreadsheet", "binx stats --by table --csv mysql-bin.* > tables.csv"),
     Example("a quick look, without rows and tables", "binx stats --quick mysql-bin.index"),
     Example(
         "the tables with most bytes, for programs",
@@ -34,17 +56,105 @@ EXAMPLES = (
     ),
 )
 
+_BY = ", ".join(one.value for one in Dimension)
+_TOP = 10
+
 DETAILS = (
+    f"--by takes {_BY}; several with commas between, which are taken together: hour,table gives a line for"
+    " each table in each hour. By table and by db, bytes are those of the rows events, before compression"
+    " where transactions were compressed, and transactions count where they changed the table; by all else,"
+    " bytes are those of the transactions in the files. A source is a server's UUID, or MariaDB's domain and"
+    " server id, as GTIDs have it. Groups begin with those of most bytes, or with the earliest where a time"
+    " is the first of the dimensions.",
+    "--csv prints one table, the groups of --by (by default table); the first line names its columns.",
+    "--top says how many groups, tables, transactions and connections are shown. Of --json and --csv it"
+    " limits the groups of --by only where it is given.",
+    "With options that say which transactions, all figures are of those, each as a whole: a transaction that"
+    " touches a wanted table counts with all its tables. Events by type are then not told, and files that"
+    " cannot hold what is wanted are passed over.",
+    "Memory does not grow with the logs. Of more than 65,536 tables, servers, connections or groups of --by,"
+    " those with most bytes are kept, and the output says so.",
     "A log that is damaged is counted up to the damage, which is listed; the exit status is then 3."
     " --quick reads a few bytes of each transaction where the log tells its length, and does not know rows,"
     " tables and event types; where all logs have index files (binx-index(1)), it takes all from there.",
 )
 
 
-def _show(figures: Statistics, top: int, output: TextOutput) -> None:
+@command("stats", examples=EXAMPLES, details=DETAILS)
+@selection_options
+@option(
+    "--by",
+    metavar="LIST",
+    multiple=True,
+    type=Parsed("dimensions", parse_dimensions),
+    section=OUTPUT,
+    help="Break down by these together: hour,table; also db, server, thread, kind, size, day and so on.",
+)
+@option(
+    "--top", metavar="N", type=COUNT, section=OUTPUT, help=f"How many of each to show, by default {_TOP}."
+)
+@ZONE
+@option("--quick", is_flag=True, section=OUTPUT, help="Read no rows.")
+@option("--json", "as_json", is_flag=True, section=OUTPUT, help="Print one JSON object.")
+@option("--csv", "as_csv", is_flag=True, section=OUTPUT, help="Print the groups of --by as CSV.")
+@NO_CHECKSUMS
+@index_options
+@QUIET
+@FILES
+def stats_command(
+    selection: Selection,
+    by: tuple[tuple[Dimension, ...], ...],
+    top: int | None,
+    zone: tzinfo,
+    quick: bool,
+    as_json: bool,
+    as_csv: bool,
+    no_checksums: bool,
+    index: IndexUse | None,
+    quiet: bool,
+    files: tuple[str, ...],
+) -> int:
+    """Show what filled the logs: tables, sizes, times, the largest and longest transactions."""
+    if as_json and as_csv:
+        raise UsageError("expected one of --json and --csv, found both")
+    if not quiet:
+        for line in understood(selection):
+            say_note(line)
+    dimensions = tuple(one for given in by for one in given) or ((Dimension.TABLE,) if as_csv else ())
+    with text_output() as output:
+        with progress_bar("stats", quiet=quiet) as bar, open_logs(files, index if quick else None) as logs:
+            bar.expect(sum(log.size for log in logs))
+            figures = gather(
+                logs,
+                selection=selection,
+                by=dimensions,
+                zone=zone,
+                quick=quick,
+                verify=not no_checksums,
+                top=top or _TOP,
+                on_progress=bar.reach,
+            )
+        if as_json:
+            output.line(figures.to_json(top))
+        elif as_csv:
+            _write_csv(figures, top, output)
+        else:
+            _show(figures, top or _TOP, zone, output)
+    return _told(figures, quiet=quiet)
+
+
+def _write_csv(figures: Statistics, top: int | None, output: TextOutput) -> None:
+    from binx.stats.csv_text import csv_texts
+
+    assert figures.breakdown is not None
+    for text in csv_texts(figures.breakdown, top):
+        output.write(text)
+
+
+def _show(figures: Statistics, top: int, zone: tzinfo, output: TextOutput) -> None:
     terminal = is_terminal(sys.stdout)
     width, colour = terminal_width(sys.stdout), has_colour(sys.stdout)
-    for section in sections(figures, top):
+    for section in _sections(figures, top, zone):
         for line in lines_for_people(section, width, colour=colour) if terminal else plain_lines(section):
             output.line(line)
         output.line("")
@@ -57,41 +167,25 @@ def _show(figures: Statistics, top: int, output: TextOutput) -> None:
         output.line(line)
 
 
-@command("stats", examples=EXAMPLES, details=DETAILS)
-@option(
-    "--top",
-    metavar="N",
-    type=COUNT,
-    default="10",
-    show_default=True,
-    section=OUTPUT,
-    help="How many of each to show.",
-)
-@option("--quick", is_flag=True, section=OUTPUT, help="Read no rows.")
-@option("--json", "as_json", is_flag=True, section=OUTPUT, help="Print one JSON object.")
-@NO_CHECKSUMS
-@index_options
-@QUIET
-@FILES
-def stats_command(
-    top: int,
-    quick: bool,
-    as_json: bool,
-    no_checksums: bool,
-    index: IndexUse | None,
-    quiet: bool,
-    files: tuple[str, ...],
-) -> int:
-    """Show what filled the logs: tables, sizes, times, the largest and longest transactions."""
-    with text_output() as output:
-        with progress_bar("stats", quiet=quiet) as bar, open_logs(files, index if quick else None) as logs:
-            bar.expect(sum(log.size for log in logs))
-            figures = gather(logs, quick=quick, verify=not no_checksums, top=top, on_progress=bar.reach)
-        if as_json:
-            output.line(figures.to_json())
-        else:
-            _show(figures, top, output)
+def _sections(figures: Statistics, top: int, zone: tzinfo) -> Iterator[Section]:
+    """All tables, or the one that was asked for."""
+    if figures.breakdown is None:
+        yield from sections(figures, top, zone)
+    else:
+        yield breakdown_section(figures.breakdown, top, zone)
+
+
+def _told(figures: Statistics, *, quiet: bool) -> ExitCode:
+    """Tell what the figures lack; returns the exit code."""
+    if not quiet:
+        for note in figures.notes:
+            say_note(note)
     for file in figures.files:
         if file.problem is not None:
             say_warning(file.problem)
+    for what in figures.incomplete:
+        say_warning(f"there were too many {what} to count all; those with most bytes were kept")
+    if figures.absent_gtids:
+        say_error(f"not in these files: {figures.absent_gtids}")
+        return ExitCode.ABSENT
     return ExitCode.DONE if figures.complete else ExitCode.LOSSES

@@ -5,7 +5,7 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 
 from binx.kernels.hashing cimport Numbers
 from binx.kernels.output cimport Output
-from binx.kernels.transactions cimport Transaction, TransactionTable
+from binx.kernels.transactions cimport TableCount, Transaction
 
 cdef enum:
     KINDS = 16
@@ -54,6 +54,7 @@ cdef class Tally:
     cdef int64_t bucket_count
     cdef Groups server_groups
     cdef Groups thread_groups
+    cdef readonly bint servers_forgotten
     cdef readonly bint threads_forgotten
     cdef Output table_sums
     cdef Sums compressed_sums
@@ -66,7 +67,7 @@ cdef class Tally:
     cdef int64_t last_clock
     cdef Steps steps
     cdef int add_record(self, const Transaction *record) except -1 nogil
-    cdef int add_counts(self, TransactionTable table) except -1 nogil
+    cdef int add_counts(self, const TableCount *count, int64_t length) except -1 nogil
     cdef int add_moment(self, int64_t moment, const Transaction *record) except -1 nogil
     cdef int widen(self) except -1 nogil
-    cdef int forget(self) except -1 with gil
+    cdef int forget(self, Groups *groups) except -1 with gil

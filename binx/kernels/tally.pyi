@@ -25,17 +25,25 @@ class Tally:
     """Sums of all transactions that were added, in bounded memory.
 
     Attributes:
-        threads_forgotten: whether there were too many connections to remember all; those that are remembered
-            may lack their first transactions.
+        servers_forgotten: whether there were too many servers to remember all; those that are remembered may
+            lack their first transactions.
+        threads_forgotten: the same of connections.
         statements: statements of all transactions.
     """
 
     @property
+    def servers_forgotten(self) -> bool: ...
+    @property
     def threads_forgotten(self) -> bool: ...
     @property
     def statements(self) -> int: ...
-    def add(self, table: TransactionTable) -> None:
-        """Add a table's transactions."""
+    def add(self, table: TransactionTable, mask: Buffer | None = None) -> None:
+        """Add a table's transactions.
+
+        Args:
+            table: the records.
+            mask: one byte each, or None for all.
+        """
 
     def take_tables(self) -> list[tuple[int, int, int, int, int]]:
         """Each table's sums since the last call, by the table numbers of the scan that gave the records.

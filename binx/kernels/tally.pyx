@@ -119,13 +119,28 @@ cdef class Tally:
         release_groups(&self.thread_groups)
         release(&self.table_sums)
 
-    def add(self, TransactionTable table):
-        """Add a table's transactions."""
+    def add(self, TransactionTable table, mask=None):
+        """Add a table's transactions, or those that a mask marks."""
+        cdef const uint8_t[::1] marks
+        cdef TableCount *counts = <TableCount *> table.counts.data
+        cdef Transaction *record
         cdef int64_t i
+        if mask is None:
+            with nogil:
+                for i in range(table.length()):
+                    self.add_record(table.record(i))
+                self.add_counts(counts, table.counts.size // <int64_t> sizeof(TableCount))
+            return
+        marks = mask
+        if marks.shape[0] != table.length():
+            raise ValueError(f"a mask of {marks.shape[0]} for {table.length()} records")
         with nogil:
             for i in range(table.length()):
-                self.add_record(table.record(i))
-            self.add_counts(table)
+                if marks[i] == 1:
+                    record = table.record(i)
+                    self.add_record(record)
+                    if record.counts:
+                        self.add_counts(counts + record.first_count, record.counts)
 
     cdef int add_record(self, const Transaction *record) except -1 nogil:
         cdef uint64_t size = <uint64_t> (record.end - record.start)
@@ -138,10 +153,14 @@ cdef class Tally:
         add_to(&self.kind_sums[record.kind & (KINDS - 1)], record)
         add_to(&self.size_sums[size_class], record)
         self.statements += record.statements
+        if group_count(&self.server_groups) >= GROUPS_MAXIMUM:
+            self.forget(&self.server_groups)
+            self.servers_forgotten = True
         add_to_group(&self.server_groups, record.server_id, record)
         if record.flags & HAS_THREAD:
             if group_count(&self.thread_groups) >= GROUPS_MAXIMUM:
-                self.forget()
+                self.forget(&self.thread_groups)
+                self.threads_forgotten = True
             connection = <uint64_t> record.server_id << 32 | record.thread_id
             add_to_group(&self.thread_groups, connection, record)
         if record.flags & COMPRESSED:
@@ -160,14 +179,13 @@ cdef class Tally:
             self.last_clock = record.commit_timestamp
         return self.add_moment(record.commit_timestamp, record)
 
-    cdef int add_counts(self, TransactionTable table) except -1 nogil:
-        """Add what the transactions did to each table; records have their counts one after another."""
+    cdef int add_counts(self, const TableCount *count, int64_t length) except -1 nogil:
+        """Add what transactions did to each table; their counts stand one after another."""
         cdef TableSums blank
         cdef TableSums *sums
-        cdef TableCount *count = <TableCount *> table.counts.data
         cdef int64_t i
         memset(&blank, 0, sizeof(TableSums))
-        for i in range(table.counts.size // <int64_t> sizeof(TableCount)):
+        for i in range(length):
             while self.table_sums.size // <int64_t> sizeof(TableSums) <= count[i].table:
                 append(&self.table_sums, &blank, sizeof(TableSums))
             sums = (<TableSums *> self.table_sums.data) + count[i].table
@@ -232,23 +250,22 @@ cdef class Tally:
         self.bucket_seconds = seconds
         return 0
 
-    cdef int forget(self) except -1 with gil:
-        """Keep the half of the connections that wrote most."""
-        cdef Group *group = <Group *> self.thread_groups.groups.data
+    cdef int forget(self, Groups *groups) except -1 with gil:
+        """Keep the half of the groups that wrote most."""
+        cdef Group *group = <Group *> groups.groups.data
         cdef Groups kept
         cdef int64_t i
         cdef int64_t place = 0
         order = sorted(
-            range(group_count(&self.thread_groups)), key=lambda number: (-group[<int64_t> number].sums.bytes, number)
+            range(group_count(groups)), key=lambda number: (-group[<int64_t> number].sums.bytes, number)
         )
         memset(&kept, 0, sizeof(Groups))
         for i in sorted(order[: GROUPS_MAXIMUM // 2]):
             append(&kept.groups, &group[i], sizeof(Group))
             number_set(&kept.places, group[i].key, <int> place)
             place += 1
-        release_groups(&self.thread_groups)
-        self.thread_groups = kept
-        self.threads_forgotten = True
+        release_groups(groups)
+        groups[0] = kept
         return 0
 
     def take_tables(self):

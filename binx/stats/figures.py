@@ -7,9 +7,11 @@ None (null in JSON) or empty, as each attribute says. Times are in µs since 197
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
+from binx.stats.dimensions import Breakdown
 from binx.stats.transaction import ListedTransaction, moment_json, printable
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, indent=2)
@@ -36,6 +38,9 @@ class Point:
 class FileFigures:
     """One log; of its bytes, those of header, transactions, unfinished and damaged add up to all.
 
+    Where only some transactions were asked for, ``transactions``, ``first``, ``last`` and ``gtid_set`` are of
+    those, and the bytes of all.
+
     Attributes:
         path: as the user gave it.
         name: the log's name.
@@ -51,7 +56,8 @@ class FileFigures:
         ending: ``closed``, ``in use``, ``damaged``, or ``open``: whole, without ROTATE or STOP at its end.
         next_file: the name in the ROTATE at its end.
         transactions: how many.
-        events: how many, those within compressed payloads not counted; None where only the index was read.
+        events: how many, those within compressed payloads not counted; None where only the index was read, or
+            only some transactions were asked for.
         first: its first transaction.
         last: its last one.
         gtid_set: the GTIDs of its transactions.
@@ -104,6 +110,18 @@ class TableFigures:
     def rows(self) -> int:
         """Row changes of all three sorts."""
         return self.inserts + self.updates + self.deletes
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseFigures:
+    """The row changes of one database's tables; ``tables`` is how many of them were changed."""
+
+    db: str
+    tables: int
+    inserts: int
+    updates: int
+    deletes: int
+    bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +206,25 @@ class Histogram:
 
 
 @dataclass(frozen=True, slots=True)
+class Burst:
+    """A time in which far more was written than usually, see :func:`binx.stats.bursts.bursts`.
+
+    Attributes:
+        start: µs since 1970.
+        end: µs since 1970.
+        transactions: committed in it.
+        bytes: theirs.
+        times_usual: bytes of its spans for each byte of the median span.
+    """
+
+    start: int
+    end: int
+    transactions: int
+    bytes: int
+    times_usual: float
+
+
+@dataclass(frozen=True, slots=True)
 class Compression:
     """Transactions that MySQL compressed as a whole (TRANSACTION_PAYLOAD).
 
@@ -242,12 +279,12 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """What is in a chain of logs.
+    """What is in a chain of logs, or in those of its transactions that were asked for.
 
     Attributes:
-        files: the logs, in their order.
+        files: the logs, in their order; those that cannot hold what was asked for are not there.
         transactions: how many.
-        events: how many; None where only the index was read.
+        events: how many; None where only the index was read, or only some transactions were asked for.
         bytes: of all files.
         first: the first transaction in the order of the logs.
         last: the last one.
@@ -267,13 +304,23 @@ class Statistics:
         threads: the connections that wrote most bytes.
         threads_complete: False where there were more connections than could be counted, so that some lack
             their first transactions.
+        servers_complete: the same of servers.
+        tables_complete: False where there were more tables than could be kept, so that some of those with few
+            bytes are not there, or lack some changes.
+        databases: row changes by database, those with most bytes first; None where ``tables`` is.
+        bursts: when far more was written than usually, the largest first.
+        selection: which transactions were asked for; empty for all.
+        selected_bytes: of the transactions.
+        absent_gtids: GTIDs asked for that are in none of the files.
+        notes: how positions were understood.
+        breakdown: by the dimensions that were asked for; None without any.
         sizes: by size, in steps of four.
-        event_types: by event type, those with most bytes first; None where only the index was read.
+        event_types: by event type, those with most bytes first; None as ``events``.
         compression: of whole transactions.
         checksummed_bytes: of the files whose events have checksums.
         gtid_set: the GTIDs of all transactions.
         missing_gtids: the GTIDs that are not there though later ones of their source are, see
-            :func:`binx.log.gtid_gaps.missing_gtids`.
+            :func:`binx.log.gtid_gaps.missing_gtids`; empty where only some transactions were asked for.
     """
 
     files: tuple[FileFigures, ...]
@@ -303,15 +350,41 @@ class Statistics:
     checksummed_bytes: int
     gtid_set: str
     missing_gtids: str
+    servers_complete: bool
+    tables_complete: bool
+    databases: tuple[DatabaseFigures, ...] | None
+    bursts: tuple[Burst, ...]
+    selection: Mapping[str, object]
+    selected_bytes: int
+    absent_gtids: str
+    notes: tuple[str, ...]
+    breakdown: Breakdown | None
 
-    def as_dict(self) -> dict[str, Any]:
-        """All of it as JSON has it: records are objects, times are in RFC 3339."""
+    @property
+    def incomplete(self) -> tuple[str, ...]:
+        """What there was too much of to keep all: those with most bytes are here."""
+        kept = {
+            "tables": self.tables_complete,
+            "servers": self.servers_complete,
+            "connections": self.threads_complete,
+            "groups": self.breakdown is None or self.breakdown.complete,
+        }
+        return tuple(name for name, complete in kept.items() if not complete)
+
+    def as_dict(self, top: int | None = None) -> dict[str, Any]:
+        """All of it as JSON has it: records are objects, times are in RFC 3339.
+
+        Args:
+            top: how many groups of the breakdown, those with most bytes; None for all.
+        """
         document: dict[str, Any] = _plain(self)
+        if self.breakdown is not None:
+            document["breakdown"] = _plain(self.breakdown.as_dict(top))
         return document
 
-    def to_json(self) -> str:
-        """One JSON object; the same logs give the same text."""
-        return _ENCODER.encode(self.as_dict())
+    def to_json(self, top: int | None = None) -> str:
+        """One JSON object; the same logs give the same text. Arguments as of :meth:`as_dict`."""
+        return _ENCODER.encode(self.as_dict(top))
 
 
 _MOMENTS = frozenset({"commit_timestamp", "create_timestamp"})
@@ -322,9 +395,15 @@ def _plain(value: Any) -> Any:
         return value.as_dict() | {"duration": value.duration / 1_000_000}
     if isinstance(value, Bucket):
         return _fields(value) | {"start": moment_json(value.start)}
+    if isinstance(value, Burst):
+        return _fields(value) | {"start": moment_json(value.start), "end": moment_json(value.end)}
+    if isinstance(value, Breakdown):
+        return None  # as_dict() limits it.
+    if isinstance(value, Mapping):
+        return {name: _plain(member) for name, member in value.items()}
     if is_dataclass(value):
         return _fields(value)
-    if isinstance(value, tuple):
+    if isinstance(value, (tuple, list)):
         return [_plain(member) for member in value]
     if isinstance(value, str):
         return printable(value)
@@ -333,7 +412,7 @@ def _plain(value: Any) -> Any:
 
 def _fields(record: Any) -> dict[str, Any]:
     document = {}
-    for field in fields(record):
-        value = getattr(record, field.name)
-        document[field.name] = moment_json(value) if field.name in _MOMENTS else _plain(value)
+    for one in fields(record):
+        value = getattr(record, one.name)
+        document[one.name] = moment_json(value) if one.name in _MOMENTS else _plain(value)
     return document

@@ -22,13 +22,12 @@ code                       found
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from binx.event.format import Flavour
 from binx.log.chain import ChainProblem
-from binx.stats.figures import DdlStatement, FileFigures, Finding, KindFigures
+from binx.stats.figures import FileFigures, Finding, KindFigures
 from binx.stats.transaction import MICROSECONDS, ListedTransaction
 
 HUGE_BYTES = 100 * 1024 * 1024
@@ -38,7 +37,6 @@ _HUGE_SHARE = 4
 _SHARED_BYTES = 10 * 1024 * 1024
 _NAMES_SHOWN = 5
 _CASCADES_LOGGED_SINCE = (9, 6, 0)
-_CASCADE = re.compile(r"\bON\s+(?:DELETE|UPDATE)\s+(?:CASCADE|SET\s+NULL|SET\s+DEFAULT)\b", re.IGNORECASE)
 
 
 @dataclass(slots=True)
@@ -71,7 +69,7 @@ class Evidence:
         largest_step: by how many µs, at most.
         missing_gtids: GTIDs that are not there.
         missing_count: how many.
-        ddl: the DDL that was read.
+        cascades: statements that define foreign keys which change rows by themselves.
         versions: flavour and version of the servers that wrote the logs.
     """
 
@@ -87,7 +85,7 @@ class Evidence:
     largest_step: int
     missing_gtids: str
     missing_count: int
-    ddl: Sequence[DdlStatement]
+    cascades: int
     versions: frozenset[tuple[Flavour, tuple[int, int, int]]]
 
 
@@ -171,13 +169,12 @@ def _about_tables(evidence: Evidence) -> Iterator[Finding]:
             f" alone, of {_names(without_names)}",
             len(without_names),
         )
-    cascading = [statement for statement in evidence.ddl if _CASCADE.search(statement.sql)]
-    if cascading and any(not _logs_cascades(*version) for version in evidence.versions):
+    if evidence.cascades and any(not _logs_cascades(*version) for version in evidence.versions):
         yield Finding(
             "cascades_not_logged",
-            f"{_counted(len(cascading), 'statement')} with foreign keys that change rows by themselves; such"
-            " changes are not in the log of MariaDB, nor in that of MySQL before 9.6",
-            len(cascading),
+            f"{_counted(evidence.cascades, 'statement')} with foreign keys that change rows by themselves;"
+            " such changes are not in the log of MariaDB, nor in that of MySQL before 9.6",
+            evidence.cascades,
         )
 
 

@@ -6,34 +6,30 @@ Each file is read once, and what is kept does not grow with the number of transa
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
 from collections.abc import Callable, Sequence
+from datetime import UTC, tzinfo
+from typing import TYPE_CHECKING
 
-from binx.errors import BinxError, DamagedError, UnsupportedError
-from binx.event import Query
+from binx.errors import BinxError, DamagedError, UnsupportedError, UsageError
 from binx.event.format import ChecksumAlgorithm
 from binx.event.gtid_set import GtidSet
-from binx.event.header import EventFlag, EventHeader, EventType, event_name
-from binx.event.table_map import parse_table_map
+from binx.event.header import event_name
 from binx.kernels.scan import Level
 from binx.kernels.tally import Measure, Tally
-from binx.kernels.transactions import Kind, TransactionTable
+from binx.kernels.transactions import TransactionTable
 from binx.log.chain import FileEnds, ends_problems, epochs, known_ends, order_ends
-from binx.log.events import transaction_events
 from binx.log.file import BinlogFile, TransactionScan
 from binx.log.gtid_gaps import missing_gtids
 from binx.log.identifiers import transaction_id
-from binx.log.selection import source_of
-from binx.stats.figures import (
-    DdlStatement,
-    EventFigures,
-    FileFigures,
-    Point,
-    Statistics,
-    TableFigures,
-)
-from binx.stats.findings import Evidence, TableFacts, findings
+from binx.log.selection import Selection, Selector, required_level, source_of
+from binx.stats.bursts import bursts
+from binx.stats.dimensions import Dimension
+from binx.stats.figures import EventFigures, FileFigures, Point, Statistics
+from binx.stats.findings import Evidence, findings
 from binx.stats.ranking import Best
+from binx.stats.statements import StatementReader
 from binx.stats.sums import (
     compression_figures,
     histogram,
@@ -42,23 +38,21 @@ from binx.stats.sums import (
     size_figures,
     thread_figures,
 )
+from binx.stats.tables import TableSums
 from binx.stats.transaction import MICROSECONDS, Page
 
-DDL_LISTED = 200
-"""Statements of DDL that are kept, at most."""
+if TYPE_CHECKING:
+    from binx.stats.breakdown import GroupSums
 
-MIXTURES_LOOKED_AT = 200
-"""Transactions of both statements and rows that are looked at, at most; later ones count as statements."""
-
-_LARGEST = 2**63 - 1
-_DDL_CHARACTERS = 2_000
 _LONG = MICROSECONDS - 1
-_TABLE_ID_AND_FLAGS = bytes(8)
 
 
 def gather(
     files: Sequence[BinlogFile],
     *,
+    selection: Selection | None = None,
+    by: Sequence[Dimension] = (),
+    zone: tzinfo = UTC,
     quick: bool = False,
     verify: bool = True,
     top: int = 10,
@@ -68,20 +62,39 @@ def gather(
 
     A file that is damaged counts up to the damage; the rest of it is accounted for as ``damaged_bytes``.
     Where each file has its index attached, a quick look takes all from there and knows what a full pass does.
+    Files that cannot hold what was asked for are passed over.
 
     Args:
         files: the logs, open.
-        quick: read the index alone, see :class:`Statistics` for what stays unknown.
+        selection: which transactions; None for all. Those that touch a wanted table count as a whole.
+        by: what the figures are broken down by, all of these together.
+        zone: by whose clock the hours and days of the breakdown begin.
+        quick: read the index alone, see :class:`Statistics` for what stays unknown; no quick look is taken
+            where the selection needs a full one.
         verify: whether checksums are compared.
         top: how many of the largest and longest transactions and of the connections are kept.
         on_progress: called now and then with the bytes that were read so far, of all files.
+
+    Raises:
+        UsageError: the selection cannot be understood, or rows are to be broken down and not read.
+        AbsentError: the selection has a position in a file that is not there.
     """
+    selection = selection or Selection()
     ends = order_ends([known_ends(file) for file in files])
+    quick = quick and required_level(selection) == Level.LEVEL_INDEX
     stored = quick and bool(files) and all(file.sidecar is not None for file in files)
-    gathering = _Gathering(quick=quick and not stored, top=top)
+    if quick and not stored and any(one.of_rows for one in by):
+        raise UsageError("expected a full pass to break down by table or db, found a quick one, without rows")
+    selector = Selector(selection, [one.file.name for one in ends])
+    gathering = _Gathering(selector, by, zone, quick=quick and not stored, top=top)
     level = Level.LEVEL_INDEX if quick and not stored else Level.LEVEL_TABLES
     read = 0
     for one, epoch in zip(ends, epochs([one.file for one in ends]), strict=True):
+        if not selection.is_everything and (
+            selector.complete or selector.rules_out(one.file, one.previous_gtids)
+        ):
+            read += one.file.size
+            continue
         scan = (one.file.transactions if stored else one.file.scan)(level, verify=verify)
         gathering.begin(one, scan, epoch)
         try:
@@ -99,20 +112,30 @@ def gather(
     return gathering.statistics(ends)
 
 
+def _group_sums(by: Sequence[Dimension], zone: tzinfo, *, quick: bool) -> GroupSums | None:
+    if not by:
+        return None
+    from binx.stats.breakdown import GroupSums
+
+    return GroupSums(by, quick=quick, zone=zone)
+
+
 class _Gathering:
     """What is known so far; for each file ``begin``, ``take`` for its tables and ``end``."""
 
-    def __init__(self, *, quick: bool, top: int) -> None:
+    def __init__(
+        self, selector: Selector, by: Sequence[Dimension], zone: tzinfo, *, quick: bool, top: int
+    ) -> None:
+        self._selector = selector
+        self._everything = selector.selection.is_everything
         self._quick = quick
         self._top = top
         self._tally = Tally()
+        self._groups = _group_sums(by, zone, quick=quick)
         self._largest = Best(Measure.MEASURE_BYTES, top)
         self._longest = Best(Measure.MEASURE_DURATION, top, floor=_LONG)
-        self._tables: dict[tuple[str, str], list[int]] = {}
-        self._facts = TableFacts()
-        self._ddl: list[DdlStatement] = []
-        self._looked_at = 0
-        self._only_tables_made = 0
+        self._tables = TableSums()
+        self._statements = StatementReader()
         self._events: dict[int, list[int]] = {}
         self._unknown_events: Counter[int] = Counter()
         self._gtids = GtidSet()
@@ -128,35 +151,44 @@ class _Gathering:
         self._last: Point | None = None
         self._file_gtids = GtidSet()
         self._count = 0
-        self._bytes = self._tally.totals[1]
+        self._bytes = 0
 
     def take(self, table: TransactionTable) -> None:
-        """Add a table of the file's transactions."""
-        page = Page(self._ends.file, self._scan, table, self._epoch, self._seqno)
-        self._tally.add(table)
+        """Add those of a table of the file's transactions that were asked for."""
+        self._bytes += sum(array("q", table.column("bytes")))
+        mask = table.mask()
+        if not self._everything:
+            mask = self._selector.mask(self._ends.file, self._scan, table)
+        seqno, self._seqno = self._seqno, self._seqno + len(table)
+        count = mask.count(1)
+        if not count:
+            return
+        marks = None if self._everything else mask
+        page = Page(self._ends.file, self._scan, table, self._epoch, seqno, mask=marks)
+        self._tally.add(table, marks)
         self._largest.take(page)
         self._longest.take(page)
-        runs = table.gtid_runs(table.mask())
+        if self._groups is not None:
+            self._groups.take(page)
+        runs = table.gtid_runs(mask)
         if runs:
             self._file_gtids |= GtidSet((source_of(key), first, last) for key, first, last in runs)
         if not self._quick:
-            self._take_ddl(table)
-            self._look_at_mixtures(table)
-        self._first = self._first or self._point(table, 0)
-        self._last = self._point(table, len(table) - 1)
-        self._seqno += len(table)
-        self._count += len(table)
+            self._statements.take(self._ends.file, table, mask)
+        self._first = self._first or self._point(table, mask.find(1))
+        self._last = self._point(table, mask.rfind(1))
+        self._count += count
 
     def end(self, error: BinxError | None) -> None:
         """Close the file's account."""
         file, scan, description = self._ends.file, self._scan, self._ends.file.format
-        transaction_bytes = self._tally.totals[1] - self._bytes
         unread = file.size - scan.accounted
         damaged = unread if error is not None else 0
         events = None
         if not self._quick:
-            events = self._take_events(scan)
-            self._take_tables(scan)
+            counted = self._take_events(scan)
+            events = counted if self._everything else None
+            self._tables.take(scan, self._tally.take_tables())
         self._gtids |= self._file_gtids
         previous = self._ends.previous_gtids
         self._files.append(
@@ -180,8 +212,8 @@ class _Gathering:
                 last=self._last,
                 gtid_set=str(self._file_gtids),
                 previous_gtids=None if previous is None else str(previous),
-                header_bytes=scan.accounted - transaction_bytes,
-                transaction_bytes=transaction_bytes,
+                header_bytes=scan.accounted - self._bytes,
+                transaction_bytes=self._bytes,
                 unfinished_bytes=unread - damaged,
                 damaged_bytes=damaged,
                 problem=None if error is None else str(error),
@@ -193,7 +225,12 @@ class _Gathering:
         tally = self._tally
         transactions, transaction_bytes, rows = tally.totals
         known = not self._quick
-        missing = missing_gtids(self._gtids, [one.previous_gtids for one in ends])
+        known_events = known and self._everything
+        selector = self._selector
+        missing = GtidSet()
+        if self._everything:
+            missing = missing_gtids(self._gtids, [one.previous_gtids for one in ends])
+        over_time = histogram(tally, quick=self._quick)
         kinds = kind_figures(tally, quick=self._quick)
         evidence = Evidence(
             files=self._files,
@@ -202,43 +239,52 @@ class _Gathering:
             kinds=kinds,
             largest=self._largest.transactions,
             transaction_bytes=transaction_bytes,
-            tables=self._facts,
-            with_text=tally.with_text[0] - self._only_tables_made if known else 0,
+            tables=self._tables.facts,
+            with_text=tally.with_text[0] - self._statements.only_tables_made if known else 0,
             backward_steps=tally.backward_steps[0],
             largest_step=tally.backward_steps[1],
             missing_gtids=str(missing),
             missing_count=missing.count,
-            ddl=self._ddl,
+            cascades=self._statements.cascades,
             versions=frozenset((one.file.format.flavour, one.file.format.version) for one in ends),
         )
         return Statistics(
             files=tuple(self._files),
             transactions=transactions,
-            events=sum(file.events or 0 for file in self._files) if known else None,
+            events=sum(file.events or 0 for file in self._files) if known_events else None,
             bytes=sum(file.bytes for file in self._files),
             first=next((file.first for file in self._files if file.first), None),
             last=next((file.last for file in reversed(self._files) if file.last), None),
-            tables=self._table_figures() if known else None,
+            tables=self._tables.tables() if known else None,
             kinds=kinds,
             largest=self._largest.transactions,
             longest=self._longest.transactions,
-            histogram=histogram(tally, quick=self._quick),
+            histogram=over_time,
             warnings=findings(evidence),
             quick=self._quick,
             complete=not any(file.damaged_bytes for file in self._files),
             rows=rows if known else None,
             statements=tally.statements if known else None,
             ddl=sum(kind.transactions for kind in kinds if kind.kind == "ddl"),
-            ddl_statements=tuple(self._ddl) if known else None,
+            ddl_statements=tuple(self._statements.ddl) if known else None,
             servers=server_figures(tally, quick=self._quick),
             threads=thread_figures(tally, self._top, quick=self._quick),
             threads_complete=not tally.threads_forgotten,
             sizes=size_figures(tally),
-            event_types=self._event_types() if known else None,
+            event_types=self._event_types() if known_events else None,
             compression=compression_figures(tally),
             checksummed_bytes=sum(file.bytes for file in self._files if file.checksum != "OFF"),
             gtid_set=str(self._gtids),
             missing_gtids=str(missing),
+            servers_complete=not tally.servers_forgotten,
+            tables_complete=self._tables.complete,
+            databases=self._tables.databases() if known else None,
+            bursts=bursts(over_time),
+            selection=selector.selection.facts(),
+            selected_bytes=transaction_bytes,
+            absent_gtids=str(selector.missing()),
+            notes=tuple(selector.notes),
+            breakdown=None if self._groups is None else self._groups.breakdown(),
         )
 
     def _point(self, table: TransactionTable, index: int) -> Point:
@@ -248,48 +294,6 @@ class _Gathering:
             file=self._ends.file.name,
             start=table.value("start", index),
         )
-
-    def _take_ddl(self, table: TransactionTable) -> None:
-        """Read the statements of the first transactions that are DDL."""
-        if len(self._ddl) >= DDL_LISTED:
-            return
-        mask = table.mask()
-        table.keep_values(mask, "kind", [Kind.KIND_DDL])
-        for index in table.marked(mask)[: DDL_LISTED - len(self._ddl)]:
-            point = self._point(table, index)
-            events = transaction_events(self._ends.file, point.start, table.value("end", index), table.format)
-            query = next((event for _, event in events if isinstance(event, Query)), None)
-            if query is not None:
-                self._ddl.append(
-                    DdlStatement(
-                        transaction=point.transaction,
-                        commit_timestamp=point.commit_timestamp,
-                        file=point.file,
-                        start=point.start,
-                        db=query.database,
-                        sql=query.text[:_DDL_CHARACTERS],
-                    )
-                )
-
-    def _look_at_mixtures(self, table: TransactionTable) -> None:
-        """Count transactions whose only statement makes the table of their rows (CREATE TABLE … SELECT)."""
-        mask = table.mask()
-        table.keep_range(mask, "statements", 1, _LARGEST)
-        table.keep_range(mask, "rows", 1, _LARGEST)
-        if self._looked_at >= MIXTURES_LOOKED_AT or not any(mask):
-            return
-        from binx.rows.ddl import is_schema_statement
-
-        for index in table.marked(mask)[: MIXTURES_LOOKED_AT - self._looked_at]:
-            self._looked_at += 1
-            start, end = table.value("start", index), table.value("end", index)
-            texts = [
-                event.text
-                for _, event in transaction_events(self._ends.file, start, end, table.format)
-                if isinstance(event, Query)
-            ]
-            made = sum(map(is_schema_statement, texts))
-            self._only_tables_made += made == table.value("statements", index)
 
     def _take_events(self, scan: TransactionScan) -> int:
         """Add the scan's events by type; returns how many there are."""
@@ -302,37 +306,9 @@ class _Gathering:
             sums[2] += totals.inner.get(number, 0)
         return sum(totals.events.values())
 
-    def _take_tables(self, scan: TransactionScan) -> None:
-        """Add the scan's sums by table, and what its table maps say of the tables that were changed."""
-        changed = set()
-        for number, (transactions, *sums) in enumerate(self._tally.take_tables()):
-            if transactions:
-                changed.add(number)
-                known = self._tables.setdefault(scan.table_name(number), [0, 0, 0, 0])
-                known[:] = [before + more for before, more in zip(known, sums, strict=True)]
-        header = EventHeader(0, EventType.TABLE_MAP, 0, 0, 0, EventFlag(0), 0)
-        for number, body in scan.table_maps():
-            if number not in changed:
-                continue
-            width = 6 if scan.file.format.post_header_length(EventType.TABLE_MAP, 8) == 6 else 8
-            try:
-                table_map = parse_table_map(
-                    memoryview(_TABLE_ID_AND_FLAGS[:width] + body), header, scan.file.format
-                )
-            except (DamagedError, UnsupportedError):
-                continue  # Its rows could be counted, and nothing more is known of it.
-            if not all(column.name for column in table_map.columns):
-                self._facts.without_names.add(table_map.name)
-            elif not table_map.has_primary_key:
-                self._facts.without_key.add(table_map.name)
-
-    def _table_figures(self) -> tuple[TableFigures, ...]:
-        figures = [TableFigures(db, table, *sums) for (db, table), sums in self._tables.items()]
-        return tuple(sorted(figures, key=lambda one: (-one.bytes, one.db, one.table)))
-
     def _event_types(self) -> tuple[EventFigures, ...]:
         figures = [EventFigures(event_name(number), *sums) for number, sums in self._events.items()]
         return tuple(sorted(figures, key=lambda one: (-one.bytes, one.type)))
 
 
-__all__ = ["DDL_LISTED", "gather"]
+__all__ = ["gather"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from binx.kernels.tally import Tally
+from binx.stats.dimensions import size_bound, size_step
 from binx.stats.figures import (
     Bucket,
     Compression,
@@ -16,8 +17,6 @@ from binx.stats.transaction import KIND_NAMES, MICROSECONDS
 
 _THREAD_BITS = 32
 _THREAD_MASK = (1 << _THREAD_BITS) - 1
-_SMALLEST_CLASS_BITS = 10
-_CLASS_BITS = 2
 
 
 def kind_figures(tally: Tally, *, quick: bool) -> tuple[KindFigures, ...]:
@@ -51,12 +50,11 @@ def size_figures(tally: Tally) -> tuple[SizeFigures, ...]:
     """By size: below 1 KiB, then in steps of four; the tally knows the bits that each size takes."""
     classes: dict[int, list[int]] = {}
     for bits, (transactions, size, _) in tally.sizes.items():
-        step = max(bits - _SMALLEST_CLASS_BITS + _CLASS_BITS - 1, 0) // _CLASS_BITS
-        sums = classes.setdefault(step, [0, 0])
+        sums = classes.setdefault(size_step(bits), [0, 0])
         sums[0] += transactions
         sums[1] += size
     return tuple(
-        SizeFigures(_size_bound(step), _size_bound(step + 1), *classes[step]) for step in sorted(classes)
+        SizeFigures(size_bound(step), size_bound(step + 1), *classes[step]) for step in sorted(classes)
     )
 
 
@@ -78,11 +76,6 @@ def compression_figures(tally: Tally) -> Compression:
     """What was compressed as a whole."""
     transactions, size, _, uncompressed = tally.compressed
     return Compression(transactions, size, uncompressed, round(uncompressed / size, 2) if size else None)
-
-
-def _size_bound(step: int) -> int:
-    """Where a class of sizes begins: 0, 1 KiB, 4 KiB, 16 KiB, and so on."""
-    return 1 << _SMALLEST_CLASS_BITS + _CLASS_BITS * (step - 1) if step else 0
 
 
 __all__ = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 
 from tests.cli.conftest import Shop
@@ -57,3 +58,58 @@ def test_damage_is_listed_with_exit_code_3(shop: Shop, tmp_path: object) -> None
     figures = json.loads(ended.out)
     assert figures["complete"] is False
     assert figures["files"][1]["transactions"] == shop.files["mysql-bin.000002"]["transactions"]
+
+
+def test_by_shows_a_line_a_group_and_nothing_else(shop: Shop) -> None:
+    ended = binx("stats", "--by", "day", "--by", "table", "--tz", "+02:00", *shop.logs)
+    assert ended.code == 0
+    assert ended.lines[0] == "by day and table (10 of 13)"
+    assert ended.lines[1].split()[:3] == ["day", "(+02:00)", "database"]
+    orders = next(line.split() for line in ended.lines if "  orders " in line)
+    assert orders[1:3] == ["shop", "orders"]
+    assert len([line for line in ended.lines if not line.startswith("  ") and line]) == 2
+
+
+def test_csv_is_one_tidy_table(shop: Shop) -> None:
+    ended = binx("stats", "--csv", *shop.logs)
+    assert (ended.code, ended.err) == (0, "")
+    rows = list(csv.DictReader(ended.lines))
+    figures = json.loads(binx("stats", "--json", *shop.logs).out)
+    assert [
+        {name: str(table[name]) for name in ("db", "table", "bytes", "inserts", "updates", "deletes")}
+        for table in figures["tables"]
+    ] == [{name: row[name] for name in row if name not in ("transactions", "rows")} for row in rows]
+    assert len(binx("stats", "--csv", "--by", "hour,kind", "--top", "2", *shop.logs).lines) == 3
+    assert binx("stats", "--csv", "--json", *shop.logs).code == 2
+
+
+def test_json_has_the_groups_that_were_asked_for(shop: Shop) -> None:
+    figures = json.loads(binx("stats", "--json", "--by", "kind", *shop.logs).out)
+    assert figures["breakdown"]["by"] == ["kind"]
+    assert {group["kind"]: group["bytes"] for group in figures["breakdown"]["groups"]} == {
+        kind["kind"]: kind["bytes"] for kind in figures["kinds"]
+    }
+    assert json.loads(binx("stats", "--json", shop.logs[0]).out)["breakdown"] is None
+
+
+def test_options_that_say_which_transactions_are_those_of_ls(shop: Shop) -> None:
+    options = ["--table", "shop.orders", "--min-bytes", "1K"]
+    listed = [json.loads(line) for line in binx("ls", "--json", *options, *shop.logs).lines]
+    figures = json.loads(binx("stats", "--json", *options, *shop.logs).out)
+    assert figures["transactions"] == len(listed) > 0
+    assert figures["selected_bytes"] == sum(one["bytes"] for one in listed)
+    assert figures["rows"] == sum(one["rows"] for one in listed)
+    assert figures["selection"] == {"tables": ["shop.orders"], "min_bytes": 1024}
+
+
+def test_a_gtid_that_is_not_there_ends_with_code_4(shop: Shop) -> None:
+    uuid = shop.demo["gtid"].partition(":")[0]
+    ended = binx("stats", "--gtid", f"{uuid}:1,{uuid}:999999", *shop.logs)
+    assert ended.code == 4
+    assert f"not in these files: {uuid}:999999" in ended.err
+
+
+def test_times_are_shown_by_the_clock_that_was_asked_for(shop: Shop) -> None:
+    shown = binx("stats", "--tz", "Asia/Tokyo", *shop.logs).out
+    assert "first (asia/tokyo)" in shown
+    assert "+09:00" in shown

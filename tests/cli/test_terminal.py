@@ -22,6 +22,8 @@ COMMANDS = [
     ["show", "--limit", "40", "--hex"],
     ["stats"],
     ["stats", "--quick", "--top", "3"],
+    ["stats", "--by", "hour,table,kind", "--tz", "Asia/Tokyo"],
+    ["stats", "--by", "source,thread,file,size"],
 ]
 
 

@@ -117,3 +117,23 @@ def test_too_many_connections_leave_those_that_wrote_most() -> None:
 def test_tables_are_handed_out_once() -> None:
     tally = tally_of([Statement()])
     assert tally.take_tables() == []
+
+
+def test_marked_transactions_alone_are_added() -> None:
+    made = [Statement(seconds=second, thread_id=second) for second in (5, 9, 7)]
+    tally = Tally()
+    tally.add(table_of(made), b"\1\0\1")
+    assert tally.totals[0] == 2
+    assert [key & 0xFFFFFFFF for key, *_ in tally.threads] == [5, 7]
+    assert tally.times == (5_000_000, 7_000_000)
+    with pytest.raises(ValueError, match="a mask of 2"):
+        tally.add(table_of(made), b"\1\0")
+
+
+def test_too_many_servers_leave_those_that_wrote_most() -> None:
+    tally = Tally()
+    busy = Statement(sql="DROP TABLE " + "t" * 500, server_id=4_000_000)
+    tally.add(table_of([busy, *(Statement(server_id=number) for number in range(70_000))]))
+    assert tally.servers_forgotten
+    assert 4_000_000 in {server for server, *_ in tally.servers}
+    assert len(tally.servers) < 65_536

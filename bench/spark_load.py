@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _NEW_LOGS = 2
+_PLAIN, _TABLES = "plain", "tables"
 _VERSION = 1
 _TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -45,7 +46,16 @@ def main(words: Sequence[str] | None = None) -> int:
     if found.one:
         print(json.dumps(_measure(_JOBS[found.one], dataset, found.master)))
         return 0
-    print(f"{'job':<12} {'wall s':>8} {'cpu s':>8} {'load average':>14}")
+    try:
+        return _run_all(found, dataset)
+    finally:
+        for made in (_PLAIN, _TABLES):
+            shutil.rmtree(dataset / made, ignore_errors=True)
+
+
+def _run_all(found: argparse.Namespace, dataset: Path) -> int:
+    """Each measurement in a process of its own, in turns."""
+    print(f"{dataset}\n{'job':<12} {'wall s':>8} {'cpu s':>8} {'load average':>14}")
     for _ in range(found.rounds):
         for name in ("plain", "full", "incremental"):
             ended = subprocess.run(
@@ -106,18 +116,18 @@ def _plain(spark: SparkSession, dataset: Path) -> None:
     last = rows.withColumn("newest", F.row_number().over(newest)).where("newest = 1")
     alive = last.where(F.col("_change_type").isin("insert", "update_postimage"))
     kept = alive.select("id", "customer", "state", "amount", "changed", "note", "_commit_version")
-    kept.write.mode("overwrite").option("compression", "zstd").parquet(str(dataset / "plain"))
+    kept.write.mode("overwrite").option("compression", "zstd").parquet(str(dataset / _PLAIN))
 
 
 def _load(spark: SparkSession, dataset: Path, *inputs: str) -> None:
     from binx.spark.loading.run import load_tables
 
     given = [word for name in inputs for word in ("--input", str(dataset / name))]
-    load_tables(spark, parse_arguments([*given, "--output", str(dataset / "tables")]))
+    load_tables(spark, parse_arguments([*given, "--output", str(dataset / _TABLES)]))
 
 
 def _full(spark: SparkSession, dataset: Path) -> None:
-    shutil.rmtree(dataset / "tables", ignore_errors=True)
+    shutil.rmtree(dataset / _TABLES, ignore_errors=True)
     _load(spark, dataset, "base")
 
 

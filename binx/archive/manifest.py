@@ -165,7 +165,9 @@ def decode_manifest(data: bytes, path: str) -> ArchivedLog:
         document: dict[str, Any] = json.loads(data)
         contract = document.pop("contract", None)
         document.pop("binx", None)
-        if contract != CONTRACT:
+        if not isinstance(contract, int) or contract < CONTRACT:
+            raise ValueError(f"its contract is {contract!r}")
+        if contract > CONTRACT:
             raise UnsupportedError(
                 f"expected a manifest of contract {CONTRACT}, found {contract!r}; a newer binx wrote it",
                 path=path,

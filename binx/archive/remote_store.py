@@ -44,6 +44,11 @@ class RemoteStore:
         import pyarrow as pa
         from pyarrow import fs
 
+        if ":" in uri.partition("://")[2].partition("/")[0].rpartition("@")[0]:
+            raise UsageError(
+                "expected no secret in the URI, as messages and lists of processes show it; set it in the"
+                " environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY) or in a profile"
+            )
         self._uri, _, query = uri.partition("?")
         self._uri = self._uri.rstrip("/")
         self._query = f"?{query}" if query else ""

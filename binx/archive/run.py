@@ -111,6 +111,11 @@ class RunReport:
     problems: int = 0
     seconds: float = 0.0
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether no log has told anything."""
+        return not (self.archived or self.damaged or self.failed)
+
     def as_dict(self) -> dict[str, object]:
         """The same for JSON."""
         return {

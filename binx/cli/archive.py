@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 import click
 
-from binx.archive.run import ArchiveRequest, ArchiveRun, LogReport, RunReport
-from binx.cli.options import COUNT, KEYS, NUMBER, OUTPUT, QUIET, Example, command, option
-from binx.cli.progress import progress_bar
-from binx.cli.terminal import TextOutput, say_error, say_warning, text_output
-from binx.errors import ExitCode
-from binx.stats.text import bytes_text, number_text, safe_text
+from binx.archive.check import check_archive
+from binx.archive.restore import find_named, restore_log, restore_span
+from binx.archive.run import ArchiveRequest, ArchiveRun
+from binx.archive.store import open_store
+from binx.cli.archive_text import tell_check, tell_log, tell_run
+from binx.cli.options import COUNT, KEYS, NUMBER, OUTPUT, QUIET, Example, Parsed, command, option
+from binx.cli.progress import ProgressBar, progress_bar
+from binx.cli.selecting import gtid_set, understood, union
+from binx.cli.terminal import missing_gtids, say_note, say_warning, text_output
+from binx.errors import ExitCode, UsageError
+from binx.event.gtid_set import GtidSet
+from binx.export.output import STANDARD_OUTPUT
+from binx.log.moments import parse_time
+from binx.log.selection import Selection
+from binx.source.names import printable
+from binx.stats.text import bytes_text, number_text
 
 EXAMPLES = (
     Example("from cron: what was closed since the last run", "binx archive mysql-bin.index --to archive"),
@@ -20,6 +31,16 @@ EXAMPLES = (
         "a transaction out of the archive",
         "binx archive --quiet mysql-bin.index --to archive &&"
         " binx extract --gtid UUID:1006 archive -o one.binlog",
+    ),
+    Example(
+        "whether it is whole, and all there",
+        "binx archive --quiet mysql-bin.index --to archive &&"
+        " binx archive --check mysql-bin.index --to archive",
+    ),
+    Example(
+        "a log as it was, and the transactions of a span",
+        "binx archive --quiet mysql-bin.index --to archive &&"
+        " binx archive --restore mysql-bin.000042 --to archive -o restored.000042",
     ),
 )
 
@@ -42,11 +63,26 @@ DETAILS = (
     " line is an object: one for each log with log, state (archived, would archive, damaged, failed), name,"
     " bytes, stored_bytes, transactions, gtid_set, sha256, problems and error; and one for the run with run"
     " (ok, problems, failed), held, archived, remaining, open, damaged, failed, problems and seconds.",
-    "The exit status is 0 where all closed logs are archived or left to the next run by a limit, 3 where logs"
-    " are damaged or have problems that their server wrote, and 1 where something failed.",
+    "--check hashes every object, opens every log, and holds the logs against each other and against those of"
+    " SOURCE, where that is given: the GTIDs that are covered, logs and GTIDs that are missing between them,"
+    " GTIDs that two logs of a server hold, and the tail that is not archived yet. With --json it prints one"
+    " object with check (ok, problems, missing), logs, bytes, stored_bytes, transactions, gtid_set,"
+    " missing_gtids, problems, notes and tail.",
+    "--restore LOG writes a log as it was; its bytes must have the hash that they had, or nothing is written."
+    " Several logs of that name are listed, with the longer names to tell them apart. With --gtid, --since or"
+    " --until a binary log with these transactions is written, as binx extract does it; the objects that they"
+    " come from are hashed before, and what is written is read again.",
+    "The exit status of a run is 0 where all closed logs are archived or left to the next run by a limit, 3"
+    " where logs are damaged or have problems that their server wrote, and 1 where something failed; of a"
+    " check 0 where nothing is wrong, 3 where problems are listed, and 4 where an object or a log is missing;"
+    " of --restore 4 where the log or a GTID is not in the archive.",
 )
 
 LIMITS = "Limits"
+ASK = "Ask and restore"
+
+_NAMELESS = "-"
+"""``--restore`` without the name of a log."""
 
 
 @command("archive", examples=EXAMPLES, details=DETAILS)
@@ -63,63 +99,157 @@ LIMITS = "Limits"
 @option("--json", "as_json", is_flag=True, section=OUTPUT, help="One JSON object a log, and one for the run.")
 @option("--max-files", metavar="N", type=COUNT, section=LIMITS, help="Take at most N logs.")
 @option("--max-seconds", metavar="N", type=NUMBER, section=LIMITS, help="Begin no log after N seconds.")
+@option("--check", is_flag=True, section=ASK, help="Prove what the archive covers; hashes every object.")
+@option(
+    "--restore",
+    "name",
+    metavar="[LOG]",
+    is_flag=False,
+    flag_value=_NAMELESS,
+    section=ASK,
+    help="Bring back this log, byte for byte; without a name, the transactions that are asked for.",
+)
+@option(
+    "--gtid",
+    "gtids",
+    metavar="SET",
+    multiple=True,
+    type=Parsed("set", gtid_set),
+    section=ASK,
+    help="Bring back these transactions.",
+)
+@option(
+    "--since", metavar="TIME", type=Parsed("time", parse_time), section=ASK, help="Committed then or later."
+)
+@option(
+    "--until", metavar="TIME", type=Parsed("time", parse_time), section=ASK, help="Committed before then."
+)
+@option("--server-id", metavar="N", type=NUMBER, section=ASK, help="From the logs of this server.")
+@option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    type=click.Path(readable=False, allow_dash=True),
+    section=ASK,
+    help="Where what is brought back goes; - is standard output.",
+)
 @KEYS
 @QUIET
-@click.argument("source", metavar="SOURCE", required=True, type=click.Path(readable=False))
+@click.argument("source", metavar="[SOURCE]", required=False, type=click.Path(readable=False))
 def archive_command(
-    source: str,
+    source: str | None,
     archive: str,
     decrypt: bool,
     dry_run: bool,
     as_json: bool,
     max_files: int | None,
     max_seconds: int | None,
+    check: bool,
+    name: str | None,
+    gtids: tuple[GtidSet, ...],
+    since: int | None,
+    until: int | None,
+    server_id: int | None,
+    output: str | None,
     quiet: bool,
 ) -> int:
     """Take closed logs into an archive: verified, compressed, indexed, read back, committed one by one."""
+    span = bool(gtids) or since is not None or until is not None
+    restores = name is not None or span
+    if check and restores:
+        raise UsageError("expected --check, or what is to be restored, found both")
+    if check:
+        return _check(archive, source, as_json=as_json, quiet=quiet)
+    if restores:
+        if output is None:
+            raise UsageError("expected the file to write with -o")
+        if source is not None:
+            raise UsageError("what is restored comes from the archive alone; leave SOURCE out")
+        if name in (None, _NAMELESS):
+            if not span:
+                raise UsageError("expected the name of a log behind --restore, or --gtid, --since or --until")
+            selection = Selection(gtids=union(gtids) if gtids else None, since=since, until=until)
+            return _restore_span(archive, selection, server_id, output, as_json=as_json, quiet=quiet)
+        if span:
+            raise UsageError("expected the name of a log, or --gtid, --since, --until, found both")
+        return _restore_log(archive, str(name), output, as_json=as_json, quiet=quiet)
+    if output is not None:
+        raise UsageError("-o is about --restore")
+    if source is None:
+        raise UsageError("expected SOURCE, the folder of the logs or their index")
     request = ArchiveRequest(source, archive, decrypt, dry_run, max_files, max_seconds)
-    with text_output() as output, progress_bar("archive", quiet=quiet) as bar:
+    return _run(request, as_json=as_json, quiet=quiet)
 
-        def progress(done: int, total: int) -> None:
-            bar.expect(total)
-            bar.reach(done)
 
-        run = ArchiveRun(request, progress)
+def _run(request: ArchiveRequest, *, as_json: bool, quiet: bool) -> int:
+    with text_output() as text, progress_bar("archive", quiet=quiet) as bar:
+        run = ArchiveRun(request, partial(_advance, bar))
         for log in run:
-            _tell(log, output, as_json=as_json, quiet=quiet)
-            output.flush()
-        _tell_run(run.report, output, as_json=as_json, quiet=quiet)
+            tell_log(log, text, as_json=as_json, quiet=quiet)
+        tell_run(run.report, text, as_json=as_json, quiet=quiet)
     if run.report.failed:
         return ExitCode.FAILED
     return ExitCode.LOSSES if run.report.damaged or run.report.problems else ExitCode.DONE
 
 
-def _tell(log: LogReport, output: TextOutput, *, as_json: bool, quiet: bool) -> None:
-    if log.error is not None:
-        say_error(str(log.error))
-    if log.archived is not None:
-        for problem in log.archived.problems:
-            say_warning(f"{log.log}: {problem}")
-    if as_json:
-        output.line(json.dumps(log.as_dict(), ensure_ascii=False))
-    elif log.error is None and not quiet:
-        output.line(_line(log))
+def _check(archive: str, source: str | None, *, as_json: bool, quiet: bool) -> int:
+    with text_output() as text:
+        with progress_bar("check", quiet=quiet) as bar:
+            report = check_archive(open_store(archive), source, partial(_advance, bar))
+        tell_check(report, text, as_json=as_json, quiet=quiet)
+    if report.lacks:
+        return ExitCode.ABSENT
+    return ExitCode.DONE if report.ok else ExitCode.LOSSES
 
 
-def _line(log: LogReport) -> str:
-    text = f"{safe_text(log.log)}: {log.state.value}"
-    if log.archived is not None:
-        one = log.archived
-        text += (
-            f", {number_text(one.transactions)} transactions,"
-            f" {bytes_text(one.bytes)} in {bytes_text(one.stored_bytes)}, as {safe_text(one.stem)}"
-        )
-    return text
+def _restore_log(archive: str, name: str, output: str, *, as_json: bool, quiet: bool) -> int:
+    store = open_store(archive)
+    log = find_named(store, name)
+    with progress_bar("restore", quiet=quiet) as bar:
+        path = restore_log(store, log, output, partial(_advance, bar))
+    _tell_restored(
+        path,
+        log.bytes,
+        log.transactions,
+        as_json=as_json,
+        quiet=quiet,
+        facts={"name": log.stem, "sha256": log.sha256},
+    )
+    return ExitCode.DONE
 
 
-def _tell_run(run: RunReport, output: TextOutput, *, as_json: bool, quiet: bool) -> None:
-    if as_json:
-        output.line(json.dumps(run.as_dict(), ensure_ascii=False))
-    elif not quiet and not (run.archived or run.damaged or run.failed):
-        left = f"{run.remaining} closed logs left to the next run" if run.remaining else "nothing to do"
-        output.line(f"{left}: {run.held} archived, {len(run.open)} being written")
+def _restore_span(
+    archive: str, selection: Selection, server_id: int | None, output: str, *, as_json: bool, quiet: bool
+) -> int:
+    if not quiet:
+        for line in understood(selection):
+            say_note(line)
+    report = restore_span(open_store(archive), selection, output, server_id)
+    for warning in report.warnings:
+        say_warning(warning)
+    _tell_restored(
+        output,
+        report.bytes,
+        report.transactions,
+        as_json=as_json,
+        quiet=quiet,
+        facts={"missing": str(report.missing)},
+    )
+    return missing_gtids(report.missing)
+
+
+def _tell_restored(
+    path: str, size: int, transactions: int, *, as_json: bool, quiet: bool, facts: dict[str, str]
+) -> None:
+    """Tell of a restored file on standard error, where standard output is it; else as of all files."""
+    if as_json and path != STANDARD_OUTPUT:
+        with text_output() as text:
+            document = {"output": printable(path), "bytes": size, "transactions": transactions, **facts}
+            text.line(json.dumps(document, ensure_ascii=False))
+    elif not quiet:
+        say_note(f"{path}: {number_text(transactions)} transactions, {bytes_text(size)}, verified")
+
+
+def _advance(bar: ProgressBar, done: int, total: int) -> None:
+    bar.expect(total)
+    bar.reach(done)

@@ -32,7 +32,12 @@ def _completion(what: str) -> Callable[..., Any]:
     return complete
 
 
-def _gtid_set(text: str) -> GtidSet:
+def gtid_set(text: str) -> GtidSet:
+    """A set of GTIDs that asks for something.
+
+    Raises:
+        UsageError: the text is none, or is empty.
+    """
     gtids = GtidSet.parse(text)
     if gtids.is_empty:
         raise UsageError("expected a set of GTIDs, found an empty text")
@@ -57,7 +62,7 @@ _SELECTION_OPTIONS = combined(
         "gtids",
         metavar="SET",
         multiple=True,
-        type=Parsed("set", _gtid_set),
+        type=Parsed("set", gtid_set),
         shell_complete=_completion("gtids"),
         section=SELECTION,
         help="These: uuid:1-5:7, uuid:tag:1-3, 0-1-100..200; several by commas.",
@@ -67,7 +72,7 @@ _SELECTION_OPTIONS = combined(
         "exclude_gtids",
         metavar="SET",
         multiple=True,
-        type=Parsed("set", _gtid_set),
+        type=Parsed("set", gtid_set),
         shell_complete=_completion("gtids"),
         section=SELECTION,
         help="Not these.",
@@ -196,7 +201,7 @@ def selection_options(function: Callable[..., Any]) -> Callable[..., Any]:
         chosen = {name: values.pop(name) for name in _SELECTION_NAMES}
         for name in ("gtids", "exclude_gtids"):
             sets: tuple[GtidSet, ...] = chosen[name]
-            chosen[name] = _union(sets) if sets else None
+            chosen[name] = union(sets) if sets else None
         return function(selection=Selection(**chosen), **values)
 
     with_selection.__doc__ = function.__doc__
@@ -205,7 +210,8 @@ def selection_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return decorated
 
 
-def _union(sets: Sequence[GtidSet]) -> GtidSet:
+def union(sets: Sequence[GtidSet]) -> GtidSet:
+    """The GTIDs of all sets."""
     whole = GtidSet()
     for one in sets:
         whole |= one

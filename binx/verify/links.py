@@ -32,7 +32,8 @@ def link_problems(ends: Sequence[FileEnds], contents: Sequence[GtidSet]) -> Iter
         for problem in found:
             about = before if problem.kind is LinkKind.NOT_CLOSED else after
             yield Problem(_KINDS[problem.kind], about.file.path, problem.message)
-        if before.server == after.server and not found:
+        # A log that a crash has left without an end is held against the next one all the same.
+        if before.server == after.server and all(one.kind is LinkKind.NOT_CLOSED for one in found):
             yield from _gtid_problems(before, content, after)
             repeated = content & later
             if repeated and after.previous_gtids is None:

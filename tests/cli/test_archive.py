@@ -6,6 +6,8 @@ import json
 import shutil
 from pathlib import Path
 
+import pytest
+
 from tests.archive.places import IN_USE, check_manifests, contents, copy_logs
 from tests.cli.process import binx
 
@@ -58,3 +60,58 @@ def test_a_log_being_written_is_counted(tmp_path: Path) -> None:
     ended = binx("archive", "--dry-run", source, "--to", tmp_path / "archive")
     assert (ended.code, ended.out) == (0, "nothing to do: 0 archived, 1 being written\n")
     assert contents(tmp_path) == contents(tmp_path)
+
+
+def test_a_check_tells_programs_and_people(tmp_path: Path) -> None:
+    source = copy_logs(tmp_path / "logs", 1, 2)
+    place = tmp_path / "archive"
+    binx("archive", source, "--to", place)
+    shutil.copy(IN_USE, source / "mysql-bin.000003")
+    ended = binx("archive", "--check", source, "--to", place)
+    assert ended.code == 3  # It is the log of another run, which does not know of these GTIDs.
+    (source / "mysql-bin.000003").unlink()
+    ended = binx("archive", "--check", source, "--to", place)
+    assert (ended.code, ended.lines[-1].partition(":")[0]) == (0, "ok")
+    document = json.loads(binx("archive", "--check", "--json", "--to", place).out)
+    assert (document["check"], document["logs"], document["tail"]) == ("ok", 2, None)
+    (stored,) = place.glob("mysql-bin.000002.*.zst")
+    stored.write_bytes(stored.read_bytes()[:-1])
+    assert binx("archive", "--check", "--to", place).code == 3
+    stored.unlink()
+    assert binx("archive", "--check", "--to", place).code == 4
+
+
+def test_logs_and_spans_come_back(tmp_path: Path) -> None:
+    source = copy_logs(tmp_path / "logs", 1, 2)
+    place = tmp_path / "archive"
+    binx("archive", source, "--to", place)
+    ended = binx("archive", "--restore", "mysql-bin.000002", "--to", place, "-o", tmp_path)
+    assert (ended.code, ended.out) == (0, "")
+    assert (tmp_path / "mysql-bin.000002").read_bytes() == (source / "mysql-bin.000002").read_bytes()
+    uuid = "bf1c133d-e590-11f1-8de0-02fc00000001"
+    out = tmp_path / "span"
+    ended = binx("archive", "--restore", "--json", "--gtid", f"{uuid}:370-380", "--to", place, "-o", out)
+    assert (ended.code, json.loads(ended.out)["transactions"]) == (0, 11)
+    ended = binx("archive", "--gtid", f"{uuid}:820-821", "--to", place, "-o", out)
+    assert (ended.code, f"{uuid}:821" in ended.err) == (4, True)
+    assert binx("archive", "--restore", "mysql-bin.000009", "--to", place, "-o", out).code == 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "expected SOURCE"),
+        (["--check", "--gtid", "0-1-1"], "found both"),
+        (["--restore", "x"], "expected the file to write with -o"),
+        (["--restore", "-o", "x"], "expected the name of a log behind --restore"),
+        (["--restore", "x", "--gtid", "0-1-1", "-o", "x"], "found both"),
+        (["--restore", "x", "-o", "x", "logs"], "leave SOURCE out"),
+        (["logs", "-o", "x"], "-o is about --restore"),
+    ],
+    ids=" ".join,
+)
+def test_what_contradicts_itself_is_said(arguments: list[str], said: str, tmp_path: Path) -> None:
+    ended = binx("archive", "--to", "archive", *arguments, cwd=tmp_path)
+    assert (ended.code, ended.out) == (2, "")
+    assert said in ended.err
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,319 @@
+"""``--check``: whether an archive holds what it says, and all of it that there was."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from enum import Enum
+from itertools import pairwise
+
+from binx.archive.manifest import INDEX, ArchivedLog, StoredObject, find_log, read_manifests
+from binx.archive.opening import open_archived, without_superseded
+from binx.archive.restore import check_object
+from binx.archive.sources import open_source_logs
+from binx.archive.store import Store
+from binx.errors import BinxError, SourceError
+from binx.event.gtid_set import GtidSet
+from binx.log.chain import FileEnds, known_ends, order_ends
+from binx.log.file import BinlogFile
+from binx.log.gtid_gaps import missing_gtids
+from binx.log.on_damage import OnDamage
+from binx.log.selection import source_of
+from binx.source.names import printable
+from binx.verify.links import link_problems
+from binx.verify.problems import ProblemKind
+
+
+class Finding(Enum):
+    """What is wrong with an archive; what is wrong between its logs has the names that ``verify`` gives."""
+
+    MANIFEST = "manifest"
+    """A manifest cannot be read."""
+    OBJECT_MISSING = "object_missing"
+    """An object that a manifest lists is not there, or cannot be read."""
+    OBJECT_CHANGED = "object_changed"
+    """Its bytes are not those that were written."""
+    OVERLAP = "overlap"
+    """Logs of one server hold the same GTIDs."""
+
+
+_MISSING = frozenset({Finding.OBJECT_MISSING.value, ProblemKind.MISSING_FILE.value})
+
+
+@dataclass(frozen=True, slots=True)
+class CheckProblem:
+    """Something that is wrong.
+
+    Attributes:
+        kind: a Finding's name, or that of a kind of ``verify``.
+        path: the object, or the log.
+        message: what was expected, and what was found.
+        gtid: the GTIDs that it is about.
+    """
+
+    kind: str
+    path: str
+    message: str
+    gtid: str | None = None
+
+    def as_dict(self) -> dict[str, object]:
+        """The same for JSON."""
+        return {"kind": self.kind, "path": printable(self.path), "message": self.message, "gtid": self.gtid}
+
+
+@dataclass(frozen=True, slots=True)
+class TailLog:
+    """A log of the source that the archive does not hold.
+
+    Attributes:
+        log: its path.
+        closed: whether the next run would take it.
+        bytes: its size.
+        gtids: of its whole transactions, as far as it can be read.
+    """
+
+    log: str
+    closed: bool
+    bytes: int
+    gtids: GtidSet
+
+    def as_dict(self) -> dict[str, object]:
+        """The same for JSON."""
+        return {
+            "log": printable(self.log),
+            "closed": self.closed,
+            "bytes": self.bytes,
+            "gtid_set": str(self.gtids),
+        }
+
+
+@dataclass(slots=True)
+class CheckReport:
+    """What a check has found.
+
+    Attributes:
+        logs: how many the archive holds.
+        bytes: of these logs.
+        stored_bytes: of their objects.
+        transactions: whole ones.
+        gtids: of all of them.
+        missing: GTIDs that no log holds though earlier and later ones of their source are there.
+        problems: what is wrong.
+        notes: what is normal and worth knowing, in sentences.
+        tail: logs of the source that are not archived yet; None where no source was given.
+    """
+
+    logs: int = 0
+    bytes: int = 0
+    stored_bytes: int = 0
+    transactions: int = 0
+    gtids: GtidSet = field(default_factory=GtidSet)
+    missing: GtidSet = field(default_factory=GtidSet)
+    problems: list[CheckProblem] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    tail: list[TailLog] | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.problems
+
+    @property
+    def lacks(self) -> bool:
+        """Whether something is not there."""
+        return any(problem.kind in _MISSING for problem in self.problems)
+
+    def as_dict(self) -> dict[str, object]:
+        """The same for JSON."""
+        return {
+            "check": "missing" if self.lacks else "ok" if self.ok else "problems",
+            "logs": self.logs,
+            "bytes": self.bytes,
+            "stored_bytes": self.stored_bytes,
+            "transactions": self.transactions,
+            "gtid_set": str(self.gtids),
+            "missing_gtids": str(self.missing),
+            "problems": [problem.as_dict() for problem in self.problems],
+            "notes": self.notes,
+            "tail": None if self.tail is None else [log.as_dict() for log in self.tail],
+        }
+
+
+def check_archive(
+    store: Store,
+    source: str | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> CheckReport:
+    """Prove what an archive covers.
+
+    All objects are hashed; the logs are held against each other as ``verify`` does, and those of the source
+    that are not archived yet follow them.
+
+    Args:
+        store: the archive.
+        source: where the logs come from; None: nothing is said of what is not archived yet.
+        progress: called with the bytes of the objects that are hashed, and all there are.
+
+    Raises:
+        SourceError: archive or source cannot be read at all.
+        UsageError, AbsentError: as :func:`binx.log.inputs.expand_paths`, about the source.
+    """
+    report = CheckReport()
+    logs, errors = read_manifests(store)
+    for error in errors:
+        _add(report, Finding.MANIFEST, error.path or store.where, error.message)
+    whole = _check_objects(store, logs, report, progress)
+    _note_unlisted(store, logs, report)
+    kept, superseded = without_superseded(whole)
+    for log in superseded:
+        report.notes.append(f"{log.stem}: a longer copy of this log is archived too")
+    with ExitStack() as stack:
+        found = [(known_ends(open_archived(store, log, stack)), log.gtids) for log in kept]
+        report.gtids = GtidSet(interval for _, gtids in found for interval in gtids)
+        if source is not None:
+            found += _tail(source, logs, report, stack)
+        contents = {id(ends.file): gtids for ends, gtids in found}
+        chain = order_ends(ends for ends, _ in found)
+        _check_links(chain, [contents[id(ends.file)] for ends in chain], report)
+    return report
+
+
+def _check_objects(
+    store: Store,
+    logs: Sequence[ArchivedLog],
+    report: CheckReport,
+    progress: Callable[[int, int], None],
+) -> list[ArchivedLog]:
+    """Hash all objects; gives the logs whose compressed bytes are right."""
+    whole: list[ArchivedLog] = []
+    done, total = 0, sum(log.stored_bytes for log in logs)
+    for log in logs:
+        wrong = {one.kind for one in log.objects if not _is_right(store, one, report)}
+        if wrong <= {INDEX}:
+            whole.append(log)
+        report.logs += 1
+        report.bytes += log.bytes
+        report.stored_bytes += log.stored_bytes
+        report.transactions += log.transactions
+        done += log.stored_bytes
+        progress(done, total)
+    return whole
+
+
+def _is_right(store: Store, stored: StoredObject, report: CheckReport) -> bool:
+    try:
+        check_object(store, stored)
+    except SourceError as error:
+        _add(report, Finding.OBJECT_MISSING, store.path(stored.path), error.message)
+    except BinxError as error:
+        _add(report, Finding.OBJECT_CHANGED, store.path(stored.path), error.message)
+    else:
+        return True
+    return False
+
+
+def _note_unlisted(store: Store, logs: Sequence[ArchivedLog], report: CheckReport) -> None:
+    listed = {one.path for log in logs for one in log.objects}
+    for name in store.names():
+        if name.endswith((".zst", ".binx")) and not name.startswith(".") and name not in listed:
+            report.notes.append(
+                f"{name}: no manifest lists it: a run was killed before its commit, and its log is archived"
+                " by the next run, or its manifest is lost"
+            )
+
+
+def _tail(
+    source: str, logs: Sequence[ArchivedLog], report: CheckReport, stack: ExitStack
+) -> Iterator[tuple[FileEnds, GtidSet]]:
+    """The logs of the source that the archive does not hold."""
+    report.tail = []
+    there = open_source_logs(source, stack)
+    for error in there.unreadable:
+        report.notes.append(f"{error.path}: cannot be looked at: {error.message}")
+    for ends in (*there.closed, *there.open):
+        if find_log(logs, ends.file) is None:
+            gtids = _gtids_of(ends.file)
+            report.tail.append(TailLog(ends.file.path, ends in there.closed, ends.file.size, gtids))
+            yield ends, gtids
+
+
+def _gtids_of(file: BinlogFile) -> GtidSet:
+    intervals = []
+    for table in file.scan(verify=False, on_damage=OnDamage.SALVAGE):
+        runs = table.gtid_runs(table.mask())
+        intervals += [(source_of(key), first, last) for key, first, last in runs]
+    return GtidSet(intervals)
+
+
+def _check_links(chain: Sequence[FileEnds], contents: Sequence[GtidSet], report: CheckReport) -> None:
+    """Hold logs against each other, in the order of their chains."""
+    for (before, content), (after, later) in pairwise(zip(chain, contents, strict=True)):
+        if before.server != after.server:
+            continue
+        if after.file.file_number <= before.file.file_number:
+            report.notes.append(
+                f"the numbering began anew with {after.file.path}; whether all that was logged before that is"
+                f" in {before.file.path} cannot be told"
+            )
+            continue
+        found = list(link_problems([before, after], [content, later]))
+        lost = any(problem.kind is not ProblemKind.NOT_CLOSED for problem in found)
+        for problem in found:
+            if problem.kind is ProblemKind.NOT_CLOSED and not lost and _knows(before) and _knows(after):
+                report.notes.append(
+                    f"{problem.path}: no ROTATE or STOP at its end, as its server died; the log after it"
+                    " tells that no transaction is missing"
+                )
+                continue
+            report.problems.append(
+                CheckProblem(problem.kind.value, problem.path, problem.message, problem.gtid)
+            )
+    _check_overlaps(chain, contents, report)
+    report.missing = missing_gtids(
+        GtidSet(interval for gtids in contents for interval in gtids),
+        [ends.previous_gtids for ends in chain],
+    )
+    if report.missing:
+        report.notes.append(
+            f"{report.missing.count:,} GTIDs are in none of the logs though later ones of their source are;"
+            " normal on replicas that filter or commit out of order, and in group replication"
+        )
+
+
+def _knows(ends: FileEnds) -> bool:
+    """Whether a log says which GTIDs were before it."""
+    return ends.previous_gtids is not None or ends.gtid_list is not None
+
+
+def _check_overlaps(chain: Sequence[FileEnds], contents: Sequence[GtidSet], report: CheckReport) -> None:
+    """GTIDs that several logs hold: a problem within a server, normal between a source and its replica."""
+    held: dict[tuple[int, str], GtidSet] = {}
+    for ends, gtids in zip(chain, contents, strict=True):
+        own = held.get(ends.server, GtidSet())
+        twice = own & gtids
+        if twice:
+            _add(
+                report,
+                Finding.OVERLAP,
+                ends.file.path,
+                f"expected each GTID in one log of a server, found {twice.count:,} that another has too",
+                str(twice),
+            )
+        held[ends.server] = own | gtids
+    servers = list(held.values())
+    shared = GtidSet()
+    for place, gtids in enumerate(servers):
+        for other in servers[place + 1 :]:
+            shared |= gtids & other
+    if shared:
+        report.notes.append(
+            f"{shared.count:,} GTIDs are in logs of several servers, as a replica logs what its source did"
+        )
+
+
+def _add(report: CheckReport, kind: Finding, path: str, message: str, gtid: str | None = None) -> None:
+    report.problems.append(CheckProblem(kind.value, path, message, gtid))
+
+
+__all__ = ["CheckProblem", "CheckReport", "Finding", "TailLog", "check_archive"]

@@ -1,0 +1,86 @@
+"""Archived logs, opened where they are, with their indexes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
+
+from binx.archive.manifest import ArchivedLog
+from binx.archive.store import Store
+from binx.errors import BinxError, UsageError
+from binx.log.chain import FileEnds, known_ends, order_ends
+from binx.log.file import BinlogFile
+from binx.log.sidecar import Sidecar
+
+
+def open_archived(store: Store, log: ArchivedLog, stack: ExitStack) -> BinlogFile:
+    """Open an archived log, with its index where that is true.
+
+    Args:
+        store: the archive.
+        log: which.
+        stack: closes it.
+
+    Raises:
+        SourceError: it is not there, or cannot be read.
+        DamagedError: it is damaged.
+    """
+    file = stack.enter_context(BinlogFile.open(store.path(log.log.path)))
+    try:
+        file.sidecar = Sidecar.read_from(store.open(log.index.path), file)
+    except BinxError:
+        # The log itself tells the same, and --check tells of the index.
+        file.sidecar = None
+    return file
+
+
+def open_in_order(
+    store: Store, logs: Iterable[ArchivedLog], stack: ExitStack
+) -> list[tuple[FileEnds, ArchivedLog]]:
+    """Open archived logs, in the order of their chains.
+
+    Raises:
+        SourceError, DamagedError: as :func:`open_archived`.
+    """
+    opened = {}
+    for log in logs:
+        ends = known_ends(open_archived(store, log, stack))
+        opened[id(ends.file)] = ends, log
+    return [opened[id(ends.file)] for ends in order_ends(ends for ends, _ in opened.values())]
+
+
+def without_superseded(logs: Sequence[ArchivedLog]) -> tuple[list[ArchivedLog], list[ArchivedLog]]:
+    """Tell the logs from those of which a longer copy is there too: kept ones, superseded ones."""
+    kept: list[ArchivedLog] = []
+    superseded: list[ArchivedLog] = []
+    for log in logs:
+        longer = any(
+            (other.name, other.identity) == (log.name, log.identity)
+            and other.bytes > log.bytes
+            and log.gtids <= other.gtids
+            for other in logs
+        )
+        (superseded if longer else kept).append(log)
+    return kept, superseded
+
+
+def of_server(logs: Sequence[ArchivedLog], server_id: int | None) -> list[ArchivedLog]:
+    """The logs of one server.
+
+    Args:
+        logs: some.
+        server_id: which; None where there is but one.
+
+    Raises:
+        UsageError: there are several, and none is named.
+    """
+    if server_id is not None:
+        return [log for log in logs if log.server_id == server_id]
+    servers = sorted({log.server_id for log in logs})
+    if len(servers) > 1:
+        names = ", ".join(map(str, servers))
+        raise UsageError(f"the archive holds such logs of several servers ({names}); name one: --server-id N")
+    return list(logs)
+
+
+__all__ = ["of_server", "open_archived", "open_in_order", "without_superseded"]

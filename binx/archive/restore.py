@@ -1,0 +1,188 @@
+"""What an archive gives back: a log, byte for byte, or the transactions of a span."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+from binx.archive.digests import object_digest
+from binx.archive.manifest import ArchivedLog, StoredObject, read_manifests
+from binx.archive.opening import of_server, open_in_order, without_superseded
+from binx.archive.store import Store
+from binx.errors import AbsentError, BinxError, DamagedError, OutputError, UsageError
+from binx.event.gtid_set import GtidSet
+from binx.export.extract import ExtractReport, extract
+from binx.export.output import STANDARD_OUTPUT, open_output
+from binx.log.file import BinlogFile
+from binx.log.moments import format_time
+from binx.log.selection import Selection
+from binx.source import READ_BYTES, open_source
+
+
+def find_named(store: Store, name: str) -> ArchivedLog:
+    """The archived log of a name.
+
+    Args:
+        store: the archive.
+        name: the log's own name, or that of its objects.
+
+    Raises:
+        AbsentError: there is none.
+        UsageError: several have that name.
+        SourceError: the archive cannot be read.
+    """
+    logs, errors = read_manifests(store)
+    found = [log for log in logs if name in (log.stem, log.log.path)]
+    if not found:
+        found, _ = without_superseded([log for log in logs if log.name == name])
+    if not found:
+        more = f"; {len(errors)} of its manifests cannot be read, see --check" if errors else ""
+        raise AbsentError(
+            f"expected {name} in the archive, found no log of that name{more}", path=store.where
+        )
+    if len(found) > 1:
+        lines = "".join(f"\n  {log.stem}  {_span(log)}" for log in found)
+        raise UsageError(f"several logs in the archive are called {name}; name one of these:{lines}")
+    return found[0]
+
+
+def restore_log(
+    store: Store,
+    log: ArchivedLog,
+    output: str,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> str:
+    """Write an archived log as it was; it appears only when its bytes have the hash that they had.
+
+    Args:
+        store: the archive.
+        log: which.
+        output: a file, a folder in which it gets its own name, or ``-`` for standard output.
+        progress: called with the bytes that are done, and all there are.
+
+    Returns:
+        Where it is.
+
+    Raises:
+        SourceError, DamagedError: the archive does not give it back.
+        OutputError, RefusedError: it cannot be written.
+    """
+    path = str(Path(output, log.name)) if Path(output).is_dir() else output
+    source = open_source(store.path(log.log.path))
+    try:
+        with open_output(path) as stream:
+            digest = hashlib.sha256()
+            for start in range(0, source.size, READ_BYTES):
+                part = source.window(start, min(start + READ_BYTES, source.size))
+                digest.update(part)
+                stream.write(part)
+                progress(start + len(part), source.size)
+            if digest.hexdigest() != log.sha256:
+                raise DamagedError(
+                    "expected the bytes that the manifest tells the hash of, found others; take the log from"
+                    " another copy of the archive",
+                    path=store.path(log.log.path),
+                )
+    finally:
+        source.close()
+    return path
+
+
+def restore_span(
+    store: Store, selection: Selection, output: str, server_id: int | None = None
+) -> ExtractReport:
+    """Write the transactions of a span as a binary log.
+
+    The objects that they come from must have the hashes that they had, and what is written is read again.
+
+    Args:
+        store: the archive.
+        selection: GTIDs, or times.
+        output: a file, or ``-`` for standard output.
+        server_id: of the server whose logs are looked at; None where there is but one.
+
+    Raises:
+        AbsentError: there is none of them; nothing was written.
+        UsageError: logs of several servers have some, and none is named.
+        SourceError, DamagedError: the archive does not give them back.
+        OutputError, RefusedError: they cannot be written.
+    """
+    logs, errors = read_manifests(store)
+    if errors:
+        raise errors[0]
+    chosen = of_server(_covering(without_superseded(logs)[0], selection), server_id)
+    if not chosen:
+        raise AbsentError("expected transactions to write, found none that was asked for", path=store.where)
+    for log in chosen:
+        check_object(store, log.log)
+    with ExitStack() as stack:
+        chain = [ends for ends, _ in open_in_order(store, chosen, stack)]
+        report = extract(chain, selection, output)
+    if output != STANDARD_OUTPUT and Path(output).is_file():
+        _read_again(output, report)
+    return report
+
+
+def check_object(store: Store, stored: StoredObject) -> None:
+    """Compare a stored object with what its manifest says.
+
+    Raises:
+        SourceError: it is not there, or cannot be read.
+        DamagedError: its bytes are others.
+    """
+    try:
+        found = object_digest(store, stored.path)
+    except BinxError as error:
+        raise error.at(path=store.path(stored.path)) from None
+    if found != (stored.bytes, stored.sha256):
+        raise DamagedError(
+            "expected the bytes that the manifest tells the hash of, found others; take the object from"
+            " another copy of the archive, or archive the log again",
+            path=store.path(stored.path),
+        )
+
+
+def _covering(logs: Sequence[ArchivedLog], selection: Selection) -> list[ArchivedLog]:
+    """The logs that can have transactions of a selection; of several copies of a GTID the first."""
+    chosen: list[ArchivedLog] = []
+    covered = GtidSet()
+    for log in sorted(logs, key=lambda log: (log.header_timestamp, log.name, log.stem)):
+        if log.first_commit is None or log.last_commit is None:
+            continue
+        if selection.since is not None and log.last_commit < selection.since:
+            continue
+        if selection.until is not None and log.first_commit >= selection.until:
+            continue
+        if selection.gtids is not None:
+            new = (log.gtids & selection.gtids) - covered
+            if not new:
+                continue
+            covered |= new
+        chosen.append(log)
+    return chosen
+
+
+def _read_again(output: str, report: ExtractReport) -> None:
+    """Read what was written; it goes where it is not what was taken."""
+    try:
+        with BinlogFile.open(output) as file:
+            found = sum(len(table) for table in file.scan())
+        if found != report.transactions:
+            raise DamagedError(f"expected {report.transactions:,} transactions, found {found:,}", path=output)
+    except BinxError as error:
+        Path(output).unlink(missing_ok=True)
+        raise OutputError(
+            f"what was written cannot be read again: {error.message}; see to the disk, and run again",
+            path=output,
+        ) from error
+
+
+def _span(log: ArchivedLog) -> str:
+    if log.first_commit is None or log.last_commit is None:
+        return f"server {log.server_id}, no transactions"
+    return f"server {log.server_id}, {format_time(log.first_commit)} to {format_time(log.last_commit)}"
+
+
+__all__ = ["check_object", "find_named", "restore_log", "restore_span"]

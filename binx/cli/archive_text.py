@@ -1,0 +1,74 @@
+"""What ``archive`` tells of its logs, its runs and its checks."""
+
+from __future__ import annotations
+
+import json
+
+from binx.archive.check import CheckReport
+from binx.archive.run import LogReport, RunReport
+from binx.cli.terminal import TextOutput, say_error, say_note, say_warning
+from binx.stats.text import bytes_text, number_text, safe_text
+
+
+def tell_log(log: LogReport, output: TextOutput, *, as_json: bool, quiet: bool) -> None:
+    """Tell what became of a log."""
+    if log.error is not None:
+        say_error(str(log.error))
+    if log.archived is not None:
+        for problem in log.archived.problems:
+            say_warning(f"{log.log}: {problem}")
+    if as_json:
+        output.line(json.dumps(log.as_dict(), ensure_ascii=False))
+    elif log.error is None and not quiet:
+        output.line(_log_line(log))
+    output.flush()
+
+
+def tell_run(run: RunReport, output: TextOutput, *, as_json: bool, quiet: bool) -> None:
+    """Tell what a run has done, where its logs have not told it."""
+    if as_json:
+        output.line(json.dumps(run.as_dict(), ensure_ascii=False))
+    elif not quiet and run.is_idle:
+        left = f"{run.remaining} closed logs left to the next run" if run.remaining else "nothing to do"
+        output.line(f"{left}: {run.held} archived, {len(run.open)} being written")
+
+
+def tell_check(check: CheckReport, output: TextOutput, *, as_json: bool, quiet: bool) -> None:
+    """Tell what a check has found."""
+    if as_json:
+        output.line(json.dumps(check.as_dict(), ensure_ascii=False))
+        return
+    for problem in check.problems:
+        gtid = "" if problem.gtid is None else f": {problem.gtid}"
+        output.line(safe_text(f"{problem.kind.replace('_', ' ')}: {problem.path}: {problem.message}{gtid}"))
+    if quiet:
+        return
+    for note in check.notes:
+        say_note(note)
+    if check.gtids:
+        output.line(f"GTIDs: {check.gtids}")
+    if check.missing:
+        output.line(f"not there: {check.missing}")
+    for log in check.tail or []:
+        state = "closed, left to the next run" if log.closed else "being written"
+        gtids = f", {log.gtids}" if log.gtids else ""
+        output.line(safe_text(f"not archived yet: {log.log}, {bytes_text(log.bytes)}, {state}{gtids}"))
+    verdict = "ok" if check.ok else f"{number_text(len(check.problems))} problems"
+    output.line(
+        f"{verdict}: {number_text(check.logs)} logs, {bytes_text(check.bytes)} in"
+        f" {bytes_text(check.stored_bytes)}, {number_text(check.transactions)} transactions"
+    )
+
+
+def _log_line(log: LogReport) -> str:
+    text = f"{safe_text(log.log)}: {log.state.value}"
+    if log.archived is not None:
+        one = log.archived
+        text += (
+            f", {number_text(one.transactions)} transactions,"
+            f" {bytes_text(one.bytes)} in {bytes_text(one.stored_bytes)}, as {safe_text(one.stem)}"
+        )
+    return text
+
+
+__all__ = ["tell_check", "tell_log", "tell_run"]

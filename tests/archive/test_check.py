@@ -1,0 +1,195 @@
+"""``--check``: what it proves of an archive, and what it finds where something is wrong."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from binx.archive.check import CheckReport, check_archive
+from binx.archive.store import LocalStore
+from binx.event.gtid_set import GtidSet
+from binx.export.extract import extract
+from binx.log.inputs import open_chain
+from binx.log.selection import Selection
+from tests.archive.places import IN_USE_OFFSET, MARIADB_SHOP, SHOP, archive, copy_logs, manifests
+
+UUID = "bf1c133d-e590-11f1-8de0-02fc00000001"
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """An archive of the shop's logs."""
+    archive(SHOP, tmp_path / "archive")
+    return tmp_path / "archive"
+
+
+def check(place: Path, source: Path | None = None) -> CheckReport:
+    return check_archive(LocalStore(place), None if source is None else str(source))
+
+
+def kinds(report: CheckReport) -> set[str]:
+    return {problem.kind for problem in report.problems}
+
+
+def objects(place: Path, number: int, suffix: str) -> Path:
+    (found,) = place.glob(f"mysql-bin.{number:06}.*{suffix}")
+    return found
+
+
+def test_a_whole_archive_is_proved(place: Path) -> None:
+    report = check(place, SHOP)
+    assert (report.ok, report.lacks, report.notes, report.tail) == (True, False, [], [])
+    assert str(report.gtids) == f"{UUID}:1-1629"
+    assert (report.logs, report.transactions) == (5, 1629)
+    assert report.bytes == sum(path.stat().st_size for path in SHOP.glob("mysql-bin.0*"))
+
+
+def test_so_is_one_of_mariadb_beside_it(place: Path) -> None:
+    archive(MARIADB_SHOP, place)
+    report = check(place)
+    assert (report.ok, report.logs, report.tail) == (True, 10, None)
+    assert str(report.gtids) == f"{UUID}:1-1629,0-10-1..1629"
+
+
+@pytest.mark.parametrize("suffix", [".zst", ".binx"])
+def test_an_object_that_is_gone_is_missing(place: Path, suffix: str) -> None:
+    objects(place, 3, suffix).unlink()
+    report = check(place)
+    assert report.lacks
+    assert "object_missing" in kinds(report)
+
+
+@pytest.mark.parametrize("suffix", [".zst", ".binx"])
+def test_every_flipped_bit_is_met(place: Path, suffix: str) -> None:
+    path = objects(place, 3, suffix)
+    data = path.read_bytes()
+    for offset in range(0, len(data), len(data) // 7):
+        path.write_bytes(data[:offset] + bytes([data[offset] ^ 1]) + data[offset + 1 :])
+        report = check(place)
+        assert not report.ok
+        assert "object_changed" in kinds(report)
+    path.write_bytes(data[:-1])
+    assert not check(place).ok
+
+
+def test_a_manifest_that_is_damaged_is_told(place: Path) -> None:
+    (manifest,) = (place / "_manifest").glob("mysql-bin.000005*")
+    manifest.write_bytes(b"{}")
+    report = check(place, SHOP)
+    assert kinds(report) == {"manifest"}
+    assert report.tail is not None
+    assert [Path(log.log).name for log in report.tail] == ["mysql-bin.000005"]
+
+
+def test_a_log_between_others_is_missed(tmp_path: Path) -> None:
+    archive(copy_logs(tmp_path / "logs", 1, 2, 4, 5), tmp_path / "archive")
+    report = check(tmp_path / "archive")
+    assert (kinds(report), report.lacks) == ({"missing_file"}, True)
+    assert str(report.missing) == f"{UUID}:821-1216"
+
+
+def test_a_log_that_was_purged_before_it_was_archived_is_missed(tmp_path: Path) -> None:
+    archive(copy_logs(tmp_path / "logs", 1, 2), tmp_path / "archive")
+    assert check(tmp_path / "archive").ok
+    report = check(tmp_path / "archive", copy_logs(tmp_path / "later", 4))
+    assert (kinds(report), report.lacks) == ({"missing_file"}, True)
+
+
+def test_the_tail_is_told(tmp_path: Path) -> None:
+    source = copy_logs(tmp_path / "logs", 1, 2)
+    archive(source, tmp_path / "archive")
+    data = bytearray((SHOP / "mysql-bin.000003").read_bytes()[:100_000])
+    data[IN_USE_OFFSET] |= 1
+    (source / "mysql-bin.000003").write_bytes(data)
+    report = check(tmp_path / "archive", source)
+    assert report.ok
+    assert report.tail is not None
+    (tail,) = report.tail
+    assert (Path(tail.log).name, tail.closed, tail.bytes) == ("mysql-bin.000003", False, 100_000)
+    assert tail.gtids & GtidSet.parse(f"{UUID}:1-820") == GtidSet()
+    assert tail.gtids
+    assert str(report.gtids) == f"{UUID}:1-820"
+
+
+def test_gtids_that_two_logs_of_a_server_hold_are_an_overlap(tmp_path: Path) -> None:
+    source = copy_logs(tmp_path / "logs", 1)
+    with open_chain([str(SHOP / "mysql-bin.000001")]) as chain:
+        wanted = Selection(gtids=GtidSet.parse(f"{UUID}:300-310"))
+        extract(chain, wanted, str(source / "mysql-bin.000002"))
+    shutil.copy(SHOP / "mysql-bin.000003", source)
+    archive(source, tmp_path / "archive")
+    report = check(tmp_path / "archive")
+    overlap = [problem.gtid for problem in report.problems if problem.kind == "overlap"]
+    assert overlap == [f"{UUID}:300-310"]
+
+
+def test_a_crash_that_lost_nothing_is_a_note(tmp_path: Path) -> None:
+    source = copy_logs(tmp_path / "logs", 1, 2)
+    data = (SHOP / "mysql-bin.000001").read_bytes()
+    with open_chain([str(SHOP / "mysql-bin.000001")]) as chain:
+        end = max(table.value("end", len(table) - 1) for table in chain[0].file.scan())
+    (source / "mysql-bin.000001").write_bytes(data[:end])
+    archive(source, tmp_path / "archive")
+    report = check(tmp_path / "archive")
+    assert report.ok
+    assert "server died" in report.notes[0]
+
+
+def test_a_crash_that_lost_transactions_is_a_problem(tmp_path: Path) -> None:
+    source = copy_logs(tmp_path / "logs", 1, 2)
+    data = (SHOP / "mysql-bin.000001").read_bytes()
+    with open_chain([str(SHOP / "mysql-bin.000001")]) as chain:
+        (table,) = list(chain[0].file.scan())
+        end = table.value("end", 99)
+    (source / "mysql-bin.000001").write_bytes(data[:end])
+    archive(source, tmp_path / "archive")
+    report = check(tmp_path / "archive")
+    assert {"not_closed", "lost_gtids"} <= kinds(report)
+
+
+def test_a_longer_copy_stands_for_a_shorter_one(tmp_path: Path) -> None:
+    test_a_crash_that_lost_transactions_is_a_problem(tmp_path)
+    archive(copy_logs(tmp_path / "logs", 1), tmp_path / "archive")
+    report = check(tmp_path / "archive")
+    assert report.ok
+    assert ["a longer copy" in note for note in report.notes] == [True]
+
+
+def test_objects_that_no_manifest_lists_are_told(place: Path) -> None:
+    (manifest,) = (place / "_manifest").glob("mysql-bin.000005*")
+    manifest.unlink()
+    report = check(place)
+    assert report.ok
+    assert len([note for note in report.notes if "no manifest lists it" in note]) == 2
+
+
+def test_a_check_changes_nothing(place: Path) -> None:
+    before = {path: path.stat().st_mtime_ns for path in place.rglob("*")}
+    check(place, SHOP)
+    assert {path: path.stat().st_mtime_ns for path in place.rglob("*")} == before
+    assert len(manifests(place)) == 5
+
+
+def test_numbering_that_began_anew_is_a_note(tmp_path: Path) -> None:
+    archive(copy_logs(tmp_path / "logs", 4, 5), tmp_path / "archive")
+    data = bytearray((SHOP / "mysql-bin.000001").read_bytes())
+    later = int.from_bytes((SHOP / "mysql-bin.000005").read_bytes()[4:8], "little") + 1000
+    data[4:8] = later.to_bytes(4, "little")
+    archive_of_reset = copy_logs(tmp_path / "reset")
+    (archive_of_reset / "mysql-bin.000001").write_bytes(_with_checksum(data))
+    archive(archive_of_reset, tmp_path / "archive")
+    report = check(tmp_path / "archive")
+    assert "numbering began anew" in report.notes[0]
+    assert "missing_file" not in kinds(report)
+
+
+def _with_checksum(data: bytearray) -> bytes:
+    """A log whose first event was changed, with its checksum."""
+    import zlib
+
+    size = int.from_bytes(data[13:17], "little")
+    event = bytes(data[4 : 4 + size - 4])
+    data[4 + size - 4 : 4 + size] = zlib.crc32(event).to_bytes(4, "little")
+    return bytes(data)

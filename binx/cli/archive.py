@@ -40,7 +40,7 @@ EXAMPLES = (
     Example(
         "a log as it was, and the transactions of a span",
         "binx archive --quiet mysql-bin.index --to archive &&"
-        " binx archive --restore mysql-bin.000042 --to archive -o restored.000042",
+        " binx archive --restore mysql-bin.000003 --to archive -o restored.000003",
     ),
 )
 

@@ -49,13 +49,13 @@ def breakdown_section(breakdown: Breakdown, top: int, zone: tzinfo) -> Section:
     groups = breakdown.largest(top)
     columns = [
         *(_key_column(name, zone) for name in breakdown.columns),
-        Column("Transactions", NUMBER, spare=7),
+        Column("Transactions", NUMBER, spare=2),
         Column("Bytes", BYTES),
-        Column("Share", SHARE, spare=1),
-        Column("Inserts", NUMBER, spare=4),
-        Column("Updates", NUMBER, spare=3),
-        Column("Deletes", NUMBER, spare=2),
-        Column("", TEXT, spare=5),
+        Column("Share", SHARE, spare=3),
+        Column("Inserts", NUMBER, spare=7),
+        Column("Updates", NUMBER, spare=6),
+        Column("Deletes", NUMBER, spare=5),
+        Column("", TEXT, spare=8),
     ]
     whole = sum(group.bytes for group in breakdown.groups)
     largest = max((group.bytes for group in groups), default=0)
@@ -69,7 +69,7 @@ def _key_column(name: str, zone: tzinfo) -> Column:
     if name in _TIMES:
         head = f"{head} ({zone_name(zone)})"
     form = _FORMS.get(name, TEXT)
-    return Column(head, form, spare=6 if name == "below_bytes" else 0, cut=form is TEXT)
+    return Column(head, form, spare=4 if name == "below_bytes" else 0, cut=form is TEXT)
 
 
 def _row(group: Group, whole: int, largest: int) -> tuple[Any, ...]:

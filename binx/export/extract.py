@@ -304,12 +304,16 @@ class Search:
             DamagedError, UnsupportedError: a file cannot be read as far as it must be.
         """
         level = Level.LEVEL_TABLES if self.row_filter else required_level(self.selector.selection)
-        for scan, table, mask in self.walk(level):
+        for scan, table, mask in self.walk(level, gtids=self.selector.sought):
             if mask.count(1):
                 yield Run(scan.file, table, mask)
 
     def walk(
-        self, level: Level, may_hold: Callable[[Sidecar, Block], bool] | None = None
+        self,
+        level: Level,
+        may_hold: Callable[[Sidecar, Block], bool] | None = None,
+        *,
+        gtids: dict[bytes, bytes] | None = None,
     ) -> Iterator[tuple[TransactionScan, TransactionTable, bytearray]]:
         """Yield the transactions of the files that are not ruled out, with marks of those that pass.
 
@@ -318,6 +322,7 @@ class Search:
             may_hold: asked of the blocks of index files that the selection does not rule out, whether they
                 may hold what is wanted. Where it is given, blocks with statements are always read: these may
                 define tables.
+            gtids: transactions that have none of these may be left out, and are not counted.
 
         Raises:
             DamagedError, UnsupportedError: a file cannot be read as far as it must be.
@@ -331,7 +336,7 @@ class Search:
                 continue
             # A filter by rows wants to see all statements, which may define tables.
             choose = None if self.row_filter else self._wanted_blocks(ends.file, may_hold is not None)
-            scan = self._transactions(ends.file, level, choose, may_hold)
+            scan = self._transactions(ends.file, level, choose, may_hold, gtids)
             self._scan = scan
             for table in scan:
                 mask = self._mask(ends.file, scan, table)
@@ -376,10 +381,11 @@ class Search:
         level: Level,
         choose: Callable[[Sidecar], Callable[[Block], bool]] | None = None,
         may_hold: Callable[[Sidecar, Block], bool] | None = None,
+        gtids: dict[bytes, bytes] | None = None,
     ) -> TransactionScan:
         """Find a file's transactions by the shortest way, or by the one that passes over damage."""
         if self._on_damage is OnDamage.STOP:
-            return file.transactions(level, verify=self._verify, choose=choose, still=may_hold)
+            return file.transactions(level, verify=self._verify, choose=choose, still=may_hold, gtids=gtids)
         scan = file.scan(Level.LEVEL_TABLES, verify=self._verify, on_damage=self._on_damage)
         self._salvaged.append(scan)
         return scan

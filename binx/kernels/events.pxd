@@ -105,6 +105,29 @@ cdef inline bint known_type(uint8_t type) noexcept nogil:
     return (1 <= type <= 42) or (159 <= type <= 171)
 
 
+cdef inline bint begins_transaction(uint8_t type) noexcept nogil:
+    """Whether an event names the transaction that begins with it."""
+    return (
+        type == GTID_EVENT or type == ANONYMOUS_GTID_EVENT or type == GTID_TAGGED_EVENT or type == MARIADB_GTID_EVENT
+    )
+
+
+cdef inline bint is_about_files(uint8_t type) noexcept nogil:
+    """Whether an event is no part of any transaction, though relay logs may have it within one."""
+    return (
+        type == FORMAT_DESCRIPTION_EVENT
+        or type == ROTATE_EVENT
+        or type == STOP_EVENT
+        or type == HEARTBEAT_EVENT
+        or type == HEARTBEAT_EVENT_V2
+        or type == PREVIOUS_GTIDS_EVENT
+        or type == MARIADB_BINLOG_CHECKPOINT_EVENT
+        or type == MARIADB_GTID_LIST_EVENT
+        or type == MARIADB_START_ENCRYPTION_EVENT
+        or type == PERCONA_START_ENCRYPTION_EVENT
+    )
+
+
 cdef inline int rows_operation(uint8_t type) noexcept nogil:
     """0 insert, 1 update, 2 delete, -1 no rows event."""
     if PRE_GA_WRITE_ROWS_EVENT <= type <= DELETE_ROWS_EVENT_V1:

@@ -9,6 +9,7 @@ from binx.kernels.hashing cimport Slots
 from binx.kernels.layouts cimport TableMaps
 from binx.kernels.output cimport Output
 from binx.kernels.transactions cimport Transaction, TransactionTable
+from binx.kernels.wanted cimport Wanted
 
 cpdef enum Action:
     ACTION_KEEP = 0
@@ -61,6 +62,8 @@ cdef class Scanner:
     cdef uint64_t type_counts[256]
     cdef uint64_t type_bytes[256]
     cdef uint64_t inner_type_counts[256]
+    cdef Wanted wanted
+    cdef bint searching
     cdef list controls
     cdef bint seeking
     cdef bint named
@@ -79,14 +82,19 @@ cdef class Scanner:
     cdef int jump(
         self, Cursor *body, Header *header, const uint8_t *event, int64_t available, const uint8_t *tail, int64_t seen
     ) except -1 nogil
+    cdef int pass_over(
+        self, Cursor *body, const Header *header, const uint8_t *event, int64_t available
+    ) except -1 nogil
+    cdef int64_t length_by_events(self, const Header *first, const uint8_t *event, int64_t available) noexcept nogil
+    cdef bint is_placed(self, const Header *header, int64_t position, bint inside) noexcept nogil
     cdef int64_t terminal_size(self) noexcept nogil
     cdef bint lands(self, const uint8_t *landing, int64_t position, int64_t available) noexcept nogil
     cdef int distrust(self) noexcept nogil
     cdef int lone_kind(self, uint8_t event_class) noexcept nogil
     cdef int step(self, Cursor *body, Header *header, int64_t position, int64_t end) except -1 nogil
-    cdef int start_transaction(self, Header *header, int64_t position) except -1 nogil
+    cdef int start_transaction(self, const Header *header, int64_t position) except -1 nogil
     cdef int take_part(self, Cursor *body, Header *header, uint8_t event_class) except -1 nogil
-    cdef int read_gtid_event(self, Cursor *body, Header *header) except -1 nogil
+    cdef int read_gtid_event(self, Cursor *body, const Header *header) except -1 nogil
     cdef int begin_payload(self, Cursor *body, Header *header) except -1 nogil
     cdef int push(self, uint8_t kind, uint32_t timestamp, int64_t end) except -1 nogil
     cdef int count_rows(self, Cursor *body, Header *header) except -1 nogil

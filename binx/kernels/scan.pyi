@@ -88,6 +88,19 @@ class Scanner:
     def new_table(self) -> TransactionTable:
         """Begin a new table for the transactions to come, and return the one that was filled."""
 
+    def search(self, intervals: dict[bytes, bytes]) -> None:
+        """Look for GTIDs alone: at ``LEVEL_INDEX`` transactions that have none of them may be left out.
+
+        They are passed over by their length, or header by header, where the next transaction's GTID event
+        follows in its place; whatever is less sure than that is walked.
+
+        Args:
+            intervals: by source's key, its intervals: pairs of unsigned 64-bit integers, first and last.
+
+        Raises:
+            ValueError: the walk has begun.
+        """
+
     def set_format(self, checksum_size: int, post_header: Buffer) -> None:
         """Take over from a format description the checksum's bytes and the types' post-header lengths."""
 

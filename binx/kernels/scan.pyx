@@ -19,11 +19,18 @@ from binx.kernels.counting cimport RowsEvent, count_images, open_rows
 from binx.kernels.crc32 cimport crc32
 from binx.kernels.cursor cimport Cursor, cursor_over, little, remaining, take, take_packed
 from binx.kernels.events cimport *
-from binx.kernels.gtids cimport MARIADB_STANDALONE, read_gtid, read_mariadb_gtid, read_tagged_gtid
-from binx.kernels.hashing cimport slots_release
+from binx.kernels.gtids cimport (
+    MARIADB_STANDALONE,
+    glance_at_gtid,
+    read_gtid,
+    read_mariadb_gtid,
+    read_tagged_gtid,
+)
+from binx.kernels.hashing cimport slot_of, slots_release
 from binx.kernels.output cimport append, release
 from binx.kernels.statements cimport *
 from binx.kernels.transactions cimport *
+from binx.kernels.wanted cimport Span, Wanted, is_wanted
 
 cdef enum:
     STATE_OUTSIDE = 0
@@ -37,6 +44,9 @@ cdef enum:
     JUMP_NOT = 0
     JUMP_DONE = 1
     JUMP_BEYOND = 2
+    # In place of a transaction's length.
+    UNKNOWN_LENGTH = -1
+    LENGTH_BEYOND = -2
 
 cdef struct Seen:
     int64_t ordinal
@@ -98,6 +108,7 @@ cdef class Scanner:
     def __cinit__(self):
         memset(&self.sources, 0, sizeof(Slots))
         memset(&self.last_counts, 0, sizeof(Output))
+        memset(&self.wanted, 0, sizeof(Wanted))
 
     def __init__(self, int level, int64_t file_size, int64_t position, tuple transitions, bint verify):
         self.level = level
@@ -120,6 +131,8 @@ cdef class Scanner:
     def __dealloc__(self):
         slots_release(&self.sources)
         release(&self.last_counts)
+        release(&self.wanted.bounds)
+        release(&self.wanted.spans)
 
     def new_table(self):
         """Begin a new table for the transactions to come, and return the one that was filled."""
@@ -138,6 +151,34 @@ cdef class Scanner:
         append(&self.table.counts, filled.counts.data + self.current.first_count * sizeof(TableCount), size)
         filled.counts.size -= size
         self.current.first_count = 0
+
+    def search(self, dict intervals):
+        """Look for GTIDs alone: at ``LEVEL_INDEX`` transactions that have none of them may be left out of the tables.
+
+        They are passed over by their length, or header by header, where the next transaction's GTID event follows
+        in its place; whatever is less sure than that is walked.
+
+        ``intervals`` maps a source's key to its intervals: bytes of pairs of unsigned 64-bit integers, first and
+        last, ascending. To be called before the walk begins.
+        """
+        cdef bytes key
+        cdef bytes packed
+        cdef Span span
+        cdef const uint64_t *bounds
+        cdef int64_t i
+        for key, packed in intervals.items():
+            span.first = self.wanted.bounds.size // 16
+            span.count = len(packed) // 16
+            if slot_of(&self.sources, <const uint8_t *> PyBytes_AS_STRING(key), len(key)) != self.wanted.spans.size // <int64_t> sizeof(Span):
+                raise ValueError("the walk has begun")
+            append(&self.wanted.bounds, PyBytes_AS_STRING(packed), span.count * 16)
+            append(&self.wanted.spans, &span, sizeof(Span))
+        bounds = <const uint64_t *> self.wanted.bounds.data
+        self.wanted.least = <uint64_t> -1
+        for i in range(self.wanted.bounds.size // 16):
+            self.wanted.least = min(self.wanted.least, bounds[2 * i])
+            self.wanted.greatest = max(self.wanted.greatest, bounds[2 * i + 1])
+        self.searching = True
 
     def set_format(self, int checksum_size, const uint8_t[::1] post_header):
         """Take over what a format description says: the checksum's bytes, the post-header length of each type."""
@@ -303,6 +344,18 @@ cdef class Scanner:
                 self.position += header.size
                 continue
             if (
+                self.searching
+                and self.level == LEVEL_INDEX
+                and self.state == STATE_OUTSIDE
+                and self.position != self.distrusted
+                and begins_transaction(header.type)
+            ):
+                jumped = self.pass_over(&body, &header, event, available)
+                if jumped == JUMP_DONE:
+                    continue
+                if jumped == JUMP_BEYOND and self.position != origin:
+                    return STOP_LIMIT
+            if (
                 self.level == LEVEL_INDEX
                 and self.state == STATE_OUTSIDE
                 and self.position != self.distrusted
@@ -386,6 +439,72 @@ cdef class Scanner:
                 self.seeking = False
                 self.resumed = self.position + header.size
         return True
+
+    cdef int pass_over(
+        self, Cursor *body, const Header *header, const uint8_t *event, int64_t available
+    ) except -1 nogil:
+        """Pass over the transaction at ``position``, whose GTID event this is, where it is not looked for.
+
+        ``JUMP_NOT``: it is, or where it ends is not certain. ``JUMP_BEYOND``: the window does not show its end.
+        """
+        cdef int64_t length = 0
+        cdef uint64_t number = 0
+        cdef Header landing
+        cdef bint apart = False
+        # What is far from all that is wanted is told by its number, whatever its source.
+        if header.type == GTID_EVENT:
+            apart = glance_at_gtid(body, &number, &length)
+            apart = apart and (number < self.wanted.least or number > self.wanted.greatest)
+            body.position = 0
+        if not apart:
+            self.start_transaction(header, self.position)
+            self.current.start = -1
+            self.read_gtid_event(body, header)
+            body.position = 0
+            if is_wanted(&self.wanted, &self.current):
+                return JUMP_NOT
+            length = self.current.claimed_length
+        if not self.is_placed(header, self.position, False):
+            return JUMP_NOT
+        if length == 0:
+            length = self.length_by_events(header, event, available)
+        if length == LENGTH_BEYOND or length > available - HEADER_SIZE:
+            return JUMP_BEYOND if self.position + available < self.file_size else JUMP_NOT
+        if length < header.size + HEADER_SIZE + self.checksum_size:
+            return JUMP_NOT
+        landing = header_of(event + length)
+        if not begins_transaction(landing.type) or not self.is_placed(&landing, self.position + length, False):
+            return JUMP_NOT
+        self.position += length
+        return JUMP_DONE
+
+    cdef int64_t length_by_events(self, const Header *first, const uint8_t *event, int64_t available) noexcept nogil:
+        """The bytes up to the next event that begins a transaction, by the sizes of the events between."""
+        cdef int64_t length = first.size
+        cdef Header header
+        while length <= available - HEADER_SIZE:
+            header = header_of(event + length)
+            if begins_transaction(header.type):
+                return length
+            if is_about_files(header.type) or not self.is_placed(&header, self.position + length, True):
+                return UNKNOWN_LENGTH
+            length += header.size
+        return LENGTH_BEYOND
+
+    cdef bint is_placed(self, const Header *header, int64_t position, bint inside) noexcept nogil:
+        """Whether a header tells that its event stands where it does, and fits there.
+
+        MariaDB 11.4 and later write no position ``inside`` a transaction.
+        """
+        return (
+            known_type(header.type)
+            and header.size >= HEADER_SIZE + self.checksum_size
+            and header.size <= self.file_size - position
+            and (
+                header.next_position == <uint32_t> (position + header.size)
+                or (inside and header.next_position == 0)
+            )
+        )
 
     cdef int jump(
         self, Cursor *body, Header *header, const uint8_t *event, int64_t available, const uint8_t *tail, int64_t seen
@@ -518,7 +637,7 @@ cdef class Scanner:
                 self.push(self.kinds[at], header.timestamp, end)
         return 0
 
-    cdef int start_transaction(self, Header *header, int64_t position) except -1 nogil:
+    cdef int start_transaction(self, const Header *header, int64_t position) except -1 nogil:
         memset(&self.current, 0, sizeof(Transaction))
         self.current.start = position
         self.current.server_id = header.server_id
@@ -564,7 +683,7 @@ cdef class Scanner:
             current.undoes_part |= is_rollback_to(body[0])
         return 0
 
-    cdef int read_gtid_event(self, Cursor *body, Header *header) except -1 nogil:
+    cdef int read_gtid_event(self, Cursor *body, const Header *header) except -1 nogil:
         cdef uint8_t flags = 0
         self.has_gtids = True
         if header.type == GTID_TAGGED_EVENT:

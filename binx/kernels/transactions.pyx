@@ -12,6 +12,7 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 
 from binx.kernels.fields cimport *
 from binx.kernels.hashing cimport Slots, slot_bytes, slot_entry
+from binx.kernels.intervals cimport in_intervals
 from binx.kernels.output cimport Output, append, release, reserve
 
 cdef enum:
@@ -407,17 +408,3 @@ cdef class TransactionTable:
         if len(mask) != self.length():
             raise ValueError(f"a mask of {len(mask)} for {self.length()} records")
         return 0
-
-
-cdef bint in_intervals(const uint64_t *bounds, int64_t count, uint64_t number) noexcept nogil:
-    """Binary search for the last interval that begins at or before the number."""
-    cdef int64_t low = 0
-    cdef int64_t high = count
-    cdef int64_t middle
-    while low < high:
-        middle = (low + high) >> 1
-        if bounds[2 * middle] <= number:
-            low = middle + 1
-        else:
-            high = middle
-    return low > 0 and number <= bounds[2 * low - 1]

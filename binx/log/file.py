@@ -188,10 +188,15 @@ class BinlogFile:
         return window
 
     def scan(
-        self, level: Level = Level.LEVEL_INDEX, *, verify: bool = True, on_damage: OnDamage = OnDamage.STOP
+        self,
+        level: Level = Level.LEVEL_INDEX,
+        *,
+        verify: bool = True,
+        on_damage: OnDamage = OnDamage.STOP,
+        gtids: dict[bytes, bytes] | None = None,
     ) -> Scan:
         """Find the transactions; see :class:`Scan`."""
-        return Scan(self, level, verify=verify, on_damage=on_damage)
+        return Scan(self, level, verify=verify, on_damage=on_damage, gtids=gtids)
 
     def transactions(
         self,
@@ -200,6 +205,7 @@ class BinlogFile:
         verify: bool = True,
         choose: Callable[[Sidecar], Callable[[Block], bool]] | None = None,
         still: Callable[[Sidecar, Block], bool] | None = None,
+        gtids: dict[bytes, bytes] | None = None,
     ) -> TransactionScan:
         """Find the transactions by the shortest way: the file's index where it has one, else a scan.
 
@@ -208,6 +214,7 @@ class BinlogFile:
             verify: whether a scan compares checksums.
             choose: given the index, tells which of its blocks are wanted; the others are passed over.
             still: asked of each of these once more when its turn comes.
+            gtids: a scan may leave out what has none of these, see :class:`Scan`.
         """
         if self.sidecar is not None:
             from binx.log.stored import StoredScan
@@ -217,7 +224,7 @@ class BinlogFile:
             wanted = {number for number, block in enumerate(blocks) if wants(block)}
             if self.sidecar.holds(blocks[number] for number in sorted(wanted)):
                 return StoredScan(self, self.sidecar, wanted, still)
-        return self.scan(level, verify=verify)
+        return self.scan(level, verify=verify, gtids=gtids)
 
 
 class Scan:
@@ -228,6 +235,9 @@ class Scan:
     damage. It reads every event, as one that is passed over could be
     damaged, and takes ``LEVEL_INDEX`` for ``LEVEL_TABLES``.
 
+    A scan at ``LEVEL_INDEX`` for GTIDs (as :func:`~binx.log.selection.kernel_intervals` has them) leaves out
+    most of the transactions that have none of them. Of these it reads only where they begin and end.
+
     Attributes:
         ending: how the file ends; known when the iteration is over.
         unfinished: bytes behind the last whole transaction of a file in use.
@@ -236,7 +246,15 @@ class Scan:
             nothing does.
     """
 
-    def __init__(self, file: BinlogFile, level: Level, *, verify: bool, on_damage: OnDamage) -> None:
+    def __init__(
+        self,
+        file: BinlogFile,
+        level: Level,
+        *,
+        verify: bool,
+        on_damage: OnDamage,
+        gtids: dict[bytes, bytes] | None = None,
+    ) -> None:
         salvages = on_damage is OnDamage.SALVAGE
         if salvages and level is Level.LEVEL_INDEX:
             level = Level.LEVEL_TABLES
@@ -249,6 +267,8 @@ class Scan:
         begin = file.resumption or Resumption(file.first_position, file.format)
         self._scanner = Scanner(level, file.size, begin.position, _COMPILED, verify)
         self._scanner.set_format(begin.format.checksum_size, begin.format.post_header_lengths)
+        if gtids is not None and not salvages:
+            self._scanner.search(gtids)
         self._format = begin.format
         self._verify = verify
         self._salvage = _salvage(file.source, self._scanner) if salvages else None

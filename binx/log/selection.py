@@ -148,6 +148,11 @@ class Selector:
         """Whether the rows of a table are wanted; the statements of a transaction that passes always are."""
         return self._filter is None or self._filter.takes(database, table)
 
+    @property
+    def sought(self) -> dict[bytes, bytes] | None:
+        """The wanted GTIDs where nothing need be known of other transactions, None where something must."""
+        return self._wanted if self.selection.start is None and self.selection.stop is None else None
+
     def missing(self) -> GtidSet:
         """The wanted GTIDs that were not met yet between the positions, whatever the other filters say."""
         return (self.selection.gtids or GtidSet()) - self._found

@@ -21,7 +21,7 @@ from binx.cli.options import (
     option,
 )
 from binx.cli.progress import progress_bar
-from binx.cli.selecting import WHERE, parse_size, selection_options, understood
+from binx.cli.selecting import WHERE, selection_options, understood
 from binx.cli.terminal import missing_gtids, say_note, say_warning
 from binx.errors import ExitCode, UsageError
 from binx.export.extract import ExtractOptions, SliceFormat, extract
@@ -30,6 +30,7 @@ from binx.log.index_use import IndexUse
 from binx.log.inputs import open_chain
 from binx.log.on_damage import OnDamage
 from binx.log.selection import Selection
+from binx.log.sizes import parse_size
 
 if TYPE_CHECKING:
     from binx.export.where import Condition

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,14 +10,12 @@ from binx.errors import UsageError
 from binx.event.gtid_set import GtidSet
 from binx.log.moments import format_time, parse_position, parse_time
 from binx.log.selection import Selection
+from binx.log.sizes import parse_size
 
 if TYPE_CHECKING:
     from binx.export.where import Condition
 
 SELECTION = "Which transactions"
-
-_SIZE = re.compile(r"(\d{1,18})\s*([KMGT]?)(i?B)?", re.IGNORECASE)
-_SIZE_SHIFTS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
 
 
 def _completion(what: str) -> Callable[..., Any]:
@@ -42,18 +39,6 @@ def gtid_set(text: str) -> GtidSet:
     if gtids.is_empty:
         raise UsageError("expected a set of GTIDs, found an empty text")
     return gtids
-
-
-def parse_size(text: str) -> int:
-    """A number of bytes, with K, M, G or T for powers of 1024.
-
-    Raises:
-        UsageError: the text is no such number.
-    """
-    found = _SIZE.fullmatch(text.strip())
-    if found is None:
-        raise UsageError(f"expected a number of bytes, such as 4096, 64K or 10M, found {text!r}")
-    return int(found[1]) << _SIZE_SHIFTS[found[2].upper()]
 
 
 _SELECTION_OPTIONS = combined(

@@ -39,20 +39,26 @@ MAGIC_SIZE = 4
 
 _COMPILED = compiled()
 _TYPE_OFFSET = 4
+_NO_STOP = 2**63 - 1
 _FILE_NUMBER = re.compile(r"\.(\d+)$")
 
 
 @dataclass(frozen=True, slots=True)
 class Resumption:
-    """Where a scan begins in a file whose first events belong to a transaction of the file before it.
+    """Where a scan begins that reads a part of a file.
+
+    The first events may belong to a transaction of the file before it, or somebody else reads them.
 
     Attributes:
         position: offset of the first event that is read.
         format: the format description in force there.
+        stop: where the scan ends, the end of a transaction; None for the file's end. How the file ends is
+            judged only there.
     """
 
     position: int
     format: FormatDescription
+    stop: int | None = None
 
 
 class BinlogFile:
@@ -270,6 +276,7 @@ class Scan:
         if gtids is not None and not salvages:
             self._scanner.search(gtids)
         self._format = begin.format
+        self._stop = _NO_STOP if begin.stop is None else begin.stop
         self._verify = verify
         self._salvage = _salvage(file.source, self._scanner) if salvages else None
 
@@ -345,9 +352,11 @@ class Scan:
         stop: int = Stop.STOP_LIMIT
         while stop not in (Stop.STOP_END, Stop.STOP_TRUNCATED):
             origin = scanner.position
+            if origin >= self._stop:
+                return
             error: BinxError | None = None
             try:
-                stop = self._advance(origin + WINDOW_BYTES)
+                stop = self._advance(min(origin + WINDOW_BYTES, self._stop))
                 if self._salvage is not None:
                     self._salvage.settle()
                     if stop == Stop.STOP_TRUNCATED:

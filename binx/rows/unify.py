@@ -70,15 +70,20 @@ def cast_batch(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
         if place < 0:
             arrays.append(pa.nulls(batch.num_rows, field.type))
         else:
-            arrays.append(_cast(batch.column(place), field.type))
+            arrays.append(cast_array(batch.column(place), field.type))
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def _cast(array: pa.Array, data_type: pa.DataType) -> pa.Array:
+def cast_array(array: pa.Array, data_type: pa.DataType) -> pa.Array:
+    """The values as another type that :func:`wider` may give for theirs.
+
+    Raises:
+        ArrowInvalid, ArrowNotImplementedError: a value cannot be one of that type.
+    """
     if array.type == data_type:
         return array
     if isinstance(array, pa.ExtensionArray):
-        return _cast(array.storage, data_type)
+        return cast_array(array.storage, data_type)
     if pa.types.is_binary(array.type) and pa.types.is_string(data_type):
         return pa.array([None if value is None else value.hex() for value in array.to_pylist()], pa.string())
     if pa.types.is_nested(array.type):

@@ -31,6 +31,11 @@ class JoinedSource:
         return self._parts[0][1]
 
     @property
+    def others(self) -> tuple[Source, ...]:
+        """The next ones."""
+        return tuple(source for _, source, _ in self._parts[1:])
+
+    @property
     def path(self) -> str:
         """The first log's."""
         return self._parts[0][1].path

@@ -1,1 +1,30 @@
-"""binx.spark."""
+"""Spark: loading data sets into tables, and binary logs as a data source."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from binx.errors import BinxError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def register(spark: SparkSession) -> None:
+    """Make ``spark.read.format("binlog")`` known to a session; see :mod:`binx.spark.source.reader`.
+
+    Raises:
+        BinxError: pyspark is not installed, or is older than 4.1.
+    """
+    from binx.spark.session import check_pyspark
+
+    check_pyspark()
+    try:
+        from binx.spark.source.reader import register as register_source
+    except ImportError as error:
+        raise BinxError(
+            f"this pyspark does not take data sources as binx has them ({error}); it needs 4.1 or later:"
+            f" `{sys.executable} -m pip install 'binx[spark]'`"
+        ) from error
+    register_source(spark)

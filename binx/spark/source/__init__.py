@@ -1,0 +1,1 @@
+"""Binary logs as a data source of Spark: ``spark.read.format("binlog")``."""

@@ -1,0 +1,275 @@
+"""What the driver plans: logs cut into slices, and the schema of a table.
+
+A log is walked once: its index file is read where it has a true one, else headers of transactions, or of
+events where a table's columns may be named by statements. Statements that define tables are followed on the
+way, so that each slice knows the tables as they are at its start.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from binx.errors import AbsentError, TruncatedError
+from binx.event.format import FormatDescription
+from binx.export.known_tables import read_dump
+from binx.kernels.scan import Level
+from binx.kernels.transactions import TransactionTable
+from binx.log.chain import FileEnds, order_ends, read_ends
+from binx.log.file import BinlogFile, TransactionScan, open_files
+from binx.log.index_use import IndexUse, attach_sidecars
+from binx.log.inputs import expand_paths
+from binx.log.relay import join_relay_logs
+from binx.log.selection import Selector, required_level
+from binx.rows.catalog import Catalog
+from binx.rows.decoder import STATEMENTS_ONLY, ChangeDecoder
+from binx.rows.unify import united_schema
+from binx.source.joined import JoinedSource
+from binx.spark.source.request import Request, What
+from binx.spark.source.slices import Slice, packed
+
+_TABLES_NAMED = 10
+
+
+@contextmanager
+def opened_chain(request: Request) -> Iterator[list[FileEnds]]:
+    """Open the logs of a request, in the order of their chain.
+
+    Raises:
+        BinxError: as :func:`~binx.log.inputs.expand_paths` and :meth:`~binx.log.file.BinlogFile.open`.
+    """
+    files = open_files(expand_paths(request.paths), request.keys())
+    try:
+        join_relay_logs(files)
+        attach_sidecars(files, IndexUse())
+        yield order_ends([read_ends(file) for file in files])
+    finally:
+        for file in files:
+            file.close()
+
+
+def known_tables(request: Request) -> Catalog:
+    """The tables that the request's dump defines.
+
+    Raises:
+        SourceError: it cannot be read, or defines none.
+    """
+    return Catalog() if request.schema is None else read_dump(request.schema)[0]
+
+
+def plan(request: Request) -> list[list[Slice]]:
+    """Cut the logs of a request into what each task reads.
+
+    Raises:
+        BinxError: a log cannot be read as far as it must be.
+    """
+    with opened_chain(request) as chain:
+        planner = Planner(request, [ends.file.name for ends in chain])
+        return shares((part for ends in chain for part in planner.slices(ends)), request.split_bytes)
+
+
+def shares(slices: Iterable[Slice], split_bytes: int) -> list[list[Slice]]:
+    """Slices that tasks read: small ones that follow each other go to one task."""
+    tasks: list[list[Slice]] = []
+    held = split_bytes
+    for part in slices:
+        if held + part.size > split_bytes:
+            tasks.append([])
+            held = 0
+        tasks[-1].append(part)
+        held += part.size
+    return tasks
+
+
+@dataclass(slots=True)
+class _Begun:
+    """A slice whose end is looked for; ``count`` transactions are before its stop."""
+
+    start: int
+    stop: int
+    count: int
+    format: FormatDescription
+    seqno: int
+    tables: bytes
+
+
+class Planner:
+    """Cuts the logs of a chain, one after another, into slices.
+
+    Args:
+        request: what is read.
+        names: of all logs, in order.
+        catalog: the tables known before the first log; by default those of the request's dump.
+        epoch: how many logs before the first began with a server's start.
+        seqno: the number of the first transaction.
+
+    Attributes:
+        catalog: the tables known behind what was cut.
+        epoch: logs so far that began with a server's start.
+        seqno: the number of the next transaction.
+    """
+
+    def __init__(
+        self,
+        request: Request,
+        names: Sequence[str],
+        catalog: Catalog | None = None,
+        epoch: int = 0,
+        seqno: int = 1,
+    ) -> None:
+        selection = request.selection
+        if selection.limit is None:
+            # What only bodies of events tell is left to the tasks.
+            selection = replace(selection, databases=(), tables=(), thread_ids=(), xids=())
+        self._request = request
+        self._selector = Selector(selection, names)
+        self._follows = request.what is What.CHANGES
+        least = Level.LEVEL_EVENTS if self._follows else Level.LEVEL_INDEX
+        self._level = max(required_level(selection), least)
+        self.catalog = Catalog()
+        if self._follows:
+            self.catalog = known_tables(request) if catalog is None else catalog
+        self.epoch = epoch
+        self.seqno = seqno
+        self._decoder: ChangeDecoder | None = None
+        self._begun: _Begun | None = None
+
+    def slices(self, ends: FileEnds, *, resumed: bool = False, growing: bool = False) -> Iterator[Slice]:
+        """Cut a log.
+
+        Args:
+            ends: the log.
+            resumed: whether its first part was cut before; its resumption says where this one begins.
+            growing: whether its end may not be there yet.
+
+        Raises:
+            BinxError: it cannot be read as far as it must be.
+        """
+        file = ends.file
+        if not resumed:
+            self.epoch += file.format.at_startup
+        if self._request.what is What.STATEMENTS and self._selector.rules_out(file, ends.previous_gtids):
+            return
+        scan = (file.scan if resumed or growing else file.transactions)(self._level, verify=False)
+        self._decoder = ChangeDecoder(file, self.catalog, lambda db, name: False) if self._follows else None
+        try:
+            for table in scan:
+                mask = self._selector.mask(file, scan, table)
+                for begun in self._cut(table, mask):
+                    yield _slice(file, begun, self.epoch)
+                self.seqno += len(table)
+        except TruncatedError:
+            if not growing:
+                raise
+        begun_last, self._begun = self._begun, None
+        if begun_last is not None:
+            yield _slice(file, begun_last, self.epoch)
+
+    def _cut(self, table: TransactionTable, mask: bytearray) -> Iterator[_Begun]:
+        """Go over some transactions; gives the slices that end among them."""
+        starts = memoryview(table.column("start")).cast("q")
+        ends = memoryview(table.column("end")).cast("q")
+        split, count, index = self._request.split_bytes, len(table), 0
+        while index < count:
+            begun = self._begun
+            if begun is None:
+                first = mask.find(1, index)
+                first = count if first < 0 else first
+                self._follow(table, index, first)
+                index = first
+                if index == count:
+                    return
+                begun = self._begun = _Begun(
+                    start=starts[index],
+                    stop=ends[index],
+                    count=1,
+                    format=table.format,
+                    seqno=self.seqno + index,
+                    tables=packed(self.catalog),
+                )
+            behind = min(bisect_left(ends, begun.start + split, index, count) + 1, count)
+            last = mask.rfind(1, index, behind)
+            if last >= 0:
+                begun.stop = ends[last]
+                begun.count = self.seqno + last + 1 - begun.seqno
+            self._follow(table, index, behind)
+            index = behind
+            if ends[behind - 1] - begun.start >= split:
+                self._begun = None
+                yield begun
+
+    def _follow(self, table: TransactionTable, first: int, behind: int) -> None:
+        """Move the catalog on over some transactions."""
+        if self._decoder is None or first == behind:
+            return
+        marks = bytearray(len(table))
+        table.mark_statements(marks)
+        marks[:first] = bytes(first)
+        marks[behind:] = bytes(len(table) - behind)
+        if STATEMENTS_ONLY in marks:
+            for _ in self._decoder.decode(table, marks):
+                pass
+
+
+def _slice(file: BinlogFile, begun: _Begun, epoch: int) -> Slice:
+    joined = file.source if isinstance(file.source, JoinedSource) else None
+    return Slice(
+        path=file.path,
+        others=() if joined is None else tuple(source.path for source in joined.others),
+        joined_size=None if joined is None else joined.size,
+        identity=file.identity,
+        start=begun.start,
+        stop=begun.stop,
+        transactions=begun.count,
+        format=begun.format,
+        epoch=epoch,
+        seqno=begun.seqno,
+        tables=begun.tables,
+    )
+
+
+def table_schema(request: Request) -> pa.Schema:
+    """The columns of a table's row changes in all their versions, by a pass that decodes no row.
+
+    Raises:
+        AbsentError: no log has changes of the table.
+        BinxError: a log cannot be read.
+    """
+    schemas: list[pa.Schema] = []
+    seen: dict[str, None] = {}
+    with opened_chain(request) as chain:
+        catalog = known_tables(request)
+        for ends in chain:
+            file = ends.file
+            decoder = ChangeDecoder(file, catalog, lambda db, name: (db, name) == request.table)
+            decoder.resolve_only = True
+            scan = file.transactions(Level.LEVEL_TABLES, verify=False)
+            for table in scan:
+                mask = touching(scan, table, request.table)
+                table.mark_statements(mask)
+                for _ in decoder.decode(table, mask):
+                    pass
+            schemas += [changes.schema for changes in decoder.tables]
+            seen |= dict.fromkeys(".".join(scan.table_name(number)) for number in range(scan.table_count))
+    if not schemas:
+        named = ", ".join([*seen][:_TABLES_NAMED]) + (", …" if len(seen) > _TABLES_NAMED else "")
+        raise AbsentError(
+            f"no row of {'.'.join(request.table)} changes in {', '.join(request.paths)};"
+            f" tables that change: {named or 'none'}"
+        )
+    return united_schema(schemas)
+
+
+def touching(scan: TransactionScan, table: TransactionTable, name: tuple[str, str]) -> bytearray:
+    """Marks of the transactions that change rows of a table."""
+    mask = table.mask()
+    wanted = bytes(scan.table_name(number) == name for number in range(scan.table_count))
+    table.keep_tables(mask, wanted)
+    return mask
+
+
+__all__ = ["Planner", "known_tables", "opened_chain", "plan", "shares", "table_schema", "touching"]

@@ -1,0 +1,191 @@
+"""The data source as Spark calls it.
+
+Spark imports these classes in the processes that plan a query on the driver's machine and in those that run
+its tasks, so binx must be installed in both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, MutableMapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.types import StructType
+
+from binx.export.statements import statements_schema
+from binx.log.index import index_schema
+from binx.spark.source.columns import arrow_schema, spark_schema
+from binx.spark.source.plan import plan, table_schema
+from binx.spark.source.pushdown import narrowed
+from binx.spark.source.request import Request, What, parse_request
+from binx.spark.source.rows import read_slices
+from binx.spark.source.stream import Stream
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
+"""Spark's setting without which it refuses sources that take filters."""
+
+try:
+    from pyspark.sql.streaming.datasource import (
+        ReadAllAvailable,
+        ReadLimit,
+        ReadMaxBytes,
+        SupportsTriggerAvailableNow,
+    )
+except ImportError:  # before pyspark 4.2
+    SupportsTriggerAvailableNow = object  # type: ignore[assignment, misc]
+
+
+def register(spark: SparkSession) -> None:
+    """Make ``spark.read.format("binlog")`` and ``spark.readStream.format("binlog")`` known to a session.
+
+    Filters on commit time and GTID reach the source where ``spark.sql.python.filterPushdown.enabled`` is true
+    when this is called; call it again after changing the setting.
+    """
+    pushes = spark.conf.get(PUSHDOWN, "false") == "true"
+    spark.dataSource.register(FilteredBinlogSource if pushes else BinlogSource)
+
+
+class BinlogSource(DataSource):
+    """Binary logs: row changes of a table, transactions, or statements.
+
+    Raises:
+        UsageError: an option is not understood.
+    """
+
+    def __init__(self, options: MutableMapping[str, str]) -> None:
+        super().__init__(options)
+        self._request = parse_request(dict(options))
+        self._found_schema = False
+
+    @classmethod
+    def name(cls) -> str:
+        """What follows ``format``."""
+        return "binlog"
+
+    def schema(self) -> StructType:
+        """The columns; those of a table are found by a pass over the logs.
+
+        Raises:
+            AbsentError: the table's rows do not change in the logs.
+            BinxError: the logs cannot be read.
+        """
+        self._found_schema = True
+        if self._request.what is What.TRANSACTIONS:
+            return spark_schema(index_schema())
+        if self._request.what is What.STATEMENTS:
+            return spark_schema(statements_schema())
+        return spark_schema(table_schema(self._request))
+
+    def reader(self, schema: StructType) -> BinlogReader:
+        """What reads once."""
+        return BinlogReader(self._request, schema)
+
+    def streamReader(self, schema: StructType) -> BinlogStreamReader:  # noqa: N802 - Spark's name
+        """What reads on as logs grow."""
+        return BinlogStreamReader(self._request, schema, whole=self._found_schema)
+
+
+class FilteredBinlogSource(BinlogSource):
+    """The same, to which Spark tells filters."""
+
+    def reader(self, schema: StructType) -> BinlogReader:
+        """What reads once."""
+        return FilteredBinlogReader(self._request, schema)
+
+
+class BinlogReader(DataSourceReader):
+    """Reads logs as they are when the query is planned.
+
+    Args:
+        request: what is read.
+        schema: the columns that are wanted.
+    """
+
+    def __init__(self, request: Request, schema: StructType) -> None:
+        self._request = request
+        self._target = arrow_schema(schema)
+        self._is_empty = False
+
+    def partitions(self) -> list[InputPartition]:
+        """What each task reads.
+
+        Raises:
+            BinxError: a log cannot be read as far as it must be.
+        """
+        tasks = [] if self._is_empty else plan(self._request)
+        return [InputPartition(tuple(slices)) for slices in tasks]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of a task.
+
+        Raises:
+            BinxError: a log cannot be read.
+        """
+        # Spark gives None where there are no partitions.
+        return read_slices(self._request, partition.value or (), self._target)
+
+
+class FilteredBinlogReader(BinlogReader):
+    """The same, which reads no transactions that the query's filters leave out."""
+
+    def pushFilters(self, filters: list[Any]) -> Iterable[Any]:  # noqa: N802 - Spark's name
+        """Take filters; Spark asks all of them again."""
+        selection = narrowed(self._request.selection, filters)
+        if selection is None:
+            self._is_empty = True
+        else:
+            self._request = replace(self._request, selection=selection)
+        return filters
+
+
+class BinlogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Reads whole transactions as they come.
+
+    Args:
+        request: what is read.
+        schema: the columns that are wanted.
+        whole: whether a column of a table that is not among them is an error.
+    """
+
+    def __init__(self, request: Request, schema: StructType, *, whole: bool) -> None:
+        self._request = request
+        self._target = arrow_schema(schema)
+        self._whole = whole
+        self._stream = Stream(request)
+        self._aim: dict[str, Any] | None = None
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
+        """Before all logs."""
+        return {}
+
+    def latestOffset(  # noqa: N802 - Spark's name
+        self, start: dict[str, Any] | None = None, limit: Any = None
+    ) -> dict[str, Any]:
+        """How far can be read: pyspark 4.1 calls it without arguments, later ones with both."""
+        most = getattr(limit, "max_bytes", None)
+        return self._stream.latest(start or {}, most, self._aim)
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
+        """All there is, or what the option maxBytesPerTrigger says."""
+        most = self._request.trigger_bytes
+        return ReadAllAvailable() if most is None else ReadMaxBytes(most)
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
+        """Read up to what is there now."""
+        self._aim = self._stream.latest({})
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
+        """What each task of a batch reads."""
+        return [InputPartition(tuple(slices)) for slices in self._stream.partitions(start, end)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of a task."""
+        return read_slices(self._request, partition.value or (), self._target, whole=self._whole)
+
+
+__all__ = ["BinlogSource", "register"]

@@ -1,0 +1,120 @@
+"""What a task reads: the slices of its share, as batches that Spark takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from functools import partial
+
+import pyarrow as pa
+
+from binx.export.statements import STATEMENTS_BATCH, statements_batch
+from binx.kernels.scan import Level
+from binx.kernels.transactions import TransactionTable
+from binx.log.file import BinlogFile, Scan
+from binx.log.index import index_batch
+from binx.log.selection import Selector, required_level
+from binx.rows.batches import ChangeBatch
+from binx.rows.decoder import ChangeDecoder, DecoderOptions
+from binx.rows.statements import Statement
+from binx.spark.source.columns import fitted
+from binx.spark.source.plan import touching
+from binx.spark.source.request import Request, What
+from binx.spark.source.slices import Slice, opened
+
+
+def read_slices(
+    request: Request, slices: Iterable[Slice], target: pa.Schema, *, whole: bool = False
+) -> Iterator[pa.RecordBatch]:
+    """The rows of slices.
+
+    Args:
+        request: what is read.
+        slices: where.
+        target: the Arrow schema that Spark expects.
+        whole: whether it is an error where a table has columns that are not expected.
+
+    Raises:
+        StaleError: a log is not the one that was planned for.
+        BinxError: a log cannot be read, or a column cannot be cast.
+    """
+    # Positions and limit have become the slices' bounds.
+    selection = replace(request.selection, start=None, stop=None, limit=None)
+    for part in slices:
+        with opened(part, request) as file:
+            reader = _SliceReader(request, part, file, Selector(selection))
+            for batch in reader.batches():
+                yield fitted(batch, target, whole=whole)
+
+
+class _SliceReader:
+    """One slice on its way to batches."""
+
+    def __init__(self, request: Request, part: Slice, file: BinlogFile, selector: Selector) -> None:
+        self._request = request
+        self._part = part
+        self._file = file
+        self._selector = selector
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The rows, in the log's order."""
+        what = self._request.what
+        if what is What.TRANSACTIONS:
+            return self._transactions()
+        return self._statements() if what is What.STATEMENTS else self._changes()
+
+    def _scan(self, least: Level) -> Scan:
+        level = max(required_level(self._selector.selection), least)
+        return self._file.scan(level, verify=self._request.verify)
+
+    def _transactions(self) -> Iterator[pa.RecordBatch]:
+        scan, seqno = self._scan(Level.LEVEL_TABLES), self._part.seqno
+        for table in scan:
+            mask = self._selector.mask(self._file, scan, table)
+            batch = index_batch(self._file, scan, table, epoch=self._part.epoch, first_seqno=seqno)
+            seqno += len(table)
+            for first in range(0, batch.num_rows, self._request.batch_rows):
+                piece = batch.slice(first, self._request.batch_rows)
+                marks = pa.array(memoryview(mask)[first : first + piece.num_rows], pa.uint8())
+                yield piece.filter(marks.cast(pa.bool_()))
+
+    def _statements(self) -> Iterator[pa.RecordBatch]:
+        scan, pending = self._scan(Level.LEVEL_TABLES), list[Statement]()
+        decoder = ChangeDecoder(self._file, self._part.catalog(), lambda db, name: False)
+        for table in scan:
+            for item in decoder.decode(table, self._marks(scan, table)):
+                if isinstance(item, Statement):
+                    pending.append(item)
+                if len(pending) >= min(STATEMENTS_BATCH, self._request.batch_rows):
+                    yield statements_batch(pending)
+                    pending = []
+        if pending:
+            yield statements_batch(pending)
+
+    def _changes(self) -> Iterator[pa.RecordBatch]:
+        request, scan = self._request, self._scan(Level.LEVEL_TABLES)
+        wanted = partial(_is_table, request.table)
+        options = DecoderOptions(row_group_rows=request.batch_rows)
+        decoder = ChangeDecoder(self._file, self._part.catalog(), wanted, options)
+        for table in scan:
+            for item in decoder.decode(table, self._marks(scan, table)):
+                if isinstance(item, ChangeBatch):
+                    yield item.batch
+        for batch in decoder.finish():
+            yield batch.batch
+
+    def _marks(self, scan: Scan, table: TransactionTable) -> bytearray:
+        """What is to be done with each transaction."""
+        mask = self._selector.mask(self._file, scan, table)
+        if self._request.what is What.CHANGES:
+            touched = touching(scan, table, self._request.table)
+            mask = bytearray(one & other for one, other in zip(mask, touched, strict=True))
+        table.mark_work(mask)
+        return mask
+
+
+def _is_table(wanted: tuple[str, str], db: str, name: str) -> bool:
+    return (db, name) == wanted
+
+
+__all__ = ["read_slices"]

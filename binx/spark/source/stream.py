@@ -1,0 +1,212 @@
+"""Streams: how far the logs of a growing folder were read, and what came since.
+
+An offset says for each server (its id and the base of its logs' names) which log was read up to where: the
+log by its name and source identity, the position behind its last transaction that was taken. Logs that are
+gone are not missed once they were read to their end. Only whole transactions count, so that a log may grow
+while it is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from binx.errors import AbsentError, RefusedError
+from binx.log.chain import FileEnds
+from binx.log.file import Resumption
+from binx.log.relay import is_relay_log
+from binx.log.selection import Selection
+from binx.rows.catalog import Catalog
+from binx.spark.source.plan import Planner, opened_chain, shares
+from binx.spark.source.request import Request, What
+from binx.spark.source.slices import Slice
+
+Step = dict[str, Any]
+"""``file`` and ``position``; ``next``, the log behind that one, empty before it is known; ``epoch`` and
+``seqno``, which the transactions behind are counted on from."""
+
+Offset = dict[str, Step]
+"""By server, a step."""
+
+
+class Stream:
+    """What a streaming query reads.
+
+    Args:
+        request: what was asked for.
+
+    Raises:
+        RefusedError: it asks what only a read that ends can answer.
+    """
+
+    def __init__(self, request: Request) -> None:
+        selection = request.selection
+        if selection.limit is not None or selection.start is not None or selection.stop is not None:
+            raise RefusedError("a stream has no limit, startPosition and stopPosition: it goes on")
+        self._request = request
+        # Where transactions end is a question of headers alone, whatever is selected of them.
+        self._positions = replace(request, what=What.TRANSACTIONS, selection=Selection())
+        self._tables: dict[str, tuple[Step, Catalog]] = {}
+
+    def latest(self, start: Offset, most: int | None = None, target: Offset | None = None) -> Offset:
+        """How far can be read.
+
+        Args:
+            start: how far was read before.
+            most: bytes that are taken, about; None for all.
+            target: what is behind is left for later.
+        """
+        left = most
+        offset = dict(start)
+        with _logs(self._request) as groups:
+            for server, chain in groups:
+                if target is not None and server not in target:
+                    continue
+                until = None if target is None else target[server]
+                for step, size in self._steps(chain, start.get(server), until, most):
+                    offset[server] = step
+                    if left is not None:
+                        left -= size
+                        if left <= 0:
+                            return offset
+        return offset
+
+    def partitions(self, start: Offset, end: Offset) -> list[list[Slice]]:
+        """What lies between two offsets, cut into what each task reads."""
+        slices: list[Slice] = []
+        with _logs(self._request) as groups:
+            for server, chain in groups:
+                if server in end and end[server] != start.get(server):
+                    slices += self._between(server, chain, start.get(server), end[server])
+        return shares(slices, self._request.split_bytes)
+
+    def _steps(
+        self, chain: list[FileEnds], start: Step | None, until: Step | None, most: int | None
+    ) -> Iterator[tuple[Step, int]]:
+        """The places that can be stopped at, with the bytes that lie before each."""
+        split = self._request.split_bytes if most is None else min(most, self._request.split_bytes)
+        planner = self._planner(replace(self._positions, split_bytes=split), None, start)
+        for ends, resumed in _remaining(chain, start, until):
+            file = ends.file
+            position = file.first_position if file.resumption is None else file.resumption.position
+            for part in planner.slices(ends, resumed=resumed, growing=ends is chain[-1]):
+                position = part.stop
+                step = _step(ends, position, planner, whole=False)
+                yield {**step, "seqno": part.seqno + part.transactions}, part.size
+            # What follows in the log is no transaction, or none that is whole.
+            yield _step(ends, position, planner, whole=True), 0
+
+    def _between(self, server: str, chain: list[FileEnds], start: Step | None, end: Step) -> list[Slice]:
+        planner = self._planner(self._request, self._known(server, chain, start), start)
+        slices: list[Slice] = []
+        for ends, resumed in _remaining(chain, start, end):
+            slices += planner.slices(ends, resumed=resumed, growing=ends is chain[-1])
+        self._tables[server] = (end, planner.catalog)
+        return slices
+
+    def _known(self, server: str, chain: list[FileEnds], start: Step | None) -> Catalog | None:
+        """The tables at a step: those that were left there, else by reading statements up to it anew."""
+        if self._request.what is not What.CHANGES or start is None:
+            return None
+        at, catalog = self._tables.get(server, (None, None))
+        if at == start:
+            return catalog
+        planner = Planner(replace(self._request, selection=Selection()), [])
+        if any(_key(ends) == start["file"] for ends in chain):
+            for ends, resumed in _remaining(chain, None, start):
+                for _ in planner.slices(ends, resumed=resumed, growing=True):
+                    pass
+                ends.file.resumption = None
+        return planner.catalog
+
+    @staticmethod
+    def _planner(request: Request, catalog: Catalog | None, start: Step | None) -> Planner:
+        if start is None:
+            return Planner(request, [], catalog)
+        return Planner(request, [], catalog, start["epoch"], start["seqno"])
+
+
+@contextmanager
+def _logs(request: Request) -> Iterator[list[tuple[str, list[FileEnds]]]]:
+    """The logs of a request by server, each once, in the order of their chains; open for a while."""
+    with opened_chain(request) as chain:
+        servers: dict[str, dict[str, FileEnds]] = {}
+        for ends in chain:
+            if is_relay_log(ends.file):
+                raise RefusedError(
+                    "a stream does not read relay logs, which replicas remove once they have applied them;"
+                    " read the source's binary logs",
+                    path=ends.file.path,
+                )
+            number, base = ends.server
+            servers.setdefault(f"{number}/{base}", {}).setdefault(_key(ends), ends)
+        yield [(server, list(logs.values())) for server, logs in servers.items()]
+
+
+def _remaining(
+    chain: Sequence[FileEnds], start: Step | None, until: Step | None
+) -> Iterator[tuple[FileEnds, bool]]:
+    """The logs between two steps, set up to be read there; the first may be one of which a part was read.
+
+    Raises:
+        AbsentError: a log that was to be read is not there any more.
+    """
+    place, is_begun = 0, False
+    if start is not None:
+        place, is_begun = _place(chain, start)
+    for number, ends in enumerate(chain[place:]):
+        file, resumed = ends.file, is_begun and number == 0
+        is_last = until is not None and _key(ends) == until["file"]
+        if resumed or is_last:
+            position = start["position"] if start is not None and resumed else file.first_position
+            stop = until["position"] if until is not None and is_last else None
+            file.resumption = Resumption(position, file.format, stop)
+        yield ends, resumed
+        if is_last:
+            return
+    if until is not None:
+        raise AbsentError(
+            f"the log {until['file']} was there when the batch was planned, and is not any more"
+        )
+
+
+def _place(chain: Sequence[FileEnds], step: Step) -> tuple[int, bool]:
+    """Where in a chain to go on, and whether a part of that log was read."""
+    for place, ends in enumerate(chain):
+        if _key(ends) == step["file"]:
+            return place, True
+    for place, ends in enumerate(chain):
+        if step["next"] and ends.file.name == step["next"]:
+            return place, False
+    raise AbsentError(
+        f"the stream has read {step['file']} up to {step['position']:,}, and neither that log nor"
+        f" {step['next'] or 'the one behind it'} is there: what lies between was not read"
+    )
+
+
+def _step(ends: FileEnds, position: int, planner: Planner, *, whole: bool) -> Step:
+    following = ""
+    if whole:
+        following = ends.next_file or (_numbered(ends.file.name) if ends.stopped else "")
+    return {
+        "file": _key(ends),
+        "position": position,
+        "next": following,
+        "epoch": planner.epoch,
+        "seqno": planner.seqno,
+    }
+
+
+def _numbered(name: str) -> str:
+    """The name of the log that a server begins behind one."""
+    base, _, number = name.rpartition(".")
+    return f"{base}.{int(number) + 1:0{len(number)}}" if base and number.isdecimal() else ""
+
+
+def _key(ends: FileEnds) -> str:
+    return f"{ends.file.name}.{ends.file.identity}"
+
+
+__all__ = ["Offset", "Stream"]

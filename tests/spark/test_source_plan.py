@@ -1,0 +1,343 @@
+"""What the data source plans and what its tasks read, without Spark: slices, options, filters, streams."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from shutil import copy
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import binx
+from binx.errors import AbsentError, BinxError, RefusedError, StaleError, UsageError
+from binx.event.gtid_set import GtidSet
+from binx.export.statements import statements_schema
+from binx.log.index import index_schema
+from binx.log.selection import Selection
+from binx.spark.source.columns import fitted
+from binx.spark.source.plan import plan, table_schema
+from binx.spark.source.pushdown import narrowed
+from binx.spark.source.request import Request, What, parse_request
+from binx.spark.source.rows import read_slices
+from binx.spark.source.slices import Slice
+from binx.spark.source.stream import Offset, Stream
+from tests.conftest import TESTDATA
+
+MYSQL = TESTDATA / "mysql-9.7"
+MARIADB = TESTDATA / "mariadb-10.11"
+LOGS = sorted((MYSQL / "shop").glob("mysql-bin.00*"))
+SERVERS = pytest.mark.parametrize("server", [MYSQL, MARIADB], ids=["mysql", "mariadb"])
+
+
+def request(path: Path, **options: object) -> Request:
+    return parse_request({"path": str(path), **{name: str(value) for name, value in options.items()}})
+
+
+def schema_of(asked: Request) -> pa.Schema:
+    if asked.what is What.TRANSACTIONS:
+        return index_schema()
+    return statements_schema() if asked.what is What.STATEMENTS else table_schema(asked)
+
+
+def rows(asked: Request, tasks: Iterable[Iterable[Slice]] | None = None) -> pa.Table:
+    """What the tasks read, each from what Spark would send to it."""
+    schema = schema_of(asked)
+    batches = [
+        batch
+        for slices in (plan(asked) if tasks is None else tasks)
+        for batch in read_slices(asked, pickle.loads(pickle.dumps(slices)), schema)
+    ]
+    return pa.Table.from_batches(batches, schema=schema)
+
+
+def in_order(changes: pa.Table) -> list[dict[str, Any]]:
+    def place(row: dict[str, Any]) -> tuple[Any, ...]:
+        return row["_commit_version"], row["_row"], row["_change_type"] == "update_postimage"
+
+    return sorted(changes.to_pylist(), key=place)
+
+
+@SERVERS
+@pytest.mark.parametrize("table", ["shop.orders", "shop.products"])
+@pytest.mark.parametrize("split", ["1", "77777"])
+def test_tables_have_the_rows_of_the_logs_however_they_are_split(
+    server: Path, table: str, split: str
+) -> None:
+    # The logs of MariaDB name no columns here: each slice must know the statements before it.
+    with binx.open(server / "shop") as logs:
+        expected = logs.changes(table).read_all()
+    found = rows(request(server / "shop", table=table, splitBytes=split))
+    assert found.schema.equals(expected.schema)
+    assert in_order(found) == in_order(expected)
+
+
+@SERVERS
+@pytest.mark.parametrize("folder", ["shop", "relay"])
+@pytest.mark.parametrize("split", ["1", "5000"])
+def test_transactions_are_numbered_through_all_slices(server: Path, folder: str, split: str) -> None:
+    with binx.open(server / folder) as logs:
+        expected = logs.index()
+    assert rows(request(server / folder, transactions=True, splitBytes=split)).equals(expected)
+
+
+@SERVERS
+def test_statements_are_those_of_the_unsplit_logs(server: Path) -> None:
+    whole = rows(request(server / "shop", statements=True))
+    assert whole.num_rows > 20
+    assert rows(request(server / "shop", statements=True, splitBytes=1)).equals(whole)
+
+
+def test_slices_are_whole_transactions_of_about_the_size_asked_for() -> None:
+    with binx.open(*LOGS) as logs:
+        ends = {(record.path, record.end) for record in logs.transactions()}
+        largest = max(record.bytes for record in logs.transactions())
+    slices = [
+        part for task in plan(request(MYSQL / "shop", transactions=True, splitBytes=50000)) for part in task
+    ]
+    assert all((part.path, part.stop) in ends for part in slices)
+    assert max(part.size for part in slices) <= 50_000 + largest
+    assert len(slices) > 20
+
+
+@pytest.mark.parametrize(
+    ("options", "count"),
+    [
+        ({"limit": 7}, 7),
+        ({"limit": 7, "db": "shop", "splitBytes": 1}, 7),
+        ({"since": "2100-01-01"}, 0),
+        ({"startPosition": "mysql-bin.000002:4", "stopPosition": "mysql-bin.000003:4"}, None),
+    ],
+)
+def test_selections_are_those_of_extract(options: dict[str, object], count: int | None) -> None:
+    found = rows(request(MYSQL / "shop", transactions=True, **options))
+    if count is None:
+        assert set(found["file"].to_pylist()) == {"mysql-bin.000002"}
+    else:
+        assert found.num_rows == count
+
+
+def test_gtids_that_are_asked_for_are_all_that_is_planned_for() -> None:
+    with binx.open(*LOGS) as logs:
+        records = list(logs.transactions())
+    chosen = records[len(records) // 2]
+    asked = request(MYSQL / "shop", transactions=True, gtid=chosen.gtid)
+    ((part,),) = plan(asked)
+    assert (part.start, part.stop, part.transactions) == (chosen.start, chosen.end, 1)
+    assert rows(asked)["gtid"].to_pylist() == [chosen.gtid]
+
+
+def test_an_encrypted_log_is_read_with_its_keyring_on_every_machine() -> None:
+    folder = MYSQL / "encrypted"
+    found = rows(
+        request(folder / "mysql-bin.000003", transactions=True, keyring=folder / "keyring.json", splitBytes=1)
+    )
+    with binx.open(folder / "mysql-bin.000003", keyring=folder / "keyring.json") as logs:
+        assert found.equals(logs.index())
+
+
+def test_a_log_that_was_replaced_since_the_plan_is_not_read(tmp_path: Path) -> None:
+    log = tmp_path / LOGS[0].name
+    copy(LOGS[0], log)
+    asked = request(log, transactions=True)
+    tasks = plan(asked)
+    copy(MARIADB / "shop" / "mysql-bin.000001", log)
+    with pytest.raises(StaleError, match="replaced since the query was planned"):
+        rows(asked, tasks)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "expected what to read"),
+        ({"table": "orders"}, "expected one table as db.table"),
+        ({"transactions": "yes"}, "option transactions: expected true or false"),
+        ({"transactions": True, "statements": True}, "exclude each other"),
+        ({"tabel": "a.b"}, "'tabel' is not known; there are: .*table"),
+        ({"table": "a.b", "since": "soon"}, "option since: expected a time"),
+        ({"table": "a.b", "split-bytes": "0"}, "option splitBytes: expected at least 1 byte"),
+        ({"table": "a.b", "thread_id": "1,x"}, "option threadId: expected a whole number"),
+    ],
+)
+def test_options_that_cannot_be_understood_say_why(options: dict[str, object], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        request(LOGS[0], **options)
+
+
+def test_a_table_that_no_log_changes_is_told_with_those_that_there_are() -> None:
+    with pytest.raises(
+        AbsentError, match=r"no row of shop\.order changes in .*; tables that change: shop\.\w+"
+    ):
+        table_schema(request(LOGS[0], table="shop.order"))
+
+
+class EqualTo(SimpleNamespace):
+    """Filters as pyspark makes them; they are told apart by their class."""
+
+
+class GreaterThan(EqualTo): ...
+
+
+class LessThanOrEqual(EqualTo): ...
+
+
+class In(EqualTo): ...
+
+
+class Not(SimpleNamespace): ...
+
+
+MOMENT = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
+MICROS = int(MOMENT.timestamp()) * 1_000_000
+GTID = "3e11fa47-71ca-11e1-9e33-c80aa9429562:23"
+
+
+def test_filters_narrow_a_selection() -> None:
+    time, name = ("_commit_timestamp",), ("_transaction",)
+    asked = narrowed(
+        Selection(until=MICROS + 5),
+        [
+            GreaterThan(attribute=time, value=MOMENT),
+            LessThanOrEqual(attribute=time, value=MOMENT + timedelta(seconds=1)),
+            In(attribute=name, value=(GTID, GTID.replace(":23", ":5"))),
+            EqualTo(attribute=("id",), value=3),
+            Not(child=EqualTo(attribute=name, value=GTID)),
+        ],
+    )
+    assert asked == Selection(
+        since=MICROS + 1, until=MICROS + 5, gtids=GtidSet.parse(GTID.replace(":23", ":5:23"))
+    )
+
+
+def test_filters_that_nothing_passes_are_known() -> None:
+    time = ("commit_timestamp",)
+    assert narrowed(Selection(until=MICROS), [EqualTo(attribute=time, value=MOMENT)]) is None
+    other = [EqualTo(attribute=("gtid",), value=GTID), EqualTo(attribute=("gtid",), value=GTID + "4")]
+    assert narrowed(Selection(), other) is None
+
+
+@pytest.mark.parametrize("value", ["6d9a1c52-6d3f-5b1e-8a57-0d5b1e2f9c44", None])
+def test_ids_that_are_no_gtids_are_left_to_spark(value: str | None) -> None:
+    assert narrowed(Selection(), [EqualTo(attribute=("_transaction",), value=value)]) == Selection()
+
+
+def test_filters_are_left_to_spark_where_transactions_are_counted() -> None:
+    asked = Selection(limit=3)
+    assert narrowed(asked, [EqualTo(attribute=("gtid",), value=GTID)]) == asked
+
+
+@pytest.mark.parametrize(
+    ("array", "wanted", "values"),
+    [
+        (pa.array([0, 2**64 - 1], pa.uint64()), pa.decimal128(20, 0), [0, 2**64 - 1]),
+        (pa.array([-1, None], pa.duration("us")), pa.int64(), [-1, None]),
+        (pa.array(["a", "b"]).dictionary_encode(), pa.string(), ["a", "b"]),
+        (pa.array([[1.5], None, []], pa.list_(pa.float32())), pa.list_(pa.float64()), [[1.5], None, []]),
+        (
+            pa.array(
+                [{"srid": 2**32 - 1, "wkb": b"w"}, None],
+                pa.struct([("srid", pa.uint32()), ("wkb", "binary")]),
+            ),
+            pa.struct([("srid", pa.int64()), ("wkb", pa.binary())]),
+            [{"srid": 2**32 - 1, "wkb": b"w"}, None],
+        ),
+    ],
+)
+def test_values_stay_what_they_are_in_types_that_spark_takes(
+    array: pa.Array, wanted: pa.DataType, values: list[Any]
+) -> None:
+    for piece in (array, pa.concat_arrays([array.slice(1), array]).slice(len(array) - 1)):
+        batch = pa.RecordBatch.from_arrays([piece], ["x"])
+        column = fitted(batch, pa.schema([("x", wanted)])).column("x")
+        assert column.type == wanted
+        assert column.to_pylist() == values[-len(piece) :]
+
+
+def test_a_value_that_a_type_cannot_hold_is_an_error() -> None:
+    batch = pa.RecordBatch.from_arrays([pa.array([300])], ["x"])
+    with pytest.raises(BinxError, match="column x, which is int64, cannot be read as int8"):
+        fitted(batch, pa.schema([("x", pa.int8())]))
+
+
+def test_columns_that_came_after_a_stream_began_are_not_lost_in_silence() -> None:
+    batch = pa.RecordBatch.from_arrays([pa.array([1]), pa.array([2])], ["id", "new"])
+    schema = pa.schema([("id", pa.int64())])
+    with pytest.raises(BinxError, match="columns that it had not when the query began: new"):
+        fitted(batch, schema, whole=True)
+    assert fitted(batch, schema).column_names == ["id"]
+
+
+def streamed(stream: Stream, start: Offset, end: Offset, asked: Request) -> list[pa.RecordBatch]:
+    schema = schema_of(replace(asked, paths=(str(MYSQL / "shop"),)))
+    slices = [part for task in stream.partitions(start, end) for part in task]
+    return list(read_slices(asked, slices, schema))
+
+
+@pytest.mark.parametrize("options", [{"table": "shop.orders"}, {"transactions": True}], ids=["table", "all"])
+@pytest.mark.parametrize("restarts", [False, True])
+def test_a_stream_takes_each_transaction_once_as_logs_grow_and_go(
+    tmp_path: Path, options: dict[str, object], restarts: bool
+) -> None:
+    asked = request(tmp_path, **options)
+    stream, batches = Stream(asked), list[pa.RecordBatch]()
+    offset: Offset = {}
+    for number, log in enumerate(LOGS):
+        content = log.read_bytes()
+        for part in (200, len(content) // 3, len(content) // 3 + 1, len(content) - 7, len(content)):
+            (tmp_path / log.name).write_bytes(content[:part])
+            stream = Stream(asked) if restarts else stream
+            # Of one log the batches are cut at a size.
+            end = stream.latest(offset, 20_000 if number % 3 == 2 else None)
+            batches += streamed(stream, offset, end, asked)
+            offset = end
+        if number:
+            (tmp_path / LOGS[number - 1].name).unlink(missing_ok=number == 3)
+    while (end := stream.latest(offset, 20_000)) != offset:
+        batches += streamed(stream, offset, end, asked)
+        offset = end
+    whole = replace(asked, paths=(str(MYSQL / "shop"),))
+    expected = rows(whole)
+    found = pa.Table.from_batches(batches, schema=expected.schema)
+    if asked.what is What.CHANGES:
+        assert in_order(found) == in_order(expected)
+    else:
+        assert found.equals(expected)
+
+
+def test_a_stream_says_where_logs_are_gone_that_it_has_not_read(tmp_path: Path) -> None:
+    asked = request(tmp_path, transactions=True)
+    copy(LOGS[0], tmp_path)
+    stream = Stream(asked)
+    offset = stream.latest({})
+    (tmp_path / LOGS[0].name).unlink()
+    copy(LOGS[2], tmp_path)
+    with pytest.raises(AbsentError, match=r"neither that log nor mysql-bin\.000002 is there"):
+        stream.latest(offset)
+
+
+def test_a_stream_with_an_aim_stops_there(tmp_path: Path) -> None:
+    asked = request(tmp_path, transactions=True)
+    copy(LOGS[0], tmp_path)
+    stream = Stream(asked)
+    aim = stream.latest({})
+    copy(LOGS[1], tmp_path)
+    offset = stream.latest({}, 50_000, aim)
+    while (following := stream.latest(offset, 50_000, aim)) != offset:
+        offset = following
+    assert offset == aim
+
+
+@pytest.mark.parametrize("option", ["limit", "startPosition"])
+def test_a_stream_refuses_what_only_a_read_that_ends_can_answer(option: str) -> None:
+    with pytest.raises(RefusedError, match="a stream has no limit"):
+        Stream(request(LOGS[0], transactions=True, **{option: 4}))
+
+
+def test_a_stream_refuses_relay_logs() -> None:
+    with pytest.raises(RefusedError, match="does not read relay logs"):
+        Stream(request(MYSQL / "relay", transactions=True)).latest({})

@@ -8,10 +8,15 @@ PYTHON ?= $(shell for python in python3.14 python3.13 python3.12 python3.11 pyth
 	"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$python" && break; done)
 VENV := .venv
 ROUNDS ?= 3
+FUZZ_SECONDS ?= 60
+FUZZ_TARGETS ?= events rows json_document json_changes gtid_text gtid_binary ddl manifest index_file compressed \
+	encryption where
+ASAN_TESTS ?= kernels event log rows verify fuzz export/test_binlog.py export/test_damaged.py export/test_parquet.py \
+	stats/test_damaged.py stats/test_event_list.py stats/test_lines.py
 BIN := $(VENV)/bin
 KERNELS := $(wildcard binx/kernels/*.pyx binx/kernels/*.pxd)
 
-.PHONY: help demo test check unit test-live bench testdata man transcripts formats clean needs-python needs-compiler needs-java
+.PHONY: help demo test check unit test-live asan fuzz bench testdata man transcripts formats clean needs-python needs-compiler needs-java
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -49,6 +54,23 @@ unit: $(VENV)/.installed needs-java ## all tests
 test-live: $(VENV)/.installed ## the tests against real servers, which are unpacked where they are missing (ROUNDS=9 SEED=x)
 	$(BIN)/python testdata/make.py --install
 	ROUNDS=$(ROUNDS) SEED=$(SEED) $(BIN)/python -m pytest tests/live
+
+asan: $(VENV)/.installed ## the tests that use kernels, built with sanitizers of addresses and undefined behaviour
+	preload=$$($(BIN)/python -m tests.sanitizers build/asan) && cd build/asan && \
+		PYTHONPATH=$(CURDIR)/build/asan:$(CURDIR) LD_PRELOAD=$$preload PYTHONMALLOC=malloc \
+		ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
+		$(CURDIR)/$(BIN)/python -m pytest -q -c $(CURDIR)/pyproject.toml --rootdir $(CURDIR) --import-mode=append \
+		-p no:cacheprovider $(addprefix $(CURDIR)/tests/,$(ASAN_TESTS))
+
+fuzz: $(VENV)/.installed ## look for crashes, guided by coverage, each target for FUZZ_SECONDS=60 (needs clang)
+	$(BIN)/python -c 'import atheris' 2>/dev/null || $(BIN)/python -m pip install --quiet --editable '.[dev,spark,fuzz]'
+	preload=$$($(BIN)/python -m tests.sanitizers --fuzzer build/fuzz) && cd build/fuzz && \
+		for target in $(FUZZ_TARGETS); do \
+			PYTHONPATH=$(CURDIR)/build/fuzz:$(CURDIR) LD_PRELOAD=$$preload \
+			ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:max_allocation_size_mb=1024 \
+			UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
+			$(CURDIR)/$(BIN)/python -m tests.fuzz $$target --seconds $(FUZZ_SECONDS) || exit 1; \
+		done
 
 bench: $(VENV)/.installed ## measure against mysqlbinlog, in one run (BENCH="--size 1000" for MB)
 	$(BIN)/python -m bench $(BENCH)

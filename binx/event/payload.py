@@ -6,9 +6,10 @@ Sources: MySQL's libs/mysql/binlog/event/codecs/binary.cpp
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import IO, cast
 
 from binx.errors import DamagedError, UnsupportedError
 from binx.event.format import FormatDescription
@@ -35,6 +36,19 @@ class Compression(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class StoredBytes:
+    """Bytes that stand in a file and are read when they are wanted.
+
+    Attributes:
+        size: how many.
+        pieces: gives them piece by piece, each time anew.
+    """
+
+    size: int
+    pieces: Callable[[], Iterator[memoryview]]
+
+
+@dataclass(frozen=True, slots=True)
 class TransactionPayload:
     """The events of a transaction from after its GTID event to its end.
 
@@ -43,20 +57,44 @@ class TransactionPayload:
     Attributes:
         compression: how they are compressed.
         uncompressed_size: bytes of the inner events, as the event claims; None where it does not say.
-        payload: the compressed bytes.
+        payload: the compressed bytes, of a large payload only the first.
         position: offset of the event in the file.
+        rest: the compressed bytes behind these; None where there are none.
     """
 
     compression: Compression
     uncompressed_size: int | None
     payload: memoryview
     position: int
+    rest: StoredBytes | None = None
+
+    @property
+    def compressed_size(self) -> int:
+        """How many compressed bytes there are."""
+        return len(self.payload) + (0 if self.rest is None else self.rest.size)
+
+    def pieces(self, largest: int = CHUNK_SIZE) -> Iterator[memoryview]:
+        """The compressed bytes in pieces of at most ``largest``."""
+        for part in (iter((self.payload,)), iter(()) if self.rest is None else self.rest.pieces()):
+            for piece in part:
+                for start in range(0, len(piece), largest):
+                    yield piece[start : start + largest]
 
 
 def parse_transaction_payload(
-    body: memoryview, header: EventHeader, description: FormatDescription
+    body: memoryview,
+    header: EventHeader,
+    description: FormatDescription,
+    rest: StoredBytes | None = None,
 ) -> TransactionPayload:
     """Read TRANSACTION_PAYLOAD.
+
+    Args:
+        body: the event's bytes between header and checksum; of a large event the first of them, in which the
+            fields before the compressed bytes must stand.
+        header: its header.
+        description: the format description that rules it.
+        rest: the bytes of the body that are not in ``body``.
 
     Raises:
         DamagedError: the body is cut, or its payload is of another size than it says.
@@ -73,9 +111,10 @@ def parse_transaction_payload(
             compression = _compression(value.packed(), reader)
         elif field == _UNCOMPRESSED_SIZE:
             uncompressed = value.packed()
-    if size is None or size != reader.remaining:
-        raise reader.damaged(f"expected a payload of {size} bytes, found {reader.remaining}")
-    return TransactionPayload(compression, uncompressed, reader.rest(), header.position)
+    found = reader.remaining + (0 if rest is None else rest.size)
+    if size is None or size != found:
+        raise reader.damaged(f"expected a payload of {size} bytes, found {found}")
+    return TransactionPayload(compression, uncompressed, reader.rest(), header.position, rest)
 
 
 def open_payload(payload: TransactionPayload, *, chunk_size: int = CHUNK_SIZE) -> Iterator[memoryview]:
@@ -179,18 +218,33 @@ class KeptPayloads:
 
 def _chunks(payload: TransactionPayload, chunk_size: int) -> Iterator[memoryview]:
     if payload.compression is Compression.NONE:
-        for start in range(0, len(payload.payload), chunk_size):
-            yield payload.payload[start : start + chunk_size]
+        yield from payload.pieces(chunk_size)
         return
     import zstandard
 
     decompressor = zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW)
     try:
-        with decompressor.stream_reader(payload.payload, read_across_frames=True, closefd=False) as stream:
+        stored = cast("IO[bytes]", _Stored(payload)) if payload.rest else payload.payload
+        with decompressor.stream_reader(stored, read_across_frames=True, closefd=False) as stream:
             while chunk := stream.read(chunk_size):
                 yield memoryview(chunk)
     except zstandard.ZstdError as error:
         raise _damaged(payload, f"expected a zstd stream, found something else: {error}") from None
+
+
+class _Stored:
+    """The compressed bytes as zstd's reader wants them: a file's ``read``."""
+
+    def __init__(self, payload: TransactionPayload) -> None:
+        self._pieces = payload.pieces()
+        self._piece = memoryview(b"")
+
+    def read(self, size: int) -> bytes:
+        """Some bytes, at most ``size``; none at the end."""
+        if not self._piece:
+            self._piece = next(self._pieces, memoryview(b""))
+        taken, self._piece = self._piece[:size], self._piece[size:]
+        return bytes(taken)
 
 
 def _check_size(payload: TransactionPayload, total: int, *, at_end: bool) -> None:

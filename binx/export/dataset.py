@@ -106,7 +106,7 @@ class DataSet:
             manifest: dict[str, Any] = json.loads(path.read_text("utf-8"))
         except FileNotFoundError:
             return None
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise OutputError(
                 f"the manifest cannot be read: {error}; remove it to write anew", path=str(path)
             ) from error

@@ -146,7 +146,7 @@ def _user_var(event: UserVar, description: FormatDescription) -> dict[str, Any]:
 def _payload(event: TransactionPayload, _: FormatDescription) -> dict[str, Any]:
     return {
         "compression": event.compression.name.lower(),
-        "compressed_bytes": len(event.payload),
+        "compressed_bytes": event.compressed_size,
         "uncompressed_bytes": event.uncompressed_size,
     }
 

@@ -38,7 +38,7 @@ def hex_lines(header: EventHeader, data: memoryview, checksum_size: int) -> Iter
 
     Args:
         header: its header.
-        data: all its bytes.
+        data: all its bytes; of a large payload, the first.
         checksum_size: how many of the last are a checksum.
     """
     meanings = (
@@ -51,11 +51,14 @@ def hex_lines(header: EventHeader, data: memoryview, checksum_size: int) -> Iter
     )
     for (offset, size), meaning in zip(_FIELDS, meanings, strict=True):
         yield HexLine(offset, bytes(data[offset : offset + size]), meaning)
-    end = len(data) - checksum_size
+    left = header.size - len(data)
+    end = len(data) if left else len(data) - checksum_size
     for offset in range(HEADER_SIZE, end, _WIDTH):
         part = bytes(data[offset : min(offset + _WIDTH, end)])
         yield HexLine(offset, part, "|" + "".join(chr(b) if b in _PRINTABLE else "." for b in part) + "|")
-    if checksum_size:
+    if left:
+        yield HexLine(end, b"", f"{left} more bytes of the payload")
+    elif checksum_size:
         stored = bytes(data[end:])
         expected = zlib.crc32(data[:end])
         right = int.from_bytes(stored, "little") == expected

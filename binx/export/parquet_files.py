@@ -245,5 +245,5 @@ def _valid_from(record: Path) -> float:
     try:
         found: dict[str, Any] = json.loads(record.read_text("utf-8"))
         return int(found["valid_from"])
-    except (FileNotFoundError, ValueError, KeyError):
+    except (FileNotFoundError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return float("inf")

@@ -12,6 +12,7 @@ Texts are compared as they are: case, accents and trailing spaces count.
 
 from __future__ import annotations
 
+import binascii
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -114,7 +115,10 @@ class Condition:
         self.text = text
         self.columns: set[str] = set()
         self._either = False
-        self._evaluate = self._compiled(_parsed(text))
+        try:
+            self._evaluate = self._compiled(_parsed(text))
+        except RecursionError:
+            raise UsageError("expected a condition, found one that is nested too deeply") from None
 
     def applies(self, images: BatchImages) -> bool:
         """Whether the table has all columns of the condition."""
@@ -266,7 +270,7 @@ def _parsed(text: str) -> exp.Expr:
     try:
         found = sqlglot.parse(text, dialect="mysql")
     except (SqlglotError, RecursionError) as error:
-        first = str(error).splitlines()[0]
+        first = (str(error).splitlines() or ["not understood"])[0]
         raise UsageError(
             f"expected a condition such as \"status = 'paid'\", found {text!r}: {first}"
         ) from error
@@ -301,11 +305,8 @@ def literal_of(node: exp.Expr) -> Literal | None:
         return Literal("1" if node.this else "0", number=True)
     if isinstance(node, exp.Literal):
         return Literal(node.this, number=not node.is_string)
-    if isinstance(node, exp.HexString):
-        digits = str(node.this)
-        return Literal(bytes.fromhex(digits.zfill(len(digits) + len(digits) % 2)))
-    if isinstance(node, exp.BitString):
-        return Literal(str(int(str(node.this), 2)), number=True)
+    if isinstance(node, exp.HexString | exp.BitString):
+        return _digits(node)
     if isinstance(node, exp.Neg):
         inner = literal_of(node.this)
         if inner is not None and inner.number and isinstance(inner.value, str):
@@ -313,6 +314,19 @@ def literal_of(node: exp.Expr) -> Literal | None:
     if isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal) and node.this.is_string:
         return Literal(node.this.this)
     return None
+
+
+def _digits(node: exp.HexString | exp.BitString) -> Literal:
+    """``x'…'`` as bytes, ``b'…'`` as a number."""
+    from sqlglot import exp
+
+    digits = str(node.this)
+    try:
+        if isinstance(node, exp.HexString):
+            return Literal(binascii.unhexlify(digits.zfill(len(digits) + len(digits) % 2)))
+        return Literal(str(int(digits, 2)), number=True)
+    except ValueError:
+        raise UsageError(f"expected the digits of x'…' or b'…', found {digits[:_SHOWN]!r}") from None
 
 
 def _refused(node: exp.Expr) -> UsageError:

@@ -109,6 +109,14 @@ class EventWalk:
             UnsupportedError: what follows is encrypted.
         """
 
+    def vouch(self, stored: int, found: int) -> None:
+        """Have the payload event at ``position`` taken by its beginning: all of it was read piece by piece.
+
+        Args:
+            stored: the checksum behind it.
+            found: that of its bytes; where the walk does not verify, both may be 0.
+        """
+
     def feed_inner(self, events: Buffer) -> None:
         """Keep records of whole events of the payload that the walk has passed last.
 

@@ -130,6 +130,9 @@ cdef class EventWalk:
     cdef Transaction payload
     cdef readonly int64_t payload_position
     cdef int64_t payload_offset
+    cdef int64_t vouched
+    cdef uint32_t vouched_stored
+    cdef uint32_t vouched_found
     cdef EventRecord last
 
     def __cinit__(self):
@@ -163,6 +166,7 @@ cdef class EventWalk:
         self.start = start
         self.state = STATE_OUTSIDE
         self.current.start = -1
+        self.vouched = -1
         self.first_bad = -1
         self.first_unexpected = -1
 
@@ -224,6 +228,12 @@ cdef class EventWalk:
                 self.keep()
                 self.position += self.last.size
 
+    def vouch(self, uint32_t stored, uint32_t found):
+        """Have the payload event at ``position`` taken by its beginning; see ``Scanner.vouch``."""
+        self.vouched = self.position
+        self.vouched_stored = stored
+        self.vouched_found = found
+
     def feed_inner(self, const uint8_t[::1] events):
         """Keep records of whole events of the payload that the walk has passed last."""
         cdef int64_t at = 0
@@ -260,14 +270,18 @@ cdef class EventWalk:
                 bad_header(&header, self.position)
             if header.size > self.file_size - self.position:
                 return EVENTS_TRUNCATED
-            if header.size > available:
+            if header.size > available and (
+                header.type != TRANSACTION_PAYLOAD_EVENT or self.position != self.vouched
+            ):
                 return EVENTS_LIMIT
             if header.type == FORMAT_DESCRIPTION_EVENT:
                 return EVENTS_FORMAT
             self.begin_record(&header, self.position, NOT_INNER)
-            self.check(event, &header)
+            self.check(event, &header, available)
             body = cursor_over(
-                event + HEADER_SIZE, header.size - HEADER_SIZE - self.checksum_size, self.position + HEADER_SIZE
+                event + HEADER_SIZE,
+                min(<int64_t> header.size - self.checksum_size, available) - HEADER_SIZE,
+                self.position + HEADER_SIZE,
             )
             self.step(&body, &header)
             self.keep()
@@ -291,19 +305,23 @@ cdef class EventWalk:
         self.last.type = header.type
         self.last.expected = True
 
-    cdef void check(self, const uint8_t *event, const Header *header) noexcept nogil:
+    cdef void check(self, const uint8_t *event, const Header *header, int64_t available) noexcept nogil:
         cdef int64_t size = <int64_t> header.size - CHECKSUM_SIZE
+        cdef bint right
         if not self.checksum_size:
             self.last.checksum = CHECKSUM_NONE
         elif not self.verify:
             self.last.checksum = CHECKSUM_UNVERIFIED
-        elif <uint32_t> little(event + size, CHECKSUM_SIZE) == crc32(0, event, size):
-            self.last.checksum = CHECKSUM_OK
         else:
-            self.last.checksum = CHECKSUM_BAD
-            self.bad_checksums += 1
-            if self.first_bad < 0:
-                self.first_bad = self.position
+            if header.size > available:
+                right = self.vouched_stored == self.vouched_found
+            else:
+                right = <uint32_t> little(event + size, CHECKSUM_SIZE) == crc32(0, event, size)
+            self.last.checksum = CHECKSUM_OK if right else CHECKSUM_BAD
+            if not right:
+                self.bad_checksums += 1
+                if self.first_bad < 0:
+                    self.first_bad = self.position
 
     cdef int step(self, Cursor *body, Header *header) except -1 nogil:
         """Take one event through the state machine; where it cannot stand, the transaction is taken to be over."""

@@ -39,6 +39,9 @@ cdef inline int reserve(Output *output, int64_t more) except -1 nogil:
 
 
 cdef inline int append(Output *output, const void *data, int64_t size) except -1 nogil:
+    if size == 0:
+        # Of nothing there may be no address either, and memcpy must be given two.
+        return 0
     reserve(output, size)
     memcpy(output.data + output.size, data, size)
     output.size += size

@@ -226,9 +226,14 @@ cdef class RowDecoder:
             if self.position < origin or available < HEADER_SIZE:
                 return NEED_WINDOW
             header = header_of(base + (self.position - origin))
-            if header.size > available or header.size < HEADER_SIZE + self.checksum_size:
+            if header.size < HEADER_SIZE + self.checksum_size:
                 return NEED_WINDOW
             self.event_size = header.size
+            if header.type == TRANSACTION_PAYLOAD_EVENT:
+                # It may be larger than any window, and is read piece by piece.
+                return NEED_PAYLOAD
+            if header.size > available:
+                return NEED_WINDOW
             body = cursor_over(
                 base + (self.position - origin) + HEADER_SIZE,
                 header.size - HEADER_SIZE - self.checksum_size,

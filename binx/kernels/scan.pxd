@@ -54,6 +54,9 @@ cdef class Scanner:
     cdef int64_t beyond_end
     cdef uint32_t query_thread
     cdef int64_t payload_size
+    cdef int64_t vouched
+    cdef uint32_t vouched_stored
+    cdef uint32_t vouched_found
     cdef int inner_kind
     cdef uint32_t inner_timestamp
     cdef uint8_t pending_type

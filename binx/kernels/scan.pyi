@@ -120,6 +120,16 @@ class Scanner:
             UnsupportedError: an event that binx does not know, or that is encrypted.
         """
 
+    def vouch(self, stored: int, found: int) -> None:
+        """Have the payload event at ``position`` taken by its beginning: all of it was read piece by piece.
+
+        The next :meth:`feed` takes it where its window holds the event's first bytes.
+
+        Args:
+            stored: the checksum behind it.
+            found: that of its bytes; where the walk does not verify, both may be 0.
+        """
+
     @property
     def beyond(self) -> tuple[int, int]:
         """After ``STOP_BEYOND``: the span of the file that :meth:`feed_beyond` wants to see."""

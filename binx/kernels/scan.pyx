@@ -122,6 +122,7 @@ cdef class Scanner:
         self.maps = TableMaps()
         self.state = STATE_OUTSIDE
         self.distrusted = -1
+        self.vouched = -1
         self.controls = []
         self.resumed = -1
         self.first_misplaced = -1
@@ -208,6 +209,17 @@ cdef class Scanner:
         with nogil:
             stop = self.walk(&window[0], window.shape[0], origin, limit)
         return stop
+
+    def vouch(self, uint32_t stored, uint32_t found):
+        """Have the payload event at ``position`` taken by its beginning, as all of it was read piece by piece.
+
+        Args:
+            stored: the checksum behind it.
+            found: that of its bytes.
+        """
+        self.vouched = self.position
+        self.vouched_stored = stored
+        self.vouched_found = found
 
     @property
     def beyond(self):
@@ -327,18 +339,26 @@ cdef class Scanner:
                 bad_header(&header, self.position)
             if header.size > self.file_size - self.position:
                 return STOP_TRUNCATED
-            if header.size > available:
+            if header.size > available and (
+                header.type != TRANSACTION_PAYLOAD_EVENT or self.position != self.vouched
+            ):
                 return STOP_LIMIT
             if header.type == FORMAT_DESCRIPTION_EVENT:
                 return STOP_FORMAT
             if self.verify and self.checksum_size:
-                expected = <uint32_t> little(event + header.size - CHECKSUM_SIZE, CHECKSUM_SIZE)
-                found = crc32(0, event, header.size - CHECKSUM_SIZE)
+                if header.size > available:
+                    expected = self.vouched_stored
+                    found = self.vouched_found
+                else:
+                    expected = <uint32_t> little(event + header.size - CHECKSUM_SIZE, CHECKSUM_SIZE)
+                    found = crc32(0, event, header.size - CHECKSUM_SIZE)
                 if expected != found:
                     bad_checksum(&header, expected, found, self.position)
             self.compare_position(&header)
             body = cursor_over(
-                event + HEADER_SIZE, header.size - HEADER_SIZE - self.checksum_size, self.position + HEADER_SIZE
+                event + HEADER_SIZE,
+                min(<int64_t> header.size - self.checksum_size, available) - HEADER_SIZE,
+                self.position + HEADER_SIZE,
             )
             if self.seeking and self.skips(&body, &header):
                 self.position += header.size

@@ -17,8 +17,9 @@ from binx.event import (
     parse_header,
     whole_events,
 )
-from binx.event.header import HEADER_SIZE, EventHeader, event_size
+from binx.event.header import HEADER_SIZE, EventHeader, EventType, event_size
 from binx.log.file import BinlogFile
+from binx.log.payloads import stored_payload
 
 
 class RawEvent(NamedTuple):
@@ -26,8 +27,9 @@ class RawEvent(NamedTuple):
 
     Attributes:
         header: its header; that of an event within a payload has the payload's position.
-        data: header, body and checksum.
-        body: the bytes between.
+        data: header, body and checksum; of a payload that is larger than what is read at once, its first
+            bytes.
+        body: the bytes between header and checksum, of such a payload the first.
         inner: of an event within a payload, which has no checksum, its offset there; None for all others.
         event: what it says.
     """
@@ -70,6 +72,7 @@ def raw_events(file: BinlogFile, start: int, end: int, description: FormatDescri
     try:
         while position < end:
             if not _holds_event(window, position - origin):
+                del window
                 window, origin = file.events_window(position, end), position
             header = parse_header(window, position, origin=origin)
             if header.end > end or header.size < HEADER_SIZE + description.checksum_size:
@@ -80,10 +83,12 @@ def raw_events(file: BinlogFile, start: int, end: int, description: FormatDescri
                 )
             data = window[position - origin : header.end - origin]
             body = data[HEADER_SIZE : header.size - description.checksum_size]
-            event = parse_event(body, header, description)
-            yield RawEvent(header, data, body, None, event)
-            if isinstance(event, TransactionPayload):
-                yield from _inner_events(event, description)
+            if header.type == EventType.TRANSACTION_PAYLOAD:
+                payload = stored_payload(file.source, header, window, origin, description)
+                yield RawEvent(header, data, body, None, payload)
+                yield from _inner_events(payload, description)
+            else:
+                yield RawEvent(header, data, body, None, parse_event(body, header, description))
             position = header.end
     except BinxError as error:
         raise error.at(path=file.path) from error.__cause__

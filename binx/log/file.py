@@ -17,7 +17,7 @@ from binx.event.format import (
     read_magic,
     verify_format_checksum,
 )
-from binx.event.header import HEADER_SIZE, EventType, event_size, parse_header
+from binx.event.header import HEADER_SIZE, EventHeader, EventType, event_size, parse_header
 from binx.kernels.scan import Level, Scanner, Stop
 from binx.kernels.transactions import TransactionTable
 from binx.log.boundary import compiled
@@ -182,13 +182,16 @@ class BinlogFile:
     def events_window(self, position: int, stop: int) -> memoryview:
         """Bytes from an event on: of many events, or of all of one that is larger; none behind ``stop``.
 
+        Of a compressed payload that is larger than what is read at once they are the first: see
+        :mod:`binx.log.payloads`.
+
         Raises:
             SourceError: they cannot be read.
         """
         window = self.source.window(position, min(stop, position + READ_BYTES))
         if len(window) == READ_BYTES:
             size = event_size(window)
-            if size > READ_BYTES:
+            if size > READ_BYTES and window[_TYPE_OFFSET] != EventType.TRANSACTION_PAYLOAD:
                 del window
                 return self.source.window(position, min(stop, position + size))
         return window
@@ -414,11 +417,24 @@ class Scan:
             stop = self._walk(self.file.source.window(origin, min(origin + READ_BYTES, size)), origin, limit)
             if stop == Stop.STOP_LIMIT and scanner.position == origin:
                 # A plausible event that is larger than what is read at once.
+                window = self.file.source.window(origin, min(origin + READ_BYTES, size))
+                header = parse_header(window, origin, origin=origin)
                 if self._salvage is not None:
-                    head = self.file.source.window(origin, origin + HEADER_SIZE)
-                    self._salvage.check_large_event(parse_header(head, origin, origin=origin), self._format)
-                stop = self._walk(self.file.events_window(origin, size), origin, limit)
+                    self._salvage.check_large_event(header, self._format)
+                if header.type == EventType.TRANSACTION_PAYLOAD:
+                    self._vouch(header)
+                else:
+                    del window
+                    window = self.file.events_window(origin, size)
+                stop = self._walk(window, origin, limit)
         return stop
+
+    def _vouch(self, header: EventHeader) -> None:
+        """Have a large payload taken by its beginning."""
+        from binx.log.payloads import sums
+
+        verify = self._verify and self._format.checksum_size
+        self._scanner.vouch(*(sums(self.file.source, header) if verify else (0, 0)))
 
     def _walk(self, window: memoryview, origin: int, limit: int) -> int:
         """Walk a window as far as it goes."""
@@ -467,13 +483,12 @@ class Scan:
 
     def _feed_payload(self, window: memoryview, origin: int) -> None:
         """Count what a compressed payload holds."""
-        from binx.event.payload import parse_transaction_payload, whole_events
+        from binx.event.payload import whole_events
+        from binx.log.payloads import stored_payload
 
         scanner = self._scanner
         header = parse_header(window, scanner.position, origin=origin)
-        start = scanner.position - origin + HEADER_SIZE
-        body = window[start : start + header.size - HEADER_SIZE - self._format.checksum_size]
-        payload = parse_transaction_payload(body, header, self._format)
+        payload = stored_payload(self.file.source, header, window, origin, self._format)
         for events in whole_events(payload) if self.payloads is None else self.payloads.first(payload):
             scanner.feed_inner(events)
         scanner.end_payload()

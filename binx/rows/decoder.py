@@ -9,7 +9,7 @@ from typing import TypeAlias
 from binx.errors import BinxError, DamagedError
 from binx.event.column import Column
 from binx.event.header import HEADER_SIZE, EventFlag, EventHeader, EventType, parse_header
-from binx.event.payload import KeptPayloads, parse_transaction_payload, whole_events
+from binx.event.payload import KeptPayloads, whole_events
 from binx.event.plain import plain_rows_event
 from binx.event.table_map import TableMap, parse_table_map
 from binx.kernels.builder import RowBuilder
@@ -17,6 +17,7 @@ from binx.kernels.rows import Need, RowDecoder
 from binx.kernels.transactions import TransactionTable
 from binx.log.file import BinlogFile
 from binx.log.identifiers import transaction_ids
+from binx.log.payloads import stored_payload
 from binx.rows.batches import ChangeBatch, TableChanges
 from binx.rows.catalog import Catalog
 from binx.rows.names import resolve_columns
@@ -219,6 +220,16 @@ class ChangeDecoder:
             self._set_builder(table)
         elif need in _FLUSHES:
             yield from self._flush(self._fullest(need))
+        elif need == Need.NEED_PAYLOAD:
+            header = parse_header(window, decoder.position, origin=origin)
+            if header.end > table.value("end", decoder.index):
+                raise DamagedError(
+                    "expected whole events in the transaction, found one that is cut", offset=header.position
+                )
+            payload = stored_payload(self.file.source, header, window, origin, table.format)
+            for events in whole_events(payload) if self.payloads is None else self.payloads.again(payload):
+                yield from self._feed(events, table)
+            decoder.pass_bytes(header.size)
         else:
             header = parse_header(window, decoder.position, origin=origin)
             start = decoder.position - origin
@@ -231,12 +242,8 @@ class ChangeDecoder:
         body = event[HEADER_SIZE : header.size - table.format.checksum_size]
         if need == Need.NEED_STATEMENT:
             yield from self._take_statement(body, header, table)
-        elif need == Need.NEED_PLAIN_ROWS:
-            yield from self._feed(memoryview(plain_rows_event(event, header, table.format)), table)
         else:
-            payload = parse_transaction_payload(body, header, table.format)
-            for events in whole_events(payload) if self.payloads is None else self.payloads.again(payload):
-                yield from self._feed(events, table)
+            yield from self._feed(memoryview(plain_rows_event(event, header, table.format)), table)
         decoder.pass_bytes(header.size)
 
     def _feed(self, events: memoryview, table: TransactionTable) -> Iterator[ChangeBatch | Statement]:

@@ -32,6 +32,7 @@ _HEADER_MOST = 18
 _CONTENT_CHECKSUM_FLAG = 0x04
 _BLOCK_HEADER = 3
 _RLE_BLOCK, _RESERVED_BLOCK = 1, 3
+_LARGEST = 1 << 62
 _MOST_WINDOW = 128 * 1024 * 1024
 """As much as the ``zstd`` program takes without being asked."""
 
@@ -171,6 +172,12 @@ class ZstdLayout:
         return bisect_right(self._positions, position) - 1
 
     def _add(self, start: int, end: int, size: int) -> None:
+        if self.size + size > _LARGEST:
+            raise DamagedError(
+                f"expected a zstd frame of a binary log, found one that claims {size} bytes",
+                path=self._inner.path,
+                offset=start,
+            )
         if size:
             self._starts.append(start)
             self._ends.append(end)

@@ -13,11 +13,12 @@ from fnmatch import fnmatchcase
 
 from binx.errors import BinxError, ChecksumError, TruncatedError, UsageError
 from binx.event.format import parse_format, verify_format_checksum
-from binx.event.header import HEADER_SIZE, EventFlag, EventType, event_name, parse_header
-from binx.event.payload import parse_transaction_payload, whole_events
+from binx.event.header import EventFlag, EventType, event_name, parse_header
+from binx.event.payload import whole_events
 from binx.kernels.eventlist import EventChecksum, EventColumn, EventLines, EventStop, EventWalk
 from binx.log.boundary import compiled
 from binx.log.file import MAGIC_SIZE, BinlogFile
+from binx.log.payloads import stored_payload, sums
 from binx.log.zones import zone_offset
 from binx.source import READ_BYTES
 from binx.stats.text import safe_text
@@ -221,8 +222,13 @@ class _Follower:
             window = file.source.window(origin, min(origin + READ_BYTES, file.size))
             stop: int = walk.feed(window, origin, limit)
             if stop == EventStop.EVENTS_LIMIT and walk.position == origin:
-                # An event that is larger than what is read at once.
+                # An event that is larger than what is read at once; a payload is taken by its beginning.
+                del window
                 window = file.events_window(origin, file.size)
+                header = parse_header(window, origin, origin=origin)
+                if header.type == EventType.TRANSACTION_PAYLOAD:
+                    checked = self._verify and self._format.checksum_size
+                    walk.vouch(*(sums(file.source, header) if checked else (0, 0)))
                 stop = walk.feed(window, origin, limit)
             while stop in (EventStop.EVENTS_FORMAT, EventStop.EVENTS_PAYLOAD):
                 if stop == EventStop.EVENTS_FORMAT:
@@ -261,9 +267,8 @@ class _Follower:
         """The events within the payload that the walk has passed, which a window holds."""
         position = self._walk.payload_position
         header = parse_header(window, position, origin=origin)
-        at = position - origin
-        body = window[at + HEADER_SIZE : at + header.size - self._format.checksum_size]
-        for events in whole_events(parse_transaction_payload(body, header, self._format)):
+        payload = stored_payload(self._file.source, header, window, origin, self._format)
+        for events in whole_events(payload):
             self._walk.feed_inner(events)
             yield
 

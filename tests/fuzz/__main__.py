@@ -1,0 +1,54 @@
+"""``python -m tests.fuzz TARGET``: one target, guided by coverage of Python and of kernels built for it.
+
+New inputs stay in ``.fuzz/TARGET``; what is found is written to ``.fuzz/found``. An input may take ten
+seconds and the process 2 GB (the sanitizers take their part of that).
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import sys
+from pathlib import Path
+
+import atheris
+
+with atheris.instrument_imports(include=["binx"]):
+    from tests.fuzz.targets import TARGETS, tried
+
+from tests.fuzz.seeds import SEEDS
+
+HOME = Path(__file__).resolve().parents[2] / ".fuzz"
+SECONDS = 60
+INPUT_SECONDS = 10
+MEMORY_MB = 2048
+LARGEST_INPUT = 64 * 1024
+
+
+def main() -> None:
+    """Write the seeds, and run until the time is over or something is found."""
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
+    parser.add_argument("target", choices=list(TARGETS))
+    parser.add_argument("--seconds", type=int, default=SECONDS, help="how long (60)")
+    arguments = parser.parse_args()
+    corpus, found = HOME / arguments.target, HOME / "found"
+    corpus.mkdir(parents=True, exist_ok=True)
+    found.mkdir(exist_ok=True)
+    for seed in SEEDS[arguments.target]():
+        (corpus / hashlib.sha256(seed).hexdigest()[:16]).write_bytes(seed)
+    target = TARGETS[arguments.target]
+    options = [
+        f"-max_total_time={arguments.seconds}",
+        f"-timeout={INPUT_SECONDS}",
+        f"-rss_limit_mb={MEMORY_MB}",
+        f"-max_len={LARGEST_INPUT}",
+        f"-artifact_prefix={found}/{arguments.target}-",
+        "-print_final_stats=1",
+        str(corpus),
+    ]
+    atheris.Setup([sys.argv[0], *options], lambda data: tried(target, data))
+    atheris.Fuzz()
+
+
+if __name__ == "__main__":
+    main()

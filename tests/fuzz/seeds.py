@@ -1,0 +1,140 @@
+"""Inputs to begin with: the test data, and the corpus of foreign logs where it is at hand."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import zstandard
+
+from binx.export.parquet import to_parquet
+from binx.export.sidecar import write_sidecar
+from binx.kernels.scan import Level
+from binx.kernels.stored import counts_of, pack
+from binx.log.file import BinlogFile
+from binx.log.sidecar_layout import FOOTER_END_SIZE, TAIL_SIZE, decode_tail, tail_offset
+from tests.conftest import CORPUS, TESTDATA
+from tests.rows.ddl_cases import CASES
+
+_KERNELS = Path(__file__).resolve().parent.parent / "kernels"
+INDEXED = TESTDATA / "mysql-9.7" / "small" / "tagged_gtids.binlog"
+"""The log whose index file is fuzzed."""
+
+_LARGEST = 64 * 1024
+
+
+def _logs() -> Iterator[bytes]:
+    places = [*sorted(TESTDATA.glob("*/small/*.binlog")), *sorted((CORPUS / "files").glob("*.binlog"))]
+    for path in places:
+        data = path.read_bytes()
+        if len(data) <= _LARGEST:
+            yield data
+
+
+def _json_documents() -> Iterator[bytes]:
+    for line in (_KERNELS / "json_documents.tsv").read_text("utf-8").split("\n"):
+        if not line:
+            continue
+        yield bytes.fromhex(line.split("\t")[0])
+
+
+def _json_changes() -> Iterator[bytes]:
+    for line in (_KERNELS / "json_diffs.tsv").read_text("utf-8").split("\n"):
+        if not line:
+            continue
+        document, changes, *_ = (bytes.fromhex(part) for part in line.split("\t")[:2])
+        yield len(document).to_bytes(2, "little") + document + changes
+
+
+def _gtid_texts() -> Iterator[bytes]:
+    uuid = b"bf1c133d-e590-11f1-8de0-02fc00000001"
+    yield from (
+        uuid + b":1-5:7, " + uuid + b":tag:1-3",
+        b"0-1-100..200,1-2-3",
+        b"",
+        uuid + b":1-9223372036854775806",
+    )
+
+
+def _gtid_bodies() -> Iterator[bytes]:
+    uuid = bytes.fromhex("bf1c133de59011f18de002fc00000001")
+    number = (1).to_bytes(8, "little")
+    yield number + uuid + number + number + (9).to_bytes(8, "little")
+    yield bytes(8)
+    yield b"\1" + bytes(6) + b"\1" + uuid + b"\6tag" + number + number + (9).to_bytes(8, "little")
+    yield b"\1\0\0\0" + bytes(4) + b"\1\0\0\0" + number
+
+
+def _statements() -> Iterator[bytes]:
+    yield from (case.sql.encode() for case in CASES)
+    yield "\x1e".join(case.sql for case in CASES).encode()
+    for path in sorted(TESTDATA.glob("*/small/*.sql")):
+        yield path.read_bytes()
+
+
+def _manifests() -> Iterator[bytes]:
+    with tempfile.TemporaryDirectory() as folder, BinlogFile.open(str(INDEXED)) as file:
+        list(to_parquet([file], Path(folder)))
+        for path in sorted(Path(folder).rglob("*.json")):
+            yield json.dumps(json.loads(path.read_text("utf-8"))).encode()
+
+
+def _index_files() -> Iterator[bytes]:
+    with tempfile.TemporaryDirectory() as folder, BinlogFile.open(str(INDEXED)) as file:
+        target = Path(folder) / "one.binx"
+        write_sidecar(file, str(target))
+        data = target.read_bytes()
+    yield data
+    tail = tail_offset(data[-FOOTER_END_SIZE:], len(data))
+    offset, size, _ = decode_tail(data[tail : tail + TAIL_SIZE])
+    yield data[offset : offset + size]
+    with BinlogFile.open(str(INDEXED.with_name("all_types.binlog"))) as file:
+        for table in file.scan(Level.LEVEL_TABLES):
+            if len(table) < 256 and counts_of(table) < 256:
+                end = (file.size >> 8) + 1
+                yield end.to_bytes(2, "little") + bytes([len(table), counts_of(table)]) + pack(table)
+
+
+def _compressed() -> Iterator[bytes]:
+    data = INDEXED.read_bytes()
+    yield gzip.compress(data, mtime=0)
+    yield gzip.compress(data[:500], mtime=0) + gzip.compress(data[500:], mtime=0)
+    yield zstandard.compress(data)
+    yield zstandard.ZstdCompressor(write_content_size=False).compress(data)
+    yield zstandard.compress(data[:500]) + b"\x50\x2a\x4d\x18\4\0\0\0abcd" + zstandard.compress(data[500:])
+
+
+def _encryption() -> Iterator[bytes]:
+    yield from (
+        path.read_bytes()[:512]
+        for path in sorted((TESTDATA / "mysql-9.7" / "encrypted").glob("mysql-bin.0*"))
+    )
+
+
+def _conditions() -> Iterator[bytes]:
+    yield from (
+        b"id = 7 AND name LIKE 'a%'",
+        b"before.price <> after.price OR NOT (x IS NULL)",
+        b"t IN (1, 2.5, 'x', x'00ff') AND d BETWEEN '2020-01-01' AND '2021-01-01'",
+        b"a REGEXP '^[a-z]+$' AND b <=> NULL",
+        b"shop.orders.total >= -12.50",
+    )
+
+
+SEEDS: dict[str, Callable[[], Iterator[bytes]]] = {
+    "events": _logs,
+    "rows": _logs,
+    "json_document": _json_documents,
+    "json_changes": _json_changes,
+    "gtid_text": _gtid_texts,
+    "gtid_binary": _gtid_bodies,
+    "ddl": _statements,
+    "manifest": _manifests,
+    "index_file": _index_files,
+    "compressed": _compressed,
+    "encryption": _encryption,
+    "where": _conditions,
+}

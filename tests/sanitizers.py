@@ -1,0 +1,86 @@
+"""A copy of binx whose kernels are built with sanitizers, in a folder to be put on ``PYTHONPATH``.
+
+``python -m tests.sanitizers build/asan`` builds with the C compiler at hand; with ``--fuzzer`` clang also
+counts edges, for coverage-guided fuzzing. What is up to date is not built again. The address sanitizer must be
+in the process before Python is: ``LD_PRELOAD`` names the library that the last line of output tells.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+_SUFFIX = sysconfig.get_config_var("EXT_SUFFIX")
+_CHECKS = "address,undefined"
+_FLAGS = [
+    *("-O1", "-g", "-fno-omit-frame-pointer", "-fPIC", "-shared", "-fwrapv"),
+    # Cython's own code relies on these two: it calls functions through casts, and adds 0 to null pointers.
+    *("-fno-sanitize=function", "-fno-sanitize=alignment"),
+]
+
+
+def build(folder: Path, *, fuzzer: bool) -> Path:
+    """Bring the copy up to date; returns the library to preload."""
+    package = folder.resolve() / "binx"
+    shutil.copytree(
+        ROOT / "binx",
+        package,
+        dirs_exist_ok=True,
+        ignore=shutil.ignore_patterns("*.so", "*.c", "__pycache__"),
+    )
+    kernels = package / "kernels"
+    newest = max(path.stat().st_mtime for path in kernels.glob("*.pxd"))
+    for source in sorted(kernels.glob("*.pyx")):
+        built = source.with_name(source.stem + _SUFFIX)
+        if not built.exists() or built.stat().st_mtime < max(newest, source.stat().st_mtime):
+            print(f"building {source.stem}", file=sys.stderr, flush=True)
+            _compile(source, built, fuzzer=fuzzer)
+    return _preloaded(fuzzer=fuzzer)
+
+
+def _compile(source: Path, built: Path, *, fuzzer: bool) -> None:
+    code = source.with_suffix(".c")
+    subprocess.run(
+        [sys.executable, "-m", "cython", "-3", source.relative_to(source.parents[2]), "-o", code],
+        check=True,
+        cwd=source.parents[2],
+    )
+    compiler = ["clang"] if fuzzer else [os.environ.get("CC", "gcc")]
+    checks = f"-fsanitize={_CHECKS},fuzzer-no-link" if fuzzer else f"-fsanitize={_CHECKS}"
+    flags = _FLAGS if fuzzer else [flag for flag in _FLAGS if flag != "-fno-sanitize=function"]
+    include = sysconfig.get_path("include")
+    # A process may have the old one mapped.
+    fresh = built.with_suffix(".new")
+    subprocess.run([*compiler, *flags, checks, f"-I{include}", code, "-o", fresh], check=True)
+    fresh.rename(built)
+
+
+def _preloaded(*, fuzzer: bool) -> Path:
+    if fuzzer:
+        import atheris
+
+        return Path(atheris.path()) / "asan_with_fuzzer.so"
+    compiler = os.environ.get("CC", "gcc")
+    found = subprocess.run(
+        [compiler, "-print-file-name=libasan.so"], check=True, capture_output=True, text=True
+    ).stdout.strip()
+    return Path(found).resolve()
+
+
+def main() -> None:
+    """Build, and print what to preload."""
+    parser = argparse.ArgumentParser(prog="python -m tests.sanitizers", description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--fuzzer", action="store_true")
+    arguments = parser.parse_args()
+    print(build(arguments.folder, fuzzer=arguments.fuzzer))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,8 +1,8 @@
 """A copy of binx whose kernels are built with sanitizers, in a folder to be put on ``PYTHONPATH``.
 
 ``python -m tests.sanitizers build/asan`` builds with the C compiler at hand; with ``--fuzzer`` clang also
-counts edges, for coverage-guided fuzzing. What is up to date is not built again. The address sanitizer must be
-in the process before Python is: ``LD_PRELOAD`` names the library that the last line of output tells.
+counts edges, for coverage-guided fuzzing. What is up to date is not built again. The address sanitizer must
+be in the process before Python is: ``LD_PRELOAD`` names the library that the last line of output tells.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Each fuzzing target takes its seeds, cut and changed at some places, and whatever was once found with it."""
+"""Each fuzzing target takes its seeds, cut and changed at places, and whatever was once found with it."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def with_checksums(log: bytes) -> bytes:
         (size,) = struct.unpack_from("<I", log, at + 9)
         event = bytearray(log[at : at + size])
         if at == 4:
-            # A format description has a checksum in every log of its version; its last byte before says which.
+            # A format description always has a checksum; the byte before it says whether the others do.
             event[-5] = 1
             event = event[:-4]
         struct.pack_into("<II", event, 9, len(event) + 4, len(logged) + len(event) + 4)

@@ -6,6 +6,8 @@ import sys
 from collections.abc import Iterator
 from datetime import tzinfo
 
+import click
+
 from binx.cli.breakdown import breakdown_section
 from binx.cli.figures import sections
 from binx.cli.indexing import index_options
@@ -48,6 +50,7 @@ EXAMPLES = (
         "which tables were written in which hour of a night, by a clock in Berlin",
         "binx stats --by hour,table --since 2026-11-21T22:00+01:00 --tz Europe/Berlin mysql-bin.*",
     ),
+    Example("a page with charts, to keep or to send", "binx stats --html report.html mysql-bin.*"),
     Example("all tables, for a spreadsheet", "binx stats --by table --csv mysql-bin.* > tables.csv"),
     Example("a quick look, without rows and tables", "binx stats --quick mysql-bin.index"),
     Example(
@@ -58,6 +61,7 @@ EXAMPLES = (
 
 _BY = ", ".join(one.value for one in Dimension)
 _TOP = 10
+_STANDARD_OUTPUT = "-"
 
 DETAILS = (
     f"--by takes {_BY}; several with commas between, which are taken together: hour,table gives a line for"
@@ -72,6 +76,8 @@ DETAILS = (
     "With options that say which transactions, all figures are of those, each as a whole: a transaction that"
     " touches a wanted table counts with all its tables. Events by type are then not told, and files that"
     " cannot hold what is wanted are passed over.",
+    "--html writes one page with inline charts: it takes nothing from elsewhere, runs no scripts, follows the"
+    " reader's choice of light and dark, and prints well.",
     "Memory does not grow with the logs. Of more than 65,536 tables, servers, connections or groups of --by,"
     " those with most bytes are kept, and the output says so.",
     "A log that is damaged is counted up to the damage, which is listed; the exit status is then 3."
@@ -97,6 +103,13 @@ DETAILS = (
 @option("--quick", is_flag=True, section=OUTPUT, help="Read no rows.")
 @option("--json", "as_json", is_flag=True, section=OUTPUT, help="Print one JSON object.")
 @option("--csv", "as_csv", is_flag=True, section=OUTPUT, help="Print the groups of --by as CSV.")
+@option(
+    "--html",
+    metavar="FILE",
+    type=click.Path(readable=False, allow_dash=True),
+    section=OUTPUT,
+    help="Write one page with charts that needs nothing else.",
+)
 @NO_CHECKSUMS
 @index_options
 @QUIET
@@ -109,19 +122,20 @@ def stats_command(
     quick: bool,
     as_json: bool,
     as_csv: bool,
+    html: str | None,
     no_checksums: bool,
     index: IndexUse | None,
     quiet: bool,
     files: tuple[str, ...],
 ) -> int:
     """Show what filled the logs: tables, sizes, times, the largest and longest transactions."""
-    if as_json and as_csv:
-        raise UsageError("expected one of --json and --csv, found both")
+    if as_json + as_csv + (html is not None) > 1:
+        raise UsageError("expected one of --json, --csv and --html, found several")
     if not quiet:
         for line in understood(selection):
             say_note(line)
     dimensions = tuple(one for given in by for one in given) or ((Dimension.TABLE,) if as_csv else ())
-    with text_output() as output:
+    with text_output(html or _STANDARD_OUTPUT) as output:
         with progress_bar("stats", quiet=quiet) as bar, open_logs(files, index if quick else None) as logs:
             bar.expect(sum(log.size for log in logs))
             figures = gather(
@@ -134,7 +148,9 @@ def stats_command(
                 top=top or _TOP,
                 on_progress=bar.reach,
             )
-        if as_json:
+        if html is not None:
+            _write_html(figures, top or _TOP, zone, output)
+        elif as_json:
             output.line(figures.to_json(top))
         elif as_csv:
             _write_csv(figures, top, output)
@@ -149,6 +165,12 @@ def _write_csv(figures: Statistics, top: int | None, output: TextOutput) -> None
     assert figures.breakdown is not None
     for text in csv_texts(figures.breakdown, top):
         output.write(text)
+
+
+def _write_html(figures: Statistics, top: int, zone: tzinfo, output: TextOutput) -> None:
+    from binx.stats.page import html_page
+
+    output.write(html_page(figures, top=top, zone=zone))
 
 
 def _show(figures: Statistics, top: int, zone: tzinfo, output: TextOutput) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from pathlib import Path
 
 from tests.cli.conftest import Shop
 from tests.cli.process import binx
@@ -46,10 +47,8 @@ def test_a_quick_look_leaves_out_what_it_does_not_know(shop: Shop) -> None:
     assert not [line for line in binx("stats", "--quick", *shop.logs).lines if line.startswith("tables")]
 
 
-def test_damage_is_listed_with_exit_code_3(shop: Shop, tmp_path: object) -> None:
-    from pathlib import Path
-
-    path = Path(str(tmp_path), "mysql-bin.000001")
+def test_damage_is_listed_with_exit_code_3(shop: Shop, tmp_path: Path) -> None:
+    path = tmp_path / "mysql-bin.000001"
     path.write_bytes(shop.logs[0].read_bytes()[:-40_000])
     ended = binx("stats", "--json", path, shop.logs[1])
     assert ended.code == 3
@@ -113,3 +112,31 @@ def test_times_are_shown_by_the_clock_that_was_asked_for(shop: Shop) -> None:
     shown = binx("stats", "--tz", "Asia/Tokyo", *shop.logs).out
     assert "first (asia/tokyo)" in shown
     assert "+09:00" in shown
+
+
+def test_html_is_a_page_in_a_file_of_its_own(shop: Shop, tmp_path: Path) -> None:
+    page = tmp_path / "report.html"
+    ended = binx("stats", "--html", page, "--by", "kind", "--tz", "+02:00", *shop.logs)
+    assert (ended.code, ended.out, ended.err) == (0, "", "")
+    text = page.read_text("utf-8")
+    assert text.startswith("<!DOCTYPE html>\n")
+    assert "shop.orders" in text
+    assert "By kind" in text
+    assert binx("stats", "--html", "-", "--by", "kind", "--tz", "+02:00", *shop.logs).out == text
+
+
+def test_html_of_a_damaged_log_is_written_and_has_exit_code_3(shop: Shop, tmp_path: Path) -> None:
+    path, page = tmp_path / "mysql-bin.000001", tmp_path / "report.html"
+    path.write_bytes(shop.logs[0].read_bytes()[:-40_000])
+    ended = binx("stats", "--html", page, path)
+    assert ended.code == 3
+    assert "could not be read" in page.read_text("utf-8")
+
+
+def test_html_goes_with_no_other_format_and_into_a_folder_that_is_there(shop: Shop, tmp_path: Path) -> None:
+    page = tmp_path / "report.html"
+    assert binx("stats", "--html", page, "--csv", shop.logs[0]).code == 2
+    ended = binx("stats", "--html", tmp_path / "none" / "report.html", shop.logs[0])
+    assert ended.code == 1
+    assert "Traceback" not in ended.err
+    assert not list(tmp_path.iterdir())

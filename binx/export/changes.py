@@ -8,7 +8,7 @@ row number.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -129,6 +129,7 @@ def ordered_changes(
     as_stored: bool = False,
     resolve_only: bool = False,
     decoders: list[ChangeDecoder] | None = None,
+    facts: Sequence[str] | None = None,
 ) -> Iterator[Begin | RowTexts | Statement | End]:
     """Everything that the selected transactions hold, in the log's order.
 
@@ -143,6 +144,7 @@ def ordered_changes(
             :class:`~binx.rows.decoder.DecoderOptions`.
         resolve_only: pass over the rows, and find out only names and schemas.
         decoders: takes in the decoders used, which know tables and warnings.
+        facts: those of the facts about transactions that are looked at; None for all.
 
     Raises:
         DamagedError, UnsupportedError: a transaction cannot be decoded.
@@ -165,7 +167,7 @@ def ordered_changes(
                 decoders.append(decoder)
         if part.behind_damage:
             decoder.forget_tables()
-        walk = _Walk(part, backwards=backwards)
+        walk = _Walk(part, backwards=backwards, facts=facts)
         for item in decoder.decode(part.table, part.mask):
             batches = [*decoder.flush()]
             if isinstance(item, Statement):
@@ -181,10 +183,10 @@ def ordered_changes(
 class _Walk:
     """The selected transactions of one table, begun and ended as their changes come."""
 
-    def __init__(self, part: Selected, *, backwards: bool) -> None:
+    def __init__(self, part: Selected, *, backwards: bool, facts: Sequence[str] | None) -> None:
         self._file = part.file
         self._backwards = backwards
-        self._heads = _heads(part)
+        self._heads = _heads(part, facts)
         self._current: Begin | None = None
 
     def up_to(self, version: int | None) -> Iterator[Begin | End]:
@@ -220,22 +222,33 @@ class _Walk:
                 yield RowTexts(data[offsets[first + start] : offsets[first + stop]], mark)
 
 
-def _heads(part: Selected) -> Iterator[Begin]:
+def _heads(part: Selected, facts: Sequence[str] | None) -> Iterator[Begin]:
     """The transactions that are to be taken, with the facts about each."""
     taken = [index for index, mark in enumerate(part.mask) if mark == TAKE]
     if not taken:
         return
     batch = index_batch(part.file, part.scan, part.table, epoch=part.epoch, first_seqno=part.first_seqno)
-    columns = [
-        column.cast(pa.timestamp("us")).cast(pa.int64()) if pa.types.is_timestamp(column.type) else column
-        for column in batch.columns
-    ]
-    plain = pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+    names = batch.schema.names if facts is None else ["commit_version", *facts]
+    columns = [_plain(batch.column(name)) for name in names]
     for start in range(0, len(taken), _HEADS):
         indexes = taken[start : start + _HEADS]
-        rows = plain.take(pa.array(indexes, pa.int64())).to_pylist()
-        for index, facts in zip(indexes, rows, strict=True):
-            yield Begin(part.file, facts, part.table, index)
+        rows = pa.array(indexes, pa.int64())
+        values = [_listed(column.take(rows)) for column in columns]
+        for index, *row in zip(indexes, *values, strict=True):
+            yield Begin(part.file, dict(zip(names, row, strict=True)), part.table, index)
+
+
+def _plain(column: pa.Array) -> pa.Array:
+    """Times as numbers, the rest as it is."""
+    return column.cast(pa.timestamp("us")).cast(pa.int64()) if pa.types.is_timestamp(column.type) else column
+
+
+def _listed(column: pa.Array) -> list[Any]:
+    """The values in Python; numbers without the detour over Arrow's scalars."""
+    if pa.types.is_int64(column.type) and not column.null_count:
+        return memoryview(column.buffers()[1]).cast("q")[column.offset :][: len(column)].tolist()
+    values: list[Any] = column.to_pylist()
+    return values
 
 
 def _merged(parts: list[Rendered], *, backwards: bool) -> Rendered:

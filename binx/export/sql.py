@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from binx.export.changes import Begin, Rendered, Selected, ordered_changes
 from binx.export.output import Sink
 from binx.export.sql_rows import SqlRows
-from binx.export.sql_script import PreparedXa, SqlScript, refuse_statement
+from binx.export.sql_script import CHECKED_FACTS, FACTS, PreparedXa, SqlScript, refuse_statement
 from binx.export.sql_tables import SqlDialect, refuse_table
 from binx.log.file import BinlogFile
 from binx.rows.batches import ChangeBatch
@@ -48,7 +48,9 @@ def check_sql(selected: Iterable[Selected], catalog: Catalog) -> list[str]:
 
     checked: set[int] = set()
     decoders: list[ChangeDecoder] = []
-    items = ordered_changes(selected, catalog.copy(), nothing, resolve_only=True, decoders=decoders)
+    items = ordered_changes(
+        selected, catalog.copy(), nothing, resolve_only=True, decoders=decoders, facts=CHECKED_FACTS
+    )
     prepared = PreparedXa()
     for item in items:
         prepared.take(item)
@@ -103,7 +105,7 @@ def sql_chunks(selected: Iterable[Selected], catalog: Catalog) -> Iterator[bytes
             rows = SqlRows(SqlDialect.of(file.format))
         return rows(changes, file)
 
-    for item in ordered_changes(selected, catalog, render, raw_text=True, undone=True):
+    for item in ordered_changes(selected, catalog, render, raw_text=True, undone=True, facts=FACTS):
         if isinstance(item, Begin):
             if writer is None:
                 writer = SqlScript(item.file.format.flavour)

@@ -7,13 +7,12 @@ from enum import IntFlag
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from binx.event.header import HEADER_SIZE, EventType
 from binx.event.rows import RowsFlag
 from binx.export.images import BatchImages
+from binx.kernels.rowflags import rows_flags
 from binx.log.file import BinlogFile
 from binx.rows.types import Kind
-
-_SHORT_TABLE_ID = 6
+from binx.source import READ_BYTES
 
 
 class RowMark(IntFlag):
@@ -22,6 +21,12 @@ class RowMark(IntFlag):
     NO_FOREIGN_KEY_CHECKS = 1
     LENIENT = 2
     """It holds an ENUM's error value, which a strict session refuses."""
+
+
+_MARKS = bytes(
+    RowMark.NO_FOREIGN_KEY_CHECKS if flags & RowsFlag.NO_FOREIGN_KEY_CHECKS else 0 for flags in range(256)
+)
+"""The mark of each low byte of a rows event's flags."""
 
 
 def row_marks(images: BatchImages, file: BinlogFile) -> pa.Array | None:
@@ -49,18 +54,23 @@ def _event_marks(file: BinlogFile, positions: pa.Array | None) -> pa.Array | Non
     """
     assert positions is not None
     runs = pc.run_end_encode(positions)
-    flags = [_event_mark(file, position) for position in runs.values.to_pylist()]
-    if not any(flags):
+    places = memoryview(runs.values.buffers()[1]).cast("q")[runs.values.offset :][: len(runs.values)]
+    flags = bytearray(len(places))
+    lengths, done = file.format.post_header_lengths, 0
+    while done < len(places):
+        origin = places[done]
+        known = done
+        done = rows_flags(
+            file.source.window(origin, origin + READ_BYTES), origin, places, known, lengths, flags
+        )
+        if done == known:
+            # A payload event of a few bytes at the file's end.
+            done += 1
+    marks = flags.translate(_MARKS)
+    if not any(marks):
         return None
-    return pc.run_end_decode(pa.RunEndEncodedArray.from_arrays(runs.run_ends, pa.array(flags, pa.uint8())))
-
-
-def _event_mark(file: BinlogFile, position: int) -> int:
-    head = file.source.window(position, position + HEADER_SIZE + 8)
-    event_type = head[4]
-    if event_type == EventType.TRANSACTION_PAYLOAD:
-        return 0
-    width = 4 if file.format.post_header_length(event_type, 8) == _SHORT_TABLE_ID else 6
-    start = HEADER_SIZE + width
-    flags = int.from_bytes(head[start : start + 2], "little")
-    return RowMark.NO_FOREIGN_KEY_CHECKS if flags & RowsFlag.NO_FOREIGN_KEY_CHECKS else 0
+    return pc.run_end_decode(
+        pa.RunEndEncodedArray.from_arrays(
+            runs.run_ends, pa.Array.from_buffers(pa.uint8(), len(marks), [None, pa.py_buffer(marks)])
+        )
+    )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from binx.errors import RefusedError
@@ -23,6 +22,15 @@ _INCIDENT = "-- INCIDENT "
 _LOGGED = "SET @@session.sql_log_bin=1;\n"
 _XA_ENDS = frozenset({"xa_commit", "xa_rollback"})
 _LOOSE_KINDS = frozenset({"dml", "rollback"})
+
+FACTS = (
+    *("transaction", "gtid", "xid", "kind", "file", "start", "end"),
+    *("commit_timestamp", "begin_timestamp", "rows", "statements"),
+)
+"""What a script looks at of the facts about a transaction."""
+
+CHECKED_FACTS = ("transaction", "kind")
+"""What :class:`PreparedXa` looks at."""
 
 
 @dataclass(slots=True)
@@ -80,25 +88,25 @@ class SqlScript:
             lines.append("SET @@session.gtid_next='AUTOMATIC';")
         return ("\n".join(lines) + "\n").encode()
 
-    def take(self, item: Begin | RowTexts | Statement | End) -> Iterator[bytes | memoryview]:
+    def take(self, item: Begin | RowTexts | Statement | End) -> tuple[bytes | memoryview, ...]:
         """The text of one item.
 
         Raises:
             RefusedError: a statement cannot be written.
         """
-        self._prepared.take(item)
+        if self._flavour is Flavour.MARIADB:
+            self._prepared.take(item)
+        if isinstance(item, RowTexts):
+            before = self._begin() + self._session.for_rows(item.mark)
+            return (_encoded(before), item.text) if before else (item.text,)
+        if isinstance(item, End):
+            return (_encoded(self._end()),)
         if isinstance(item, Begin):
             self._refuse_other_flavour(item)
             self._open = _Open(item)
-            yield _encoded(self._introduction(item))
-        elif isinstance(item, RowTexts):
-            yield _encoded(self._begin() + self._session.for_rows(item.mark))
-            yield item.text
-        elif isinstance(item, Statement):
-            refuse_statement(item)
-            yield _encoded(self._statement(item))
-        else:
-            yield _encoded(self._end())
+            return (_encoded(self._introduction(item)),)
+        refuse_statement(item)
+        return (_encoded(self._statement(item)),)
 
     def _refuse_other_flavour(self, begin: Begin) -> None:
         if begin.file.format.flavour is not self._flavour:
@@ -282,6 +290,8 @@ def refuse_statement(statement: Statement) -> None:
 
 def comment_text(text: str) -> str:
     """Text that stays within its line."""
+    if text.isprintable():
+        return text
     return "".join(char if char.isprintable() else f"\\u{{{ord(char):x}}}" for char in text)
 
 

@@ -55,6 +55,8 @@ class SqlSession:
         self._values: dict[str, str] = {}
         self._database: str | None = None
         self._timestamp: str | None = None
+        # What the last row changes asked for, where nothing was set since.
+        self._rows_mark: int | None = None
 
     def start(self) -> str:
         """What all else relies on."""
@@ -63,12 +65,16 @@ class SqlSession:
 
     def for_rows(self, mark: int) -> str:
         """The session for row changes, with what a :class:`~binx.export.sql_marks.RowMark` asks for."""
+        if mark == self._rows_mark:
+            return ""
         options = dict(_ROW_OPTIONS_OF[self._flavour])
         if mark & RowMark.NO_FOREIGN_KEY_CHECKS:
             options["foreign_key_checks"] = "0"
         if mark & RowMark.LENIENT:
             options["sql_mode"] = LENIENT_MODE
-        return self._set(options)
+        text = self._set(options)
+        self._rows_mark = mark
+        return text
 
     def for_statement(self, statement: Statement) -> str:
         """The session that a statement ran in."""
@@ -100,6 +106,7 @@ class SqlSession:
 
     def _set(self, options: Mapping[str, str]) -> str:
         """Set the session's variables that differ."""
+        self._rows_mark = None
         if "collation_connection" in options:
             self._values.pop("character_set_connection", None)
         changes = {name: value for name, value in options.items() if self._values.get(name) != value}

@@ -67,6 +67,13 @@ class Charset:
         except UnicodeDecodeError:
             return None
 
+    def is_written_back(self, text: str) -> bool:
+        """Whether the servers make of a text the bytes that ``decode_strictly`` made it of.
+
+        Some sets have a character twice, as for two vendors' sake, and a server writes only one of the two.
+        """
+        return self.name not in _NOT_ONE_TO_ONE or _not_written_back(self.name).isdisjoint(text)
+
     def _as_server(self, data: bytes | memoryview, errors: str) -> str:
         """What the codec makes of the bytes, with characters that the servers have otherwise or besides."""
         if self.name == "eucjpms":
@@ -145,6 +152,10 @@ _MORE_CHARACTERS: dict[str, tuple[tuple[bytes, str], ...]] = {
 }
 """Characters that codecs of multi-byte sets lack: the first's bytes, and those from it on, in rows of 94."""
 
+_NOT_ONE_TO_ONE = {"big5": "╴￣ˍ", "cp932": "", "eucjpms": "", "ujis": ""}
+"""Character sets with several sequences of bytes for one character, and characters that the codec has and the
+servers have not: they give U+FFFD for them."""
+
 _CHANGED: dict[str, tuple[str, dict[int, str]]] = {
     "latin1": ("cp1252", {0x81: "\x81", 0x8D: "\x8d", 0x8F: "\x8f", 0x90: "\x90", 0x9D: "\x9d"}),
     "hebrew": ("iso8859_8", {0xAF: "\u203e"}),
@@ -199,6 +210,25 @@ def _more_characters(name: str) -> Mapping[bytes, str]:
         for place, character in enumerate(characters, cell - 0xA1):
             found[bytes((*lead, row + place // 94, 0xA1 + place % 94))] = character
     return found
+
+
+@cache
+def _not_written_back(name: str) -> frozenset[str]:
+    """Characters of a set that stand for several sequences of bytes, or for none to the servers."""
+    found = charset(name)
+    assert found is not None
+    leads = (b"", b"\x8f") if found.max_bytes == 3 else (b"",)
+    sequences = [bytes((one,)) for one in range(0x80)]
+    sequences += [
+        bytes((*lead, one, two)) for lead in leads for one in range(0x80, 0xFF) for two in range(0x40, 0xFF)
+    ]
+    seen: set[str] = set()
+    several = set(_NOT_ONE_TO_ONE[name])
+    for sequence in sequences:
+        text = found.decode_strictly(sequence)
+        if text is not None and len(text) == 1:
+            (several if text in seen else seen).add(text)
+    return frozenset(several)
 
 
 @cache

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from binx.errors import RefusedError
-from binx.event.charset import DEFAULT_CHARSET
+from binx.event.charset import DEFAULT_CHARSET, Charset
 from binx.event.charset import charset as charset_of_name
 from binx.export.texts import (
     as_text,
@@ -102,7 +102,7 @@ def _character_literals(array: pa.Array, logical: LogicalType, exact: bool) -> p
     assert charset is not None
     encoded = array.dictionary_encode()
     values = encoded.dictionary.to_pylist()
-    texts = [charset.decode_strictly(value) for value in values]
+    texts = [_written_back(charset, value) for value in values]
     literals = text_literals(
         pa.array([None if text is None else text.encode() for text in texts], pa.large_binary())
     )
@@ -112,6 +112,12 @@ def _character_literals(array: pa.Array, logical: LogicalType, exact: bool) -> p
         bare = [form.format(charset.name, value.hex()).encode() for value in astray]
         literals = replaced(literals, literals.is_null(), pa.array(bare, pa.large_binary()))
     return literals.take(encoded.indices)
+
+
+def _written_back(charset: Charset, value: bytes) -> str | None:
+    """A text of which a server makes the same bytes again; None where there is none."""
+    text = charset.decode_strictly(value)
+    return text if text is not None and charset.is_written_back(text) else None
 
 
 def _text(array: pa.Array, _: LogicalType) -> pa.Array:

@@ -54,9 +54,11 @@ cdef struct ColumnLayout:
     int32_t width
 
 cdef struct TableLayout:
+    # old_times: there are columns of TIME, DATETIME or TIMESTAMP as before MySQL 5.6, whose width MariaDB may not tell.
     int32_t columns
     int32_t json_columns
     int32_t table
+    bint old_times
     ColumnLayout *column
 
 
@@ -68,12 +70,15 @@ cdef class TableMaps:
     cdef Output layouts
     cdef Numbers ids
     cdef Numbers owners
+    cdef bint of_mariadb
+    cdef int set_format(self, const uint8_t[::1] post_header) except -1
     cdef int32_t see(self, Cursor *body, int id_width, int64_t transaction) except -1 nogil
     cdef int32_t meant_by(self, Cursor *body, uint64_t table_id, int64_t transaction) except -1 nogil
     cdef TableLayout *layout(self, int32_t number) noexcept nogil
     cdef int learn(self, Cursor *body) except -1 nogil
     cdef int no_map(self, Cursor *body, uint64_t table_id) except -1 with gil
     cdef int unreadable_map(self, Cursor *body, uint64_t table_id) except -1 with gil
+    cdef int hidden_fractions(self, Cursor *body, int32_t number) except -1 with gil
 
 
 cdef inline int count_bits(const uint8_t *bitmap, int32_t bits) noexcept nogil:

@@ -14,6 +14,7 @@ from libc.string cimport memcmp, memset
 
 from binx.kernels.cursor cimport Cursor, cursor_over, little, remaining, take, take_packed
 from binx.kernels.decimal cimport decimal_size
+from binx.kernels.events cimport MARIADB_ANNOTATE_ROWS_EVENT
 from binx.kernels.hashing cimport (
     number_get,
     number_set,
@@ -160,6 +161,11 @@ cdef class TableMaps:
         """The layout of a numbered table map; the pointer holds until the next new one is seen."""
         return (<TableLayout *> self.layouts.data) + number
 
+    cdef int set_format(self, const uint8_t[::1] post_header) except -1:
+        """Take over whose server wrote the table maps: MariaDB's alone know events behind MySQL's."""
+        self.of_mariadb = post_header.shape[0] >= MARIADB_ANNOTATE_ROWS_EVENT
+        return 0
+
     cdef int32_t see(self, Cursor *body, int id_width, int64_t transaction) except -1 nogil:
         """Number the table map in an event's body, and remember that its table id now means it.
 
@@ -223,6 +229,7 @@ cdef class TableMaps:
         for i in range(layout.columns):
             lay_out(body, i, types[i], &metadata, &layout.column[i])
             layout.json_columns += layout.column[i].type == TYPE_JSON
+            layout.old_times |= types[i] == TYPE_TIME or types[i] == TYPE_DATETIME or types[i] == TYPE_TIMESTAMP
         layout.table = slot_of(&self.names, names, db_size + table_size + 4)
         self.layout(<int32_t> number)[0] = layout
         return 0
@@ -254,6 +261,18 @@ cdef class TableMaps:
         raise DamagedError(
             f"the table map of table id {table_id} could not be read; the rows cannot be decoded",
             offset=body.origin,
+        )
+
+    cdef int hidden_fractions(self, Cursor *body, int32_t number) except -1 with gil:
+        from binx.errors import UnsupportedError
+
+        db, table = self.name(self.layout(number).table)
+        raise UnsupportedError(
+            f"expected rows of {db.decode('utf-8', 'replace')}.{table.decode('utf-8', 'replace')} whose TIME, DATETIME"
+            " and TIMESTAMP have no fraction of a second, found rows that are laid out otherwise: MariaDB does not log"
+            " how wide fractions are that it keeps as before 10.1 (mysql56_temporal_format=OFF). For logs to come,"
+            " ALTER TABLE ... FORCE stores them anew where mysql56_temporal_format=ON",
+            offset=body.origin + body.position,
         )
 
     @property

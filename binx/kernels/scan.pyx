@@ -184,6 +184,7 @@ cdef class Scanner:
     def set_format(self, int checksum_size, const uint8_t[::1] post_header):
         """Take over what a format description says: the checksum's bytes, the post-header length of each type."""
         set_post_header(self.post_header, post_header)
+        self.maps.set_format(post_header)
         self.checksum_size = checksum_size
 
     def skip(self, int64_t size, uint8_t event_type):

@@ -119,10 +119,17 @@ def _integer(column: Column, known: ColumnDefinition | None, source: Provenance)
 
 
 def _fraction(column: Column, known: ColumnDefinition | None) -> int:
-    """Digits of the second's fraction; MariaDB's old types with a fraction do not tell it themselves."""
+    """Digits of the second's fraction: old types have none, but MariaDB's, which do not tell."""
     if column.type not in _OLD_TEMPORAL:
         return column.metadata
-    return (known.length or 0) if known is not None else 0
+    if known is not None and known.length:
+        raise UnsupportedError(
+            f"expected a table map that tells of the fraction of column {known.name}, defined as"
+            f" {known.mysql_type}, found none: MariaDB keeps it as before 10.1 (mysql56_temporal_format=OFF),"
+            " in bytes that its log does not tell of, so that the rows of this table cannot be told apart."
+            " For logs to come, ALTER TABLE ... FORCE stores them anew where mysql56_temporal_format=ON"
+        )
+    return 0
 
 
 def _decimal(column: Column, known: ColumnDefinition | None, _: Provenance) -> _Result:

@@ -7,6 +7,7 @@ code                       found
 ``in_use``                 a file that its server has open, or had when it died
 ``chain``                  files that do not follow each other
 ``unknown_events``         events of types that binx does not know, which are marked as ignorable
+``unknown_metadata``       fields of table maps that binx does not know
 ``incident``               the server says that changes are missing in its log
 ``missing_gtids``          GTIDs that are not in the files though later ones of their source are
 ``no_checksums``           files whose events have no checksums
@@ -46,10 +47,12 @@ class TableFacts:
     Attributes:
         without_key: names of tables that have no primary key.
         without_names: names of tables whose columns have no names in at least one map.
+        unknown_metadata: names of tables by the types of metadata fields that binx does not know.
     """
 
     without_key: set[str] = field(default_factory=set)
     without_names: set[str] = field(default_factory=set)
+    unknown_metadata: dict[int, set[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +171,13 @@ def _about_tables(evidence: Evidence) -> Iterator[Finding]:
             "the log does not name the columns (binlog_row_metadata is not FULL), so that names come from DDL"
             f" alone, of {_names(without_names)}",
             len(without_names),
+        )
+    for number, tables in sorted(evidence.tables.unknown_metadata.items()):
+        yield Finding(
+            "unknown_metadata",
+            f"table maps with metadata of type {number}, which binx does not know and passes over, of"
+            f" {_names(tables)}",
+            len(tables),
         )
     if evidence.cascades and any(not _logs_cascades(*version) for version in evidence.versions):
         yield Finding(

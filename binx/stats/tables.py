@@ -75,6 +75,8 @@ class TableSums:
                 )
             except (DamagedError, UnsupportedError):
                 continue  # Its rows could be counted, and nothing more is known of it.
+            for field_type, _ in table_map.unknown_metadata:
+                self.facts.unknown_metadata.setdefault(field_type, set()).add(table_map.name)
             if not all(column.name for column in table_map.columns):
                 self.facts.without_names.add(table_map.name)
             elif not table_map.has_primary_key:
@@ -88,6 +90,8 @@ class TableSums:
         kept = {f"{db}.{table}" for db, table in self._tables}
         self.facts.without_names &= kept
         self.facts.without_key &= kept
+        for tables in self.facts.unknown_metadata.values():
+            tables &= kept
 
 
 __all__ = ["TABLES_MAXIMUM", "TableSums"]

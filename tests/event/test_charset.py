@@ -136,6 +136,38 @@ def test_what_is_no_character_is_escaped(name: str, data: bytes, text: str) -> N
     assert known.decode_strictly(data) is None
 
 
+@pytest.mark.parametrize(
+    ("name", "data", "written_back"),
+    [
+        ("big5", "a451", False),
+        ("big5", "a2cc", False),
+        ("big5", "a15a", False),
+        ("big5", "a440 41", True),
+        ("cp932", "81e0", False),
+        ("cp932", "8790", False),
+        ("cp932", "ed40", False),
+        ("cp932", "82a0 b1 41", True),
+        ("ujis", "a1c0", False),
+        ("ujis", "a4a2", True),
+        ("eucjpms", "adf0", False),
+        ("eucjpms", "8fa2f1", False),
+        ("eucjpms", "a4a2", True),
+        ("gbk", "a2a1", True),
+        ("latin1", "80", True),
+    ],
+)
+def test_text_that_a_server_would_store_otherwise_is_known(name: str, data: str, written_back: bool) -> None:
+    """Of some characters two sequences of bytes are valid, or none is to the server.
+
+    HEX(CONVERT(CONVERT(x'…' USING name) USING utf8mb4) USING name) of MySQL 9.7 and MariaDB 10.11.
+    """
+    known = charset(name)
+    assert known is not None
+    text = known.decode_strictly(bytes.fromhex(data))
+    assert text is not None
+    assert known.is_written_back(text) is written_back
+
+
 def test_utf8_is_an_old_name() -> None:
     assert charset("utf8") == charset("utf8mb3")
     assert charset("klingon") is None

@@ -101,6 +101,15 @@ def test_text_that_is_none_in_its_charset_keeps_its_bytes(
             read_text_literal(literal.decode())
 
 
+def test_text_that_a_server_would_store_as_other_bytes_is_given_as_its_bytes() -> None:
+    logical = LogicalType(Kind.TEXT, "text", charset="cp932")
+    values = pa.array([b"\x82\xa0", b"\x87\x90", None, b"a\x81\xe0"], pa.binary())
+    literals = ["'あ'", "_cp932 x'8790'", "NULL", "_cp932 x'6181e0'"]
+    assert [literal.decode() for literal in sql_literals(values, logical).to_pylist()] == literals
+    (exact,) = sql_literals(values[1:2], logical, exact=True).to_pylist()
+    assert exact == b"CONVERT(_cp932 x'8790' USING utf8mb4)"
+
+
 @given(st.lists(st.none() | st.floats(width=32, allow_nan=False, allow_infinity=False), min_size=1))
 def test_a_float_is_read_back_through_a_double_and_never_out_of_range(values: list[float | None]) -> None:
     logical = LogicalType(Kind.FLOAT32, "float")

@@ -141,6 +141,11 @@ def test_unknown_metadata_of_a_table_is_passed_over_and_told(tmp_path: Path) -> 
     warnings = exported(with_metadata, tmp_path)
     assert len(warnings) > 1
     assert all("metadata of type 99, which binx does not know" in warning for warning in warnings)
+    files = open_files([str(tmp_path / "log.000001")])
+    (finding,) = (one for one in gather(files).warnings if one.code == "unknown_metadata")
+    files[0].close()
+    assert finding.count == len(warnings)
+    assert "type 99" in finding.message
 
 
 def test_an_unknown_status_variable_is_told(tmp_path: Path) -> None:

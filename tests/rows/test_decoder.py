@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from binx.errors import BinxError, DamagedError
+from binx.errors import BinxError, DamagedError, UnsupportedError
 from binx.event import ROWS_TYPES
 from binx.kernels.scan import Level
 from binx.log.events import transaction_events
@@ -214,3 +214,21 @@ def test_columns_that_change_without_a_statement_are_warned_of(
     told = [warning for warning in decoder.report.warnings if "no statement that changed them" in warning]
     assert len(told) == is_told
     assert all("shop.orders" in warning for warning in told)
+
+
+_ID = (9).to_bytes(6, "little")
+
+
+@pytest.mark.parametrize("count", [1, 9], ids=["that end in a value", "of a width that adds up"])
+def test_rows_with_fractions_that_mariadb_does_not_log_are_told(count: int) -> None:
+    """MariaDB's rows of (INT, TIMESTAMP(2)) kept as before 10.1: a byte more than the table map tells of."""
+    described = building.event(19, _ID + b"\0\0\x04shop\0\x06orders\0\x02\x03\x07\x00\x03")
+    head = _ID + struct.pack("<H", 1) + b"\x02\x03"
+    row = b"\xfc" + struct.pack("<i", 1) + bytes.fromhex("65937f55 43")
+    whole = building.event(23, head + row[:-1] * count)
+    more = building.event(23, head + row * count)
+    before = (building.BEGIN, described)
+    table = building.transactions(*before, whole, building.xid(), level=Level.LEVEL_TABLES)
+    assert table.value("rows", 0) == count
+    with pytest.raises(UnsupportedError, match=r"shop.orders .*mysql56_temporal_format=OFF"):
+        building.transactions(*before, more, building.xid(), level=Level.LEVEL_TABLES)

@@ -214,6 +214,13 @@ def test_the_hidden_hashes_of_mariadbs_long_unique_keys_are_not_taken_for_a_mism
     assert names(resolve_columns(stored, definition, Flavour.MYSQL)) == ["c1", "c2", "c3"]
 
 
+def test_fractions_of_which_mariadbs_table_map_does_not_tell_are_refused() -> None:
+    definition = defined("CREATE TABLE orders (a INT, b TIMESTAMP(2))", mariadb=True)
+    stored = table_map(LONG, column(ColumnType.TIMESTAMP))
+    with pytest.raises(UnsupportedError, match=r"column b, defined as .*mysql56_temporal_format=OFF"):
+        resolve_columns(stored, definition, Flavour.MARIADB)
+
+
 def test_a_type_that_no_row_holds_is_refused_by_name() -> None:
     with pytest.raises(UnsupportedError, match=r"INVALID \(243\)"):
         resolve_columns(table_map(column(ColumnType.INVALID)), None)

@@ -91,7 +91,7 @@ class TableSums:
         self.facts.without_names &= kept
         self.facts.without_key &= kept
         for tables in self.facts.unknown_metadata.values():
-            tables &= kept
+            tables.intersection_update(kept)
 
 
 __all__ = ["TABLES_MAXIMUM", "TableSums"]

@@ -115,7 +115,8 @@ class RemoteStore:
         written = target if self._is_object_store else f"{folder}/{_TEMPORARY.format(os.urandom(6).hex())}"
         where = self.path(name).partition("?")[0]
         with self._errors(where):
-            stream = self._system.open_output_stream(written)
+            # Without being told not to, Arrow compresses what is called .zst once more.
+            stream = self._system.open_output_stream(written, compression=None)
         try:
             yield _RemoteSink(stream, where)
             with self._errors(where):

@@ -6,15 +6,23 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field
 from enum import Enum
+from pathlib import Path
 from time import monotonic
+from typing import TYPE_CHECKING
 
 from binx.archive.manifest import ArchivedLog, find_log, read_manifests
-from binx.archive.sources import open_source_logs
+from binx.archive.prune import prove, prunable, purge_statement, remove
+from binx.archive.sources import SourceLogs, open_source_logs
 from binx.archive.store import Store, open_store
+from binx.archive.tables import export_tables, has_tables
 from binx.archive.writing import DamagedLogError, archive_log, is_encrypted
 from binx.errors import BinxError, OutputError, RefusedError
+from binx.export.dataset import DataSet
 from binx.log.chain import FileEnds
 from binx.source.names import printable
+
+if TYPE_CHECKING:
+    from binx.export.parquet import SourceReport
 
 
 class State(Enum):
@@ -26,7 +34,15 @@ class State(Enum):
     DAMAGED = "damaged"
     """It was not taken, as its bytes are not what its server wrote."""
     FAILED = "failed"
-    """It could not be taken for another reason."""
+    """It could not be taken, or removed, for another reason."""
+    TABLES = "tables written"
+    """Its Parquet was written."""
+    PRUNED = "pruned"
+    """It was removed from the source, as the archive holds it."""
+    WOULD_PRUNE = "would prune"
+    """It would be removed, were this no dry run."""
+    PURGEABLE = "purgeable"
+    """The archive holds it; the server that has it in its index can remove it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +56,9 @@ class ArchiveRequest:
         dry_run: whether nothing is written.
         max_files: logs taken at most; None for all.
         max_seconds: after so many seconds no log is begun; None for no limit.
+        parquet: the folder of a data set that grows with the archive; None for none.
+        prune_days: logs that were not written to for so many days are removed from the source, as far as
+            the archive proves to hold them; None: the source is left as it is.
     """
 
     source: str
@@ -48,6 +67,8 @@ class ArchiveRequest:
     dry_run: bool = False
     max_files: int | None = None
     max_seconds: int | None = None
+    parquet: str | None = None
+    prune_days: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +80,14 @@ class LogReport:
         log: its path.
         archived: what the archive says of it; None where it does not hold it.
         error: why it was not taken.
+        tables: what became of it in the data set.
     """
 
     state: State
     log: str
     archived: ArchivedLog | None = None
     error: BinxError | None = None
+    tables: SourceReport | None = None
 
     def as_dict(self) -> dict[str, object]:
         """The same for JSON."""
@@ -79,6 +102,12 @@ class LogReport:
                 "gtid_set": one.gtid_set,
                 "sha256": one.sha256,
                 "problems": list(one.problems),
+            }
+        if self.tables is not None:
+            facts |= {
+                "source": self.tables.source,
+                "rows": self.tables.rows,
+                "losses": list(self.tables.manifest["losses"]),
             }
         if self.error is not None:
             facts["error"] = self.error.message
@@ -99,6 +128,10 @@ class RunReport:
         damaged: logs that were not taken, as they are damaged.
         failed: logs that could not be taken for another reason.
         problems: problems of logs that were taken.
+        tables: logs that Parquet was written of.
+        losses: what Parquet lacks of the logs that it was written of.
+        pruned: logs that were removed from the source; those that would be in a dry run.
+        purge: what removes on the server the logs that the archive holds; None where there are none.
         seconds: how long it took.
     """
 
@@ -109,17 +142,26 @@ class RunReport:
     damaged: int = 0
     failed: int = 0
     problems: int = 0
+    tables: int = 0
+    losses: int = 0
+    pruned: int = 0
+    purge: str | None = None
     seconds: float = 0.0
+
+    @property
+    def has_problems(self) -> bool:
+        """Whether something is wrong though nothing failed."""
+        return bool(self.damaged or self.problems or self.losses)
 
     @property
     def is_idle(self) -> bool:
         """Whether no log has told anything."""
-        return not (self.archived or self.damaged or self.failed)
+        return not (self.archived or self.damaged or self.failed or self.pruned or self.purge or self.tables)
 
     def as_dict(self) -> dict[str, object]:
         """The same for JSON."""
         return {
-            "run": "failed" if self.failed else "problems" if self.damaged or self.problems else "ok",
+            "run": "failed" if self.failed else "problems" if self.has_problems else "ok",
             "held": self.held,
             "archived": self.archived,
             "remaining": self.remaining,
@@ -127,6 +169,9 @@ class RunReport:
             "damaged": self.damaged,
             "failed": self.failed,
             "problems": self.problems,
+            "losses": self.losses,
+            "pruned": self.pruned,
+            "purge": self.purge,
             "seconds": round(self.seconds, 3),
         }
 
@@ -174,7 +219,54 @@ class ArchiveRun:
                 yield self._take(ends, store, held, _behind(self.progress, done, total))
                 done += ends.file.size
             self.report.held = len(held)
+            if request.parquet is not None and not request.dry_run:
+                yield from self._export(store, held, Path(request.parquet))
+            if request.prune_days is not None:
+                yield from self._prune(store, logs, held, request.prune_days)
         self.report.seconds = monotonic() - begun
+
+    def _export(self, store: Store, held: list[ArchivedLog], folder: Path) -> Iterator[LogReport]:
+        try:
+            for tables in export_tables(store, held, folder):
+                self.report.tables += 1
+                self.report.losses += len(tables.manifest["losses"])
+                yield LogReport(State.TABLES, tables.path, tables=tables)
+        except OutputError:
+            raise
+        except BinxError as error:
+            self.report.failed += 1
+            yield LogReport(State.FAILED, error.path or store.where, error=error)
+
+    def _prune(
+        self, store: Store, logs: SourceLogs, held: list[ArchivedLog], days: int
+    ) -> Iterator[LogReport]:
+        """Remove what is proved, oldest first; what a server has in its index is left to the server."""
+        tables: DataSet | None = None
+        if self.request.parquet is not None:
+            folder = Path(self.request.parquet)
+            if not folder.is_dir():
+                return
+            tables = DataSet(folder)
+        chosen = prunable(logs, held, days, lambda log: tables is None or has_tables(tables, log))
+        stopped: set[tuple[int, str]] = set()
+        for ends, log in chosen:
+            path = ends.file.path
+            if ends.server in stopped:
+                continue
+            try:
+                prove(store, ends, log)
+                if logs.index is not None:
+                    self.report.purge = purge_statement(logs, ends)
+                    yield LogReport(State.PURGEABLE, path)
+                    continue
+                if not self.request.dry_run:
+                    remove(ends)
+                self.report.pruned += 1
+                yield LogReport(State.WOULD_PRUNE if self.request.dry_run else State.PRUNED, path)
+            except BinxError as error:
+                stopped.add(ends.server)
+                self.report.failed += 1
+                yield LogReport(State.FAILED, path, error=error)
 
     def _unreadable(self, errors: Sequence[BinxError]) -> Iterator[LogReport]:
         """Manifests count too: what they said is archived anew, where the source has it still."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import partial
+from pathlib import Path
 
 import click
 
@@ -12,7 +13,18 @@ from binx.archive.restore import find_named, restore_log, restore_span
 from binx.archive.run import ArchiveRequest, ArchiveRun
 from binx.archive.store import open_store
 from binx.cli.archive_text import tell_check, tell_log, tell_run
-from binx.cli.options import COUNT, KEYS, NUMBER, OUTPUT, QUIET, Example, Parsed, command, option
+from binx.cli.options import (
+    COUNT,
+    KEYS,
+    NUMBER,
+    OUTPUT,
+    QUIET,
+    Example,
+    Parsed,
+    command,
+    local_folder,
+    option,
+)
 from binx.cli.progress import ProgressBar, progress_bar
 from binx.cli.selecting import gtid_set, understood, union
 from binx.cli.terminal import missing_gtids, say_note, say_warning, text_output
@@ -27,6 +39,10 @@ from binx.stats.text import bytes_text, number_text
 EXAMPLES = (
     Example("from cron: what was closed since the last run", "binx archive mysql-bin.index --to archive"),
     Example("what it would do", "binx archive --dry-run mysql-bin.index --to elsewhere"),
+    Example(
+        "with tables, and what the server may purge when it is proved",
+        "binx archive mysql-bin.index --to archive --parquet lake --prune 7 --json",
+    ),
     Example(
         "a transaction out of the archive",
         "binx archive --quiet mysql-bin.index --to archive &&"
@@ -45,7 +61,7 @@ EXAMPLES = (
 )
 
 DETAILS = (
-    "SOURCE is a folder of logs or a server's index of them, and is never changed. Closed is a log that is"
+    "SOURCE is a folder of logs or a server's index of them. Closed is a log that is"
     " not marked as in use and ends with ROTATE or STOP, or one that a later log of its server follows. Each"
     " closed log that DEST does not hold yet is hashed and verified in full; compressed as zstd in frames of"
     " some 4 MiB that end where transactions do, so that zstd -d restores the identical log and every command"
@@ -60,9 +76,18 @@ DETAILS = (
     "A log that is damaged is not taken; the others are. An encrypted log is taken only with --decrypt, and"
     " is then not encrypted in the archive. What is written has the permissions that umask gives.",
     "One line is printed for each log that was taken, or one where there was nothing to do. With --json each"
-    " line is an object: one for each log with log, state (archived, would archive, damaged, failed), name,"
-    " bytes, stored_bytes, transactions, gtid_set, sha256, problems and error; and one for the run with run"
-    " (ok, problems, failed), held, archived, remaining, open, damaged, failed, problems and seconds.",
+    " line is an object: one for each log with log, state (archived, would archive, damaged, failed, tables"
+    " written, pruned, would prune, purgeable), name, bytes, stored_bytes, transactions, gtid_set, sha256,"
+    " problems, rows, losses and error; and one for the run with run (ok, problems, failed), held, archived,"
+    " remaining, open, damaged, failed, problems, tables, losses, pruned, purge and seconds.",
+    "With --parquet the data set of to-parquet is written too, out of the archive: of each archived log that"
+    " DIR does not hold yet, with the tables' columns as the statements in the logs before it name them.",
+    "With --prune, logs of SOURCE that were not written to for DAYS days are removed: oldest first, never the"
+    " newest, none behind one that must stay, and only after the manifest was read again, every object of the"
+    " archive was hashed, and the log's own bytes were compared with that hash; with --parquet only what DIR"
+    " holds too. Where SOURCE has a server's index, nothing is removed, as the server would look for what its"
+    " index lists: the statement that lets the server remove what is proved, PURGE BINARY LOGS TO, is printed"
+    " (purge in the JSON). Without --prune, SOURCE is never changed.",
     "--check hashes every object, opens every log, and holds the logs against each other and against those of"
     " SOURCE, where that is given: the GTIDs that are covered, logs and GTIDs that are missing between them,"
     " GTIDs that two logs of a server hold, and the tail that is not archived yet. With --json it prints one"
@@ -93,6 +118,21 @@ _NAMELESS = "-"
     required=True,
     section=OUTPUT,
     help="The archive: a folder, or a URI such as s3://bucket/logs.",
+)
+@option(
+    "--parquet",
+    metavar="DIR",
+    type=Parsed("folder", local_folder),
+    section=OUTPUT,
+    help="Also write row changes as a data set, as to-parquet does.",
+)
+@option(
+    "--prune",
+    "prune_days",
+    metavar="DAYS",
+    type=NUMBER,
+    section=OUTPUT,
+    help="Remove logs of SOURCE that are older and proved to be archived; see the manual page.",
 )
 @option("--decrypt", is_flag=True, section=OUTPUT, help="Take encrypted logs too, decrypted.")
 @option("--dry-run", is_flag=True, section=OUTPUT, help="Write nothing; tell what would be done.")
@@ -139,6 +179,8 @@ _NAMELESS = "-"
 def archive_command(
     source: str | None,
     archive: str,
+    parquet: Path | None,
+    prune_days: int | None,
     decrypt: bool,
     dry_run: bool,
     as_json: bool,
@@ -177,7 +219,16 @@ def archive_command(
         raise UsageError("-o is about --restore")
     if source is None:
         raise UsageError("expected SOURCE, the folder of the logs or their index")
-    request = ArchiveRequest(source, archive, decrypt, dry_run, max_files, max_seconds)
+    request = ArchiveRequest(
+        source,
+        archive,
+        decrypt=decrypt,
+        dry_run=dry_run,
+        max_files=max_files,
+        max_seconds=max_seconds,
+        parquet=None if parquet is None else str(parquet),
+        prune_days=prune_days,
+    )
     return _run(request, as_json=as_json, quiet=quiet)
 
 
@@ -189,7 +240,7 @@ def _run(request: ArchiveRequest, *, as_json: bool, quiet: bool) -> int:
         tell_run(run.report, text, as_json=as_json, quiet=quiet)
     if run.report.failed:
         return ExitCode.FAILED
-    return ExitCode.LOSSES if run.report.damaged or run.report.problems else ExitCode.DONE
+    return ExitCode.LOSSES if run.report.has_problems else ExitCode.DONE
 
 
 def _check(archive: str, source: str | None, *, as_json: bool, quiet: bool) -> int:

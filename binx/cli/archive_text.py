@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from binx.archive.check import CheckReport
-from binx.archive.run import LogReport, RunReport
+from binx.archive.run import LogReport, RunReport, State
 from binx.cli.terminal import TextOutput, say_error, say_note, say_warning
 from binx.stats.text import bytes_text, number_text, safe_text
 
@@ -17,9 +17,12 @@ def tell_log(log: LogReport, output: TextOutput, *, as_json: bool, quiet: bool) 
     if log.archived is not None:
         for problem in log.archived.problems:
             say_warning(f"{log.log}: {problem}")
+    if log.tables is not None:
+        for loss in log.tables.manifest["losses"]:
+            say_warning(f"{log.log}: {loss}")
     if as_json:
         output.line(json.dumps(log.as_dict(), ensure_ascii=False))
-    elif log.error is None and not quiet:
+    elif log.error is None and log.state is not State.PURGEABLE and not quiet:
         output.line(_log_line(log))
     output.flush()
 
@@ -31,6 +34,8 @@ def tell_run(run: RunReport, output: TextOutput, *, as_json: bool, quiet: bool) 
     elif not quiet and run.is_idle:
         left = f"{run.remaining} closed logs left to the next run" if run.remaining else "nothing to do"
         output.line(f"{left}: {run.held} archived, {len(run.open)} being written")
+    if run.purge is not None and not as_json:
+        output.line(f"archived and proved, for the server to remove: {safe_text(run.purge)}")
 
 
 def tell_check(check: CheckReport, output: TextOutput, *, as_json: bool, quiet: bool) -> None:
@@ -68,6 +73,8 @@ def _log_line(log: LogReport) -> str:
             f", {number_text(one.transactions)} transactions,"
             f" {bytes_text(one.bytes)} in {bytes_text(one.stored_bytes)}, as {safe_text(one.stem)}"
         )
+    if log.tables is not None:
+        text += f", {number_text(log.tables.rows)} rows, as {safe_text(log.tables.source)}"
     return text
 
 

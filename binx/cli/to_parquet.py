@@ -20,6 +20,7 @@ from binx.cli.options import (
     Parsed,
     command,
     known_tables,
+    local_folder,
     option,
 )
 from binx.cli.progress import progress_bar
@@ -78,19 +79,13 @@ def _megabytes(text: str) -> int:
     return int(text) * _MEGABYTE
 
 
-def _folder(text: str) -> Path:
-    if "://" in text:
-        raise UsageError(f"expected a local folder, found {text!r}; other places are not supported yet")
-    return Path(text)
-
-
 @command("to-parquet", examples=EXAMPLES, details=DETAILS)
 @option(
     "-o",
     "--output",
     metavar="DIR",
     required=True,
-    type=Parsed("folder", _folder),
+    type=Parsed("folder", local_folder),
     section=OUTPUT,
     help="The data set's folder; made where it is not there.",
 )

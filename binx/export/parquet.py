@@ -73,6 +73,7 @@ def to_parquet(
     catalog: Catalog | None = None,
     options: ParquetOptions | None = None,
     progress: Callable[[int], None] = lambda position: None,
+    state: ChainState | None = None,
 ) -> Iterator[SourceReport]:
     """Write the sources one after another, in the order given, and commit each.
 
@@ -81,9 +82,10 @@ def to_parquet(
         folder: the data set's folder; made where it is not there.
         selector: the search for the wanted transactions; it tells afterwards what was not found. All by
             default.
-        catalog: tables known beforehand.
+        catalog: tables known beforehand; it is moved on.
         options: how to write.
         progress: called with the bytes of all files that are done, now and then.
+        state: where in the chain the first file stands, where others were before; it is moved on.
 
     Raises:
         RefusedError: a log comes from standard input, and so has no number.
@@ -92,7 +94,7 @@ def to_parquet(
             are committed, it is not.
         AbsentError: rows were asked for by columns that no table has.
     """
-    catalog = catalog or Catalog()
+    catalog = Catalog() if catalog is None else catalog
     options = options or ParquetOptions()
     selector = selector or Selector(Selection())
     if any(file.name == STANDARD_INPUT_NAME for file in files):
@@ -103,7 +105,7 @@ def to_parquet(
     dataset = DataSet(folder)
     jobs = options.jobs or usable_processors()
     with dataset.locked(), Workers(jobs, options.decoder.memory // 2) as workers:
-        exports = _Exports(dataset, selector, catalog, options, workers)
+        exports = _Exports(dataset, selector, catalog, options, workers, state or ChainState())
         try:
             done = 0
             for file in files:
@@ -148,13 +150,14 @@ class _Exports:
         catalog: Catalog,
         options: ParquetOptions,
         workers: Workers,
+        state: ChainState,
     ) -> None:
         self._dataset = dataset
         self._selector = selector
         self._catalog = catalog
         self._options = options
         self._workers = workers
-        self._state = ChainState()
+        self._state = state
         if options.where is not None:
             self._state.row_filter = RowFilter(
                 options.where, catalog.copy(), selector.takes_table, options.where_limit

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from types import TracebackType
@@ -24,6 +23,7 @@ from binx.log.boundary import compiled
 from binx.log.on_damage import OnDamage
 from binx.log.scanning import Ending, Totals, TransactionScan
 from binx.source import READ_BYTES, WINDOW_BYTES, Source, open_source
+from binx.source.names import number_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from binx.log.damage import Damage, Salvage
     from binx.log.sidecar import Sidecar
     from binx.log.sidecar_layout import Block
-    from binx.source.keyring import Keys
+from binx.source.keyring import Keys
 
 MAGIC_SIZE = 4
 """Bytes before the first event."""
@@ -40,7 +40,6 @@ MAGIC_SIZE = 4
 _COMPILED = compiled()
 _TYPE_OFFSET = 4
 _NO_STOP = 2**63 - 1
-_FILE_NUMBER = re.compile(r"\.(\d+)$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,8 +155,7 @@ class BinlogFile:
     @property
     def file_number(self) -> int:
         """The numeric suffix of the name, which orders the files of a chain; 0 where there is none."""
-        match = _FILE_NUMBER.search(self.name)
-        return int(match[1]) & 0x7FFFFFFF if match else 0
+        return number_of(self.name)
 
     @property
     def identity(self) -> str:

@@ -1,0 +1,110 @@
+"""Which logs of the source are no longer needed there, as the archive proves to hold them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from time import time
+
+from binx.archive.digests import digest_of
+from binx.archive.manifest import (
+    ArchivedLog,
+    decode_manifest,
+    find_log,
+    manifest_name,
+    read_object,
+)
+from binx.archive.restore import check_object
+from binx.archive.sources import SourceLogs
+from binx.archive.store import Store
+from binx.errors import DamagedError, OutputError
+from binx.log.chain import FileEnds, order_ends
+from binx.source.remote import is_uri
+
+_DAY = 24 * 60 * 60
+
+
+def prunable(
+    logs: SourceLogs, held: Sequence[ArchivedLog], days: int, also: Callable[[ArchivedLog], bool]
+) -> list[tuple[FileEnds, ArchivedLog]]:
+    """The oldest logs of each server that may go once they are proved.
+
+    None goes behind a log that must stay, so that the source keeps no holes; and never the newest one.
+
+    Args:
+        logs: the source's.
+        held: what the archive says that it holds.
+        days: how many days must have passed since a log was last written to.
+        also: what else an archived log must fulfil.
+
+    Raises:
+        SourceError: a log cannot be read.
+    """
+    newest_time = time() - days * _DAY
+    chosen: list[tuple[FileEnds, ArchivedLog]] = []
+    for chain in chains(logs):
+        for ends in chain[:-1]:
+            log = find_log(held, ends.file) if ends in logs.closed else None
+            if log is None or is_uri(ends.file.path) or not also(log):
+                break
+            if Path(ends.file.path).stat().st_mtime > newest_time:
+                break
+            chosen.append((ends, log))
+    return chosen
+
+
+def chains(logs: SourceLogs) -> list[list[FileEnds]]:
+    """The source's logs by server, each in its order."""
+    found: dict[tuple[int, str], list[FileEnds]] = {}
+    for ends in order_ends([*logs.closed, *logs.open]):
+        found.setdefault(ends.server, []).append(ends)
+    return list(found.values())
+
+
+def prove(store: Store, ends: FileEnds, log: ArchivedLog) -> None:
+    """See that the archive holds a log: its manifest, every object's hash, and the log's own.
+
+    Raises:
+        SourceError, DamagedError, NotABinlogError: it does not.
+    """
+    name = manifest_name(log.stem)
+    if decode_manifest(read_object(store, name), store.path(name)) != log:
+        raise DamagedError("expected the manifest as it was, found another", path=store.path(name))
+    for stored in log.objects:
+        check_object(store, stored)
+    if digest_of(ends.file.source) != log.sha256:
+        raise DamagedError(
+            f"expected the bytes that are archived as {log.stem}, found others; it is not removed",
+            path=ends.file.path,
+        )
+
+
+def remove(ends: FileEnds) -> None:
+    """Remove a log that is proved.
+
+    Raises:
+        OutputError: it cannot be removed.
+    """
+    path = Path(ends.file.path)
+    try:
+        path.unlink()
+    except OSError as error:
+        raise OutputError(f"cannot be removed: {error.strerror}", path=str(path)) from error
+    with suppress(OSError):
+        folder = os.open(path.parent, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def purge_statement(logs: SourceLogs, last: FileEnds) -> str:
+    """What removes a server's logs up to one of them, that one included, on that server."""
+    chain = next(chain for chain in chains(logs) if last in chain)
+    quoted = chain[chain.index(last) + 1].file.name.replace("\\", "\\\\").replace("'", "''")
+    return f"PURGE BINARY LOGS TO '{quoted}'"
+
+
+__all__ = ["prove", "prunable", "purge_statement", "remove"]

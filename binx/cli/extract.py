@@ -186,7 +186,8 @@ def extract_command(
         bar.expect(sum(ends.file.size for ends in chain))
         if not quiet:
             for problem in ends_problems(chain):
-                if problem.kind is ProblemKind.REPEATED:
+                # GTIDs that are not there are told by themselves.
+                if problem.kind is ProblemKind.REPEATED or selection.gtids is None:
                     say_warning(f"{problem.before}, {problem.after}: {problem.message}")
         report = extract(chain, selection, output, options, catalog)
     if not quiet:

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from binx.errors import BinxError, RefusedError
 from binx.event.gtid_set import GtidSet
+from binx.event.header import EventType
 from binx.event.payload import KeptPayloads
 from binx.export.dataset import DataSet, Transaction, escape_name
 from binx.export.digest import LogDigest
@@ -281,7 +282,13 @@ class SourceExport:
             files = self._writers.finish(self._decoder.tables)
             self._tell_damage()
             self._sums.check(self.file.path)
-            for number, count in self._scan.totals().unknown.items():
+            totals = self._scan.totals()
+            if incidents := totals.events.get(EventType.INCIDENT, 0):
+                places = "1 place" if incidents == 1 else f"{incidents} places"
+                self._decoder.report.warnings[
+                    f"the server says in {places} that changes are missing in its log (INCIDENT)"
+                ] = None
+            for number, count in totals.unknown.items():
                 self._decoder.report.warnings[
                     f"{count} events of type {number}, which binx does not know, are marked as ignorable and"
                     " were passed over"

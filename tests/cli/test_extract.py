@@ -100,6 +100,16 @@ def test_a_log_and_its_copy_are_told_of(shop: Shop, tmp_path: Path) -> None:
     assert "both are mysql-bin.000001" in ended.err
 
 
+def test_a_gap_in_the_chain_is_told_where_no_gtids_are_asked_for(shop: Shop, tmp_path: Path) -> None:
+    ended = binx("extract", shop.logs[2], shop.logs[0], "-o", tmp_path / "all")
+    assert (
+        f"binx: warning: {shop.logs[0]}, {shop.logs[2]}: expected mysql-bin.000002 to follow,"
+        " found mysql-bin.000003"
+    ) in ended.err
+    wanted = binx("extract", "--gtid", shop.demo["gtid"], *shop.logs[::2], "-o", tmp_path / "one")
+    assert "to follow" not in wanted.err
+
+
 def test_verbatim_keeps_the_bytes(shop: Shop, tmp_path: Path) -> None:
     target = tmp_path / "one.binlog"
     binx("extract", "--verbatim", "--gtid", shop.demo["gtid"], *shop.logs, "-o", target)

@@ -43,7 +43,7 @@ _PERCONA = re.compile(r"\d+\.\d+\.\d+-(?:\d+\.\d+|\d+-debug)")
 def series(one: Observation) -> str:
     """The kind of server that wrote a file of the corpus, and its release series."""
     name = one.file
-    found = _SERIES.match(name)
+    found = _SERIES.match(name) or _SERIES.match(one.server)
     if found is None:
         return UNKNOWN
     if "mariadb" in name:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import csv
 from collections import Counter
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
-from binx.errors import BinxError, ChecksumError
+from binx.errors import BinxError, ChecksumError, EncryptedError
 from binx.event.format import FormatDescription
 from binx.event.header import EventFlag, EventHeader, EventType, event_name
 from binx.event.table_map import parse_table_map
@@ -20,11 +20,13 @@ from binx.log.file import BinlogFile, Scan
 from binx.rows.batches import ChangeBatch
 from binx.rows.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
+from binx.source.keyring import given_keys
 from tests.conftest import CORPUS
 
 OBSERVED = Path(__file__).resolve().parent / "observed.tsv"
 
 READ, UNCHECKED, STOPPED, REFUSED = "read", "read with --no-checksums", "stopped", "refused"
+WITH_KEYRING = "read with --keyring"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +36,9 @@ class Observation:
     Attributes:
         file: its name.
         server: the version in its format description; empty where it cannot be told.
-        outcome: read, read with --no-checksums, stopped by an error in its middle, or refused when opened.
-        message: the error's message or a part of it; empty for what is read.
+        outcome: read, read with --no-checksums or --keyring, stopped by an error in its middle, or refused
+            when opened.
+        message: the error's message or a part of it, without the option; empty for what is read without.
         transactions: how many are read.
         rows: row images that are decoded.
         events: how many of each type, ``NAME:N`` joined by commas, of what is read.
@@ -53,7 +56,10 @@ class Observation:
 
 
 def observe(path: Path) -> Observation:
-    """Read a whole file, with its checksums and, where they are wrong, without."""
+    """Read a whole file, with its checksums and, where they are wrong, without.
+
+    What is encrypted is read with the keyrings beside the corpus.
+    """
     try:
         with BinlogFile.open(str(path)) as file:
             server = file.format.server_version
@@ -64,12 +70,23 @@ def observe(path: Path) -> Observation:
                 return Observation(**{**asdict(unchecked), "message": error.message})
             except BinxError as error:
                 return Observation(path.name, server, STOPPED, error.message)
+    except EncryptedError as error:
+        try:
+            return replace(_read_with_keyrings(path), message=error.message)
+        except EncryptedError:
+            return Observation(path.name, outcome=REFUSED, message=error.message)
     except BinxError as error:
         return Observation(path.name, outcome=REFUSED, message=error.message)
 
 
+def _read_with_keyrings(path: Path) -> Observation:
+    keyrings = given_keys([str(one) for one in sorted((path.parent.parent / "keyrings").iterdir())])
+    with BinlogFile.open(str(path), keyrings) as file:
+        return _read(file, WITH_KEYRING)
+
+
 def _read(file: BinlogFile, outcome: str) -> Observation:
-    scan = file.scan(Level.LEVEL_TABLES, verify=outcome == READ)
+    scan = file.scan(Level.LEVEL_TABLES, verify=outcome != UNCHECKED)
     decoder = ChangeDecoder(file, Catalog())
     transactions = rows = 0
     for table in scan:

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from binx.errors import UnsupportedError
+from binx.event.header import EventType
 from binx.export.parquet import to_parquet
 from binx.log.file import open_files
 from binx.stats.gather import gather
@@ -151,3 +152,19 @@ def test_unknown_metadata_of_a_table_is_passed_over_and_told(tmp_path: Path) -> 
 def test_an_unknown_status_variable_is_told(tmp_path: Path) -> None:
     (warning,) = exported(with_status_variable, tmp_path)
     assert warning.startswith("statements have the status variable 200, which binx does not know")
+
+
+def test_an_incident_is_told(tmp_path: Path) -> None:
+    """INCIDENT is LOST_EVENTS, 1, and a message; Incident_event in MySQL's control_events.h."""
+    incident = struct.pack("<IBIIIH", 1, EventType.INCIDENT, 1, 0, 0, 0) + b"\x01\x00\x04lost" + bytes(CRC)
+    done: list[bytes] = []
+
+    def change(event: bytes) -> Iterator[bytes]:
+        if event[TYPE] == GTID and not done:
+            done.append(event)
+            yield incident
+        yield event
+
+    assert exported(change, tmp_path) == [
+        "the server says in 1 place that changes are missing in its log (INCIDENT)"
+    ]

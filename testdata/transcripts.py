@@ -23,7 +23,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 PROJECT = Path(__file__).resolve().parent.parent
-PAGES = ("docs/tour.md",)
+PAGES = ("docs/tour.md", "docs/statistics.md")
 WIDTH = 100
 
 _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)

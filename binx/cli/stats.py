@@ -78,8 +78,8 @@ DETAILS = (
     " cannot hold what is wanted are passed over.",
     "--html writes one page with inline charts: it takes nothing from elsewhere, runs no scripts, follows the"
     " reader's choice of light and dark, and prints well.",
-    "Memory does not grow with the logs. Of more than 65,536 tables, servers, connections or groups of --by,"
-    " those with most bytes are kept, and the output says so.",
+    "Memory does not grow with the logs. Of more than 131,072 tables or groups of --by, and 65,536 servers or"
+    " connections, those with most bytes are kept, and a warning says so.",
     "A log that is damaged is counted up to the damage, which is listed; the exit status is then 3."
     " --quick reads a few bytes of each transaction where the log tells its length, and does not know rows,"
     " tables and event types; where all logs have index files (binx-index(1)), it takes all from there.",

@@ -16,6 +16,7 @@ code                       found
 ``statements_as_text``     transactions with changes that were logged as statements
 ``rolled_back``            transactions that end in ROLLBACK
 ``huge_transaction``       transactions of over 100 MiB, or of over a quarter of logs of 10 MiB and more
+``long_transaction``       transactions that took over a minute from their first statement to their commit
 ``clock_back``             commit times that go back by more than a second
 ``cascades_not_logged``    foreign keys that change rows by themselves, which the log does not hold
 =========================  ========================================================================
@@ -33,6 +34,9 @@ from binx.stats.transaction import MICROSECONDS, ListedTransaction
 
 HUGE_BYTES = 100 * 1024 * 1024
 """A transaction of more is huge wherever it stands."""
+
+LONG_MICROSECONDS = 60 * MICROSECONDS
+"""A transaction that takes longer is long."""
 
 _HUGE_SHARE = 4
 _SHARED_BYTES = 10 * 1024 * 1024
@@ -64,7 +68,10 @@ class Evidence:
         unknown_events: ignorable events of types that binx does not know, by type.
         problems: what does not fit between them.
         kinds: transactions by kind.
-        largest: the transactions with most bytes.
+        largest: the transactions with most bytes, four at least where there are so many.
+        huge_count: transactions of more than HUGE_BYTES.
+        longest: the transactions with most time from first statement to commit.
+        long_count: transactions of more than LONG_MICROSECONDS.
         transaction_bytes: of all transactions.
         tables: what table maps say; empty where only the index was read.
         with_text: transactions that hold statements and are no DDL.
@@ -81,6 +88,9 @@ class Evidence:
     problems: Sequence[ChainProblem]
     kinds: Sequence[KindFigures]
     largest: Sequence[ListedTransaction]
+    huge_count: int
+    longest: Sequence[ListedTransaction]
+    long_count: int
     transaction_bytes: int
     tables: TableFacts
     with_text: int
@@ -207,14 +217,26 @@ def _about_transactions(evidence: Evidence) -> Iterator[Finding]:
     bound = HUGE_BYTES
     if evidence.transaction_bytes >= _SHARED_BYTES:
         bound = min(bound, evidence.transaction_bytes // _HUGE_SHARE)
-    huge = [one for one in evidence.largest if one.bytes > bound]
+    # No more than three can have over a quarter each.
+    huge = evidence.huge_count
+    if bound < HUGE_BYTES:
+        huge = sum(one.bytes > bound for one in evidence.largest)
     if huge:
-        worst = huge[0]
+        worst = evidence.largest[0]
         yield Finding(
             "huge_transaction",
-            f"{_counted(len(huge), 'transaction')} of over {bound:,} bytes; the largest, {worst.transaction},"
-            f" has {worst.bytes:,}",
-            len(huge),
+            f"{_counted(huge, 'transaction')} of over {bound:,} bytes, for which replicas wait; the largest,"
+            f" {worst.transaction}, has {worst.bytes:,}",
+            huge,
+        )
+    if evidence.long_count:
+        worst = evidence.longest[0]
+        yield Finding(
+            "long_transaction",
+            f"{_counted(evidence.long_count, 'transaction')} took over a minute from the first statement to"
+            f" the commit, and held locks so long; the longest, {worst.transaction}, took"
+            f" {worst.duration / MICROSECONDS:,.0f} s",
+            evidence.long_count,
         )
     if evidence.backward_steps:
         yield Finding(
@@ -251,4 +273,4 @@ def _shortened(text: str, size: int = 200) -> str:
     return text if len(text) <= size else f"{text[:size]}…"
 
 
-__all__ = ["HUGE_BYTES", "Evidence", "TableFacts", "findings"]
+__all__ = ["HUGE_BYTES", "LONG_MICROSECONDS", "Evidence", "TableFacts", "findings"]

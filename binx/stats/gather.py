@@ -17,7 +17,7 @@ from binx.event.format import ChecksumAlgorithm
 from binx.event.gtid_set import GtidSet
 from binx.event.header import event_name
 from binx.kernels.scan import Level
-from binx.kernels.tally import Measure, Tally
+from binx.kernels.tally import Measure, Tally, rank
 from binx.kernels.transactions import TransactionTable
 from binx.log.chain import FileEnds, ends_problems, epochs, known_ends, order_ends
 from binx.log.file import BinlogFile, TransactionScan
@@ -27,7 +27,7 @@ from binx.log.selection import Selection, Selector, required_level, source_of
 from binx.stats.bursts import bursts
 from binx.stats.dimensions import Dimension
 from binx.stats.figures import EventFigures, FileFigures, Point, Statistics
-from binx.stats.findings import Evidence, findings
+from binx.stats.findings import HUGE_BYTES, LONG_MICROSECONDS, Evidence, findings
 from binx.stats.ranking import Best
 from binx.stats.statements import StatementReader
 from binx.stats.sums import (
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from binx.stats.breakdown import GroupSums
 
 _LONG = MICROSECONDS - 1
+_RANKED_LEAST = 4
 
 
 def gather(
@@ -120,6 +121,11 @@ def _group_sums(by: Sequence[Dimension], zone: tzinfo, *, quick: bool) -> GroupS
     return GroupSums(by, quick=quick, zone=zone)
 
 
+def _count_above(page: Page, measure: Measure, bound: int) -> int:
+    """How many of a page's transactions have more than that of a measure."""
+    return len(rank(page.table, page.mask, measure, False, len(page.table), bound))
+
+
 class _Gathering:
     """What is known so far; for each file ``begin``, ``take`` for its tables and ``end``."""
 
@@ -132,8 +138,10 @@ class _Gathering:
         self._top = top
         self._tally = Tally()
         self._groups = _group_sums(by, zone, quick=quick)
-        self._largest = Best(Measure.MEASURE_BYTES, top)
+        self._largest = Best(Measure.MEASURE_BYTES, max(top, _RANKED_LEAST))
         self._longest = Best(Measure.MEASURE_DURATION, top, floor=_LONG)
+        self._huge_count = 0
+        self._long_count = 0
         self._tables = TableSums()
         self._statements = StatementReader()
         self._events: dict[int, list[int]] = {}
@@ -168,6 +176,8 @@ class _Gathering:
         self._tally.add(table, marks)
         self._largest.take(page)
         self._longest.take(page)
+        self._huge_count += _count_above(page, Measure.MEASURE_BYTES, HUGE_BYTES)
+        self._long_count += _count_above(page, Measure.MEASURE_DURATION, LONG_MICROSECONDS)
         if self._groups is not None:
             self._groups.take(page)
         runs = table.gtid_runs(mask)
@@ -238,6 +248,9 @@ class _Gathering:
             problems=ends_problems(ends),
             kinds=kinds,
             largest=self._largest.transactions,
+            huge_count=self._huge_count,
+            longest=self._longest.transactions,
+            long_count=self._long_count,
             transaction_bytes=transaction_bytes,
             tables=self._tables.facts,
             with_text=tally.with_text[0] - self._statements.only_tables_made if known else 0,
@@ -257,7 +270,7 @@ class _Gathering:
             last=next((file.last for file in reversed(self._files) if file.last), None),
             tables=self._tables.tables() if known else None,
             kinds=kinds,
-            largest=self._largest.transactions,
+            largest=self._largest.transactions[: self._top],
             longest=self._longest.transactions,
             histogram=over_time,
             warnings=findings(evidence),

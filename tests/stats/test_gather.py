@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -14,6 +15,10 @@ import pytest
 from binx.errors import BinxError
 from binx.log.chain import order_files
 from binx.log.file import BinlogFile
+from binx.log.selection import Selection
+from binx.stats import findings as findings_module
+from binx.stats import gather as gather_module
+from binx.stats import tables as tables_module
 from binx.stats.figures import Statistics
 from binx.stats.gather import gather
 from binx.stats.listing import list_transactions
@@ -207,3 +212,57 @@ def test_figures_need_neither_arrow_nor_a_terminal_library() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=PROJECT
     )
     assert result.stdout.strip() == "[]"
+
+
+def test_huge_transactions_are_all_counted_whatever_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gather_module, "HUGE_BYTES", 1_000)
+    monkeypatch.setattr(findings_module, "HUGE_BYTES", 1_000)
+    made = [Statement(sql="DROP TABLE " + "t" * size) for size in (10, 2_000, 3_000, 20, 4_000)]
+    with log_of(made) as file:
+        figures = gather([file], verify=False, top=1)
+    assert codes(figures)["huge_transaction"] == 3
+    assert len(figures.largest) == 1
+
+
+def test_transactions_that_are_a_large_part_of_the_logs_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(findings_module, "_SHARED_BYTES", 1_000)
+    made = [Statement(sql="DROP TABLE " + "t" * size) for size in (10, 2_000, 3_000, 20, 2_500)]
+    with log_of(made) as file:
+        assert codes(gather([file], verify=False, top=1))["huge_transaction"] == 3
+        assert "huge_transaction" not in codes(gather([file], verify=False, selection=Selection(limit=1)))
+
+
+def test_clocks_that_were_set_back_are_told_with_the_largest_step() -> None:
+    path = PROJECT / "testdata" / "mysql-9.7" / "small" / "no_checksum.binlog"
+    data = bytearray(path.read_bytes())
+    with BinlogFile.open(str(path)) as file:
+        assert "clock_back" not in codes(gather([file]))
+        last = list(list_transactions([file]))[-1]
+    # Header, flags, UUID, number, logical clock; then 7 bytes of µs whose highest bit is a flag.
+    place = last.start + 19 + 1 + 16 + 8 + 1 + 16
+    moment = int.from_bytes(data[place : place + 7], "little")
+    assert moment & (1 << 55) - 1 == last.commit_timestamp
+    data[place : place + 7] = (moment - 3_600_000_000).to_bytes(7, "little")
+    with BinlogFile(BytesSource(bytes(data), path.name)) as file:
+        (found,) = (one for one in gather([file]).warnings if one.code == "clock_back")
+    assert found.count == 1
+    assert re.search(r"at most by 3,(600|59\d)\.\d s", found.message)
+
+
+def test_transactions_of_over_a_minute_are_told() -> None:
+    made = []
+    for begin, end in [(0, 59), (100, 160), (200, 261), (300, 7_500)]:
+        made += [Statement(begin, "BEGIN"), Statement(begin, "DELETE FROM t"), Statement(end, "COMMIT")]
+    with log_of(made) as file:
+        (found,) = (one for one in gather([file], verify=False).warnings if one.code == "long_transaction")
+    assert found.count == 2
+    assert "took 7,200 s" in found.message
+
+
+def test_more_tables_than_can_be_kept_leave_those_with_most_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = statistics_of(shop_of("mysql-9.7")[:1])
+    monkeypatch.setattr(tables_module, "TABLES_MAXIMUM", 2)
+    figures = statistics_of(shop_of("mysql-9.7")[:1])
+    assert whole.tables is not None
+    assert figures.tables == whole.tables[:2]
+    assert figures.incomplete == ("tables",)

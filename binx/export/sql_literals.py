@@ -26,6 +26,7 @@ from binx.export.texts import (
     moments,
     quoted,
     replaced,
+    string_literals,
     times,
     vector_hexadecimal,
 )
@@ -37,8 +38,6 @@ NULL = constant("NULL")
 FLOAT32_MAX = 3.4028234663852886e38
 """Its shortest digits, 3.4028235e38, lie above it, and servers refuse them as too large."""
 
-_UNSAFE = r"[\x00-\x1f\\\x7f]"
-
 
 def identifier(name: str) -> str:
     """A name in backticks."""
@@ -47,7 +46,7 @@ def identifier(name: str) -> str:
 
 def text_literal(text: str) -> str:
     """One string."""
-    literal: bytes = text_literals(pa.array([text.encode("utf-8", "backslashreplace")], pa.large_binary()))[
+    literal: bytes = string_literals(pa.array([text.encode("utf-8", "backslashreplace")], pa.large_binary()))[
         0
     ].as_py()
     return literal.decode()
@@ -76,34 +75,21 @@ def sql_literals(array: pa.Array, logical: LogicalType, *, exact: bool = False) 
     return pc.if_else(array.is_valid(), literals, NULL)
 
 
-def text_literals(array: pa.Array) -> pa.Array:
-    """Texts, ``large_binary`` in UTF-8, as string literals."""
-    plain = array
-    if pc.any(pc.match_substring(array, "'")).as_py():
-        plain = pc.replace_substring(array, pattern="'", replacement="''")
-    literals = quoted(plain, "'")
-    unsafe = pc.fill_null(pc.match_substring_regex(array, _UNSAFE), False)
-    if pc.any(unsafe).as_py():
-        digits = hexadecimal(array.filter(unsafe))
-        literals = replaced(literals, unsafe, joined(constant("_utf8mb4 x'"), digits, constant("'")))
-    return literals
-
-
 def _character_literals(array: pa.Array, logical: LogicalType, exact: bool) -> pa.Array:
     """Text as the characters it has; bytes that are none in its character set as they are."""
     if not pa.types.is_binary(array.type):
-        return text_literals(as_text(array))
+        return string_literals(as_text(array))
     charset = None if logical.charset is None else charset_of_name(logical.charset)
     if charset is None or charset.name in UNMAPPED_CHARSETS:
         try:
-            return text_literals(as_text(array.cast(pa.string())))
+            return string_literals(as_text(array.cast(pa.string())))
         except pa.ArrowInvalid:
             charset = charset or charset_of_name(DEFAULT_CHARSET)
     assert charset is not None
     encoded = array.dictionary_encode()
     values = encoded.dictionary.to_pylist()
     texts = [_written_back(charset, value) for value in values]
-    literals = text_literals(
+    literals = string_literals(
         pa.array([None if text is None else text.encode() for text in texts], pa.large_binary())
     )
     astray = [value for value, text in zip(values, texts, strict=True) if text is None]
@@ -121,7 +107,7 @@ def _written_back(charset: Charset, value: bytes) -> str | None:
 
 
 def _text(array: pa.Array, _: LogicalType) -> pa.Array:
-    return text_literals(as_text(array))
+    return string_literals(as_text(array))
 
 
 def _number(array: pa.Array, _: LogicalType) -> pa.Array:
@@ -173,8 +159,8 @@ def _members(array: pa.Array, logical: LogicalType) -> pa.Array:
     if logical.members is None:
         return as_text(array)
     if pa.types.is_dictionary(array.type):
-        return text_literals(as_text(array.dictionary)).take(array.indices)
-    return text_literals(as_text(array))
+        return string_literals(as_text(array.dictionary)).take(array.indices)
+    return string_literals(as_text(array))
 
 
 def _geometry(array: pa.Array, _: LogicalType) -> pa.Array:

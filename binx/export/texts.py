@@ -12,6 +12,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from binx.kernels.texts import Texts, integer_texts, joined_texts, moment_texts, quoted_texts
+
 TEXT = pa.large_binary()
 EMPTY = pa.scalar(b"", TEXT)
 
@@ -20,6 +22,14 @@ _MICROSECONDS = 1_000_000
 _WITHOUT_FRACTION = 19
 _DATE_TIME_SEPARATOR = 10
 _BEYOND = 1 << 40
+_OFFSET_SIZE = 8
+_CODES: dict[int, Any] = {
+    kind.id: code
+    for kind, code in (
+        *((pa.int8(), "b"), (pa.int16(), "h"), (pa.int32(), "i"), (pa.int64(), "q")),
+        *((pa.uint8(), "B"), (pa.uint16(), "H"), (pa.uint32(), "I"), (pa.uint64(), "Q")),
+    )
+}
 
 
 def constant(text: str | bytes) -> pa.Scalar:
@@ -29,14 +39,54 @@ def constant(text: str | bytes) -> pa.Scalar:
 
 def joined(*parts: Any) -> pa.Array:
     """Arrays and constants put behind one another, row by row; null where one is null."""
-    return pc.binary_join_element_wise(*parts, EMPTY)
+    columns = [part for part in parts if isinstance(part, pa.Array)]
+    if not columns or any(column.type != TEXT or column.null_count for column in columns):
+        return pc.binary_join_element_wise(*parts, EMPTY)
+    pieces = [_spans(part) if isinstance(part, pa.Array) else part.as_py() for part in parts]
+    return _column(joined_texts(pieces, len(columns[0])))
+
+
+def _spans(array: pa.Array) -> tuple[memoryview, memoryview]:
+    """A column of text as kernels take it."""
+    _, offsets, data = array.buffers()
+    if offsets is None:
+        return memoryview(bytes(_OFFSET_SIZE)).cast("q"), memoryview(b"")
+    return memoryview(offsets).cast("q")[array.offset :], memoryview(data or b"").cast("B")
+
+
+def _column(texts: Texts, like: pa.Array | None = None) -> pa.Array:
+    """A column of text that kernels have written, with the nulls of another."""
+    rows = len(texts.offsets) // _OFFSET_SIZE - 1
+    array = pa.Array.from_buffers(
+        TEXT, rows, [None, pa.py_buffer(texts.offsets), pa.py_buffer(texts.data)], null_count=0
+    )
+    if like is None or not like.null_count:
+        return array
+    return pc.if_else(like.is_valid(), array, pa.scalar(None, TEXT))
+
+
+def string_literals(array: pa.Array) -> pa.Array:
+    """Texts, ``large_binary`` in UTF-8, as string literals of SQL that mean the same in every mode."""
+    return _column(quoted_texts(*_spans(array), len(array)), array)
 
 
 def as_text(array: pa.Array) -> pa.Array:
     """Numbers as digits, text as it is."""
     if pa.types.is_large_binary(array.type):
         return array
+    if pa.types.is_integer(array.type):
+        return _column(integer_texts(_numbers(array)), array)
     return array.cast(pa.large_string()).cast(TEXT)
+
+
+def _numbers(array: pa.Array) -> memoryview:
+    """The values of a column of integers; those in the places of nulls are any."""
+    code = _CODES[array.type.id]
+    data = array.buffers()[1]
+    if data is None:
+        data = pa.py_buffer(b"")
+    numbers: memoryview = memoryview(data).cast(code)[array.offset :][: len(array)]
+    return numbers
 
 
 def quoted(array: pa.Array, quote: str) -> pa.Array:
@@ -67,6 +117,10 @@ def decimals(array: pa.Array) -> pa.Array:
 
 def moments(array: pa.Array, fraction: int) -> pa.Array:
     """DATETIME and TIMESTAMP as ``YYYY-MM-DD HH:MM:SS`` with the fraction's digits; TIMESTAMP in UTC."""
+    if array.type.unit == "us":
+        texts = moment_texts(_numbers(array.view(pa.int64())), fraction)
+        if texts is not None:
+            return _column(texts, array)
     plain = array.cast(pa.timestamp("us")) if array.type.tz else array
     texts = as_text(plain.cast(pa.string()))
     return pc.binary_slice(texts, 0, _WITHOUT_FRACTION + (fraction + 1 if fraction else 0))

@@ -1,0 +1,284 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""Whole columns of values made columns of text: what writers of SQL and JSON do most.
+
+A column of text is what Arrow's ``large_binary`` is: 64-bit offsets, one more than there are texts, and the bytes
+that they point into. What comes from here begins at offset 0 and has no nulls; a null's text is whatever stands
+in its place.
+"""
+
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memchr, memcpy, memset
+
+from binx.kernels.digits cimport (
+    MOMENT_LAST,
+    NUMBER_MAXIMUM,
+    SECONDS_SIZE,
+    lay_out_second,
+    put_signed,
+    put_unsigned,
+)
+from binx.kernels.memory cimport Memory, hand_over
+from binx.kernels.output cimport Output, append, release, reserve
+
+cdef enum:
+    MICROSECONDS = 1000000
+    FRACTION_MAXIMUM = 6
+    # Copies of as many bytes are made whatever a text's size, where both sides have room for them.
+    SHORT = 16
+
+cdef int64_t MOMENT_FIRST = -62135596800000000
+
+cdef struct Part:
+    const int64_t *offsets
+    const uint8_t *data
+    int64_t size
+
+
+cdef int bad_offsets() except -1 with gil:
+    raise ValueError("a text's offsets do not fit its bytes")
+
+
+cdef inline int64_t size_of(const Part *part, int64_t row) except -1 nogil:
+    """The bytes of a part's text, which stand within its data for certain."""
+    cdef int64_t first
+    cdef int64_t last
+    if part.offsets == NULL:
+        return part.size
+    first = part.offsets[row]
+    last = part.offsets[row + 1]
+    if first < 0 or last < first or last > part.size:
+        bad_offsets()
+    return last - first
+
+
+cdef inline void copy_text(Output *out, const Part *part, int64_t row, int64_t size) noexcept nogil:
+    """Copy a text for which, and for SHORT bytes more, there is room."""
+    cdef int64_t first = 0 if part.offsets == NULL else part.offsets[row]
+    if size <= SHORT and first + SHORT <= part.size:
+        memcpy(out.data + out.size, part.data + first, SHORT)
+    else:
+        memcpy(out.data + out.size, part.data + first, size)
+    out.size += size
+
+
+cdef class Texts:
+    """A column of text that kernels have written.
+
+    Attributes:
+        offsets: 64-bit integers, one more than there are texts.
+        data: the bytes.
+    """
+
+    cdef readonly Memory offsets
+    cdef readonly Memory data
+
+
+cdef class Writer:
+    """What a column of text is written to."""
+
+    cdef Output data
+    cdef Output offsets
+    cdef int64_t rows
+
+    def __cinit__(self):
+        memset(&self.data, 0, sizeof(Output))
+        memset(&self.offsets, 0, sizeof(Output))
+
+    def __dealloc__(self):
+        release(&self.data)
+        release(&self.offsets)
+
+    cdef int begin(self, int64_t rows) except -1:
+        if rows < 0 or rows >> 48:
+            raise ValueError(f"no column has {rows} rows")
+        reserve(&self.offsets, (rows + 1) * 8)
+        (<int64_t *> self.offsets.data)[0] = 0
+        self.rows = rows
+        return 0
+
+    cdef inline void ends(self, int64_t row) noexcept nogil:
+        (<int64_t *> self.offsets.data)[row + 1] = self.data.size
+
+    cdef Texts texts(self):
+        cdef Texts texts = Texts.__new__(Texts)
+        texts.data = hand_over(&self.data, self.data.size)
+        texts.offsets = hand_over(&self.offsets, (self.rows + 1) * 8)
+        return texts
+
+
+def joined_texts(list parts, int64_t rows):
+    """Texts put behind one another, row by row; each part is ``bytes`` for all rows, or offsets and data of a column."""
+    cdef Writer writer = Writer()
+    cdef Output table
+    cdef Part part
+    cdef Part *all_parts
+    cdef const int64_t[::1] offsets
+    cdef const uint8_t[::1] data
+    cdef list held = []
+    cdef int64_t row
+    cdef int64_t size
+    cdef int64_t total = 0
+    cdef int64_t count = len(parts)
+    cdef int64_t i
+    writer.begin(rows)
+    memset(&table, 0, sizeof(Output))
+    try:
+        for given in parts:
+            if isinstance(given, bytes):
+                data = given
+                part.offsets = NULL
+            else:
+                offsets, data = given
+                held.append(offsets)
+                if offsets.shape[0] < rows + 1:
+                    raise ValueError("a column has fewer texts than there are rows")
+                part.offsets = &offsets[0]
+            held.append(data)
+            part.size = data.shape[0]
+            part.data = &data[0] if part.size else NULL
+            append(&table, &part, sizeof(Part))
+        all_parts = <Part *> table.data
+        with nogil:
+            for i in range(count):
+                if all_parts[i].offsets == NULL:
+                    total += rows * all_parts[i].size
+                    continue
+                for row in range(rows):
+                    total += size_of(&all_parts[i], row)
+            reserve(&writer.data, total + SHORT)
+            for row in range(rows):
+                for i in range(count):
+                    size = size_of(&all_parts[i], row)
+                    if size:
+                        copy_text(&writer.data, &all_parts[i], row, size)
+                writer.ends(row)
+    finally:
+        release(&table)
+    return writer.texts()
+
+
+cdef inline int put_quoted(Output *out, const uint8_t *text, int64_t size) except -1 nogil:
+    """A string as SQL has it in every mode: between quotes, or in hexadecimal where an escape could be meant."""
+    cdef const uint8_t *digits = b"0123456789abcdef"
+    cdef const uint8_t *quote
+    cdef int64_t at
+    cdef int64_t run
+    cdef uint8_t byte
+    cdef uint8_t unsafe = 0
+    for at in range(size):
+        byte = text[at]
+        unsafe |= (byte < 0x20) | (byte == c"\\") | (byte == 0x7F)
+    if unsafe:
+        reserve(out, 2 * size + 16)
+        memcpy(out.data + out.size, <const char *> b"_utf8mb4 x'", 11)
+        out.size += 11
+        for at in range(size):
+            out.data[out.size] = digits[text[at] >> 4]
+            out.data[out.size + 1] = digits[text[at] & 15]
+            out.size += 2
+    else:
+        reserve(out, 2 * size + 2)
+        out.data[out.size] = c"'"
+        out.size += 1
+        while size:
+            quote = <const uint8_t *> memchr(text, c"'", size)
+            run = size if quote == NULL else quote - text + 1
+            memcpy(out.data + out.size, text, run)
+            out.size += run
+            text += run
+            size -= run
+            if quote != NULL:
+                out.data[out.size] = c"'"
+                out.size += 1
+    out.data[out.size] = c"'"
+    out.size += 1
+    return 0
+
+
+def quoted_texts(const int64_t[::1] offsets not None, const uint8_t[::1] data not None, int64_t rows):
+    """Texts in UTF-8 as string literals: quotes doubled, or ``_utf8mb4 x'…'`` where a backslash or control character is."""
+    cdef Writer writer = Writer()
+    cdef Part part
+    cdef int64_t row
+    cdef int64_t size
+    writer.begin(rows)
+    if offsets.shape[0] < rows + 1:
+        raise ValueError("a column has fewer texts than there are rows")
+    part.offsets = &offsets[0]
+    part.size = data.shape[0]
+    part.data = &data[0] if part.size else NULL
+    with nogil:
+        for row in range(rows):
+            size = size_of(&part, row)
+            put_quoted(&writer.data, part.data + offsets[row], size)
+            writer.ends(row)
+    return writer.texts()
+
+
+ctypedef fused Integer:
+    int8_t
+    int16_t
+    int32_t
+    int64_t
+    uint8_t
+    uint16_t
+    uint32_t
+    uint64_t
+
+
+def integer_texts(const Integer[::1] values not None):
+    """Integers in decimal digits."""
+    cdef Writer writer = Writer()
+    cdef int64_t rows = values.shape[0]
+    cdef int64_t row
+    writer.begin(rows)
+    with nogil:
+        for row in range(rows):
+            reserve(&writer.data, NUMBER_MAXIMUM + 1)
+            if Integer is uint8_t or Integer is uint16_t or Integer is uint32_t or Integer is uint64_t:
+                put_unsigned(&writer.data, values[row])
+            else:
+                put_signed(&writer.data, values[row])
+            writer.ends(row)
+    return writer.texts()
+
+
+def moment_texts(const int64_t[::1] values not None, int fraction):
+    """Moments in µs since 1970 as ``YYYY-MM-DD HH:MM:SS`` with as many digits of the fraction; None where one is
+    outside the years 1 to 9999."""
+    cdef Writer writer = Writer()
+    cdef int64_t rows = values.shape[0]
+    cdef int64_t row
+    cdef int64_t value
+    cdef int64_t second
+    cdef int64_t rest
+    cdef uint8_t *text
+    cdef int place
+    cdef int width
+    if not 0 <= fraction <= FRACTION_MAXIMUM:
+        raise ValueError(f"a fraction of {fraction} digits")
+    width = SECONDS_SIZE + (fraction + 1 if fraction else 0)
+    writer.begin(rows)
+    reserve(&writer.data, rows * width + FRACTION_MAXIMUM)
+    with nogil:
+        for row in range(rows):
+            value = values[row]
+            if not MOMENT_FIRST <= value <= <int64_t> MOMENT_LAST:
+                break
+            second = (value - MOMENT_FIRST) // MICROSECONDS
+            rest = value - MOMENT_FIRST - second * MICROSECONDS
+            text = writer.data.data + writer.data.size
+            lay_out_second(second + MOMENT_FIRST // MICROSECONDS, text)
+            text[10] = c" "
+            if fraction:
+                text[SECONDS_SIZE] = c"."
+                for place in range(FRACTION_MAXIMUM - fraction):
+                    rest //= 10
+                for place in range(fraction, 0, -1):
+                    text[SECONDS_SIZE + place] = <uint8_t> (c"0" + rest % 10)
+                    rest //= 10
+            writer.data.size += width
+            writer.ends(row)
+        else:
+            row = rows
+    return writer.texts() if row == rows else None

@@ -35,7 +35,7 @@ cdef int refuse_type(Cursor *body, int32_t column, uint8_t type) except -1 with 
     raise UnsupportedError(
         f"expected column types that binx reads, found {names.get(type, 'an unknown one')} (type {type})"
         f" in column {column + 1}; its rows cannot be told apart. A newer version of binx may read them,"
-        " the server's own mysqlbinlog does",
+        " the server's own mysqlbinlog does; the other transactions are taken with --on-damage salvage",
         offset=body.origin + body.position,
         event="TABLE_MAP",
     )
@@ -271,7 +271,8 @@ cdef class TableMaps:
             f"expected rows of {db.decode('utf-8', 'replace')}.{table.decode('utf-8', 'replace')} whose TIME, DATETIME"
             " and TIMESTAMP have no fraction of a second, found rows that are laid out otherwise: MariaDB does not log"
             " how wide fractions are that it keeps as before 10.1 (mysql56_temporal_format=OFF). For logs to come,"
-            " ALTER TABLE ... FORCE stores them anew where mysql56_temporal_format=ON",
+            " ALTER TABLE ... FORCE stores them anew where mysql56_temporal_format=ON; the other transactions of this"
+            " one are taken with --on-damage salvage",
             offset=body.origin + body.position,
         )
 

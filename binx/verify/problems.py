@@ -82,8 +82,10 @@ ADVICE: Final = {
         f"copy it again when its server has closed it, or after FLUSH BINARY LOGS{_SALVAGE}",
     ),
     ProblemKind.UNKNOWN_EVENT: Advice(
-        "A newer server may have written it; the transaction around it cannot be taken out.",
-        "look for a newer binx, and take this transaction with the server's own mysqlbinlog",
+        "The server wrote it in a way that binx does not read, as a newer one may; the transaction around it"
+        " cannot be taken out.",
+        "see what the message says, look for a newer binx, or take this transaction with the server's own"
+        " mysqlbinlog; --on-damage salvage of extract and to-parquet takes out the others",
     ),
     ProblemKind.LENGTH: Advice(
         "Readers that trust the length, replicas among them, go astray here; binx reads on event by event.",

@@ -34,6 +34,13 @@ readers, replayed slices against the tables.
 A file is *read* when all its events are accounted for and all its rows decoded. *Rows* are row images.
 """
 
+HIDDEN_FRACTIONS = """
+Of no file here, but of MariaDB before 10.1, or with `mysql56_temporal_format=OFF`: rows of tables whose \
+TIME(n), DATETIME(n) or TIMESTAMP(n) columns have a fraction of a second. The log does not tell how many \
+bytes it takes (`mariadb-binlog -v` fails on them). Such rows are told by a length or by null bits that do \
+not fit, or by a definition with a fraction, and stop with a message; `--on-damage salvage` takes the other \
+transactions, and `extract --gtid` without `--table` any."""
+
 UNKNOWN = "unknown"
 
 _SERIES = re.compile(r"(\d+\.\d+)\.\d+")
@@ -125,6 +132,7 @@ def errors_table(observed: dict[str, list[Observation]]) -> Iterator[str]:
         (outcome, f"“{message}”", ", ".join(names)) for (outcome, message), names in sorted(reasons.items())
     ]
     yield from table(("outcome", "the message says", "files of"), rows)
+    yield HIDDEN_FRACTIONS
 
 
 def events_table(observed: dict[str, list[Observation]]) -> Iterator[str]:

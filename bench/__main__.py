@@ -9,15 +9,17 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from compileall import compile_dir
+from functools import partial
 from pathlib import Path
 
 from bench.arguments import Arguments, parse_arguments
+from bench.installed import install
 from bench.logs import Log, need_log
-from bench.measure import measure
+from bench.measure import measure, run_task
 from bench.process import plain_environment
 from bench.recipes import RECIPES
 from bench.report import Measured, machine_facts, render, to_json
-from bench.tasks import BINX, PROJECT, START, log_tasks, select_tasks, start_tasks
+from bench.tasks import PROJECT, START, log_tasks, select_tasks, start_tasks
 from testdata.programs import MissingServerError
 from testdata.servers import ServerError
 
@@ -55,22 +57,25 @@ def main(words: Sequence[str] | None = None) -> int:
 def _measure_kind(arguments: Arguments, log: Log | None) -> Measured:
     """Run the tasks on one log, or for None those of starting up."""
     arguments.keep.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".running-", dir=arguments.keep) as scratch:
+    with tempfile.TemporaryDirectory(prefix=".running-", dir=arguments.keep) as folder:
+        scratch = Path(folder) / "work"
+        programs = install(Path(folder) / "installed", PROJECT / "binx")
+        run = partial(run_task, programs=programs)
         if log is None:
             tasks = select_tasks(start_tasks(), arguments.tasks)
-            return Measured("start: starting up", None, {}, measure(tasks, arguments.rounds, Path(scratch)))
+            return Measured("start: starting up", None, {}, measure(tasks, arguments.rounds, scratch, run))
         recipe = RECIPES[log.kind]
         tasks = select_tasks(log_tasks(log, recipe.server.need_programs()), arguments.tasks)
-        contents = _contents(log)
+        contents = _contents(log, programs)
         _warm(log.path)
-        outcomes = measure(tasks, arguments.rounds, Path(scratch))
+        outcomes = measure(tasks, arguments.rounds, scratch, run)
     title = f"{log.kind}: {recipe.title}, {log.bytes / 1e6:.0f} MB, {log.server}"
     return Measured(title, log, contents, outcomes)
 
 
-def _contents(log: Log) -> dict[str, int]:
+def _contents(log: Log, programs: Path) -> dict[str, int]:
     """What is in a log, as ``binx stats`` counts it; nothing where that does not work."""
-    command = [*BINX, "stats", "--quiet", "--json", str(log.path)]
+    command = [str(programs / "binx"), "stats", "--quiet", "--json", str(log.path)]
     done = subprocess.run(command, capture_output=True, cwd=PROJECT, env=plain_environment(), check=False)
     if done.returncode != 0:
         return {}

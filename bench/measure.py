@@ -55,14 +55,23 @@ class Outcome:
         return max(reading.peak for reading in self.readings)
 
 
-def run_task(task: Task, work: Path, needed: Path | None) -> Reading:
-    """Run a task once, in an empty folder of its own."""
+def run_task(
+    task: Task, work: Path, needed: Path | None, programs: Path = Path(sys.executable).parent
+) -> Reading:
+    """Run a task once, in an empty folder of its own.
+
+    Args:
+        task: the task.
+        work: the folder.
+        needed: that of the task that it needs.
+        programs: that of ``binx`` and ``python``.
+    """
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
     if task.link is not None:
         for name in task.names or (task.link.name,):
             (work / name).hardlink_to(task.link)
-    command = [word.format(work=work, needed=needed) for word in task.command]
+    command = [word.format(work=work, needed=needed, programs=programs) for word in task.command]
     if not task.tells_time:
         return run_measured(command, output=work / task.output if task.output else None, folder=PROJECT)
     answer = work / "times.json"

@@ -44,7 +44,8 @@ class Task:
     Attributes:
         name: what it is called in the tables.
         command: the program and its arguments; ``{work}`` stands for a folder that is emptied before,
-            ``{needed}`` for that of the task that is needed.
+            ``{needed}`` for that of the task that is needed, ``{programs}`` for that of ``binx`` and
+            ``python``.
         output: the file in that folder that takes its standard output; None to throw that away.
         against: the tasks that it is compared with by processor time.
         wall_against: the tasks that it is compared with by wall time.
@@ -65,13 +66,14 @@ class Task:
     tells_time: bool = False
 
 
-BINX = (sys.executable, "-m", "binx")
+BINX = ("{programs}/binx",)
+PYTHON_PROGRAM = "{programs}/python"
 
 
 def start_tasks() -> list[Task]:
     """Tasks that measure how long starting up takes."""
     return [
-        Task(PYTHON, (sys.executable, "-c", "pass")),
+        Task(PYTHON, (PYTHON_PROGRAM, "-c", "pass")),
         Task(VERSION, (*BINX, "--version"), against=(PYTHON,)),
         Task(HELP, (*BINX, "--help"), against=(PYTHON,)),
         Task(SMALL_LS, (*BINX, "ls", str(SMALL_LOG)), against=(PYTHON,)),

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from bench.installed import install
 from bench.logs import Log
 from bench.measure import measure, run_task
 from bench.process import Reading, run_measured
@@ -15,7 +17,9 @@ from bench.tasks import (
     BINX,
     EXTRACT_INDEXED,
     INDEX,
+    PROJECT,
     PYARROW,
+    PYTHON_PROGRAM,
     READER_GTID,
     READER_ROWS,
     TASK_NAMES,
@@ -105,6 +109,18 @@ def test_a_task_that_needs_another_reads_its_folder(tmp_path: Path) -> None:
     assert [outcome.reason for outcome in outcomes] == [None, None]
     assert [len(outcome.readings) for outcome in outcomes] == [2, 2]
     assert not list(tmp_path.iterdir())
+
+
+def test_binx_is_measured_as_it_is_installed(tmp_path: Path) -> None:
+    programs = install(tmp_path / "installed", PROJECT / "binx")
+    look = "import binx, sys; print(binx.__file__, *(name for name in sys.modules if '__editable__' in name))"
+    tasks = [Task("version", (*BINX, "--version")), Task("look", (PYTHON_PROGRAM, "-c", look))]
+    for task in tasks:
+        assert run_task(replace(task, output="said"), tmp_path / task.name, None, programs).status == 0
+    assert (tmp_path / "version" / "said").read_text().startswith("binx ")
+    where = Path((tmp_path / "look" / "said").read_text().strip())
+    assert where.is_relative_to(tmp_path / "installed")
+    assert where.resolve() == PROJECT / "binx" / "__init__.py"
 
 
 def test_output_goes_to_a_file_and_the_last_words_are_kept(tmp_path: Path) -> None:

@@ -114,7 +114,7 @@ def test_a_task_that_needs_another_reads_its_folder(tmp_path: Path) -> None:
 def test_binx_is_measured_as_it_is_installed(tmp_path: Path) -> None:
     programs = install(tmp_path / "installed", PROJECT / "binx")
     look = "import binx, sys; print(binx.__file__, *(name for name in sys.modules if '__editable__' in name))"
-    tasks = [Task("version", (*BINX, "--version")), Task("look", (PYTHON_PROGRAM, "-c", look))]
+    tasks = [Task("version", (*BINX, "--version")), Task("look", (PYTHON_PROGRAM, "-P", "-c", look))]
     for task in tasks:
         assert run_task(replace(task, output="said"), tmp_path / task.name, None, programs).status == 0
     assert (tmp_path / "version" / "said").read_text().startswith("binx ")

@@ -60,7 +60,7 @@ class FileFigures:
             only some transactions were asked for.
         first: its first transaction.
         last: its last one.
-        gtid_set: the GTIDs of its transactions.
+        gtid_set: the GTIDs of its transactions; None where selected ones have over 65,536 intervals.
         previous_gtids: those of all logs before, as the file says; None where it does not.
         header_bytes: events about the file itself.
         transaction_bytes: whole transactions.
@@ -86,7 +86,7 @@ class FileFigures:
     events: int | None
     first: Point | None
     last: Point | None
-    gtid_set: str
+    gtid_set: str | None
     previous_gtids: str | None
     header_bytes: int
     transaction_bytes: int
@@ -318,7 +318,7 @@ class Statistics:
         event_types: by event type, those with most bytes first; None as ``events``.
         compression: of whole transactions.
         checksummed_bytes: of the files whose events have checksums.
-        gtid_set: the GTIDs of all transactions.
+        gtid_set: the GTIDs of all transactions; None where those of a file are not told.
         missing_gtids: the GTIDs that are not there though later ones of their source are, see
             :func:`binx.log.gtid_gaps.missing_gtids`; empty where only some transactions were asked for.
     """
@@ -348,7 +348,7 @@ class Statistics:
     event_types: tuple[EventFigures, ...] | None
     compression: Compression
     checksummed_bytes: int
-    gtid_set: str
+    gtid_set: str | None
     missing_gtids: str
     servers_complete: bool
     tables_complete: bool

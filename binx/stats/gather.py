@@ -23,11 +23,12 @@ from binx.log.chain import FileEnds, ends_problems, epochs, known_ends, order_en
 from binx.log.file import BinlogFile, TransactionScan
 from binx.log.gtid_gaps import missing_gtids
 from binx.log.identifiers import transaction_id
-from binx.log.selection import Selection, Selector, required_level, source_of
+from binx.log.selection import Selection, Selector, required_level
 from binx.stats.bursts import bursts
 from binx.stats.dimensions import Dimension
 from binx.stats.figures import EventFigures, FileFigures, Point, Statistics
 from binx.stats.findings import HUGE_BYTES, LONG_MICROSECONDS, Evidence, findings
+from binx.stats.gtids import INTERVALS_MAXIMUM, GtidCollector
 from binx.stats.ranking import Best
 from binx.stats.statements import StatementReader
 from binx.stats.sums import (
@@ -146,7 +147,8 @@ class _Gathering:
         self._statements = StatementReader()
         self._events: dict[int, list[int]] = {}
         self._unknown_events: Counter[int] = Counter()
-        self._gtids = GtidSet()
+        self._intervals_limit = None if self._everything else INTERVALS_MAXIMUM
+        self._gtids: GtidSet | None = GtidSet()
         self._files: list[FileFigures] = []
         self._seqno = 1
 
@@ -157,7 +159,7 @@ class _Gathering:
         self._epoch = epoch
         self._first: Point | None = None
         self._last: Point | None = None
-        self._file_gtids = GtidSet()
+        self._file_gtids = GtidCollector(self._intervals_limit)
         self._count = 0
         self._bytes = 0
 
@@ -182,7 +184,7 @@ class _Gathering:
             self._groups.take(page)
         runs = table.gtid_runs(mask)
         if runs:
-            self._file_gtids |= GtidSet((source_of(key), first, last) for key, first, last in runs)
+            self._file_gtids.add(runs)
         if not self._quick:
             self._statements.take(self._ends.file, table, mask)
         self._first = self._first or self._point(table, mask.find(1))
@@ -199,7 +201,8 @@ class _Gathering:
             counted = self._take_events(scan)
             events = counted if self._everything else None
             self._tables.take(scan, self._tally.take_tables())
-        self._gtids |= self._file_gtids
+        gtids = self._file_gtids.gtids()
+        self._gtids = None if gtids is None or self._gtids is None else self._gtids | gtids
         previous = self._ends.previous_gtids
         self._files.append(
             FileFigures(
@@ -220,7 +223,7 @@ class _Gathering:
                 events=events,
                 first=self._first,
                 last=self._last,
-                gtid_set=str(self._file_gtids),
+                gtid_set=None if gtids is None else str(gtids),
                 previous_gtids=None if previous is None else str(previous),
                 header_bytes=scan.accounted - self._bytes,
                 transaction_bytes=self._bytes,
@@ -238,7 +241,7 @@ class _Gathering:
         known_events = known and self._everything
         selector = self._selector
         missing = GtidSet()
-        if self._everything:
+        if self._everything and self._gtids is not None:
             missing = missing_gtids(self._gtids, [one.previous_gtids for one in ends])
         over_time = histogram(tally, quick=self._quick)
         kinds = kind_figures(tally, quick=self._quick)
@@ -287,7 +290,7 @@ class _Gathering:
             event_types=self._event_types() if known_events else None,
             compression=compression_figures(tally),
             checksummed_bytes=sum(file.bytes for file in self._files if file.checksum != "OFF"),
-            gtid_set=str(self._gtids),
+            gtid_set=None if self._gtids is None else str(self._gtids),
             missing_gtids=str(missing),
             servers_complete=not tally.servers_forgotten,
             tables_complete=self._tables.complete,

@@ -162,7 +162,7 @@ def test_a_source_is_the_server_of_the_gtids() -> None:
     assert list(groups_of("mariadb-10.11", "source")) == [("0-10",)]
     (keys,) = groups_of("mysql-9.7", "source")
     with opened(shop_of("mysql-9.7")) as files:
-        assert gather(files).gtid_set.partition(":")[0] == keys[0]
+        assert (gather(files).gtid_set or "").partition(":")[0] == keys[0]
 
 
 def test_days_begin_by_the_clock_of_the_zone() -> None:
@@ -261,7 +261,7 @@ def test_gtids_pass_over_files_and_tell_what_is_not_there() -> None:
 
     with opened(shop_of("mysql-9.7")) as files:
         whole = gather(files)
-    uuid = whole.gtid_set.partition(":")[0]
+    uuid = (whole.gtid_set or "").partition(":")[0]
     wanted = GtidSet.parse(f"{uuid}:2,{uuid}:999999")
     figures = selected(Selection(gtids=wanted))
     assert figures.transactions == 1

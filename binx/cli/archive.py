@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from functools import partial
 from pathlib import Path
 
@@ -33,6 +32,7 @@ from binx.event.gtid_set import GtidSet
 from binx.export.output import STANDARD_OUTPUT
 from binx.log.moments import parse_time
 from binx.log.selection import Selection
+from binx.source.json_text import json_text
 from binx.source.names import printable
 from binx.stats.text import bytes_text, number_text
 
@@ -296,7 +296,7 @@ def _tell_restored(
     if as_json and path != STANDARD_OUTPUT:
         with text_output() as text:
             document = {"output": printable(path), "bytes": size, "transactions": transactions, **facts}
-            text.line(json.dumps(document, ensure_ascii=False))
+            text.line(json_text(document))
     elif not quiet:
         say_note(f"{path}: {number_text(transactions)} transactions, {bytes_text(size)}, verified")
 

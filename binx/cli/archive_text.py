@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
-
 from binx.archive.check import CheckReport
 from binx.archive.run import LogReport, RunReport, State
 from binx.cli.terminal import TextOutput, say_error, say_note, say_warning
+from binx.source.json_text import json_text
 from binx.stats.text import bytes_text, number_text, safe_text
 
 
@@ -21,7 +20,7 @@ def tell_log(log: LogReport, output: TextOutput, *, as_json: bool, quiet: bool) 
         for loss in log.tables.manifest["losses"]:
             say_warning(f"{log.log}: {loss}")
     if as_json:
-        output.line(json.dumps(log.as_dict(), ensure_ascii=False))
+        output.line(json_text(log.as_dict()))
     elif log.error is None and log.state is not State.PURGEABLE and not quiet:
         output.line(_log_line(log))
     output.flush()
@@ -30,7 +29,7 @@ def tell_log(log: LogReport, output: TextOutput, *, as_json: bool, quiet: bool) 
 def tell_run(run: RunReport, output: TextOutput, *, as_json: bool, quiet: bool) -> None:
     """Tell what a run has done, where its logs have not told it."""
     if as_json:
-        output.line(json.dumps(run.as_dict(), ensure_ascii=False))
+        output.line(json_text(run.as_dict()))
     elif not quiet and run.is_idle:
         left = f"{run.remaining} closed logs left to the next run" if run.remaining else "nothing to do"
         output.line(f"{left}: {run.held} archived, {len(run.open)} being written")
@@ -41,7 +40,7 @@ def tell_run(run: RunReport, output: TextOutput, *, as_json: bool, quiet: bool) 
 def tell_check(check: CheckReport, output: TextOutput, *, as_json: bool, quiet: bool) -> None:
     """Tell what a check has found."""
     if as_json:
-        output.line(json.dumps(check.as_dict(), ensure_ascii=False))
+        output.line(json_text(check.as_dict()))
         return
     for problem in check.problems:
         gtid = "" if problem.gtid is None else f": {problem.gtid}"

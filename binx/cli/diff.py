@@ -25,6 +25,7 @@ from binx.cli.terminal import say_note, text_output
 from binx.errors import ExitCode
 from binx.log.inputs import open_chain
 from binx.log.selection import Selection
+from binx.source.json_text import json_text
 from binx.stats.text import number_text, safe_text
 
 if TYPE_CHECKING:
@@ -148,7 +149,7 @@ def _document(found: LogDiff) -> str:
             for one in found.differences
         ],
     }
-    return json.dumps(document, ensure_ascii=False)
+    return json_text(document)
 
 
 def _lines(found: LogDiff, left: str, right: str) -> Iterator[str]:

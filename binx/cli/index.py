@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from functools import partial
 from pathlib import Path
 
@@ -25,6 +24,7 @@ from binx.errors import BinxError, ExitCode, UsageError
 from binx.export.indexing import IndexedLog, index_log
 from binx.log.file import BinlogFile
 from binx.log.inputs import STANDARD_INPUT, expand_paths
+from binx.source.json_text import json_text
 from binx.stats.text import bytes_text, number_text, safe_text
 
 EXAMPLES = (
@@ -147,7 +147,7 @@ def _size(path: str) -> int:
 
 def _tell(done: IndexedLog, as_json: bool, output: TextOutput) -> None:
     if as_json:
-        output.line(json.dumps(done.as_dict(), ensure_ascii=False))
+        output.line(json_text(done.as_dict()))
         return
     text = f"{safe_text(done.index)}: {done.state}"
     if done.transactions is not None and done.bytes is not None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
 from binx.cli.options import OUTPUT, QUIET, Example, Parsed, command, option
 from binx.cli.progress import progress_bar
 from binx.cli.terminal import text_output
 from binx.errors import UsageError
+from binx.source.json_text import json_text
 from binx.spark.loading.arguments import Options, parse_key
 from binx.spark.session import run_load
 
@@ -153,7 +152,7 @@ def load_command(
         )
     with text_output() as text:
         if as_json:
-            text.line(json.dumps(summary.to_json(), ensure_ascii=False))
+            text.line(json_text(summary.to_json()))
         elif not quiet:
             for line in summary.lines():
                 text.line(line)

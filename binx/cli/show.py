@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -39,6 +38,7 @@ from binx.log.inputs import open_chain
 from binx.log.moments import Position, parse_position
 from binx.log.selection import Selection
 from binx.log.zones import format_in_zone
+from binx.source.json_text import json_text
 from binx.stats.event_list import flag_names
 
 if TYPE_CHECKING:
@@ -187,4 +187,4 @@ class _Documents:
             document["rows"] = [row for _, row in zip(range(most), shown.rows, strict=False)]
         if self._with_bytes:
             document["hex"] = shown.raw.data.hex()
-        return [json.dumps(document, ensure_ascii=False)]
+        return [json_text(document)]

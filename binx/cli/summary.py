@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import TYPE_CHECKING, Any
 
 from binx.cli.terminal import TextOutput, is_terminal, missing_gtids, say_note, say_warning
 from binx.errors import ExitCode
 from binx.event.gtid_set import GtidSet
+from binx.source.json_text import json_text
 from binx.stats.text import bytes_text, number_text, safe_text
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class Summary:
         """Tell of a log."""
         document = _document(report)
         if self._as_json:
-            output.line(json.dumps(document, ensure_ascii=False))
+            output.line(json_text(document))
         elif not self._quiet:
             output.line(_line(document) if is_terminal(sys.stdout) else _plain_line(document))
         output.flush()

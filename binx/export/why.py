@@ -32,6 +32,7 @@ from binx.rows.batches import ChangeBatch
 from binx.rows.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
 from binx.rows.types import INTEGER_NAMES, Kind, LogicalType
+from binx.source.json_text import json_text
 
 if TYPE_CHECKING:
     from binx.log.sidecar import Sidecar
@@ -73,7 +74,7 @@ class RowChange:
             "thread_id": self.thread_id,
             "moved": self.moved,
         }
-        return json.dumps(document, ensure_ascii=False)
+        return json_text(document)
 
 
 class _Place(NamedTuple):

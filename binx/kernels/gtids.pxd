@@ -146,7 +146,6 @@ cdef inline int read_tagged_gtid(Cursor *body, Slots *sources, Transaction *tran
     cdef int i
     for i in range(3):
         take_serialized(body, &value)
-    transaction.gtid_kind = GTID_MYSQL
     while remaining(body) > 0:
         take_serialized(body, &field)
         if <int64_t> field <= last_field:
@@ -186,6 +185,8 @@ cdef inline int read_tagged_gtid(Cursor *body, Slots *sources, Transaction *tran
         return bad_gtid(body, b"one without a UUID or with a number outside 1 to 2^63-1")
     transaction.flags |= HAS_CLOCK | COMMIT_TIME_FROM_GTID
     transaction.source = slot_of(sources, source, source_size)
+    # Not before: a reader that passes over an event that is damaged must not look for its source.
+    transaction.gtid_kind = GTID_MYSQL
     return 0
 
 

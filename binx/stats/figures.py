@@ -6,15 +6,13 @@ None (null in JSON) or empty, as each attribute says. Times are in µs since 197
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
+from binx.source.json_text import json_text
 from binx.stats.dimensions import Breakdown
 from binx.stats.transaction import ListedTransaction, moment_json, printable
-
-_ENCODER = json.JSONEncoder(ensure_ascii=False, indent=2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -384,7 +382,7 @@ class Statistics:
 
     def to_json(self, top: int | None = None) -> str:
         """One JSON object; the same logs give the same text. Arguments as of :meth:`as_dict`."""
-        return _ENCODER.encode(self.as_dict(top))
+        return json_text(self.as_dict(top), indent=2)
 
 
 _MOMENTS = frozenset({"commit_timestamp", "create_timestamp"})

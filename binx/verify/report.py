@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass
 
+from binx.source.json_text import json_text
 from binx.verify.problems import Problem, ProblemKind
 
 
@@ -105,7 +105,7 @@ class VerifyReport:
             "problems": [problem.facts() for problem in self.problems],
             "notes": list(self.notes),
         }
-        return json.dumps(document, ensure_ascii=False)
+        return json_text(document)
 
 
 __all__ = ["FileReport", "VerifyReport"]

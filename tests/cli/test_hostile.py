@@ -1,0 +1,245 @@
+"""Small files made to do harm: none takes much memory or time, moves a cursor, or writes elsewhere."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import resource
+import struct
+import subprocess
+import sys
+import tempfile
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import zstandard
+
+from tests.cli.process import environment
+from tests.log import building as b
+
+ADDRESSES = 3 << 30
+PEAK = 250 << 20
+SECONDS = 10
+HUGE = b"\xfe" + struct.pack("<Q", (1 << 63) - 1)
+MANY = b"\xfe" + struct.pack("<Q", 1 << 40)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """How a command ended, and what it took."""
+
+    code: int
+    seconds: float
+    peak: int
+    text: str
+
+
+def limited() -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (ADDRESSES, ADDRESSES))
+    resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
+
+
+def run(folder: Path, *arguments: str) -> Cost:
+    """Run binx with little memory."""
+    with tempfile.TemporaryFile() as out:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "binx", *arguments],
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=out,
+            env=environment({"PYTHONPATH": os.pathsep.join(sys.path)}),
+            preexec_fn=limited,  # noqa: PLW1509
+        )
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        out.seek(0)
+        text = out.read().decode("utf-8", "replace")
+    seconds = usage.ru_utime + usage.ru_stime
+    return Cost(process.returncode, seconds, usage.ru_maxrss * 1024, text)
+
+
+def sized(event: bytes, size: int) -> bytes:
+    """An event that claims another size."""
+    return event[:9] + struct.pack("<I", size) + event[13:]
+
+
+def table_map(columns: bytes, metadata: bytes) -> bytes:
+    return b.event(19, (9).to_bytes(6, "little") + b"\0\0\x04shop\0\x06orders\0" + columns + metadata)
+
+
+def write_rows(columns: bytes, images: bytes) -> bytes:
+    return b.event(30, (9).to_bytes(6, "little") + struct.pack("<HH", 1, 2) + columns + images)
+
+
+def column(kind: int, metadata: bytes, value: bytes) -> tuple[bytes, ...]:
+    """A row of one column whose value claims more than there is."""
+    mapped = table_map(bytes([1, kind]), bytes([len(metadata)]) + metadata + b"\0")
+    return b.BEGIN, mapped, write_rows(b"\x01\x01", b"\0" + value), b.xid()
+
+
+def mariadb_compressed(claimed: int, data: bytes) -> bytes:
+    """MariaDB's compressed rows event: a head that tells how large it is unpacked."""
+    head = (9).to_bytes(6, "little") + struct.pack("<HH", 1, 2) + b"\x01\x01"
+    return b.event(169, head + bytes([0x84]) + struct.pack(">I", claimed) + zlib.compress(data, 9))
+
+
+DOCUMENT = b"\x02" + struct.pack("<HH", 0xFFFF, 0xFFFF)
+ZEROS = bytes(1 << 20)
+LOGS: dict[str, bytes] = {
+    "an event of 4 GB": b.whole_log(b.gtid(1), sized(b.BEGIN, 0xFFFFFFFF)),
+    "an event of 2 GB": b.whole_log(b.gtid(1), sized(b.BEGIN, 0x7FFFFFFF)),
+    "an event of no size": b.whole_log(b.gtid(1), sized(b.BEGIN, 0)),
+    "2 to 63 columns": b.whole_log(b.gtid(1), b.BEGIN, table_map(HUGE, b""), b.rows(1), b.xid()),
+    "2 to 40 columns": b.whole_log(b.gtid(1), b.BEGIN, table_map(MANY, b""), b.rows(1), b.xid()),
+    "metadata of 2 to 40 bytes": b.whole_log(
+        b.gtid(1), b.BEGIN, table_map(b"\1\3", MANY), b.rows(1), b.xid()
+    ),
+    "rows of 2 to 40 columns": b.whole_log(
+        b.gtid(1), b.BEGIN, b.table_map(), write_rows(MANY, b"\xff" * 8), b.xid()
+    ),
+    "columns that take no byte": b.whole_log(
+        b.gtid(1), b.BEGIN, table_map(b"\0", b"\0"), write_rows(b"\0", bytes(40)), b.xid()
+    ),
+    "a blob of 4 GB": b.whole_log(b.gtid(1), *column(252, b"\x04", b"\xff" * 4 + b"abc")),
+    "a JSON document of 4 GB": b.whole_log(b.gtid(1), *column(245, b"\x04", b"\xff" * 4 + DOCUMENT)),
+    "a JSON array of 65,535 members": b.whole_log(
+        b.gtid(1), *column(245, b"\x04", struct.pack("<I", len(DOCUMENT)) + DOCUMENT)
+    ),
+    "a text of 65,535 bytes": b.whole_log(b.gtid(1), *column(15, b"\xff\xff", b"\xff\xff" + b"abc")),
+    "a decimal of 255 digits": b.whole_log(b.gtid(1), *column(246, b"\xff\xff", b"\x80" * 10)),
+    "a payload that claims 2 to 62 bytes": b.whole_log(b.gtid(1), b.compressed(b.BEGIN, claimed=1 << 62)),
+    "a payload that unpacks to 64 MB": b.whole_log(b.gtid(1), b.compressed(*[ZEROS] * 64)),
+    "a payload that is a row of 64 MB of zeros": b.whole_log(
+        b.gtid(1), b.compressed(b.BEGIN, b.table_map(), sized(b.event(30, ZEROS), 1 << 30), *[ZEROS] * 64)
+    ),
+    "a payload in a payload": b.whole_log(b.gtid(1), b.compressed(b.compressed(b.compressed(b.BEGIN)))),
+    "compressed rows that claim 4 GB": b.whole_log(
+        b.mariadb_gtid(1), b.BEGIN, b.table_map(), mariadb_compressed(0xFFFFFFFF, b"\0" * 9), b.xid()
+    ),
+    "compressed rows that unpack to 64 MB": b.whole_log(
+        b.mariadb_gtid(1), b.BEGIN, b.table_map(), mariadb_compressed(100, bytes(64 << 20)), b.xid()
+    ),
+    "GTIDs of 2 to 48 servers": b.whole_log(b.event(35, struct.pack("<Q", (1 << 48) - 1)), b.gtid(1)),
+    "GTIDs of 2 to 28 domains": b.whole_log(b.event(163, struct.pack("<I", (1 << 28) - 1)), b.gtid(1)),
+    "a session of 4 GB": b.whole_log(
+        b.gtid(1), b.event(2, struct.pack("<IIBHH", 1, 1, 255, 0, 0xFFFF) + b"shop\0DROP TABLE a")
+    ),
+    "gzip of 200 MB of zeros": gzip.compress(b.whole_log() + bytes(200 << 20), mtime=0),
+    "zstd of 200 MB of zeros": zstandard.compress(b.whole_log() + bytes(200 << 20)),
+    "a zstd frame with a window of 2 GB": b"\x28\xb5\x2f\xfd\x00\xa8" + b"\x01\x00\x00" + bytes(40),
+    "a zstd frame that claims 2 to 60 bytes": b"\x28\xb5\x2f\xfd\xc0\x58"
+    + struct.pack("<Q", 1 << 60)
+    + b"\x01\0\0",
+}
+COMMANDS = {
+    "verify": ["verify"],
+    "events": ["events", "--inner"],
+    "json": ["extract", "--format", "json", "--rows", "-o", "out"],
+    "to-parquet": ["to-parquet", "-o", "lake", "--on-damage", "salvage"],
+}
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_a_small_file_takes_little_memory_and_time(name: str, tmp_path: Path) -> None:
+    (tmp_path / "mysql-bin.000001").write_bytes(LOGS[name])
+    for command in COMMANDS.values():
+        cost = run(tmp_path, *command, "mysql-bin.000001")
+        assert cost.code in (0, 1, 3, 4), (command, cost.text)
+        assert "bug in binx" not in cost.text, (command, cost.text)
+        assert "Traceback" not in cost.text, (command, cost.text)
+        assert cost.peak < PEAK, (command, cost.peak >> 20)
+        assert cost.seconds < SECONDS, (command, cost.seconds)
+
+
+ESCAPE = "\x1b[2J\x1b]0;owned\x07\x9b1m\u202e\r\b"
+NAMES = [
+    "../../../up",
+    "/tmp/absolute",
+    "..",
+    ".",
+    "a/b",
+    "nul\x00",
+    "CON",
+    "a" * 60,
+    ESCAPE[:12],
+    "%2e%2e",
+    "-o",
+    "*",
+]
+
+
+def named_map(db: str, table: str) -> bytes:
+    parts = b"".join(bytes([len(name)]) + name + b"\0" for name in (db.encode(), table.encode()))
+    return b.event(19, (9).to_bytes(6, "little") + b"\0\0" + parts + b"\x01\x03\x00\x00")
+
+
+def hostile_log() -> bytes:
+    """Every name as a database and as a table, in statements, and as the file that follows."""
+    events = []
+    for number, name in enumerate(NAMES):
+        events += [b.gtid(2 * number + 1), b.BEGIN, named_map(name, name), b.rows(number), b.xid()]
+        sql = f"CREATE TABLE `{name}` (a INT) COMMENT '{ESCAPE}'"
+        events += [b.gtid(2 * number + 2), b.query(sql)]
+    return b.whole_log(*events, b.event(4, struct.pack("<Q", 4) + f"../../{ESCAPE}".encode()))
+
+
+SHOWING = [
+    ["ls"],
+    ["ls", "--json"],
+    ["show"],
+    ["show", "--json"],
+    ["stats"],
+    ["stats", "--json"],
+    ["events"],
+    ["events", "--json"],
+    ["verify"],
+    ["why", "--table", f"{ESCAPE}.{ESCAPE}", "--pk", "1"],
+    ["extract", "--format", "sql", "-o", "out.sql"],
+    ["extract", "--gtid", ESCAPE, "-o", "out"],
+    ["ls", "--where", ESCAPE],
+    ["ls", "--since", ESCAPE],
+    ["to-parquet", "-o", "lake", "--force"],
+]
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("outside") / "inside"
+    folder.mkdir()
+    (folder / "mysql-bin.000001").write_bytes(hostile_log())
+    return folder
+
+
+@pytest.mark.parametrize("command", SHOWING, ids=lambda command: ascii(" ".join(command[:3])))
+def test_no_name_moves_the_cursor(command: list[str], hostile: Path) -> None:
+    cost = run(hostile, *command, "mysql-bin.000001")
+    assert "bug in binx" not in cost.text
+    shown = {character for character in cost.text if not character.isprintable()}
+    assert shown <= {"\n", "\t"}, ascii(cost.text[:2000])
+
+
+def test_no_path_of_a_log_moves_the_cursor(tmp_path: Path) -> None:
+    path = tmp_path / f"a{ESCAPE[:8]}.000001"
+    path.write_bytes(b"no log at all")
+    for command in ("ls", "verify", "stats", "events", "show"):
+        cost = run(tmp_path, command, path.name)
+        assert {character for character in cost.text if not character.isprintable()} <= {"\n", "\t"}, command
+
+
+def test_no_name_leads_out_of_the_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "inside"
+    folder.mkdir()
+    (folder / "mysql-bin.000001").write_bytes(hostile_log())
+    cost = run(folder, "to-parquet", "-o", "lake", "mysql-bin.000001")
+    assert cost.code in (0, 3), cost.text
+    written = [path for path in tmp_path.rglob("*") if path.is_file()]
+    lake = folder / "lake"
+    assert len([path for path in written if path.suffix == ".parquet"]) >= len(NAMES)
+    assert all(path == folder / "mysql-bin.000001" or path.is_relative_to(lake) for path in written)
+    for path in written:
+        assert path.relative_to(tmp_path).as_posix().isprintable()
+        assert ".." not in path.relative_to(lake).parts if path.is_relative_to(lake) else True
+    assert not Path("/tmp/absolute").exists()

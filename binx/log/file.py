@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from binx.log.damage import Damage, Salvage
     from binx.log.sidecar import Sidecar
     from binx.log.sidecar_layout import Block
-from binx.source.keyring import Keys
+    from binx.source.keyring import Keys
 
 MAGIC_SIZE = 4
 """Bytes before the first event."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
@@ -119,6 +118,8 @@ class Listing:
         elif self._limit is not None and self._limit <= RANKED_MAXIMUM:
             yield from self._ranked(described)
         else:
+            import pickle
+
             for texts in self._sorted(_pickled):
                 yield from (pickle.loads(text) for text in texts.to_pylist())
 
@@ -243,6 +244,8 @@ def list_transactions(
 
 def _pickled(page: Page) -> Lines:
     """A page's transactions for the way through a file of our own and back."""
+    import pickle
+
     texts = [pickle.dumps(one, pickle.HIGHEST_PROTOCOL) for one in described(page, page.indexes())]
     return Lines(b"".join(texts), array("q", accumulate(map(len, texts))).tobytes())
 

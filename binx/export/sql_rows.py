@@ -197,7 +197,8 @@ class BatchSql:
     def _equal(self, place: int, before: Images) -> list[Any]:
         """That a column has the very value that it had, null or not."""
         column = self._table.columns[place]
-        name, literals = self._table.names[place], self._literals(place, before, exact=True)
+        name = self._table.names[place]
+        literals = self._literals(place, before, exact=True, collated=True)
         if column.type.kind is Kind.TEXT or (column.type.kind is Kind.JSON and column.type.base != "json"):
             collated = joined(literals, constant(f" COLLATE {self._dialect.exact_collation}"))
             return [constant(f"{name} <=> "), pc.if_else(pc.equal(literals, NULL), NULL, collated)]
@@ -211,12 +212,16 @@ class BatchSql:
             return [constant(f"CAST({name} AS BINARY) <=> "), literals]
         return [constant(f"{name} <=> "), literals]
 
-    def _literals(self, place: int, images: Images, *, exact: bool = False) -> pa.Array:
-        return images.pick(self._all_literals(place, exact=exact))
+    def _literals(
+        self, place: int, images: Images, *, exact: bool = False, collated: bool = False
+    ) -> pa.Array:
+        return images.pick(self._all_literals(place, exact=exact, collated=collated))
 
-    def _all_literals(self, place: int, *, exact: bool) -> pa.Array:
+    def _all_literals(self, place: int, *, exact: bool, collated: bool = False) -> pa.Array:
+        """A column's literals; ``collated`` ones take a collation of utf8mb4, as text in other sets cannot."""
         column = self._table.columns[place]
-        exact = exact and column.type.kind is Kind.FLOAT32
+        kind = column.type.kind
+        exact = (exact and kind is Kind.FLOAT32) or (collated and kind is Kind.TEXT)
         found = self._cache.get((place, exact))
         if found is None:
             found = sql_literals(self._images.column(place), column.type, exact=exact)

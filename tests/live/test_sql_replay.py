@@ -129,6 +129,32 @@ def test_rows_without_a_key_are_found_by_all_their_columns(
     assert rows_document(server) == expected
 
 
+TWICE = """
+CREATE DATABASE small; USE small;
+CREATE TABLE t (a VARCHAR(9) CHARACTER SET big5, b VARCHAR(9) CHARACTER SET cp932, c INT);
+INSERT INTO t VALUES (x'a2cc', x'8790', 1), (x'a451', x'81e0', 2), (x'a15a', x'ed40', 3), ('x', 'y', 4);
+UPDATE t SET c = c + 10; DELETE FROM t WHERE c = 12;
+"""
+"""Characters that their sets have twice, or that the servers have not, in a table without a key."""
+
+
+def test_bytes_that_no_text_in_utf8_stands_for_are_stored_and_found(
+    flavour: str, request: pytest.FixtureRequest
+) -> None:
+    server = empty_server(flavour, request)
+    server.sql(TWICE)
+    server.flush_logs()
+    log = server.binlogs()[0]
+    bytes_of = "SELECT HEX(a), HEX(b), c FROM small.t ORDER BY c"
+    expected = server.query(bytes_of)
+    assert len(expected) == 3
+    text = sql_of(log)
+    drop_databases(server)
+    server.reset()
+    server.sql(text)
+    assert server.query(bytes_of) == expected
+
+
 CHECKS_OFF = """
 CREATE DATABASE small; USE small;
 CREATE TABLE parent (id INT PRIMARY KEY);

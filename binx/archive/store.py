@@ -11,7 +11,7 @@ from typing import Protocol
 
 from binx.errors import OutputError, SourceError
 from binx.export.dataset import output_errors
-from binx.export.output import Sink, open_output
+from binx.export.output import Sink, open_output, remove_leftovers
 from binx.source import PlainFile, Source
 from binx.source.remote import is_uri
 
@@ -21,7 +21,6 @@ MANIFESTS = "_manifest"
 LOCK = "_lock"
 
 _FILE_SCHEME = "file://"
-_LEFTOVERS = ".binx-*.tmp"
 
 
 class Store(Protocol):
@@ -91,8 +90,7 @@ class LocalStore:
         with output_errors(self._folder):
             (self._folder / MANIFESTS).mkdir(parents=True, exist_ok=True)
             for folder in (self._folder, self._folder / MANIFESTS):
-                for leftover in folder.glob(_LEFTOVERS):
-                    leftover.unlink(missing_ok=True)
+                remove_leftovers(folder)
 
     @contextmanager
     def locked(self) -> Iterator[None]:

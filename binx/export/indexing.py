@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from binx.export.dataset import output_errors
+from binx.export.output import remove_leftovers
 from binx.export.sidecar import write_sidecar
 from binx.log.file import BinlogFile
 from binx.log.index_use import sidecar_path
@@ -97,6 +98,8 @@ def index_log(
     if folder is not None:
         with output_errors(Path(folder)):
             Path(folder).mkdir(parents=True, exist_ok=True)
+    with output_errors(Path(path).parent):
+        remove_leftovers(Path(path).parent)
     known: Catalog | None = None
     if keys:
         from binx.rows.catalog import Catalog

@@ -8,6 +8,7 @@ is standard output, and a device or a pipe is written to directly.
 from __future__ import annotations
 
 import errno
+import fcntl
 import io
 import os
 import select
@@ -28,6 +29,7 @@ STANDARD_OUTPUT = "-"
 
 _NEW_FILE_MODE = 0o666
 _TEMPORARY_ATTEMPTS = 100
+_TEMPORARY_NAMES = ".binx-*.tmp"
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
 
@@ -206,8 +208,38 @@ def _create_beside(target: Path) -> tuple[Path, int]:
     for _ in range(_TEMPORARY_ATTEMPTS):
         temporary = target.parent / f".binx-{os.urandom(6).hex()}.tmp"
         with suppress(FileExistsError):
-            return temporary, os.open(temporary, flags, _NEW_FILE_MODE)
+            descriptor = os.open(temporary, flags, _NEW_FILE_MODE)
+            if _is_ours(descriptor, temporary):
+                return temporary, descriptor
+            os.close(descriptor)
     raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove what killed processes have left half written in a folder; files of living ones stay.
+
+    Raises:
+        OSError: the folder cannot be read.
+    """
+    for leftover in folder.glob(_TEMPORARY_NAMES):
+        with suppress(OSError):
+            descriptor = os.open(leftover, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                leftover.unlink()
+            finally:
+                os.close(descriptor)
+
+
+def _is_ours(descriptor: int, temporary: Path) -> bool:
+    """Lock a new file, so that it is not taken for a leftover, and see that it was not taken for one yet."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True  # A file system without locks; there nothing is taken for a leftover either.
+    return temporary.exists()
 
 
 def _synchronize(descriptor: int, path: str) -> None:

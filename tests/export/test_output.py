@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 
 from binx.errors import ExitCode, OutputError
-from binx.export.output import OutputStream, ReaderGoneError, open_output, output_error
+from binx.export.output import OutputStream, ReaderGoneError, open_output, output_error, remove_leftovers
 
 WRITE_A_LOT = """
 import sys
-from binx.export.output import ReaderGoneError, open_output
+from binx.export.output import ReaderGoneError, open_output, remove_leftovers
 try:
     with open_output(sys.argv[1]) as output:
         for _ in range(int(sys.argv[2])):
@@ -258,3 +258,13 @@ def test_a_reader_that_is_gone_is_no_failure() -> None:
     error = output_error(BrokenPipeError(errno.EPIPE, "x"), "-")
     assert isinstance(error, ReaderGoneError)
     assert error.exit_code is ExitCode.DONE
+
+
+def test_what_a_killed_process_left_goes_and_what_is_being_written_stays(tmp_path: Path) -> None:
+    (tmp_path / ".binx-0123456789ab.tmp").write_bytes(b"half")
+    (tmp_path / ".binx-other").write_bytes(b"not ours")
+    with open_output(str(tmp_path / "out"), binary=False) as stream:
+        stream.write(b"whole")
+        remove_leftovers(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {".binx-other", "out"}
+    assert (tmp_path / "out").read_bytes() == b"whole"

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from binx.errors import OutputError
-from binx.export.output import output_error
+from binx.export.output import open_output, output_error, remove_leftovers
 
 MANIFESTS = "_manifest"
 STAGING = "_staging"
@@ -93,7 +93,21 @@ class DataSet:
                 raise OutputError(
                     "another binx process is writing to this data set", path=str(self.folder)
                 ) from None
+            self._clear_away()
             yield
+
+    def _clear_away(self) -> None:
+        """Remove what a killed run left; what it had begun to move goes with its source's next transaction."""
+        staging = self.folder / STAGING
+        if not staging.is_dir():
+            return
+        with output_errors(self.folder):
+            for folder in (self.folder / MANIFESTS, *self.folder.glob("schemas/*/*/")):
+                remove_leftovers(folder)
+            for begun in staging.iterdir():
+                if self._manifest_path(begun.name).exists():
+                    shutil.rmtree(begun)
+            _remove_empty(staging)
 
     def manifest(self, source: str) -> dict[str, Any] | None:
         """A source's manifest, None where there is none.
@@ -220,17 +234,8 @@ def output_errors(path: Path) -> Iterator[None]:
 def write_durably(path: Path, data: bytes) -> None:
     """Write a file whole or not at all: aside, to the disk, then renamed."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with aside.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        aside.replace(path)
-    except BaseException:
-        aside.unlink(missing_ok=True)
-        raise
-    _sync_folder(path.parent)
+    with open_output(str(path), binary=False) as stream:
+        stream.write(data)
 
 
 def _sync_folder(folder: Path) -> None:

@@ -104,6 +104,13 @@ def finish(place: Path, arguments: list[str]) -> None:
     assert not list(place.rglob(".binx-*.tmp"))
 
 
+def _compare(place: Path, expected: Path) -> None:
+    """Two places hold the same; what differs is named."""
+    found, wanted = contents(place), contents(expected)
+    different = [name for name in sorted({*found, *wanted}) if found.get(name) != wanted.get(name)]
+    assert not different, f"these differ: {', '.join(different)}"
+
+
 def kill_at_random(name: str, times: int, seed: int) -> int:
     """Kill a command so often; gives how many runs were killed before they had ended."""
     victim, moments = VICTIMS[name], random.Random(seed)
@@ -131,11 +138,11 @@ def kill_at_random(name: str, times: int, seed: int) -> int:
             else:
                 assert process.returncode == 0
                 finish(place, victim.arguments(SHOP, place))
-                assert contents(place) == contents(expected)
+                _compare(place, expected)
                 shutil.rmtree(place)
         place.mkdir(exist_ok=True)
         finish(place, victim.arguments(SHOP, place))
-        assert contents(place) == contents(expected)
+        _compare(place, expected)
     return killed
 
 

@@ -175,3 +175,29 @@ def test_a_folder_name_is_one_visible_path_component_of_a_legal_length(name: str
 @given(st.text(max_size=20), st.text(max_size=20))
 def test_different_names_have_different_folders(first: str, second: str) -> None:
     assert (escape_name(first) == escape_name(second)) == (first == second)
+
+
+def test_what_a_run_left_that_was_killed_behind_its_commit_goes(tmp_path: Path) -> None:
+    write(tmp_path, "one")
+    (tmp_path / "_staging" / SOURCE / "changes").mkdir(parents=True)
+    records = tmp_path / "schemas" / "shop" / "orders"
+    records.mkdir(parents=True)
+    for folder in (records, tmp_path / "_manifest"):
+        (folder / ".binx-0123456789ab.tmp").write_bytes(b"half")
+    with DataSet(tmp_path).locked():
+        pass
+    assert visible(tmp_path) == dict.fromkeys(FILES, "one")
+    assert not (tmp_path / "_staging").exists()
+    assert not list(tmp_path.rglob("*.tmp"))
+
+
+def test_what_a_run_left_that_was_killed_within_its_commit_waits_for_its_source(tmp_path: Path) -> None:
+    (tmp_path / "_staging" / SOURCE).mkdir(parents=True)
+    moved = tmp_path / FILES[0]
+    moved.parent.mkdir(parents=True)
+    moved.write_text("half")
+    with DataSet(tmp_path).locked():
+        pass
+    write(tmp_path, "one", FILES[1:])
+    assert visible(tmp_path) == {FILES[1]: "one"}
+    assert not moved.exists()

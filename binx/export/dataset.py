@@ -97,7 +97,7 @@ class DataSet:
             yield
 
     def _clear_away(self) -> None:
-        """Remove what a killed run left; what it had begun to move goes with its source's next transaction."""
+        """Remove what a killed run left; what it has moved goes with its source's next transaction."""
         staging = self.folder / STAGING
         if not staging.is_dir():
             return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,10 +58,15 @@ def open_source_logs(source: str, stack: ExitStack) -> SourceLogs:
             if not (path == paths[-1] and _is_just_begun(path, error)):
                 unreadable.append(error.at(path=path))
     ordered = order_ends(read)
-    closed = [ends for place, ends in enumerate(ordered) if _is_closed(ends, ordered[place + 1 :])]
+    closed: list[FileEnds] = []
+    being_written: list[FileEnds] = []
+    later: Counter[tuple[int, str]] = Counter()
+    for ends in reversed(ordered):
+        (closed if _is_closed(ends, later[ends.server]) else being_written).append(ends)
+        later[ends.server] += 1
     return SourceLogs(
-        tuple(closed),
-        tuple(ends for ends in ordered if ends not in closed),
+        tuple(reversed(closed)),
+        tuple(reversed(being_written)),
         tuple(unreadable),
         server_index(source),
     )
@@ -76,8 +81,8 @@ def server_index(source: str) -> Path | None:
     return path if source.endswith(INDEX_SUFFIX) and is_index(source) else None
 
 
-def _is_closed(ends: FileEnds, following: Sequence[FileEnds]) -> bool:
-    later = sum(other.server == ends.server for other in following)
+def _is_closed(ends: FileEnds, later: int) -> bool:
+    """Whether nobody writes a log any more that so many later logs of its server follow."""
     ended = ends.next_file is not None or ends.stopped
     if not ends.file.format.in_use:
         return ended or later > 0

@@ -1,14 +1,15 @@
 """``binx completion``: what completes commands, options, files, tables and GTIDs in a shell.
 
 The shell asks ``binx`` itself, through click. Names of tables and GTIDs come from the files that stand on the
-command line so far, as far as they are read quickly.
+command line so far: from their index files, or where they are read quickly from the logs themselves.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from itertools import islice
 from pathlib import Path
 
 import click
@@ -21,11 +22,15 @@ from click.shell_completion import (
 )
 
 from binx.cli.commands import COMPLETE
-from binx.cli.options import Example, command
+from binx.cli.options import QUIET, Example, command
 from binx.cli.terminal import text_output
 from binx.errors import BinxError
 from binx.kernels.scan import Level
+from binx.kernels.transactions import TransactionTable
 from binx.log.file import BinlogFile
+from binx.log.index_use import IndexUse, attach_sidecars
+from binx.log.inputs import STANDARD_INPUT, expand_paths
+from binx.source.remote import is_uri
 
 EXAMPLES = (
     Example("a file that ~/.bashrc can source", "binx completion bash > binx.bash"),
@@ -36,8 +41,8 @@ EXAMPLES = (
 
 DETAILS = (
     "Commands, options, files and the words that options take are completed; --table, --db, --gtid and"
-    " --exclude-gtid from the files that stand before them on the command line, where these are at most"
-    " 64 MiB together.",
+    " --exclude-gtid from the logs that stand before them on the command line: those that have index files"
+    " (see binx-index(1)), and others where these are at most 64 MiB together.",
     'For good: put the line `eval "$(binx completion bash)"` into ~/.bashrc, with zsh for bash into ~/.zshrc.'
     " Bash 4.4 or newer is needed.",
 )
@@ -45,9 +50,11 @@ DETAILS = (
 SHELLS = ("bash", "zsh", "fish")
 
 READ_BYTES = 64 * 1024 * 1024
-"""Files that are larger together are not read for a completion."""
+"""Logs without index files that are larger together are not read for a completion."""
 
 _MOST = 100
+_LOOKED_AT = 200_000
+"""GTIDs among which those are looked for that begin as what was typed."""
 
 _BASH = """\
 %(complete_func)s() {
@@ -98,7 +105,8 @@ def install_bash() -> None:
 
 @command("completion", examples=EXAMPLES, details=DETAILS, takes_defaults=False)
 @click.argument("shell", metavar="SHELL", type=click.Choice(SHELLS))
-def completion_command(shell: str) -> None:
+@QUIET
+def completion_command(shell: str, quiet: bool) -> None:
     """Print a script by which bash, zsh or fish complete binx's commands, options, tables and GTIDs."""
     from binx.cli.application import PROGRAM, application
 
@@ -122,11 +130,13 @@ def complete_databases(_: click.Context, __: click.Parameter, incomplete: str) -
 def complete_gtids(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Servers first, then their transactions, the newest first; of a list the last part."""
     before, comma, last = incomplete.rpartition(",")
-    gtids = _gtids()
-    servers = list(dict.fromkeys(_server(gtid) for gtid in gtids))
-    chosen = len(servers) == 1 or any(last.startswith(server) for server in servers)
-    found = reversed(gtids) if chosen else servers
-    return _items([f"{before}{comma}{one}" for one in found], incomplete)
+    with suppress(BinxError), _logs() as logs:
+        servers = list(dict.fromkeys(server for log in logs for server in _servers(log)))
+        chosen = len(servers) == 1 or any(last.startswith(server) for server in servers)
+        newest = islice((gtid for log in reversed(logs) for gtid in _gtids(log)), _LOOKED_AT)
+        found = (one for one in newest if one.startswith(last)) if chosen else iter(servers)
+        return _items([f"{before}{comma}{one}" for one in islice(found, _MOST)], incomplete)
+    return []
 
 
 def _server(gtid: str) -> str:
@@ -140,33 +150,72 @@ def _items(texts: list[str], incomplete: str) -> list[CompletionItem]:
     return [CompletionItem(text) for text in found[:_MOST]]
 
 
-def _files() -> list[str]:
-    """What stands on the command line and is a file.
+@contextmanager
+def _logs() -> Iterator[list[BinlogFile]]:
+    """The logs on the command line: those that have index files, and others that are read quickly.
 
     Click has not read them yet: it stops at the option that still lacks its value.
     """
     words = split_arg_string(os.environ.get("COMP_LINE") or os.environ.get("COMP_WORDS", ""))
-    files = [word for word in words[1:] if Path(word).is_file()]
-    return files if sum(Path(file).stat().st_size for file in files) <= READ_BYTES else []
+    paths: list[str] = []
+    for word in words[1:]:
+        with suppress(BinxError):
+            paths += expand_paths([word] if word != STANDARD_INPUT and not is_uri(word) else [])
+    files: list[BinlogFile] = []
+    for path in dict.fromkeys(paths):
+        if Path(path).is_file():
+            with suppress(BinxError):
+                files.append(BinlogFile.open(path))
+    try:
+        attach_sidecars(files, IndexUse(os.environ.get("BINX_INDEX_DIR") or None))
+        unread = sum(file.size for file in files if file.sidecar is None)
+        yield [file for file in files if file.sidecar is not None or unread <= READ_BYTES]
+    finally:
+        for file in files:
+            file.close()
 
 
-def _names() -> Iterator[tuple[str, str]]:
-    """Tables of the files, as far as they can be read."""
-    with suppress(BinxError):
-        for file in _files():
-            with BinlogFile.open(file) as log:
-                scan = log.scan(Level.LEVEL_TABLES, verify=False)
-                for _ in scan:
-                    pass
-                yield from {scan.table_name(number) for number in range(scan.table_count)}
+def _names() -> set[tuple[str, str]]:
+    """Tables of the logs, as far as they can be read."""
+    names: set[tuple[str, str]] = set()
+    with suppress(BinxError), _logs() as logs:
+        for log in logs:
+            if log.sidecar is not None:
+                found = log.sidecar.directory.tables
+                names |= {
+                    (db.decode("utf-8", "replace"), table.decode("utf-8", "replace")) for db, table in found
+                }
+                continue
+            scan = log.scan(Level.LEVEL_TABLES, verify=False)
+            for _ in scan:
+                pass
+            names |= {scan.table_name(number) for number in range(scan.table_count)}
+    return names
 
 
-def _gtids() -> list[str]:
-    """GTIDs of the files, as far as they can be read."""
-    found: list[str] = []
-    with suppress(BinxError):
-        for file in _files():
-            with BinlogFile.open(file) as log:
-                for table in log.scan(verify=False):
-                    found += filter(None, map(table.gtid, range(len(table))))
-    return found
+def _servers(log: BinlogFile) -> Iterator[str]:
+    """What the GTIDs of a log begin with."""
+    if log.sidecar is None:
+        yield from (_server(gtid) for gtid in reversed(list(_gtids(log))))
+        return
+    known: set[int] = set()
+    for block in log.sidecar.directory.blocks:
+        numbers = {number for number, *_ in block.gtids}
+        if not numbers <= known:
+            known |= numbers
+            yield from (_server(gtid) for gtid in _gtids_of(log.sidecar.table(block)))
+
+
+def _gtids(log: BinlogFile) -> Iterator[str]:
+    """The GTIDs of a log, the newest first."""
+    if log.sidecar is None:
+        tables = list(log.scan(verify=False))
+        for table in reversed(tables):
+            yield from _gtids_of(table)
+        return
+    for block in reversed(log.sidecar.directory.blocks):
+        yield from _gtids_of(log.sidecar.table(block))
+
+
+def _gtids_of(table: TransactionTable) -> Iterator[str]:
+    return filter(None, map(table.gtid, reversed(range(len(table)))))

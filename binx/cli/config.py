@@ -21,7 +21,7 @@ from binx.cli.defaults import (
     settings_of,
     variable_name,
 )
-from binx.cli.options import OUTPUT, Command, Example, command, option
+from binx.cli.options import OUTPUT, QUIET, Command, Example, command, option
 from binx.cli.sections import TEXT, Column, Section, lines_for_people, plain_lines
 from binx.cli.terminal import has_colour, is_terminal, say_note, terminal_width, text_output
 
@@ -52,7 +52,8 @@ _WIDTH = 78
 @option("--path", "only_path", is_flag=True, section=OUTPUT, help="Print where the file is looked for.")
 @option("--template", is_flag=True, section=OUTPUT, help="Print a file that sets nothing yet.")
 @option("--json", "as_json", is_flag=True, section=OUTPUT, help="One JSON object.")
-def config_command(only_path: bool, template: bool, as_json: bool) -> None:
+@QUIET
+def config_command(only_path: bool, template: bool, as_json: bool, quiet: bool) -> None:
     """Show which defaults of options are set, in the environment or in a file, and where."""
     with text_output() as output:
         if only_path:
@@ -62,7 +63,7 @@ def config_command(only_path: bool, template: bool, as_json: bool) -> None:
                 output.line(line)
         else:
             found = [(name, setting) for name, one in _commands() for setting in _settings(name, one)]
-            for line in _json(found) if as_json else _table(found):
+            for line in _json(found) if as_json else _table(found, quiet=quiet):
                 output.line(line)
 
 
@@ -95,12 +96,13 @@ def _json(found: list[tuple[str, Setting]]) -> Iterator[str]:
     yield json.dumps(document, ensure_ascii=False)
 
 
-def _table(found: list[tuple[str, Setting]]) -> Iterator[str]:
+def _table(found: list[tuple[str, Setting]], *, quiet: bool) -> Iterator[str]:
     path = config_path()
-    if path is not None:
+    if path is not None and not quiet:
         say_note(f"file of defaults: {path}{'' if Path(path).is_file() else ' (not there)'}")
     if not found:
-        say_note("no default is set")
+        if not quiet:
+            say_note("no default is set")
         return
     rows = [(name, one.option, _shown(one.value), one.origin) for name, one in found]
     section = Section("DEFAULTS", _COLUMNS, rows)

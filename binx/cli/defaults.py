@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 VARIABLE = "BINX_CONFIG"
 """Where it is set, the file's path; where it is empty, there is no file."""
 
-COMMON = frozenset({"quiet", "no-checksums", "no-index", "schema", "memory", "jobs", "keyring", "tz"})
+COMMON = frozenset(
+    {"quiet", "verbose", "no-checksums", "no-index", "schema", "memory", "jobs", "keyring", "tz"}
+)
 """Options that mean the same for all commands which have them, and may be set for all at once."""
 
 _HELP = "help"

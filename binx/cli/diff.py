@@ -10,10 +10,12 @@ import click
 
 from binx.cli.options import (
     COUNT,
+    KEYS,
     NO_CHECKSUMS,
     OUTPUT,
     QUIET,
     SCHEMA,
+    VERBOSE,
     Example,
     command,
     known_tables,
@@ -82,6 +84,8 @@ _ROWS_SHOWN = 5
 @SCHEMA
 @NO_CHECKSUMS
 @QUIET
+@VERBOSE
+@KEYS
 def diff_command(
     left: str,
     right: str,
@@ -101,7 +105,7 @@ def diff_command(
         for line in [*understood(selection), *unclear]:
             say_note(line)
     with (
-        text_output() as output,
+        text_output(plain=as_json) as output,
         progress_bar("diff", quiet=quiet) as bar,
         open_chain([left], bar.advance) as ours,
         open_chain([right], bar.advance) as theirs,

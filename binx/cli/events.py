@@ -112,7 +112,7 @@ def events_command(
     except UsageError as error:
         raise click.BadParameter(error.message, param_hint="'--type'") from error
     with (
-        text_output() as output,
+        text_output(plain=as_json) as output,
         progress_bar("events", quiet=quiet) as bar,
         open_chain(files, bar.advance) as chain,
     ):
@@ -138,7 +138,7 @@ def events_command(
             else:
                 shown = _Shown(terminal_width(sys.stdout), zone, colour=has_colour(sys.stdout))
                 for line in shown.lines(listing.lines()):
-                    bar.close()
+                    bar.hide()
                     output.line(line)
         finally:
             output.flush()

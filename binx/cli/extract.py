@@ -79,8 +79,10 @@ DETAILS = (
     " when all GTIDs asked for are found, and files whose PREVIOUS_GTIDS rule them out are not read. Where"
     " some GTIDs are in none of the files, the others are written, the missing ones are listed, and the exit"
     " status is 4.",
-    "With --format sql the statements have columns by name, GTID_NEXT and TIMESTAMP, and a server that is fed"
-    " with them has the same rows and the same GTIDs afterwards. With --format json a line is a transaction,"
+    "With --format sql each row change is a statement of its own, with columns by name, GTID_NEXT and"
+    " TIMESTAMP, and a server that is fed with them has the same rows and the same GTIDs afterwards. Where a"
+    " statement is longer than the 16 MiB that clients take by default, the max_allowed_packet that it needs"
+    " is told. With --format json a line is a transaction,"
     " or with --rows a row change. Columns' names come from the log, from DDL in the logs before, or from"
     " --schema.",
     "With --reverse the statements take the transactions back, the newest first: what was inserted is"

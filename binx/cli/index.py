@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 
 import click
@@ -18,12 +17,12 @@ from binx.cli.options import (
     known_tables,
     option,
 )
-from binx.cli.progress import ProgressBar, progress_bar
+from binx.cli.progress import progress_bar
 from binx.cli.terminal import TextOutput, say_error, say_note, text_output
 from binx.errors import BinxError, ExitCode, UsageError
 from binx.export.indexing import IndexedLog, index_log
 from binx.log.file import BinlogFile
-from binx.log.inputs import STANDARD_INPUT, expand_paths
+from binx.log.inputs import STANDARD_INPUT, WatchedSource, expand_paths
 from binx.source.json_text import json_text
 from binx.stats.text import bytes_text, number_text, safe_text
 
@@ -110,9 +109,9 @@ def index_command(
         sizes = [_size(path) for path in paths]
         bar.expect(sum(sizes))
         for place, path in enumerate(paths):
-            begun = sum(sizes[:place])
             try:
                 with BinlogFile.open(path) as file:
+                    file.source = WatchedSource(file.source, bar.advance)
                     done = index_log(
                         file,
                         folder,
@@ -121,21 +120,17 @@ def index_command(
                         keys=keys,
                         catalog=catalog,
                         verify=not no_checksums,
-                        on_progress=partial(_reach, bar, begun),
                     )
             except BinxError as error:
                 say_error(str(error))
                 code = ExitCode.FAILED
                 continue
+            bar.reach(sum(sizes[: place + 1]))
             if check and not done.is_true and code is ExitCode.DONE:
                 code = ExitCode.ABSENT
             if as_json or not quiet:
                 _tell(done, as_json, output)
     return code
-
-
-def _reach(bar: ProgressBar, begun: int, reached: int) -> None:
-    bar.reach(begun + reached)
 
 
 def _size(path: str) -> int:

@@ -133,7 +133,7 @@ def ls_command(
             say_note(line)
     order, turned = sort
     with (
-        text_output() as output,
+        text_output(plain=as_json) as output,
         progress_bar("ls", quiet=quiet) as bar,
         open_chain(files, bar.advance, index) as chain,
     ):
@@ -172,5 +172,5 @@ def _show(
         zone=zone,
     )
     for line in lines:
-        bar.close()
+        bar.hide()
         output.line(line)

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import click
 
 from binx.cli.defaults import defaults_of
+from binx.cli.terminal import say_note
 from binx.errors import BinxError, UsageError
+from binx.log.steps import listen
 from binx.log.zones import parse_zone
 
 if TYPE_CHECKING:
@@ -223,8 +225,22 @@ _KEY_FILE = option(
 KEYS = combined(_KEYRING, _KEY_FILE)
 """The keys of encrypted files."""
 
-FILES = combined(_FILES, KEYS)
-"""The files that a command reads, and the keys of those that are encrypted."""
+
+def _tell_steps(_context: click.Context, _parameter: click.Parameter, asked: bool) -> None:
+    listen(say_note if asked else None)
+
+
+VERBOSE = option(
+    "-v",
+    "--verbose",
+    is_flag=True,
+    expose_value=False,
+    callback=_tell_steps,
+    help="Tell what is done with each file, and why.",
+)
+
+FILES = combined(_FILES, VERBOSE, KEYS)
+"""The files that a command reads, whether to tell of them, and the keys of those that are encrypted."""
 
 NO_CHECKSUMS = option("--no-checksums", is_flag=True, help="Do not compare checksums of events.")
 ON_DAMAGE = option(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from time import monotonic
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, BinaryIO, ClassVar, cast
 
 from binx.cli.terminal import has_colour, is_terminal, terminal_width
 
@@ -17,7 +18,7 @@ _PATIENCE = 1.0
 
 
 class ProgressBar:
-    """Counts bytes; shows them after a second.
+    """Counts bytes; shows them after a second. How many there are in all may be unknown.
 
     Args:
         shown: whether anybody looks.
@@ -41,29 +42,43 @@ class ProgressBar:
     @property
     def reached(self) -> str | None:
         """How far it got, in words; None where nothing is known."""
-        if not self._total or not self._done:
+        if not self._done:
             return None
         from binx.stats.text import bytes_text
 
-        return f"{bytes_text(self._done)} of {bytes_text(self._total)} done"
+        return f"{bytes_text(self._done)}{f' of {bytes_text(self._total)}' if self._total else ''} done"
 
     def expect(self, total: int) -> None:
-        """Set how many bytes there are in all."""
-        self._total = total
+        """Set how many bytes there are in all; what was counted before was of another whole."""
+        if total == self._total:
+            return
+        self._total, self._done = total, 0
+        if self._bar is not None:
+            self._bar.reset(self._bar.task_ids[0], total=total or None)
 
     def advance(self, count: int) -> None:
-        """Count bytes that are done."""
+        """Count bytes that are done; a negative count goes back."""
         self.reach(self._done + count)
 
     def reach(self, done: int) -> None:
         """Set how many bytes are done."""
-        self._done = min(done, self._total)
+        before, self._done = self._done, max(min(done, self._total) if self._total else done, 0)
         if not self._shown:
             return
         if self._bar is None and monotonic() - self._begun > _PATIENCE:
             self._bar = _start(self._label, self._total)
         if self._bar is not None:
+            if self._done < before:
+                # The rate is that of the pass that begins.
+                self._bar.reset(self._bar.task_ids[0])
             self._bar.update(self._bar.task_ids[0], completed=self._done)
+
+    def hide(self) -> None:
+        """Make room for what a person reads; it comes back where nothing was shown for a second."""
+        self._begun = monotonic()
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
 
     def close(self) -> None:
         """Take the bar away for good."""
@@ -83,10 +98,38 @@ def progress_bar(label: str, *, quiet: bool) -> Iterator[ProgressBar]:
     """
     shown = is_terminal(sys.stderr) and not quiet
     bar = ProgressBar(shown=shown, label=label)
+    given = sys.stdin
+    if given is not None and not is_terminal(given):
+        sys.stdin = io.TextIOWrapper(io.BufferedReader(_Counted(given.buffer, bar)))
     try:
         yield bar
     finally:
         bar.close()
+        sys.stdin = given
+
+
+class _Counted(io.RawIOBase):
+    """Standard input, of which nobody knows how much will come, told to a bar as it comes.
+
+    Args:
+        stream: standard input.
+        bar: told of it.
+    """
+
+    def __init__(self, stream: BinaryIO, bar: ProgressBar) -> None:
+        super().__init__()
+        self._stream = stream
+        self._bar = bar
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        """Read some."""
+        read = cast("io.BufferedReader", self._stream).readinto1(buffer)
+        self._bar.advance(read)
+        return read
 
 
 def _start(label: str, total: int) -> Progress:
@@ -95,10 +138,22 @@ def _start(label: str, total: int) -> Progress:
         BarColumn,
         DownloadColumn,
         Progress,
+        ProgressColumn,
+        Task,
         TextColumn,
         TimeRemainingColumn,
-        TransferSpeedColumn,
     )
+    from rich.text import Text
+
+    from binx.stats.text import bytes_text
+
+    class Rate(ProgressColumn):
+        """Bytes a second, in the units of what is done."""
+
+        def render(self, task: Task) -> Text:
+            """The rate."""
+            rate = task.finished_speed or task.speed
+            return Text(f"{bytes_text(int(rate))}/s" if rate else "", style="progress.data.speed")
 
     console = Console(
         stderr=True, width=terminal_width(sys.stderr), no_color=not has_colour(sys.stderr), highlight=False
@@ -107,11 +162,11 @@ def _start(label: str, total: int) -> Progress:
         TextColumn("{task.description}"),
         BarColumn(bar_width=None),
         DownloadColumn(binary_units=True),
-        TransferSpeedColumn(),
+        Rate(),
         TimeRemainingColumn(),
         console=console,
         transient=True,
     )
-    bar.add_task(label, total=total)
+    bar.add_task(label, total=total or None)
     bar.start()
     return bar

@@ -121,7 +121,7 @@ def show_command(
     )
     documents = _Documents(zone, with_bytes=with_bytes, most_rows=most_rows)
     with (
-        text_output() as output,
+        text_output(plain=as_json) as output,
         progress_bar("show", quiet=quiet) as bar,
         open_chain(files, bar.advance) as chain,
     ):
@@ -129,7 +129,7 @@ def show_command(
         showing = Showing(chain, selection, catalog=catalog, readable=not as_json, verify=not no_checksums)
         for line in _lines(showing, documents if as_json else text):
             if terminal:
-                bar.close()
+                bar.hide()
             output.line(line)
     if not quiet:
         for note in [*showing.search.selector.notes, *showing.warnings]:

@@ -128,17 +128,21 @@ class TextOutput:
 
 
 @contextmanager
-def text_output(path: str = "-") -> Iterator[TextOutput]:
+def text_output(path: str = "-", *, plain: bool = False) -> Iterator[TextOutput]:
     """Standard output, or a file that is there when the block ends without an error.
 
     What was written to standard output before an error stands.
+
+    Args:
+        path: the file, or ``-``.
+        plain: whether the text has no colours, so that a terminal need not be driven by any of it.
 
     Raises:
         OutputError: it cannot be written.
     """
     from binx.export.output import open_output
 
-    with open_output(path, binary=False) as stream:
+    with open_output(path, binary=False, plain=plain) as stream:
         output = TextOutput(stream, hold=path != "-" or not is_terminal(sys.stdout))
         try:
             yield output

@@ -106,7 +106,7 @@ def why_command(
             say_note(line)
     found = 0
     with (
-        text_output() as output,
+        text_output(plain=as_json) as output,
         progress_bar("why", quiet=quiet) as bar,
         open_chain(files, bar.advance, index) as chain,
     ):
@@ -124,7 +124,7 @@ def why_command(
         for change in life:
             found += 1
             if is_terminal(sys.stdout):
-                bar.close()
+                bar.hide()
             for line in [change.to_json()] if as_json else writer.lines(change):
                 output.line(line)
             if found == selection.limit:

@@ -22,6 +22,7 @@ from binx.log.chain import FileEnds, ends_problems, epochs
 from binx.log.file import BinlogFile, Scan
 from binx.log.on_damage import OnDamage
 from binx.log.selection import Selection, Selector, required_level
+from binx.log.steps import tell
 
 if TYPE_CHECKING:
     from binx.export.changes import Selected
@@ -148,7 +149,7 @@ class _Extraction:
         }
         selector = self._search.selector
         try:
-            with open_output(output, binary=self._options.format is SliceFormat.BINLOG) as stream:
+            with open_output(output, binary=self._options.format is SliceFormat.BINLOG, plain=True) as stream:
                 writers[self._options.format](stream)
                 if self._search.row_filter is not None:
                     self._search.row_filter.check()
@@ -165,7 +166,7 @@ class _Extraction:
             transactions=self._search.taken,
             bytes=stream.bytes_written,
             missing=selector.missing(),
-            notes=tuple(selector.notes),
+            notes=(*selector.notes, *([] if self._options.format is SliceFormat.JSON else stream.notes)),
             warnings=tuple(self._warnings),
             damage=tuple(self._search.damage),
         )
@@ -200,9 +201,12 @@ class _Extraction:
             self._write_undo(stream)
             return
         from binx.export.sql import check_sql, write_sql
+        from binx.export.sql_sizes import StatementSizes
 
         self._warnings = check_sql(self._new_search().selected(), self._known_tables())
-        write_sql(self._search.selected(), stream, self._known_tables())
+        sizes = StatementSizes()
+        write_sql(self._search.selected(), stream, self._known_tables(), sizes)
+        self._warnings += sizes.warnings
 
     def _write_undo(self, stream: OutputStream) -> None:
         from binx.export.undo import write_undo
@@ -210,8 +214,9 @@ class _Extraction:
         report = write_undo(
             self._search.selected(), stream, self._known_tables(), by_key=self._options.by_key
         )
+        self._warnings = list(report.warnings)
         if report.nothing:
-            self._warnings = [f"{report.nothing:,} transactions changed no rows, and nothing undoes them"]
+            self._warnings.append(f"{report.nothing:,} transactions changed no rows, and nothing undoes them")
 
     def _write_json(self, stream: OutputStream) -> None:
         from binx.export.json_lines import write_json
@@ -329,20 +334,25 @@ class Search:
         """
         selector = self.selector
         for place, ends in enumerate(self._chain):
-            if self._complete:
+            if self.complete:
                 return
             if selector.rules_out(ends.file, ends.previous_gtids) or self._is_before_all(place):
                 self.passed_over += 1
+                tell(ends.file.path, "not read: GTIDs before and behind it, or positions, rule it out")
                 continue
             # A filter by rows wants to see all statements, which may define tables.
             choose = None if self.row_filter else self._wanted_blocks(ends.file, may_hold is not None)
             scan = self._transactions(ends.file, level, choose, may_hold, gtids)
             self._scan = scan
+            steps = _Steps(self)
             for table in scan:
                 mask = self._mask(ends.file, scan, table)
+                steps.take(table)
                 yield scan, table, mask
-                if self._complete:
+                if self.complete:
+                    steps.tell(ends.file)
                     return
+            steps.tell(ends.file)
             self._left_out, self._scan = self.left_out, None
 
     def selected(self) -> Iterator[Selected]:
@@ -357,21 +367,25 @@ class Search:
 
         seqno = 1
         for ends, epoch in zip(self._chain, epochs([ends.file for ends in self._chain]), strict=True):
-            if self._complete:
+            if self.complete:
                 return
             scan = self._transactions(ends.file, Level.LEVEL_TABLES)
+            steps = _Steps(self)
             for table in scan:
                 mask = self._mask(ends.file, scan, table)
                 table.mark_statements(mask)
                 for index in self._lost:
                     mask[index] = 0
+                steps.take(table)
                 yield Selected(scan, table, mask, epoch, seqno, self._behind_damage)
                 seqno += len(table)
-                if self._complete:
+                if self.complete:
+                    steps.tell(ends.file)
                     return
+            steps.tell(ends.file)
 
     @property
-    def _complete(self) -> bool:
+    def complete(self) -> bool:
         """Whether no later transaction can pass."""
         return self.selector.complete or (self.row_filter is not None and self.row_filter.complete)
 
@@ -444,6 +458,33 @@ class Search:
         if known is None or ends.server != following.server or ends_problems([ends, following]):
             return False
         return self.selector.missing().isdisjoint(known)
+
+
+class _Steps:
+    """What a search does with one file, told when it leaves the file.
+
+    Args:
+        search: the search, as it comes to the file.
+    """
+
+    def __init__(self, search: Search) -> None:
+        self._search = search
+        self._seen = 0
+        self._taken = search.taken
+        self._left_out = search.left_out
+
+    def take(self, table: TransactionTable) -> None:
+        """Count what was looked at."""
+        self._seen += len(table)
+
+    def tell(self, file: BinlogFile) -> None:
+        """Tell of the file, and whether the search ends with it."""
+        search = self._search
+        text = f"{self._seen:,} transactions looked at, {search.taken - self._taken:,} taken"
+        left_out = search.left_out - self._left_out
+        if left_out:
+            text += f", {left_out:,} passed over by its index file"
+        tell(file.path, f"{text}; all that was asked for is found" if search.complete else text)
 
 
 __all__ = ["ExtractOptions", "ExtractReport", "Search", "SliceFormat", "extract"]

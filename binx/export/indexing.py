@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -64,7 +63,6 @@ def index_log(
     keys: bool = False,
     catalog: Catalog | None = None,
     verify: bool = True,
-    on_progress: Callable[[int], None] | None = None,
 ) -> IndexedLog:
     """See to it that a log has an index file that is true.
 
@@ -76,7 +74,6 @@ def index_log(
         keys: whether Bloom filters of primary keys are wanted; an index file without them is written anew.
         catalog: tables known beforehand, for their keys; it stays as it is.
         verify: whether the checksums of all events are compared.
-        on_progress: called with the offset in the log up to which it was read.
 
     Raises:
         DamagedError, UnsupportedError: the log cannot be read to its end.
@@ -106,7 +103,7 @@ def index_log(
 
         # What other logs did to the tables is not taken over: those that have their index files are not read.
         known = Catalog() if catalog is None else catalog.copy()
-    report = write_sidecar(file, path, keys=known, verify=verify, on_progress=on_progress)
+    report = write_sidecar(file, path, keys=known, verify=verify)
     return IndexedLog(
         *(file.path, path, "written", report.transactions, report.bytes),
         unfinished_bytes=report.unfinished,

@@ -7,6 +7,7 @@ is standard output, and a device or a pipe is written to directly.
 
 from __future__ import annotations
 
+import codecs
 import errno
 import fcntl
 import io
@@ -14,6 +15,7 @@ import os
 import select
 import stat
 import sys
+import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -30,6 +32,7 @@ STANDARD_OUTPUT = "-"
 _NEW_FILE_MODE = 0o666
 _TEMPORARY_ATTEMPTS = 100
 _TEMPORARY_NAMES = ".binx-*.tmp"
+_DRIVING = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
 
@@ -57,12 +60,17 @@ class OutputStream(io.RawIOBase):
     Args:
         raw: the unbuffered stream beneath.
         path: the output's name as the user gave it, for messages.
+
+    Attributes:
+        bytes_written: of what was given to be written.
+        notes: what whoever reads the output should know.
     """
 
     def __init__(self, raw: BinaryIO | io.RawIOBase, path: str) -> None:
         super().__init__()
         self.path = path
         self.bytes_written = 0
+        self.notes: tuple[str, ...] = ()
         self._raw = raw
 
     def writable(self) -> bool:
@@ -101,21 +109,60 @@ class OutputStream(io.RawIOBase):
         return taken
 
 
+class ShownStream(OutputStream):
+    r"""Text on its way to a terminal: characters that would drive it are written as ``\uNNNN``.
+
+    In JSON that is the same text; in others a note tells of it.
+    """
+
+    def __init__(self, raw: BinaryIO | io.RawIOBase, path: str) -> None:
+        super().__init__(raw, path)
+        self._decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
+
+    def write(self, data: Buffer, /) -> int:
+        """Write all characters; counted are the bytes that were given.
+
+        Raises:
+            OutputError: as :meth:`OutputStream.write`.
+        """
+        given = bytes(data)
+        text = self._decoder.decode(given)
+        shown = "".join(map(_harmless, text))
+        if shown != text:
+            self.notes = (
+                r"characters that would drive the terminal are shown as \uNNNN; a file or a pipe gets them as"
+                " they are",
+            )
+        before = self.bytes_written
+        super().write(shown.encode())
+        self.bytes_written = before + len(given)
+        return len(given)
+
+
+def _harmless(character: str) -> str:
+    """A character, or what stands for it on a terminal."""
+    if character in "\n\t" or unicodedata.category(character) not in _DRIVING:
+        return character
+    units = character.encode("utf-16-be")
+    return "".join(f"\\u{units[place]:02x}{units[place + 1]:02x}" for place in range(0, len(units), 2))
+
+
 @contextmanager
-def open_output(path: str, *, binary: bool = True) -> Iterator[OutputStream]:
+def open_output(path: str, *, binary: bool = True, plain: bool = False) -> Iterator[OutputStream]:
     """Open an output for writing; leaving the block without an error commits it.
 
     Args:
         path: a file, or ``-`` for standard output. An existing file is replaced in one step at the end; a
             link is followed.
         binary: whether what is written is no text, and must not reach a terminal.
+        plain: whether what is written has no escape sequences that are meant for a terminal.
 
     Raises:
         RefusedError: something binary would go to a terminal.
         OutputError: the output cannot be opened or written.
     """
     if path == STANDARD_OUTPUT:
-        with _standard_output(binary) as stream:
+        with _standard_output(binary, plain) as stream:
             yield stream
     elif _is_special(path):
         with _direct(path, binary) as stream:
@@ -150,7 +197,7 @@ def output_error(error: OSError, path: str) -> OutputError:
 
 
 @contextmanager
-def _standard_output(binary: bool) -> Iterator[OutputStream]:
+def _standard_output(binary: bool, plain: bool) -> Iterator[OutputStream]:
     if sys.stdout is None or sys.stdout.closed:
         raise OutputError("cannot be written: standard output is closed", path=STANDARD_OUTPUT)
     if binary:
@@ -161,7 +208,8 @@ def _standard_output(binary: bool) -> Iterator[OutputStream]:
         raise output_error(error, STANDARD_OUTPUT) from error
     # Without its buffer, so that nothing is left to fail when the process ends.
     buffer = sys.stdout.buffer
-    yield OutputStream(getattr(buffer, "raw", buffer), STANDARD_OUTPUT)
+    kind = ShownStream if plain and sys.stdout.isatty() else OutputStream
+    yield kind(getattr(buffer, "raw", buffer), STANDARD_OUTPUT)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ whatever the size of the log.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import IO, TYPE_CHECKING, cast
@@ -72,7 +72,6 @@ def write_sidecar(
     *,
     keys: Catalog | None = None,
     verify: bool = True,
-    on_progress: Callable[[int], None] | None = None,
 ) -> SidecarReport:
     """Write a log's index file; it appears when it is whole.
 
@@ -82,7 +81,6 @@ def write_sidecar(
         keys: the tables known beforehand, moved on by the log's schema statements, where Bloom filters of
             primary keys are wanted; None for none.
         verify: whether the checksums of all events are compared.
-        on_progress: called with the offset in the log up to which it was read.
 
     Raises:
         DamagedError, UnsupportedError: the log cannot be read to its end; nothing was written.
@@ -90,7 +88,7 @@ def write_sidecar(
     """
     with open_output(path) as stream:
         writer = SidecarWriter(file, keys=keys, verify=verify)
-        writer.write(stream, on_progress)
+        writer.write(stream)
     return SidecarReport(writer.transactions, stream.bytes_written, writer.unfinished)
 
 
@@ -125,12 +123,11 @@ class SidecarWriter:
         """Bytes behind the last whole transaction."""
         return self._scan.unfinished
 
-    def write(self, sink: Sink, on_progress: Callable[[int], None] | None = None) -> None:
+    def write(self, sink: Sink) -> None:
         """Read the log, and write its index file.
 
         Args:
             sink: where to.
-            on_progress: called with the offset in the log up to which it was read.
 
         Raises:
             DamagedError, UnsupportedError: the log cannot be read to its end.
@@ -142,8 +139,6 @@ class SidecarWriter:
                 self._take(table, cast("IO[bytes]", spool))
                 rows.write_rows(self._file, self._scan, table, seqno)
                 seqno += len(table)
-                if on_progress is not None:
-                    on_progress(self._scan.position)
             rows.before_footer(partial(self._section, cast("IO[bytes]", spool)))
 
     def _section(self, spool: IO[bytes], position: int) -> Iterator[bytes]:

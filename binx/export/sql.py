@@ -17,6 +17,7 @@ from binx.export.changes import Begin, Rendered, Selected, ordered_changes
 from binx.export.output import Sink
 from binx.export.sql_rows import SqlRows
 from binx.export.sql_script import CHECKED_FACTS, FACTS, PreparedXa, SqlScript, refuse_statement
+from binx.export.sql_sizes import StatementSizes
 from binx.export.sql_tables import SqlDialect, refuse_table
 from binx.log.file import BinlogFile
 from binx.rows.batches import ChangeBatch
@@ -64,13 +65,16 @@ def check_sql(selected: Iterable[Selected], catalog: Catalog) -> list[str]:
     return [warning for decoder in decoders for warning in decoder.report.warnings]
 
 
-def write_sql(selected: Iterable[Selected], output: Sink, catalog: Catalog) -> int:
+def write_sql(
+    selected: Iterable[Selected], output: Sink, catalog: Catalog, sizes: StatementSizes | None = None
+) -> int:
     """Write transactions as SQL.
 
     Args:
         selected: the transactions, in the order in which they shall be run.
         output: where to; see :func:`~binx.export.output.open_output`.
         catalog: the tables known beforehand; moved on by the schema statements met.
+        sizes: measures the statements.
 
     Returns:
         How many transactions were written.
@@ -82,7 +86,7 @@ def write_sql(selected: Iterable[Selected], output: Sink, catalog: Catalog) -> i
     """
     buffer = bytearray()
     transactions = 0
-    for chunk in sql_chunks(selected, catalog):
+    for chunk in sql_chunks(selected, catalog, sizes):
         if isinstance(chunk, Begin):
             transactions += 1
             continue
@@ -94,7 +98,9 @@ def write_sql(selected: Iterable[Selected], output: Sink, catalog: Catalog) -> i
     return transactions
 
 
-def sql_chunks(selected: Iterable[Selected], catalog: Catalog) -> Iterator[bytes | memoryview | Begin]:
+def sql_chunks(
+    selected: Iterable[Selected], catalog: Catalog, sizes: StatementSizes | None = None
+) -> Iterator[bytes | memoryview | Begin]:
     """The SQL piece by piece, each transaction's :class:`~binx.export.changes.Begin` before its text."""
     writer: SqlScript | None = None
     rows: SqlRows | None = None
@@ -103,7 +109,10 @@ def sql_chunks(selected: Iterable[Selected], catalog: Catalog) -> Iterator[bytes
         nonlocal rows
         if rows is None or rows.dialect != SqlDialect.of(file.format):
             rows = SqlRows(SqlDialect.of(file.format))
-        return rows(changes, file)
+        rendered = rows(changes, file)
+        if sizes is not None:
+            sizes.take(rendered.texts)
+        return rendered
 
     for item in ordered_changes(selected, catalog, render, raw_text=True, undone=True, facts=FACTS):
         if isinstance(item, Begin):

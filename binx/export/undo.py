@@ -23,6 +23,7 @@ from binx.export.changes import Begin, Rendered, RowTexts, Selected, ordered_cha
 from binx.export.output import Sink
 from binx.export.sql_script import comment_text
 from binx.export.sql_session import SqlSession
+from binx.export.sql_sizes import StatementSizes
 from binx.export.sql_tables import SqlDialect
 from binx.export.sql_undo import Obstacles, UndoRows
 from binx.log.file import BinlogFile
@@ -47,10 +48,12 @@ class UndoReport:
     Attributes:
         undone: transactions that the script takes back.
         nothing: transactions that changed no row that is still changed.
+        warnings: about the length of statements, in sentences.
     """
 
     undone: int
     nothing: int
+    warnings: tuple[str, ...] = ()
 
 
 class _Spool:
@@ -149,6 +152,7 @@ class _Undoing:
         self._spool = spool
         self._by_key = by_key
         self._obstacles = Obstacles()
+        self._sizes = StatementSizes()
         self._rows: UndoRows | None = None
         self._flavour: Flavour | None = None
         self._begin: Begin | None = None
@@ -160,7 +164,9 @@ class _Undoing:
         """Row changes as the statements that undo them."""
         if self._rows is None or self._rows.dialect != SqlDialect.of(file.format):
             self._rows = UndoRows(SqlDialect.of(file.format), self._obstacles, by_key=self._by_key)
-        return self._rows(changes, file)
+        rendered = self._rows(changes, file)
+        self._sizes.take(rendered.texts)
+        return rendered
 
     def take(self, item: object) -> None:
         """Take one item of the log.
@@ -208,7 +214,8 @@ class _Undoing:
                 output.write(session.for_rows(mark).encode())
             for piece in pieces:
                 output.write(piece)
-        return UndoReport(undone=len(undone), nothing=self._number + 1 - len(undone))
+        nothing = self._number + 1 - len(undone)
+        return UndoReport(undone=len(undone), nothing=nothing, warnings=tuple(self._sizes.warnings))
 
     def _head(self, session: SqlSession) -> str:
         server, client = ("MariaDB", "mariadb") if self._flavour is Flavour.MARIADB else ("MySQL", "mysql")

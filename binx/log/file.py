@@ -22,6 +22,7 @@ from binx.kernels.transactions import TransactionTable
 from binx.log.boundary import compiled
 from binx.log.on_damage import OnDamage
 from binx.log.scanning import Ending, Totals, TransactionScan
+from binx.log.steps import tell
 from binx.source import READ_BYTES, WINDOW_BYTES, Source, open_source
 from binx.source.names import number_of
 
@@ -542,6 +543,7 @@ def open_files(paths: list[str], keys: Keys | None = None) -> list[BinlogFile]:
     try:
         for path in paths:
             files.append(BinlogFile.open(path, keys))
+            tell(path, f"opened, {files[-1].size:,} bytes, written by {files[-1].format.server_version}")
     except BinxError:
         for file in files:
             file.close()

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from binx.errors import BinxError, SourceError
+from binx.log.steps import tell
 from binx.source.names import uncompressed_name
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ def attach_sidecars(files: Iterable[BinlogFile], use: IndexUse) -> None:
 
         try:
             file.sidecar = Sidecar.open(path, file, use.warn)
+            tell(file.path, f"its index file is used: {path}")
         except (BinxError, MemoryError) as error:
             if use.warn is not None:
                 use.warn(unused(error, path))

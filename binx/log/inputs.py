@@ -17,7 +17,7 @@ from binx.log.index_use import SUFFIX, IndexUse, attach_sidecars
 from binx.log.on_damage import OnDamage
 from binx.log.places import INDEX_SUFFIX, folder_logs, is_index, listed_logs, magic_of, matching
 from binx.log.relay import join_relay_logs
-from binx.source import Source
+from binx.source import WINDOW_BYTES, Source
 from binx.source.remote import is_uri
 
 STANDARD_INPUT = "-"
@@ -26,20 +26,27 @@ STANDARD_INPUT = "-"
 _PARQUET_MAGIC = b"PAR1"
 
 Progress = Callable[[int], None]
-"""Called with a number of bytes that were read, each time some were."""
+"""Called with how many bytes the work has come further; with a negative number where it begins again."""
+
+_BEGINS_AGAIN = 4 * WINDOW_BYTES
+"""Rows are decoded close behind the search for transactions; work farther back is another pass."""
 
 
 class WatchedSource:
-    """A source that tells how far its reading has come.
+    """A source that tells how far the work on it has come.
+
+    What is read twice, as by a search for transactions and by a decoder of their rows close behind, counts
+    once; where the work goes back to do something else with the same bytes, so does what is told.
 
     Args:
         source: the source.
-        progress: called with the bytes that were read when they are given back.
+        progress: called when bytes are given back.
     """
 
     def __init__(self, source: Source, progress: Progress) -> None:
         self._source = source
         self._progress = progress
+        self._reached = 0
 
     @property
     def path(self) -> str:
@@ -61,9 +68,11 @@ class WatchedSource:
         return self._source.window(start, stop)
 
     def release(self, start: int, stop: int) -> None:
-        """As the source's; the bytes count as read."""
+        """As the source's; the work has come to where they end."""
         self._source.release(start, stop)
-        self._progress(stop - start)
+        if stop > self._reached or start < self._reached - _BEGINS_AGAIN:
+            self._progress(stop - self._reached)
+            self._reached = stop
 
     def close(self) -> None:
         """As the source's."""
@@ -104,7 +113,7 @@ def open_chain(
 
     Args:
         paths: files, ``.index`` files, ``-``.
-        progress: told of the bytes that are read from then on.
+        progress: told how far the work on the files comes.
         index: where index files are looked for; None reads the logs themselves.
         on_damage: whether a file's first or last events may be damaged.
 

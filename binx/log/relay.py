@@ -19,6 +19,7 @@ from binx.event.header import HEADER_SIZE, EventFlag, EventHeader, EventType, pa
 from binx.kernels.scan import Level
 from binx.log.chain import FileEnds, ends_follow, order_ends, read_ends
 from binx.log.file import MAGIC_SIZE, BinlogFile, Resumption
+from binx.log.steps import tell
 from binx.source.joined import JoinedSource
 
 _ABOUT_THE_FILE = frozenset(
@@ -103,6 +104,7 @@ def _read_on(chain: Sequence[FileEnds], number: int) -> None:
         end = _end_of(file, begun)
         if end is None:
             continue
+        tell(file.path, f"its last transaction goes on to {others[-1].path}, and is read from there")
         rest = others[-1].size - (whole - end)
         file.source = JoinedSource(first, [other.source for other in others], end)
         for other in others[:-1]:

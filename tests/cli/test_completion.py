@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Shop
-from tests.cli.process import binx, environment
+from tests.cli.process import after, binx, environment
 
 CALL = """
 eval "$(binx completion bash)"
@@ -104,3 +104,29 @@ def test_fish_offers_the_same(shop: Shop, path: str) -> None:
         check=True,
     )
     assert sorted(done.stdout.split()) == ["shop.order_items", "shop.orders"]
+
+
+def test_index_files_alone_are_asked(shop: Shop, tmp_path: Path) -> None:
+    """The limit is that of logs without index files."""
+    log = tmp_path / "mysql-bin.000001"
+    shutil.copy(shop.logs[0], log)
+    words = {
+        "_BINX_COMPLETE": "bash_complete",
+        "COMP_LINE": f"binx ls {log} --table shop.orde",
+        "COMP_CWORD": "4",
+    }
+    limited = after("from binx.cli import completion\ncompletion.READ_BYTES = 0")
+    words["COMP_WORDS"] = words["COMP_LINE"]
+
+    def asked() -> str:
+        done = subprocess.run(limited, env=environment(words), capture_output=True, text=True, check=False)
+        return done.stdout
+
+    assert "shop.orders" not in asked()
+    assert binx("index", log).code == 0
+    assert "shop.orders" in asked()
+
+
+def test_patterns_and_folders_on_the_line_stand_for_their_logs(shop: Shop, path: str) -> None:
+    assert completed(f"binx ls {shop.folder} --table shop.orders", path) == ["shop.orders"]
+    assert completed(f"binx ls {shop.folder}/mysql-bin.0* --table shop.orders", path) == ["shop.orders"]

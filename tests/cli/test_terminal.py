@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shlex
+import shutil
 import unicodedata
 from pathlib import Path
 
@@ -101,6 +103,19 @@ def test_names_from_files_cannot_drive_the_terminal(shop: Shop, tmp_path: Path) 
         assert "\x1b[2J" not in shown
 
 
+@pytest.mark.parametrize("form", ["sql", "thl", "json"])
+def test_what_is_cut_out_cannot_drive_the_terminal_either(shop: Shop, tmp_path: Path, form: str) -> None:
+    path = tmp_path / "mysql-bin.000001"
+    path.write_bytes(shop.logs[0].read_bytes().replace(b"\x04shop\x00", b"\x04\x1b[2J\x00"))
+    arguments = ("extract", "--no-checksums", "--format", form, path)
+    shown = on_terminal(*arguments, width=200).out
+    assert r"\u001b[2J" in shown
+    assert "\x1b[2J" not in shown
+    assert ("are shown as" in shown) == (form != "json"), "JSON is the same text with and without escapes"
+    if form != "json":
+        assert "\x1b[2J" in binx(*arguments).out
+
+
 def test_parquets_summary_reads_well(shop: Shop, tmp_path: Path) -> None:
     shown = on_terminal("to-parquet", shop.logs[3], "-o", tmp_path / "lake", width=100)
     assert shown.code == 0
@@ -123,6 +138,23 @@ def test_whoever_waits_sees_a_bar_that_goes_away(shop: Shop, tmp_path: Path, com
     cleared = shown.out.rpartition("\x1b[2K")
     assert cleared[1]
     assert f"{command} " not in cleared[2]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["index", "--keys", "--force"], ["verify"], ["diff"], ["why", "--table", "shop.orders", "--pk", "0"]],
+)
+def test_whoever_waits_for_an_answer_sees_a_bar(shop: Shop, tmp_path: Path, arguments: list[str]) -> None:
+    logs = [shutil.copy(log, tmp_path) for log in shop.logs[:2]]
+    shown = ESCAPE.sub("", on_terminal(*arguments, *logs, width=100, command=after(IMPATIENT)).out)
+    assert re.search(rf"{arguments[0]} .*[\d.]+/[\d.]+ [KM]iB", shown)
+
+
+def test_of_standard_input_nobody_knows_the_end(shop: Shop) -> None:
+    line = f"cat {shop.logs[0]} | {shlex.join(after(IMPATIENT))} ls --limit 1 -"
+    shown = ESCAPE.sub("", on_terminal(width=100, command=["bash", "-c", line]).out)
+    assert re.search(r"ls .*[\d.]+/\? (bytes|[KM]iB)", shown)
+    assert re.search(r"ls .*[\d.]+/[\d.]+ [KM]iB", shown), "the rest is measured against what came"
 
 
 def test_quiet_shows_no_bar(shop: Shop, tmp_path: Path) -> None:

@@ -1,0 +1,37 @@
+"""Statements against what clients and servers take by default."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from binx.export import sql_sizes
+from binx.export.sql_sizes import StatementSizes
+
+
+@pytest.fixture(autouse=True)
+def small_packets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sql_sizes, "PACKET_BYTES", 10)
+    monkeypatch.setattr(sql_sizes, "LARGEST_PACKET_BYTES", 100)
+
+
+def said(*lengths: int) -> list[str]:
+    sizes = StatementSizes()
+    for length in lengths:
+        sizes.take(pa.array([b"x" * length, b"x"], pa.large_binary()))
+    return sizes.warnings
+
+
+def test_what_fits_is_not_told() -> None:
+    assert said(1, 10) == []
+
+
+def test_the_size_that_is_needed_is_told() -> None:
+    (warning,) = said(11, 99, 12)
+    assert warning.startswith("3 statements are longer than the 10 bytes")
+    assert "--max-allowed-packet=99," in warning
+    assert said(11)[0].startswith("1 statement is longer")
+
+
+def test_what_no_server_takes_is_told() -> None:
+    assert "no server takes that, so take --format binlog" in said(101)[0]

@@ -140,7 +140,7 @@ def test_a_signal_while_standard_input_is_read(
     process.send_signal(number)
     _, err = process.communicate()
     assert process.returncode == 128 + number
-    assert err.decode() == f"binx: {said}\n"
+    assert re.fullmatch(rf"binx: {said}; [\d.]+ [KM]iB done\n", err.decode())
     assert not list(tmp_path.iterdir())
 
 

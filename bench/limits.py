@@ -2,8 +2,8 @@
 
 The logs are made here, event by event, as no server has the patience: one transaction of 4 GB, plain and as
 the largest compressed event that a server writes, a row of 64 MB, a table of 4,000 columns, 10,000 tables,
-a million tiny transactions. ``--part`` makes them smaller: what time and memory do between the two tells whether
-they grow with the log.
+a million tiny transactions. ``--part`` makes them smaller: what time and memory do between the two tells
+whether they grow with the log.
 """
 
 from __future__ import annotations

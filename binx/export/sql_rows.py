@@ -218,7 +218,7 @@ class BatchSql:
         return images.pick(self._all_literals(place, exact=exact, collated=collated))
 
     def _all_literals(self, place: int, *, exact: bool, collated: bool = False) -> pa.Array:
-        """A column's literals; ``collated`` ones take a collation of utf8mb4, as text in other sets cannot."""
+        """A column's literals; ``collated`` ones take a collation of utf8mb4, unlike text of other sets."""
         column = self._table.columns[place]
         kind = column.type.kind
         exact = (exact and kind is Kind.FLOAT32) or (collated and kind is Kind.TEXT)

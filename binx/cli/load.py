@@ -6,13 +6,12 @@ import click
 
 from binx.cli.options import OUTPUT, QUIET, Example, Parsed, command, option
 from binx.cli.progress import progress_bar
+from binx.cli.spark_options import SPARK_OPTIONS
 from binx.cli.terminal import text_output
 from binx.errors import UsageError
 from binx.source.json_text import json_text
 from binx.spark.loading.arguments import Options, parse_key
 from binx.spark.session import run_load
-
-SPARK = "Spark"
 
 EXAMPLES = (
     Example(
@@ -32,13 +31,6 @@ DETAILS = (
     " machine has none. On a cluster, give spark-submit the script that binx-spark-script(1) names; it takes"
     " the same options, and the data sets by --input.",
 )
-
-
-def _setting(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not equals or not name:
-        raise UsageError(f"expected NAME=VALUE, found {text!r}")
-    return name, value
 
 
 def _key(text: str) -> tuple[str, tuple[str, ...]]:
@@ -92,19 +84,7 @@ def _key(text: str) -> tuple[str, tuple[str, ...]]:
 )
 @option("--break-lock", is_flag=True, section=OUTPUT, help="Take the lock of a run that is known to be dead.")
 @option("--json", "as_json", is_flag=True, section=OUTPUT, help="Print the summary as one JSON object.")
-@option(
-    "--master", metavar="URL", section=SPARK, help="Spark's master.  [default: all cores of this machine]"
-)
-@option("--driver-memory", metavar="SIZE", section=SPARK, help="Memory of Spark's driver, as 4g.")
-@option(
-    "--conf",
-    "settings",
-    metavar="NAME=VALUE",
-    multiple=True,
-    type=Parsed("setting", _setting),
-    section=SPARK,
-    help="Any setting of Spark.",
-)
+@SPARK_OPTIONS
 @option("--input", "inputs", metavar="DIR", multiple=True, hidden=True)
 @QUIET
 @click.argument("folders", metavar="DIR...", nargs=-1)

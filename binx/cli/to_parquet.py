@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +28,7 @@ from binx.cli.options import (
 )
 from binx.cli.progress import progress_bar
 from binx.cli.selecting import WHERE, selection_options, understood
+from binx.cli.spark_options import SPARK, SPARK_OPTIONS
 from binx.cli.summary import Summary
 from binx.cli.terminal import say_note, say_warning, text_output
 from binx.errors import UsageError
@@ -34,6 +38,7 @@ from binx.log.on_damage import OnDamage
 from binx.log.selection import Selection, Selector
 
 if TYPE_CHECKING:
+    from binx.export.parquet import SourceReport
     from binx.export.parquet_files import ParquetOptions
     from binx.export.where import Condition
 
@@ -50,6 +55,10 @@ EXAMPLES = (
         "the changes of rows that fulfil a condition before or after",
         "binx to-parquet --table shop.orders --where \"status = 'paid'\" mysql-bin.* -o paid",
     ),
+    Example(
+        "many logs, on all cores of a cluster",
+        "binx to-parquet --engine spark --master spark://head:7077 /backup/mysql -o /lake",
+    ),
     Example("for programs", "binx to-parquet --json --quiet mysql-bin.000003 -o lake | jq .rows"),
 )
 
@@ -65,6 +74,10 @@ DETAILS = (
     " transactions that have some; the manifest counts all others as filtered. See binx-extract(1).",
     "A log that is damaged is not committed. With --on-damage salvage its whole transactions are, the"
     " manifest lists what was passed over, and the conservation sums count what could not be decoded.",
+    "With --engine spark executors decode, a task a log; the files are the same, and what tasks write that"
+    " fail or run twice is never committed. The logs and DIR must be at the same paths on all machines, and"
+    " binx and pyarrow there in the same versions, which is checked first. --where, --limit and --on-damage"
+    " salvage are for the native engine.",
     "The exit status is 3 where a manifest lists losses, such as damage, or text that its character set does"
     " not have.",
 )
@@ -134,6 +147,15 @@ def _megabytes(text: str) -> int:
     help="How BIGINT UNSIGNED is written.",
 )
 @SCHEMA
+@option(
+    "--engine",
+    type=click.Choice(["native", "spark"]),
+    default="native",
+    show_default=True,
+    section=SPARK,
+    help="What decodes: this process, or Spark's executors, a task a log.",
+)
+@SPARK_OPTIONS
 @option("--force", is_flag=True, section=OUTPUT, help="Write again what was written before.")
 @option("--json", "as_json", is_flag=True, section=OUTPUT, help="Print one JSON object a log.")
 @selection_options
@@ -151,6 +173,10 @@ def to_parquet_command(
     jobs: int | None,
     unsigned_bigint: str,
     schema: str | None,
+    engine: str,
+    master: str | None,
+    driver_memory: str | None,
+    settings: tuple[tuple[str, str], ...],
     force: bool,
     as_json: bool,
     selection: Selection,
@@ -161,8 +187,10 @@ def to_parquet_command(
     files: tuple[str, ...],
 ) -> int:
     """Write row changes as a data set of Parquet files, one commit a log."""
-    from binx.export.parquet import to_parquet
-
+    spark = {"--master": master, "--driver-memory": driver_memory, "--conf": settings}
+    for name, value in spark.items():
+        if value and engine != "spark":
+            raise UsageError(f"{name} is about --engine spark")
     options = _options(
         compression,
         compression_level,
@@ -194,11 +222,29 @@ def to_parquet_command(
         # What the rows decide comes before the limit.
         wanted = selection if where is None else replace(selection, limit=None)
         selector = Selector(wanted, [log.name for log in logs])
-        for report in to_parquet(logs, output, selector, catalog, options, bar.reach):
-            summary.take(report, text)
+        with _engine(engine, master, driver_memory, dict(settings)) as export:
+            for report in export(logs, output, selector, catalog, options, bar.reach):
+                summary.take(report, text)
         for note in [] if quiet else selector.notes:
             say_note(note)
     return summary.exit_code(selector.missing())
+
+
+@contextmanager
+def _engine(
+    name: str, master: str | None, driver_memory: str | None, settings: Mapping[str, str]
+) -> Iterator[Callable[..., Iterator[SourceReport]]]:
+    """What exports: a function as ``to_parquet`` is, and what it needs to run."""
+    if name == "native":
+        from binx.export.parquet import to_parquet
+
+        yield to_parquet
+        return
+    from binx.spark.export import to_parquet_on_spark
+    from binx.spark.session import local_session
+
+    with local_session(master=master, memory=driver_memory, settings=settings, small=True) as spark:
+        yield partial(to_parquet_on_spark, spark)
 
 
 def _options(

@@ -137,6 +137,20 @@ class DataSet:
         """Begin to write a source's files."""
         return Transaction(self, source)
 
+    def attempt(self, source: str, name: str) -> Transaction:
+        """Begin to write a source's files in a process that shall not commit them.
+
+        Several attempts may be written side by side; whoever began the source commits one of them.
+
+        Args:
+            source: a source that :meth:`begin` was called for.
+            name: tells this attempt from all others.
+
+        Raises:
+            OutputError: the source is not begun, or is committed already.
+        """
+        return Transaction(self, source, name)
+
     def _manifest_path(self, source: str) -> Path:
         return self.folder / MANIFESTS / f"{source}.json"
 
@@ -148,15 +162,19 @@ class Transaction:
         committed: whether the manifest is written.
     """
 
-    def __init__(self, dataset: DataSet, source: str) -> None:
+    def __init__(self, dataset: DataSet, source: str, attempt: str | None = None) -> None:
         self.dataset = dataset
         self.source = source
         self.committed = False
         self._staging = dataset.folder / STAGING / source
         self._was_killed = self._staging.exists()
         with output_errors(self._staging):
-            shutil.rmtree(self._staging, ignore_errors=True)
-            self._staging.mkdir(parents=True)
+            if attempt is None:
+                shutil.rmtree(self._staging, ignore_errors=True)
+                self._staging.mkdir(parents=True)
+            else:
+                self._staging /= attempt
+                self._staging.mkdir()
 
     def path(self, name: str) -> Path:
         """Where to write a file; its folder is made."""
@@ -173,8 +191,15 @@ class Transaction:
             os.fsync(file.fileno())
             return WrittenFile(name, os.fstat(file.fileno()).st_size, digest)
 
-    def commit(self, manifest: dict[str, Any], files: Iterable[WrittenFile]) -> None:
+    def commit(
+        self, manifest: dict[str, Any], files: Iterable[WrittenFile], attempt: str | None = None
+    ) -> None:
         """Move the files to their places and write the manifest.
+
+        Args:
+            manifest: the document.
+            files: what was written.
+            attempt: the attempt that wrote them; None where this did itself.
 
         Raises:
             OutputError: something cannot be written; the source then has no manifest.
@@ -182,6 +207,7 @@ class Transaction:
         names = {file.path for file in files}
         folder, manifest_path = self.dataset.folder, self.dataset._manifest_path(self.source)
         old = self.dataset.manifest(self.source)
+        written = self._staging if attempt is None else self._staging / attempt
         with output_errors(folder):
             if old is not None:
                 manifest_path.unlink()
@@ -189,7 +215,7 @@ class Transaction:
             for name in sorted(names):
                 target = folder / name
                 target.parent.mkdir(parents=True, exist_ok=True)
-                (self._staging / name).replace(target)
+                (written / name).replace(target)
             for parent in {(folder / name).parent for name in names}:
                 _sync_folder(parent)
             self._remove_stale(old, names)

@@ -15,10 +15,16 @@ from binx.errors import BinxError, RefusedError
 from binx.event.gtid_set import GtidSet
 from binx.event.header import EventType
 from binx.event.payload import KeptPayloads
-from binx.export.dataset import DataSet, Transaction, escape_name
+from binx.export.dataset import DataSet, Transaction, WrittenFile, escape_name
 from binx.export.digest import LogDigest
 from binx.export.manifest import CONTRACT, Sums, manifest, source_record
-from binx.export.parquet_files import ParquetOptions, SourceWriters
+from binx.export.parquet_files import (
+    ParquetOptions,
+    SchemaRecord,
+    SchemaWriter,
+    SourceWriters,
+    schema_records,
+)
 from binx.export.where_rows import RowFilter
 from binx.export.workers import Workers, usable_processors
 from binx.kernels.scan import Level
@@ -122,6 +128,47 @@ def to_parquet(
             exports.abandon()
 
 
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """A source that is written, and not committed yet.
+
+    Attributes:
+        manifest: its manifest.
+        files: what is to be moved to its place.
+        schemas: the records of its tables.
+    """
+
+    manifest: dict[str, Any]
+    files: tuple[WrittenFile, ...]
+    schemas: tuple[SchemaRecord, ...]
+
+
+def commit_staged(transaction: Transaction, staged: Staged, attempt: str | None = None) -> None:
+    """Commit a source that is written.
+
+    Args:
+        transaction: the source's.
+        staged: what was written.
+        attempt: the attempt that wrote it; None where the transaction did itself.
+
+    Raises:
+        OutputError: something cannot be written.
+    """
+    schemas = SchemaWriter(transaction.dataset.folder)
+    try:
+        schemas.write(staged.schemas)
+        transaction.commit(staged.manifest, staged.files, attempt)
+    except BaseException:
+        if not transaction.committed:
+            schemas.take_back()
+        raise
+
+
+def source_name(file: BinlogFile) -> str:
+    """What a log is called in a data set."""
+    return f"{escape_name(file.name)}.{file.identity}"
+
+
 def _behind(done: int, progress: Callable[[int], None]) -> Callable[[int], None]:
     return lambda position: progress(done + position)
 
@@ -217,7 +264,7 @@ class SourceExport:
     ) -> None:
         self.dataset = dataset
         self.file = file
-        self.source = f"{escape_name(file.name)}.{file.identity}"
+        self.source = source_name(file)
         self._selector = selector
         self._options = options
         self._state = state
@@ -253,20 +300,42 @@ class SourceExport:
         Raises:
             BinxError: as :func:`to_parquet`; what was staged is removed.
         """
-        known = None if self._options.force else self.dataset.manifest(self.source)
         try:
-            self._digest = LogDigest(self.file, self._workers.lane())
-            if known is not None and self._is_same(known, self._digest.hexdigest()):
-                self._kept = known
-                self._pass_over(progress)
-                return
-            self._transaction = self.dataset.begin(self.source)
-            self._writers = SourceWriters(self._transaction, self._options, self._workers)
-            self._write(self._writers, progress)
-            self._writers.close()
+            if self.find_kept():
+                self.pass_over(progress)
+            else:
+                self.write(self.dataset.begin(self.source), progress)
         except BaseException:
             self.abandon()
             raise
+
+    @property
+    def kept(self) -> dict[str, Any] | None:
+        """The manifest of before, where it is by the same request."""
+        return self._kept
+
+    def find_kept(self) -> bool:
+        """Whether the same request wrote the source before.
+
+        Raises:
+            BinxError: the manifest, or the log, cannot be read.
+        """
+        known = None if self._options.force else self.dataset.manifest(self.source)
+        self._digest = LogDigest(self.file, self._workers.lane())
+        if known is not None and self._is_same(known, self._digest.hexdigest()):
+            self._kept = known
+        return self._kept is not None
+
+    def write(self, transaction: Transaction, progress: Callable[[int], None]) -> None:
+        """Decode, and hand the rows over to be written.
+
+        Raises:
+            BinxError: as :func:`to_parquet`.
+        """
+        self._transaction = transaction
+        self._writers = SourceWriters(transaction, self._options, self._workers)
+        self._write(self._writers, progress)
+        self._writers.close()
 
     def finish(self) -> SourceReport:
         """Wait for the files, and commit them.
@@ -276,40 +345,50 @@ class SourceExport:
         """
         if self._kept is not None:
             return SourceReport(self.source, self.file.path, True, self._kept)
-        if self._digest is None or self._writers is None or self._transaction is None:
+        if self._transaction is None:
             raise ValueError(f"{self.source} is not decoded")
         try:
-            files = self._writers.finish(self._decoder.tables)
-            self._tell_damage()
-            self._sums.check(self.file.path)
-            totals = self._scan.totals()
-            if incidents := totals.events.get(EventType.INCIDENT, 0):
-                places = "1 place" if incidents == 1 else f"{incidents} places"
-                self._decoder.report.warnings[
-                    f"the server says in {places} that changes are missing in its log (INCIDENT)"
-                ] = None
-            for number, count in totals.unknown.items():
-                self._decoder.report.warnings[
-                    f"{count} events of type {number}, which binx does not know, are marked as ignorable and"
-                    " were passed over"
-                ] = None
-            ending = "" if self._scan.ending is None else self._scan.ending.value
-            document = manifest(
-                source_record(self.file, self._digest.hexdigest(), ending),
-                self._request,
-                str(self._gtids),
-                self._sums,
-                files,
-                self._losses,
-                list(self._decoder.report.warnings),
-                self._damage,
-            )
-            self._writers.write_schemas(self._decoder.tables)
-            self._transaction.commit(document, self._writers.listed)
+            staged = self.staged()
+            commit_staged(self._transaction, staged)
         except BaseException:
             self.abandon()
             raise
-        return SourceReport(self.source, self.file.path, False, document)
+        return SourceReport(self.source, self.file.path, False, staged.manifest)
+
+    def staged(self) -> Staged:
+        """Wait for the files that were written.
+
+        Raises:
+            BinxError: as :func:`to_parquet`.
+        """
+        if self._digest is None or self._writers is None:
+            raise ValueError(f"{self.source} is not decoded")
+        files = self._writers.finish(self._decoder.tables)
+        self._tell_damage()
+        self._sums.check(self.file.path)
+        totals = self._scan.totals()
+        if incidents := totals.events.get(EventType.INCIDENT, 0):
+            places = "1 place" if incidents == 1 else f"{incidents} places"
+            self._decoder.report.warnings[
+                f"the server says in {places} that changes are missing in its log (INCIDENT)"
+            ] = None
+        for number, count in totals.unknown.items():
+            self._decoder.report.warnings[
+                f"{count} events of type {number}, which binx does not know, are marked as ignorable and"
+                " were passed over"
+            ] = None
+        ending = "" if self._scan.ending is None else self._scan.ending.value
+        document = manifest(
+            source_record(self.file, self._digest.hexdigest(), ending),
+            self._request,
+            str(self._gtids),
+            self._sums,
+            files,
+            self._losses,
+            list(self._decoder.report.warnings),
+            self._damage,
+        )
+        return Staged(document, tuple(self._writers.listed), tuple(schema_records(self._decoder.tables)))
 
     def abandon(self) -> None:
         """Remove what was staged."""
@@ -327,7 +406,7 @@ class SourceExport:
             and known.get("request") == self._request
         )
 
-    def _pass_over(self, progress: Callable[[int], None]) -> None:
+    def pass_over(self, progress: Callable[[int], None]) -> None:
         """Move catalog, chain and search on over a source that is written already."""
         for table in self._scan:
             mask = self._selector.mask(self.file, self._scan, table)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -97,7 +97,6 @@ class SourceWriters:
         self._transactions: ParquetOutput | None = None
         self._statements: ParquetOutput | None = None
         self._pending: list[Statement] = []
-        self._new_schemas: list[Path] = []
 
     def write_transactions(self, batch: pa.RecordBatch) -> None:
         """Add transactions, as :func:`~binx.log.index.index_batch` gives them with dictionaries."""
@@ -158,29 +157,9 @@ class SourceWriters:
         return sorted(entries, key=lambda entry: entry["path"])
 
     def abandon(self) -> None:
-        """Close what is open; files go with their folder, and schema records that are new are removed."""
+        """Close what is open; files go with their folder."""
         for output in self._outputs:
             output.abandon()
-        if not self._transaction.committed:
-            for path in self._new_schemas:
-                with suppress(OSError):
-                    path.unlink()
-
-    def write_schemas(self, tables: Sequence[TableChanges]) -> None:
-        """Write the schema records; one that is there stays where its version began earlier."""
-        folder = self._transaction.dataset.folder
-        for changes in tables:
-            record = folder / f"{_schema_path(changes)}.json"
-            avro_record = record.with_suffix(".avsc")
-            with output_errors(record):
-                if _valid_from(record) <= changes.valid_from:
-                    continue
-                if not record.exists():
-                    self._new_schemas += [record, avro_record]
-                avro = json.dumps(avro_schema(changes.resolved), indent=1, ensure_ascii=False) + "\n"
-                write_durably(avro_record, avro.encode("utf-8", "surrogatepass"))
-                text = json.dumps(changes.record(), indent=1, ensure_ascii=False) + "\n"
-                write_durably(record, text.encode("utf-8", "surrogatepass"))
 
     def _transactions_file(self, first: pa.RecordBatch | None) -> ParquetOutput:
         if self._transactions is None:
@@ -234,6 +213,67 @@ class SourceWriters:
             self._statements = self._open(name, "statements", batch.schema, settings)
         self._statements.write(batch)
         self._pending = []
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaRecord:
+    """The record of a table's schema version, as text.
+
+    Attributes:
+        path: below the data set's folder.
+        valid_from: commit version of the first transaction that was read so.
+        text: the record.
+        avro: the same as an Avro schema.
+    """
+
+    path: str
+    valid_from: int
+    text: str
+    avro: str
+
+
+def schema_records(tables: Sequence[TableChanges]) -> list[SchemaRecord]:
+    """The schema records of tables."""
+    return [
+        SchemaRecord(
+            f"{_schema_path(changes)}.json",
+            changes.valid_from,
+            json.dumps(changes.record(), indent=1, ensure_ascii=False) + "\n",
+            json.dumps(avro_schema(changes.resolved), indent=1, ensure_ascii=False) + "\n",
+        )
+        for changes in tables
+    ]
+
+
+class SchemaWriter:
+    """Writes the schema records of a source; those that are new can be taken back."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._new: list[Path] = []
+
+    def write(self, records: Iterable[SchemaRecord]) -> None:
+        """Write records; one that is there stays where its version began earlier.
+
+        Raises:
+            OutputError: one cannot be written.
+        """
+        for one in records:
+            record = self._folder / one.path
+            avro_record = record.with_suffix(".avsc")
+            with output_errors(record):
+                if _valid_from(record) <= one.valid_from:
+                    continue
+                if not record.exists():
+                    self._new += [record, avro_record]
+                write_durably(avro_record, one.avro.encode("utf-8", "surrogatepass"))
+                write_durably(record, one.text.encode("utf-8", "surrogatepass"))
+
+    def take_back(self) -> None:
+        """Remove what was not there before."""
+        for path in self._new:
+            with suppress(OSError):
+                path.unlink()
 
 
 def _schema_path(changes: TableChanges) -> str:

@@ -157,6 +157,15 @@ class Selector:
         """The wanted GTIDs that were not met yet between the positions, whatever the other filters say."""
         return (self.selection.gtids or GtidSet()) - self._found
 
+    @property
+    def found(self) -> GtidSet:
+        """The wanted GTIDs that were met."""
+        return self._found
+
+    def take_found(self, gtids: GtidSet) -> None:
+        """Take in what another search for the same selection has met."""
+        self._found |= gtids
+
     def rules_out(self, file: BinlogFile, previous_gtids: GtidSet | None) -> bool:
         """Whether no transaction of a file can pass, as far as its head and name tell.
 

@@ -28,7 +28,7 @@ from binx.log.selection import Selector, required_level
 from binx.rows.catalog import Catalog
 from binx.rows.decoder import STATEMENTS_ONLY, ChangeDecoder
 from binx.rows.unify import united_schema
-from binx.source.joined import JoinedSource
+from binx.spark.log_place import LogPlace
 from binx.spark.source.request import Request, What
 from binx.spark.source.slices import Slice, packed
 
@@ -216,12 +216,8 @@ class Planner:
 
 
 def _slice(file: BinlogFile, begun: _Begun, epoch: int) -> Slice:
-    joined = file.source if isinstance(file.source, JoinedSource) else None
     return Slice(
-        path=file.path,
-        others=() if joined is None else tuple(source.path for source in joined.others),
-        joined_size=None if joined is None else joined.size,
-        identity=file.identity,
+        log=LogPlace.of(file),
         start=begun.start,
         stop=begun.stop,
         transactions=begun.count,

@@ -8,12 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from binx.errors import StaleError
 from binx.event.format import FormatDescription
 from binx.log.file import BinlogFile, Resumption
 from binx.rows.catalog import Catalog
-from binx.source import open_source
-from binx.source.joined import JoinedSource
+from binx.spark.log_place import LogPlace
 from binx.spark.source.request import Request
 
 
@@ -22,10 +20,7 @@ class Slice:
     """A part of a log that one task reads.
 
     Attributes:
-        path: the log.
-        others: of a relay log, the next ones, into which its last transaction goes on.
-        joined_size: of a relay log, where that transaction ends; None where there are no others.
-        identity: the log's source identity, by which another file of that name is told apart.
+        log: where it is.
         start: offset of the first transaction.
         stop: offset behind the last one.
         transactions: how many there are.
@@ -35,10 +30,7 @@ class Slice:
         tables: the tables known at the start, packed; empty where nobody asks.
     """
 
-    path: str
-    others: tuple[str, ...]
-    joined_size: int | None
-    identity: str
+    log: LogPlace
     start: int
     stop: int
     transactions: int
@@ -79,24 +71,9 @@ def opened(part: Slice, request: Request) -> Iterator[BinlogFile]:
         StaleError: it is another log than the one that the plan was made of.
         BinxError: as :meth:`~binx.log.file.BinlogFile.open`.
     """
-    keys = request.keys()
-    with BinlogFile.open(part.path, keys) as file:
-        if file.identity != part.identity or (not part.others and file.size < part.stop):
-            raise StaleError(
-                f"expected the log {part.identity} with at least {part.stop:,} bytes, found {file.identity}"
-                f" with {file.size:,}: the file was replaced since the query was planned, or this machine has"
-                " another one of that name",
-                path=part.path,
-            )
-        others = [open_source(path, keys) for path in part.others]
-        try:
-            if others:
-                file.source = JoinedSource(file.source, others, part.joined_size)
-            file.resumption = Resumption(part.start, part.format, part.stop)
-            yield file
-        finally:
-            for source in others:
-                source.close()
+    with part.log.opened(request.keys(), part.stop) as file:
+        file.resumption = Resumption(part.start, part.format, part.stop)
+        yield file
 
 
 __all__ = ["Slice", "opened", "packed", "unpacked"]

@@ -1,0 +1,34 @@
+"""The options of commands that start Spark."""
+
+from __future__ import annotations
+
+from binx.cli.options import Parsed, combined, option
+from binx.errors import UsageError
+
+SPARK = "Spark"
+
+
+def _setting(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise UsageError(f"expected NAME=VALUE, found {text!r}")
+    return name, value
+
+
+MASTER = option(
+    "--master", metavar="URL", section=SPARK, help="Spark's master.  [default: all cores of this machine]"
+)
+DRIVER_MEMORY = option(
+    "--driver-memory", metavar="SIZE", section=SPARK, help="Memory of Spark's driver, as 4g."
+)
+SETTINGS = option(
+    "--conf",
+    "settings",
+    metavar="NAME=VALUE",
+    multiple=True,
+    type=Parsed("setting", _setting),
+    section=SPARK,
+    help="Any setting of Spark.",
+)
+SPARK_OPTIONS = combined(MASTER, DRIVER_MEMORY, SETTINGS)
+"""Where Spark runs, and how: ``master``, ``driver_memory`` and ``settings``."""

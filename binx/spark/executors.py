@@ -1,0 +1,99 @@
+"""Whether the executors have what binx's tasks need, asked before any work is done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import pyarrow as pa
+
+from binx import __version__
+from binx.errors import BinxError, OutputError
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+
+_TASKS_A_SLOT = 2
+
+
+def check_executors(context: SparkContext, logs: Sequence[str], folder: Path) -> None:
+    """Ask tasks on all executors whether binx can be imported, is this version, and sees the files.
+
+    Args:
+        context: Spark's.
+        logs: absolute paths of logs.
+        folder: the output's folder, which is there.
+
+    Raises:
+        BinxError: something is missing on an executor; the message says what on which, and what to do.
+    """
+    marker = folder / f".binx-{uuid4().hex}"
+    try:
+        marker.touch()
+    except OSError as error:
+        raise OutputError(f"cannot be written: {error.strerror}", path=str(folder)) from error
+    try:
+        # One log of each folder is enough to know whether the folder is seen.
+        folders = {Path(path).parent: path for path in logs}
+        slots = max(1, context.defaultParallelism) * _TASKS_A_SLOT
+        probe = _probe([*folders.values()], str(marker))
+        answers = context.parallelize(range(slots), slots).mapPartitions(probe).collect()
+    finally:
+        marker.unlink(missing_ok=True)
+    wrong = problems(answers)
+    if wrong:
+        raise BinxError(
+            "the executors cannot do this: "
+            + "; ".join(wrong)
+            + ". docs/spark-cluster.md says how binx gets to"
+            " them"
+        )
+
+
+def problems(answers: Iterable[dict[str, Any]]) -> list[str]:
+    """What is wrong with the executors that answered, in sentences, each once."""
+    found: dict[str, None] = {}
+    for one in answers:
+        host = one["host"]
+        if one["error"] is not None:
+            found[f"{host}: {one['python']} cannot import binx ({one['error']})"] = None
+            continue
+        if one["binx"] != __version__:
+            found[f"{host}: binx is {one['binx']}, and {__version__} here"] = None
+        if one["pyarrow"] != pa.__version__:
+            found[f"{host}: pyarrow is {one['pyarrow']}, and {pa.__version__} here"] = None
+        for path in one["unseen"]:
+            found[f"{host}: {path} is not there; logs and output must be at the same path everywhere"] = None
+    return list(found)
+
+
+def _probe(logs: list[str], marker: str) -> Callable[[Iterable[int]], Iterator[dict[str, Any]]]:
+    """What a task answers; it is sent as code, since binx may not be there."""
+
+    def probe(_: Iterable[int]) -> Iterator[dict[str, Any]]:
+        import os
+        import platform
+        import sys
+
+        answer: dict[str, Any] = {"host": platform.node(), "python": sys.executable, "error": None}
+        try:
+            import pyarrow
+
+            import binx
+            import binx.kernels.rows
+
+            answer |= {"binx": binx.__version__, "pyarrow": pyarrow.__version__, "path": binx.__file__}
+        except ImportError as error:
+            answer["error"] = str(error)
+        unseen = [log for log in logs if not os.path.exists(log)]  # noqa: PTH110 - sent without imports
+        if not os.path.exists(marker):  # noqa: PTH110
+            unseen.append(os.path.dirname(marker))  # noqa: PTH120
+        answer["unseen"] = unseen
+        yield answer
+
+    return probe
+
+
+__all__ = ["check_executors", "problems"]

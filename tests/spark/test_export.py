@@ -1,0 +1,254 @@
+"""``to-parquet --engine spark``: the files of the native engine, whatever becomes of the tasks."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tarfile
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import binx.spark.export as engine
+from binx import __version__
+from binx.cli.main import run
+from binx.errors import BinxError, RefusedError, TruncatedError
+from binx.event.gtid_set import GtidSet
+from binx.export.parquet import SourceReport, to_parquet
+from binx.export.parquet_files import ParquetOptions
+from binx.log.inputs import open_chain
+from binx.log.on_damage import OnDamage
+from binx.log.selection import Selection, Selector
+from binx.spark.executors import problems
+from binx.spark.export import Answer, Share, to_parquet_on_spark
+from tests.conftest import PROJECT, TESTDATA
+
+SHOP = TESTDATA / "mariadb-10.11" / "shop"
+LOGS = sorted(SHOP.glob("mysql-bin.00*"))
+Work = Callable[[Iterable[Share]], Iterator[Answer]]
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    """All files of a data set by their paths."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def on_spark(
+    spark: Any, logs: Path | list[Path], folder: Path, selection: Selection | None = None, **options: Any
+) -> list[SourceReport]:
+    paths = [str(path) for path in (logs if isinstance(logs, list) else [logs])]
+    with open_chain(paths) as chain:
+        files = [ends.file for ends in chain]
+        selector = Selector(selection or Selection(), [file.name for file in files])
+        return list(to_parquet_on_spark(spark, files, folder, selector, options=ParquetOptions(**options)))
+
+
+def natively(logs: Path | list[Path], folder: Path, selection: Selection | None = None) -> dict[str, bytes]:
+    paths = [str(path) for path in (logs if isinstance(logs, list) else [logs])]
+    with open_chain(paths) as chain:
+        files = [ends.file for ends in chain]
+        list(to_parquet(files, folder, Selector(selection or Selection(), [file.name for file in files])))
+    return tree(folder)
+
+
+@pytest.fixture(scope="module")
+def native(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """What the native engine makes of the shop's logs, which name no columns: statements do."""
+    return natively(SHOP, tmp_path_factory.mktemp("native"))
+
+
+@pytest.mark.parametrize("logs", [SHOP, TESTDATA / "mysql-9.7" / "relay"], ids=["shop", "relay"])
+def test_the_files_are_those_of_the_native_engine(spark: Any, logs: Path, tmp_path: Path) -> None:
+    reports = on_spark(spark, logs, tmp_path / "spark")
+    assert tree(tmp_path / "spark") == natively(logs, tmp_path / "native")
+    assert all(not report.kept for report in reports)
+    assert all(report.kept for report in on_spark(spark, logs, tmp_path / "spark"))
+    assert tree(tmp_path / "spark") == tree(tmp_path / "native")
+
+
+def test_encrypted_logs_are_read_with_the_keyring_of_the_same_path(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = TESTDATA / "mysql-9.7" / "encrypted"
+    monkeypatch.setenv("BINX_KEYRING", str(folder / "keyring.json"))
+    on_spark(spark, folder / "mysql-bin.000003", tmp_path / "spark")
+    assert tree(tmp_path / "spark") == natively(folder / "mysql-bin.000003", tmp_path / "native")
+
+
+def test_selections_take_the_same_and_tell_what_is_missing(spark: Any, tmp_path: Path) -> None:
+    gtids = GtidSet.parse("0-97-100..200,0-97-99999999")
+    with open_chain([str(SHOP)]) as chain:
+        files = [ends.file for ends in chain]
+        selector = Selector(Selection(gtids=gtids))
+        for _ in range(2):
+            list(to_parquet_on_spark(spark, files, tmp_path / "spark", selector))
+        judge = Selector(Selection(gtids=gtids))
+        list(to_parquet(files, tmp_path / "native", judge))
+    assert selector.missing() == judge.missing()
+    assert tree(tmp_path / "spark") == tree(tmp_path / "native")
+
+
+def test_tasks_that_fail_die_or_run_twice_lose_and_repeat_nothing(
+    spark: Any, tmp_path: Path, native: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_share, marks = engine.write_share, tmp_path / "marks"
+    marks.mkdir()
+
+    def unlucky(shares: Iterable[Share]) -> Iterator[Answer]:
+        for share in shares:
+            name = Path(share.log.place.path).name
+            (answer,) = write_share([share])
+            if not (marks / name).exists():
+                (marks / name).touch()
+                if name.endswith(("1", "4")):
+                    raise RuntimeError("the machine is gone, and all files were written")
+                if name.endswith("2"):
+                    os.kill(os.getpid(), signal.SIGKILL)
+                (answer,) = write_share([share])
+            yield answer
+
+    monkeypatch.setattr(engine, "write_share", unlucky)
+    on_spark(spark, SHOP, tmp_path / "spark")
+    assert len(list(marks.iterdir())) == len(LOGS)
+    assert tree(tmp_path / "spark") == native
+
+
+def test_where_tasks_always_fail_nothing_is_committed(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_share = engine.write_share
+
+    def hopeless(shares: Iterable[Share]) -> Iterator[Answer]:
+        yield from write_share(shares)
+        raise RuntimeError("out of luck")
+
+    monkeypatch.setattr(engine, "write_share", hopeless)
+    with pytest.raises(BinxError, match="Spark gave up: RuntimeError: out of luck"):
+        on_spark(spark, LOGS[0], tmp_path)
+    assert tree(tmp_path) == {"_lock": b""}
+    assert not (tmp_path / "_staging").exists()
+
+
+def test_logs_before_a_damaged_one_are_committed_and_it_is_told(spark: Any, tmp_path: Path) -> None:
+    logs = [tmp_path / log.name for log in LOGS[:3]]
+    for log in logs:
+        shutil.copy(SHOP / log.name, log)
+    logs[1].write_bytes(logs[1].read_bytes()[:-500])
+    for folder, export in (("spark", lambda *of: on_spark(spark, *of)), ("native", natively)):
+        with pytest.raises(TruncatedError, match=r"mysql-bin\.000002, offset \d+"):
+            export(logs, tmp_path / folder)
+    assert tree(tmp_path / "spark") == tree(tmp_path / "native")
+    assert len(list((tmp_path / "spark" / "_manifest").iterdir())) == 1
+
+
+@pytest.mark.parametrize(
+    ("selection", "options", "name"),
+    [
+        (Selection(limit=3), {}, "--limit"),
+        (Selection(), {"on_damage": OnDamage.SALVAGE}, "--on-damage salvage"),
+    ],
+)
+def test_what_takes_one_pass_in_order_is_left_to_the_native_engine(
+    spark: Any, tmp_path: Path, selection: Selection, options: dict[str, Any], name: str
+) -> None:
+    with pytest.raises(RefusedError, match=f"{name} takes one pass"):
+        on_spark(spark, LOGS[0], tmp_path, selection, **options)
+
+
+def test_what_executors_lack_is_told_once_for_each_host() -> None:
+    import pyarrow
+
+    right = {"error": None, "binx": __version__, "pyarrow": pyarrow.__version__, "unseen": []}
+    answers = [
+        {"host": "a", "python": "/usr/bin/python3", "error": "No module named 'binx'", "unseen": []},
+        {"host": "a", "python": "/usr/bin/python3", "error": "No module named 'binx'", "unseen": []},
+        {"host": "b", **right, "binx": "0.0.9", "pyarrow": "18.0.0"},
+        {"host": "c", **right, "unseen": ["/backup/mysql-bin.000001"]},
+        {"host": "d", **right},
+    ]
+    assert problems(answers) == [
+        "a: /usr/bin/python3 cannot import binx (No module named 'binx')",
+        f"b: binx is 0.0.9, and {__version__} here",
+        f"b: pyarrow is 18.0.0, and {pyarrow.__version__} here",
+        "c: /backup/mysql-bin.000001 is not there; logs and output must be at the same path everywhere",
+    ]
+
+
+def test_the_command_takes_the_engine(
+    spark: Any,
+    tmp_path: Path,
+    native: dict[str, bytes],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    from contextlib import nullcontext
+
+    monkeypatch.setattr("binx.spark.session.local_session", lambda **settings: nullcontext(spark))
+    assert run(["to-parquet", "--engine", "spark", str(SHOP), "-o", str(tmp_path)]) == 0
+    assert tree(tmp_path) == native
+    assert run(["to-parquet", "--master", "local", str(SHOP), "-o", str(tmp_path)]) == 2
+    assert "--master is about --engine spark" in capsys.readouterr().err
+
+
+CLUSTER = """
+import sys
+from pathlib import Path
+from binx.errors import BinxError
+from binx.log.inputs import open_chain
+from binx.spark.export import to_parquet_on_spark
+from binx.spark.session import local_session
+
+archive, poison, logs, folder = sys.argv[1:]
+settings = {
+    "spark.executor.memory": "512m",
+    "spark.executor.defaultJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.executorEnv.PYTHONPATH": f"./packed:{poison}",
+    "spark.python.worker.reuse": "false",
+}
+with (
+    local_session(master="local-cluster[2,1,1024]", memory="1g", settings=settings, small=True) as spark,
+    open_chain([logs]) as chain,
+):
+    files = [ends.file for ends in chain]
+    try:
+        list(to_parquet_on_spark(spark, files, Path(folder)))
+    except BinxError as error:
+        print(error)
+    spark.sparkContext.addArchive(f"{archive}#packed")
+    print(len(list(to_parquet_on_spark(spark, files, Path(folder)))))
+"""
+
+
+def test_a_packed_binx_reaches_the_workers_of_a_cluster(tmp_path: Path, native: dict[str, bytes]) -> None:
+    pytest.importorskip("pyspark")
+    if shutil.which("java") is None:
+        pytest.skip("Spark needs Java")
+    archive, poison = tmp_path / "binx.tar.gz", tmp_path / "poison"
+    with tarfile.open(archive, "w:gz", compresslevel=1) as packed:
+        packed.add(PROJECT / "binx", "binx", filter=_without_sources)
+    # The workers run this Python, which has a binx: before that they meet one that is none.
+    (poison / "binx").mkdir(parents=True)
+    (poison / "binx" / "__init__.py").write_text("raise ImportError('not the packed one')\n")
+    arguments = [str(archive), str(poison), str(SHOP), str(tmp_path / "lake")]
+    done = subprocess.run(
+        [sys.executable, "-c", CLUSTER, *arguments], cwd=PROJECT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    told, count = done.stdout.splitlines()
+    assert told.startswith("the executors cannot do this: ")
+    assert "cannot import binx (not the packed one)" in told
+    assert count == str(len(LOGS))
+    assert tree(tmp_path / "lake") == native
+
+
+def _without_sources(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
+    return None if member.name.endswith((".pyx", ".pxd", "__pycache__")) else member

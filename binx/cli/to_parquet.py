@@ -56,8 +56,8 @@ EXAMPLES = (
         "binx to-parquet --table shop.orders --where \"status = 'paid'\" mysql-bin.* -o paid",
     ),
     Example(
-        "many logs, on all cores of a cluster",
-        "binx to-parquet --engine spark --master spark://head:7077 /backup/mysql -o /lake",
+        "many logs, by Spark's executors; with --master by those of a cluster",
+        "binx to-parquet --engine spark mysql-bin.index -o decoded",
     ),
     Example("for programs", "binx to-parquet --json --quiet mysql-bin.000003 -o lake | jq .rows"),
 )

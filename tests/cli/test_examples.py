@@ -53,7 +53,7 @@ def _prepare(folder: Path, shop: Shop) -> Path:
 
 def needs_spark(line: str) -> bool:
     """Whether an example starts Spark."""
-    return line.startswith(("binx load", "spark-submit"))
+    return line.startswith(("binx load", "spark-submit")) or "--engine spark" in line
 
 
 EVERY = examples()
@@ -144,4 +144,5 @@ def test_example(line: str, shop: Shop, place: Path, mariadb_shop: Shop, mariadb
 def test_example_with_spark(line: str, spark_place: Path) -> None:
     done = run(line, spark_place)
     assert done.returncode == 0, done.stderr
-    assert list((spark_place / "tables").rglob("*.parquet"))
+    output = "decoded" if "--engine" in line else "tables"
+    assert list((spark_place / output).rglob("*.parquet"))

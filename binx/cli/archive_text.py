@@ -31,7 +31,11 @@ def tell_run(run: RunReport, output: TextOutput, *, as_json: bool, quiet: bool) 
     if as_json:
         output.line(json_text(run.as_dict()))
     elif not quiet and run.is_idle:
-        left = f"{run.remaining} closed logs left to the next run" if run.remaining else "nothing to do"
+        left = (
+            f"{_counted(run.remaining, 'closed log')} left to the next run"
+            if run.remaining
+            else "nothing to do"
+        )
         output.line(f"{left}: {run.held} archived, {len(run.open)} being written")
     if run.purge is not None and not as_json:
         output.line(f"archived and proved, for the server to remove: {safe_text(run.purge)}")
@@ -57,10 +61,10 @@ def tell_check(check: CheckReport, output: TextOutput, *, as_json: bool, quiet: 
         state = "closed, left to the next run" if log.closed else "being written"
         gtids = f", {log.gtids}" if log.gtids else ""
         output.line(safe_text(f"not archived yet: {log.log}, {bytes_text(log.bytes)}, {state}{gtids}"))
-    verdict = "ok" if check.ok else f"{number_text(len(check.problems))} problems"
+    verdict = "ok" if check.ok else _counted(len(check.problems), "problem")
     output.line(
-        f"{verdict}: {number_text(check.logs)} logs, {bytes_text(check.bytes)} in"
-        f" {bytes_text(check.stored_bytes)}, {number_text(check.transactions)} transactions"
+        f"{verdict}: {_counted(check.logs, 'log')}, {bytes_text(check.bytes)} in"
+        f" {bytes_text(check.stored_bytes)}, {_counted(check.transactions, 'transaction')}"
     )
 
 
@@ -69,12 +73,16 @@ def _log_line(log: LogReport) -> str:
     if log.archived is not None:
         one = log.archived
         text += (
-            f", {number_text(one.transactions)} transactions,"
+            f", {_counted(one.transactions, 'transaction')},"
             f" {bytes_text(one.bytes)} in {bytes_text(one.stored_bytes)}, as {safe_text(one.stem)}"
         )
     if log.tables is not None:
-        text += f", {number_text(log.tables.rows)} rows, as {safe_text(log.tables.source)}"
+        text += f", {_counted(log.tables.rows, 'row')}, as {safe_text(log.tables.source)}"
     return text
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number_text(number)} {noun}{'' if number == 1 else 's'}"
 
 
 __all__ = ["tell_check", "tell_log", "tell_run"]

@@ -5,10 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 PROJECT = Path(__file__).resolve().parent.parent
 TESTDATA = PROJECT / "testdata"
 CORPUS = PROJECT.parent / "shared" / "corpus"
+
+
+# How long an example takes says what else the machine does.
+settings.register_profile("binx", deadline=None)
+settings.load_profile("binx")
 
 
 @pytest.fixture(scope="session")

@@ -11,12 +11,15 @@ ROUNDS ?= 3
 FUZZ_SECONDS ?= 60
 FUZZ_TARGETS ?= events rows json_document json_changes gtid_text gtid_binary ddl manifest index_file compressed \
 	encryption where
+LOWEST_TESTS ?= event rows/test_types.py rows/test_decoder.py export/test_parquet.py export/test_where.py \
+	export/test_sql.py export/test_json_lines.py source cli/test_ls.py cli/test_usage.py cli/test_terminal.py \
+	cli/test_to_parquet.py
 ASAN_TESTS ?= kernels event log rows verify fuzz export/test_binlog.py export/test_damaged.py export/test_parquet.py \
 	stats/test_damaged.py stats/test_event_list.py stats/test_lines.py
 BIN := $(VENV)/bin
 KERNELS := $(wildcard binx/kernels/*.pyx binx/kernels/*.pxd)
 
-.PHONY: help demo test check unit test-live asan fuzz bench testdata man transcripts formats clean needs-python needs-compiler needs-java
+.PHONY: help demo test check unit test-live asan fuzz lowest bench testdata man transcripts formats clean needs-python needs-compiler needs-java
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -61,6 +64,13 @@ asan: $(VENV)/.installed ## the tests that use kernels, built with sanitizers of
 		ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
 		$(CURDIR)/$(BIN)/python -m pytest -q -c $(CURDIR)/pyproject.toml --rootdir $(CURDIR) --import-mode=append \
 		-p no:cacheprovider $(addprefix $(CURDIR)/tests/,$(ASAN_TESTS))
+
+lowest: $(VENV)/.installed ## tests of formats and commands with the lowest versions of dependencies that are allowed
+	mkdir -p build
+	$(BIN)/python -m tests.lowest > build/lowest.txt || { rm -f build/lowest.txt; exit 1; }
+	[ -x build/lowest/bin/python ] || $(BIN)/python -m venv build/lowest
+	build/lowest/bin/python -m pip install --quiet -r build/lowest.txt pytest hypothesis duckdb typing_extensions
+	PYTHONPATH=$(CURDIR) build/lowest/bin/python -m pytest -q -p no:cacheprovider $(addprefix tests/,$(LOWEST_TESTS))
 
 fuzz: $(VENV)/.installed ## look for crashes, guided by coverage, each target for FUZZ_SECONDS=60 (needs clang)
 	$(BIN)/python -c 'import atheris' 2>/dev/null || $(BIN)/python -m pip install --quiet --editable '.[dev,spark,fuzz]'

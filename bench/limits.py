@@ -2,7 +2,7 @@
 
 The logs are made here, event by event, as no server has the patience: one transaction of 4 GB, plain and as
 the largest compressed event that a server writes, a row of 64 MB, a table of 4,000 columns, 10,000 tables,
-a million tiny transactions. ``--part`` makes them smaller: what time and memory do between the two tells
+a million tiny transactions. ``--part`` makes them smaller: what memory and time do between two sizes tells
 whether they grow with the log.
 """
 
@@ -14,6 +14,7 @@ import os
 import random
 import shutil
 import struct
+import sys
 import tempfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -24,9 +25,10 @@ from typing import BinaryIO
 import zstandard
 
 from bench.process import Reading, run_measured
-from bench.tasks import BINX, PROJECT
+from bench.tasks import PROJECT
 
 _FORMAT_OF = PROJECT / "testdata" / "mysql-9.7" / "small" / "all_types.binlog"
+_BINX = (sys.executable, "-m", "binx")
 _UUID = bytes(range(16))
 _MEBIBYTE = 1 << 20
 _EVENT_ROWS = 800
@@ -131,11 +133,12 @@ def write_rows(columns: int, images: bytes, table_id: int = 9) -> tuple[int, byt
     ) + images
 
 
-def large_transaction(size: int, *, seed: int = 1) -> Iterator[tuple[int, bytes]]:
+def large_transaction(size: int, distinct: int = 512) -> Iterator[tuple[int, bytes]]:
     """Rows of three numbers each, in events of some 20 KB; the numbers are random, and repeat at last."""
-    dice = random.Random(seed)
+    dice = random.Random(1)
     events = [
-        write_rows(3, b"".join(b"\0" + dice.randbytes(24) for _ in range(_EVENT_ROWS))) for _ in range(512)
+        write_rows(3, b"".join(b"\0" + dice.randbytes(24) for _ in range(_EVENT_ROWS)))
+        for _ in range(distinct)
     ]
     written, place = 0, 0
     while written < size:
@@ -165,7 +168,7 @@ def payload(log: LogWriter, part: float) -> None:
 
 def bomb(log: LogWriter, part: float) -> None:
     """One compressed event that holds 4 GB: the same rows again and again."""
-    log.payload(large_transaction(int(part * 4096 * _MEBIBYTE)))
+    log.payload(large_transaction(int(part * 4096 * _MEBIBYTE), distinct=16))
 
 
 def large_row(log: LogWriter, part: float) -> None:
@@ -264,7 +267,7 @@ def measured(folder: Path, name: str, part: float, wanted: list[str]) -> Iterato
             continue
         shutil.rmtree(work, ignore_errors=True)
         work.mkdir()
-        yield Measured(name, log.stat().st_size, command, run_measured([*BINX, *arguments], folder=work))
+        yield Measured(name, log.stat().st_size, command, run_measured([*_BINX, *arguments], folder=work))
 
 
 def main() -> None:

@@ -1,0 +1,64 @@
+"""Keys of encrypted logs stand in nothing that binx says or writes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from binx.source.keyring import read_keyring
+from tests.cli.process import binx
+from tests.conftest import TESTDATA
+
+FOLDER = TESTDATA / "mysql-9.7" / "encrypted"
+KEYRING = FOLDER / "keyring.json"
+LOG = FOLDER / "mysql-bin.000003"
+COMMANDS = [
+    ["ls", "--json"],
+    ["stats", "--json"],
+    ["verify", "--json"],
+    ["show", "--hex"],
+    ["events"],
+    ["to-parquet", "-o", "lake"],
+    ["index", "-o", "indexes"],
+    ["extract", "-o", "out"],
+]
+
+
+def secrets() -> list[bytes]:
+    """The keys, as bytes, as hexadecimal digits and as Python shows them."""
+    # What has other sizes are numbers of keys, which are no secret.
+    keys = [key for key in read_keyring(str(KEYRING)).values() if len(key) == 32]
+    assert keys
+    return [
+        form
+        for key in keys
+        for form in (key, key.hex().encode(), key.hex().upper().encode(), repr(key)[2:-1].encode())
+    ]
+
+
+@pytest.mark.parametrize("damaged", [False, True], ids=["whole", "damaged"])
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
+def test_no_key_is_said_or_written(command: list[str], damaged: bool, tmp_path: Path) -> None:
+    log = tmp_path / LOG.name
+    data = bytearray(LOG.read_bytes())
+    if damaged:
+        data[len(data) // 2] ^= 1
+    log.write_bytes(data)
+    ended = binx(*command, "--keyring", KEYRING, log, cwd=tmp_path, env={"BINX_TRACEBACK": "1"})
+    assert ended.code in ((1, 3) if damaged else (0,)), ended.err
+    written = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file() and path != log]
+    for text in (ended.out.encode(), ended.err.encode(), *written):
+        assert not any(secret in text for secret in secrets())
+
+
+def test_a_key_of_another_log_is_not_said(tmp_path: Path) -> None:
+    document = json.loads(KEYRING.read_text("utf-8"))
+    for element in document["elements"]:
+        element["data"] = "5a" * (len(element["data"]) // 2)
+    (tmp_path / "keyring").write_text(json.dumps(document))
+    ended = binx("ls", "--keyring", tmp_path / "keyring", LOG, env={"BINX_TRACEBACK": "1"})
+    assert ended.code == 1
+    assert "5a5a" not in (ended.out + ended.err).lower()
+    assert "ZZZZ" not in (ended.out + ended.err)

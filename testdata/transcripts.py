@@ -1,10 +1,10 @@
 """Transcripts in the documentation: each command in them is run, and what it prints stands beneath it.
 
 ``python -m testdata.transcripts`` (``make transcripts``) writes the pages again; a test holds that they are
-not stale. A transcript is a block of code marked ``console``, with a line for each command that begins with
-``$``; lines that end in a backslash go on. The commands of a page are run one after another in a folder that
-holds the shop's logs under their own names, on a terminal of 100 columns, without colours; standard
-error comes last.
+not stale. A transcript is a block of code marked ``console`` behind a comment ``transcript``, with a line for
+each command that begins with ``$``; lines that end in a backslash go on. The commands of a page are run one
+after another in a folder that holds the shop's logs under their own names, on a terminal of 100 columns,
+without colours; standard error comes last.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 PROJECT = Path(__file__).resolve().parent.parent
-PAGES = ("docs/tour.md", "docs/statistics.md")
+PAGES = ("README.md", "docs/tour.md", "docs/statistics.md")
 WIDTH = 100
 
-_BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(r"(?<=^<!-- transcript -->\n)```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _PROMPT = "$ "
 _CONTINUED = "> "
 

@@ -22,7 +22,7 @@ from binx.log.chain import FileEnds
 from binx.source.names import printable
 
 if TYPE_CHECKING:
-    from binx.export.parquet import SourceReport
+    from binx.export.staging import SourceReport
 
 
 class State(Enum):

@@ -17,7 +17,7 @@ from binx.log.file import BinlogFile
 from binx.source.names import number_of
 
 if TYPE_CHECKING:
-    from binx.export.parquet import ChainState, SourceReport
+    from binx.export.staging import ChainState, SourceReport
     from binx.rows.catalog import Catalog
 
 
@@ -56,7 +56,8 @@ def _export_chain(store: Store, chain: list[ArchivedLog], dataset: DataSet) -> I
     pending = [not has_tables(dataset, log) for log in chain]
     if not any(pending):
         return
-    from binx.export.parquet import ChainState, to_parquet
+    from binx.export.parquet import to_parquet
+    from binx.export.staging import ChainState
     from binx.rows.catalog import Catalog
 
     catalog, state = Catalog(), ChainState()

@@ -12,7 +12,7 @@ from binx.source.json_text import json_text
 from binx.stats.text import bytes_text, number_text, safe_text
 
 if TYPE_CHECKING:
-    from binx.export.parquet import SourceReport
+    from binx.export.staging import SourceReport
 
 
 class Summary:

@@ -38,8 +38,8 @@ from binx.log.on_damage import OnDamage
 from binx.log.selection import Selection, Selector
 
 if TYPE_CHECKING:
-    from binx.export.parquet import SourceReport
     from binx.export.parquet_files import ParquetOptions
+    from binx.export.staging import SourceReport
     from binx.export.where import Condition
 
 EXAMPLES = (

@@ -22,8 +22,8 @@ from binx.errors import RefusedError
 from binx.event.gtid_set import GtidSet
 from binx.event.gtid_source import DomainSource
 from binx.export.changes import Begin, RowTexts, ordered_changes
-from binx.export.extract import Search
 from binx.export.json_lines import JsonRows
+from binx.export.search import Search
 from binx.log.chain import FileEnds
 from binx.log.selection import Selection, source_of
 from binx.rows.catalog import Catalog

@@ -22,9 +22,9 @@ from binx.event.rows import RowsHeader
 from binx.event.table_map import TableMap, parse_table_map
 from binx.export.changes import Begin, End, RowTexts, Selected, ordered_changes
 from binx.export.event_fields import event_fields
-from binx.export.extract import Search
 from binx.export.json_lines import JsonRows
 from binx.export.json_values import NULL, json_values
+from binx.export.search import Search
 from binx.export.texts import constant, hexadecimal, joined
 from binx.kernels.rowcount import RowCounter
 from binx.kernels.scan import Level

@@ -16,10 +16,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from binx.errors import AbsentError, RefusedError, UsageError
-from binx.export.extract import Search
 from binx.export.images import BatchImages, ChangeGroup
 from binx.export.json_lines import JsonRows
 from binx.export.json_values import json_values
+from binx.export.search import Search
 from binx.export.show import readable_values
 from binx.export.where import AFTER, BEFORE, ColumnName, Condition, Frame
 from binx.export.where_values import Literal, Operand, compared

@@ -21,8 +21,9 @@ from uuid import uuid4
 from binx.errors import BinxError, RefusedError
 from binx.event.gtid_set import GtidSet
 from binx.export.dataset import DataSet
-from binx.export.parquet import ChainState, SourceExport, SourceReport, Staged, commit_staged, source_name
 from binx.export.parquet_files import ParquetOptions
+from binx.export.source_export import SourceExport
+from binx.export.staging import ChainState, SourceReport, Staged, commit_staged, source_name
 from binx.export.workers import Workers
 from binx.kernels.scan import Level
 from binx.log.file import BinlogFile, Resumption

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from binx.errors import BinxError, UsageError
 from binx.event.gtid_set import GtidSet
-from binx.export.extract import Search
+from binx.export.search import Search
 from binx.kernels.scan import Level
 from binx.kernels.tally import Measure, measures
 from binx.log.chain import FileEnds, epochs, read_ends

@@ -182,7 +182,7 @@ def test_ctrl_c_while_a_slice_is_written_leaves_nothing(shop: Shop, tmp_path: Pa
 
 def test_ctrl_c_while_parquet_is_written_leaves_what_was_committed(shop: Shop, tmp_path: Path) -> None:
     interrupt = (
-        "from binx.export import parquet\n"
+        "from binx.export import source_export as parquet\n"
         "finish = parquet.SourceWriters.finish\n"
         "done = []\n"
         "def interrupted(self, tables):\n"

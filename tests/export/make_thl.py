@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
-from binx.export.extract import Search
+from binx.export.search import Search
 from binx.export.show import Showing
 from binx.export.thl import FRAGMENT_BYTES, write_thl
 from binx.log.chain import read_ends

@@ -14,8 +14,9 @@ import pytest
 from binx.errors import AbsentError, BinxError, DamagedError
 from binx.event.gtid_set import GtidSet
 from binx.export.extract import ExtractOptions, ExtractReport, SliceFormat, extract
-from binx.export.parquet import SourceReport, to_parquet
+from binx.export.parquet import to_parquet
 from binx.export.parquet_files import ParquetOptions
+from binx.export.staging import SourceReport
 from binx.kernels.scan import Level
 from binx.log.file import BinlogFile, open_files
 from binx.log.inputs import open_chain

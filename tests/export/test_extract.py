@@ -9,7 +9,8 @@ import pytest
 
 from binx.errors import AbsentError
 from binx.event.gtid_set import GtidSet
-from binx.export.extract import ExtractOptions, Search, SliceFormat, extract
+from binx.export.extract import ExtractOptions, SliceFormat, extract
+from binx.export.search import Search
 from binx.log.file import BinlogFile
 from binx.log.inputs import open_chain
 from binx.log.selection import Selection

@@ -20,8 +20,9 @@ from binx.errors import OutputError, TruncatedError
 from binx.event.gtid_set import GtidSet
 from binx.export import parquet_files
 from binx.export.dataset import write_durably
-from binx.export.parquet import SourceReport, to_parquet
+from binx.export.parquet import to_parquet
 from binx.export.parquet_files import ParquetOptions
+from binx.export.staging import SourceReport
 from binx.log.file import open_files
 from binx.log.selection import Selection, Selector
 from binx.rows.decoder import DecoderOptions

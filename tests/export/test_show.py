@@ -14,9 +14,9 @@ import pytest
 from binx.event.gtid_set import GtidSet
 from binx.event.header import HEADER_SIZE
 from binx.export import show
-from binx.export.extract import Search
 from binx.export.hexdump import hex_lines
 from binx.export.json_lines import write_json
+from binx.export.search import Search
 from binx.export.show import Showing, ShownEvent, ShownTransaction
 from binx.log.chain import FileEnds, read_ends
 from binx.log.file import BinlogFile

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from binx.export.extract import ExtractOptions, Search, SliceFormat, extract
+from binx.export.extract import ExtractOptions, SliceFormat, extract
 from binx.export.json_lines import write_json
+from binx.export.search import Search
 from binx.export.show import Showing
 from binx.export.thl import EVENT_CLASS, write_thl
 from binx.log.chain import read_ends

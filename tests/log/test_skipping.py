@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from binx.event.gtid_set import GtidSet
-from binx.export.extract import Search
+from binx.export.search import Search
 from binx.export.sidecar import write_sidecar
 from binx.log.chain import FileEnds
 from binx.log.index_use import IndexUse, sidecar_path

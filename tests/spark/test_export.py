@@ -19,8 +19,9 @@ from binx import __version__
 from binx.cli.main import run
 from binx.errors import BinxError, RefusedError, TruncatedError
 from binx.event.gtid_set import GtidSet
-from binx.export.parquet import SourceReport, to_parquet
+from binx.export.parquet import to_parquet
 from binx.export.parquet_files import ParquetOptions
+from binx.export.staging import SourceReport
 from binx.log.inputs import open_chain
 from binx.log.on_damage import OnDamage
 from binx.log.selection import Selection, Selector

@@ -1,0 +1,271 @@
+"""The search for a selection's transactions through a chain of files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from binx.errors import BinxError
+from binx.export.slice_plan import Run
+from binx.kernels.scan import Level
+from binx.log.chain import FileEnds, ends_problems, epochs
+from binx.log.file import BinlogFile, Scan
+from binx.log.on_damage import OnDamage
+from binx.log.selection import Selection, Selector, required_level
+from binx.log.steps import tell
+
+if TYPE_CHECKING:
+    from binx.export.changes import Selected
+    from binx.export.where_rows import RowFilter
+    from binx.kernels.transactions import TransactionTable
+    from binx.log.scanning import TransactionScan
+    from binx.log.sidecar import Sidecar
+    from binx.log.sidecar_layout import Block
+    from binx.rows.catalog import Catalog
+
+
+class Search:
+    """A search for a selection's transactions through a chain of files.
+
+    Args:
+        chain: the files in their order, with their ends read.
+        selection: what is wanted.
+        verify: whether checksums of the events that are walked are compared.
+        by_rows: whether a row filter will be set, which then has the selection's limit.
+        on_damage: what is done where a file is damaged; salvage reads files whole, without their index.
+
+    Attributes:
+        selector: knows what is missing yet.
+        row_filter: takes out what the other filters let pass; None for nothing.
+        check_tables: the tables known beforehand, where what cannot be decoded is to be left out; else None.
+        taken: transactions that passed so far.
+        passed_over: files that were ruled out so far, whose transactions nobody counted.
+
+    Raises:
+        UsageError, AbsentError: as :class:`~binx.log.selection.Selector`.
+    """
+
+    def __init__(
+        self,
+        chain: Sequence[FileEnds],
+        selection: Selection,
+        *,
+        verify: bool = True,
+        by_rows: bool = False,
+        on_damage: OnDamage = OnDamage.STOP,
+    ) -> None:
+        unlimited = replace(selection, limit=None) if by_rows else selection
+        self.selector = Selector(unlimited, [ends.file.name for ends in chain])
+        self.row_filter: RowFilter | None = None
+        self.check_tables: Catalog | None = None
+        self.taken = 0
+        self.passed_over = 0
+        self._left_out = 0
+        self._scan: TransactionScan | None = None
+        self._chain = chain
+        self._verify = verify
+        self._on_damage = on_damage
+        self._salvaged: list[Scan] = []
+        self._undecodable: list[str] = []
+        self._damages = 0
+        self._lost: dict[int, BinxError] = {}
+        self._behind_damage = False
+
+    @property
+    def damage(self) -> list[str]:
+        """What was passed over so far as it could not be read, in sentences."""
+        found = [f"{scan.file.path}: {one}" for scan in self._salvaged for one in scan.damage]
+        return found + self._undecodable
+
+    @property
+    def left_out(self) -> int:
+        """Transactions that :meth:`walk` has left out so far, because an index rules them out."""
+        return self._left_out + (0 if self._scan is None else self._scan.left_out)
+
+    def runs(self) -> Iterator[Run]:
+        """Yield the places of the transactions that pass, in the order of the chain.
+
+        Raises:
+            DamagedError, UnsupportedError: a file cannot be read as far as it must be.
+        """
+        level = Level.LEVEL_TABLES if self.row_filter else required_level(self.selector.selection)
+        for scan, table, mask in self.walk(level, gtids=self.selector.sought):
+            if mask.count(1):
+                yield Run(scan.file, table, mask)
+
+    def walk(
+        self,
+        level: Level,
+        may_hold: Callable[[Sidecar, Block], bool] | None = None,
+        *,
+        gtids: dict[bytes, bytes] | None = None,
+    ) -> Iterator[tuple[TransactionScan, TransactionTable, bytearray]]:
+        """Yield the transactions of the files that are not ruled out, with marks of those that pass.
+
+        Args:
+            level: how much is read, at least :func:`~binx.log.selection.required_level`.
+            may_hold: asked of the blocks of index files that the selection does not rule out, whether they
+                may hold what is wanted. Where it is given, blocks with statements are always read: these may
+                define tables.
+            gtids: transactions that have none of these may be left out, and are not counted.
+
+        Raises:
+            DamagedError, UnsupportedError: a file cannot be read as far as it must be.
+        """
+        selector = self.selector
+        for place, ends in enumerate(self._chain):
+            if self.complete:
+                return
+            if selector.rules_out(ends.file, ends.previous_gtids) or self._is_before_all(place):
+                self.passed_over += 1
+                tell(ends.file.path, "not read: GTIDs before and behind it, or positions, rule it out")
+                continue
+            # A filter by rows wants to see all statements, which may define tables.
+            choose = None if self.row_filter else self._wanted_blocks(ends.file, may_hold is not None)
+            scan = self._transactions(ends.file, level, choose, may_hold, gtids)
+            self._scan = scan
+            steps = _Steps(self)
+            for table in scan:
+                mask = self._mask(ends.file, scan, table)
+                steps.take(table)
+                yield scan, table, mask
+                if self.complete:
+                    steps.tell(ends.file)
+                    return
+            steps.tell(ends.file)
+            self._left_out, self._scan = self.left_out, None
+
+    def selected(self) -> Iterator[Selected]:
+        """Yield the transactions that pass, with all that their rows need to be decoded.
+
+        Transactions that do not pass are marked where their statements may define tables.
+
+        Raises:
+            DamagedError, UnsupportedError: a file cannot be read as far as it must be.
+        """
+        from binx.export.changes import Selected
+
+        seqno = 1
+        for ends, epoch in zip(self._chain, epochs([ends.file for ends in self._chain]), strict=True):
+            if self.complete:
+                return
+            scan = self._transactions(ends.file, Level.LEVEL_TABLES)
+            steps = _Steps(self)
+            for table in scan:
+                mask = self._mask(ends.file, scan, table)
+                table.mark_statements(mask)
+                for index in self._lost:
+                    mask[index] = 0
+                steps.take(table)
+                yield Selected(scan, table, mask, epoch, seqno, self._behind_damage)
+                seqno += len(table)
+                if self.complete:
+                    steps.tell(ends.file)
+                    return
+            steps.tell(ends.file)
+
+    @property
+    def complete(self) -> bool:
+        """Whether no later transaction can pass."""
+        return self.selector.complete or (self.row_filter is not None and self.row_filter.complete)
+
+    def _transactions(
+        self,
+        file: BinlogFile,
+        level: Level,
+        choose: Callable[[Sidecar], Callable[[Block], bool]] | None = None,
+        may_hold: Callable[[Sidecar, Block], bool] | None = None,
+        gtids: dict[bytes, bytes] | None = None,
+    ) -> TransactionScan:
+        """Find a file's transactions by the shortest way, or by the one that passes over damage."""
+        if self._on_damage is OnDamage.STOP:
+            return file.transactions(level, verify=self._verify, choose=choose, still=may_hold, gtids=gtids)
+        scan = file.scan(Level.LEVEL_TABLES, verify=self._verify, on_damage=self._on_damage)
+        self._salvaged.append(scan)
+        return scan
+
+    def _mask(self, file: BinlogFile, scan: TransactionScan, table: TransactionTable) -> bytearray:
+        """Marks of the transactions that pass."""
+        mask = self.selector.mask(file, scan, table)
+        if self.check_tables is not None:
+            self._leave_out_undecodable(file, table, mask, self.check_tables)
+        if self.row_filter is not None:
+            self.row_filter.keep(file, table, mask, self._lost, behind_damage=self._behind_damage)
+        self.taken += mask.count(1)
+        return mask
+
+    def _leave_out_undecodable(
+        self, file: BinlogFile, table: TransactionTable, mask: bytearray, catalog: Catalog
+    ) -> None:
+        """Unmark what cannot be decoded to its end, and find out whether definitions may have been lost."""
+        from binx.rows.undecodable import DecodingCheck
+
+        damages = sum(len(salvaged.damage) for salvaged in self._salvaged)
+        self._behind_damage, self._damages = damages > self._damages, damages
+        check = DecodingCheck(file, catalog)
+        if self._behind_damage:
+            check.forget_tables()
+        marks = bytearray(mask)
+        table.mark_statements(marks)
+        self._lost = check.undecodable(table, marks)
+        for index, error in self._lost.items():
+            if mask[index]:
+                mask[index] = 0
+                self._undecodable.append(f"a transaction is left out: {error}")
+            if table.value("statements", index):
+                self._behind_damage = True
+                check.forget_tables()
+
+    def _wanted_blocks(
+        self, file: BinlogFile, statements: bool
+    ) -> Callable[[Sidecar], Callable[[Block], bool]]:
+        """Which blocks of a file's index the search has to look at, if so asked all with statements too."""
+
+        def choose(sidecar: Sidecar) -> Callable[[Block], bool]:
+            from binx.log.skipping import BlockFilter
+
+            may_pass = BlockFilter(self.selector, file, sidecar.directory).may_pass
+            return lambda block: may_pass(block) or (statements and block.statements > 0)
+
+        return choose
+
+    def _is_before_all(self, place: int) -> bool:
+        """Whether the next file, which follows without a gap, says that no missing GTID came before it."""
+        if self.selector.selection.gtids is None or place + 1 == len(self._chain):
+            return False
+        ends, following = self._chain[place], self._chain[place + 1]
+        known = following.previous_gtids
+        if known is None or ends.server != following.server or ends_problems([ends, following]):
+            return False
+        return self.selector.missing().isdisjoint(known)
+
+
+class _Steps:
+    """What a search does with one file, told when it leaves the file.
+
+    Args:
+        search: the search, as it comes to the file.
+    """
+
+    def __init__(self, search: Search) -> None:
+        self._search = search
+        self._seen = 0
+        self._taken = search.taken
+        self._left_out = search.left_out
+
+    def take(self, table: TransactionTable) -> None:
+        """Count what was looked at."""
+        self._seen += len(table)
+
+    def tell(self, file: BinlogFile) -> None:
+        """Tell of the file, and whether the search ends with it."""
+        search = self._search
+        text = f"{self._seen:,} transactions looked at, {search.taken - self._taken:,} taken"
+        left_out = search.left_out - self._left_out
+        if left_out:
+            text += f", {left_out:,} passed over by its index file"
+        tell(file.path, f"{text}; all that was asked for is found" if search.complete else text)
+
+
+__all__ = ["Search"]

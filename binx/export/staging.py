@@ -1,0 +1,97 @@
+"""A source that is decoded and waits for its commit, and what is told of it afterwards."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from binx.export.dataset import Transaction, WrittenFile, escape_name
+from binx.export.parquet_files import (
+    SchemaRecord,
+    SchemaWriter,
+)
+from binx.export.where_rows import RowFilter
+from binx.log.file import BinlogFile
+
+
+@dataclass(frozen=True, slots=True)
+class SourceReport:
+    """What became of one source.
+
+    Attributes:
+        source: its name in the data set.
+        path: its path as given.
+        kept: it had been committed before, by the same request; nothing was written.
+        manifest: the manifest that is committed.
+    """
+
+    source: str
+    path: str
+    kept: bool
+    manifest: dict[str, Any]
+
+    @property
+    def rows(self) -> int:
+        """Rows in the changes' files."""
+        return sum(entry["rows"] for entry in self.manifest["files"] if entry["kind"] == "changes")
+
+    @property
+    def transactions(self) -> int:
+        """Transactions taken."""
+        return sum(entry["rows"] for entry in self.manifest["files"] if entry["kind"] == "transactions")
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """A source that is written, and not committed yet.
+
+    Attributes:
+        manifest: its manifest.
+        files: what is to be moved to its place.
+        schemas: the records of its tables.
+    """
+
+    manifest: dict[str, Any]
+    files: tuple[WrittenFile, ...]
+    schemas: tuple[SchemaRecord, ...]
+
+
+def commit_staged(transaction: Transaction, staged: Staged, attempt: str | None = None) -> None:
+    """Commit a source that is written.
+
+    Args:
+        transaction: the source's.
+        staged: what was written.
+        attempt: the attempt that wrote it; None where the transaction did itself.
+
+    Raises:
+        OutputError: something cannot be written.
+    """
+    schemas = SchemaWriter(transaction.dataset.folder)
+    try:
+        schemas.write(staged.schemas)
+        transaction.commit(staged.manifest, staged.files, attempt)
+    except BaseException:
+        if not transaction.committed:
+            schemas.take_back()
+        raise
+
+
+def source_name(file: BinlogFile) -> str:
+    """What a log is called in a data set."""
+    return f"{escape_name(file.name)}.{file.identity}"
+
+
+@dataclass(slots=True)
+class ChainState:
+    """Where in the chain of the sources given the next transaction stands.
+
+    Attributes:
+        epoch: logs so far that a server began at its start.
+        seqno: number of the next transaction, from 1.
+        row_filter: takes out transactions and row changes by what the rows hold; None for nothing.
+    """
+
+    epoch: int = 0
+    seqno: int = 1
+    row_filter: RowFilter | None = None

@@ -145,7 +145,6 @@ def diff_logs(
     only_left = one.gtids - other.gtids - other.before
     only_right = other.gtids - one.gtids - one.before
     different = _different(sides[0], sides[1]) if contents else []
-    looked_into = sorted(different, key=lambda gtid: gtid)[:most]
     return LogDiff(
         left=one,
         right=other,
@@ -156,7 +155,7 @@ def diff_logs(
         common=(one.gtids & other.gtids).count,
         compared=contents,
         different=GtidSet.parse(",".join(different)),
-        differences=tuple(_looked_into(sides[0], sides[1], looked_into)),
+        differences=tuple(_looked_into(sides[0], sides[1], different[:most])),
     )
 
 
@@ -282,7 +281,7 @@ _DIGEST = pa.binary(DIGEST_BYTES)
 
 
 def _different(left: _Reading, right: _Reading) -> list[str]:
-    """GTIDs that both sides have with different digests."""
+    """GTIDs that both sides have with different digests, sorted."""
     joined = left.digests.join(right.digests, "gtid", join_type="inner", right_suffix=" right")
     differs = pc.not_equal(joined["digest"], joined["digest right"])
     return sorted(set(joined.filter(differs)["gtid"].to_pylist()))

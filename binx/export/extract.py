@@ -142,8 +142,7 @@ class _Extraction:
         try:
             with open_output(output, binary=self._options.format is SliceFormat.BINLOG, plain=True) as stream:
                 writers[self._options.format](stream)
-                if self._search.row_filter is not None:
-                    self._search.row_filter.check()
+                self._search.check_columns()
                 if not self._search.taken:
                     raise AbsentError("expected transactions to write, found none that was asked for")
         except AbsentError as error:
@@ -168,14 +167,10 @@ class _Extraction:
             self._chain,
             self._selection,
             verify=options.verify,
-            by_rows=where is not None,
+            where=where,
+            tables=self._catalog,
             on_damage=options.on_damage,
         )
-        if where is not None:
-            from binx.export.where_rows import RowFilter
-
-            takes_table = search.selector.takes_table
-            search.row_filter = RowFilter(where, self._known_tables(), takes_table, self._selection.limit)
         decodes = where is not None or options.format is not SliceFormat.BINLOG
         if decodes and options.on_damage is OnDamage.SALVAGE:
             search.check_tables = self._known_tables()

@@ -17,6 +17,7 @@ from binx.log.steps import tell
 
 if TYPE_CHECKING:
     from binx.export.changes import Selected
+    from binx.export.where import Condition
     from binx.export.where_rows import RowFilter
     from binx.kernels.transactions import TransactionTable
     from binx.log.scanning import TransactionScan
@@ -32,12 +33,12 @@ class Search:
         chain: the files in their order, with their ends read.
         selection: what is wanted.
         verify: whether checksums of the events that are walked are compared.
-        by_rows: whether a row filter will be set, which then has the selection's limit.
+        where: a condition; only transactions are taken that change a row which fulfils it.
+        tables: the tables known beforehand, for the condition; left as they are.
         on_damage: what is done where a file is damaged; salvage reads files whole, without their index.
 
     Attributes:
         selector: knows what is missing yet.
-        row_filter: takes out what the other filters let pass; None for nothing.
         check_tables: the tables known beforehand, where what cannot be decoded is to be left out; else None.
         taken: transactions that passed so far.
         passed_over: files that were ruled out so far, whose transactions nobody counted.
@@ -52,12 +53,20 @@ class Search:
         selection: Selection,
         *,
         verify: bool = True,
-        by_rows: bool = False,
+        where: Condition | None = None,
+        tables: Catalog | None = None,
         on_damage: OnDamage = OnDamage.STOP,
     ) -> None:
-        unlimited = replace(selection, limit=None) if by_rows else selection
+        # What the rows decide comes before the limit.
+        unlimited = selection if where is None else replace(selection, limit=None)
         self.selector = Selector(unlimited, [ends.file.name for ends in chain])
-        self.row_filter: RowFilter | None = None
+        self._row_filter: RowFilter | None = None
+        if where is not None:
+            from binx.export.where_rows import RowFilter
+            from binx.rows.catalog import Catalog
+
+            known = Catalog() if tables is None else tables.copy()
+            self._row_filter = RowFilter(where, known, self.selector.takes_table, selection.limit)
         self.check_tables: Catalog | None = None
         self.taken = 0
         self.passed_over = 0
@@ -83,13 +92,18 @@ class Search:
         """Transactions that :meth:`walk` has left out so far, because an index rules them out."""
         return self._left_out + (0 if self._scan is None else self._scan.left_out)
 
+    def check_columns(self) -> None:
+        """Raise AbsentError where no table had the columns of the condition."""
+        if self._row_filter is not None:
+            self._row_filter.check()
+
     def runs(self) -> Iterator[Run]:
         """Yield the places of the transactions that pass, in the order of the chain.
 
         Raises:
             DamagedError, UnsupportedError: a file cannot be read as far as it must be.
         """
-        level = Level.LEVEL_TABLES if self.row_filter else required_level(self.selector.selection)
+        level = Level.LEVEL_TABLES if self._row_filter else required_level(self.selector.selection)
         for scan, table, mask in self.walk(level, gtids=self.selector.sought):
             if mask.count(1):
                 yield Run(scan.file, table, mask)
@@ -122,7 +136,7 @@ class Search:
                 tell(ends.file.path, "not read: GTIDs before and behind it, or positions, rule it out")
                 continue
             # A filter by rows wants to see all statements, which may define tables.
-            choose = None if self.row_filter else self._wanted_blocks(ends.file, may_hold is not None)
+            choose = None if self._row_filter else self._wanted_blocks(ends.file, may_hold is not None)
             scan = self._transactions(ends.file, level, choose, may_hold, gtids)
             self._scan = scan
             steps = _Steps(self)
@@ -168,7 +182,7 @@ class Search:
     @property
     def complete(self) -> bool:
         """Whether no later transaction can pass."""
-        return self.selector.complete or (self.row_filter is not None and self.row_filter.complete)
+        return self.selector.complete or (self._row_filter is not None and self._row_filter.complete)
 
     def _transactions(
         self,
@@ -190,8 +204,10 @@ class Search:
         mask = self.selector.mask(file, scan, table)
         if self.check_tables is not None:
             self._leave_out_undecodable(file, table, mask, self.check_tables)
-        if self.row_filter is not None:
-            self.row_filter.keep(file, table, mask, self._lost, behind_damage=self._behind_damage)
+        if self._row_filter is not None:
+            if self._behind_damage:
+                self._row_filter.forget_tables()
+            self._row_filter.keep(file, table, mask, self._lost)
         self.taken += mask.count(1)
         return mask
 

@@ -102,19 +102,11 @@ class SqlScript:
         if isinstance(item, End):
             return (_encoded(self._end()),)
         if isinstance(item, Begin):
-            self._refuse_other_flavour(item)
+            refuse_other_flavour(self._flavour, item)
             self._open = _Open(item)
             return (_encoded(self._introduction(item)),)
         refuse_statement(item)
         return (_encoded(self._statement(item)),)
-
-    def _refuse_other_flavour(self, begin: Begin) -> None:
-        if begin.file.format.flavour is not self._flavour:
-            raise RefusedError(
-                "expected logs of one kind of server, found some of MySQL and some of MariaDB, whose SQL"
-                " differs; write them to outputs of their own",
-                path=begin.file.path,
-            )
 
     @property
     def _at_hand(self) -> _Open:
@@ -266,6 +258,16 @@ class PreparedXa:
             self._mariadb = item.file.format.flavour is Flavour.MARIADB
         elif isinstance(item, Statement) and self._mariadb:
             self._prepared = self._prepared or (item.kind == "other" and item.sql.startswith("XA PREPARE "))
+
+
+def refuse_other_flavour(flavour: Flavour, begin: Begin) -> None:
+    """Raise RefusedError for a transaction of another kind of server than those before it."""
+    if begin.file.format.flavour is not flavour:
+        raise RefusedError(
+            "expected logs of one kind of server, found some of MySQL and some of MariaDB, whose SQL"
+            " differs; write them to outputs of their own",
+            path=begin.file.path,
+        )
 
 
 def refuse_statement(statement: Statement) -> None:

@@ -21,7 +21,7 @@ from binx.errors import OutputError, RefusedError
 from binx.event.format import Flavour
 from binx.export.changes import Begin, Rendered, RowTexts, Selected, ordered_changes
 from binx.export.output import Sink
-from binx.export.sql_script import comment_text
+from binx.export.sql_script import comment_text, refuse_other_flavour
 from binx.export.sql_session import SqlSession
 from binx.export.sql_sizes import StatementSizes
 from binx.export.sql_tables import SqlDialect
@@ -228,14 +228,9 @@ class _Undoing:
         )
 
     def _take_begin(self, begin: Begin) -> None:
-        flavour = begin.file.format.flavour
-        if self._flavour not in {None, flavour}:
-            raise RefusedError(
-                "expected logs of one kind of server, found some of MySQL and some of MariaDB, whose SQL"
-                " differs; write them to outputs of their own",
-                path=begin.file.path,
-            )
-        self._flavour = flavour
+        if self._flavour is None:
+            self._flavour = begin.file.format.flavour
+        refuse_other_flavour(self._flavour, begin)
         self._begin, self._with_rows = begin, False
         self._number += 1
 

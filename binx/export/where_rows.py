@@ -54,8 +54,6 @@ class RowFilter:
         table: TransactionTable,
         mask: bytearray,
         lost: Iterable[int] = (),
-        *,
-        behind_damage: bool = False,
     ) -> None:
         """Take the marks away from transactions without a row change that passes.
 
@@ -66,7 +64,6 @@ class RowFilter:
             table: the transactions.
             mask: the marks.
             lost: transactions that cannot be decoded.
-            behind_damage: statements that define tables may have been lost right before.
 
         Raises:
             DamagedError, UnsupportedError: a transaction cannot be decoded.
@@ -76,9 +73,6 @@ class RowFilter:
         table.mark_work(work)
         for index in lost:
             work[index] = 0
-        if behind_damage:
-            self._catalog.clear()
-            self._decoder = None
         if not any(work):
             return
         passing: set[int] = set()
@@ -88,6 +82,11 @@ class RowFilter:
             mask[index] = self._left != 0 and file.commit_version(table.value("start", index)) in passing
             if self._left is not None:
                 self._left -= mask[index]
+
+    def forget_tables(self) -> None:
+        """Know no table any more: statements that define some may have been lost in damage."""
+        self._catalog.clear()
+        self._decoder = None
 
     @property
     def complete(self) -> bool:

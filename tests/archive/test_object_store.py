@@ -17,6 +17,7 @@ from binx.errors import BinxError, OutputError, UsageError
 from binx.event.gtid_set import GtidSet
 from binx.log.selection import Selection
 from tests.archive.places import SHOP, archive, contents, copy_logs, states
+from tests.object_store import object_store
 
 UUID = "bf1c133d-e590-11f1-8de0-02fc00000001"
 
@@ -44,17 +45,8 @@ class Bucket:
 
 @pytest.fixture(scope="module")
 def service() -> Iterator[tuple[Any, str]]:
-    boto3 = pytest.importorskip("boto3")
-    server = pytest.importorskip("moto.server").ThreadedMotoServer(ip_address="127.0.0.1", port=0)
-    server.start()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("AWS_ACCESS_KEY_ID", "test")
-        patch.setenv("AWS_SECRET_ACCESS_KEY", "test")
-        patch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-        host, port = server.get_host_and_port()
-        endpoint = f"http://{host}:{port}"
-        yield boto3.client("s3", endpoint_url=endpoint, region_name="us-east-1"), endpoint
-    server.stop()
+    with object_store() as store:
+        yield store
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ from binx.log.inputs import open_chain
 from binx.source import open_source
 from binx.source.remote import RANGE_BYTES, RemoteFile
 from tests.conftest import PROJECT
+from tests.object_store import object_store
 
 LOG = PROJECT / "testdata/mysql-9.7/shop/mysql-bin.000001"
 BIG = b"\xfebin" + bytes(range(256)) * (3 * RANGE_BYTES // 256)
@@ -39,19 +40,9 @@ class Bucket:
 
 @pytest.fixture(scope="module")
 def bucket() -> Iterator[Bucket]:
-    boto3 = pytest.importorskip("boto3")
-    server = pytest.importorskip("moto.server").ThreadedMotoServer(ip_address="127.0.0.1", port=0)
-    server.start()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("AWS_ACCESS_KEY_ID", "test")
-        patch.setenv("AWS_SECRET_ACCESS_KEY", "test")
-        patch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-        host, port = server.get_host_and_port()
-        endpoint = f"http://{host}:{port}"
-        client = boto3.client("s3", endpoint_url=endpoint, region_name="us-east-1")
+    with object_store() as (client, endpoint):
         client.create_bucket(Bucket="logs")
         yield Bucket(client, endpoint)
-    server.stop()
 
 
 def test_a_log_in_a_bucket_gives_the_transactions_of_the_file(bucket: Bucket) -> None:

@@ -275,6 +275,8 @@ class SourceExport:
         self._decoder.forget_tables()
         if self._check is not None:
             self._check.forget_tables()
+        if self._state.row_filter is not None:
+            self._state.row_filter.forget_tables()
 
     def _unmark_lost(self, table: TransactionTable, mask: bytearray) -> dict[int, int]:
         """Take out of a selection what cannot be decoded: by index, what it is to be counted as."""

@@ -20,7 +20,8 @@ from binx.cli.sections import (
     time_form,
 )
 from binx.log.zones import zone_name
-from binx.stats.figures import Histogram, Statistics
+from binx.stats.figures import Statistics
+from binx.stats.records import Histogram
 from binx.stats.text import tables_text
 from binx.stats.transaction import ListedTransaction
 

@@ -13,12 +13,6 @@ cdef enum:
     BUCKETS_MAXIMUM = 240
     GROUPS_MAXIMUM = 65536
 
-cpdef enum Measure:
-    MEASURE_BYTES = 0
-    MEASURE_ROWS = 1
-    MEASURE_DURATION = 2
-    MEASURE_COMMIT_TIME = 3
-
 cdef struct Sums:
     int64_t transactions
     int64_t bytes

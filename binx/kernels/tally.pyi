@@ -1,6 +1,4 @@
-"""Running sums over the records of transactions, and the largest of them."""
-
-from enum import IntEnum
+"""Running sums over the records of transactions."""
 
 from typing_extensions import Buffer
 
@@ -8,18 +6,6 @@ from binx.kernels.transactions import TransactionTable
 
 Sums = tuple[int, int, int]
 """Transactions, their bytes, their rows."""
-
-class Measure(IntEnum):
-    """What transactions are ranked by.
-
-    A duration is the time from the start of the first statement, which is known in whole seconds, to the
-    commit on the server that made the change first.
-    """
-
-    MEASURE_BYTES = 0
-    MEASURE_ROWS = 1
-    MEASURE_DURATION = 2
-    MEASURE_COMMIT_TIME = 3
 
 class Tally:
     """Sums of all transactions that were added, in bounded memory.
@@ -95,37 +81,3 @@ class Tally:
     @property
     def histogram(self) -> tuple[int, int, list[Sums]]:
         """Seconds of a bucket, the first bucket's time in seconds since 1970, the sums of each bucket."""
-
-def duration(table: TransactionTable, index: int) -> int:
-    """µs from the start of a transaction's first statement to its commit, never negative."""
-
-def measures(table: TransactionTable, mask: Buffer | None, measure: int) -> bytes:
-    """A measure of the marked records: 8 bytes each, native byte order.
-
-    Args:
-        table: the records.
-        mask: one byte each, or None for all.
-        measure: one of :class:`Measure`.
-    """
-
-def rank(
-    table: TransactionTable,
-    mask: Buffer | None,
-    measure: int,
-    smallest: bool,
-    limit: int,
-    floor: int | None = None,
-) -> list[tuple[int, int]]:
-    """The marked records that have most (or least) of a measure.
-
-    Args:
-        table: the records.
-        mask: one byte each, or None for all.
-        measure: one of :class:`Measure`.
-        smallest: look for the least.
-        limit: how many at most.
-        floor: take only what goes beyond this value.
-
-    Returns:
-        Pairs of value and index, best first; of equals the earlier ones.
-    """

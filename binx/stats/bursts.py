@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 from statistics import median
 
-from binx.stats.figures import Burst, Histogram
+from binx.stats.records import Burst, Histogram
 from binx.stats.transaction import MICROSECONDS
 
 _TIMES = 4

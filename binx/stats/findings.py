@@ -29,7 +29,7 @@ from dataclasses import dataclass, field
 
 from binx.event.format import Flavour
 from binx.log.chain import ChainProblem
-from binx.stats.figures import FileFigures, Finding, KindFigures
+from binx.stats.records import FileFigures, Finding, KindFigures
 from binx.stats.transaction import MICROSECONDS, ListedTransaction
 
 HUGE_BYTES = 100 * 1024 * 1024

@@ -16,8 +16,9 @@ from binx.errors import BinxError, DamagedError, UnsupportedError, UsageError
 from binx.event.format import ChecksumAlgorithm
 from binx.event.gtid_set import GtidSet
 from binx.event.header import event_name
+from binx.kernels.ranking import Measure, rank
 from binx.kernels.scan import Level
-from binx.kernels.tally import Measure, Tally, rank
+from binx.kernels.tally import Tally
 from binx.kernels.transactions import TransactionTable
 from binx.log.chain import FileEnds, ends_problems, epochs, known_ends, order_ends
 from binx.log.file import BinlogFile, TransactionScan
@@ -26,10 +27,11 @@ from binx.log.identifiers import transaction_id
 from binx.log.selection import Selection, Selector, required_level
 from binx.stats.bursts import bursts
 from binx.stats.dimensions import Dimension
-from binx.stats.figures import EventFigures, FileFigures, Point, Statistics
+from binx.stats.figures import Statistics
 from binx.stats.findings import HUGE_BYTES, LONG_MICROSECONDS, Evidence, findings
 from binx.stats.gtids import INTERVALS_MAXIMUM, GtidCollector
 from binx.stats.ranking import Best
+from binx.stats.records import EventFigures, FileFigures, Point
 from binx.stats.statements import StatementReader
 from binx.stats.sums import (
     compression_figures,

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, TypeVar
 from binx.errors import BinxError, UsageError
 from binx.event.gtid_set import GtidSet
 from binx.export.search import Search
+from binx.kernels.ranking import Measure, measures
 from binx.kernels.scan import Level
-from binx.kernels.tally import Measure, measures
 from binx.log.chain import FileEnds, epochs, read_ends
 from binx.log.file import BinlogFile
 from binx.log.selection import Selection, required_level

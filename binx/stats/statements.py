@@ -9,7 +9,7 @@ from binx.kernels.transactions import Kind, TransactionTable
 from binx.log.events import transaction_events
 from binx.log.file import BinlogFile
 from binx.log.identifiers import transaction_id
-from binx.stats.figures import DdlStatement
+from binx.stats.records import DdlStatement
 
 DDL_LISTED = 200
 """Statements of DDL that are kept, at most."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from binx.kernels.tally import Tally
 from binx.stats.dimensions import size_bound, size_step
-from binx.stats.figures import (
+from binx.stats.records import (
     Bucket,
     Compression,
     Histogram,

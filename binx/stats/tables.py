@@ -8,8 +8,8 @@ from binx.errors import DamagedError, UnsupportedError
 from binx.event.header import EventFlag, EventHeader, EventType
 from binx.event.table_map import parse_table_map
 from binx.log.scanning import TransactionScan
-from binx.stats.figures import DatabaseFigures, TableFigures
 from binx.stats.findings import TableFacts
+from binx.stats.records import DatabaseFigures, TableFigures
 
 TABLES_MAXIMUM = 65_536
 """Tables that are kept, at least; behind twice as many, those with fewest bytes are given up."""

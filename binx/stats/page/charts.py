@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import tzinfo
 
-from binx.stats.figures import Burst, Histogram
 from binx.stats.page.markup import Markup, element, joined
+from binx.stats.records import Burst, Histogram
 from binx.stats.text import bytes_text, number_text, time_text
 
 _WIDTH, _HEIGHT = 1040, 170

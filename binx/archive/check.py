@@ -12,9 +12,9 @@ from binx.archive.manifest import INDEX, ArchivedLog, StoredObject, find_log, re
 from binx.archive.opening import open_archived, without_superseded
 from binx.archive.restore import check_object
 from binx.archive.sources import open_source_logs
-from binx.archive.store import Store
 from binx.errors import BinxError, SourceError
 from binx.event.gtid_set import GtidSet
+from binx.export.store import Store
 from binx.log.chain import FileEnds, known_ends, order_ends
 from binx.log.file import BinlogFile
 from binx.log.gtid_gaps import missing_gtids

@@ -6,8 +6,8 @@ import hashlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from binx.archive.store import Store
 from binx.export.output import Sink
+from binx.export.store import Store
 from binx.source import READ_BYTES, Source
 
 if TYPE_CHECKING:

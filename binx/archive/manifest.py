@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from binx import __version__
-from binx.archive.store import MANIFESTS, Store
 from binx.errors import BinxError, DamagedError, NotABinlogError, SourceError, UnsupportedError, UsageError
 from binx.event.gtid_set import GtidSet
+from binx.export.store import MANIFESTS, Store
 from binx.log.file import BinlogFile
 from binx.log.sidecar import log_facts
 

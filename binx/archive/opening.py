@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 
 from binx.archive.manifest import ArchivedLog
-from binx.archive.store import Store
 from binx.errors import BinxError, UsageError
+from binx.export.store import Store
 from binx.log.chain import FileEnds, known_ends, order_ends
 from binx.log.file import BinlogFile
 from binx.log.sidecar import Sidecar

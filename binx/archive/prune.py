@@ -18,8 +18,8 @@ from binx.archive.manifest import (
 )
 from binx.archive.restore import check_object
 from binx.archive.sources import SourceLogs
-from binx.archive.store import Store
 from binx.errors import DamagedError, OutputError
+from binx.export.store import Store
 from binx.log.chain import FileEnds, order_ends
 from binx.source.remote import is_uri
 

@@ -10,11 +10,11 @@ from pathlib import Path
 from binx.archive.digests import object_digest
 from binx.archive.manifest import ArchivedLog, StoredObject, read_manifests
 from binx.archive.opening import of_server, open_in_order, without_superseded
-from binx.archive.store import Store
 from binx.errors import AbsentError, BinxError, DamagedError, OutputError, UsageError
 from binx.event.gtid_set import GtidSet
 from binx.export.extract import ExtractReport, extract
 from binx.export.output import STANDARD_OUTPUT, open_output
+from binx.export.store import Store
 from binx.log.file import BinlogFile
 from binx.log.moments import format_time
 from binx.log.selection import Selection

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING
 from binx.archive.manifest import ArchivedLog, find_log, read_manifests
 from binx.archive.prune import prove, prunable, purge_statement, remove
 from binx.archive.sources import SourceLogs, open_source_logs
-from binx.archive.store import Store, open_store
 from binx.archive.tables import export_tables, has_tables
 from binx.archive.writing import DamagedLogError, archive_log, is_encrypted
 from binx.errors import BinxError, OutputError, RefusedError
 from binx.export.dataset import DataSet
+from binx.export.store import MANIFESTS, Store, open_store
 from binx.log.chain import FileEnds
 from binx.source.names import printable
+from binx.source.remote import is_uri
 
 if TYPE_CHECKING:
     from binx.export.staging import SourceReport
@@ -56,7 +57,7 @@ class ArchiveRequest:
         dry_run: whether nothing is written.
         max_files: logs taken at most; None for all.
         max_seconds: after so many seconds no log is begun; None for no limit.
-        parquet: the folder of a data set that grows with the archive; None for none.
+        parquet: the folder, or URI, of a data set that grows with the archive; None for none.
         prune_days: logs that were not written to for so many days are removed from the source, as far as
             the archive proves to hold them; None: the source is left as it is.
     """
@@ -204,7 +205,7 @@ class ArchiveRun:
             store = open_store(request.archive)
             stack.enter_context(nullcontext() if request.dry_run else store.locked())
             if not request.dry_run:
-                store.prepare()
+                store.prepare([MANIFESTS])
             held, unreadable = read_manifests(store)
             logs = open_source_logs(request.source, stack)
             self.report.open = tuple(ends.file.path for ends in logs.open)
@@ -220,14 +221,14 @@ class ArchiveRun:
                 done += ends.file.size
             self.report.held = len(held)
             if request.parquet is not None and not request.dry_run:
-                yield from self._export(store, held, Path(request.parquet))
+                yield from self._export(store, held, request.parquet)
             if request.prune_days is not None:
                 yield from self._prune(store, logs, held, request.prune_days)
         self.report.seconds = monotonic() - begun
 
-    def _export(self, store: Store, held: list[ArchivedLog], folder: Path) -> Iterator[LogReport]:
+    def _export(self, store: Store, held: list[ArchivedLog], place: str) -> Iterator[LogReport]:
         try:
-            for tables in export_tables(store, held, folder):
+            for tables in export_tables(store, held, place):
                 self.report.tables += 1
                 self.report.losses += len(tables.manifest["losses"])
                 yield LogReport(State.TABLES, tables.path, tables=tables)
@@ -243,10 +244,9 @@ class ArchiveRun:
         """Remove what is proved, oldest first; what a server has in its index is left to the server."""
         tables: DataSet | None = None
         if self.request.parquet is not None:
-            folder = Path(self.request.parquet)
-            if not folder.is_dir():
+            if not is_uri(self.request.parquet) and not Path(self.request.parquet).is_dir():
                 return
-            tables = DataSet(folder)
+            tables = DataSet(self.request.parquet)
         chosen = prunable(logs, held, days, lambda log: tables is None or has_tables(tables, log))
         stopped: set[tuple[int, str]] = set()
         for ends, log in chosen:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from itertools import groupby
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from binx.archive.manifest import ArchivedLog
 from binx.archive.opening import open_archived, without_superseded
-from binx.archive.store import Store
 from binx.export.dataset import DataSet, escape_name
+from binx.export.store import Store
 from binx.kernels.scan import Level
 from binx.log.file import BinlogFile
 from binx.source.names import number_of
@@ -31,7 +30,7 @@ def has_tables(dataset: DataSet, log: ArchivedLog) -> bool:
     return manifest is not None and manifest["source"]["sha256"] == log.sha256
 
 
-def export_tables(store: Store, logs: Sequence[ArchivedLog], folder: Path) -> Iterator[SourceReport]:
+def export_tables(store: Store, logs: Sequence[ArchivedLog], place: str) -> Iterator[SourceReport]:
     """Write the Parquet of the archived logs that a data set does not hold yet, and commit each.
 
     It is that of ``to-parquet`` over all logs at once: of those that the data set holds, the schema
@@ -40,18 +39,20 @@ def export_tables(store: Store, logs: Sequence[ArchivedLog], folder: Path) -> It
     Args:
         store: the archive.
         logs: what it holds.
-        folder: the data set's.
+        place: the data set's folder, or URI.
 
     Raises:
         BinxError: as :func:`binx.export.parquet.to_parquet`; logs before it are committed.
     """
-    dataset = DataSet(folder)
+    dataset = DataSet(place)
     kept = sorted(without_superseded(logs)[0], key=_place)
     for _, chain in groupby(kept, key=lambda log: _place(log)[:2]):
-        yield from _export_chain(store, list(chain), dataset)
+        yield from _export_chain(store, list(chain), dataset, place)
 
 
-def _export_chain(store: Store, chain: list[ArchivedLog], dataset: DataSet) -> Iterator[SourceReport]:
+def _export_chain(
+    store: Store, chain: list[ArchivedLog], dataset: DataSet, place: str
+) -> Iterator[SourceReport]:
     """The logs of one server, in their order."""
     pending = [not has_tables(dataset, log) for log in chain]
     if not any(pending):
@@ -66,7 +67,7 @@ def _export_chain(store: Store, chain: list[ArchivedLog], dataset: DataSet) -> I
         with ExitStack() as stack:
             file = open_archived(store, log, stack)
             if is_pending:
-                yield from to_parquet([file], dataset.folder, catalog=catalog, state=state)
+                yield from to_parquet([file], place, catalog=catalog, state=state)
             else:
                 _pass_over(file, log, catalog, state)
 

@@ -7,10 +7,10 @@ from contextlib import closing
 
 from binx.archive.digests import DigestSink, digest_of, object_digest
 from binx.archive.manifest import INDEX, LOG, ArchivedLog, StoredObject, encode_manifest, manifest_name, stem
-from binx.archive.store import Store
 from binx.errors import BinxError, DamagedError, OutputError, SourceError
 from binx.export.seekable import FRAME_BYTES, write_seekable
 from binx.export.sidecar import SidecarWriter
+from binx.export.store import Store
 from binx.log.chain import FileEnds
 from binx.log.file import BinlogFile
 from binx.log.index_use import SUFFIX

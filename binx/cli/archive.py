@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 
 import click
 
 from binx.archive.check import check_archive
 from binx.archive.restore import find_named, restore_log, restore_span
 from binx.archive.run import ArchiveRequest, ArchiveRun
-from binx.archive.store import open_store
 from binx.cli.archive_text import tell_check, tell_log, tell_run
 from binx.cli.options import (
     COUNT,
@@ -21,7 +19,6 @@ from binx.cli.options import (
     Example,
     Parsed,
     command,
-    local_folder,
     option,
 )
 from binx.cli.progress import ProgressBar, progress_bar
@@ -30,6 +27,7 @@ from binx.cli.terminal import missing_gtids, say_note, say_warning, text_output
 from binx.errors import ExitCode, UsageError
 from binx.event.gtid_set import GtidSet
 from binx.export.output import STANDARD_OUTPUT
+from binx.export.store import open_store
 from binx.log.moments import parse_time
 from binx.log.selection import Selection
 from binx.source.json_text import json_text
@@ -122,9 +120,9 @@ _NAMELESS = "-"
 @option(
     "--parquet",
     metavar="DIR",
-    type=Parsed("folder", local_folder),
+    type=click.Path(readable=False),
     section=OUTPUT,
-    help="Also write row changes as a data set, as to-parquet does.",
+    help="Also write row changes as a data set, as to-parquet does; a folder, or a URI.",
 )
 @option(
     "--prune",
@@ -179,7 +177,7 @@ _NAMELESS = "-"
 def archive_command(
     source: str | None,
     archive: str,
-    parquet: Path | None,
+    parquet: str | None,
     prune_days: int | None,
     decrypt: bool,
     dry_run: bool,
@@ -226,7 +224,7 @@ def archive_command(
         dry_run=dry_run,
         max_files=max_files,
         max_seconds=max_seconds,
-        parquet=None if parquet is None else str(parquet),
+        parquet=parquet,
         prune_days=prune_days,
     )
     return _run(request, as_json=as_json, quiet=quiet)

@@ -176,17 +176,6 @@ def _count(text: str) -> int:
     return number
 
 
-def local_folder(text: str) -> Path:
-    """A data set's folder.
-
-    Raises:
-        UsageError: it is a URI.
-    """
-    if "://" in text:
-        raise UsageError(f"expected a local folder, found {text!r}; other places are not supported yet")
-    return Path(text)
-
-
 NUMBER = Parsed("number", _whole_number)
 COUNT = Parsed("count", _count)
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -23,7 +22,6 @@ from binx.cli.options import (
     Parsed,
     command,
     known_tables,
-    local_folder,
     option,
 )
 from binx.cli.progress import progress_bar
@@ -36,6 +34,7 @@ from binx.log.chain import ends_problems
 from binx.log.inputs import open_chain
 from binx.log.on_damage import OnDamage
 from binx.log.selection import Selection, Selector
+from binx.source.remote import is_uri
 
 if TYPE_CHECKING:
     from binx.export.parquet_files import ParquetOptions
@@ -74,10 +73,13 @@ DETAILS = (
     " transactions that have some; the manifest counts all others as filtered. See binx-extract(1).",
     "A log that is damaged is not committed. With --on-damage salvage its whole transactions are, the"
     " manifest lists what was passed over, and the conservation sums count what could not be decoded.",
+    "DIR may be a URI such as s3://bucket/lake. The files of a log are then written below TMPDIR, and put"
+    " when it is decoded, the manifest last. Keys come from the environment or a profile, never from the"
+    " URI.",
     "With --engine spark executors decode, a task a log; the files are the same, and what tasks write that"
-    " fail or run twice is never committed. The logs and DIR must be at the same paths on all machines, and"
-    " binx and pyarrow there in the same versions, which is checked first. --where, --limit and --on-damage"
-    " salvage are for the native engine.",
+    " fail or run twice is never committed. The logs and DIR, a folder, must be at the same paths on all"
+    " machines, and binx and pyarrow there in the same versions, which is checked first. --where, --limit and"
+    " --on-damage salvage are for the native engine.",
     "The exit status is 3 where a manifest lists losses, such as damage, or text that its character set does"
     " not have.",
 )
@@ -98,9 +100,9 @@ def _megabytes(text: str) -> int:
     "--output",
     metavar="DIR",
     required=True,
-    type=Parsed("folder", local_folder),
+    type=click.Path(readable=False),
     section=OUTPUT,
-    help="The data set's folder; made where it is not there.",
+    help="The data set's folder, made where it is not there; or a URI such as s3://bucket/lake.",
 )
 @option(
     "--compression",
@@ -165,7 +167,7 @@ def _megabytes(text: str) -> int:
 @QUIET
 @FILES
 def to_parquet_command(
-    output: Path,
+    output: str,
     compression: str,
     compression_level: int | None,
     row_group_rows: int | None,
@@ -188,6 +190,8 @@ def to_parquet_command(
 ) -> int:
     """Write row changes as a data set of Parquet files, one commit a log."""
     spark = {"--master": master, "--driver-memory": driver_memory, "--conf": settings}
+    if engine == "spark" and is_uri(output):
+        raise UsageError("--engine spark writes to a folder that all executors see: use --engine native")
     for name, value in spark.items():
         if value and engine != "spark":
             raise UsageError(f"{name} is about --engine spark")

@@ -1,13 +1,12 @@
-"""The data set on disk: where its files stand, and the commit of one source's part of it.
+"""The data set where it is kept: where its files stand, and the commit of one source's part of it.
 
-A source's files are written aside, below ``_staging/``; at the commit its old manifest goes, the files are
-moved to their places, and the new manifest is written last. At any moment a manifest lists only whole
-files, and a run that was killed leaves none.
+A source's files are written aside; at the commit its old manifest goes, the files are moved to their places,
+and the new manifest is written last. At any moment a manifest lists only whole files, and a run that was
+killed leaves none.
 """
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
@@ -18,12 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from binx.errors import OutputError
-from binx.export.output import open_output, output_error, remove_leftovers
-
-MANIFESTS = "_manifest"
-STAGING = "_staging"
-LOCK = "_lock"
+from binx.errors import OutputError, SourceError
+from binx.export.aside import aside_of
+from binx.export.output import output_errors
+from binx.export.store import MANIFESTS, LocalStore, open_store
 
 _NAME_BYTES = 200
 """Longest folder name made from a table's; file systems take 255 bytes."""
@@ -67,16 +64,23 @@ class WrittenFile:
 
 
 class DataSet:
-    """A data set's folder.
+    """A data set.
+
+    Args:
+        place: a folder, or a URI that ``pyarrow.fs`` knows.
+
+    Attributes:
+        store: where it is kept.
 
     Raises:
+        UsageError: a file system that is not known.
         OutputError: the folder cannot be made.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        with output_errors(folder):
-            folder.mkdir(parents=True, exist_ok=True)
+    def __init__(self, place: str | os.PathLike[str]) -> None:
+        self.store = open_store(os.fspath(place))
+        self.store.prepare()
+        self._aside = aside_of(self.store)
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -85,29 +89,22 @@ class DataSet:
         Raises:
             OutputError: another process is writing to it.
         """
-        path = self.folder / LOCK
-        with output_errors(path), path.open("a") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise OutputError(
-                    "another binx process is writing to this data set", path=str(self.folder)
-                ) from None
+        with self.store.locked():
             self._clear_away()
             yield
 
     def _clear_away(self) -> None:
         """Remove what a killed run left; what it has moved goes with its source's next transaction."""
-        staging = self.folder / STAGING
-        if not staging.is_dir():
+        begun = self._aside.begun()
+        if begun is None:
             return
-        with output_errors(self.folder):
-            for folder in (self.folder / MANIFESTS, *self.folder.glob("schemas/*/*/")):
-                remove_leftovers(folder)
-            for begun in staging.iterdir():
-                if self._manifest_path(begun.name).exists():
-                    shutil.rmtree(begun)
-            _remove_empty(staging)
+        records = {name.rpartition("/")[0] for name in self.store.find("schemas")}
+        self.store.prepare(sorted({MANIFESTS, *records}))
+        committed = set(self.store.names(MANIFESTS))
+        for source in begun:
+            if f"{source}.json" in committed:
+                self._aside.clear(source)
+        self._aside.close()
 
     def manifest(self, source: str) -> dict[str, Any] | None:
         """A source's manifest, None where there is none.
@@ -115,23 +112,26 @@ class DataSet:
         Raises:
             OutputError: it is there and cannot be read.
         """
-        path = self._manifest_path(source)
+        name = manifest_name(source)
         try:
-            manifest: dict[str, Any] = json.loads(path.read_text("utf-8"))
-        except FileNotFoundError:
-            return None
-        except (OSError, ValueError, RecursionError) as error:
+            text = self.store.read(name)
+            manifest: dict[str, Any] | None = None if text is None else json.loads(text)
+        except SourceError as error:
+            raise OutputError(f"the manifest {error.message}", path=error.path) from error
+        except (ValueError, RecursionError) as error:
             raise OutputError(
-                f"the manifest cannot be read: {error}; remove it to write anew", path=str(path)
+                f"the manifest cannot be read: {error}; remove it to write anew",
+                path=self.store.path(name).partition("?")[0],
             ) from error
         return manifest
 
     def manifests(self) -> Iterator[dict[str, Any]]:
         """All manifests, in the order of their sources' names."""
-        for path in sorted((self.folder / MANIFESTS).glob("*.json")):
-            manifest = self.manifest(path.name.removesuffix(".json"))
-            if manifest is not None:
-                yield manifest
+        for name in self.store.names(MANIFESTS):
+            if name.endswith(".json"):
+                manifest = self.manifest(name.removesuffix(".json"))
+                if manifest is not None:
+                    yield manifest
 
     def begin(self, source: str) -> Transaction:
         """Begin to write a source's files."""
@@ -151,9 +151,6 @@ class DataSet:
         """
         return Transaction(self, source, name)
 
-    def _manifest_path(self, source: str) -> Path:
-        return self.folder / MANIFESTS / f"{source}.json"
-
 
 class Transaction:
     """One source's files, written aside until :meth:`commit`.
@@ -166,26 +163,32 @@ class Transaction:
         self.dataset = dataset
         self.source = source
         self.committed = False
-        self._staging = dataset.folder / STAGING / source
-        self._was_killed = self._staging.exists()
-        with output_errors(self._staging):
-            if attempt is None:
-                shutil.rmtree(self._staging, ignore_errors=True)
-                self._staging.mkdir(parents=True)
-            else:
-                self._staging /= attempt
-                self._staging.mkdir()
+        self._aside = dataset._aside
+        self._folder = self._aside.folder(source)
+        self._was_killed = False
+        self._is_attempt = attempt is not None
+        if attempt is None:
+            self._was_killed = self._aside.begin(source)
+        else:
+            self._folder /= attempt
+            with output_errors(self._folder):
+                self._folder.mkdir()
 
     def path(self, name: str) -> Path:
         """Where to write a file; its folder is made."""
-        path = self._staging / name
+        path = self._folder / name
         with output_errors(path):
             path.parent.mkdir(parents=True, exist_ok=True)
         return path
 
+    def shown(self, name: str) -> Path:
+        """What messages about the writing of a file call it: a path on this machine."""
+        store = self.dataset.store
+        return (store.folder if isinstance(store, LocalStore) else self._folder) / name
+
     def written(self, name: str) -> WrittenFile:
         """What to list in the manifest of a file that was written; its bytes are made durable."""
-        path = self._staging / name
+        path = self._folder / name
         with output_errors(path), path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
             os.fsync(file.fileno())
@@ -204,79 +207,49 @@ class Transaction:
         Raises:
             OutputError: something cannot be written; the source then has no manifest.
         """
-        names = {file.path for file in files}
-        folder, manifest_path = self.dataset.folder, self.dataset._manifest_path(self.source)
+        names = sorted({file.path for file in files})
+        store, own = self.dataset.store, manifest_name(self.source)
         old = self.dataset.manifest(self.source)
-        written = self._staging if attempt is None else self._staging / attempt
-        with output_errors(folder):
-            if old is not None:
-                manifest_path.unlink()
-                _sync_folder(manifest_path.parent)
-            for name in sorted(names):
-                target = folder / name
-                target.parent.mkdir(parents=True, exist_ok=True)
-                (written / name).replace(target)
-            for parent in {(folder / name).parent for name in names}:
-                _sync_folder(parent)
-            self._remove_stale(old, names)
-            write_durably(manifest_path, _json(manifest))
-            self.committed = True
-            shutil.rmtree(self._staging)
-            _remove_empty(folder / STAGING)
+        written = self._folder if attempt is None else self._folder / attempt
+        self._aside.mark(self.source)
+        if old is not None:
+            store.remove(own)
+        store.take((written / name, name) for name in names)
+        self._remove_stale(old, set(names))
+        store.put(own, _json(manifest))
+        self.committed = True
+        self._aside.clear(self.source)
+        self._aside.close()
 
     def abandon(self) -> None:
-        """Remove what was written; the data set is as before."""
-        shutil.rmtree(self._staging, ignore_errors=True)
-        _remove_empty(self.dataset.folder / STAGING)
+        """Remove what was written; the data set is as before, where no commit had begun."""
+        if self._is_attempt:
+            shutil.rmtree(self._folder, ignore_errors=True)
+        else:
+            self._aside.abandon(self.source)
+            self._aside.close()
 
     def _remove_stale(self, old: dict[str, Any] | None, names: set[str]) -> None:
         """Remove this source's files of before that the new manifest does not list."""
-        folder = self.dataset.folder
         stale = {entry["path"] for entry in old["files"]} if old is not None else set()
         if self._was_killed:
-            found = [
-                *folder.glob(f"changes/*/*/{self.source}-*.parquet"),
-                *folder.glob(f"*/{self.source}.parquet"),
-            ]
-            stale |= {path.relative_to(folder).as_posix() for path in found}
-        for name in stale - names:
+            found = [name for kind in ("changes", "transactions", "statements") for name in self._find(kind)]
+            stale.update(found)
+        for name in sorted(stale - names):
             if not name.startswith("schemas/"):
-                (folder / name).unlink(missing_ok=True)
+                self.dataset.store.remove(name)
+
+    def _find(self, kind: str) -> Iterator[str]:
+        """This source's files of a kind, listed or not."""
+        for name in self.dataset.store.find(kind):
+            own = name.rpartition("/")[2]
+            if own == f"{self.source}.parquet" or own.startswith(f"{self.source}-"):
+                yield name
 
 
-@contextmanager
-def output_errors(path: Path) -> Iterator[None]:
-    """Say of an operating system's error what could not be written.
-
-    Raises:
-        OutputError: in its place.
-    """
-    try:
-        yield
-    except OSError as error:
-        raise output_error(error, str(error.filename or path)) from error
-
-
-def write_durably(path: Path, data: bytes) -> None:
-    """Write a file whole or not at all: aside, to the disk, then renamed."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with open_output(str(path), binary=False) as stream:
-        stream.write(data)
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _remove_empty(folder: Path) -> None:
-    try:
-        folder.rmdir()
-    except OSError:
-        return
+def manifest_name(source: str) -> str:
+    """The name of a source's manifest below the data set's place."""
+    return f"{MANIFESTS}/{source}.json"
 
 
 def _json(document: dict[str, Any]) -> bytes:

@@ -197,6 +197,19 @@ def output_error(error: OSError, path: str) -> OutputError:
 
 
 @contextmanager
+def output_errors(path: Path) -> Iterator[None]:
+    """Say of an operating system's error what could not be written.
+
+    Raises:
+        OutputError: in its place.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise output_error(error, str(error.filename or path)) from error
+
+
+@contextmanager
 def _standard_output(binary: bool, plain: bool) -> Iterator[OutputStream]:
     if sys.stdout is None or sys.stdout.closed:
         raise OutputError("cannot be written: standard output is closed", path=STANDARD_OUTPUT)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 
 from binx.errors import BinxError, RefusedError
 from binx.export.dataset import DataSet
@@ -22,7 +22,7 @@ from binx.source.spooled import STANDARD_INPUT_NAME
 
 def to_parquet(
     files: Sequence[BinlogFile],
-    folder: Path,
+    folder: str | os.PathLike[str],
     selector: Selector | None = None,
     catalog: Catalog | None = None,
     options: ParquetOptions | None = None,
@@ -33,7 +33,7 @@ def to_parquet(
 
     Args:
         files: binary logs in the order of their chain, as DDL in one names the columns in the next.
-        folder: the data set's folder; made where it is not there.
+        folder: the data set's folder, made where it is not there; or a URI that ``pyarrow.fs`` knows.
         selector: the search for the wanted transactions; it tells afterwards what was not found. All by
             default.
         catalog: tables known beforehand; it is moved on.
@@ -43,6 +43,7 @@ def to_parquet(
 
     Raises:
         RefusedError: a log comes from standard input, and so has no number.
+        UsageError: the folder is a URI of a file system that is not known.
         OutputError: the data set cannot be written, or another process is writing to it.
         DamagedError, TruncatedError, UnsupportedError: a source cannot be read whole; sources before it
             are committed, it is not.

@@ -7,15 +7,16 @@ from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from binx.export.dataset import Transaction, WrittenFile, escape_name, output_errors, write_durably
+from binx.errors import OutputError
+from binx.export.dataset import Transaction, WrittenFile, escape_name
 from binx.export.encodings import column_settings
 from binx.export.parquet_output import ParquetOutput
 from binx.export.statements import STATEMENTS_BATCH, statements_batch
+from binx.export.store import Store
 from binx.export.workers import Workers
 from binx.log.index import index_schema
 from binx.log.on_damage import OnDamage
@@ -248,42 +249,44 @@ def schema_records(tables: Sequence[TableChanges]) -> list[SchemaRecord]:
 class SchemaWriter:
     """Writes the schema records of a source; those that are new can be taken back."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._new: list[Path] = []
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._new: list[str] = []
 
     def write(self, records: Iterable[SchemaRecord]) -> None:
         """Write records; one that is there stays where its version began earlier.
 
         Raises:
             OutputError: one cannot be written.
+            SourceError: one that is there cannot be read.
         """
         for one in records:
-            record = self._folder / one.path
-            avro_record = record.with_suffix(".avsc")
-            with output_errors(record):
-                if _valid_from(record) <= one.valid_from:
-                    continue
-                if not record.exists():
-                    self._new += [record, avro_record]
-                write_durably(avro_record, one.avro.encode("utf-8", "surrogatepass"))
-                write_durably(record, one.text.encode("utf-8", "surrogatepass"))
+            avro_path = f"{one.path.removesuffix('.json')}.avsc"
+            there = self._store.read(one.path)
+            if _valid_from(there) <= one.valid_from:
+                continue
+            if there is None:
+                self._new += [one.path, avro_path]
+            self._store.put(avro_path, one.avro.encode("utf-8", "surrogatepass"))
+            self._store.put(one.path, one.text.encode("utf-8", "surrogatepass"))
 
     def take_back(self) -> None:
         """Remove what was not there before."""
-        for path in self._new:
-            with suppress(OSError):
-                path.unlink()
+        for name in self._new:
+            with suppress(OutputError):
+                self._store.remove(name)
 
 
 def _schema_path(changes: TableChanges) -> str:
     return f"schemas/{escape_name(changes.db)}/{escape_name(changes.name)}/{changes.version}"
 
 
-def _valid_from(record: Path) -> float:
-    """The commit version that a schema record on disk is valid from; infinite where there is none."""
+def _valid_from(record: bytes | None) -> float:
+    """The commit version that a schema record is valid from; infinite where there is none."""
+    if record is None:
+        return float("inf")
     try:
-        found: dict[str, Any] = json.loads(record.read_text("utf-8"))
+        found: dict[str, Any] = json.loads(record)
         return int(found["valid_from"])
-    except (FileNotFoundError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return float("inf")

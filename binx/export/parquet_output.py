@@ -8,9 +8,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from binx.export.dataset import Transaction, WrittenFile, output_errors
+from binx.export.dataset import Transaction, WrittenFile
 from binx.export.encodings import with_distinct_words
 from binx.export.manifest import file_entry
+from binx.export.output import output_errors
 from binx.export.workers import Lane
 
 
@@ -55,7 +56,7 @@ class ParquetOutput:
         self._rows = 0
         self._partial = 0
         self._written: WrittenFile | None = None
-        self._path = transaction.dataset.folder / name
+        self._path = transaction.shown(name)
         path = transaction.path(name)
         with output_errors(self._path):
             self._writer: pq.ParquetWriter | None = pq.ParquetWriter(str(path), schema, **settings)

@@ -14,6 +14,7 @@ from binx.source.chunks import Chunks, even_span
 
 if TYPE_CHECKING:
     from pyarrow import NativeFile
+    from pyarrow.fs import FileSystem
 
 RANGE_BYTES = 4 * 1024 * 1024
 """Bytes of one question."""
@@ -64,6 +65,20 @@ class RemoteFile:
             ) from None
         except OSError as error:
             raise SourceError(f"cannot be reached: {_shortened(error)}", path=uri) from error
+        return cls.inside(system, path, uri)
+
+    @classmethod
+    def inside(cls, system: FileSystem, path: str, uri: str) -> Self:
+        """Open a file of a file system that is reached already.
+
+        Args:
+            system: the file system.
+            path: the file's path in it.
+            uri: for messages.
+
+        Raises:
+            SourceError, NotABinlogError: as :meth:`open`.
+        """
         try:
             file = system.open_input_file(path)
         except FileNotFoundError as error:

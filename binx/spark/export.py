@@ -154,7 +154,7 @@ class Answer:
 def to_parquet_on_spark(
     spark: SparkSession,
     files: Sequence[BinlogFile],
-    folder: Path,
+    folder: str | os.PathLike[str],
     selector: Selector | None = None,
     catalog: Catalog | None = None,
     options: ParquetOptions | None = None,
@@ -178,10 +178,11 @@ def to_parquet_on_spark(
     selector = selector or Selector(Selection())
     options = options or ParquetOptions()
     _refuse(files, selector.selection, options)
-    dataset = DataSet(folder.absolute())
+    shared = Path(folder).absolute()
+    dataset = DataSet(shared)
     with dataset.locked():
         export = _Export(spark.sparkContext, dataset, selector, catalog or Catalog(), options)
-        check_executors(spark.sparkContext, _local_paths(files), dataset.folder)
+        check_executors(spark.sparkContext, _local_paths(files), shared)
         yield from export.run(files, progress)
 
 
@@ -246,7 +247,7 @@ class _Export:
             shares.append(
                 Share(
                     log=log,
-                    folder=str(self._dataset.folder),
+                    folder=self._dataset.store.where,
                     options=self._options,
                     selection=selection,
                     names=tuple(names) if has_positions else (),

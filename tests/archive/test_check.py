@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from binx.archive.check import CheckReport, check_archive
-from binx.archive.store import LocalStore
 from binx.event.gtid_set import GtidSet
 from binx.export.extract import extract
+from binx.export.store import LocalStore
 from binx.log.inputs import open_chain
 from binx.log.selection import Selection
 from tests.archive.places import IN_USE_OFFSET, MARIADB_SHOP, SHOP, archive, copy_logs, manifests

@@ -5,42 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import pytest
 
 from binx.archive.check import check_archive
-from binx.archive.remote_store import RemoteStore
 from binx.archive.restore import find_named, restore_log, restore_span
-from binx.archive.store import LocalStore, open_store
 from binx.errors import BinxError, OutputError, UsageError
 from binx.event.gtid_set import GtidSet
+from binx.export.remote_store import RemoteStore
+from binx.export.store import LocalStore, open_store
 from binx.log.selection import Selection
 from tests.archive.places import SHOP, archive, contents, copy_logs, states
-from tests.object_store import object_store
+from tests.object_store import Bucket, at_request, object_store, timed_out
 
 UUID = "bf1c133d-e590-11f1-8de0-02fc00000001"
-
-
-class Bucket:
-    """An empty bucket."""
-
-    def __init__(self, client: Any, endpoint: str, name: str) -> None:
-        self.client = client
-        self.name = name
-        override = quote(endpoint.removeprefix("http://"), safe="")
-        self.uri = f"s3://{name}/logs?scheme=http&region=us-east-1&endpoint_override={override}"
-
-    def listed(self) -> list[str]:
-        found = self.client.list_objects_v2(Bucket=self.name).get("Contents", [])
-        return sorted(one["Key"] for one in found if not one["Key"].endswith("/"))
-
-    def download(self, folder: Path) -> dict[str, str]:
-        for key in self.listed():
-            path = folder / key.removeprefix("logs/")
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(self.client.get_object(Bucket=self.name, Key=key)["Body"].read())
-        return contents(folder)
 
 
 @pytest.fixture(scope="module")
@@ -51,17 +29,14 @@ def service() -> Iterator[tuple[Any, str]]:
 
 @pytest.fixture
 def bucket(service: tuple[Any, str], request: pytest.FixtureRequest) -> Bucket:
-    client, endpoint = service
-    name = f"b{abs(hash(request.node.name)):020}"
-    client.create_bucket(Bucket=name)
-    return Bucket(client, endpoint, name)
+    return Bucket(service, request.node.nodeid)
 
 
 def test_a_bucket_holds_what_a_folder_would(bucket: Bucket, tmp_path: Path) -> None:
     reports, run = archive(SHOP, bucket.uri)
     assert (run.held, {state for _, state in states(reports)}) == (5, {"archived"})
     archive(SHOP, tmp_path / "folder")
-    assert bucket.download(tmp_path / "downloaded") == contents(tmp_path / "folder")
+    assert bucket.contents() == contents(tmp_path / "folder")
     assert archive(SHOP, bucket.uri)[1].is_idle
 
 
@@ -110,82 +85,18 @@ def test_an_error_of_the_store_loses_nothing(
         assert contents(source) == before
     assert failures >= 5
     archive(source, tmp_path / "folder")
-    assert bucket.download(tmp_path / "downloaded") == contents(tmp_path / "folder")
+    assert bucket.contents() == contents(tmp_path / "folder")
 
 
 def _archive_failing_at(number: int, source: Path, uri: str, monkeypatch: pytest.MonkeyPatch) -> str | None:
     """What is said of a failure; None where the archive holds the log."""
     with monkeypatch.context() as patch:
-        _fail_at(patch, number)
+        at_request(patch, number, timed_out)
         try:
             reports, run = archive(source, uri)
         except BinxError as error:
             return str(error)
     return None if run.held else str(reports[0].error)
-
-
-def _fail_at(patch: pytest.MonkeyPatch, number: int) -> None:
-    """Let one call of the store's file system fail, as after a timeout."""
-    left = number
-
-    def counted(function: Any) -> Any:
-        def call(*arguments: Any, **settings: Any) -> Any:
-            nonlocal left
-            left -= 1
-            if left == 0:
-                raise OSError(110, "the connection timed out")
-            return function(*arguments, **settings)
-
-        return call
-
-    from binx.archive import remote_store
-    from binx.source.remote import RemoteFile
-
-    class Failing:
-        """A file system that counts."""
-
-        def __init__(self, system: Any) -> None:
-            self._system = system
-            self.type_name = system.type_name
-
-        def __getattr__(self, name: str) -> Any:
-            return counted(getattr(self._system, name))
-
-        def open_output_stream(self, path: str, **settings: Any) -> Any:
-            return FailingStream(counted(self._system.open_output_stream)(path, **settings))
-
-    class FailingStream:
-        def __init__(self, stream: Any) -> None:
-            self._stream = stream
-
-        def write(self, data: Any) -> Any:
-            return counted(self._stream.write)(data)
-
-        def close(self) -> None:
-            if not self._stream.closed:
-                try:
-                    counted(lambda: None)()
-                finally:
-                    self._stream.close()
-
-    begin = remote_store.RemoteStore.__init__
-
-    def wrapped(self: RemoteStore, uri: str) -> None:
-        begin(self, uri)
-        patch.setattr(self, "_system", Failing(self._system), raising=True)
-
-    patch.setattr(remote_store.RemoteStore, "__init__", wrapped)
-    load = RemoteFile._load
-
-    def failing_load(self: RemoteFile, start: int, stop: int) -> bytes:
-        from binx.errors import SourceError
-
-        try:
-            return counted(load)(self, start, stop)  # type: ignore[no-any-return]
-        except OSError as error:
-            raise SourceError(str(error.strerror), path=self.path) from error
-
-    patch.setattr(RemoteFile, "_load", failing_load)
 
 
 def test_a_bucket_that_is_not_there_is_an_error(bucket: Bucket, tmp_path: Path) -> None:

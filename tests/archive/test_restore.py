@@ -8,10 +8,10 @@ import pytest
 
 from binx.archive.manifest import read_manifests
 from binx.archive.restore import find_named, restore_log, restore_span
-from binx.archive.store import LocalStore
 from binx.errors import AbsentError, DamagedError, UsageError
 from binx.event.gtid_set import GtidSet
 from binx.export.extract import extract
+from binx.export.store import LocalStore
 from binx.log.inputs import open_chain
 from binx.log.selection import Selection
 from tests.archive.places import MARIADB_SHOP, SHOP, archive

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from binx.archive.store import LocalStore
 from binx.errors import OutputError, RefusedError
+from binx.export.store import LocalStore
 from binx.log.file import BinlogFile
 from binx.log.index_use import IndexUse
 from binx.log.inputs import open_chain

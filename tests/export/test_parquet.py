@@ -18,8 +18,6 @@ import pytest
 
 from binx.errors import OutputError, TruncatedError
 from binx.event.gtid_set import GtidSet
-from binx.export import parquet_files
-from binx.export.dataset import write_durably
 from binx.export.parquet import to_parquet
 from binx.export.parquet_files import ParquetOptions
 from binx.export.staging import SourceReport
@@ -373,14 +371,15 @@ def test_a_disk_that_is_full_at_a_schema_record_leaves_none_of_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: str
 ) -> None:
     written: list[Path] = []
+    replace = Path.replace
 
-    def write(path: Path, data: bytes) -> None:
-        if path.suffix == fails and len(written) > 4:
+    def rename(path: Path, target: Path) -> Path:
+        if target.suffix == fails and len(written) > 4:
             raise OSError(errno.ENOSPC, "No space left on device", str(path))
-        written.append(path)
-        write_durably(path, data)
+        written.append(target)
+        return replace(path, target)
 
-    monkeypatch.setattr(parquet_files, "write_durably", write)
+    monkeypatch.setattr(Path, "replace", rename)
     with pytest.raises(OutputError, match="space"):
         export(tmp_path, CHAIN[:1])
     assert contents(tmp_path) == {}

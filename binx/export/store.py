@@ -1,22 +1,21 @@
-"""Where an archive is kept: a local folder, or any place that ``pyarrow.fs`` knows."""
+"""Where archives and data sets are kept: a local folder, or any place that ``pyarrow.fs`` knows."""
 
 from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Protocol
 
 from binx.errors import OutputError, SourceError
-from binx.export.dataset import output_errors
-from binx.export.output import Sink, open_output, remove_leftovers
+from binx.export.output import Sink, open_output, output_errors, remove_leftovers
 from binx.source import PlainFile, Source
 from binx.source.remote import is_uri
 
 MANIFESTS = "_manifest"
-"""The folder of the manifests, below the archive's own."""
+"""The folder of the manifests, below the place's own."""
 
 LOCK = "_lock"
 
@@ -30,8 +29,11 @@ class Store(Protocol):
     def where(self) -> str:
         """The place as messages call it."""
 
-    def prepare(self) -> None:
+    def prepare(self, folders: Iterable[str] = ()) -> None:
         """Make the place where it is not there, and remove what killed runs have left half written.
+
+        Args:
+            folders: these are made too, and looked through; so is the place itself where there are some.
 
         Raises:
             OutputError: it cannot be made.
@@ -51,8 +53,15 @@ class Store(Protocol):
             SourceError: it cannot be read.
         """
 
+    def find(self, folder: str) -> list[str]:
+        """The names of all objects below a folder, at any depth, sorted; none where there is no such folder.
+
+        Raises:
+            SourceError: it cannot be read.
+        """
+
     def path(self, name: str) -> str:
-        """What an object is called outside of the archive: a path, or a URI."""
+        """What an object is called outside of the place: a path, or a URI."""
 
     def open(self, name: str) -> Source:
         """An object's bytes as they are stored.
@@ -62,11 +71,43 @@ class Store(Protocol):
             NotABinlogError: it is empty.
         """
 
+    def read(self, name: str) -> bytes | None:
+        """All bytes of a small object; None where it is not there.
+
+        Raises:
+            SourceError: it cannot be read.
+        """
+
     def writing(self, name: str) -> AbstractContextManager[Sink]:
         """Write an object; it appears whole when the block is left without an error.
 
         Raises:
             OutputError: it cannot be written.
+        """
+
+    def put(self, name: str, data: bytes) -> None:
+        """Write a small object, whole or not at all; its folder is made.
+
+        Raises:
+            OutputError: it cannot be written.
+        """
+
+    def take(self, files: Iterable[tuple[Path, str]]) -> None:
+        """Move files of this machine to their places; each appears whole, and its folder is made.
+
+        Args:
+            files: where one is, and the name that it gets. A local store takes only files of its own file
+                system.
+
+        Raises:
+            OutputError: one cannot be moved; those before it are.
+        """
+
+    def remove(self, name: str) -> None:
+        """Remove an object for good; nothing is done where it is not there.
+
+        Raises:
+            OutputError: it cannot be removed.
         """
 
 
@@ -85,11 +126,18 @@ class LocalStore:
         """The folder."""
         return str(self._folder)
 
-    def prepare(self) -> None:
+    @property
+    def folder(self) -> Path:
+        """The folder."""
+        return self._folder
+
+    def prepare(self, folders: Iterable[str] = ()) -> None:
         """As :class:`Store` says."""
         with output_errors(self._folder):
-            (self._folder / MANIFESTS).mkdir(parents=True, exist_ok=True)
-            for folder in (self._folder, self._folder / MANIFESTS):
+            self._folder.mkdir(parents=True, exist_ok=True)
+            inside = [self._folder / name for name in folders]
+            for folder in [self._folder, *inside] if inside else []:
+                folder.mkdir(parents=True, exist_ok=True)
                 remove_leftovers(folder)
 
     @contextmanager
@@ -110,6 +158,14 @@ class LocalStore:
         except OSError as error:
             raise SourceError(f"cannot be read: {error.strerror}", path=str(place)) from error
 
+    def find(self, folder: str) -> list[str]:
+        """As :class:`Store` says."""
+        found = (path for path in (self._folder / folder).rglob("*") if path.is_file())
+        try:
+            return sorted(path.relative_to(self._folder).as_posix() for path in found)
+        except OSError as error:
+            raise SourceError(f"cannot be read: {error.strerror}", path=self.path(folder)) from error
+
     def path(self, name: str) -> str:
         """As :class:`Store` says."""
         return str(self._folder / name)
@@ -118,11 +174,48 @@ class LocalStore:
         """As :class:`Store` says."""
         return PlainFile.open(self.path(name))
 
+    def read(self, name: str) -> bytes | None:
+        """As :class:`Store` says."""
+        try:
+            return (self._folder / name).read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise SourceError(f"cannot be read: {error.strerror}", path=self.path(name)) from error
+
     @contextmanager
     def writing(self, name: str) -> Iterator[Sink]:
         """As :class:`Store` says; file and folder are brought to the disk."""
         with open_output(self.path(name)) as stream:
             yield stream
+
+    def put(self, name: str, data: bytes) -> None:
+        """As :class:`Store` says."""
+        path = self._folder / name
+        with output_errors(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+        with self.writing(name) as sink:
+            sink.write(data)
+
+    def take(self, files: Iterable[tuple[Path, str]]) -> None:
+        """As :class:`Store` says; folders are brought to the disk when all files have been moved."""
+        with output_errors(self._folder):
+            folders = set()
+            for path, name in files:
+                target = self._folder / name
+                target.parent.mkdir(parents=True, exist_ok=True)
+                path.replace(target)
+                folders.add(target.parent)
+            for folder in folders:
+                _sync_folder(folder)
+
+    def remove(self, name: str) -> None:
+        """As :class:`Store` says."""
+        path = self._folder / name
+        with output_errors(path):
+            path.unlink(missing_ok=True)
+            if path.parent.is_dir():
+                _sync_folder(path.parent)
 
 
 def open_store(place: str) -> Store:
@@ -138,7 +231,7 @@ def open_store(place: str) -> Store:
     if place.startswith(_FILE_SCHEME):
         return LocalStore(Path(place.removeprefix(_FILE_SCHEME)))
     if is_uri(place):
-        from binx.archive.remote_store import RemoteStore
+        from binx.export.remote_store import RemoteStore
 
         return RemoteStore(place)
     return LocalStore(Path(place))
@@ -162,13 +255,17 @@ def hold_lock(path: Path, where: str) -> Iterator[None]:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise OutputError(
-                f"another binx process{_holder(descriptor)} is writing to this archive", path=where
+                f"another binx process{_holder(descriptor)} is writing to it", path=where
             ) from None
         with suppress(OSError):
             # Only a hint for people; on a full disk the lock is as good without it.
             os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
-        yield
+        try:
+            yield
+        finally:
+            with suppress(OSError):
+                os.ftruncate(descriptor, 0)
     finally:
         os.close(descriptor)
 
@@ -177,6 +274,14 @@ def _holder(descriptor: int) -> str:
     """The number of the process that holds a lock, as it has written it down."""
     text = os.pread(descriptor, 32, 0).strip()
     return f" ({int(text)})" if text.isdigit() else ""
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 __all__ = ["MANIFESTS", "LocalStore", "Store", "hold_lock", "open_store"]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from importlib import import_module
 
 import click
 from click.exceptions import Abort, Exit
 
-from binx.cli.commands import COMPLETE, DESCRIPTION, ENTRIES, module_name, overview, version
+from binx.cli.click_commands import ClickCommand
+from binx.cli.commands import COMPLETE, DESCRIPTION, ENTRIES, load_command, overview, version
 from binx.errors import ExitCode, UsageError
 
 PROGRAM = "binx"
@@ -22,13 +22,9 @@ class Application(click.Group):
         """The commands' names, in the overview's order."""
         return list(_NAMES)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+    def get_command(self, ctx: click.Context, cmd_name: str) -> ClickCommand | None:
         """Load a command; None where there is none of that name."""
-        if cmd_name not in _NAMES:
-            return None
-        module = import_module(module_name(cmd_name))
-        command: click.Command = getattr(module, f"{module.__name__.rpartition('.')[2]}_command")
-        return command
+        return ClickCommand(load_command(cmd_name)) if cmd_name in _NAMES else None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -4,23 +4,12 @@ from __future__ import annotations
 
 from functools import partial
 
-import click
-
 from binx.archive.check import check_archive
 from binx.archive.restore import find_named, restore_log, restore_span
 from binx.archive.run import ArchiveRequest, ArchiveRun
 from binx.cli.archive_text import tell_check, tell_log, tell_run
-from binx.cli.options import (
-    COUNT,
-    KEYS,
-    NUMBER,
-    OUTPUT,
-    QUIET,
-    Example,
-    Parsed,
-    command,
-    option,
-)
+from binx.cli.declaration import OUTPUT, Example, FilePath, Parsed, argument, command, option
+from binx.cli.options import COUNT, KEYS, NUMBER, QUIET
 from binx.cli.progress import ProgressBar, progress_bar
 from binx.cli.selecting import gtid_set, understood, union
 from binx.cli.terminal import missing_gtids, say_note, say_warning, text_output
@@ -111,7 +100,7 @@ _NAMELESS = "-"
 @command("archive", examples=EXAMPLES, details=DETAILS)
 @option(
     "--to",
-    "archive",
+    name="archive",
     metavar="DEST",
     required=True,
     section=OUTPUT,
@@ -120,60 +109,61 @@ _NAMELESS = "-"
 @option(
     "--parquet",
     metavar="DIR",
-    type=click.Path(readable=False),
+    value=FilePath(),
     section=OUTPUT,
     help="Also write row changes as a data set, as to-parquet does; a folder, or a URI.",
 )
 @option(
     "--prune",
-    "prune_days",
+    name="prune_days",
     metavar="DAYS",
-    type=NUMBER,
+    value=NUMBER,
     section=OUTPUT,
     help="Remove logs of SOURCE that are older and proved to be archived; see the manual page.",
 )
 @option("--decrypt", is_flag=True, section=OUTPUT, help="Take encrypted logs too, decrypted.")
 @option("--dry-run", is_flag=True, section=OUTPUT, help="Write nothing; tell what would be done.")
-@option("--json", "as_json", is_flag=True, section=OUTPUT, help="One JSON object a log, and one for the run.")
-@option("--max-files", metavar="N", type=COUNT, section=LIMITS, help="Take at most N logs.")
-@option("--max-seconds", metavar="N", type=NUMBER, section=LIMITS, help="Begin no log after N seconds.")
+@option(
+    "--json", name="as_json", is_flag=True, section=OUTPUT, help="One JSON object a log, and one for the run."
+)
+@option("--max-files", metavar="N", value=COUNT, section=LIMITS, help="Take at most N logs.")
+@option("--max-seconds", metavar="N", value=NUMBER, section=LIMITS, help="Begin no log after N seconds.")
 @option("--check", is_flag=True, section=ASK, help="Prove what the archive covers; hashes every object.")
 @option(
     "--restore",
-    "name",
+    name="name",
     metavar="[LOG]",
-    is_flag=False,
-    flag_value=_NAMELESS,
+    alone=_NAMELESS,
     section=ASK,
     help="Bring back this log, byte for byte; without a name, the transactions that are asked for.",
 )
 @option(
     "--gtid",
-    "gtids",
+    name="gtids",
     metavar="SET",
     multiple=True,
-    type=Parsed("set", gtid_set),
+    value=Parsed("set", gtid_set),
     section=ASK,
     help="Bring back these transactions.",
 )
 @option(
-    "--since", metavar="TIME", type=Parsed("time", parse_time), section=ASK, help="Committed then or later."
+    "--since", metavar="TIME", value=Parsed("time", parse_time), section=ASK, help="Committed then or later."
 )
 @option(
-    "--until", metavar="TIME", type=Parsed("time", parse_time), section=ASK, help="Committed before then."
+    "--until", metavar="TIME", value=Parsed("time", parse_time), section=ASK, help="Committed before then."
 )
-@option("--server-id", metavar="N", type=NUMBER, section=ASK, help="From the logs of this server.")
+@option("--server-id", metavar="N", value=NUMBER, section=ASK, help="From the logs of this server.")
 @option(
     "-o",
     "--output",
     metavar="FILE",
-    type=click.Path(readable=False, allow_dash=True),
+    value=FilePath(),
     section=ASK,
     help="Where what is brought back goes; - is standard output.",
 )
 @KEYS
 @QUIET
-@click.argument("source", metavar="[SOURCE]", required=False, type=click.Path(readable=False))
+@argument("source", metavar="[SOURCE]", required=False, value=FilePath())
 def archive_command(
     source: str | None,
     archive: str,

@@ -12,6 +12,10 @@ from typing import NamedTuple
 
 from binx import __version__
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from binx.cli.declaration import Command
+
 
 class Entry(NamedTuple):
     """A command as the overview lists it.
@@ -60,9 +64,13 @@ _INSTALLED = ".dist-info"
 _COLUMN = 14
 
 
-def module_name(command: str) -> str:
-    """The module that holds a command."""
-    return f"binx.cli.{command.replace('-', '_')}"
+def load_command(name: str) -> Command:
+    """Load one of the commands."""
+    from importlib import import_module
+
+    word = name.replace("-", "_")
+    command: Command = getattr(import_module(f"binx.cli.{word}"), f"{word}_command")
+    return command
 
 
 def overview() -> str:

@@ -22,7 +22,8 @@ from click.shell_completion import (
 )
 
 from binx.cli.commands import COMPLETE
-from binx.cli.options import QUIET, Example, command
+from binx.cli.declaration import Choice, Example, argument, command
+from binx.cli.options import QUIET
 from binx.cli.terminal import text_output
 from binx.errors import BinxError
 from binx.kernels.scan import Level
@@ -104,7 +105,7 @@ def install_bash() -> None:
 
 
 @command("completion", examples=EXAMPLES, details=DETAILS, takes_defaults=False)
-@click.argument("shell", metavar="SHELL", type=click.Choice(SHELLS))
+@argument("shell", metavar="SHELL", value=Choice(*SHELLS))
 @QUIET
 def completion_command(shell: str, quiet: bool) -> None:
     """Print a script by which bash, zsh or fish complete binx's commands, options, tables and GTIDs."""

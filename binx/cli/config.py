@@ -8,9 +8,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import click
-
-from binx.cli.commands import ENTRIES
+from binx.cli.commands import ENTRIES, load_command
+from binx.cli.declaration import OUTPUT, Command, Example, Option, command, option
 from binx.cli.defaults import (
     COMMON,
     Setting,
@@ -21,7 +20,7 @@ from binx.cli.defaults import (
     settings_of,
     variable_name,
 )
-from binx.cli.options import OUTPUT, QUIET, Command, Example, command, option
+from binx.cli.options import QUIET
 from binx.cli.sections import TEXT, Column, Section, lines_for_people, plain_lines
 from binx.cli.terminal import has_colour, is_terminal, say_note, terminal_width, text_output
 
@@ -49,9 +48,9 @@ _WIDTH = 78
 
 
 @command("config", examples=EXAMPLES, details=DETAILS, takes_defaults=False)
-@option("--path", "only_path", is_flag=True, section=OUTPUT, help="Print where the file is looked for.")
+@option("--path", name="only_path", is_flag=True, section=OUTPUT, help="Print where the file is looked for.")
 @option("--template", is_flag=True, section=OUTPUT, help="Print a file that sets nothing yet.")
-@option("--json", "as_json", is_flag=True, section=OUTPUT, help="One JSON object.")
+@option("--json", name="as_json", is_flag=True, section=OUTPUT, help="One JSON object.")
 @QUIET
 def config_command(only_path: bool, template: bool, as_json: bool, quiet: bool) -> None:
     """Show which defaults of options are set, in the environment or in a file, and where."""
@@ -68,13 +67,10 @@ def config_command(only_path: bool, template: bool, as_json: bool, quiet: bool) 
 
 
 def _commands() -> Iterator[tuple[str, Command]]:
-    from binx.cli.application import application
-
-    with click.Context(application, info_name="binx") as parent:
-        for entry in ENTRIES:
-            one = application.get_command(parent, entry.name)
-            if isinstance(one, Command) and one.takes_defaults:
-                yield entry.name, one
+    for entry in ENTRIES:
+        one = load_command(entry.name)
+        if one.takes_defaults:
+            yield entry.name, one
 
 
 def _settings(name: str, one: Command) -> Iterator[Setting]:
@@ -133,12 +129,12 @@ def _template() -> Iterator[str]:
         yield f"[{name}]"
         for long, parameter in options_of(one):
             if long not in COMMON and not parameter.required:
-                yield from _comment(parameter.help or "")
+                yield from _comment(parameter.help)
                 yield f"# {long} = {_value(parameter)}"
 
 
-def _common() -> dict[str, click.Option]:
-    found: dict[str, click.Option] = {}
+def _common() -> dict[str, Option]:
+    found: dict[str, Option] = {}
     for _, one in _commands():
         found |= {long: parameter for long, parameter in options_of(one) if long in COMMON}
     return dict(sorted(found.items()))
@@ -150,13 +146,10 @@ def _comment(text: str) -> Iterator[str]:
     yield from wrap(text, _WIDTH, initial_indent="## ", subsequent_indent="## ")
 
 
-def _value(parameter: click.Option) -> str:
+def _value(parameter: Option) -> str:
     """The default as TOML has it; of an option without one, an empty text or list."""
     if parameter.is_flag:
         return "false"
     if parameter.multiple:
         return "[]"
-    default = parameter.default
-    if isinstance(default, int | float):
-        return str(default)
-    return json.dumps(default) if isinstance(default, str) else '""'
+    return json.dumps(parameter.default or "")

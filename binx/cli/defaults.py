@@ -26,7 +26,7 @@ from binx.errors import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import click
+    from binx.cli.declaration import Command, Option
 
 VARIABLE = "BINX_CONFIG"
 """Where it is set, the file's path; where it is empty, there is no file."""
@@ -36,7 +36,6 @@ COMMON = frozenset(
 )
 """Options that mean the same for all commands which have them, and may be set for all at once."""
 
-_HELP = "help"
 _PREFIX = "BINX_"
 
 
@@ -92,7 +91,7 @@ def read_config() -> dict[str, Any]:
 
 
 def settings_of(
-    command: click.Command, config: Mapping[str, Any], environment: Mapping[str, str]
+    command: Command, config: Mapping[str, Any], environment: Mapping[str, str]
 ) -> dict[str, Setting]:
     """The defaults that are set for a command, by the name of the parameter.
 
@@ -104,7 +103,6 @@ def settings_of(
     Raises:
         UsageError: a name that is none of the command's options, or a value that is no value of one.
     """
-    assert command.name is not None
     options = dict(options_of(command))
     origin = config_path() or ""
     found: dict[str, Setting] = {}
@@ -113,7 +111,7 @@ def settings_of(
         raise UsageError(f"expected a table [{command.name}], found a value", path=origin)
     for name, option in options.items():
         setting = _setting(command.name, name, config, own, environment, origin)
-        if setting is not None and option.name is not None:
+        if setting is not None:
             found[option.name] = setting._replace(value=_checked(option, setting))
     for name in own:
         if name not in options:
@@ -121,8 +119,8 @@ def settings_of(
     return found
 
 
-def defaults_of(command: click.Command) -> dict[str, Any]:
-    """What click takes as a command's ``default_map``.
+def defaults_of(command: Command) -> dict[str, Any]:
+    """The defaults that are set for a command, by the name of the parameter.
 
     Raises:
         UsageError: see :func:`read_config` and :func:`settings_of`.
@@ -148,15 +146,9 @@ def check_names(config: Mapping[str, Any], commands: list[str] | None) -> None:
             )
 
 
-def options_of(command: click.Command) -> Iterator[tuple[str, click.Option]]:
+def options_of(command: Command) -> Iterator[tuple[str, Option]]:
     """The options of a command that can have defaults, by their long names without hyphens in front."""
-    import click
-
-    for parameter in command.params:
-        if isinstance(parameter, click.Option) and not parameter.hidden and parameter.name != _HELP:
-            long = [name for name in parameter.opts if name.startswith("--")]
-            if long:
-                yield long[0].removeprefix("--"), parameter
+    return ((option.long_name, option) for option in command.options if not option.hidden)
 
 
 def variable_name(*words: str) -> str:
@@ -186,8 +178,8 @@ def _setting(
     return None
 
 
-def _checked(option: click.Option, setting: Setting) -> Any:
-    """The value in the form that click converts."""
+def _checked(option: Option, setting: Setting) -> Any:
+    """The value as the command line has it: a text, a list of texts, or of a flag whether it is given."""
     value = setting.value
     if option.multiple:
         values = value if isinstance(value, list) else [value]

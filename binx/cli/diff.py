@@ -6,21 +6,8 @@ import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from binx.cli.options import (
-    COUNT,
-    KEYS,
-    NO_CHECKSUMS,
-    OUTPUT,
-    QUIET,
-    SCHEMA,
-    VERBOSE,
-    Example,
-    command,
-    known_tables,
-    option,
-)
+from binx.cli.declaration import OUTPUT, Example, FilePath, argument, command, option
+from binx.cli.options import COUNT, KEYS, NO_CHECKSUMS, QUIET, SCHEMA, VERBOSE, known_tables
 from binx.cli.progress import progress_bar
 from binx.cli.selecting import selection_options, understood
 from binx.cli.terminal import say_note, text_output
@@ -66,20 +53,20 @@ _ROWS_SHOWN = 5
 
 
 @command("diff", examples=EXAMPLES, details=DETAILS)
-@click.argument("left", metavar="A", type=click.Path(readable=False))
-@click.argument("right", metavar="B", type=click.Path(readable=False))
-@option("--gtids", "gtids_only", is_flag=True, section=OUTPUT, help="Compare GTIDs alone, no contents.")
+@argument("left", metavar="A", value=FilePath())
+@argument("right", metavar="B", value=FilePath())
+@option("--gtids", name="gtids_only", is_flag=True, section=OUTPUT, help="Compare GTIDs alone, no contents.")
 @option(
     "--show",
-    "most",
+    name="most",
     metavar="N",
-    type=COUNT,
+    value=COUNT,
     default="10",
     show_default=True,
     section=OUTPUT,
     help="How many different transactions are looked into.",
 )
-@option("--json", "as_json", is_flag=True, section=OUTPUT, help="One JSON object.")
+@option("--json", name="as_json", is_flag=True, section=OUTPUT, help="One JSON object.")
 @selection_options
 @SCHEMA
 @NO_CHECKSUMS

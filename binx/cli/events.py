@@ -6,20 +6,8 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import tzinfo
 
-import click
-
-from binx.cli.options import (
-    COUNT,
-    FILES,
-    NO_CHECKSUMS,
-    OUTPUT,
-    QUIET,
-    ZONE,
-    Example,
-    Parsed,
-    command,
-    option,
-)
+from binx.cli.declaration import OUTPUT, Example, Parsed, command, option
+from binx.cli.options import COUNT, FILES, NO_CHECKSUMS, QUIET, ZONE
 from binx.cli.progress import progress_bar
 from binx.cli.sections import GAP, ROOMY, UNKNOWN, short_transaction
 from binx.cli.terminal import has_colour, is_terminal, say_warning, terminal_width, text_output
@@ -65,37 +53,38 @@ _HEAD, _FAINT, _BAD, _END = "\x1b[1m", "\x1b[2m", "\x1b[1;31m", "\x1b[0m"
 @command("events", examples=EXAMPLES, details=DETAILS)
 @option(
     "--type",
-    "types",
+    name="types",
     metavar="TYPE",
     multiple=True,
+    value=Parsed("type", parse_types),
     section="Which events",
     help="Of such a type; * and ? match: '*_ROWS*'; several by commas.",
 )
 @option(
     "--start-position",
-    "start",
+    name="start",
     metavar="POS",
-    type=Parsed("position", parse_position),
+    value=Parsed("position", parse_position),
     section="Which events",
     help="From there on: POS, or FILE:POS where there are several files.",
 )
 @option(
     "--stop-position",
-    "stop",
+    name="stop",
     metavar="POS",
-    type=Parsed("position", parse_position),
+    value=Parsed("position", parse_position),
     section="Which events",
     help="That begin before there.",
 )
-@option("--limit", metavar="N", type=COUNT, section="Which events", help="The first N of those.")
+@option("--limit", metavar="N", value=COUNT, section="Which events", help="The first N of those.")
 @option("--inner", is_flag=True, section="Which events", help="Those within compressed payloads too.")
 @ZONE
-@option("--json", "as_json", is_flag=True, section=OUTPUT, help="One JSON object a line.")
+@option("--json", name="as_json", is_flag=True, section=OUTPUT, help="One JSON object a line.")
 @NO_CHECKSUMS
 @QUIET
 @FILES
 def events_command(
-    types: tuple[str, ...],
+    types: tuple[frozenset[int], ...],
     start: Position | None,
     stop: Position | None,
     limit: int | None,
@@ -107,10 +96,7 @@ def events_command(
     files: tuple[str, ...],
 ) -> int:
     """List every event: offset, type, size, server, time, flags, checksum and transaction."""
-    try:
-        wanted = parse_types(types) if types else None
-    except UsageError as error:
-        raise click.BadParameter(error.message, param_hint="'--type'") from error
+    wanted = frozenset[int]().union(*types) if types else None
     with (
         text_output(plain=as_json) as output,
         progress_bar("events", quiet=quiet) as bar,

@@ -4,22 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import click
-
+from binx.cli.declaration import OUTPUT, Choice, Example, FilePath, Parsed, command, option
 from binx.cli.indexing import index_options
-from binx.cli.options import (
-    FILES,
-    NO_CHECKSUMS,
-    ON_DAMAGE,
-    OUTPUT,
-    QUIET,
-    SCHEMA,
-    Example,
-    Parsed,
-    command,
-    known_tables,
-    option,
-)
+from binx.cli.options import FILES, NO_CHECKSUMS, ON_DAMAGE, QUIET, SCHEMA, known_tables
 from binx.cli.progress import progress_bar
 from binx.cli.selecting import WHERE, selection_options, understood
 from binx.cli.terminal import missing_gtids, say_note, say_warning
@@ -111,8 +98,8 @@ DETAILS = (
 @WHERE
 @option(
     "--format",
-    "form",
-    type=click.Choice([one.value for one in SliceFormat]),
+    name="form",
+    value=Choice(*(one.value for one in SliceFormat)),
     default=SliceFormat.BINLOG.value,
     show_default=True,
     section=OUTPUT,
@@ -127,7 +114,7 @@ DETAILS = (
 @option(
     "--fragment-bytes",
     metavar="SIZE",
-    type=Parsed("size", parse_size),
+    value=Parsed("size", parse_size),
     section=OUTPUT,
     help="thl: cut transactions into fragments of such a size.  [default: 1000000]",
 )
@@ -138,7 +125,7 @@ DETAILS = (
     metavar="OUT",
     default="-",
     section=OUTPUT,
-    type=click.Path(readable=False, allow_dash=True),
+    value=FilePath(),
     help="Write to this file, which appears when it is whole.",
 )
 @ON_DAMAGE

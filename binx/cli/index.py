@@ -4,19 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import click
-
-from binx.cli.options import (
-    FILES,
-    NO_CHECKSUMS,
-    OUTPUT,
-    QUIET,
-    SCHEMA,
-    Example,
-    command,
-    known_tables,
-    option,
-)
+from binx.cli.declaration import OUTPUT, Example, FilePath, command, option
+from binx.cli.options import FILES, NO_CHECKSUMS, QUIET, SCHEMA, known_tables
 from binx.cli.progress import progress_bar
 from binx.cli.terminal import TextOutput, say_error, say_note, text_output
 from binx.errors import BinxError, ExitCode, UsageError
@@ -66,18 +55,18 @@ DETAILS = (
 @option(
     "-o",
     "--output",
-    "folder",
+    name="folder",
     metavar="DIR",
-    envvar="BINX_INDEX_DIR",
+    variable="BINX_INDEX_DIR",
     section=OUTPUT,
-    type=click.Path(readable=False),
+    value=FilePath(),
     help="Write them into this folder, not beside the logs.",
 )
 @option(
     "--keys", is_flag=True, section=OUTPUT, help="Also which primary keys were changed where; reads all rows."
 )
 @SCHEMA
-@option("--json", "as_json", is_flag=True, section=OUTPUT, help="One JSON object a line.")
+@option("--json", name="as_json", is_flag=True, section=OUTPUT, help="One JSON object a line.")
 @NO_CHECKSUMS
 @QUIET
 @FILES

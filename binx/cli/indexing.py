@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
-import click
-
-from binx.cli.options import combined, option
+from binx.cli.declaration import FilePath, combined, option
 from binx.cli.terminal import say_warning
 from binx.errors import BinxError
 from binx.log.index_use import IndexUse
@@ -15,8 +14,8 @@ from binx.log.index_use import IndexUse
 INDEX_DIR = option(
     "--index-dir",
     metavar="DIR",
-    envvar="BINX_INDEX_DIR",
-    type=click.Path(readable=False),
+    variable="BINX_INDEX_DIR",
+    value=FilePath(),
     help="Where index files are; by default beside the logs.",
 )
 
@@ -32,12 +31,11 @@ def index_options(function: Callable[..., Any]) -> Callable[..., Any]:
     It must have an option ``quiet``.
     """
 
+    @wraps(function)
     def with_index(no_index: bool, index_dir: str | None, **values: Any) -> Any:
         warn = None if values["quiet"] else _warn
         return function(index=None if no_index else IndexUse(index_dir, warn), **values)
 
-    with_index.__doc__ = function.__doc__
-    with_index.__click_params__ = getattr(function, "__click_params__", [])  # type: ignore[attr-defined]
     decorated: Callable[..., Any] = _INDEX_OPTIONS(with_index)
     return decorated
 

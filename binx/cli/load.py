@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import click
-
-from binx.cli.options import OUTPUT, QUIET, Example, Parsed, command, option
+from binx.cli.declaration import OUTPUT, Choice, Example, Parsed, argument, command, option
+from binx.cli.options import QUIET
 from binx.cli.progress import progress_bar
 from binx.cli.spark_options import SPARK_OPTIONS
 from binx.cli.terminal import text_output
@@ -43,20 +42,25 @@ def _key(text: str) -> tuple[str, tuple[str, ...]]:
 @command("load", examples=EXAMPLES, details=DETAILS)
 @option("-o", "--output", metavar="OUT", required=True, section=OUTPUT, help="The folder of the tables.")
 @option(
-    "--table", "tables", metavar="DB.TABLE", multiple=True, section=OUTPUT, help="Only these; * and ? match."
+    "--table",
+    name="tables",
+    metavar="DB.TABLE",
+    multiple=True,
+    section=OUTPUT,
+    help="Only these; * and ? match.",
 )
 @option(
     "--key",
-    "keys",
+    name="keys",
     metavar="DB.TABLE=COLUMN,...",
     multiple=True,
-    type=Parsed("key", _key),
+    value=Parsed("key", _key),
     section=OUTPUT,
     help="The key of a table that records none.",
 )
 @option(
     "--chain",
-    "chains",
+    name="chains",
     metavar="SERVER",
     multiple=True,
     section=OUTPUT,
@@ -64,7 +68,7 @@ def _key(text: str) -> tuple[str, tuple[str, ...]]:
 )
 @option(
     "--on-conflict",
-    type=click.Choice(["column", "stop"]),
+    value=Choice("column", "stop"),
     default="column",
     show_default=True,
     section=OUTPUT,
@@ -76,18 +80,18 @@ def _key(text: str) -> tuple[str, tuple[str, ...]]:
 )
 @option(
     "--compression",
-    type=click.Choice(["zstd", "snappy", "lz4", "none"]),
+    value=Choice("zstd", "snappy", "lz4", "none"),
     default="zstd",
     show_default=True,
     section=OUTPUT,
     help="Of the Parquet files.",
 )
 @option("--break-lock", is_flag=True, section=OUTPUT, help="Take the lock of a run that is known to be dead.")
-@option("--json", "as_json", is_flag=True, section=OUTPUT, help="Print the summary as one JSON object.")
+@option("--json", name="as_json", is_flag=True, section=OUTPUT, help="Print the summary as one JSON object.")
 @SPARK_OPTIONS
-@option("--input", "inputs", metavar="DIR", multiple=True, hidden=True)
+@option("--input", name="inputs", metavar="DIR", multiple=True, hidden=True)
 @QUIET
-@click.argument("folders", metavar="DIR...", nargs=-1)
+@argument("folders", metavar="DIR...", multiple=True, required=False)
 def load_command(
     folders: tuple[str, ...],
     inputs: tuple[str, ...],

@@ -6,19 +6,10 @@ import sys
 from dataclasses import replace
 from datetime import tzinfo
 
+from binx.cli.declaration import OUTPUT, Example, Parsed, command, option
 from binx.cli.indexing import index_options
 from binx.cli.listing import TERMINAL_COLUMNS, listing_lines
-from binx.cli.options import (
-    FILES,
-    NO_CHECKSUMS,
-    OUTPUT,
-    QUIET,
-    ZONE,
-    Example,
-    Parsed,
-    command,
-    option,
-)
+from binx.cli.options import FILES, NO_CHECKSUMS, QUIET, ZONE
 from binx.cli.progress import ProgressBar, progress_bar
 from binx.cli.selecting import selection_options, understood
 from binx.cli.terminal import (
@@ -93,7 +84,7 @@ def _parse_sort(text: str) -> tuple[Order, bool]:
 @option(
     "--sort",
     metavar="KEY[:asc|:desc]",
-    type=Parsed("key", _parse_sort),
+    value=Parsed("key", _parse_sort),
     default=Order.LOG.value,
     show_default=True,
     section=OUTPUT,
@@ -103,13 +94,13 @@ def _parse_sort(text: str) -> tuple[Order, bool]:
 @option(
     "--columns",
     metavar="LIST",
-    type=Parsed("columns", parse_columns),
+    value=Parsed("columns", parse_columns),
     section=OUTPUT,
     help="What to show: time,gtid,size,thread and so on, with commas between.",
 )
 @ZONE
 @option("--quick", is_flag=True, section=OUTPUT, help="Read no rows: neither their number nor tables.")
-@option("--json", "as_json", is_flag=True, section=OUTPUT, help="One JSON object a line.")
+@option("--json", name="as_json", is_flag=True, section=OUTPUT, help="One JSON object a line.")
 @NO_CHECKSUMS
 @index_options
 @QUIET

@@ -101,9 +101,15 @@ def _answer(arguments: list[str]) -> int:
     if answer is not None:
         print(answer)
         return ExitCode.DONE
+    from binx.cli.plain_arguments import run_plain
+
+    given = without_help_word(arguments)
+    code = run_plain(given)
+    if code is not None:
+        return code
     from binx.cli.application import invoke
 
-    return invoke(without_help_word(arguments))
+    return invoke(given)
 
 
 def _reached() -> str:

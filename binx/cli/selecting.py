@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
-from binx.cli.options import COUNT, NUMBER, Parsed, combined, option
+from binx.cli.declaration import Parsed, combined, option
+from binx.cli.options import COUNT, NUMBER
 from binx.errors import UsageError
 from binx.event.gtid_set import GtidSet
 from binx.log.moments import format_time, parse_position, parse_time
@@ -16,17 +18,6 @@ if TYPE_CHECKING:
     from binx.export.where import Condition
 
 SELECTION = "Which transactions"
-
-
-def _completion(what: str) -> Callable[..., Any]:
-    """Completes an option from the files on the command line; loaded when a shell asks."""
-
-    def complete(*arguments: Any) -> Any:
-        from binx.cli import completion
-
-        return getattr(completion, f"complete_{what}")(*arguments)
-
-    return complete
 
 
 def gtid_set(text: str) -> GtidSet:
@@ -44,107 +35,107 @@ def gtid_set(text: str) -> GtidSet:
 _SELECTION_OPTIONS = combined(
     option(
         "--gtid",
-        "gtids",
+        name="gtids",
         metavar="SET",
         multiple=True,
-        type=Parsed("set", gtid_set),
-        shell_complete=_completion("gtids"),
+        value=Parsed("set", gtid_set),
+        completes="gtids",
         section=SELECTION,
         help="These: uuid:1-5:7, uuid:tag:1-3, 0-1-100..200; several by commas.",
     ),
     option(
         "--exclude-gtid",
-        "exclude_gtids",
+        name="exclude_gtids",
         metavar="SET",
         multiple=True,
-        type=Parsed("set", gtid_set),
-        shell_complete=_completion("gtids"),
+        value=Parsed("set", gtid_set),
+        completes="gtids",
         section=SELECTION,
         help="Not these.",
     ),
     option(
         "--since",
         metavar="TIME",
-        type=Parsed("time", parse_time),
+        value=Parsed("time", parse_time),
         section=SELECTION,
         help="Committed then or later. UTC where no zone is given.",
     ),
     option(
         "--until",
         metavar="TIME",
-        type=Parsed("time", parse_time),
+        value=Parsed("time", parse_time),
         section=SELECTION,
         help="Committed before then.",
     ),
     option(
         "--start-position",
-        "start",
+        name="start",
         metavar="POS",
-        type=Parsed("position", parse_position),
+        value=Parsed("position", parse_position),
         section=SELECTION,
         help="From there on: POS, or FILE:POS where there are several files.",
     ),
     option(
         "--stop-position",
-        "stop",
+        name="stop",
         metavar="POS",
-        type=Parsed("position", parse_position),
+        value=Parsed("position", parse_position),
         section=SELECTION,
         help="Up to there.",
     ),
     option(
         "--db",
-        "databases",
+        name="databases",
         metavar="GLOB",
         multiple=True,
-        shell_complete=_completion("databases"),
+        completes="databases",
         section=SELECTION,
         help="Touching a table of such a database.",
     ),
     option(
         "--table",
-        "tables",
+        name="tables",
         metavar="DB.TABLE",
         multiple=True,
-        shell_complete=_completion("tables"),
+        completes="tables",
         section=SELECTION,
         help="Touching such a table; * and ? match: 'shop.*'.",
     ),
     option(
         "--server-id",
-        "server_ids",
+        name="server_ids",
         metavar="N",
         multiple=True,
-        type=NUMBER,
+        value=NUMBER,
         section=SELECTION,
         help="Made on this server.",
     ),
     option(
         "--thread-id",
-        "thread_ids",
+        name="thread_ids",
         metavar="N",
         multiple=True,
-        type=NUMBER,
+        value=NUMBER,
         section=SELECTION,
         help="Made by this connection.",
     ),
     option(
         "--xid",
-        "xids",
+        name="xids",
         metavar="N",
         multiple=True,
-        type=NUMBER,
+        value=NUMBER,
         section=SELECTION,
         help="With this number of the storage engine's commit.",
     ),
     option(
         "--min-bytes",
         metavar="SIZE",
-        type=Parsed("size", parse_size),
+        value=Parsed("size", parse_size),
         section=SELECTION,
         help="Taking at least so much in the file: 4096, 64K, 10M.",
     ),
-    option("--limit", metavar="N", type=COUNT, section=SELECTION, help="The first N of those."),
+    option("--limit", metavar="N", value=COUNT, section=SELECTION, help="The first N of those."),
 )
 
 
@@ -157,7 +148,7 @@ def _condition(text: str) -> Condition:
 WHERE = option(
     "--where",
     metavar="CONDITION",
-    type=Parsed("condition", _condition),
+    value=Parsed("condition", _condition),
     section=SELECTION,
     help="Changing a row like this, before or after: \"status = 'paid'\".",
 )
@@ -182,6 +173,7 @@ _SELECTION_NAMES = (
 def selection_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """The options that say which transactions; the function gets them as one ``selection``."""
 
+    @wraps(function)
     def with_selection(**values: Any) -> Any:
         chosen = {name: values.pop(name) for name in _SELECTION_NAMES}
         for name in ("gtids", "exclude_gtids"):
@@ -189,8 +181,6 @@ def selection_options(function: Callable[..., Any]) -> Callable[..., Any]:
             chosen[name] = union(sets) if sets else None
         return function(selection=Selection(**chosen), **values)
 
-    with_selection.__doc__ = function.__doc__
-    with_selection.__click_params__ = getattr(function, "__click_params__", [])  # type: ignore[attr-defined]
     decorated: Callable[..., Any] = _SELECTION_OPTIONS(with_selection)
     return decorated
 

@@ -8,20 +8,8 @@ from dataclasses import replace
 from datetime import tzinfo
 from typing import TYPE_CHECKING, Any
 
-from binx.cli.options import (
-    COUNT,
-    FILES,
-    NO_CHECKSUMS,
-    OUTPUT,
-    QUIET,
-    SCHEMA,
-    ZONE,
-    Example,
-    Parsed,
-    command,
-    known_tables,
-    option,
-)
+from binx.cli.declaration import OUTPUT, Example, Parsed, command, option
+from binx.cli.options import COUNT, FILES, NO_CHECKSUMS, QUIET, SCHEMA, ZONE, known_tables
 from binx.cli.progress import progress_bar
 from binx.cli.selecting import SELECTION, selection_options, understood
 from binx.cli.show_text import ShowText
@@ -76,13 +64,15 @@ DETAILS = (
 @option(
     "--position",
     metavar="POS",
-    type=Parsed("position", parse_position),
+    value=Parsed("position", parse_position),
     section=SELECTION,
     help="The one that this is inside of, or else the next: POS, or FILE:POS.",
 )
-@option("--rows", "most_rows", metavar="N", type=COUNT, section=OUTPUT, help="At most N rows of each event.")
-@option("--hex", "with_bytes", is_flag=True, section=OUTPUT, help="Show the bytes of each event too.")
-@option("--json", "as_json", is_flag=True, section=OUTPUT, help="One JSON object for each event.")
+@option(
+    "--rows", name="most_rows", metavar="N", value=COUNT, section=OUTPUT, help="At most N rows of each event."
+)
+@option("--hex", name="with_bytes", is_flag=True, section=OUTPUT, help="Show the bytes of each event too.")
+@option("--json", name="as_json", is_flag=True, section=OUTPUT, help="One JSON object for each event.")
 @ZONE
 @SCHEMA
 @NO_CHECKSUMS

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from binx.cli.options import Parsed, combined, option
+from binx.cli.declaration import Parsed, combined, option
 from binx.errors import UsageError
 
 SPARK = "Spark"
@@ -23,10 +23,10 @@ DRIVER_MEMORY = option(
 )
 SETTINGS = option(
     "--conf",
-    "settings",
+    name="settings",
     metavar="NAME=VALUE",
     multiple=True,
-    type=Parsed("setting", _setting),
+    value=Parsed("setting", _setting),
     section=SPARK,
     help="Any setting of Spark.",
 )

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import click
-
-from binx.cli.options import QUIET, Example, command
+from binx.cli.declaration import Example, argument, command
+from binx.cli.options import QUIET
 from binx.cli.terminal import text_output
 from binx.spark.session import script_path
 
@@ -17,7 +16,7 @@ EXAMPLES = (
 
 @command("spark-script", examples=EXAMPLES)
 @QUIET
-@click.argument("name", metavar="[NAME]", default="load")
+@argument("name", metavar="[NAME]", default="load", required=False)
 def spark_script_command(name: str, quiet: bool) -> None:
     """Print the path of a script that spark-submit takes: `load`, which `binx load` runs on this machine."""
     with text_output() as output:

@@ -6,23 +6,11 @@ import sys
 from collections.abc import Iterator
 from datetime import tzinfo
 
-import click
-
 from binx.cli.breakdown import breakdown_section
+from binx.cli.declaration import OUTPUT, Example, FilePath, Parsed, command, option
 from binx.cli.figures import sections
 from binx.cli.indexing import index_options
-from binx.cli.options import (
-    COUNT,
-    FILES,
-    NO_CHECKSUMS,
-    OUTPUT,
-    QUIET,
-    ZONE,
-    Example,
-    Parsed,
-    command,
-    option,
-)
+from binx.cli.options import COUNT, FILES, NO_CHECKSUMS, QUIET, ZONE
 from binx.cli.progress import progress_bar
 from binx.cli.sections import Section, lines_for_people, list_for_people, plain_lines, plain_list
 from binx.cli.selecting import selection_options, understood
@@ -92,21 +80,21 @@ DETAILS = (
     "--by",
     metavar="LIST",
     multiple=True,
-    type=Parsed("dimensions", parse_dimensions),
+    value=Parsed("dimensions", parse_dimensions),
     section=OUTPUT,
     help="Break down by these together: hour,table; also db, server, thread, kind, size, day and so on.",
 )
 @option(
-    "--top", metavar="N", type=COUNT, section=OUTPUT, help=f"How many of each to show, by default {_TOP}."
+    "--top", metavar="N", value=COUNT, section=OUTPUT, help=f"How many of each to show, by default {_TOP}."
 )
 @ZONE
 @option("--quick", is_flag=True, section=OUTPUT, help="Read no rows.")
-@option("--json", "as_json", is_flag=True, section=OUTPUT, help="Print one JSON object.")
-@option("--csv", "as_csv", is_flag=True, section=OUTPUT, help="Print the groups of --by as CSV.")
+@option("--json", name="as_json", is_flag=True, section=OUTPUT, help="Print one JSON object.")
+@option("--csv", name="as_csv", is_flag=True, section=OUTPUT, help="Print the groups of --by as CSV.")
 @option(
     "--html",
     metavar="FILE",
-    type=click.Path(readable=False, allow_dash=True),
+    value=FilePath(),
     section=OUTPUT,
     help="Write one page with charts that needs nothing else.",
 )

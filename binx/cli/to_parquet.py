@@ -8,21 +8,16 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-import click
-
+from binx.cli.declaration import OUTPUT, Choice, Example, FilePath, Parsed, command, option
 from binx.cli.options import (
     COUNT,
     FILES,
     NO_CHECKSUMS,
     ON_DAMAGE,
-    OUTPUT,
     QUIET,
     SCHEMA,
-    Example,
-    Parsed,
-    command,
     known_tables,
-    option,
+    whole_number,
 )
 from binx.cli.progress import progress_bar
 from binx.cli.selecting import WHERE, selection_options, understood
@@ -86,12 +81,21 @@ DETAILS = (
 
 _MEGABYTE = 1 << 20
 _LEAST_MEMORY = 16
+_HIGHEST_LEVEL = 22
 
 
 def _megabytes(text: str) -> int:
-    if not text.isdecimal() or int(text) < _LEAST_MEMORY:
+    number = whole_number(text)
+    if number < _LEAST_MEMORY:
         raise UsageError(f"expected a number of megabytes, at least {_LEAST_MEMORY}, found {text!r}")
-    return int(text) * _MEGABYTE
+    return number * _MEGABYTE
+
+
+def _level(text: str) -> int:
+    level = whole_number(text)
+    if not 1 <= level <= _HIGHEST_LEVEL:
+        raise UsageError(f"expected a level from 1 to {_HIGHEST_LEVEL}, found {text!r}")
+    return level
 
 
 @command("to-parquet", examples=EXAMPLES, details=DETAILS)
@@ -100,13 +104,13 @@ def _megabytes(text: str) -> int:
     "--output",
     metavar="DIR",
     required=True,
-    type=click.Path(readable=False),
+    value=FilePath(),
     section=OUTPUT,
     help="The data set's folder, made where it is not there; or a URI such as s3://bucket/lake.",
 )
 @option(
     "--compression",
-    type=click.Choice(["zstd", "snappy", "lz4", "none"]),
+    value=Choice("zstd", "snappy", "lz4", "none"),
     default="zstd",
     show_default=True,
     section=OUTPUT,
@@ -115,34 +119,34 @@ def _megabytes(text: str) -> int:
 @option(
     "--compression-level",
     metavar="N",
-    type=click.IntRange(1, 22),
+    value=Parsed("level", _level),
     section=OUTPUT,
-    help="Of zstd.  [default: 1]",
+    help="Of zstd, 1 to 22.  [default: 1]",
 )
 @option(
     "--row-group-rows",
     metavar="N",
-    type=COUNT,
+    value=COUNT,
     section=OUTPUT,
     help="Rows of a row group, at most.  [default: 131072]",
 )
 @option(
     "--memory",
     metavar="MB",
-    type=Parsed("megabytes", _megabytes),
+    value=Parsed("megabytes", _megabytes),
     section=OUTPUT,
     help="What rows may take before they are written.  [default: 64]",
 )
 @option(
     "--jobs",
     metavar="N",
-    type=COUNT,
+    value=COUNT,
     section=OUTPUT,
     help="Threads that encode and write; the files are the same.  [default: as many as processors]",
 )
 @option(
     "--unsigned-bigint",
-    type=click.Choice(["uint64", "decimal"]),
+    value=Choice("uint64", "decimal"),
     default="uint64",
     show_default=True,
     section=OUTPUT,
@@ -151,7 +155,7 @@ def _megabytes(text: str) -> int:
 @SCHEMA
 @option(
     "--engine",
-    type=click.Choice(["native", "spark"]),
+    value=Choice("native", "spark"),
     default="native",
     show_default=True,
     section=SPARK,
@@ -159,7 +163,7 @@ def _megabytes(text: str) -> int:
 )
 @SPARK_OPTIONS
 @option("--force", is_flag=True, section=OUTPUT, help="Write again what was written before.")
-@option("--json", "as_json", is_flag=True, section=OUTPUT, help="Print one JSON object a log.")
+@option("--json", name="as_json", is_flag=True, section=OUTPUT, help="Print one JSON object a log.")
 @selection_options
 @WHERE
 @ON_DAMAGE

@@ -6,7 +6,8 @@ import sys
 import textwrap
 from collections.abc import Iterator
 
-from binx.cli.options import FILES, OUTPUT, QUIET, Example, command, option
+from binx.cli.declaration import OUTPUT, Example, command, option
+from binx.cli.options import FILES, QUIET
 from binx.cli.progress import progress_bar
 from binx.cli.terminal import TextOutput, has_colour, is_terminal, say_note, terminal_width, text_output
 from binx.errors import ExitCode
@@ -38,7 +39,7 @@ _INDENT = "   "
 
 @command("verify", examples=EXAMPLES, details=DETAILS)
 @option("--quick", is_flag=True, section=OUTPUT, help="Do not compare checksums.")
-@option("--json", "as_json", is_flag=True, section=OUTPUT, help="Print one JSON object.")
+@option("--json", name="as_json", is_flag=True, section=OUTPUT, help="Print one JSON object.")
 @QUIET
 @FILES
 def verify_command(quick: bool, as_json: bool, quiet: bool, files: tuple[str, ...]) -> int:

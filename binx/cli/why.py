@@ -8,19 +8,9 @@ from dataclasses import replace
 from datetime import tzinfo
 from typing import TYPE_CHECKING
 
+from binx.cli.declaration import OUTPUT, Example, command, option
 from binx.cli.indexing import index_options
-from binx.cli.options import (
-    FILES,
-    NO_CHECKSUMS,
-    OUTPUT,
-    QUIET,
-    SCHEMA,
-    ZONE,
-    Example,
-    command,
-    known_tables,
-    option,
-)
+from binx.cli.options import FILES, NO_CHECKSUMS, QUIET, SCHEMA, ZONE, known_tables
 from binx.cli.progress import progress_bar
 from binx.cli.selecting import SELECTION, WHERE, selection_options, understood
 from binx.cli.show_text import BOLD, ShowText
@@ -68,7 +58,7 @@ DETAILS = (
 @command("why", examples=EXAMPLES, details=DETAILS)
 @option(
     "--pk",
-    "key",
+    name="key",
     metavar="VALUE",
     multiple=True,
     section=SELECTION,
@@ -76,7 +66,7 @@ DETAILS = (
 )
 @selection_options
 @WHERE
-@option("--json", "as_json", is_flag=True, section=OUTPUT, help="One JSON object for each change.")
+@option("--json", name="as_json", is_flag=True, section=OUTPUT, help="One JSON object for each change.")
 @ZONE
 @index_options
 @SCHEMA

@@ -7,7 +7,7 @@ stand is noted and passed over; only a size that no event can have ends the list
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, tzinfo
 from fnmatch import fnmatchcase
 
@@ -47,25 +47,22 @@ _LINES = 65_536
 _TYPES = 256
 
 
-def parse_types(texts: Iterable[str]) -> frozenset[int]:
+def parse_types(text: str) -> frozenset[int]:
     """Read names of event types, in which ``*`` and ``?`` match, or numbers; commas between several.
 
     Raises:
         UsageError: no event type is called so.
     """
     found: set[int] = set()
-    for text in texts:
-        for name in text.split(","):
-            pattern = name.strip().upper()
-            if pattern.isdecimal() and int(pattern) < _TYPES:
-                found.add(int(pattern))
-                continue
-            matching = [one for one in EventType if fnmatchcase(one.name, pattern)]
-            if not matching:
-                raise UsageError(
-                    f"expected an event type such as QUERY, '*_ROWS*' or 30, found {name.strip()!r}"
-                )
-            found.update(matching)
+    for name in text.split(","):
+        pattern = name.strip().upper()
+        if pattern.isdecimal() and int(pattern) < _TYPES:
+            found.add(int(pattern))
+            continue
+        matching = [one for one in EventType if fnmatchcase(one.name, pattern)]
+        if not matching:
+            raise UsageError(f"expected an event type such as QUERY, '*_ROWS*' or 30, found {name.strip()!r}")
+        found.update(matching)
     return frozenset(found)
 
 

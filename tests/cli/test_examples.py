@@ -10,12 +10,9 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 
-import click
 import pytest
 
-from binx.cli.application import PROGRAM, application
-from binx.cli.commands import ENTRIES, EXAMPLES
-from binx.cli.options import Command
+from binx.cli.commands import ENTRIES, EXAMPLES, load_command
 from tests.cli.conftest import Shop
 from tests.cli.process import binx, environment
 
@@ -25,12 +22,10 @@ SINCE, UNTIL = "2026-11-21 09:30", "2026-11-21 09:45"
 
 def examples() -> list[str]:
     lines = list(EXAMPLES)
-    with click.Context(application, info_name=PROGRAM) as ctx:
-        for entry in ENTRIES:
-            command = application.get_command(ctx, entry.name)
-            assert isinstance(command, Command)
-            assert command.examples
-            lines += [example.line for example in command.examples]
+    for entry in ENTRIES:
+        command = load_command(entry.name)
+        assert command.examples
+        lines += [example.line for example in command.examples]
     return lines
 
 

@@ -16,7 +16,7 @@ from binx.kernels.crc32 import backend
 from tests.cli.conftest import Shop
 from tests.cli.process import binx
 
-SELDOM = {"binx.source.keyring", "binx.log.damage", "binx.event.gtid", "zoneinfo", "pickle"}
+SELDOM = {"click", "binx.source.keyring", "binx.log.damage", "binx.event.gtid", "zoneinfo", "pickle"}
 """What takes milliseconds to load, and hardly any command needs."""
 
 HEAVY = {"pyarrow", "rich", "zstandard", "sqlglot", "pyspark", "pandas", "numpy", "duckdb"}

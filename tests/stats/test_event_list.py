@@ -118,7 +118,7 @@ def shop_log(testdata: Path) -> BinlogFile:
 def test_types_places_and_a_limit_choose_events(testdata: Path) -> None:
     with shop_log(testdata) as file:
         everything = listed(file)
-        rows = parse_types(["*_ROWS"])
+        rows = parse_types("*_ROWS")
         assert listed(file, types=rows) == [one for one in everything if one["type"].endswith("_ROWS")]
         middle = everything[len(everything) // 2]["position"]
         assert listed(file, start=middle) == [one for one in everything if one["end"] > middle]
@@ -149,11 +149,11 @@ def test_pieces_and_windows_of_any_size_say_the_same(
 
 
 def test_types_are_read_by_name_pattern_and_number() -> None:
-    assert parse_types(["query, xid", "15"]) == {EventType.QUERY, EventType.XID, EventType.FORMAT_DESCRIPTION}
-    assert EventType.WRITE_ROWS in parse_types(["*rows*"])
+    assert parse_types("query, xid, 15") == {EventType.QUERY, EventType.XID, EventType.FORMAT_DESCRIPTION}
+    assert EventType.WRITE_ROWS in parse_types("*rows*")
     for text in ("", "quarry", "300", "QUERY,,XID"):
         with pytest.raises(UsageError, match="event type"):
-            parse_types([text])
+            parse_types(text)
 
 
 def test_flags_have_names() -> None:

@@ -22,10 +22,11 @@ from typing import TYPE_CHECKING, Self
 from binx.errors import AbsentError, BinxError, UsageError
 from binx.kernels.scan import Level
 from binx.kernels.transactions import FLAG_HAS_THREAD, FLAG_HAS_XID, Kind, TransactionTable
-from binx.log.file import BinlogFile, Scan, open_files
+from binx.log.file import BinlogFile, open_files
 from binx.log.identifiers import transaction_id
 from binx.log.inputs import expand_paths
 from binx.log.relay import join_relay_logs
+from binx.log.scan import Scan
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -37,6 +37,9 @@ _MOST_TYPES_WITHOUT_CHECKSUM = 33
 MAGIC = magic.MAGIC
 """The first bytes of a binary log or relay log."""
 
+MAGIC_SIZE = len(MAGIC)
+"""Bytes before the first event."""
+
 ENCRYPTED_MAGIC = magic.ENCRYPTED_MAGIC
 """The first bytes of a binary log that MySQL 8.0.14 or later encrypted."""
 

@@ -16,8 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from binx.kernels.transactions import TransactionTable
-from binx.log.file import BinlogFile, TransactionScan
+from binx.log.file import BinlogFile
 from binx.log.index import index_batch
+from binx.log.scanning import TransactionScan
 from binx.rows.batches import ChangeBatch
 from binx.rows.catalog import Catalog
 from binx.rows.decoder import TAKE, ChangeDecoder, DecoderOptions

@@ -10,8 +10,9 @@ from binx.errors import BinxError
 from binx.export.slice_plan import Run
 from binx.kernels.scan import Level
 from binx.log.chain import FileEnds, ends_problems, epochs
-from binx.log.file import BinlogFile, Scan
+from binx.log.file import BinlogFile
 from binx.log.on_damage import OnDamage
+from binx.log.scan import Scan
 from binx.log.selection import Selection, Selector, required_level
 from binx.log.steps import tell
 

@@ -28,7 +28,8 @@ from binx.kernels.stored import (
     sources_of,
 )
 from binx.kernels.transactions import FLAG_HAS_THREAD, FLAG_HAS_XID, TransactionTable
-from binx.log.file import BinlogFile, Scan
+from binx.log.file import BinlogFile
+from binx.log.scan import Scan
 from binx.log.scanning import ENDINGS
 from binx.log.sidecar import log_facts
 from binx.log.sidecar_layout import (

@@ -32,7 +32,7 @@ class Run:
 
     Attributes:
         file: where they stand; it must stay open until the slice is written.
-        table: the transactions, as :class:`~binx.log.file.Scan` yields them.
+        table: the transactions, as :class:`~binx.log.scan.Scan` yields them.
         mask: a byte for each, 1 for those that are taken; None for all.
     """
 

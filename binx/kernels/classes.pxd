@@ -1,5 +1,15 @@
 # cython: language_level=3
-"""The classes that the boundary state machine tells events into."""
+"""The classes that the boundary state machine tells events into, and what a step does to the transaction."""
+
+cdef enum:
+    STATE_OUTSIDE = 0
+
+cpdef enum Action:
+    ACTION_KEEP = 0
+    ACTION_START = 1
+    ACTION_START_END = 2
+    ACTION_END = 3
+    ACTION_ILLEGAL = 255
 
 cpdef enum EventClass:
     CLASS_CONTROL = 0

@@ -1,6 +1,15 @@
-"""The classes that the boundary state machine tells events into."""
+"""The classes that the boundary state machine tells events into, and what a step does to the transaction."""
 
 from enum import IntEnum
+
+class Action(IntEnum):
+    """What a step of the boundary state machine does to the transaction."""
+
+    ACTION_KEEP = 0
+    ACTION_START = 1
+    ACTION_START_END = 2
+    ACTION_END = 3
+    ACTION_ILLEGAL = 255
 
 class EventClass(IntEnum):
     """What an event is to the boundary state machine."""

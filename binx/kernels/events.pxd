@@ -93,11 +93,11 @@ cdef inline Header header_of(const uint8_t *data) noexcept nogil:
     return header
 
 
-cdef inline void set_post_header(uint8_t *lengths, const uint8_t[::1] given) noexcept nogil:
+cdef inline void set_post_header(uint8_t *lengths, const uint8_t *given, int64_t count) noexcept nogil:
     """Lay out a format description's post-header lengths, which begin with type 1, by type number (256 bytes)."""
     cdef int i
     memset(lengths, 0, 256)
-    for i in range(min(given.shape[0], 255)):
+    for i in range(min(count, 255)):
         lengths[i + 1] = given[i]
 
 

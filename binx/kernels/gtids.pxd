@@ -10,7 +10,13 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy
 
 from binx.kernels.cursor cimport Cursor, little, remaining, take, take_little, take_packed
-from binx.kernels.events cimport ANONYMOUS_GTID_EVENT
+from binx.kernels.events cimport (
+    ANONYMOUS_GTID_EVENT,
+    GTID_EVENT,
+    GTID_TAGGED_EVENT,
+    MARIADB_GTID_EVENT,
+    Header,
+)
 from binx.kernels.hashing cimport Slots, slot_of
 from binx.kernels.transactions cimport (
     COMMIT_TIME_FROM_GTID,
@@ -204,4 +210,16 @@ cdef inline int read_mariadb_gtid(
         source[4 + i] = <uint8_t> (server_id >> (8 * i))
     transaction.source = slot_of(sources, source, MARIADB_SOURCE_SIZE)
     flags[0] = data[12]
+    return 0
+
+
+cdef inline int take_gtid(Cursor *body, const Header *header, Slots *sources, Transaction *transaction) except -1 nogil:
+    """A GTID event of any sort; other events say nothing."""
+    cdef uint8_t flags = 0
+    if header.type == GTID_TAGGED_EVENT:
+        read_tagged_gtid(body, sources, transaction)
+    elif header.type == GTID_EVENT or header.type == ANONYMOUS_GTID_EVENT:
+        read_gtid(body, header.type, sources, transaction)
+    elif header.type == MARIADB_GTID_EVENT:
+        read_mariadb_gtid(body, header.server_id, sources, transaction, &flags)
     return 0

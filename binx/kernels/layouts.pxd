@@ -71,7 +71,7 @@ cdef class TableMaps:
     cdef Numbers ids
     cdef Numbers owners
     cdef bint of_mariadb
-    cdef int set_format(self, const uint8_t[::1] post_header) except -1
+    cdef void set_format(self, int64_t types) noexcept
     cdef int32_t see(self, Cursor *body, int id_width, int64_t transaction) except -1 nogil
     cdef int32_t meant_by(self, Cursor *body, uint64_t table_id, int64_t transaction) except -1 nogil
     cdef TableLayout *layout(self, int32_t number) noexcept nogil

@@ -161,10 +161,9 @@ cdef class TableMaps:
         """The layout of a numbered table map; the pointer holds until the next new one is seen."""
         return (<TableLayout *> self.layouts.data) + number
 
-    cdef int set_format(self, const uint8_t[::1] post_header) except -1:
-        """Take over whose server wrote the table maps: MariaDB's alone know events behind MySQL's."""
-        self.of_mariadb = post_header.shape[0] >= MARIADB_ANNOTATE_ROWS_EVENT
-        return 0
+    cdef void set_format(self, int64_t types) noexcept:
+        """Take over whose server wrote the table maps: MariaDB's alone know event types behind MySQL's."""
+        self.of_mariadb = types >= MARIADB_ANNOTATE_ROWS_EVENT
 
     cdef int32_t see(self, Cursor *body, int id_width, int64_t transaction) except -1 nogil:
         """Number the table map in an event's body, and remember that its table id now means it.

@@ -30,7 +30,7 @@ def rows_flags(
     cdef int64_t count = min(positions.shape[0], flags.shape[0])
     if window.shape[0] == 0:
         return first
-    set_post_header(lengths, post_header)
+    set_post_header(lengths, &post_header[0], post_header.shape[0])
     with nogil:
         while 0 <= first < count:
             at = positions[first] - origin

@@ -48,8 +48,8 @@ cdef class RowDecoder:
 
     def set_format(self, int checksum_size, const uint8_t[::1] post_header):
         """Take over what a format description says: the checksum's bytes, the post-header length of each type."""
-        set_post_header(self.post_header, post_header)
-        self.maps.set_format(post_header)
+        set_post_header(self.post_header, &post_header[0], post_header.shape[0])
+        self.maps.set_format(post_header.shape[0])
         self.checksum_size = checksum_size
 
     def begin(

@@ -4,17 +4,7 @@ from enum import IntEnum
 
 from typing_extensions import Buffer
 
-from binx.kernels.layouts import TableMaps
-from binx.kernels.transactions import TransactionTable
-
-class Action(IntEnum):
-    """What a step of the boundary state machine does to the transaction."""
-
-    ACTION_KEEP = 0
-    ACTION_START = 1
-    ACTION_START_END = 2
-    ACTION_END = 3
-    ACTION_ILLEGAL = 255
+from binx.kernels.search import SearchingWalk
 
 class Level(IntEnum):
     """How much a scan reads."""
@@ -28,10 +18,10 @@ class Stop(IntEnum):
 
     STOP_LIMIT = 0
     STOP_FORMAT = 1
-    STOP_PAYLOAD = 2
-    STOP_COMPRESSED_ROWS = 3
-    STOP_TRUNCATED = 4
-    STOP_END = 5
+    STOP_TRUNCATED = 2
+    STOP_END = 3
+    STOP_PAYLOAD = 4
+    STOP_COMPRESSED_ROWS = 5
     STOP_BEYOND = 6
 
 def whole_events(window: Buffer) -> tuple[int, int]:
@@ -40,38 +30,21 @@ def whole_events(window: Buffer) -> tuple[int, int]:
     The second is 0 where its header is cut, and less than a header where no event can be that small.
     """
 
-class Scanner:
+class Scanner(SearchingWalk):
     """A walk over one file, resumable at every event.
 
     Attributes:
-        table: the transactions found since the last :meth:`new_table`.
-        position: offset of the next event.
-        maps: the table maps seen.
-        has_gtids: whether an event that names a transaction was met.
-        is_seeking: whether the beginning of a transaction is still looked for, see :meth:`seek`.
-        resumed: where it was found; -1 where it was not.
-        ends_passed: ends of transactions that were passed over whenever one was looked for.
         drift: what the position in the last event's header is more than the offset of its end, modulo 2^32.
         misplaced: events of whose headers the position is not the offset of their end.
         first_misplaced: where the first of them begins; -1 where there is none.
         unplaced: events in whose headers the position is 0.
     """
 
-    has_gtids: bool
-    is_seeking: bool
-    resumed: int
-    ends_passed: int
     drift: int
     misplaced: int
     first_misplaced: int
     unplaced: int
 
-    @property
-    def table(self) -> TransactionTable: ...
-    @property
-    def position(self) -> int: ...
-    @property
-    def maps(self) -> TableMaps: ...
     def __init__(
         self, level: int, file_size: int, position: int, transitions: tuple[bytes, bytes, bytes], verify: bool
     ) -> None:
@@ -83,22 +56,6 @@ class Scanner:
             position: offset of the first event to read.
             transitions: actions, next states and kinds of the boundary state machine, by state and class.
             verify: whether the checksum of every event that is read is compared.
-        """
-
-    def new_table(self) -> TransactionTable:
-        """Begin a new table for the transactions to come, and return the one that was filled."""
-
-    def search(self, intervals: dict[bytes, bytes]) -> None:
-        """Look for GTIDs alone: at ``LEVEL_INDEX`` transactions that have none of them may be left out.
-
-        They are passed over by their length, or header by header, where the next transaction's GTID event
-        follows in its place; whatever is less sure than that is walked.
-
-        Args:
-            intervals: by source's key, its intervals: pairs of unsigned 64-bit integers, first and last.
-
-        Raises:
-            ValueError: the walk has begun.
         """
 
     def set_format(self, checksum_size: int, post_header: Buffer) -> None:
@@ -147,14 +104,6 @@ class Scanner:
             DamagedError: an event is not what the format allows.
         """
 
-    def seek(self, position: int, named: bool) -> None:
-        """Give up the transaction at hand, and look for the beginning of another from an event on.
-
-        Args:
-            position: where the event stands.
-            named: whether each transaction begins with a GTID event.
-        """
-
     def feed_inner(self, events: Buffer) -> None:
         """Walk events of a decompressed payload, which must be whole; see :func:`whole_events`.
 
@@ -176,16 +125,8 @@ class Scanner:
             DamagedError, UnsupportedError: as for :meth:`feed`.
         """
 
-    @property
-    def open_transaction(self) -> int | None:
-        """Where the transaction begins that has no end yet, or None."""
-
     def open_gtid(self) -> str | None:
         """The GTID of the transaction that has no end yet, or None."""
-
-    @property
-    def control_events(self) -> list[tuple[int, int, int]]:
-        """Type, position and size of each event about the file itself that stood between transactions."""
 
     def type_totals(self) -> dict[int, tuple[int, int]]:
         """Events and bytes by event type, as far as the walk has seen them."""

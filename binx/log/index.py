@@ -31,8 +31,9 @@ from binx.kernels.transactions import (
     TransactionTable,
 )
 from binx.log.arrow import arrow_array, arrow_scalar
-from binx.log.file import BinlogFile, TransactionScan
+from binx.log.file import BinlogFile
 from binx.log.identifiers import transaction_ids
+from binx.log.scanning import TransactionScan
 
 _TIME = pa.timestamp("us", tz="UTC")
 _WORD = pa.dictionary(pa.int8(), pa.string())

@@ -54,7 +54,7 @@ class Totals:
 
 
 class TransactionScan(Protocol):
-    """What gives a file's transactions: a :class:`~binx.log.file.Scan` over it, or its index file.
+    """What gives a file's transactions: a :class:`~binx.log.scan.Scan` over it, or its index file.
 
     Attributes:
         ending: how the file ends; known when the iteration is over.

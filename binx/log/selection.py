@@ -16,8 +16,9 @@ from binx.event.gtid_set import GtidSet
 from binx.event.gtid_source import DomainSource, GtidSource, UuidSource
 from binx.kernels.scan import Level
 from binx.kernels.transactions import FLAG_HAS_THREAD, FLAG_HAS_XID, TransactionTable
-from binx.log.file import BinlogFile, TransactionScan
+from binx.log.file import BinlogFile
 from binx.log.moments import Position, format_time, parse_position, parse_time
+from binx.log.scanning import TransactionScan
 
 if TYPE_CHECKING:
     from binx.log.table_filter import TableFilter

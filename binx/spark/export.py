@@ -26,9 +26,10 @@ from binx.export.source_export import SourceExport
 from binx.export.staging import ChainState, SourceReport, Staged, commit_staged, source_name
 from binx.export.workers import Workers
 from binx.kernels.scan import Level
-from binx.log.file import BinlogFile, Resumption
+from binx.log.file import BinlogFile
 from binx.log.index_use import IndexUse, attach_sidecars
 from binx.log.on_damage import OnDamage
+from binx.log.scan import Resumption
 from binx.log.selection import Selection, Selector
 from binx.rows.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from binx.kernels.transactions import FLAG_HAS_THREAD
 from binx.log.arrow import arrow_array, arrow_scalar
-from binx.log.file import TransactionScan
+from binx.log.scanning import TransactionScan
 from binx.log.selection import source_of
 from binx.log.zones import format_in_zone, zone_offset
 from binx.stats.dimensions import (

@@ -12,12 +12,13 @@ from datetime import UTC, tzinfo
 from fnmatch import fnmatchcase
 
 from binx.errors import BinxError, ChecksumError, TruncatedError, UsageError
-from binx.event.format import parse_format, verify_format_checksum
+from binx.event.format import MAGIC_SIZE, parse_format, verify_format_checksum
 from binx.event.header import EventFlag, EventType, event_name, parse_header
 from binx.event.payload import whole_events
-from binx.kernels.eventlist import EventChecksum, EventColumn, EventLines, EventStop, EventWalk
+from binx.kernels.eventlines import EventColumn, EventLines
+from binx.kernels.eventwalk import EventChecksum, EventStop, EventWalk
 from binx.log.boundary import compiled
-from binx.log.file import MAGIC_SIZE, BinlogFile
+from binx.log.file import BinlogFile
 from binx.log.payloads import stored_payload, sums
 from binx.log.zones import zone_offset
 from binx.source import READ_BYTES

@@ -21,9 +21,10 @@ from binx.kernels.scan import Level
 from binx.kernels.tally import Tally
 from binx.kernels.transactions import TransactionTable
 from binx.log.chain import FileEnds, ends_problems, epochs, known_ends, order_ends
-from binx.log.file import BinlogFile, TransactionScan
+from binx.log.file import BinlogFile
 from binx.log.gtid_gaps import missing_gtids
 from binx.log.identifiers import transaction_id
+from binx.log.scanning import TransactionScan
 from binx.log.selection import Selection, Selector, required_level
 from binx.stats.bursts import bursts
 from binx.stats.dimensions import Dimension

@@ -13,8 +13,7 @@ from binx.event.gtid_set import GtidSet
 from binx.export.search import Search
 from binx.kernels.ranking import Measure, measures
 from binx.kernels.scan import Level
-from binx.log.chain import FileEnds, epochs, read_ends
-from binx.log.file import BinlogFile
+from binx.log.chain import FileEnds, epochs
 from binx.log.selection import Selection, required_level
 from binx.stats.lines import Lines, LineWriter
 from binx.stats.ranking import Ranking, described
@@ -212,36 +211,6 @@ class Listing:
         return None
 
 
-def list_transactions(
-    files: Sequence[BinlogFile],
-    *,
-    selection: Selection | None = None,
-    order: Order = Order.LOG,
-    reverse: bool = False,
-    limit: int | None = None,
-    quick: bool = False,
-    verify: bool = True,
-) -> Iterator[ListedTransaction]:
-    """The transactions of a chain of logs; see :class:`Listing`.
-
-    Raises:
-        UsageError: the request contradicts itself.
-        DamagedError, UnsupportedError: a log's first events cannot be read; of the others, after all that
-            could be read.
-    """
-    return iter(
-        Listing(
-            [read_ends(file) for file in files],
-            selection=selection,
-            order=order,
-            reverse=reverse,
-            limit=limit,
-            quick=quick,
-            verify=verify,
-        )
-    )
-
-
 def _pickled(page: Page) -> Lines:
     """A page's transactions for the way through a file of our own and back."""
     import pickle
@@ -257,5 +226,4 @@ __all__ = [
     "Listing",
     "Order",
     "TableChanges",
-    "list_transactions",
 ]

@@ -21,9 +21,10 @@ from binx.kernels.transactions import (
     Kind,
     TransactionTable,
 )
-from binx.log.file import BinlogFile, TransactionScan
+from binx.log.file import BinlogFile
 from binx.log.identifiers import transaction_id
 from binx.log.moments import format_time
+from binx.log.scanning import TransactionScan
 
 MICROSECONDS = 1_000_000
 KIND_NAMES = tuple(kind.name.removeprefix("KIND_").lower() for kind in Kind)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from binx.errors import BinxError, DamagedError, UnsupportedError
-from binx.event.format import ChecksumAlgorithm, Flavour
+from binx.event.format import MAGIC_SIZE, ChecksumAlgorithm, Flavour
 from binx.event.gtid_set import GtidSet
 from binx.event.gtid_source import GtidSource
 from binx.event.header import EventFlag, EventHeader, EventType
@@ -15,7 +15,6 @@ from binx.kernels.scan import Level
 from binx.kernels.transactions import FLAG_BY_LENGTH, FLAG_LENGTH_WRONG, Kind, TransactionTable
 from binx.log.chain import FileEnds
 from binx.log.damage import Cause, Damage
-from binx.log.file import MAGIC_SIZE
 from binx.log.on_damage import OnDamage
 from binx.log.selection import source_of
 from binx.verify.problems import Problem, ProblemKind

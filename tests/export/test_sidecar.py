@@ -57,7 +57,7 @@ def test_other_programs_read_it(tmp_path: Path) -> None:
 
 
 def test_many_blocks_are_as_many_row_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("binx.log.file.WINDOW_BYTES", 4096)
+    monkeypatch.setattr("binx.log.scan.WINDOW_BYTES", 4096)
     monkeypatch.setattr("binx.export.sidecar.BLOCK_RECORDS", 10)
     index = tmp_path / "log.binx"
     with BinlogFile.open(str(LOG)) as file:

@@ -36,7 +36,7 @@ MINIMAL = TESTDATA / "mysql-9.7" / "small" / "row_image_minimal.binlog"
 def with_keys(log: Path, folder: Path) -> Iterator[tuple[BinlogFile, Sidecar]]:
     """A log with filters, in blocks as small as they can be."""
     with pytest.MonkeyPatch.context() as patch, BinlogFile.open(str(log)) as file:
-        patch.setattr("binx.log.file.WINDOW_BYTES", 4096)
+        patch.setattr("binx.log.scan.WINDOW_BYTES", 4096)
         patch.setattr("binx.export.sidecar.BLOCK_RECORDS", 20)
         write_sidecar(file, str(folder / "log.binx"), keys=Catalog())
         sidecar = Sidecar.open(str(folder / "log.binx"), file)

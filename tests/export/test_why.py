@@ -16,7 +16,7 @@ from binx.export import why as why_module
 from binx.export.sidecar import write_sidecar
 from binx.export.where import Condition
 from binx.export.why import RowChange, RowLife
-from binx.log import file as file_module
+from binx.log import scan as scan_module
 from binx.log.file import BinlogFile
 from binx.log.index_use import IndexUse, sidecar_path
 from binx.log.inputs import open_chain
@@ -162,7 +162,7 @@ def test_index_files_with_keys_make_no_difference(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(sidecar_module, "BLOCK_RECORDS", 8)
-    monkeypatch.setattr(file_module, "WINDOW_BYTES", 10_000)
+    monkeypatch.setattr(scan_module, "WINDOW_BYTES", 10_000)
     folder = tmp_path / "logs"
     folder.mkdir()
     paths = [str(shutil.copy(path, folder)) for path in SHOPS[server]]

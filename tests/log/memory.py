@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 
 from binx.errors import BinxError
 from binx.kernels.scan import Level
-from binx.log.file import BinlogFile, Ending
+from binx.log.file import BinlogFile
+from binx.log.scanning import Ending
 
 
 class Bytes:

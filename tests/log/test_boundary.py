@@ -12,8 +12,7 @@ from itertools import pairwise
 import pytest
 
 from binx.errors import BinxError, DamagedError, UnsupportedError
-from binx.kernels.classes import EventClass
-from binx.kernels.scan import Action
+from binx.kernels.classes import Action, EventClass
 from binx.kernels.transactions import Kind
 from binx.log.boundary import TRANSITIONS, State, compiled
 from tests.log import building as b

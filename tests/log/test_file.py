@@ -22,7 +22,9 @@ from binx.errors import (
 from binx.event.header import EventType
 from binx.kernels.scan import Level
 from binx.kernels.transactions import FLAG_BY_LENGTH, Kind
-from binx.log.file import BinlogFile, Ending, Scan, open_files
+from binx.log.file import BinlogFile, open_files
+from binx.log.scan import Scan
+from binx.log.scanning import Ending
 from tests.conftest import CORPUS, PROJECT
 from tests.log.listing import listed_transactions
 from tests.log.memory import Bytes, read
@@ -245,7 +247,7 @@ def test_a_name_without_a_number_counts_as_file_0() -> None:
 def test_a_scan_resumes_over_windows_of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
     path = TESTDATA / "mysql-9.7/small/ddl.binlog"
     whole = places(path, Level.LEVEL_EVENTS)
-    monkeypatch.setattr("binx.log.file.WINDOW_BYTES", 100)
+    monkeypatch.setattr("binx.log.scan.WINDOW_BYTES", 100)
     for level in LEVELS:
         assert places(path, level) == whole
 
@@ -276,6 +278,7 @@ def test_the_transactions_are_the_same_however_much_is_read_at_once(
 ) -> None:
     whole = read(path.read_bytes(), level)
     monkeypatch.setattr("binx.log.file.READ_BYTES", size)
+    monkeypatch.setattr("binx.log.scan.READ_BYTES", size)
     pieces = read(path.read_bytes(), level)
     assert pieces.transactions == whole.transactions
     assert (pieces.error is None) == (whole.error is None)
@@ -286,6 +289,7 @@ def test_the_inside_of_a_long_transaction_is_not_read_where_its_length_is_known(
 ) -> None:
     size = 300
     monkeypatch.setattr("binx.log.file.READ_BYTES", size)
+    monkeypatch.setattr("binx.log.scan.READ_BYTES", size)
     path = next(path for path in SHOP if "mysql-9.7" in str(path))
     source = Bytes(path.read_bytes())
     spans: list[tuple[int, int]] = []

@@ -13,7 +13,8 @@ from binx.errors import (
     TruncatedError,
 )
 from binx.kernels.scan import Level
-from binx.log.file import BinlogFile, Ending
+from binx.log.file import BinlogFile
+from binx.log.scanning import Ending
 from tests.conftest import PROJECT
 from tests.log.memory import Bytes, read
 

@@ -185,7 +185,7 @@ def test_epoch_and_seqno_come_from_the_chain() -> None:
 def test_batches_of_a_scan_count_on(monkeypatch: pytest.MonkeyPatch) -> None:
     path = TESTDATA / "mysql-9.7/small/all_types.binlog"
     whole = rows_of(path, Level.LEVEL_TABLES, first_seqno=5)
-    monkeypatch.setattr("binx.log.file.WINDOW_BYTES", 500)
+    monkeypatch.setattr("binx.log.scan.WINDOW_BYTES", 500)
     with BinlogFile.open(str(path)) as file:
         scan = file.scan(Level.LEVEL_TABLES)
         tables = list(scan)

@@ -18,8 +18,10 @@ from binx.errors import BinxError, DamagedError, NotABinlogError, UnsupportedErr
 from binx.kernels.scan import Level
 from binx.log.damage import Damage
 from binx.log.event_search import EventSearch
-from binx.log.file import BinlogFile, Ending, Scan
+from binx.log.file import BinlogFile
 from binx.log.on_damage import OnDamage
+from binx.log.scan import Scan
+from binx.log.scanning import Ending
 from tests.conftest import TESTDATA
 from tests.log import building as b
 from tests.log.memory import Bytes

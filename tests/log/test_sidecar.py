@@ -15,9 +15,10 @@ from binx.errors import BinxError, DamagedError, StaleError
 from binx.export.sidecar import write_sidecar
 from binx.kernels.scan import Level
 from binx.kernels.transactions import FIELDS, TransactionTable
-from binx.log.file import BinlogFile, Scan
+from binx.log.file import BinlogFile
 from binx.log.index_use import IndexUse, sidecar_path
 from binx.log.inputs import open_logs
+from binx.log.scan import Scan
 from binx.log.scanning import TransactionScan
 from binx.log.sidecar import Sidecar
 from binx.log.sidecar_layout import (

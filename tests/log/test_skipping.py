@@ -33,7 +33,7 @@ def indexes(server: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("indexes")
     with pytest.MonkeyPatch.context() as patch, open_chain(list(map(str, SHOPS[server]))) as chain:
         # So small that a search has many blocks to pass over.
-        patch.setattr("binx.log.file.WINDOW_BYTES", 4096)
+        patch.setattr("binx.log.scan.WINDOW_BYTES", 4096)
         patch.setattr("binx.export.sidecar.BLOCK_RECORDS", 1)
         for ends in chain:
             write_sidecar(ends.file, sidecar_path(ends.file, str(folder)))

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
+from binx.log.chain import read_ends
 from binx.log.file import BinlogFile
+from binx.stats.listing import Listing
 from tests.conftest import PROJECT
 
 _HEADER = struct.Struct("<IBIIIH")
@@ -76,3 +79,8 @@ def log_of(statements: Iterable[Statement], name: str = "made.000001") -> Binlog
 def _event(number: int, seconds: int, server_id: int, body: bytes, position: int) -> bytes:
     size = _HEADER.size + len(body)
     return _HEADER.pack(seconds, number, server_id, size, position + size, 0) + body
+
+
+def listing_of(files: Sequence[BinlogFile], **options: Any) -> Listing:
+    """The transactions of a chain of opened logs."""
+    return Listing([read_ends(file) for file in files], **options)

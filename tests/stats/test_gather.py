@@ -21,9 +21,8 @@ from binx.stats import gather as gather_module
 from binx.stats import tables as tables_module
 from binx.stats.figures import Statistics
 from binx.stats.gather import gather
-from binx.stats.listing import list_transactions
 from tests.conftest import PROJECT
-from tests.stats.logs import BytesSource, Statement, log_bytes, log_of
+from tests.stats.logs import BytesSource, Statement, listing_of, log_bytes, log_of
 
 FLAVOURS = ["mysql-9.7", "mariadb-10.11"]
 CONTRACT = [
@@ -112,7 +111,7 @@ def test_the_bytes_of_events_by_type_add_up_to_the_files(flavour: str) -> None:
 def test_every_breakdown_adds_up_to_the_listing(flavour: str) -> None:
     figures = statistics_of(shop_of(flavour))
     files = order_files([BinlogFile.open(str(path)) for path in shop_of(flavour)])
-    listed = list(list_transactions(files))
+    listed = list(listing_of(files))
     size = sum(one.bytes for one in listed)
     kinds = Counter(one.kind for one in listed)
     assert {one.kind: one.transactions for one in figures.kinds} == kinds
@@ -184,8 +183,8 @@ def test_cascades_are_told_where_the_log_cannot_hold_them() -> None:
 def test_a_log_that_is_cut_anywhere_counts_up_to_its_damage() -> None:
     data = log_bytes([Statement(seconds=1_700_000_000 + number) for number in range(4)])
     with BinlogFile(BytesSource(data, "made.000001")) as file:
-        begins = [one.start for one in list_transactions([file])]
-        whole = [one.end for one in list_transactions([file])]
+        begins = [one.start for one in listing_of([file])]
+        whole = [one.end for one in listing_of([file])]
     for cut in range(begins[0] + 1, len(data)):
         with BinlogFile(BytesSource(data[:cut], "made.000001")) as file:
             figures = gather([file])
@@ -237,7 +236,7 @@ def test_clocks_that_were_set_back_are_told_with_the_largest_step() -> None:
     data = bytearray(path.read_bytes())
     with BinlogFile.open(str(path)) as file:
         assert "clock_back" not in codes(gather([file]))
-        last = list(list_transactions([file]))[-1]
+        last = list(listing_of([file]))[-1]
     # Header, flags, UUID, number, logical clock; then 7 bytes of µs whose highest bit is a flag.
     place = last.start + 19 + 1 + 16 + 8 + 1 + 16
     moment = int.from_bytes(data[place : place + 7], "little")

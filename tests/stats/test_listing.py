@@ -13,13 +13,14 @@ from binx.errors import BinxError, UsageError
 from binx.event.gtid_set import GtidSet
 from binx.kernels.scan import Level
 from binx.log.chain import order_files, read_ends
-from binx.log.file import BinlogFile, Scan
+from binx.log.file import BinlogFile
+from binx.log.scan import Scan
 from binx.log.selection import Selection
 from binx.stats import listing
 from binx.stats.lines import LineWriter
-from binx.stats.listing import Listing, Order, list_transactions
+from binx.stats.listing import Listing, Order
 from binx.stats.transaction import ListedTransaction
-from tests.stats.logs import BytesSource, Statement, log_bytes, log_of
+from tests.stats.logs import BytesSource, Statement, listing_of, log_bytes, log_of
 
 FLAVOURS = ["mysql-9.7", "mariadb-10.11"]
 
@@ -37,7 +38,7 @@ def test_the_demos_transaction_is_described_as_its_server_made_it(testdata: Path
     for flavour in FLAVOURS:
         demo = json.loads((testdata / flavour / "shop" / "demo.json").read_text())
         with BinlogFile.open(str(testdata / flavour / "shop" / demo["file"])) as file:
-            found = [one for one in list_transactions([file]) if one.gtid == demo["gtid"]]
+            found = [one for one in listing_of([file]) if one.gtid == demo["gtid"]]
         (one,) = found
         assert (one.file, one.start, one.end, one.kind) == (demo["file"], demo["start"], demo["end"], "dml")
         tables = {f"{change.db}.{change.table}": change._asdict() for change in one.tables or ()}
@@ -48,14 +49,14 @@ def test_the_demos_transaction_is_described_as_its_server_made_it(testdata: Path
 
 
 def test_the_chain_is_listed_in_its_order_without_a_gap(shop: list[BinlogFile]) -> None:
-    listed = list(list_transactions(shop))
+    listed = list(listing_of(shop))
     assert [one.seqno for one in listed] == list(range(1, len(listed) + 1))
     assert [one.commit_version for one in listed] == sorted(one.commit_version or 0 for one in listed)
 
 
 def test_a_quick_listing_says_the_same_but_what_rows_tell(shop: list[BinlogFile]) -> None:
-    full = list(list_transactions(shop))
-    quick = list(list_transactions(shop, quick=True))
+    full = list(listing_of(shop))
+    quick = list(listing_of(shop, quick=True))
     assert len(full) == len(quick)
     for one, other in zip(full, quick, strict=True):
         assert other.rows is None
@@ -85,17 +86,17 @@ def test_an_order_is_that_of_sorted_whether_limited_or_not(
     shop: list[BinlogFile], order: Order, reverse: bool
 ) -> None:
     sign = 1 if (order is Order.TIME) != reverse else -1
-    expected = sorted(list_transactions(shop), key=lambda one: sign * measure(order, one))
-    assert list(list_transactions(shop, order=order, reverse=reverse)) == expected
-    assert list(list_transactions(shop, order=order, reverse=reverse, limit=25)) == expected[:25]
+    expected = sorted(listing_of(shop), key=lambda one: sign * measure(order, one))
+    assert list(listing_of(shop, order=order, reverse=reverse)) == expected
+    assert list(listing_of(shop, order=order, reverse=reverse, limit=25)) == expected[:25]
 
 
 def test_a_listing_that_goes_through_files_is_the_same(
     shop: list[BinlogFile], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    expected = list(list_transactions(shop, order=Order.BYTES, limit=40))
+    expected = list(listing_of(shop, order=Order.BYTES, limit=40))
     monkeypatch.setattr(listing, "RANKED_MAXIMUM", 10)
-    assert list(list_transactions(shop, order=Order.BYTES, limit=40)) == expected
+    assert list(listing_of(shop, order=Order.BYTES, limit=40)) == expected
 
 
 def test_lines_are_sorted_as_transactions_are(
@@ -108,7 +109,7 @@ def test_lines_are_sorted_as_transactions_are(
         lines = [line.split("\t") for line in text.decode().splitlines()]
         return [(file, int(start)) for file, start in lines]
 
-    expected = [(one.file, one.start) for one in list_transactions(shop, order=Order.DURATION)]
+    expected = [(one.file, one.start) for one in listing_of(shop, order=Order.DURATION)]
     assert starts(None) == expected
     assert starts(25) == expected[:25]
     monkeypatch.setattr(listing, "RANKED_MAXIMUM", 10)
@@ -144,7 +145,7 @@ def test_logs_that_cannot_hold_a_gtid_are_not_read(testdata: Path, monkeypatch: 
 
 def test_what_is_not_there_is_missing_unless_a_limit_ended_the_search(shop: list[BinlogFile]) -> None:
     chain = [read_ends(file) for file in shop]
-    first, second = [one.gtid for one in list_transactions(shop, limit=2)]
+    first, second = [one.gtid for one in listing_of(shop, limit=2)]
     absent = GtidSet.parse(
         "0-77-5" if first and first.count("-") == 2 else f"{'0' * 8}-{'-'.join(['0' * 4] * 3)}-{'0' * 11}1:5"
     )
@@ -158,14 +159,14 @@ def test_what_is_not_there_is_missing_unless_a_limit_ended_the_search(shop: list
 
 
 def test_a_limit_stops_the_listing(shop: list[BinlogFile]) -> None:
-    assert [one.seqno for one in list_transactions(shop, limit=3)] == [1, 2, 3]
+    assert [one.seqno for one in listing_of(shop, limit=3)] == [1, 2, 3]
 
 
 def test_a_selection_takes_a_part_and_keeps_the_numbers(shop: list[BinlogFile]) -> None:
-    everything = list(list_transactions(shop))
+    everything = list(listing_of(shop))
     selection = Selection(tables=("shop.payments",))
     expected = [one for one in everything if any(change.table == "payments" for change in one.tables or ())]
-    found = list(list_transactions(shop, selection=selection))
+    found = list(listing_of(shop, selection=selection))
     changed = [one for one in found if any(change.table == "payments" for change in one.tables or ())]
     assert changed == expected
 
@@ -175,7 +176,7 @@ def test_a_selection_takes_a_part_and_keeps_the_numbers(shop: list[BinlogFile]) 
 def test_damage_is_told_after_all_that_could_be_read(order: Order, limit: int | None) -> None:
     data = log_bytes([Statement(), Statement(), Statement()], next_file=None)
     file = BinlogFile(BytesSource(data[:-3], "made.000001"))
-    listing = list_transactions([file], order=order, limit=limit)
+    listing = iter(listing_of([file], order=order, limit=limit))
     assert {one.seqno for one in (next(listing), next(listing))} == {1, 2}
     if order is not Order.LOG or limit is None:
         with pytest.raises(BinxError, match="cut"):
@@ -188,4 +189,4 @@ def test_damage_is_told_after_all_that_could_be_read(order: Order, limit: int | 
 )
 def test_a_request_that_contradicts_itself_is_refused(options: dict[str, object]) -> None:
     with log_of([Statement()]) as file, pytest.raises(UsageError):
-        list_transactions([file], **options)  # type: ignore[arg-type]
+        listing_of([file], **options)

@@ -20,10 +20,11 @@ from binx.export.known_tables import read_dump
 from binx.kernels.scan import Level
 from binx.kernels.transactions import TransactionTable
 from binx.log.chain import FileEnds, order_ends, read_ends
-from binx.log.file import BinlogFile, TransactionScan, open_files
+from binx.log.file import BinlogFile, open_files
 from binx.log.index_use import IndexUse, attach_sidecars
 from binx.log.inputs import expand_paths
 from binx.log.relay import join_relay_logs
+from binx.log.scanning import TransactionScan
 from binx.log.selection import Selector, required_level
 from binx.rows.catalog import Catalog
 from binx.rows.decoder import STATEMENTS_ONLY, ChangeDecoder

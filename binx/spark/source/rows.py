@@ -11,8 +11,9 @@ import pyarrow as pa
 from binx.export.statements import STATEMENTS_BATCH, statements_batch
 from binx.kernels.scan import Level
 from binx.kernels.transactions import TransactionTable
-from binx.log.file import BinlogFile, Scan
+from binx.log.file import BinlogFile
 from binx.log.index import index_batch
+from binx.log.scan import Scan
 from binx.log.selection import Selector, required_level
 from binx.rows.batches import ChangeBatch
 from binx.rows.decoder import ChangeDecoder, DecoderOptions

@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from binx.event.format import FormatDescription
-from binx.log.file import BinlogFile, Resumption
+from binx.log.file import BinlogFile
+from binx.log.scan import Resumption
 from binx.rows.catalog import Catalog
 from binx.spark.log_place import LogPlace
 from binx.spark.source.request import Request

@@ -15,8 +15,8 @@ from typing import Any
 
 from binx.errors import AbsentError, RefusedError
 from binx.log.chain import FileEnds
-from binx.log.file import Resumption
 from binx.log.relay import is_relay_log
+from binx.log.scan import Resumption
 from binx.log.selection import Selection
 from binx.rows.catalog import Catalog
 from binx.spark.source.plan import Planner, opened_chain, shares

@@ -1,6 +1,5 @@
 """Every event of a file: its header, whether its checksum is right, and its transaction."""
 
-from collections.abc import Callable, Sequence
 from enum import IntEnum
 
 from typing_extensions import Buffer
@@ -10,9 +9,9 @@ class EventStop(IntEnum):
 
     EVENTS_LIMIT = 0
     EVENTS_FORMAT = 1
-    EVENTS_PAYLOAD = 2
-    EVENTS_TRUNCATED = 3
-    EVENTS_END = 4
+    EVENTS_TRUNCATED = 2
+    EVENTS_END = 3
+    EVENTS_PAYLOAD = 4
 
 class EventChecksum(IntEnum):
     """What became of an event's checksum."""
@@ -21,24 +20,6 @@ class EventChecksum(IntEnum):
     CHECKSUM_UNVERIFIED = 1
     CHECKSUM_OK = 2
     CHECKSUM_BAD = 3
-
-class EventColumn(IntEnum):
-    """What a line can say of an event."""
-
-    EVENT_FILE = 0
-    EVENT_POSITION = 1
-    EVENT_INNER = 2
-    EVENT_TYPE = 3
-    EVENT_SIZE = 4
-    EVENT_END = 5
-    EVENT_NEXT_POSITION = 6
-    EVENT_SERVER_ID = 7
-    EVENT_TIMESTAMP = 8
-    EVENT_FLAGS = 9
-    EVENT_CHECKSUM = 10
-    EVENT_TRANSACTION = 11
-    EVENT_GTID = 12
-    EVENT_EXPECTED = 13
 
 class EventWalk:
     """A walk over a file's events that keeps a record of each; its length is the number of records kept.
@@ -123,32 +104,3 @@ class EventWalk:
         Raises:
             DamagedError: a size that no event has.
         """
-
-class EventLines:
-    """What makes lines of events."""
-
-    def __init__(
-        self,
-        columns: Sequence[int],
-        leads: Sequence[bytes],
-        json: bool,
-        zone: Callable[[int], tuple[int, bytes]] | None,
-        type_of: Callable[[int], bytes],
-        flags_of: Callable[[int], bytes],
-    ) -> None:
-        """Say what lines look like.
-
-        Args:
-            columns: numbers of :class:`EventColumn`.
-            leads: for each column the text before its value: a name in JSON, or a tab.
-            json: JSON objects; else plain fields, a hyphen for what is not known.
-            zone: gives for seconds since 1970 the offset in seconds and the suffix of times; None for UTC.
-            type_of: gives for an event type's number the text that shows it.
-            flags_of: gives for a header's flags the text that shows them.
-        """
-
-    def begin_file(self, file: bytes) -> None:
-        """Go on with the events of another file, whose name the lines show so."""
-
-    def render(self, walk: EventWalk, most: int) -> bytes:
-        """The lines of the records that a walk keeps, at most so many."""

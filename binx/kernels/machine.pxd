@@ -1,0 +1,46 @@
+# cython: language_level=3
+"""The boundary state machine and the transaction that it is in."""
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
+
+from binx.kernels.cursor cimport Cursor
+from binx.kernels.events cimport Header
+from binx.kernels.hashing cimport Slots
+from binx.kernels.layouts cimport TableMaps
+from binx.kernels.output cimport Output
+from binx.kernels.transactions cimport Transaction, TransactionTable
+
+cdef enum:
+    # In place of an event's end where it has none of its own in the file.
+    INSIDE_PAYLOAD = -1
+    NO_KIND = 255
+
+
+cdef class TransactionMachine:
+    cdef readonly TransactionTable table
+    cdef readonly TableMaps maps
+    cdef readonly bint has_gtids
+    cdef bint counts_rows
+    cdef uint8_t post_header[256]
+    cdef tuple transitions
+    cdef const uint8_t *actions
+    cdef const uint8_t *next_states
+    cdef const uint8_t *kinds
+    cdef int state
+    cdef Transaction current
+    cdef int64_t content
+    cdef int64_t ordinal
+    cdef uint32_t query_thread
+    cdef int inner_kind
+    cdef uint32_t inner_timestamp
+    cdef Output last_counts
+    cdef Slots sources
+    cdef list controls
+    cdef carry_counts(self, TransactionTable filled)
+    cdef int step(self, Cursor *body, Header *header, int64_t position, int64_t end) except -1 nogil
+    cdef int start_transaction(self, const Header *header, int64_t position) except -1 nogil
+    cdef int take_part(self, Cursor *body, Header *header, uint8_t event_class) except -1 nogil
+    cdef int push(self, uint8_t kind, uint32_t timestamp, int64_t end) except -1 nogil
+    cdef int count_rows(self, Cursor *body, Header *header) except -1 nogil
+    cdef int add_count(self, int32_t table, int operation, int64_t rows, int64_t size) except -1 nogil
+    cdef int note_control(self, Header *header, int64_t position) except -1 with gil

@@ -1,0 +1,24 @@
+# cython: language_level=3
+"""What is looked for in a file: GTIDs, or behind damage the next transaction."""
+
+from libc.stdint cimport int64_t, uint8_t
+
+from binx.kernels.cursor cimport Cursor
+from binx.kernels.events cimport Header
+from binx.kernels.jump cimport JumpingWalk
+from binx.kernels.wanted cimport Wanted
+
+
+cdef class SearchingWalk(JumpingWalk):
+    cdef Wanted wanted
+    cdef bint searching
+    cdef bint seeking
+    cdef bint named
+    cdef readonly int64_t resumed
+    cdef readonly int64_t ends_passed
+    cdef bint skips(self, Cursor *body, Header *header) except -1 nogil
+    cdef int pass_over(
+        self, Cursor *body, const Header *header, const uint8_t *event, int64_t available
+    ) except -1 nogil
+    cdef int64_t length_by_events(self, const Header *first, const uint8_t *event, int64_t available) noexcept nogil
+    cdef bint is_placed(self, const Header *header, int64_t position, bint inside) noexcept nogil

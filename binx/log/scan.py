@@ -1,0 +1,340 @@
+"""One pass over a file's events that finds its transactions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from binx.errors import BinxError, TruncatedError
+from binx.event.format import MAGIC_SIZE, FormatDescription, parse_format, verify_format_checksum
+from binx.event.header import EventHeader, EventType, parse_header
+from binx.kernels.scan import Level, Scanner, Stop
+from binx.kernels.transactions import TransactionTable
+from binx.log.boundary import compiled
+from binx.log.on_damage import OnDamage
+from binx.log.scanning import Ending, Totals
+from binx.source import READ_BYTES, WINDOW_BYTES, Source
+
+if TYPE_CHECKING:
+    from binx.event.payload import KeptPayloads
+    from binx.log.damage import Damage, Salvage
+    from binx.log.file import BinlogFile
+
+_COMPILED = compiled()
+_NO_STOP = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Resumption:
+    """Where a scan begins that reads a part of a file.
+
+    The first events may belong to a transaction of the file before it, or somebody else reads them.
+
+    Attributes:
+        position: offset of the first event that is read.
+        format: the format description in force there.
+        stop: where the scan ends, the end of a transaction; None for the file's end. How the file ends is
+            judged only there.
+    """
+
+    position: int
+    format: FormatDescription
+    stop: int | None = None
+
+
+class Scan:
+    """One pass over a file that yields its transactions in tables of some ten thousands.
+
+    Iterate it once. What was found before damage is yielded before the error is raised; a scan that salvages
+    raises none but about the format description, without which no event can be read, and goes on behind the
+    damage. It reads every event, as one that is passed over could be
+    damaged, and takes ``LEVEL_INDEX`` for ``LEVEL_TABLES``.
+
+    A scan at ``LEVEL_INDEX`` for GTIDs (as :func:`~binx.log.selection.kernel_intervals` has them) leaves out
+    most of the transactions that have none of them. Of these it reads only where they begin and end.
+
+    Attributes:
+        ending: how the file ends; known when the iteration is over.
+        unfinished: bytes behind the last whole transaction of a file in use.
+        left_out: transactions that were passed over: none.
+        payloads: what keeps the events of compressed transactions for whoever looks at them next; None:
+            nothing does.
+    """
+
+    def __init__(
+        self,
+        file: BinlogFile,
+        level: Level,
+        *,
+        verify: bool,
+        on_damage: OnDamage,
+        gtids: dict[bytes, bytes] | None = None,
+    ) -> None:
+        salvages = on_damage is OnDamage.SALVAGE
+        if salvages and level is Level.LEVEL_INDEX:
+            level = Level.LEVEL_TABLES
+        self.file = file
+        self.level = level
+        self.ending: Ending | None = None
+        self.unfinished = 0
+        self.left_out = 0
+        self.payloads: KeptPayloads | None = None
+        begin = file.resumption or Resumption(file.first_position, file.format)
+        self._scanner = Scanner(level, file.size, begin.position, _COMPILED, verify)
+        self._scanner.set_format(begin.format.checksum_size, begin.format.post_header_lengths)
+        if gtids is not None and not salvages:
+            self._scanner.search(gtids)
+        self._format = begin.format
+        self._stop = _NO_STOP if begin.stop is None else begin.stop
+        self._verify = verify
+        self._salvage = _salvage(file.source, self._scanner) if salvages else None
+
+    @property
+    def damage(self) -> Sequence[Damage]:
+        """What a salvaging scan has passed over so far, in the file's order."""
+        return () if self._salvage is None else self._salvage.damage
+
+    @property
+    def scanner(self) -> Scanner:
+        """The walk, which knows how headers' positions were and whether there were GTIDs."""
+        return self._scanner
+
+    @property
+    def position(self) -> int:
+        """Offset of the next event: how far the scan has come."""
+        return self._scanner.position
+
+    @property
+    def control_events(self) -> list[tuple[int, int, int]]:
+        """Type, position and size of the events about the file itself so far; not FORMAT_DESCRIPTION."""
+        return self._scanner.control_events
+
+    def totals(self) -> Totals:
+        """Events and bytes by type, of what the scan has walked: at ``LEVEL_INDEX`` only a part."""
+        by_type = self._scanner.type_totals()
+        first_size = self.file.first_position - MAGIC_SIZE
+        fde = int(EventType.FORMAT_DESCRIPTION)
+        events, size = by_type.get(fde, (0, 0))
+        by_type[fde] = (events + 1, size + first_size)
+        return Totals(
+            {number: count for number, (count, _) in by_type.items()},
+            {number: size for number, (_, size) in by_type.items()},
+            self._scanner.inner_type_totals(),
+        )
+
+    def table_name(self, number: int) -> tuple[str, str]:
+        """Database and table of a table number that the tables' counts speak of."""
+        db, table = self._scanner.maps.name(number)
+        return db.decode("utf-8", "backslashreplace"), table.decode("utf-8", "backslashreplace")
+
+    def table_keys(self) -> tuple[tuple[bytes, bytes], ...]:
+        """Database and table of every table number so far, as logged."""
+        maps = self._scanner.maps
+        return tuple(maps.name(number) for number in range(maps.tables))
+
+    @property
+    def table_count(self) -> int:
+        """How many tables were seen so far."""
+        return self._scanner.maps.tables
+
+    def table_maps(self) -> Iterator[tuple[int, bytes]]:
+        """Each distinct table map so far: its table's number, its bytes behind table id and flags."""
+        maps = self._scanner.maps
+        for number in range(maps.count):
+            yield maps.table_of(number), maps.body(number)
+
+    @property
+    def accounted(self) -> int:
+        """Offset behind the last whole transaction, or the last event between transactions."""
+        begun: int | None = self._scanner.open_transaction
+        return self._scanner.position if begun is None else begun
+
+    def __iter__(self) -> Iterator[TransactionTable]:
+        """Yield tables of transactions, in the file's order.
+
+        Raises:
+            TruncatedError: the file is cut, and was not in use.
+            DamagedError, UnsupportedError: an event is not what the format allows.
+        """
+        scanner, source = self._scanner, self.file.source
+        self._check_format(source.window(MAGIC_SIZE, self.file.first_position))
+        stop: int = Stop.STOP_LIMIT
+        while stop not in (Stop.STOP_END, Stop.STOP_TRUNCATED):
+            origin = scanner.position
+            if origin >= self._stop:
+                return
+            error: BinxError | None = None
+            try:
+                stop = self._advance(min(origin + WINDOW_BYTES, self._stop))
+                if self._salvage is not None:
+                    self._salvage.settle()
+                    if stop == Stop.STOP_TRUNCATED:
+                        self._look_behind_a_cut_event()
+            except BinxError as found:
+                error = found
+            if len(scanner.table):
+                yield self._take_table()
+            if error is not None:
+                stop = self._pass_over(error)
+            elif stop == Stop.STOP_FORMAT:
+                try:
+                    self._take_format()
+                except BinxError as found:
+                    stop = self._pass_over(found)
+            else:
+                source.release(origin, scanner.position)
+        self._finish(stop)
+
+    def _pass_over(self, error: BinxError) -> int:
+        """Go on behind damage, or raise the error where that is not wanted."""
+        if self._salvage is None:
+            raise error.at(path=self.file.path) from error.__cause__
+        try:
+            return Stop.STOP_LIMIT if self._salvage.recover(error, self._format) else Stop.STOP_END
+        except BinxError as unreadable:
+            raise unreadable.at(path=self.file.path) from unreadable.__cause__
+
+    def _look_behind_a_cut_event(self) -> None:
+        """Tell a file's end within an event from an event whose size is wrong.
+
+        Raises:
+            TruncatedError: other events follow, or the file ends here though it is not in use.
+        """
+        scanner, salvage = self._scanner, self._salvage
+        follows = salvage is not None and salvage.next_event(scanner.position + 1, self._format) is not None
+        if follows or not self.file.format.in_use:
+            raise TruncatedError(
+                "expected a whole event, found the end of the file before that of the event",
+                offset=scanner.position,
+            )
+
+    def _take_table(self) -> TransactionTable:
+        """The transactions found since the last table; all are of one format."""
+        table = self._scanner.new_table()
+        table.format = self._format
+        return table
+
+    def _advance(self, limit: int) -> int:
+        """Walk up to ``limit``, window by window; what needs Python on the way is done here."""
+        scanner, size = self._scanner, self.file.size
+        stop: int = Stop.STOP_LIMIT
+        while stop == Stop.STOP_LIMIT and scanner.position < limit:
+            origin = scanner.position
+            stop = self._walk(self.file.source.window(origin, min(origin + READ_BYTES, size)), origin, limit)
+            if stop == Stop.STOP_LIMIT and scanner.position == origin:
+                # A plausible event that is larger than what is read at once.
+                window = self.file.source.window(origin, min(origin + READ_BYTES, size))
+                header = parse_header(window, origin, origin=origin)
+                if self._salvage is not None:
+                    self._salvage.check_large_event(header, self._format)
+                if header.type == EventType.TRANSACTION_PAYLOAD:
+                    self._vouch(header)
+                else:
+                    del window
+                    window = self.file.events_window(origin, size)
+                stop = self._walk(window, origin, limit)
+        return stop
+
+    def _vouch(self, header: EventHeader) -> None:
+        """Have a large payload taken by its beginning."""
+        from binx.log.payloads import sums
+
+        verify = self._verify and self._format.checksum_size
+        self._scanner.vouch(*(sums(self.file.source, header) if verify else (0, 0)))
+
+    def _walk(self, window: memoryview, origin: int, limit: int) -> int:
+        """Walk a window as far as it goes."""
+        scanner = self._scanner
+        while True:
+            stop: int = scanner.feed(window, origin, limit)
+            if stop == Stop.STOP_PAYLOAD:
+                self._feed_payload(window, origin)
+            elif stop == Stop.STOP_BEYOND:
+                if scanner.position != origin:
+                    return Stop.STOP_LIMIT
+                scanner.feed_beyond(window, self.file.source.window(*scanner.beyond))
+                if not origin <= scanner.position < origin + len(window):
+                    return Stop.STOP_END if scanner.position >= self.file.size else Stop.STOP_LIMIT
+            elif stop == Stop.STOP_COMPRESSED_ROWS:
+                from binx.event.plain import plain_rows_event
+
+                header = parse_header(window, scanner.position, origin=origin)
+                start = scanner.position - origin
+                plain = plain_rows_event(window[start : start + header.size], header, self._format)
+                scanner.feed_replacement(plain, header.size)
+            else:
+                return stop
+
+    def _check_format(self, event: memoryview) -> None:
+        """Compare the checksum of the format description in force with its bytes."""
+        if self._verify:
+            try:
+                verify_format_checksum(event, self._format)
+            except BinxError as error:
+                raise error.at(path=self.file.path) from error.__cause__
+
+    def _take_format(self) -> None:
+        """A relay log holds the source's format description behind its own."""
+        scanner, source = self._scanner, self.file.source
+        position = scanner.position
+        window = self.file.events_window(position, source.size)
+        try:
+            self._format = parse_format(window, position, origin=position)
+        except BinxError as error:
+            raise error.at(path=source.path) from error.__cause__
+        header = parse_header(window, position, origin=position)
+        self._check_format(window[: header.size])
+        scanner.set_format(self._format.checksum_size, self._format.post_header_lengths)
+        scanner.skip(header.size, header.type)
+
+    def _feed_payload(self, window: memoryview, origin: int) -> None:
+        """Count what a compressed payload holds."""
+        from binx.event.payload import whole_events
+        from binx.log.payloads import stored_payload
+
+        scanner = self._scanner
+        header = parse_header(window, scanner.position, origin=origin)
+        payload = stored_payload(self.file.source, header, window, origin, self._format)
+        for events in whole_events(payload) if self.payloads is None else self.payloads.first(payload):
+            scanner.feed_inner(events)
+        scanner.end_payload()
+
+    def _finish(self, stop: int) -> None:
+        """Judge the file's end."""
+        scanner, file = self._scanner, self.file
+        if self._salvage is not None:
+            self._salvage.close(file.size)
+        if self.damage and self.damage[-1].end == file.size:
+            self.ending = Ending.DAMAGED
+            return
+        whole = self.accounted
+        self.unfinished = file.size - whole
+        if self.unfinished and not file.format.in_use:
+            what = "an event" if stop == Stop.STOP_TRUNCATED else "a transaction"
+            error = TruncatedError(
+                f"the file ends inside {what}: {self.unfinished} bytes behind the last whole transaction"
+                " are not whole; the file was cut or copied while it was written",
+                path=file.path,
+                offset=whole,
+            )
+            self._pass_over(error)
+            self.unfinished = 0
+            self.ending = Ending.DAMAGED
+        elif file.format.in_use:
+            self.ending = Ending.IN_USE
+        else:
+            last = scanner.control_events[-1] if scanner.control_events else (0, 0, 0)
+            closing = (EventType.ROTATE, EventType.STOP)
+            closed = last[0] in closing and last[1] + last[2] == file.size
+            self.ending = Ending.CLOSED if closed else Ending.OPEN
+
+
+def _salvage(source: Source, scanner: Scanner) -> Salvage:
+    # Here and not above: few scans salvage, and all commands scan.
+    from binx.log.damage import Salvage
+
+    return Salvage(source, scanner)
+
+
+__all__ = ["Resumption", "Scan"]

@@ -7,7 +7,6 @@ decoded then. What is kept here makes such a step free. All sources share it, ho
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
 from itertools import count
 
 CHUNK_BYTES = 1024 * 1024
@@ -50,30 +49,29 @@ class ChunkCache:
 
 _CACHE = ChunkCache(KEPT_BYTES)
 
-Span = Callable[[int], tuple[int, int]]
-"""For an offset, the piece that holds it: its first byte's offset and the one behind its last."""
 
-Load = Callable[[int, int], bytes]
-"""Makes a piece."""
-
-
-class Chunks:
-    """The bytes of one source, made piece by piece.
+class ChunkedSource:
+    """A binary log that is made piece by piece, of what is stored: a :class:`~binx.source.base.Source`.
 
     Args:
-        size: bytes of the whole.
-        span: says where pieces begin and end.
-        load: makes one.
+        path: how messages call it.
+        name: the binary log's name.
+        size: bytes of the binary log.
     """
 
-    def __init__(self, size: int, span: Span, load: Load) -> None:
+    def __init__(self, path: str, name: str, size: int) -> None:
+        self.path = path
+        self.name = name
         self.size = size
-        self._span = span
-        self._load = load
         self._owner = next(_owners)
 
     def window(self, start: int, stop: int) -> memoryview:
-        """The bytes of ``[start, stop)``, or up to the end."""
+        """The bytes of ``[start, stop)``, or up to the end.
+
+        Raises:
+            SourceError: what is stored cannot be read.
+            DamagedError: it cannot be decompressed; ``offset`` is one in what is stored.
+        """
         stop = min(stop, self.size)
         parts: list[memoryview] = []
         while start < stop:
@@ -86,9 +84,20 @@ class Chunks:
             start = last
         return parts[0] if len(parts) == 1 else memoryview(b"".join(parts))
 
+    def release(self, start: int, stop: int) -> None:
+        """The pieces go when others are read."""
+
     def close(self) -> None:
-        """Let go of what is kept."""
+        """Let go of what is kept; who makes the pieces closes the file too."""
         _CACHE.drop(self._owner)
+
+    def _span(self, position: int) -> tuple[int, int]:
+        """For an offset, the piece that holds it: its first byte's offset and the one behind its last."""
+        return even_span(position, self.size)
+
+    def _load(self, start: int, stop: int) -> bytes:
+        """Make a piece."""
+        raise NotImplementedError
 
 
 def even_span(position: int, size: int, length: int = CHUNK_BYTES) -> tuple[int, int]:

@@ -12,11 +12,10 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from functools import partial
 
 from binx.errors import EncryptedError, TruncatedError
 from binx.source.base import Source
-from binx.source.chunks import Chunks, even_span
+from binx.source.chunks import ChunkedSource
 from binx.source.keyring import KEY_BYTES, Keys
 from binx.source.magic import ENCRYPTED_MAGIC, MAGIC
 
@@ -94,7 +93,7 @@ def parse_header(data: memoryview | bytes, path: str) -> EncryptionHeader:
     return EncryptionHeader(name[1:].decode("utf-8", "backslashreplace"), password, iv)
 
 
-class EncryptedFile:
+class EncryptedFile(ChunkedSource):
     """The binary log inside an encrypted one.
 
     Args:
@@ -126,44 +125,17 @@ class EncryptedFile:
         derived = hashlib.sha512(_decrypted(key, header)).digest()
         self._key = derived[:KEY_BYTES]
         self._nonce = derived[KEY_BYTES : KEY_BYTES + _NONCE_SIZE]
-        size = max(inner.size - HEADER_SIZE, 0)
-        self._chunks = Chunks(size, partial(even_span, size=size), self._load)
-        if size >= len(MAGIC) and bytes(self._load(0, len(MAGIC))) != MAGIC:
+        super().__init__(inner.path, inner.name, max(inner.size - HEADER_SIZE, 0))
+        if self.size >= len(MAGIC) and bytes(self._load(0, len(MAGIC))) != MAGIC:
             raise EncryptedError(
                 f"the key {header.key_name} from {keys.origin} is not the one that the file was encrypted"
                 f" with; {_ADVICE}",
                 path=inner.path,
             )
 
-    @property
-    def path(self) -> str:
-        """The path as the user gave it."""
-        return self._inner.path
-
-    @property
-    def name(self) -> str:
-        """The binary log's name."""
-        return self._inner.name
-
-    @property
-    def size(self) -> int:
-        """Bytes of the log, without the header."""
-        return self._chunks.size
-
-    def window(self, start: int, stop: int) -> memoryview:
-        """Decrypted bytes.
-
-        Raises:
-            SourceError: the file cannot be read.
-        """
-        return self._chunks.window(start, stop)
-
-    def release(self, start: int, stop: int) -> None:
-        """The pieces go when others are read."""
-
     def close(self) -> None:
         """Close the file."""
-        self._chunks.close()
+        super().close()
         self._inner.close()
 
     def _load(self, start: int, stop: int) -> bytes:

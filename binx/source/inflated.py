@@ -11,7 +11,7 @@ from typing import Protocol
 
 from binx.errors import DamagedError
 from binx.source.base import Source
-from binx.source.chunks import CHUNK_BYTES, Chunks
+from binx.source.chunks import CHUNK_BYTES, ChunkedSource
 
 
 class Decoder(Protocol):
@@ -48,7 +48,7 @@ class Layout(Protocol):
         """Begin there."""
 
 
-class Inflated:
+class Inflated(ChunkedSource):
     """What a compressed source decompresses to.
 
     Args:
@@ -58,45 +58,20 @@ class Inflated:
     """
 
     def __init__(self, inner: Source, layout: Layout, name: str) -> None:
+        super().__init__(inner.path, name, layout.size)
         self._inner = inner
         self._layout = layout
-        self._name = name
         self._decoder: Decoder | None = None
         self._position = 0
-        self._chunks = Chunks(layout.size, layout.span, self._load)
-
-    @property
-    def path(self) -> str:
-        """The compressed file's path as the user gave it."""
-        return self._inner.path
-
-    @property
-    def name(self) -> str:
-        """The binary log's name: without the suffix of the compression."""
-        return self._name
-
-    @property
-    def size(self) -> int:
-        """Bytes of the binary log, decompressed."""
-        return self._chunks.size
-
-    def window(self, start: int, stop: int) -> memoryview:
-        """Decompressed bytes.
-
-        Raises:
-            SourceError: the file cannot be read.
-            DamagedError: the compressed bytes are damaged; ``offset`` is one in the compressed file.
-        """
-        return self._chunks.window(start, stop)
-
-    def release(self, start: int, stop: int) -> None:
-        """The pieces go when others are read."""
 
     def close(self) -> None:
         """Close the file."""
-        self._chunks.close()
+        super().close()
         self._decoder = None
         self._inner.close()
+
+    def _span(self, position: int) -> tuple[int, int]:
+        return self._layout.span(position)
 
     def _load(self, start: int, stop: int) -> bytes:
         begin = self._layout.begin(start)

@@ -24,15 +24,18 @@ class PlainFile:
         descriptor: the open file; it is closed with this object.
         path: how messages call it.
         name: the binary log's name.
+
+    Attributes:
+        size: bytes at the moment of opening.
     """
 
     def __init__(self, descriptor: int, path: str, name: str) -> None:
         self._descriptor = descriptor
-        self._path = path
-        self._name = name
-        self._size = os.fstat(descriptor).st_size
+        self.path = path
+        self.name = name
+        self.size = os.fstat(descriptor).st_size
         self._buffers = Buffers(READ_BYTES)
-        if self._size == 0:
+        if self.size == 0:
             raise NotABinlogError("expected a binary log, found an empty file", path=path)
 
     @classmethod
@@ -60,24 +63,9 @@ class PlainFile:
 
     def twin(self) -> PlainFile:
         """Another reader of the same bytes, for another thread."""
-        twin = PlainFile(os.dup(self._descriptor), self._path, self._name)
-        twin._size = self._size
+        twin = PlainFile(os.dup(self._descriptor), self.path, self.name)
+        twin.size = self.size
         return twin
-
-    @property
-    def path(self) -> str:
-        """The path as the user gave it."""
-        return self._path
-
-    @property
-    def name(self) -> str:
-        """The file's name without its folders."""
-        return self._name
-
-    @property
-    def size(self) -> int:
-        """Bytes at the moment of opening."""
-        return self._size
 
     def window(self, start: int, stop: int) -> memoryview:
         """The bytes of ``[start, stop)``, read into a buffer that is used again when the window is given up.
@@ -85,7 +73,7 @@ class PlainFile:
         Raises:
             SourceError: the file is shorter than it was, or cannot be read.
         """
-        size = min(stop, self._size) - start
+        size = min(stop, self.size) - start
         if size <= 0:
             return memoryview(b"")
         buffer = self._buffers.take(size)
@@ -95,13 +83,13 @@ class PlainFile:
                 count = os.preadv(self._descriptor, [buffer[done:]], start + done)
             except OSError as error:
                 raise SourceError(
-                    f"cannot be read: {error.strerror}", path=self._path, offset=start + done
+                    f"cannot be read: {error.strerror}", path=self.path, offset=start + done
                 ) from error
             if count == 0:
                 raise SourceError(
-                    f"the file shrank while it was read: expected {self._size} bytes, found {start + done};"
+                    f"the file shrank while it was read: expected {self.size} bytes, found {start + done};"
                     " run again when nothing writes it any more",
-                    path=self._path,
+                    path=self.path,
                     offset=start + done,
                 )
             done += count

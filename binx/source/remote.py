@@ -6,11 +6,10 @@ A log is read by ranges, some megabytes at a time, since each question costs a r
 from __future__ import annotations
 
 import re
-from functools import partial
 from typing import TYPE_CHECKING, Self
 
 from binx.errors import NotABinlogError, SourceError, UsageError
-from binx.source.chunks import Chunks, even_span
+from binx.source.chunks import ChunkedSource, even_span
 
 if TYPE_CHECKING:
     from pyarrow import NativeFile
@@ -27,7 +26,7 @@ def is_uri(path: str) -> bool:
     return _URI.match(path) is not None
 
 
-class RemoteFile:
+class RemoteFile(ChunkedSource):
     """A file that ``pyarrow.fs`` opens.
 
     Args:
@@ -37,13 +36,10 @@ class RemoteFile:
     """
 
     def __init__(self, file: NativeFile, path: str, name: str) -> None:
+        super().__init__(path, name, file.size())
         self._file = file
-        self._path = path
-        self._name = name
-        size = file.size()
-        if size == 0:
+        if self.size == 0:
             raise NotABinlogError("expected a binary log, found an empty file", path=path)
-        self._chunks = Chunks(size, partial(even_span, size=size, length=RANGE_BYTES), self._load)
 
     @classmethod
     def open(cls, uri: str) -> Self:
@@ -91,48 +87,23 @@ class RemoteFile:
             file.close()
             raise
 
-    @property
-    def path(self) -> str:
-        """The URI."""
-        return self._path
-
-    @property
-    def name(self) -> str:
-        """The URI's last part."""
-        return self._name
-
-    @property
-    def size(self) -> int:
-        """Bytes at the moment of opening."""
-        return self._chunks.size
-
-    def window(self, start: int, stop: int) -> memoryview:
-        """Bytes of the file.
-
-        Raises:
-            SourceError: no answer, or the file is shorter than it was.
-        """
-        return self._chunks.window(start, stop)
-
-    def release(self, start: int, stop: int) -> None:
-        """The pieces go when others are read."""
-
     def close(self) -> None:
         """Close the file."""
-        self._chunks.close()
+        super().close()
         self._file.close()
+
+    def _span(self, position: int) -> tuple[int, int]:
+        return even_span(position, self.size, RANGE_BYTES)
 
     def _load(self, start: int, stop: int) -> bytes:
         try:
             data: bytes = self._file.read_at(stop - start, start)
         except OSError as error:
-            raise SourceError(
-                f"cannot be read: {_shortened(error)}", path=self._path, offset=start
-            ) from error
+            raise SourceError(f"cannot be read: {_shortened(error)}", path=self.path, offset=start) from error
         if len(data) != stop - start:
             raise SourceError(
                 f"the file shrank while it was read: expected {self.size} bytes, found {start + len(data)}",
-                path=self._path,
+                path=self.path,
                 offset=start + len(data),
             )
         return data

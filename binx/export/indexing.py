@@ -14,6 +14,7 @@ from binx.log.index_use import sidecar_path
 from binx.log.sidecar import Sidecar
 from binx.log.sidecar_state import SidecarState, examine_sidecar
 from binx.source.names import printable
+from binx.source.remote import is_uri
 
 if TYPE_CHECKING:
     from binx.rows.catalog import Catalog
@@ -94,8 +95,9 @@ def index_log(
     if folder is not None:
         with output_errors(Path(folder)):
             Path(folder).mkdir(parents=True, exist_ok=True)
-    with output_errors(Path(path).parent):
-        remove_leftovers(Path(path).parent)
+    if not is_uri(path):
+        with output_errors(Path(path).parent):
+            remove_leftovers(Path(path).parent)
     known: Catalog | None = None
     if keys:
         from binx.rows.catalog import Catalog

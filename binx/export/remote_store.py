@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from binx.errors import OutputError, SourceError, UsageError
-from binx.export.output import Sink, output_errors
-from binx.export.store import hold_lock
+from binx.export.output import output_errors
+from binx.export.store import CountedSink, hold_lock
 from binx.source import Source
 from binx.source.remote import RemoteFile
 
@@ -140,7 +140,7 @@ class RemoteStore:
         return data
 
     @contextmanager
-    def writing(self, name: str) -> Iterator[Sink]:
+    def writing(self, name: str) -> Iterator[CountedSink]:
         """As :class:`~binx.export.store.Store` says.
 
         Object stores show an object when all of it has been put; elsewhere it is renamed then.
@@ -221,11 +221,14 @@ class _RemoteSink:
     def __init__(self, stream: NativeFile, where: str) -> None:
         self._stream = stream
         self._where = where
+        self.bytes_written = 0
 
     def write(self, data: Buffer, /) -> int:
         with _output_errors(self._where):
             self._stream.write(data)
-        return memoryview(data).nbytes
+        size = memoryview(data).nbytes
+        self.bytes_written += size
+        return size
 
 
 @contextmanager

@@ -14,8 +14,9 @@ from functools import partial
 from typing import IO, TYPE_CHECKING, cast
 
 from binx.errors import OutputError
-from binx.export.output import Sink, open_output
+from binx.export.output import Sink
 from binx.export.sidecar_rows import RowGroups
+from binx.export.store import open_file
 from binx.kernels.crc32 import checksum
 from binx.kernels.scan import Level
 from binx.kernels.stored import (
@@ -87,7 +88,7 @@ def write_sidecar(
         DamagedError, UnsupportedError: the log cannot be read to its end; nothing was written.
         OutputError: the index file cannot be written.
     """
-    with open_output(path) as stream:
+    with open_file(path) as stream:
         writer = SidecarWriter(file, keys=keys, verify=verify)
         writer.write(stream)
     return SidecarReport(writer.transactions, stream.bytes_written, writer.unfinished)

@@ -12,7 +12,7 @@ from typing import Protocol
 from binx.errors import OutputError, SourceError
 from binx.export.output import Sink, open_output, output_errors, remove_leftovers
 from binx.source import PlainFile, Source
-from binx.source.remote import is_uri
+from binx.source.remote import beside, is_uri
 
 MANIFESTS = "_manifest"
 """The folder of the manifests, below the place's own."""
@@ -20,6 +20,16 @@ MANIFESTS = "_manifest"
 LOCK = "_lock"
 
 _FILE_SCHEME = "file://"
+
+
+class CountedSink(Sink, Protocol):
+    """What an export writes into, which knows how much that was.
+
+    Attributes:
+        bytes_written: of what was given to be written.
+    """
+
+    bytes_written: int
 
 
 class Store(Protocol):
@@ -78,7 +88,7 @@ class Store(Protocol):
             SourceError: it cannot be read.
         """
 
-    def writing(self, name: str) -> AbstractContextManager[Sink]:
+    def writing(self, name: str) -> AbstractContextManager[CountedSink]:
         """Write an object; it appears whole when the block is left without an error.
 
         Raises:
@@ -184,7 +194,7 @@ class LocalStore:
             raise SourceError(f"cannot be read: {error.strerror}", path=self.path(name)) from error
 
     @contextmanager
-    def writing(self, name: str) -> Iterator[Sink]:
+    def writing(self, name: str) -> Iterator[CountedSink]:
         """As :class:`Store` says; file and folder are brought to the disk."""
         with open_output(self.path(name)) as stream:
             yield stream
@@ -238,6 +248,28 @@ def open_store(place: str) -> Store:
 
 
 @contextmanager
+def open_file(path: str) -> Iterator[CountedSink]:
+    """Open a file for writing, here or elsewhere; it appears whole when the block is left without an error.
+
+    Args:
+        path: a path as :func:`~binx.export.output.open_output` takes it, or a URI.
+
+    Raises:
+        UsageError: a file system that is not known.
+        OutputError: it cannot be written.
+    """
+    if not is_uri(path):
+        with open_output(path) as stream:
+            yield stream
+        return
+    from urllib.parse import unquote
+
+    name = path.partition("?")[0].rpartition("/")[2]
+    with open_store(beside(path, "")).writing(unquote(name)) as sink:
+        yield sink
+
+
+@contextmanager
 def hold_lock(path: Path, where: str) -> Iterator[None]:
     """Hold a lock file; it stays, as another process may be about to lock it.
 
@@ -284,4 +316,4 @@ def _sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-__all__ = ["MANIFESTS", "LocalStore", "Store", "hold_lock", "open_store"]
+__all__ = ["MANIFESTS", "CountedSink", "LocalStore", "Store", "hold_lock", "open_file", "open_store"]

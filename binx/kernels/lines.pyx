@@ -91,7 +91,9 @@ cdef class LineBuffer:
     cdef void lead(self, int64_t column) noexcept nogil:
         """Add the text before a column's value."""
         cdef Piece piece = (<Piece *> self.leads.data)[column]
-        put(&self.out, self.lead_bytes.data + piece.start, piece.size)
+        if piece.size:
+            # Where no column has such a text there are no bytes to point at.
+            put(&self.out, self.lead_bytes.data + piece.start, piece.size)
 
     cdef int end_line(self) except -1 nogil:
         reserve(&self.out, 2)

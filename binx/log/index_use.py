@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from binx.errors import BinxError, SourceError
 from binx.log.steps import tell
 from binx.source.names import uncompressed_name
+from binx.source.remote import beside, is_uri
 
 if TYPE_CHECKING:
     from binx.log.file import BinlogFile
@@ -33,10 +34,13 @@ def sidecar_path(file: BinlogFile, folder: str | None = None) -> str:
     """Where the index file of a log stands.
 
     Args:
-        file: the log.
-        folder: a folder of index files, where several logs of one name may have theirs; None for beside the
-            log.
+        file: the log; where that is a URI, so is this.
+        folder: a folder of index files on this machine, where several logs of one name may have theirs; None
+            for beside the log.
     """
+    if folder is None and is_uri(file.path):
+        name = file.path.partition("?")[0].rpartition("/")[2]
+        return beside(file.path, uncompressed_name(name) + SUFFIX)
     if folder is None:
         path = Path(file.path)
         return str(path.with_name(uncompressed_name(path.name) + SUFFIX))
@@ -50,13 +54,14 @@ def attach_sidecars(files: Iterable[BinlogFile], use: IndexUse) -> None:
     """
     for file in files:
         path = sidecar_path(file, use.folder)
-        if file.path == "-" or not Path(path).exists():
+        if file.path == "-" or not (is_uri(path) or Path(path).exists()):
             continue
         from binx.log.sidecar import Sidecar
 
         try:
-            file.sidecar = Sidecar.open(path, file, use.warn)
-            tell(file.path, f"its index file is used: {path}")
+            file.sidecar = Sidecar.find(path, file, use.warn)
+            if file.sidecar is not None:
+                tell(file.path, f"its index file is used: {path}")
         except (BinxError, MemoryError) as error:
             if use.warn is not None:
                 use.warn(unused(error, path))

@@ -15,10 +15,18 @@ from binx.log.chain import FileEnds, known_ends, order_ends, read_ends
 from binx.log.file import BinlogFile, open_files
 from binx.log.index_use import SUFFIX, IndexUse, attach_sidecars
 from binx.log.on_damage import OnDamage
-from binx.log.places import INDEX_SUFFIX, folder_logs, is_index, listed_logs, magic_of, matching
+from binx.log.places import (
+    INDEX_SUFFIX,
+    folder_logs,
+    is_index,
+    listed_logs,
+    magic_of,
+    matching,
+    remote_folder_logs,
+)
 from binx.log.relay import join_relay_logs
 from binx.source import WINDOW_BYTES, Source
-from binx.source.remote import is_uri
+from binx.source.remote import is_folder, is_uri
 
 STANDARD_INPUT = "-"
 """The path that means standard input."""
@@ -153,6 +161,9 @@ def open_logs(paths: Sequence[str], index: IndexUse | None = None) -> Iterator[l
 
 def _logs(path: str) -> Iterator[str]:
     """The logs that one argument means."""
+    if is_folder(path):
+        yield from remote_folder_logs(path)
+        return
     if path == STANDARD_INPUT or is_uri(path):
         yield path
         return

@@ -11,6 +11,7 @@ from binx.errors import AbsentError, SourceError, UsageError
 from binx.event.format import ENCRYPTED_MAGIC, MAGIC
 from binx.source.magic import is_gzip, is_zstd
 from binx.source.names import COMPRESSION_SUFFIXES, log_name, uncompressed_name
+from binx.source.remote import beside, list_folder
 
 INDEX_SUFFIX = ".index"
 """How the file is named in which a server lists its logs."""
@@ -98,6 +99,32 @@ def folder_logs(path: str) -> list[str]:
     if not found:
         raise AbsentError("expected binary logs in the folder, found none", path=path)
     return found
+
+
+def remote_folder_logs(uri: str) -> list[str]:
+    """The logs in a folder of another file system, which names alone tell: a question each would take long.
+
+    Those of relay logs are passed over where there are others. A log that is there plain and compressed is
+    taken once, plain.
+
+    Args:
+        uri: the folder's; it ends in ``/``.
+
+    Raises:
+        SourceError: the folder cannot be read.
+        UsageError: a file system that is not known.
+        AbsentError: there is no log in it.
+    """
+    from urllib.parse import quote
+
+    logs: dict[str, str] = {}
+    for name in sorted(list_folder(uri), key=lambda name: (uncompressed_name(name), name)):
+        if log_name(name).rpartition(".")[2].isdigit():
+            logs.setdefault(uncompressed_name(name), name)
+    names = [name for name in logs.values() if _RELAY not in name] or list(logs.values())
+    if not names:
+        raise AbsentError("expected binary logs in the folder, found none", path=uri)
+    return [beside(uri, quote(name)) for name in names]
 
 
 def matching(path: str) -> list[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from binx.errors import BinxError, DamagedError, StaleError
+from binx.errors import BinxError, DamagedError, SourceError, StaleError
 from binx.event.format import FormatDescription, parse_format
 from binx.kernels.bloom import holds
 from binx.kernels.crc32 import checksum
@@ -29,6 +29,7 @@ from binx.log.sidecar_layout import (
     tail_offset,
 )
 from binx.source import PlainFile, Source
+from binx.source.remote import RemoteFile, is_uri
 
 if TYPE_CHECKING:
     from binx.log.file import BinlogFile
@@ -92,7 +93,23 @@ class Sidecar:
             DamagedError: it is no whole index file.
             StaleError: it was made of another log, or of this one when it was not as it is now.
         """
-        source = PlainFile.open(path)
+        found = cls.find(path, file, warn)
+        if found is None:
+            raise SourceError("cannot be opened: there is no such file", path=path)
+        return found
+
+    @classmethod
+    def find(
+        cls, path: str, file: BinlogFile, warn: Callable[[BinxError], None] | None = None
+    ) -> Sidecar | None:
+        """The same for an index file that need not be there; None where it is not.
+
+        Raises:
+            SourceError, DamagedError, StaleError: as :meth:`open`.
+        """
+        source = RemoteFile.find(path) if is_uri(path) else PlainFile.open(path)
+        if source is None:
+            return None
         try:
             return cls.read_from(source, file, warn)
         except BinxError:

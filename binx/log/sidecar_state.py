@@ -8,6 +8,7 @@ from pathlib import Path
 from binx.errors import BinxError, StaleError
 from binx.log.file import BinlogFile
 from binx.log.sidecar import Sidecar
+from binx.source.remote import is_uri
 
 
 class SidecarState(Enum):
@@ -29,10 +30,12 @@ def examine_sidecar(file: BinlogFile, path: str) -> tuple[SidecarState, str | No
         file: the log.
         path: where its index file would be.
     """
-    if not Path(path).exists():
+    if not is_uri(path) and not Path(path).exists():
         return SidecarState.ABSENT, None
     try:
-        sidecar = Sidecar.open(path, file)
+        sidecar = Sidecar.find(path, file)
+        if sidecar is None:
+            return SidecarState.ABSENT, None
         try:
             for block in sidecar.directory.blocks:
                 sidecar.table(block)

@@ -50,18 +50,21 @@ class RemoteFile(ChunkedSource):
             UsageError: a file system that is not known.
             NotABinlogError: the file is empty.
         """
-        import pyarrow as pa
-        from pyarrow import fs
+        return cls.inside(*_reached(uri), uri)
 
+    @classmethod
+    def find(cls, uri: str) -> Self | None:
+        """Open a file that need not be there; None where it is not.
+
+        Raises:
+            SourceError, UsageError, NotABinlogError: as :meth:`open`.
+        """
         try:
-            system, path = fs.FileSystem.from_uri(uri)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            raise UsageError(
-                f"expected a URI of s3, gs, hdfs or file: {_shortened(error)}", path=uri
-            ) from None
-        except OSError as error:
-            raise SourceError(f"cannot be reached: {_shortened(error)}", path=uri) from error
-        return cls.inside(system, path, uri)
+            return cls.open(uri)
+        except SourceError as error:
+            if isinstance(error.__cause__, FileNotFoundError):
+                return None
+            raise
 
     @classmethod
     def inside(cls, system: FileSystem, path: str, uri: str) -> Self:
@@ -107,6 +110,58 @@ class RemoteFile(ChunkedSource):
                 offset=start + len(data),
             )
         return data
+
+
+def is_folder(uri: str) -> bool:
+    """Whether a URI names a folder, and not a file: it ends in ``/``."""
+    return is_uri(uri) and uri.partition("?")[0].endswith("/")
+
+
+def beside(uri: str, name: str) -> str:
+    """The URI of a file in the same folder.
+
+    Args:
+        uri: a file's, or a folder's that ends in ``/``.
+        name: the other file's, percent-encoded as URIs have it.
+    """
+    place, mark, options = uri.partition("?")
+    return f"{place.rpartition('/')[0]}/{name}{mark}{options}"
+
+
+def list_folder(uri: str) -> list[str]:
+    """The names of the files directly in a folder, sorted.
+
+    Args:
+        uri: a folder's.
+
+    Raises:
+        SourceError: no permission, no answer, no such folder.
+        UsageError: a file system that is not known.
+    """
+    from pyarrow import fs
+
+    system, path = _reached(uri)
+    try:
+        found = system.get_file_info(fs.FileSelector(path.rstrip("/")))
+    except FileNotFoundError as error:
+        raise SourceError("cannot be read: there is no such folder", path=uri) from error
+    except OSError as error:
+        raise SourceError(f"cannot be read: {_shortened(error)}", path=uri) from error
+    return sorted(info.base_name for info in found if info.type == fs.FileType.File)
+
+
+def _reached(uri: str) -> tuple[FileSystem, str]:
+    """The file system of a URI, and the path in it."""
+    import pyarrow as pa
+    from pyarrow import fs
+
+    try:
+        system, path = fs.FileSystem.from_uri(uri)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise UsageError(f"expected a URI of s3, gs, hdfs or file: {_shortened(error)}", path=uri) from None
+    except OSError as error:
+        raise SourceError(f"cannot be reached: {_shortened(error)}", path=uri) from error
+    return system, path
 
 
 def _shortened(error: Exception) -> str:

@@ -14,8 +14,8 @@ from binx.source.plain import PlainFile
 class LogDigest:
     """The SHA-256 of a log's bytes.
 
-    A plain file is read a second time, beside the decoding; any other source at once, as it may have but one
-    place at a time.
+    Where there are threads, a plain file is read a second time, beside the decoding. Else the bytes are taken
+    as the scan reads them, while they are in the processor's cache.
 
     Args:
         file: the log.
@@ -23,22 +23,36 @@ class LogDigest:
     """
 
     def __init__(self, file: BinlogFile, lane: Lane) -> None:
+        self._source = file.source
         self._lane = lane
         self._digest = hashlib.sha256()
+        self._done = 0
         self._is_dropped = False
-        if isinstance(file.source, PlainFile):
+        self._is_beside = lane.has_thread and isinstance(file.source, PlainFile)
+        if isinstance(file.source, PlainFile) and self._is_beside:
             twin = file.source.twin()
             lane.submit(lambda: self._read_and_close(twin))
-        else:
-            self._read(file.source)
+
+    def saw(self, start: int, window: memoryview) -> None:
+        """Take in bytes of the log that were read; those that were not and stand before them are read.
+
+        Raises:
+            SourceError: they cannot be.
+        """
+        if not self._is_beside and start + len(window) > self._done:
+            self._read(self._source, start)
+            self._update(window[self._done - start :])
 
     def hexdigest(self) -> str:
-        """Wait for it.
+        """Wait for it, or read what was not seen.
 
         Raises:
             SourceError: the file cannot be read.
         """
-        self._lane.join()
+        if self._is_beside:
+            self._lane.join()
+        else:
+            self._read(self._source, self._source.size)
         return self._digest.hexdigest()
 
     def drop(self) -> None:
@@ -48,14 +62,16 @@ class LogDigest:
 
     def _read_and_close(self, source: PlainFile) -> None:
         try:
-            self._read(source)
+            self._read(source, source.size)
         finally:
             source.close()
 
-    def _read(self, source: Source) -> None:
-        for start in range(0, source.size, READ_BYTES):
-            if self._is_dropped:
-                return
-            stop = min(start + READ_BYTES, source.size)
-            self._digest.update(source.window(start, stop))
-            source.release(start, stop)
+    def _read(self, source: Source, stop: int) -> None:
+        while self._done < stop and not self._is_dropped:
+            start = self._done
+            self._update(source.window(start, min(start + READ_BYTES, stop)))
+            source.release(start, self._done)
+
+    def _update(self, data: memoryview) -> None:
+        self._digest.update(data)
+        self._done += len(data)

@@ -28,6 +28,7 @@ from binx.kernels.transactions import TransactionTable
 from binx.log.file import BinlogFile
 from binx.log.index import index_batch
 from binx.log.on_damage import OnDamage
+from binx.log.recent import windows_kept
 from binx.log.selection import Selector, source_of
 from binx.rows.batches import ChangeBatch
 from binx.rows.catalog import Catalog
@@ -114,6 +115,7 @@ class SourceExport:
         """
         known = None if self._options.force else self.dataset.manifest(self.source)
         self._digest = LogDigest(self.file, self._workers.lane())
+        self._scan.watch = self._digest.saw
         if known is not None and self._is_same(known, self._digest.hexdigest()):
             self._kept = known
         return self._kept is not None
@@ -216,6 +218,10 @@ class SourceExport:
         self._forget_behind_damage()
 
     def _write(self, writers: SourceWriters, progress: Callable[[int], None]) -> None:
+        with windows_kept(self.file):
+            self._decode(writers, progress)
+
+    def _decode(self, writers: SourceWriters, progress: Callable[[int], None]) -> None:
         for table in self._scan:
             mask = self._selector.mask(self.file, self._scan, table)
             lost = self._unmark_lost(table, mask)

@@ -75,6 +75,11 @@ class Lane:
         self._is_busy = False
         self._error: BaseException | None = None
 
+    @property
+    def has_thread(self) -> bool:
+        """Whether the pieces are done beside whoever hands them over."""
+        return self._pool is not None
+
     def submit(self, work: Callable[[], object], size: int = 0) -> None:
         """Hand over a piece that holds so many bytes.
 

@@ -18,6 +18,7 @@ from binx.source.names import number_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from binx.log.recent import RecentWindows
     from binx.log.scanning import TransactionScan
     from binx.log.sidecar import Sidecar
     from binx.log.sidecar_layout import Block
@@ -41,6 +42,8 @@ class BinlogFile:
         """
         self.source = source
         self.resumption: Resumption | None = None
+        self.recent: RecentWindows | None = None
+        """What keeps the windows that a scan walks, where they are looked at again."""
         self.sidecar: Sidecar | None = None
         """The file's index, where one was looked for and is true."""
         try:
@@ -152,6 +155,10 @@ class BinlogFile:
         Raises:
             SourceError: they cannot be read.
         """
+        if self.recent is not None:
+            kept = self.recent.events(position, stop)
+            if kept is not None:
+                return kept
         window = self.source.window(position, min(stop, position + READ_BYTES))
         if len(window) == READ_BYTES:
             size = event_size(window)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -60,6 +60,8 @@ class Scan:
         left_out: transactions that were passed over: none.
         payloads: what keeps the events of compressed transactions for whoever looks at them next; None:
             nothing does.
+        watch: is told of each window before it is walked: its offset and its bytes, which follow upon those
+            before or begin within them, but for events larger than a window.
     """
 
     def __init__(
@@ -80,6 +82,7 @@ class Scan:
         self.unfinished = 0
         self.left_out = 0
         self.payloads: KeptPayloads | None = None
+        self.watch: Callable[[int, memoryview], None] | None = None
         begin = file.resumption or Resumption(file.first_position, file.format)
         self._scanner = Scanner(level, file.size, begin.position, _COMPILED, verify)
         self._scanner.set_format(begin.format.checksum_size, begin.format.post_header_lengths)
@@ -221,7 +224,7 @@ class Scan:
         stop: int = Stop.STOP_LIMIT
         while stop == Stop.STOP_LIMIT and scanner.position < limit:
             origin = scanner.position
-            stop = self._walk(self.file.source.window(origin, min(origin + READ_BYTES, size)), origin, limit)
+            stop = self._walk(self._window(origin), origin, limit)
             if stop == Stop.STOP_LIMIT and scanner.position == origin:
                 # A plausible event that is larger than what is read at once.
                 window = self.file.source.window(origin, min(origin + READ_BYTES, size))
@@ -235,6 +238,16 @@ class Scan:
                     window = self.file.events_window(origin, size)
                 stop = self._walk(window, origin, limit)
         return stop
+
+    def _window(self, origin: int) -> memoryview:
+        """The bytes that are walked next."""
+        file = self.file
+        window = file.source.window(origin, min(origin + READ_BYTES, file.size))
+        if self.watch is not None:
+            self.watch(origin, window)
+        if file.recent is not None:
+            file.recent.add(origin, window)
+        return window
 
     def _vouch(self, header: EventHeader) -> None:
         """Have a large payload taken by its beginning."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-_SPARE = 4
+from collections import deque
+
+_SPARE = 40
+"""Buffers that are kept at most: more than the windows of what is walked before rows are decoded."""
 
 
 class Buffers:
@@ -17,19 +20,26 @@ class Buffers:
 
     def __init__(self, size: int) -> None:
         self._size = size
-        self._kept: list[bytearray] = []
+        self._kept: deque[bytearray] = deque()
 
     def take(self, size: int) -> memoryview:
         """Memory of ``size`` bytes that is not looked at by anyone else."""
         if size > self._size:
             return memoryview(bytearray(size))
-        for buffer in self._kept:
+        # The one that was handed out first is the likeliest to have come back.
+        for _ in range(len(self._kept)):
+            buffer = self._kept[0]
+            self._kept.rotate(-1)
             if _is_free(buffer):
                 return memoryview(buffer)[:size]
         buffer = bytearray(self._size)
         if len(self._kept) < _SPARE:
             self._kept.append(buffer)
         return memoryview(buffer)[:size]
+
+    def clear(self) -> None:
+        """Keep no buffer any longer."""
+        self._kept.clear()
 
 
 def _is_free(buffer: bytearray) -> bool:

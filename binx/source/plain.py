@@ -96,7 +96,9 @@ class PlainFile:
         return buffer.toreadonly()
 
     def release(self, start: int, stop: int) -> None:
-        """Nothing is held between windows."""
+        """Memory for windows is kept until all of the file is released."""
+        if start == 0 and stop >= self.size:
+            self._buffers.clear()
 
     def close(self) -> None:
         """Close the file."""

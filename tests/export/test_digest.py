@@ -1,0 +1,47 @@
+"""The digest of a log is that of its bytes, in whatever pieces it was seen."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from binx.export.digest import LogDigest
+from binx.export.workers import Workers
+from binx.log.file import BinlogFile
+from tests.conftest import PROJECT
+
+LOG = PROJECT / "testdata/mysql-9.7/small/all_types.binlog"
+DATA = LOG.read_bytes()
+SHA256 = hashlib.sha256(DATA).hexdigest()
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize(
+    "spans",
+    [
+        [],
+        [(0, len(DATA))],
+        [(4, 100), (90, 300), (300, len(DATA))],
+        [(2000, 2100), (0, 50), (2050, 2200)],
+        [(len(DATA) - 10, len(DATA)), (0, 100)],
+    ],
+    ids=["nothing", "all", "overlaps", "a step back", "the end first"],
+)
+def test_it_is_that_of_all_bytes(jobs: int, spans: list[tuple[int, int]]) -> None:
+    with BinlogFile.open(str(LOG)) as file, Workers(jobs, 1 << 20) as workers:
+        digest = LogDigest(file, workers.lane())
+        for start, stop in spans:
+            digest.saw(start, memoryview(DATA)[start:stop])
+        assert digest.hexdigest() == SHA256
+
+
+def test_one_that_is_dropped_reads_no_further(tmp_path: Path) -> None:
+    path = tmp_path / "mysql-bin.000001"
+    path.write_bytes(DATA)
+    with BinlogFile.open(str(path)) as file, Workers(1, 1 << 20) as workers:
+        digest = LogDigest(file, workers.lane())
+        digest.drop()
+        path.write_bytes(b"")
+        digest.saw(100, memoryview(DATA)[100:200])

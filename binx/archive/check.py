@@ -34,6 +34,8 @@ class Finding(Enum):
     """An object that a manifest lists is not there, or cannot be read."""
     OBJECT_CHANGED = "object_changed"
     """Its bytes are not those that were written."""
+    DAMAGED = "damaged"
+    """A log is kept as it was found, and its bytes were not those that its server wrote."""
     OVERLAP = "overlap"
     """Logs of one server hold the same GTIDs."""
 
@@ -167,7 +169,11 @@ def check_archive(
     _note_unlisted(store, logs, report)
     kept, superseded = without_superseded(whole)
     for log in superseded:
-        report.notes.append(f"{log.stem}: a longer copy of this log is archived too")
+        better = "whole" if log.damage else "longer"
+        report.notes.append(f"{log.stem}: a {better} copy of this log is archived too")
+    for log in kept:
+        for damage in log.damage:
+            _add(report, Finding.DAMAGED, store.path(log.log.path), damage)
     with ExitStack() as stack:
         found = [(known_ends(open_archived(store, log, stack)), log.gtids) for log in kept]
         report.gtids = GtidSet(interval for _, gtids in found for interval in gtids)

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from binx import __version__
+from binx.archive.digests import digest_of
 from binx.errors import BinxError, DamagedError, NotABinlogError, SourceError, UnsupportedError, UsageError
 from binx.event.gtid_set import GtidSet
 from binx.export.store import MANIFESTS, Store
@@ -69,7 +70,8 @@ class ArchivedLog:
         first_commit: the earliest commit time, in µs since 1970; None without transactions.
         last_commit: the latest.
         problems: what is wrong in it though its bytes are as its server wrote them, in sentences.
-        objects: what is stored of it.
+        objects: what is stored of it; of a damaged log no index.
+        damage: why its bytes are not those that its server wrote, in sentences; it is kept as it was found.
     """
 
     name: str
@@ -96,6 +98,7 @@ class ArchivedLog:
     last_commit: int | None
     problems: tuple[str, ...]
     objects: tuple[StoredObject, ...]
+    damage: tuple[str, ...] = ()
 
     @property
     def stem(self) -> str:
@@ -105,12 +108,13 @@ class ArchivedLog:
     @property
     def log(self) -> StoredObject:
         """The compressed log."""
-        return self._of_kind(LOG)
+        (found,) = self._of_kind(LOG)
+        return found
 
     @property
-    def index(self) -> StoredObject:
-        """Its index file."""
-        return self._of_kind(INDEX)
+    def index(self) -> StoredObject | None:
+        """Its index file; None where it is damaged."""
+        return next(iter(self._of_kind(INDEX)), None)
 
     @property
     def gtids(self) -> GtidSet:
@@ -137,11 +141,8 @@ class ArchivedLog:
             facts.tail,
         )
 
-    def _of_kind(self, kind: str) -> StoredObject:
-        found = [one for one in self.objects if one.kind == kind]
-        if len(found) != 1:
-            raise ValueError(f"one object of kind {kind} is listed {len(found)} times")
-        return found[0]
+    def _of_kind(self, kind: str) -> list[StoredObject]:
+        return [one for one in self.objects if one.kind == kind]
 
 
 def encode_manifest(log: ArchivedLog) -> bytes:
@@ -173,7 +174,8 @@ def decode_manifest(data: bytes, path: str) -> ArchivedLog:
                 path=path,
             )
         objects = tuple(StoredObject(**entry) for entry in document.pop("objects"))
-        log = ArchivedLog(objects=objects, problems=tuple(document.pop("problems")), **document)
+        problems, damage = (tuple(document.pop(name, ())) for name in ("problems", "damage"))
+        log = ArchivedLog(objects=objects, problems=problems, damage=damage, **document)
         _check(log)
     except (ValueError, TypeError, KeyError, AttributeError, UsageError) as error:
         raise DamagedError(f"expected a manifest, found what is none: {error}", path=path) from error
@@ -188,7 +190,10 @@ def _check(log: ArchivedLog) -> None:
     for one in log.objects:
         if "/" in one.path or not one.path.startswith(log.stem):
             raise ValueError(f"{one.path!r} is not this log's")
-    _ = log.gtids, log.log, log.index
+    kinds = sorted(one.kind for one in log.objects)
+    if kinds != ([LOG] if log.damage else [INDEX, LOG]):
+        raise ValueError(f"objects of these kinds are listed: {', '.join(kinds)}")
+    _ = log.gtids
 
 
 def stem(name: str, identity: str, sha256: str) -> str:
@@ -239,10 +244,17 @@ def read_manifests(store: Store) -> tuple[list[ArchivedLog], list[BinxError]]:
 def find_log(logs: Sequence[ArchivedLog], file: BinlogFile) -> ArchivedLog | None:
     """The archived log that a log looks like; None where there is none.
 
+    A log whose damaged copy was kept is that one only where all its bytes are: a whole copy may be in its
+    place.
+
     Raises:
-        SourceError: the log cannot be read.
+        SourceError, DamagedError: the log cannot be read.
     """
-    return next((log for log in logs if log.looks_like(file)), None)
+    found = [log for log in logs if log.looks_like(file)]
+    if all(log.damage for log in found):
+        sha256 = digest_of(file.source) if found else None
+        found = [log for log in found if log.sha256 == sha256]
+    return min(found, key=lambda log: bool(log.damage), default=None)
 
 
 def _manifest_names(store: Store) -> Iterator[str]:

@@ -14,7 +14,7 @@ from binx.log.sidecar import Sidecar
 
 
 def open_archived(store: Store, log: ArchivedLog, stack: ExitStack) -> BinlogFile:
-    """Open an archived log, with its index where that is true.
+    """Open an archived log, with its index where it has one that is true.
 
     Args:
         store: the archive.
@@ -26,6 +26,8 @@ def open_archived(store: Store, log: ArchivedLog, stack: ExitStack) -> BinlogFil
         DamagedError: it is damaged.
     """
     file = stack.enter_context(BinlogFile.open(store.path(log.log.path)))
+    if log.index is None:
+        return file
     try:
         file.sidecar = Sidecar.read_from(store.open(log.index.path), file)
     except BinxError:
@@ -50,17 +52,20 @@ def open_in_order(
 
 
 def without_superseded(logs: Sequence[ArchivedLog]) -> tuple[list[ArchivedLog], list[ArchivedLog]]:
-    """Tell the logs from those of which a longer copy is there too: kept ones, superseded ones."""
+    """Tell the logs from those of which a better copy is there too: kept ones, superseded ones.
+
+    Better is a longer one, and a whole one than a damaged one.
+    """
     kept: list[ArchivedLog] = []
     superseded: list[ArchivedLog] = []
     for log in logs:
-        longer = any(
+        better = any(
             (other.name, other.identity) == (log.name, log.identity)
-            and other.bytes > log.bytes
+            and (not other.damage, other.bytes) > (not log.damage, log.bytes)
             and log.gtids <= other.gtids
             for other in logs
         )
-        (superseded if longer else kept).append(log)
+        (superseded if better else kept).append(log)
     return kept, superseded
 
 

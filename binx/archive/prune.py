@@ -31,7 +31,8 @@ def prunable(
 ) -> list[tuple[FileEnds, ArchivedLog]]:
     """The oldest logs of each server that may go once they are proved.
 
-    None goes behind a log that must stay, so that the source keeps no holes; and never the newest one.
+    None goes behind a log that must stay, so that the source keeps no holes; and never the newest one. A
+    damaged log must stay, whatever is kept of it.
 
     Args:
         logs: the source's.
@@ -47,7 +48,7 @@ def prunable(
     for chain in chains(logs):
         for ends in chain[:-1]:
             log = find_log(held, ends.file) if ends in logs.closed else None
-            if log is None or is_uri(ends.file.path) or not also(log):
+            if log is None or log.damage or is_uri(ends.file.path) or not also(log):
                 break
             if Path(ends.file.path).stat().st_mtime > newest_time:
                 break

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 from binx.archive.digests import object_digest
@@ -93,7 +94,7 @@ def restore_log(
 def restore_span(
     store: Store, selection: Selection, output: str, server_id: int | None = None
 ) -> ExtractReport:
-    """Write the transactions of a span as a binary log.
+    """Write the transactions of a span as a binary log; logs that were damaged give none.
 
     The objects that they come from must have the hashes that they had, and what is written is read again.
 
@@ -112,9 +113,14 @@ def restore_span(
     logs, errors = read_manifests(store)
     if errors:
         raise errors[0]
-    chosen = of_server(_covering(without_superseded(logs)[0], selection), server_id)
+    kept, _ = without_superseded(logs)
+    chosen = of_server(_covering([log for log in kept if not log.damage], selection), server_id)
+    unused = [_unused(log) for log in kept if log.damage and _may_have(log, selection, server_id)]
     if not chosen:
-        raise AbsentError("expected transactions to write, found none that was asked for", path=store.where)
+        more = "".join(f"; {sentence}" for sentence in unused)
+        raise AbsentError(
+            f"expected transactions to write, found none that was asked for{more}", path=store.where
+        )
     for log in chosen:
         check_object(store, log.log)
     with ExitStack() as stack:
@@ -122,7 +128,7 @@ def restore_span(
         report = extract(chain, selection, output)
     if output != STANDARD_OUTPUT and Path(output).is_file():
         _read_again(output, report)
-    return report
+    return replace(report, warnings=(*report.warnings, *unused))
 
 
 def check_object(store: Store, stored: StoredObject) -> None:
@@ -162,6 +168,20 @@ def _covering(logs: Sequence[ArchivedLog], selection: Selection) -> list[Archive
             covered |= new
         chosen.append(log)
     return chosen
+
+
+def _may_have(log: ArchivedLog, selection: Selection, server_id: int | None) -> bool:
+    """Whether a damaged log may have transactions of a selection; of its times nothing is known."""
+    if server_id not in (None, log.server_id):
+        return False
+    return selection.gtids is None or bool(log.gtids & selection.gtids)
+
+
+def _unused(log: ArchivedLog) -> str:
+    return (
+        f"{log.stem} was damaged when it was archived, and is not looked at: --restore {log.stem}, and take"
+        " what is whole out of it with binx extract --on-damage salvage"
+    )
 
 
 def _read_again(output: str, report: ExtractReport) -> None:

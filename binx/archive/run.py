@@ -34,6 +34,8 @@ class State(Enum):
     """It would be, were this no dry run."""
     DAMAGED = "damaged"
     """It was not taken, as its bytes are not what its server wrote."""
+    KEPT = "kept damaged"
+    """It was taken as it is, though its bytes are not what its server wrote."""
     FAILED = "failed"
     """It could not be taken, or removed, for another reason."""
     TABLES = "tables written"
@@ -54,6 +56,7 @@ class ArchiveRequest:
         source: a folder of logs, a server's index, or a log.
         archive: a folder, or a URI.
         decrypt: whether encrypted logs are taken, decrypted.
+        keep_damaged: whether damaged logs are taken, as they are.
         dry_run: whether nothing is written.
         max_files: logs taken at most; None for all.
         max_seconds: after so many seconds no log is begun; None for no limit.
@@ -65,6 +68,7 @@ class ArchiveRequest:
     source: str
     archive: str
     decrypt: bool = False
+    keep_damaged: bool = False
     dry_run: bool = False
     max_files: int | None = None
     max_seconds: int | None = None
@@ -103,6 +107,7 @@ class LogReport:
                 "gtid_set": one.gtid_set,
                 "sha256": one.sha256,
                 "problems": list(one.problems),
+                **({"damage": list(one.damage)} if one.damage else {}),
             }
         if self.tables is not None:
             facts |= {
@@ -126,7 +131,7 @@ class RunReport:
         archived: of them those that were taken in this run; those that would be in a dry run.
         remaining: closed logs that are left for the next run, because of a limit.
         open: logs that are still being written.
-        damaged: logs that were not taken, as they are damaged.
+        damaged: logs that are damaged: not taken, or taken as they are.
         failed: logs that could not be taken for another reason.
         problems: problems of logs that were taken.
         tables: logs that Parquet was written of.
@@ -294,7 +299,7 @@ class ArchiveRun:
             if self.request.dry_run:
                 report.archived += 1
                 return LogReport(State.WOULD_ARCHIVE, path)
-            archived = archive_log(ends, store, progress)
+            archived = archive_log(ends, store, progress, keep_damaged=self.request.keep_damaged)
         except OutputError:
             raise
         except DamagedLogError as error:
@@ -306,7 +311,8 @@ class ArchiveRun:
         held.append(archived)
         report.archived += 1
         report.problems += len(archived.problems)
-        return LogReport(State.ARCHIVED, path, archived)
+        report.damaged += bool(archived.damage)
+        return LogReport(State.KEPT if archived.damage else State.ARCHIVED, path, archived)
 
 
 def _behind(progress: Callable[[int, int], None], done: int, total: int) -> Callable[[int], None]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from binx.errors import BinxError, NotABinlogError, TruncatedError
-from binx.log.chain import FileEnds, order_ends, read_ends
+from binx.log.chain import FileEnds, known_ends, order_ends
 from binx.log.file import BinlogFile
 from binx.log.inputs import expand_paths
 from binx.log.places import INDEX_SUFFIX, is_index
@@ -53,7 +53,7 @@ def open_source_logs(source: str, stack: ExitStack) -> SourceLogs:
     unreadable: list[BinxError] = []
     for path in paths:
         try:
-            read.append(read_ends(stack.enter_context(BinlogFile.open(path))))
+            read.append(known_ends(stack.enter_context(BinlogFile.open(path))))
         except BinxError as error:
             if not (path == paths[-1] and _is_just_begun(path, error)):
                 unreadable.append(error.at(path=path))

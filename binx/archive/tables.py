@@ -13,6 +13,7 @@ from binx.export.dataset import DataSet, escape_name
 from binx.export.store import Store
 from binx.kernels.scan import Level
 from binx.log.file import BinlogFile
+from binx.log.on_damage import OnDamage
 from binx.source.names import number_of
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ def has_tables(dataset: DataSet, log: ArchivedLog) -> bool:
 
 def export_tables(store: Store, logs: Sequence[ArchivedLog], place: str) -> Iterator[SourceReport]:
     """Write the Parquet of the archived logs that a data set does not hold yet, and commit each.
+
+    Of a log that was kept damaged it is that of what is whole.
 
     It is that of ``to-parquet`` over all logs at once: of those that the data set holds, the schema
     statements are read again, which the index files tell the places of.
@@ -58,6 +61,7 @@ def _export_chain(
     if not any(pending):
         return
     from binx.export.parquet import to_parquet
+    from binx.export.parquet_files import ParquetOptions
     from binx.export.staging import ChainState
     from binx.rows.catalog import Catalog
 
@@ -66,8 +70,10 @@ def _export_chain(
     for log, is_pending in zip(chain[:last], pending, strict=False):
         with ExitStack() as stack:
             file = open_archived(store, log, stack)
-            if is_pending:
-                yield from to_parquet([file], place, catalog=catalog, state=state)
+            if is_pending or log.damage:
+                options = ParquetOptions(on_damage=OnDamage.SALVAGE if log.damage else OnDamage.STOP)
+                reports = to_parquet([file], place, catalog=catalog, options=options, state=state)
+                yield from (report for report in reports if not report.kept)
             else:
                 _pass_over(file, log, catalog, state)
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, suppress
 
 from binx.archive.digests import DigestSink, digest_of, object_digest
 from binx.archive.manifest import INDEX, LOG, ArchivedLog, StoredObject, encode_manifest, manifest_name, stem
-from binx.errors import BinxError, DamagedError, OutputError, SourceError
+from binx.errors import BinxError, DamagedError, OutputError, SourceError, UnsupportedError
 from binx.export.seekable import FRAME_BYTES, write_seekable
 from binx.export.sidecar import SidecarWriter
 from binx.export.store import Store
 from binx.log.chain import FileEnds
 from binx.log.file import BinlogFile
 from binx.log.index_use import SUFFIX
+from binx.log.on_damage import OnDamage
 from binx.log.sidecar import Sidecar, log_facts
 from binx.source.encrypted import EncryptedFile
 from binx.verify.content import ContentCheck
@@ -32,6 +33,9 @@ _DAMAGE = frozenset(
     }
 )
 """Problems that say that the bytes are not what the server wrote, or that nobody can tell."""
+
+_LONGEST_FRAME = 64 * FRAME_BYTES
+"""Where nobody can tell where transactions end, a frame is that long."""
 
 _STEPS = 4
 """How often a log's bytes are gone through: hashed, verified, compressed, read back."""
@@ -52,20 +56,26 @@ class DamagedLogError(DamagedError):
 
 
 def archive_log(
-    ends: FileEnds, store: Store, progress: Callable[[int], None] = lambda position: None
+    ends: FileEnds,
+    store: Store,
+    progress: Callable[[int], None] = lambda position: None,
+    *,
+    keep_damaged: bool = False,
 ) -> ArchivedLog:
     """Take one log into the archive.
 
     The log is hashed and verified, compressed in frames that end where transactions do, and read back: the
-    restored bytes must have its hash, and the index is made of them. The manifest is written last.
+    restored bytes must have its hash, and the index is made of them. The manifest is written last. Of a
+    damaged log there is no index, and the manifest says what is wrong.
 
     Args:
         ends: the log.
         store: where to.
         progress: called now and then with how much of the log's bytes is done.
+        keep_damaged: whether a damaged log is taken too, as it is.
 
     Raises:
-        DamagedLogError: it is damaged; nothing was written.
+        DamagedLogError: it is damaged, and not to be kept so; nothing was written.
         SourceError: it cannot be read, or changed meanwhile.
         OutputError: the archive cannot be written, or does not give back what was written.
     """
@@ -79,23 +89,25 @@ def archive_log(
     check = ContentCheck(ends, checksums=True)
     report = check.run(step(1))
     damage = tuple(problem for problem in check.problems if problem.kind in _DAMAGE)
-    if damage:
+    if damage and not keep_damaged:
         raise DamagedLogError(damage, file.path)
     log_stem = stem(file.name, file.identity, sha256)
-    log = _write_log(file, store, f"{log_stem}.zst", sha256)
+    cuts = _cuts(file) if not damage else _cuts_of_damaged(file)
+    log = _write_log(file, cuts, store, f"{log_stem}.zst", sha256)
     step(2)(size)
-    index, first, last = _write_index(store, log, f"{log_stem}{SUFFIX}", sha256)
-    archived = _described(ends, report, check.problems, sha256, (log, index), first, last)
+    index, times = _read_back(store, log, None if damage else f"{log_stem}{SUFFIX}", sha256)
+    objects = (log,) if index is None else (log, index)
+    archived = _described(ends, report, check.problems, sha256, objects, times)
     with store.writing(manifest_name(log_stem)) as sink:
         sink.write(encode_manifest(archived))
     progress(size)
     return archived
 
 
-def _write_log(file: BinlogFile, store: Store, name: str, sha256: str) -> StoredObject:
+def _write_log(file: BinlogFile, cuts: Iterable[int], store: Store, name: str, sha256: str) -> StoredObject:
     with store.writing(name) as sink:
         output = DigestSink(sink)
-        written = write_seekable(file, _cuts(file), output)
+        written = write_seekable(file, cuts, output)
         if written.sha256 != sha256:
             raise SourceError(
                 "the log changed while it was archived; run again when nothing writes it any more",
@@ -104,25 +116,39 @@ def _write_log(file: BinlogFile, store: Store, name: str, sha256: str) -> Stored
     return StoredObject(name, LOG, output.bytes, output.hexdigest())
 
 
-def _cuts(file: BinlogFile) -> Iterator[int]:
+def _cuts(file: BinlogFile, on_damage: OnDamage = OnDamage.STOP) -> Iterator[int]:
     """Where transactions end, but not nearer to each other than frames are long."""
     last = 0
-    for table in file.scan(verify=False):
+    for table in file.scan(verify=False, on_damage=on_damage):
         for end in memoryview(table.column("end")).cast("q"):
             if end - last >= FRAME_BYTES:
                 yield end
                 last = end
 
 
-def _write_index(
-    store: Store, log: StoredObject, name: str, sha256: str
-) -> tuple[StoredObject, int | None, int | None]:
-    """Read the compressed log back and make its index; gives the index, and first and last commit time."""
+def _cuts_of_damaged(file: BinlogFile) -> Iterator[int]:
+    """The same of what is whole, and anywhere behind what even salvage does not read on behind."""
+    last = 0
+    with suppress(DamagedError, UnsupportedError):
+        for last in _cuts(file, OnDamage.SALVAGE):
+            yield last
+    yield from range(last + _LONGEST_FRAME, file.size, _LONGEST_FRAME)
+
+
+def _read_back(
+    store: Store, log: StoredObject, name: str | None, sha256: str
+) -> tuple[StoredObject | None, list[int]]:
+    """Read the compressed log back, and make its index of it where that has a name.
+
+    Gives the index, and commit times, the first and the last among them.
+    """
     try:
         _compare(store, log)
         with BinlogFile.open(store.path(log.path)) as back:
             if digest_of(back.source) != sha256:
                 raise DamagedError("expected the bytes of the log, found others")
+            if name is None:
+                return None, []
             with store.writing(name) as sink:
                 output = DigestSink(sink)
                 SidecarWriter(back).write(output)
@@ -137,7 +163,7 @@ def _write_index(
             " run again",
             path=error.path or store.path(log.path),
         ) from error
-    return index, min(times, default=None), max(times, default=None)
+    return index, times
 
 
 def _blocks_of(store: Store, name: str, back: BinlogFile) -> Iterator[tuple[int, int]]:
@@ -160,8 +186,7 @@ def _described(
     problems: list[Problem],
     sha256: str,
     objects: tuple[StoredObject, ...],
-    first: int | None,
-    last: int | None,
+    times: list[int],
 ) -> ArchivedLog:
     file, description = ends.file, ends.file.format
     facts = log_facts(file, 0, 0)
@@ -186,11 +211,16 @@ def _described(
         previous_gtids=report.previous_gtids,
         gtid_set=report.gtid_set,
         transactions=report.transactions,
-        first_commit=first,
-        last_commit=last,
-        problems=tuple(f"{one.kind.value}: {one.message}" for one in problems),
+        first_commit=min(times, default=None),
+        last_commit=max(times, default=None),
+        problems=tuple(_sentence(one) for one in problems if one.kind not in _DAMAGE),
         objects=objects,
+        damage=tuple(_sentence(one) for one in problems if one.kind in _DAMAGE),
     )
+
+
+def _sentence(problem: Problem) -> str:
+    return f"{problem.kind.value}: {problem.message}"
 
 
 def is_encrypted(file: BinlogFile) -> bool:

@@ -8,7 +8,7 @@ from binx.archive.check import check_archive
 from binx.archive.restore import find_named, restore_log, restore_span
 from binx.archive.run import ArchiveRequest, ArchiveRun
 from binx.cli.archive_text import tell_check, tell_log, tell_run
-from binx.cli.declaration import OUTPUT, Example, FilePath, Parsed, argument, command, option
+from binx.cli.declaration import OUTPUT, Choice, Example, FilePath, Parsed, argument, command, option
 from binx.cli.options import COUNT, KEYS, NUMBER, QUIET
 from binx.cli.progress import ProgressBar, progress_bar
 from binx.cli.selecting import gtid_set, understood, union
@@ -48,46 +48,53 @@ EXAMPLES = (
 )
 
 DETAILS = (
-    "SOURCE is a folder of logs or a server's index of them. Closed is a log that is"
-    " not marked as in use and ends with ROTATE or STOP, or one that a later log of its server follows. Each"
-    " closed log that DEST does not hold yet is hashed and verified in full; compressed as zstd in frames of"
-    " some 4 MiB that end where transactions do, so that zstd -d restores the identical log and every command"
-    " of binx reads it in place; read back, and the restored bytes held against the hash of the log; indexed,"
-    " as binx index does it; and committed by its manifest in DEST/_manifest, which is written last.",
+    "SOURCE is a folder of logs or a server's index of them. Closed is a log that is not marked as in use"
+    " and ends with ROTATE or STOP, or one that a later log of its server follows. Each closed log that"
+    " DEST does not hold yet is hashed and verified in full; compressed as zstd in frames of some 4 MiB"
+    " that end where transactions do, so that zstd -d restores the identical log and every command of binx"
+    " reads it in place; read back, and the restored bytes held against the hash of the log; indexed, as"
+    " binx index does it; and committed by its manifest in DEST/_manifest, which is written last.",
     "Objects are named LOG.IDENTITY-HASH.zst and .binx: identity is that of the server and the log's"
     " beginning, as in the data set, and hash is of the log's content. So logs of one name, as after the"
     " numbering began anew or from another server, live side by side.",
-    "Whenever a run is ended, also by kill -9 or a full disk, the next one goes on, and what then stands in"
-    " DEST is the same. A lock that goes with its process keeps a second run away: in a local DEST from all"
-    " processes, in others from those of this machine.",
-    "A log that is damaged is not taken; the others are. An encrypted log is taken only with --decrypt, and"
-    " is then not encrypted in the archive. What is written has the permissions that umask gives.",
-    "One line is printed for each log that was taken, or one where there was nothing to do. With --json each"
-    " line is an object: one for each log with log, state (archived, would archive, damaged, failed, tables"
-    " written, pruned, would prune, purgeable), name, bytes, stored_bytes, transactions, gtid_set, sha256,"
-    " problems, rows, losses and error; and one for the run with run (ok, problems, failed), held, archived,"
-    " remaining, open, damaged, failed, problems, tables, losses, pruned, purge and seconds.",
-    "With --parquet the data set of to-parquet is written too, out of the archive: of each archived log that"
-    " DIR does not hold yet, with the tables' columns as the statements in the logs before it name them.",
-    "With --prune, logs of SOURCE that were not written to for DAYS days are removed: oldest first, never the"
-    " newest, none behind one that must stay, and only after the manifest was read again, every object of the"
-    " archive was hashed, and the log's own bytes were compared with that hash; with --parquet only what DIR"
-    " holds too. Where SOURCE has a server's index, nothing is removed, as the server would look for what its"
-    " index lists: the statement that lets the server remove what is proved, PURGE BINARY LOGS TO, is printed"
-    " (purge in the JSON). Without --prune, SOURCE is never changed.",
-    "--check hashes every object, opens every log, and holds the logs against each other and against those of"
-    " SOURCE, where that is given: the GTIDs that are covered, logs and GTIDs that are missing between them,"
-    " GTIDs that two logs of a server hold, and the tail that is not archived yet. With --json it prints one"
-    " object with check (ok, problems, missing), logs, bytes, stored_bytes, transactions, gtid_set,"
-    " missing_gtids, problems, notes and tail.",
-    "--restore LOG writes a log as it was; its bytes must have the hash that they had, or nothing is written."
-    " Several logs of that name are listed, with the longer names to tell them apart. With --gtid, --since or"
-    " --until a binary log with these transactions is written, as binx extract does it; the objects that they"
-    " come from are hashed before, and what is written is read again.",
-    "The exit status of a run is 0 where all closed logs are archived or left to the next run by a limit, 3"
-    " where logs are damaged or have problems that their server wrote, and 1 where something failed; of a"
-    " check 0 where nothing is wrong, 3 where problems are listed, and 4 where an object or a log is missing;"
-    " of --restore 4 where the log or a GTID is not in the archive.",
+    "Whenever a run is ended, also by kill -9 or a full disk, the next one goes on, and what then stands"
+    " in DEST is the same. A lock that goes with its process keeps a second run away: in a local DEST from"
+    " all processes, in others from those of this machine.",
+    "A log that is damaged is not taken; the others are. With --on-damage keep it is taken too, byte for"
+    " byte as it is, before its server purges it: its manifest lists the damage, it has no index, --check"
+    " goes on to report it, --prune lets it and all logs behind it be, spans are not restored from it, and"
+    " --parquet writes what is whole. A whole copy that takes its place in SOURCE is archived beside it,"
+    " and stands for it from then on. A log whose first event is damaged cannot be kept so.",
+    "An encrypted log is taken only with --decrypt, and is then not encrypted in the archive. What is"
+    " written has the permissions that umask gives.",
+    "One line is printed for each log that was taken, or one where there was nothing to do. With --json"
+    " each line is an object: one for each log with log, state (archived, would archive, damaged, kept"
+    " damaged, failed, tables written, pruned, would prune, purgeable), name, bytes, stored_bytes,"
+    " transactions, gtid_set, sha256, problems, damage, rows, losses and error; and one for the run with"
+    " run (ok, problems, failed), held, archived, remaining, open, damaged, failed, problems, tables,"
+    " losses, pruned, purge and seconds.",
+    "With --parquet the data set of to-parquet is written too, out of the archive: of each archived log"
+    " that DIR does not hold yet, with the tables' columns as the statements in the logs before it name"
+    " them.",
+    "With --prune, logs of SOURCE that were not written to for DAYS days are removed: oldest first, never"
+    " the newest, none behind one that must stay, and only after the manifest was read again, every object"
+    " of the archive was hashed, and the log's own bytes were compared with that hash; with --parquet only"
+    " what DIR holds too. Where SOURCE has a server's index, nothing is removed, as the server would look"
+    " for what its index lists: the statement that lets the server remove what is proved, PURGE BINARY"
+    " LOGS TO, is printed (purge in the JSON). Without --prune, SOURCE is never changed.",
+    "--check hashes every object, opens every log, and holds the logs against each other and against"
+    " those of SOURCE, where that is given: the GTIDs that are covered, logs and GTIDs that are missing"
+    " between them, GTIDs that two logs of a server hold, and the tail that is not archived yet. With"
+    " --json it prints one object with check (ok, problems, missing), logs, bytes, stored_bytes,"
+    " transactions, gtid_set, missing_gtids, problems, notes and tail.",
+    "--restore LOG writes a log as it was; its bytes must have the hash that they had, or nothing is"
+    " written. Several logs of that name are listed, with the longer names to tell them apart. With"
+    " --gtid, --since or --until a binary log with these transactions is written, as binx extract does it;"
+    " the objects that they come from are hashed before, and what is written is read again.",
+    "The exit status of a run is 0 where all closed logs are archived or left to the next run by a limit,"
+    " 3 where logs are damaged or have problems that their server wrote, and 1 where something failed; of"
+    " a check 0 where nothing is wrong, 3 where problems are listed, and 4 where an object or a log is"
+    " missing; of --restore 4 where the log or a GTID is not in the archive.",
 )
 
 LIMITS = "Limits"
@@ -122,6 +129,14 @@ _NAMELESS = "-"
     help="Remove logs of SOURCE that are older and proved to be archived; see the manual page.",
 )
 @option("--decrypt", is_flag=True, section=OUTPUT, help="Take encrypted logs too, decrypted.")
+@option(
+    "--on-damage",
+    value=Choice("leave", "keep"),
+    default="leave",
+    show_default=True,
+    section=OUTPUT,
+    help="Where a log is damaged: leave it out, or keep its bytes as they are.",
+)
 @option("--dry-run", is_flag=True, section=OUTPUT, help="Write nothing; tell what would be done.")
 @option(
     "--json", name="as_json", is_flag=True, section=OUTPUT, help="One JSON object a log, and one for the run."
@@ -170,6 +185,7 @@ def archive_command(
     parquet: str | None,
     prune_days: int | None,
     decrypt: bool,
+    on_damage: str,
     dry_run: bool,
     as_json: bool,
     max_files: int | None,
@@ -211,6 +227,7 @@ def archive_command(
         source,
         archive,
         decrypt=decrypt,
+        keep_damaged=on_damage == "keep",
         dry_run=dry_run,
         max_files=max_files,
         max_seconds=max_seconds,

@@ -16,6 +16,9 @@ def tell_log(log: LogReport, output: TextOutput, *, as_json: bool, quiet: bool) 
     if log.archived is not None:
         for problem in log.archived.problems:
             say_warning(f"{log.log}: {problem}")
+        if damage := log.archived.damage:
+            more = f" (and {len(damage) - 1:,} more)" if len(damage) > 1 else ""
+            say_warning(f"{log.log}: it is damaged, and kept as it is: {damage[0]}{more}")
     if log.tables is not None:
         for loss in log.tables.manifest["losses"]:
             say_warning(f"{log.log}: {loss}")

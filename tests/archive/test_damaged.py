@@ -1,0 +1,202 @@
+"""``--on-damage keep``: a damaged log is kept byte for byte, and never taken for a whole one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from binx.archive.check import check_archive
+from binx.archive.manifest import read_manifests
+from binx.archive.restore import find_named, restore_log, restore_span
+from binx.archive.run import LogReport, RunReport
+from binx.errors import AbsentError
+from binx.event.gtid_set import GtidSet
+from binx.export.parquet import to_parquet
+from binx.export.parquet_files import ParquetOptions
+from binx.export.store import LocalStore
+from binx.log.inputs import open_chain
+from binx.log.on_damage import OnDamage
+from binx.log.selection import Selection
+from binx.verify.run import verify
+from tests.archive.places import SHOP, archive, check_manifests, contents, copy_logs, manifests, states
+from tests.cli.process import binx
+
+UUID = "bf1c133d-e590-11f1-8de0-02fc00000001"
+SECOND = "mysql-bin.000002"
+SIZE = (SHOP / SECOND).stat().st_size
+
+
+def flipped(data: bytearray) -> None:
+    """A bit in the middle."""
+    data[100_000] ^= 1
+
+
+def zeroed(data: bytearray) -> None:
+    """A block that the disk has lost."""
+    data[98304:102400] = bytes(4096)
+
+
+def cut(data: bytearray) -> None:
+    """The last third is missing."""
+    del data[2 * len(data) // 3 :]
+
+
+DAMAGE = [flipped, zeroed, cut]
+
+
+def damaged_logs(folder: Path, damage: object = flipped, *numbers: int) -> Path:
+    """Logs of the shop, the second of them damaged."""
+    source = copy_logs(folder, *(numbers or (1, 2, 3)))
+    data = bytearray((source / SECOND).read_bytes())
+    damage(data)  # type: ignore[operator]
+    (source / SECOND).write_bytes(data)
+    return source
+
+
+def keep(source: Path, place: Path, **settings: object) -> tuple[list[LogReport], RunReport]:
+    return archive(source, place, keep_damaged=True, **settings)
+
+
+@pytest.mark.parametrize("damage", DAMAGE, ids=lambda damage: damage.__name__)
+def test_the_bytes_are_kept_as_they_are_and_the_damage_is_told(tmp_path: Path, damage: object) -> None:
+    source, place = damaged_logs(tmp_path / "logs", damage), tmp_path / "archive"
+    reports, run = keep(source, place)
+    assert [state for _, state in states(reports)] == ["archived", "kept damaged", "archived"]
+    assert (run.held, run.archived, run.damaged, run.has_problems) == (3, 3, 1, True)
+    check_manifests(place)
+    kept = find_named(LocalStore(place), SECOND)
+    assert restore_log(LocalStore(place), kept, str(tmp_path / "back"))
+    assert (tmp_path / "back").read_bytes() == (source / SECOND).read_bytes()
+    (manifest,) = [one for one in manifests(place) if one["name"] == SECOND]
+    found = [f"{one.kind.value}: {one.message}" for one in verify([str(source / SECOND)]).problems]
+    assert manifest["damage"]
+    assert {*manifest["damage"]} <= {*found}
+    assert [one["kind"] for one in manifest["objects"]] == ["log"]
+
+
+def test_the_manifests_of_whole_logs_list_no_damage(tmp_path: Path) -> None:
+    keep(SHOP, tmp_path / "kept")
+    archive(SHOP, tmp_path / "expected")
+    assert contents(tmp_path / "kept") == contents(tmp_path / "expected")
+    assert all(one["damage"] == [] for one in manifests(tmp_path / "kept"))
+
+
+def test_it_is_told_once_and_the_next_runs_have_nothing_to_do(tmp_path: Path) -> None:
+    source, place = damaged_logs(tmp_path / "logs"), tmp_path / "archive"
+    keep(source, place)
+    before = contents(place)
+    for run in (keep(source, place)[1], archive(source, place)[1]):
+        assert (run.is_idle, run.held) == (True, 3)
+    assert contents(place) == before
+
+
+@pytest.mark.parametrize("damage", DAMAGE, ids=lambda damage: damage.__name__)
+def test_a_check_goes_on_to_report_it(tmp_path: Path, damage: object) -> None:
+    source, place = damaged_logs(tmp_path / "logs", damage), tmp_path / "archive"
+    keep(source, place)
+    report = check_archive(LocalStore(place), str(source))
+    assert not report.ok
+    assert "damaged" in {problem.kind for problem in report.problems}
+    assert all(SECOND in problem.path for problem in report.problems if problem.kind == "damaged")
+    assert report.tail == []
+    lost = GtidSet.parse(f"{UUID}:1-1216") - report.gtids
+    assert lost
+    assert lost <= GtidSet.parse(f"{UUID}:375-820")
+
+
+def test_neither_it_nor_what_is_behind_it_is_removed_from_the_source(tmp_path: Path) -> None:
+    source, place = damaged_logs(tmp_path / "logs", flipped, 1, 2, 3, 4), tmp_path / "archive"
+    _, run = keep(source, place, prune_days=0)
+    assert (run.pruned, run.failed) == (1, 0)
+    assert sorted(path.name for path in source.iterdir()) == [f"mysql-bin.00000{n}" for n in (2, 3, 4)]
+
+
+def test_no_statement_removes_it_on_its_server(tmp_path: Path) -> None:
+    source, place = damaged_logs(tmp_path / "logs"), tmp_path / "archive"
+    (source / "mysql-bin.index").write_text("".join(f"./mysql-bin.00000{n}\n" for n in (1, 2, 3)))
+    assert keep(source, place, prune_days=0)[1].purge == f"PURGE BINARY LOGS TO '{SECOND}'"
+
+
+def test_a_whole_copy_in_its_place_is_archived_and_stands_for_it(tmp_path: Path) -> None:
+    """Size, beginning and end are the same."""
+    source, place = damaged_logs(tmp_path / "logs"), tmp_path / "archive"
+    keep(source, place)
+    copy_logs(source, 2)
+    report = check_archive(LocalStore(place), str(source))
+    assert [(Path(one.log).name, one.closed) for one in report.tail or []] == [(SECOND, True)]
+    reports, run = archive(source, place)
+    assert (states(reports), run.held) == ([(SECOND, "archived")], 4)
+    assert archive(source, place)[1].is_idle
+    report = check_archive(LocalStore(place), str(source))
+    assert (report.ok, str(report.gtids)) == (True, f"{UUID}:1-1216")
+    assert any("a whole copy of this log" in note for note in report.notes)
+    assert not find_named(LocalStore(place), SECOND).damage
+    assert archive(source, place, prune_days=0)[1].pruned == 2
+
+
+def test_spans_are_not_taken_out_of_it(tmp_path: Path) -> None:
+    source, place = damaged_logs(tmp_path / "logs"), tmp_path / "archive"
+    keep(source, place)
+    store, selection = LocalStore(place), Selection(gtids=GtidSet.parse(f"{UUID}:370-380"))
+    report = restore_span(store, selection, str(tmp_path / "span"))
+    assert (report.transactions, str(report.missing)) == (5, f"{UUID}:375-380")
+    assert ["was damaged" in warning for warning in report.warnings] == [True]
+    with pytest.raises(AbsentError, match="was damaged when it was archived"):
+        restore_span(store, Selection(gtids=GtidSet.parse(f"{UUID}:380")), str(tmp_path / "none"))
+
+
+@pytest.mark.parametrize("damage", DAMAGE, ids=lambda damage: damage.__name__)
+def test_what_is_whole_of_it_is_in_the_tables_and_logs_behind_it_too(tmp_path: Path, damage: object) -> None:
+    source, place, lake = damaged_logs(tmp_path / "logs", damage), tmp_path / "archive", tmp_path / "lake"
+    reports, run = keep(source, place, parquet=str(lake))
+    assert [state for _, state in states(reports)][3:] == ["tables written"] * 3
+    assert run.losses > 0
+    with open_chain([str(source)], on_damage=OnDamage.SALVAGE) as chain:
+        files = [ends.file for ends in chain]
+        list(to_parquet(files, tmp_path / "once", options=ParquetOptions(on_damage=OnDamage.SALVAGE)))
+    assert without_manifests(lake) == without_manifests(tmp_path / "once")
+    documents = [json.loads(path.read_bytes()) for path in sorted((lake / "_manifest").iterdir())]
+    assert [bool(one["damage"]) for one in documents] == [False, True, False]
+    archive(copy_logs(source, 4), place, parquet=str(lake))
+    assert len(list((lake / "_manifest").iterdir())) == 4
+    assert keep(source, place, parquet=str(lake))[1].is_idle
+
+
+def without_manifests(folder: Path) -> dict[str, str]:
+    return {name: one for name, one in contents(folder).items() if not name.startswith("_manifest/")}
+
+
+@pytest.mark.parametrize("offset", [*range(130, 2000, 97), SIZE - 20])
+def test_wherever_the_damage_is_the_log_is_kept_and_comes_back(tmp_path: Path, offset: int) -> None:
+    source = copy_logs(tmp_path / "logs", 2)
+    data = bytearray((source / SECOND).read_bytes())
+    data[offset] ^= 0xFF
+    (source / SECOND).write_bytes(data)
+    copy_logs(source, 3)
+    _, run = keep(source, tmp_path / "archive")
+    assert (run.held, run.damaged, run.failed) == (2, 1, 0)
+    store = LocalStore(tmp_path / "archive")
+    (log,) = [log for log in read_manifests(store)[0] if log.damage]
+    restore_log(store, log, str(tmp_path / "back"))
+    assert (tmp_path / "back").read_bytes() == data
+    assert not check_archive(store).ok
+
+
+def test_people_and_programs_are_told_and_the_exit_code_is_3(tmp_path: Path) -> None:
+    source, place = damaged_logs(tmp_path / "logs"), tmp_path / "archive"
+    ended = binx("archive", "--on-damage", "keep", source, "--to", place)
+    assert ended.code == 3
+    assert f"{SECOND}: it is damaged, and kept as it is: checksum: " in ended.err
+    assert [": kept damaged, " in line for line in ended.lines] == [False, True, False]
+    assert binx("archive", "--on-damage", "keep", source, "--to", place).code == 0
+    assert binx("archive", "--check", "--to", place).code == 3
+    ended = binx("archive", "--on-damage", "keep", "--json", source, "--to", tmp_path / "other")
+    _, log, _, run = map(json.loads, ended.lines)
+    assert (log["state"], bool(log["damage"]), run["run"], run["damaged"]) == (
+        "kept damaged",
+        True,
+        "problems",
+        1,
+    )

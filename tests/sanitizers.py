@@ -28,6 +28,7 @@ _FLAGS = [
 def build(folder: Path, *, fuzzer: bool) -> Path:
     """Bring the copy up to date; returns the library to preload."""
     package = folder.resolve() / "binx"
+    _remove_what_is_gone(package)
     shutil.copytree(
         ROOT / "binx",
         package,
@@ -42,6 +43,16 @@ def build(folder: Path, *, fuzzer: bool) -> Path:
             print(f"building {source.stem}", file=sys.stderr, flush=True)
             _compile(source, built, fuzzer=fuzzer)
     return _preloaded(fuzzer=fuzzer)
+
+
+def _remove_what_is_gone(package: Path) -> None:
+    """Remove copies of modules that binx no longer has, and what was built of them."""
+    for suffix in (".py", ".pyi", ".pyx", ".pxd"):
+        for copy in package.rglob(f"*{suffix}"):
+            if not (ROOT / "binx" / copy.relative_to(package)).exists():
+                copy.unlink()
+                if suffix == ".pyx":
+                    copy.with_name(copy.stem + _SUFFIX).unlink(missing_ok=True)
 
 
 def _compile(source: Path, built: Path, *, fuzzer: bool) -> None:

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from binx.errors import BinxError
 from binx.event.gtid_set import GtidSet
@@ -23,9 +22,11 @@ from binx.export.parquet_files import (
 )
 from binx.export.staging import ChainState, SourceReport, Staged, commit_staged, source_name
 from binx.export.workers import Workers
+from binx.kernels.index_columns import extents
 from binx.kernels.scan import Level
 from binx.kernels.transactions import TransactionTable
 from binx.log.file import BinlogFile
+from binx.log.identifiers import transaction_ids
 from binx.log.index import index_batch
 from binx.log.on_damage import OnDamage
 from binx.log.recent import windows_kept
@@ -230,9 +231,10 @@ class SourceExport:
             self._gtids |= GtidSet(
                 (source_of(key), first, last) for key, first, last in table.gtid_runs(mask)
             )
-            self._write_index(table, mask, writers)
+            ids = transaction_ids(self.file, table)
+            self._write_index(table, mask, ids, writers)
             self._count(table, mask, lost)
-            for item in self._decoder.decode(table, mask):
+            for item in self._decoder.decode(table, mask, ids):
                 if isinstance(item, Statement):
                     self._take_statement(item, writers)
                 else:
@@ -344,21 +346,27 @@ class SourceExport:
         for place, count in enumerate(counts):
             taken[place] -= count
 
-    def _write_index(self, table: TransactionTable, mask: bytearray, writers: SourceWriters) -> None:
+    def _write_index(
+        self, table: TransactionTable, mask: bytearray, ids: tuple[bytes, bytes], writers: SourceWriters
+    ) -> None:
         state = self._state
         batch = index_batch(
-            self.file, self._scan, table, epoch=state.epoch, first_seqno=state.seqno, dictionaries=True
+            self.file,
+            self._scan,
+            table,
+            epoch=state.epoch,
+            first_seqno=state.seqno,
+            dictionaries=True,
+            ids=ids,
         )
         state.seqno += len(table)
         if 0 in mask:
             marks = pa.Array.from_buffers(pa.uint8(), len(mask), [None, pa.py_buffer(bytes(mask))], 0)
             batch = batch.filter(marks.cast(pa.bool_()))
-        if batch.num_rows:
-            versions = batch.column("commit_version")
-            times = pc.min_max(batch.column("commit_timestamp").cast(pa.int64()))
-            self._sums.saw(
-                versions[0].as_py(), versions[-1].as_py(), times["min"].as_py(), times["max"].as_py()
-            )
+        seen = extents(table, mask)
+        if seen is not None:
+            first, last, *times = seen
+            self._sums.saw(self.file.commit_version(first), self.file.commit_version(last), *times)
         writers.write_transactions(batch)
 
     def _take_batch(self, batch: ChangeBatch, writers: SourceWriters) -> None:

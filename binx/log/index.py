@@ -15,22 +15,11 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from binx.kernels.index_columns import count_columns, index_columns
 from binx.kernels.scan import Level
-from binx.kernels.transactions import (
-    FLAG_BY_LENGTH,
-    FLAG_COMMIT_TIME_FROM_GTID,
-    FLAG_COMPRESSED,
-    FLAG_HAS_CLOCK,
-    FLAG_HAS_COUNTS,
-    FLAG_HAS_THREAD,
-    FLAG_HAS_XID,
-    GtidKind,
-    Kind,
-    TransactionTable,
-)
-from binx.log.arrow import arrow_array, arrow_scalar
+from binx.kernels.transactions import Kind, TransactionTable
+from binx.log.arrow import arrow_array
 from binx.log.file import BinlogFile
 from binx.log.identifiers import transaction_ids
 from binx.log.scanning import TransactionScan
@@ -38,11 +27,16 @@ from binx.log.scanning import TransactionScan
 _TIME = pa.timestamp("us", tz="UTC")
 _WORD = pa.dictionary(pa.int8(), pa.string())
 _NAME = pa.dictionary(pa.int32(), pa.string())
-_MICROSECONDS = 1_000_000
-_COUNT_TABLE, _COUNT_INSERTS, _COUNT_UPDATES, _COUNT_DELETES = range(4)
 
 KIND_NAMES = {kind: kind.name.removeprefix("KIND_").lower() for kind in Kind}
 """What a transaction's kind is called in listings and data."""
+
+_WORDS = {
+    "kind": [KIND_NAMES[kind] for kind in Kind],
+    "how": ["boundary", "length"],
+    "commit_time_source": ["terminal_event", "gtid_event"],
+}
+"""By column, the words that the kernel's numbers stand for."""
 
 
 @cache
@@ -95,6 +89,7 @@ def index_batch(
     epoch: int = 0,
     first_seqno: int = 0,
     dictionaries: bool = False,
+    ids: tuple[bytes, bytes] | None = None,
 ) -> pa.RecordBatch:
     """One table of a scan's transactions as Arrow.
 
@@ -106,11 +101,32 @@ def index_batch(
         first_seqno: the number in the chain of the table's first transaction; the others count on.
         dictionaries: whether words from a short list, and names of tables, come as dictionaries of
             strings, which are cheaper to make and to write than strings are.
+        ids: what :func:`~binx.log.identifiers.transaction_ids` gives for the table, if it was asked.
 
     Raises:
         UnsupportedError: a transaction begins behind 4 GiB, where no commit version can be given.
     """
-    return _IndexColumns(file, scan, table, dictionaries=dictionaries).batch(epoch, first_seqno)
+    schema = index_schema(dictionaries=dictionaries)
+    count = len(table)
+    if count:
+        # The last transaction stands behind all others.
+        file.commit_version(table.value("start", count - 1))
+    ids = transaction_ids(file, table) if ids is None else ids
+    columns = index_columns(table, file.commit_version(0), first_seqno, epoch)
+    known, without, _ = columns["gtid"]
+    made = {
+        "transaction": _strings(count, ids),
+        "gtid": _strings(count, ids if known is None else table.gtids(), known, without),
+        "file": _words(_values(bytes(count), pa.int8()), [file.name], schema.field("file").type),
+        "tables": _tables(scan, table, columns["tables"][2], schema.field("tables").type),
+    }
+    for name, words in _WORDS.items():
+        made[name] = _words(_values(columns[name][2], pa.int8()), words, schema.field(name).type)
+    for field in schema:
+        if field.name not in made:
+            bits, nulls, data = columns[field.name]
+            made[field.name] = _values(data, field.type, bits, nulls)
+    return pa.RecordBatch.from_arrays([made[name] for name in schema.names], schema=schema)
 
 
 def index_table(
@@ -141,129 +157,49 @@ def index_table(
     return pa.Table.from_batches(batches, schema=index_schema())
 
 
-class _IndexColumns:
-    """The columns of one batch, made from whole columns of the records."""
-
-    def __init__(
-        self, file: BinlogFile, scan: TransactionScan, table: TransactionTable, *, dictionaries: bool
-    ) -> None:
-        self.schema = index_schema(dictionaries=dictionaries)
-        self.file = file
-        self.scan = scan
-        self.table = table
-        self.count = len(table)
-        self.flags = self.integers("flags")
-
-    def batch(self, epoch: int, first_seqno: int) -> pa.RecordBatch:
-        start = self.integers("start")
-        if self.count:
-            self.file.commit_version(pc.max(start).as_py())
-        base = _integer(self.file.commit_version(0))
-        compressed = self.has(FLAG_COMPRESSED)
-        counted = self.has(FLAG_HAS_COUNTS)
-        events = self.integers("events")
-        # A compressed transaction's own events are seen only by a scan that looks inside.
-        walked = pc.and_(pc.greater(events, _integer(0)), pc.or_(counted, pc.invert(compressed)))
-        clock = self.has(FLAG_HAS_CLOCK)
-        original = self.integers("original_commit_timestamp")
-        transactions = self.strings(*transaction_ids(self.file, self.table))
-        columns = {
-            "commit_version": pc.add(start, base),
-            "transaction": transactions,
-            "gtid": self.gtids(transactions),
-            "xid": self.where(self.has(FLAG_HAS_XID), self.integers("xid", pa.uint64())),
-            "server_id": self.integers("server_id"),
-            "epoch": pa.repeat(arrow_scalar(epoch, pa.int32()), self.count),
-            "seqno": pc.cumulative_sum(pa.repeat(_integer(1), self.count), _integer(first_seqno - 1)),
-            "kind": self.words(self.integers("kind"), [KIND_NAMES[kind] for kind in Kind]),
-            "how": self.words(self.has(FLAG_BY_LENGTH), ["boundary", "length"]),
-            "file": self.words(pa.repeat(arrow_scalar(0, pa.int8()), self.count), [self.file.name]),
-            "start": start,
-            "end": self.integers("end"),
-            "bytes": self.integers("bytes"),
-            "uncompressed_bytes": self.where(compressed, self.integers("uncompressed_bytes")),
-            "commit_timestamp": self.integers("commit_timestamp", _TIME),
-            "commit_time_source": self.words(
-                self.has(FLAG_COMMIT_TIME_FROM_GTID), ["terminal_event", "gtid_event"]
-            ),
-            "original_commit_timestamp": self.where(
-                pc.not_equal(original, _integer(0)), original.view(_TIME)
-            ),
-            "begin_timestamp": pc.multiply(self.integers("begin_timestamp"), _integer(_MICROSECONDS)).view(
-                _TIME
-            ),
-            "last_committed": self.where(clock, self.integers("last_committed")),
-            "sequence_number": self.where(clock, self.integers("sequence_number")),
-            "thread_id": self.where(self.has(FLAG_HAS_THREAD), self.integers("thread_id")),
-            "events": self.where(walked, events),
-            "rows": self.where(counted, self.integers("rows")),
-            "statements": self.where(walked, self.integers("statements")),
-            "tables": self.tables(counted),
-        }
-        schema = self.schema
-        return pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)
-
-    def integers(self, field: str, type_: pa.DataType | None = None) -> pa.Array:
-        """A field of all records, taken over without a copy."""
-        buffer = pa.py_buffer(self.table.column(field))
-        return pa.Array.from_buffers(type_ or pa.int64(), self.count, [None, buffer])
-
-    def strings(self, offsets: bytes, text: bytes) -> pa.Array:
-        return pa.Array.from_buffers(
-            pa.string(), self.count, [None, pa.py_buffer(offsets), pa.py_buffer(text)]
-        )
-
-    def gtids(self, transactions: pa.Array) -> pa.Array:
-        """The transactions' ids where those are GTIDs."""
-        kinds = arrow_array([GtidKind.GTID_MYSQL, GtidKind.GTID_MARIADB], pa.int64())
-        return self.where(pc.is_in(self.integers("gtid_kind"), kinds), transactions)
-
-    def has(self, flag: int) -> pa.Array:
-        return pc.not_equal(pc.bit_wise_and(self.flags, _integer(flag)), _integer(0))
-
-    def where(self, known: pa.Array, values: pa.Array) -> pa.Array:
-        if known.true_count == self.count:
-            return values
-        return pc.if_else(known, values, pa.nulls(1, values.type)[0])
-
-    def words(self, places: pa.Array, words: Sequence[str], type_: pa.DataType = _WORD) -> pa.Array:
-        """The words at these places of a list, as the schema has them; a dictionary has each word once."""
-        distinct = list(dict.fromkeys(words))
-        if len(distinct) != len(words):
-            numbers = {word: number for number, word in enumerate(distinct)}
-            places = arrow_array([numbers[word] for word in words], pa.int32()).take(places)
-        array = pa.DictionaryArray.from_arrays(
-            places.cast(type_.index_type), arrow_array(distinct, pa.string()), safe=False
-        )
-        return array if self.schema.field("kind").type == _WORD else array.dictionary_decode()
-
-    def tables(self, counted: pa.Array) -> pa.Array:
-        """What each transaction did to which table; records have theirs one after another, in order."""
-        type_ = self.schema.field("tables").type
-        if self.scan.level != Level.LEVEL_TABLES:
-            return pa.nulls(self.count, type_)
-        names = [self.scan.table_name(number) for number in range(self.scan.table_count)]
-        number = self.counts(_COUNT_TABLE)
-        struct = pa.StructArray.from_arrays(
-            [
-                self.words(number, [db for db, _ in names], _NAME),
-                self.words(number, [table for _, table in names], _NAME),
-                self.counts(_COUNT_INSERTS),
-                self.counts(_COUNT_UPDATES),
-                self.counts(_COUNT_DELETES),
-            ],
-            fields=list(type_.value_type),
-        )
-        offsets = pa.concat_arrays([self.integers("first_count"), arrow_array([len(struct)], pa.int64())])
-        return pa.ListArray.from_arrays(offsets.cast(pa.int32()), struct, type=type_)
-
-    def counts(self, which: int) -> pa.Array:
-        buffer = pa.py_buffer(self.table.count_column(which))
-        return pa.Array.from_buffers(pa.int64(), buffer.size // 8, [None, buffer])
+def _tables(scan: TransactionScan, table: TransactionTable, offsets: bytes, type_: pa.DataType) -> pa.Array:
+    """What each transaction did to which table; records have theirs one after another, in order."""
+    if scan.level != Level.LEVEL_TABLES:
+        return pa.nulls(len(table), type_)
+    names = [scan.table_name(number) for number in range(scan.table_count)]
+    databases, database_numbers = _distinct([db for db, _ in names])
+    tables, table_numbers = _distinct([name for _, name in names])
+    db, name, *counts = count_columns(table, database_numbers, table_numbers)
+    fields = list(type_.value_type)
+    arrays = [
+        _words(_values(db, pa.int32()), databases, fields[0].type),
+        _words(_values(name, pa.int32()), tables, fields[1].type),
+        *(_values(data, pa.int64()) for data in counts),
+    ]
+    struct = pa.StructArray.from_arrays(arrays, fields=fields)
+    return pa.Array.from_buffers(type_, len(table), [None, pa.py_buffer(offsets)], 0, children=[struct])
 
 
-def _integer(value: int) -> pa.Scalar:
-    return arrow_scalar(value, pa.int64())
+def _distinct(words: Sequence[str]) -> tuple[list[str], list[int]]:
+    """Each word once, and for each of the words where it stands among these."""
+    places = {word: place for place, word in enumerate(dict.fromkeys(words))}
+    return list(places), [places[word] for word in words]
+
+
+def _words(places: pa.Array, words: Sequence[str], type_: pa.DataType) -> pa.Array:
+    """The words at these places of a list, as a dictionary or plainly, as the type has them."""
+    array = pa.DictionaryArray.from_arrays(places, arrow_array(words, pa.string()), safe=False)
+    return array if pa.types.is_dictionary(type_) else array.dictionary_decode()
+
+
+def _values(data: bytes, type_: pa.DataType, bits: bytes | None = None, nulls: int = 0) -> pa.Array:
+    """Values of one width, taken over without a copy."""
+    validity = None if bits is None else pa.py_buffer(bits)
+    return pa.Array.from_buffers(
+        type_, len(data) * 8 // type_.bit_width, [validity, pa.py_buffer(data)], nulls
+    )
+
+
+def _strings(count: int, ids: tuple[bytes, bytes], bits: bytes | None = None, nulls: int = 0) -> pa.Array:
+    validity = None if bits is None else pa.py_buffer(bits)
+    offsets, text = ids
+    buffers = [validity, pa.py_buffer(offsets), pa.py_buffer(text)]
+    return pa.Array.from_buffers(pa.string(), count, buffers, nulls)
 
 
 __all__ = ["KIND_NAMES", "index_batch", "index_schema", "index_table"]

@@ -2,6 +2,8 @@
 
 Most columns take the kernel's memory as it is. Here stands what a whole column at
 once is better for: character sets, names of ENUM and SET members, structs.
+
+``pyarrow.compute`` is imported where it is called: few tables need it, and loading it takes long.
 """
 
 from __future__ import annotations
@@ -12,7 +14,6 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from binx.errors import DamagedError
 from binx.event.charset import Charset
@@ -107,6 +108,8 @@ class ColumnArrays:
 
         text = _map_distinct(array, pa.string(), decode)
         if undecodable:
+            import pyarrow.compute as pc
+
             bad = pc.is_in(array, value_set=arrow_array(sorted(undecodable), pa.binary()))
             self.undecodable += pc.sum(bad).as_py()
         return text
@@ -119,6 +122,8 @@ class ColumnArrays:
         )
 
     def _bool(self, handed: Handed, rows: int) -> pa.Array:
+        import pyarrow.compute as pc
+
         return pc.not_equal(self._plain(handed, rows, pa.uint8()), arrow_scalar(0, pa.uint8()))
 
     def _enum(self, handed: Handed, rows: int) -> pa.Array:
@@ -157,6 +162,8 @@ class ColumnArrays:
         )
 
     def _vector(self, handed: Handed, rows: int) -> pa.Array:
+        import pyarrow.compute as pc
+
         offsets = pa.Array.from_buffers(pa.int32(), rows + 1, [None, pa.py_buffer(handed.values)], 0)
         if pc.any(pc.not_equal(pc.bit_wise_and(offsets, _integer(FLOAT_SIZE - 1)), _integer(0))).as_py():
             raise DamagedError("expected a VECTOR of whole 4-byte floats, found another length")

@@ -130,10 +130,17 @@ class ChangeDecoder:
         self._tables: dict[_TableKey, TableChanges] = {}
         self._shapes: dict[tuple[str, str], tuple[Column, ...]] = {}
 
-    def decode(self, table: TransactionTable, mask: bytearray) -> Iterator[ChangeBatch | Statement]:
+    def decode(
+        self, table: TransactionTable, mask: bytearray, ids: tuple[bytes, bytes] | None = None
+    ) -> Iterator[ChangeBatch | Statement]:
         """The marked transactions of a table, in the order of the file.
 
         Rows are held back until a batch is full; :meth:`finish` yields the rest.
+
+        Args:
+            table: the transactions.
+            mask: a mark for each of them.
+            ids: what :func:`~binx.log.identifiers.transaction_ids` gives for the table, if it was asked.
 
         Raises:
             DamagedError, UnsupportedError: a transaction cannot be decoded; what was yielded before is
@@ -146,7 +153,8 @@ class ChangeDecoder:
         self.file.commit_version(table.value("start", len(table) - 1))
         decoder.set_format(table.format.checksum_size, table.format.post_header_lengths)
         undone = b"" if self.options.undone else undone_rows(self.file, table, mask)
-        decoder.begin(table, mask, *transaction_ids(self.file, table), undone)
+        ids = transaction_ids(self.file, table) if ids is None else ids
+        decoder.begin(table, mask, *ids, undone)
         origin, stop = table.value("start", 0), table.value("end", len(table) - 1)
         window, released = self.file.events_window(origin, stop), origin
         try:

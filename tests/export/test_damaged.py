@@ -17,6 +17,7 @@ from binx.export.extract import ExtractOptions, ExtractReport, SliceFormat, extr
 from binx.export.parquet import to_parquet
 from binx.export.parquet_files import ParquetOptions
 from binx.export.staging import SourceReport
+from binx.export.where import Condition
 from binx.kernels.scan import Level
 from binx.log.file import BinlogFile, open_files
 from binx.log.inputs import open_chain
@@ -283,17 +284,21 @@ def test_without_checksums_any_flipped_bit_gives_an_answer_or_an_error(name: str
                 continue
 
 
-@pytest.mark.parametrize("damaged", [False, True])
-def test_behind_damage_no_name_is_guessed(tmp_path: Path, damaged: bool) -> None:
-    """The lost bytes may have held ALTER TABLE: only what the log says of columns afterwards is believed."""
-    create = b.query("CREATE TABLE orders (id INT)")
+def orders_log(*, damaged: bool) -> bytes:
+    """A table's definition and an insert, some bytes that may be damaged, and two inserts more."""
     insert = (b.BEGIN, b.table_map(), b.rows(1), b.xid())
-    before = (b.gtid(1), create, b.gtid(2), *insert)
+    before = (b.gtid(1), b.query("CREATE TABLE orders (id INT)"), b.gtid(2), *insert)
     data = bytearray(b.whole_log(*before, b.gtid(3), *insert, b.gtid(4), *insert, b.STOP))
     if damaged:
         start = len(b.whole_log(*before))
         data[start : start + 19] = bytes(19)
-    path = written(tmp_path / "log", bytes(data))
+    return bytes(data)
+
+
+@pytest.mark.parametrize("damaged", [False, True])
+def test_behind_damage_no_name_is_guessed(tmp_path: Path, damaged: bool) -> None:
+    """The lost bytes may have held ALTER TABLE: only what the log says of columns afterwards is believed."""
+    path = written(tmp_path / "log", orders_log(damaged=damaged))
     cut_out(path, tmp_path / "out", SliceFormat.JSON, rows=True)
     lines = [json.loads(line) for line in (tmp_path / "out").read_text("utf-8").splitlines()]
     after = [line["after"] for line in lines if "after" in line]
@@ -302,3 +307,33 @@ def test_behind_damage_no_name_is_guessed(tmp_path: Path, damaged: bool) -> None
     query = f"SELECT * FROM read_parquet('{tmp_path}/lake/changes/shop/orders/*', union_by_name=true)"
     columns = {one[0] for one in duckdb.connect().execute(query).description or ()}
     assert {"id", "c1"} & columns == ({"id", "c1"} if damaged else {"id"})
+
+
+def export_where(folder: Path, *paths: Path) -> list[SourceReport]:
+    files = open_files([str(path) for path in paths])
+    options = ParquetOptions(on_damage=SALVAGE, where=Condition("id = 1"))
+    try:
+        return list(to_parquet(files, folder, options=options))
+    finally:
+        for file in files:
+            file.close()
+
+
+@pytest.mark.parametrize("damaged", [False, True])
+def test_behind_damage_a_condition_knows_no_table(tmp_path: Path, damaged: bool) -> None:
+    """What was called id before may be another column now."""
+    path = written(tmp_path / "log", orders_log(damaged=damaged))
+    (report,) = export_where(tmp_path / "lake", path)
+    assert report.manifest["gtid_set"] == f"{b.UUID_TEXT}:{'2' if damaged else '2-4'}"
+    assert len(rows(tmp_path / "lake")) == report.rows == (1 if damaged else 3)
+
+
+@pytest.mark.parametrize("damaged", [False, True])
+def test_nor_does_it_in_the_logs_behind_one_that_is_there_already(tmp_path: Path, damaged: bool) -> None:
+    first = written(tmp_path / "log", orders_log(damaged=damaged))
+    insert = (b.BEGIN, b.table_map(), b.rows(1), b.xid())
+    second = written(tmp_path / "log", b.whole_log(b.gtid(5), *insert, b.STOP), "mysql-bin.000002")
+    export_where(tmp_path / "lake", first)
+    kept, report = export_where(tmp_path / "lake", first, second)
+    assert (kept.kept, report.kept) == (True, False)
+    assert report.manifest["gtid_set"] == ("" if damaged else f"{b.UUID_TEXT}:5")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from binx.cli.declaration import OUTPUT, Choice, Example, Parsed, argument, command, option
 from binx.cli.options import QUIET
 from binx.cli.progress import progress_bar
-from binx.cli.spark_options import SPARK_OPTIONS
+from binx.cli.spark_options import SPARK_OPTIONS, allow_numpy
 from binx.cli.terminal import text_output
 from binx.errors import UsageError
 from binx.source.json_text import json_text
@@ -111,6 +111,7 @@ def load_command(
     quiet: bool,
 ) -> int:
     """Make tables of data sets of to-parquet with Spark: all changes, and the current rows by key."""
+    allow_numpy()
     if not (folders or inputs):
         raise UsageError("expected the folder of a data set that to-parquet wrote")
     options = Options(

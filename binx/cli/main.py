@@ -42,6 +42,9 @@ def main() -> NoReturn:
     """
     # Modules live as long as the process: to look among them for garbage every 700 objects only costs time.
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
+    # Where numpy is installed, pyarrow loads it, which takes longer than pyarrow itself; only Spark uses it
+    # (see binx.cli.spark_options.allow_numpy).
+    sys.modules["numpy"] = None  # type: ignore[assignment]
     code = run()
     atexit._run_exitfuncs()
     if sys.stderr is not None:

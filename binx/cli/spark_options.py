@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from binx.cli.declaration import Parsed, combined, option
 from binx.errors import UsageError
 
@@ -32,3 +34,9 @@ SETTINGS = option(
 )
 SPARK_OPTIONS = combined(MASTER, DRIVER_MEMORY, SETTINGS)
 """Where Spark runs, and how: ``master``, ``driver_memory`` and ``settings``."""
+
+
+def allow_numpy() -> None:
+    """Let numpy be loaded, which the process's beginning keeps out; before pyarrow is, to be of use."""
+    if sys.modules.get("numpy", sys) is None:
+        del sys.modules["numpy"]

@@ -21,7 +21,7 @@ from binx.cli.options import (
 )
 from binx.cli.progress import progress_bar
 from binx.cli.selecting import WHERE, selection_options, understood
-from binx.cli.spark_options import SPARK, SPARK_OPTIONS
+from binx.cli.spark_options import SPARK, SPARK_OPTIONS, allow_numpy
 from binx.cli.summary import Summary
 from binx.cli.terminal import say_note, say_warning, text_output
 from binx.errors import UsageError
@@ -194,6 +194,8 @@ def to_parquet_command(
 ) -> int:
     """Write row changes as a data set of Parquet files, one commit a log."""
     spark = {"--master": master, "--driver-memory": driver_memory, "--conf": settings}
+    if engine == "spark":
+        allow_numpy()
     if engine == "spark" and is_uri(output):
         raise UsageError("--engine spark writes to a folder that all executors see: use --engine native")
     for name, value in spark.items():

@@ -97,3 +97,22 @@ def test_help_of_a_command_ends_with_examples(entry: object) -> None:
     _, _, examples = shown.out.partition("\nExamples:\n")
     assert "  # " in examples
     assert name in examples
+
+
+def loaded_by_program(*arguments: str | Path) -> set[str]:
+    """Names of the modules that the program, as its console script runs it, has when its command ends."""
+    program = (
+        "import atexit, sys\nfrom binx.cli.main import main\n"
+        "names = lambda: [name for name, module in sys.modules.items() if module is not None]\n"
+        "atexit.register(lambda: print(*names(), sep='\\n', file=sys.stderr))\nmain()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, *map(str, arguments)], capture_output=True, text=True, check=True
+    )
+    return set(done.stderr.split())
+
+
+def test_what_needs_arrow_loads_no_numpy(shop: Shop, tmp_path: Path) -> None:
+    loaded = loaded_by_program("to-parquet", *shop.logs, "-o", tmp_path / "lake", "--quiet")
+    assert "pyarrow" in loaded
+    assert not loaded & {"numpy", "pandas"}

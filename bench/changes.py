@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
-from binx.export.encodings import column_settings
+from binx.export.file_columns import TEXTS, with_statistics
+from binx.export.parquet_format.arrow_writer import ArrowWriter
 
 DB, TABLE, VERSION = "bench", "orders", "0a0b0c0d"
 BASE, SERVER_ID, IDENTITY = "mysql-bin", 97, "5eed5eed"
@@ -176,11 +176,12 @@ def _write_export(folder: Path, number: int, rows: pa.Table) -> None:
     path = f"changes/{DB}/{TABLE}/{source}-157-0.parquet"
     place = folder / path
     place.parent.mkdir(parents=True, exist_ok=True)
-    with pq.ParquetWriter(
-        place, rows.schema.with_metadata({"binx.schema_version": VERSION}), compression="zstd",
-        compression_level=1, version="2.6", **column_settings(rows.schema, rows.to_batches()[0]),
-    ) as writer:  # fmt: skip
-        writer.write_table(rows.replace_schema_metadata({"binx.schema_version": VERSION}), _ROW_GROUP)
+    schema = rows.schema.with_metadata({"binx.schema_version": VERSION})
+    with place.open("wb") as stream:
+        writer = ArrowWriter(stream, schema, statistics=with_statistics(schema), texts=TEXTS)
+        for start in range(0, rows.num_rows, _ROW_GROUP):
+            writer.write_batch(rows.slice(start, _ROW_GROUP).combine_chunks().to_batches()[0])
+        writer.close()
     first, last = rows["_commit_version"][0].as_py(), rows["_commit_version"][-1].as_py()
     schema = f"schemas/{DB}/{TABLE}/{VERSION}.json"
     _write_json(folder / schema, _schema_record())

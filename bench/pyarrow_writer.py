@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ import pyarrow.parquet as pq
 
 _DICTIONARY = {"PLAIN_DICTIONARY", "RLE_DICTIONARY"}
 _LEVELS = {"RLE", "BIT_PACKED"}
+_DICTIONARY_BYTES = 4 * 1024 * 1024
 
 
 def main(words: list[str]) -> int:
@@ -52,34 +54,60 @@ def main(words: list[str]) -> int:
 def writer_settings(metadata: pq.FileMetaData, level: int | None) -> dict[str, Any]:
     """Arguments of ``ParquetWriter`` that give columns encoded like those of a file.
 
+    Where a column's row groups are encoded or compressed in several ways, the one that most values have
+    stands for all.
+
     Args:
         metadata: of the file.
         level: the compression level, which no file records.
     """
-    group = metadata.row_group(0)
-    places = range(group.num_columns)
-    columns = [group.column(place) for place in places]
-    with_dictionary = [one.path_in_schema for one in columns if _DICTIONARY & set(one.encodings)]
-    encodings = {
-        one.path_in_schema: special[0]
-        for one in columns
-        if (special := sorted(set(one.encodings) - _DICTIONARY - _LEVELS - {"PLAIN"}))
-    }
-    compressed = [one.compression for one in columns if one.compression != "UNCOMPRESSED"]
+    places = range(metadata.num_columns)
+    names = [metadata.schema.column(place).path for place in places]
+    chosen = [_most_common(metadata, place) for place in places]
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     settings: dict[str, Any] = {
-        "compression": compressed[0].lower() if compressed else "none",
+        "compression": {
+            name: "none" if codec == "UNCOMPRESSED" else codec.lower()
+            for name, (_, codec) in zip(names, chosen, strict=True)
+        },
         "version": "2.6",
-        "use_dictionary": with_dictionary,
-        "write_statistics": [one.path_in_schema for one in columns if one.is_stats_set],
+        "use_dictionary": [
+            name for name, (encoding, _) in zip(names, chosen, strict=True) if encoding in _DICTIONARY
+        ],
+        # binx's dictionaries may be larger than pyarrow lets them be by default.
+        "dictionary_pagesize_limit": _DICTIONARY_BYTES,
+        "write_statistics": [
+            name
+            for place, name in zip(places, names, strict=True)
+            if any(group.column(place).is_stats_set for group in groups)
+        ],
         "store_decimal_as_integer": any(
             _is_integer_decimal(metadata.schema.column(place)) for place in places
         ),
     }
-    if settings["compression"] == "zstd" and level is not None:
-        settings["compression_level"] = level
+    if level is not None:
+        zstd = [name for name, codec in settings["compression"].items() if codec == "zstd"]
+        settings["compression_level"] = dict.fromkeys(zstd, level)
+    encodings = {
+        name: encoding
+        for name, (encoding, _) in zip(names, chosen, strict=True)
+        if encoding not in _DICTIONARY | {"PLAIN"}
+    }
     if encodings:
         settings["column_encoding"] = encodings
     return settings
+
+
+def _most_common(metadata: pq.FileMetaData, place: int) -> tuple[str, str]:
+    """The encoding and the codec that most values of a column have."""
+    values: Counter[tuple[str, str]] = Counter()
+    for number in range(metadata.num_row_groups):
+        chunk = metadata.row_group(number).column(place)
+        found = set(chunk.encodings)
+        special = sorted(found - _DICTIONARY - _LEVELS - {"PLAIN"})
+        encoding = "RLE_DICTIONARY" if found & _DICTIONARY else special[0] if special else "PLAIN"
+        values[encoding, chunk.compression] += chunk.num_values
+    return values.most_common(1)[0][0]
 
 
 def _is_integer_decimal(column: pq.ColumnSchema) -> bool:

@@ -13,7 +13,8 @@ import pyarrow as pa
 
 from binx.errors import OutputError
 from binx.export.dataset import Transaction, WrittenFile, escape_name
-from binx.export.encodings import column_settings
+from binx.export.file_columns import with_statistics
+from binx.export.parquet_format.compression import DEFAULT_ZSTD_LEVEL
 from binx.export.parquet_output import ParquetOutput
 from binx.export.statements import STATEMENTS_BATCH, statements_batch
 from binx.export.store import Store
@@ -30,10 +31,6 @@ if TYPE_CHECKING:
 
 OPEN_WRITERS = 128
 """Parquet files that are written at the same time; beyond, the one not written to for longest is closed."""
-
-
-_IDENTIFIERS = ("transaction", "gtid")
-"""Columns of GTIDs in the files of transactions and statements."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +75,10 @@ class ParquetOptions:
 
     @property
     def level(self) -> int | None:
-        """The compression level as pyarrow takes it."""
+        """The compression level; None where there is none to choose."""
         if self.compression != "zstd":
             return None
-        return 1 if self.compression_level is None else self.compression_level
+        return DEFAULT_ZSTD_LEVEL if self.compression_level is None else self.compression_level
 
 
 class SourceWriters:
@@ -102,7 +99,7 @@ class SourceWriters:
     def write_transactions(self, batch: pa.RecordBatch) -> None:
         """Add transactions, as :func:`~binx.log.index.index_batch` gives them with dictionaries."""
         if batch.num_rows:
-            self._transactions_file(batch).write(batch)
+            self._transactions_file().write(batch)
 
     def write_statement(self, statement: Statement) -> None:
         """Add a statement."""
@@ -119,7 +116,7 @@ class SourceWriters:
         if output is None:
             if len(self._changes) >= OPEN_WRITERS:
                 self._changes.popitem(last=False)[1].close()
-            output = self._changes[changes] = self._open_changes(batch, first)
+            output = self._changes[changes] = self._open_changes(changes, first)
         self._changes.move_to_end(changes)
         output.saw(first, last)
         output.write(batch.batch)
@@ -134,7 +131,7 @@ class SourceWriters:
         for output in self._changes.values():
             output.close()
         self._changes.clear()
-        self._transactions_file(None).close()
+        self._transactions_file().close()
         if self._statements is not None:
             self._statements.close()
 
@@ -162,16 +159,14 @@ class SourceWriters:
         for output in self._outputs:
             output.abandon()
 
-    def _transactions_file(self, first: pa.RecordBatch | None) -> ParquetOutput:
+    def _transactions_file(self) -> ParquetOutput:
         if self._transactions is None:
             name = f"transactions/{self._transaction.source}.parquet"
             schema = index_schema(dictionaries=True)
-            settings = column_settings(schema, first, identifiers=_IDENTIFIERS)
-            self._transactions = self._open(name, "transactions", schema, settings)
+            self._transactions = self._open(name, "transactions", schema)
         return self._transactions
 
-    def _open_changes(self, batch: ChangeBatch, first: int) -> ParquetOutput:
-        changes = batch.table
+    def _open_changes(self, changes: TableChanges, first: int) -> ParquetOutput:
         table = (changes.db, changes.name)
         part = self._parts.get(table, 0)
         self._parts[table] = part + 1
@@ -181,25 +176,25 @@ class SourceWriters:
             f"{self._transaction.source}-{start}-{part}.parquet"
         )
         facts = {"db": changes.db, "table": changes.name, "schema_version": changes.version}
-        settings = column_settings(changes.schema, batch.batch, changes.resolved.primary_key)
-        return self._open(name, "changes", changes.schema, settings, facts)
+        return self._open(name, "changes", changes.schema, changes.resolved.primary_key, facts)
 
     def _open(
         self,
         name: str,
         kind: str,
         schema: pa.Schema,
-        settings: dict[str, Any],
+        keys: Sequence[str] = (),
         facts: dict[str, Any] | None = None,
     ) -> ParquetOutput:
-        whole = {
-            **settings,
-            "compression": self._options.compression,
-            "compression_level": self._options.level,
-            "version": "2.6",
-        }
         output = ParquetOutput(
-            self._transaction, name, kind, schema, whole, facts or {}, self._workers.lane()
+            self._transaction,
+            name,
+            kind,
+            schema,
+            with_statistics(schema, keys),
+            (self._options.compression, self._options.level),
+            facts or {},
+            self._workers.lane(),
         )
         self._outputs.append(output)
         return output
@@ -210,8 +205,7 @@ class SourceWriters:
         batch = statements_batch(self._pending)
         if self._statements is None:
             name = f"statements/{self._transaction.source}.parquet"
-            settings = column_settings(batch.schema, batch, identifiers=_IDENTIFIERS)
-            self._statements = self._open(name, "statements", batch.schema, settings)
+            self._statements = self._open(name, "statements", batch.schema)
         self._statements.write(batch)
         self._pending = []
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from contextlib import suppress
-from typing import Any
+from typing import IO, Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from binx.export.dataset import Transaction, WrittenFile
-from binx.export.encodings import with_distinct_words
+from binx.export.file_columns import TEXTS
 from binx.export.manifest import file_entry
 from binx.export.output import output_errors
+from binx.export.parquet_format.arrow_writer import ArrowWriter
 from binx.export.workers import Lane
 
 
@@ -23,7 +24,8 @@ class ParquetOutput:
         name: the file's path below the data set's folder.
         kind: what the manifest calls files like it.
         schema: of the rows.
-        settings: arguments of ``pyarrow.parquet.ParquetWriter``.
+        statistics: columns whose least and largest values are kept.
+        compression: how pages are compressed, and the level.
         facts: what the manifest says of the file beside its rows and bytes.
         lane: where the rows are encoded and written.
 
@@ -41,7 +43,8 @@ class ParquetOutput:
         name: str,
         kind: str,
         schema: pa.Schema,
-        settings: dict[str, Any],
+        statistics: Collection[str],
+        compression: tuple[str, int | None],
         facts: dict[str, Any],
         lane: Lane,
     ) -> None:
@@ -50,16 +53,24 @@ class ParquetOutput:
         self._transaction = transaction
         self._name = name
         self._kind = kind
-        self._words: list[str] = settings["use_dictionary"]
         self._facts = facts
         self._lane = lane
         self._rows = 0
         self._partial = 0
         self._written: WrittenFile | None = None
         self._path = transaction.shown(name)
+        texts = [text for text in TEXTS if text in schema.names]
         path = transaction.path(name)
         with output_errors(self._path):
-            self._writer: pq.ParquetWriter | None = pq.ParquetWriter(str(path), schema, **settings)
+            self._stream: IO[bytes] | None = path.open("wb")
+            self._writer = ArrowWriter(
+                self._stream,
+                schema,
+                compression=compression[0],
+                level=compression[1],
+                statistics=statistics,
+                texts=texts,
+            )
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Add a row group.
@@ -105,20 +116,20 @@ class ParquetOutput:
     def abandon(self) -> None:
         """Close it as it is; it is of no use."""
         self._lane.drop()
-        if self._writer is not None:
-            with suppress(OSError, pa.ArrowException):
-                self._writer.close()
-            self._writer = None
+        if self._stream is not None:
+            with suppress(OSError):
+                self._stream.close()
+            self._stream = None
 
     def _encode(self, batch: pa.RecordBatch) -> None:
-        if self._writer is not None:
+        if self._stream is not None:
             with output_errors(self._path):
-                batch = with_distinct_words(batch, self._words)
-                self._writer.write_batch(batch, row_group_size=batch.num_rows)
+                self._writer.write_batch(batch)
 
     def _finish(self) -> None:
-        if self._writer is not None:
+        if self._stream is not None:
             with output_errors(self._path):
                 self._writer.close()
-            self._writer = None
+                self._stream.close()
+            self._stream = None
         self._written = self._transaction.written(self._name)

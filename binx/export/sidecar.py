@@ -135,13 +135,14 @@ class SidecarWriter:
             DamagedError, UnsupportedError: the log cannot be read to its end.
             OutputError: the sink does not take what is written.
         """
-        with tempfile.SpooledTemporaryFile(_SPOOLED_BYTES) as spool, RowGroups(sink) as rows:
+        rows = RowGroups(sink)
+        with tempfile.SpooledTemporaryFile(_SPOOLED_BYTES) as spool:
             seqno = 1
             for table in _blocks(self._scan):
                 self._take(table, cast("IO[bytes]", spool))
                 rows.write_rows(self._file, self._scan, table, seqno)
                 seqno += len(table)
-            rows.before_footer(partial(self._section, cast("IO[bytes]", spool)))
+            rows.close(partial(self._section, cast("IO[bytes]", spool)))
 
     def _section(self, spool: IO[bytes], position: int) -> Iterator[bytes]:
         """The lookup section, piece by piece, for a place in the index file."""

@@ -1,16 +1,17 @@
 # cython: language_level=3
 """Integers as Parquet's DELTA_BINARY_PACKED has them: small where they are regular.
 
-64-bit integers in blocks of 128, of four miniblocks each; the differences of neighbours less the block's
+Integers in blocks of 128, of four miniblocks each; the differences of neighbours less the block's
 smallest one, in as many bits as the miniblock's largest needs. All sums wrap around, so that every sequence of
-64-bit patterns comes back as it was.
+bit patterns comes back as it was.
 
 Source: the Apache Parquet format, Encodings.md, "Delta Encoding (DELTA_BINARY_PACKED = 5)".
 """
 
-from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
+from binx.kernels.blocks cimport BLOCK_BYTES, BlockFunctions
 from binx.kernels.cursor cimport Cursor, take
 from binx.kernels.output cimport Output, append_byte, reserve
 
@@ -18,8 +19,6 @@ cdef enum:
     DELTA_BLOCK = 128
     DELTA_MINIBLOCKS = 4
     DELTA_MINIBLOCK = 32
-    # A miniblock of 64-bit values, and the word that the last store may write beyond it.
-    DELTA_MINIBLOCK_BYTES = 264
     VARINT_BYTES = 10
     WORD_BITS = 64
 
@@ -66,75 +65,66 @@ cdef inline int take_zigzag(Cursor *cursor, int64_t *value) except -1 nogil:
     return 0
 
 
-cdef inline int bits_of(uint64_t value) noexcept nogil:
-    """How many bits a value takes."""
-    cdef int bits = 0
-    while value:
-        bits += 1
-        value >>= 1
-    return bits
-
-
-cdef inline int put_miniblock(Output *out, const uint64_t *values, int width) except -1 nogil:
-    """Append 32 values of so many bits each."""
-    cdef uint64_t word = 0
-    cdef int held = 0
-    cdef int i
-    cdef uint8_t *target
-    if width == 0:
-        return 0
-    reserve(out, DELTA_MINIBLOCK_BYTES)
-    target = out.data + out.size
-    for i in range(DELTA_MINIBLOCK):
-        word |= values[i] << held
-        held += width
-        if held >= WORD_BITS:
-            memcpy(target, &word, 8)
-            target += 8
-            held -= WORD_BITS
-            word = values[i] >> (width - held) if held else 0
-    # 32 values of any width end at a whole 4 bytes.
-    memcpy(target, &word, 8)
-    out.size += width * (DELTA_MINIBLOCK // 8)
-    return 0
-
-
-cdef inline int put_deltas(Output *out, const int64_t *values, int64_t count) except -1 nogil:
-    """Append integers."""
-    cdef uint64_t deltas[DELTA_BLOCK]
-    cdef int64_t at = 1
-    cdef int64_t least
-    cdef int64_t i
-    cdef int64_t held
-    cdef int64_t widths
-    cdef int miniblock
-    cdef uint64_t all_bits
+cdef inline int put_head(Output *out, int64_t count, int64_t first) except -1 nogil:
     put_varint(out, DELTA_BLOCK)
     put_varint(out, DELTA_MINIBLOCKS)
     put_varint(out, <uint64_t> count)
-    put_zigzag(out, values[0] if count else 0)
-    while at < count:
-        held = min(<int64_t> DELTA_BLOCK, count - at)
-        least = values[at] - values[at - 1]
-        for i in range(held):
-            deltas[i] = <uint64_t> values[at + i] - <uint64_t> values[at + i - 1]
-            if <int64_t> deltas[i] < least:
-                least = <int64_t> deltas[i]
-        for i in range(held):
-            deltas[i] -= <uint64_t> least
-        for i in range(held, DELTA_BLOCK):
-            deltas[i] = 0
-        put_zigzag(out, least)
-        reserve(out, DELTA_MINIBLOCKS)
-        widths = out.size
-        out.size += DELTA_MINIBLOCKS
-        for miniblock in range(DELTA_MINIBLOCKS):
-            all_bits = 0
-            for i in range(miniblock * DELTA_MINIBLOCK, (miniblock + 1) * DELTA_MINIBLOCK):
-                all_bits |= deltas[i]
-            out.data[widths + miniblock] = <uint8_t> bits_of(all_bits)
-            put_miniblock(out, &deltas[miniblock * DELTA_MINIBLOCK], out.data[widths + miniblock])
-        at += held
+    put_zigzag(out, first)
+    return 0
+
+
+cdef inline int put_deltas(
+    Output *out, const BlockFunctions *blocks, const int64_t *values, int64_t count
+) except -1 nogil:
+    """Append integers of 64 bits."""
+    cdef int64_t last[DELTA_BLOCK + 1]
+    cdef int64_t at = 1
+    cdef int64_t held
+    cdef int64_t i
+    cdef int64_t least
+    put_head(out, count, values[0] if count else 0)
+    while at + DELTA_BLOCK <= count:
+        reserve(out, BLOCK_BYTES)
+        out.size = blocks.block64(values + at, out.data + out.size) - out.data
+        at += DELTA_BLOCK
+    if at < count:
+        # The least difference fills the block up: packed, it is 0 and takes no bit more.
+        held = count - at
+        memcpy(last, values + at - 1, (held + 1) * 8)
+        least = <int64_t> (<uint64_t> last[1] - <uint64_t> last[0])
+        for i in range(2, held + 1):
+            least = min(least, <int64_t> (<uint64_t> last[i] - <uint64_t> last[i - 1]))
+        for i in range(held + 1, DELTA_BLOCK + 1):
+            last[i] = <int64_t> (<uint64_t> last[i - 1] + <uint64_t> least)
+        reserve(out, BLOCK_BYTES)
+        out.size = blocks.block64(last + 1, out.data + out.size) - out.data
+    return 0
+
+
+cdef inline int put_deltas32(
+    Output *out, const BlockFunctions *blocks, const int32_t *values, int64_t count
+) except -1 nogil:
+    """Append integers of 32 bits: differences wrap around there, and take 32 bits at most."""
+    cdef int32_t last[DELTA_BLOCK + 1]
+    cdef int64_t at = 1
+    cdef int64_t held
+    cdef int64_t i
+    cdef int32_t least
+    put_head(out, count, values[0] if count else 0)
+    while at + DELTA_BLOCK <= count:
+        reserve(out, BLOCK_BYTES)
+        out.size = blocks.block32(values + at, out.data + out.size) - out.data
+        at += DELTA_BLOCK
+    if at < count:
+        held = count - at
+        memcpy(last, values + at - 1, (held + 1) * 4)
+        least = <int32_t> (<uint32_t> last[1] - <uint32_t> last[0])
+        for i in range(2, held + 1):
+            least = min(least, <int32_t> (<uint32_t> last[i] - <uint32_t> last[i - 1]))
+        for i in range(held + 1, DELTA_BLOCK + 1):
+            last[i] = <int32_t> (<uint32_t> last[i - 1] + <uint32_t> least)
+        reserve(out, BLOCK_BYTES)
+        out.size = blocks.block32(last + 1, out.data + out.size) - out.data
     return 0
 
 

@@ -10,6 +10,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
+from binx.kernels.blocks cimport BlockFunctions, best_blocks
 from binx.kernels.cursor cimport Cursor, cursor_over, remaining
 from binx.kernels.delta cimport bad_delta, put_deltas, take_deltas
 from binx.kernels.fields cimport *
@@ -188,6 +189,7 @@ def pack(TransactionTable table not None):
     cdef int64_t counts = table.counts.size // <int64_t> sizeof(TableCount)
     cdef int64_t larger = records if records > counts else counts
     cdef int64_t *values = <int64_t *> malloc(larger * 8 + 8)
+    cdef const BlockFunctions *blocks = best_blocks()
     cdef Output out
     cdef TableCount *count = <TableCount *> table.counts.data
     cdef Transaction *record
@@ -205,11 +207,11 @@ def pack(TransactionTable table not None):
                     record = table.record(i)
                     values[i] = column_value(record, before, column)
                     before = record.end
-                put_deltas(&out, values, records)
+                put_deltas(&out, blocks, values, records)
             for column in range(COUNT_COLUMNS):
                 for i in range(counts):
                     values[i] = count[i].table if column == COUNT_TABLE else count_field(&count[i], column)[0]
-                put_deltas(&out, values, counts)
+                put_deltas(&out, blocks, values, counts)
         return out.data[: out.size]
     finally:
         free(values)

@@ -20,6 +20,7 @@ from binx.errors import OutputError, TruncatedError
 from binx.event.gtid_set import GtidSet
 from binx.export.parquet import to_parquet
 from binx.export.parquet_files import ParquetOptions
+from binx.export.parquet_format.file import ParquetFile
 from binx.export.staging import SourceReport
 from binx.log.file import open_files
 from binx.log.selection import Selection, Selector
@@ -197,7 +198,7 @@ def test_a_disk_that_is_full_ends_it_and_leaves_nothing(
     def fail(*_: object, **__: object) -> None:
         raise OSError(ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(pq.ParquetWriter, "write_batch", fail)
+    monkeypatch.setattr(ParquetFile, "write_rows", fail)
     with pytest.raises(OutputError, match="no space is left"):
         export(tmp_path, CHAIN, options=ParquetOptions(jobs=jobs))
     monkeypatch.undo()

@@ -1,0 +1,76 @@
+"""Arrow's record batches as the row groups of a Parquet file."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import pyarrow as pa
+
+from binx.export.parquet_format.arrow_schema import columns_of, schema_facts
+from binx.export.parquet_format.columns import batch_values
+from binx.export.parquet_format.compression import compressor
+from binx.export.parquet_format.file import ParquetFile, Sink
+
+
+class ArrowWriter:
+    """Writes batches of one schema; each becomes a row group.
+
+    Args:
+        sink: where to.
+        schema: of the batches.
+        compression: ``zstd``, ``snappy``, ``lz4`` or ``none``.
+        level: of zstd; None for the one that pays.
+        statistics: columns whose least and largest values are kept.
+        texts: columns of words that readers take for text.
+
+    Raises:
+        OSError: the sink does not take it.
+        TypeError: a type is none of the data set's.
+    """
+
+    def __init__(
+        self,
+        sink: Sink,
+        schema: pa.Schema,
+        *,
+        compression: str = "zstd",
+        level: int | None = None,
+        statistics: Collection[str] = (),
+        texts: Collection[str] = (),
+    ) -> None:
+        codec, compress = compressor(compression, level)
+        columns, facts = columns_of(schema, texts), schema_facts(schema, texts)
+        self._file = ParquetFile(sink, columns, facts, codec, compress, statistics)
+
+    def write_batch(self, batch: pa.RecordBatch) -> None:
+        """Add a row group; a batch without rows adds none.
+
+        Raises:
+            OSError: the sink does not take it.
+        """
+        if batch.num_rows:
+            self._file.write_rows(batch.num_rows, batch_values(batch))
+
+    @property
+    def position(self) -> int:
+        """Bytes written."""
+        return self._file.position
+
+    def write(self, data: bytes) -> None:
+        """Put bytes behind the row groups so far: readers pass over what no footer tells of.
+
+        Raises:
+            OSError: the sink does not take them.
+        """
+        self._file.write(data)
+
+    def close(self) -> None:
+        """Write the footer; the sink stays open.
+
+        Raises:
+            OSError: the sink does not take it.
+        """
+        self._file.close()
+
+
+__all__ = ["ArrowWriter"]

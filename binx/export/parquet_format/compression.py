@@ -1,0 +1,80 @@
+"""Pages compressed, and whether that is worth it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, cast
+
+from binx.export.parquet_format.metadata import Codec
+from binx.kernels.pages import Encoding
+
+if TYPE_CHECKING:
+    from binx.kernels.pages import PageEncoder
+
+Compress = Callable[["PageEncoder | memoryview"], bytes]
+
+DEFAULT_ZSTD_LEVEL = 1
+"""The level that pays: higher ones make files that are little smaller, and cost twice as much."""
+
+_CODECS = {"none": Codec.UNCOMPRESSED, "snappy": Codec.SNAPPY, "zstd": Codec.ZSTD, "lz4": Codec.LZ4_RAW}
+
+_PACKED = frozenset({Encoding.ENCODING_DELTA_BINARY_PACKED})
+
+_WORTH_PACKED, _WORTH = 0.75, 0.95
+"""What is left of a page, at most, where compression is worth it: for numbers that are packed, for others."""
+
+_RETRIED_AFTER = 16
+"""Chunks of a column after which what was not worth it is tried again."""
+
+
+def compressor(name: str, level: int | None = None) -> tuple[Codec, Compress | None]:
+    """What compresses pages.
+
+    Args:
+        name: ``zstd``, ``snappy``, ``lz4`` or ``none``.
+        level: of zstd.
+
+    Returns:
+        the codec, and the function; None where nothing is compressed.
+
+    Raises:
+        ValueError: there is no such codec.
+    """
+    if name not in _CODECS:
+        raise ValueError(f"expected one of {', '.join(_CODECS)}, found {name}")
+    codec = _CODECS[name]
+    if codec is Codec.UNCOMPRESSED:
+        return codec, None
+    if codec is Codec.ZSTD:
+        import zstandard
+
+        zstd = zstandard.ZstdCompressor(DEFAULT_ZSTD_LEVEL if level is None else level)
+        # It takes any buffer; its types know those of Python alone.
+        return codec, cast("Compress", zstd.compress)
+    import pyarrow as pa
+
+    arrow = pa.Codec("lz4_raw" if codec is Codec.LZ4_RAW else name)
+    return codec, lambda page: arrow.compress(page, asbytes=True)
+
+
+class Worth:
+    """Whether compressing a column's chunks is worth it, as its chunks before tell."""
+
+    def __init__(self) -> None:
+        self._chunks_left = 0
+
+    def begin(self) -> bool:
+        """Whether to compress the next chunk, or to try."""
+        self._chunks_left -= 1
+        return self._chunks_left < 0
+
+    def saw(self, encoding: int, size: int, compressed: int) -> bool:
+        """Take in what came out; returns whether it was worth it."""
+        limit = _WORTH_PACKED if encoding in _PACKED else _WORTH
+        if compressed <= size * limit:
+            return True
+        self._chunks_left = _RETRIED_AFTER
+        return False
+
+
+__all__ = ["DEFAULT_ZSTD_LEVEL", "Compress", "Worth", "compressor"]

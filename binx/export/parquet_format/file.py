@@ -1,0 +1,105 @@
+"""A Parquet file on its way: row groups, then the footer."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from binx import __version__
+from binx.export.parquet_format.columns import Values
+from binx.export.parquet_format.compression import Compress
+from binx.export.parquet_format.leaf import LeafWriter
+from binx.export.parquet_format.metadata import MAGIC, Codec, footer, row_group
+from binx.export.parquet_format.schema import Node, leaves
+from binx.kernels.pages import PageEncoder
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+WRITER = f"binx version {__version__}"
+
+
+class Sink(Protocol):
+    """Where a file goes."""
+
+    def write(self, data: Buffer, /) -> object:
+        """Take some bytes."""
+
+
+class ParquetFile:
+    """Writes a Parquet file, row group by row group.
+
+    How a chunk is encoded is told by its values, see :mod:`binx.kernels.pages`; whether it is compressed, by
+    the column's chunks before.
+
+    Args:
+        sink: where to.
+        columns: the schema.
+        facts: what the footer says by name.
+        codec: how pages are compressed.
+        compress: what compresses them; None where nothing does.
+        statistics: columns whose least and largest values are kept; nested ones have none.
+
+    Raises:
+        OSError: the sink does not take it.
+    """
+
+    def __init__(
+        self,
+        sink: Sink,
+        columns: Sequence[Node],
+        facts: Mapping[str, str],
+        codec: Codec = Codec.UNCOMPRESSED,
+        compress: Compress | None = None,
+        statistics: Collection[str] = (),
+    ) -> None:
+        self._sink = sink
+        self._columns = columns
+        self._facts = facts
+        self._leaves = [
+            LeafWriter(path, leaf, codec, compress, has_statistics=len(path) == 1 and path[0] in statistics)
+            for column in columns
+            for path, leaf in leaves(column)
+        ]
+        self._encoder = PageEncoder()
+        self._groups: list[bytes] = []
+        self._rows = 0
+        self.position = 0
+        self.write(MAGIC)
+
+    def write(self, data: Buffer) -> None:
+        """Put bytes where the file has come to: readers pass over what no footer tells of.
+
+        Raises:
+            OSError: the sink does not take them.
+        """
+        self._sink.write(data)
+        self.position += len(data)  # type: ignore[arg-type]
+
+    def write_rows(self, rows: int, values: Iterable[Values]) -> None:
+        """Add a row group.
+
+        Args:
+            rows: how many rows; at least one.
+            values: of each leaf, in their order.
+
+        Raises:
+            OSError: the sink does not take it.
+        """
+        chunks = [
+            leaf.write(self, self._encoder, rows, one) for leaf, one in zip(self._leaves, values, strict=True)
+        ]
+        self._groups.append(row_group(chunks, rows, len(self._groups)))
+        self._rows += rows
+
+    def close(self) -> None:
+        """Write the footer.
+
+        Raises:
+            OSError: the sink does not take it.
+        """
+        end = footer(self._columns, len(self._leaves), self._rows, self._groups, self._facts, WRITER)
+        self.write(end + len(end).to_bytes(4, "little") + MAGIC)
+
+
+__all__ = ["WRITER", "ParquetFile", "Sink"]

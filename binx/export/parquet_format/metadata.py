@@ -1,0 +1,180 @@
+"""What a Parquet file says of itself: the header of each page, and the footer.
+
+Source: the Apache Parquet format, parquet.thrift.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import lru_cache
+
+from binx.export.parquet_format.schema import Node, Physical, schema_elements
+from binx.export.parquet_format.thrift import STOP, Struct, zigzag
+from binx.kernels.pages import Encoding
+
+MAGIC = b"PAR1"
+"""What a file begins and ends with."""
+
+_FORMAT_VERSION = 2
+_DATA_PAGE, _DICTIONARY_PAGE = 0, 2
+_TYPE_ORDER = Struct().struct(1, STOP).end()
+
+
+class Codec(IntEnum):
+    """How pages are compressed."""
+
+    UNCOMPRESSED = 0
+    SNAPPY = 1
+    ZSTD = 6
+    LZ4_RAW = 7
+
+
+def data_page_header(values: int, encoding: int, size: int, compressed: int) -> bytes:
+    """The header of a page of values.
+
+    Args:
+        values: how many, nulls among them.
+        encoding: how they are encoded.
+        size: of the page's bytes.
+        compressed: of these as they stand in the file.
+    """
+    # A file has many: what Struct would write, but for the numbers at once.
+    sizes = b"\x15\x00\x15" + zigzag(size) + b"\x15" + zigzag(compressed)
+    return sizes + b"\x2c\x15" + zigzag(values) + b"\x15" + zigzag(encoding) + b"\x15\x06\x15\x06\x00\x00"
+
+
+def dictionary_page_header(words: int, size: int, compressed: int) -> bytes:
+    """The header of a dictionary's page."""
+    head = Struct().i32(1, words).i32(2, Encoding.ENCODING_PLAIN).end()
+    return Struct().i32(1, _DICTIONARY_PAGE).i32(2, size).i32(3, compressed).struct(7, head).end()
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """What is known of a chunk's values.
+
+    Attributes:
+        nulls: how many there are not.
+        least: the least value, PLAIN; or one below it.
+        largest: the largest value, or one above it.
+        exact: whether the two are values of the chunk.
+        legacy: whether older readers can take them: only where values are compared as signed ones.
+    """
+
+    nulls: int
+    least: bytes | None
+    largest: bytes | None
+    exact: tuple[bool, bool]
+    legacy: bool
+
+    def encoded(self) -> bytes:
+        """As Thrift."""
+        has_extent = self.least is not None
+        struct = Struct()
+        if self.legacy:
+            struct.binary(1, self.largest).binary(2, self.least)
+        struct.i64(3, self.nulls).binary(5, self.largest).binary(6, self.least)
+        if has_extent:
+            struct.flag(7, self.exact[1]).flag(8, self.exact[0])
+        return struct.end()
+
+
+@dataclass(slots=True)
+class Chunk:
+    """One column of a row group, written.
+
+    Attributes:
+        physical: its type.
+        path: its place in the schema.
+        encoding: of its pages of values.
+        codec: of all its pages.
+        values: how many it has, nulls among them.
+        size: of its pages and their headers, not compressed.
+        compressed: of the same in the file.
+        first_page: offset of the first page of values.
+        dictionary_page: offset of the dictionary's, None where it has none.
+        pages: how many pages of values.
+        statistics: None where there are none.
+    """
+
+    physical: Physical
+    path: tuple[str, ...]
+    encoding: int
+    codec: Codec
+    values: int
+    size: int
+    compressed: int
+    first_page: int
+    dictionary_page: int | None
+    pages: int
+    statistics: Statistics | None
+
+    def encoded(self) -> bytes:
+        """As Thrift."""
+        has_dictionary = self.dictionary_page is not None
+        facts = Struct(_chunk_head(self.physical, self.path, self.encoding, self.codec, has_dictionary), 4)
+        facts.i64(5, self.values).i64(6, self.size).i64(7, self.compressed).i64(9, self.first_page)
+        facts.i64(11, self.dictionary_page)
+        facts.struct(12, None if self.statistics is None else self.statistics.encoded())
+        facts.structs(13, _page_counts(self.encoding, self.pages, has_dictionary))
+        return Struct().i64(2, 0).struct(3, facts.end()).end()
+
+
+@lru_cache(maxsize=4096)
+def _chunk_head(
+    physical: Physical, path: tuple[str, ...], encoding: int, codec: Codec, has_dictionary: bool
+) -> bytes:
+    """The fields of a chunk that are the same in most row groups."""
+    used = {Encoding.ENCODING_RLE, encoding} | ({Encoding.ENCODING_PLAIN} if has_dictionary else set())
+    return Struct().i32(1, physical).numbers(2, sorted(used)).texts(3, path).i32(4, codec).so_far()
+
+
+@lru_cache(maxsize=256)
+def _page_counts(encoding: int, pages: int, has_dictionary: bool) -> list[bytes]:
+    """How many pages of which kind and encoding a chunk has."""
+    counts: list[tuple[int, int, int]] = []
+    if has_dictionary:
+        counts.append((_DICTIONARY_PAGE, Encoding.ENCODING_PLAIN, 1))
+    counts.append((_DATA_PAGE, encoding, pages))
+    return [Struct().i32(1, kind).i32(2, one).i32(3, count).end() for kind, one, count in counts]
+
+
+def row_group(chunks: Sequence[Chunk], rows: int, ordinal: int) -> bytes:
+    """A row group in the footer."""
+    first = chunks[0]
+    start = first.first_page if first.dictionary_page is None else first.dictionary_page
+    group = Struct().structs(1, (chunk.encoded() for chunk in chunks))
+    group.i64(2, sum(chunk.size for chunk in chunks)).i64(3, rows).i64(5, start)
+    group.i64(6, sum(chunk.compressed for chunk in chunks))
+    return group.i16(7, ordinal if ordinal <= _LAST_ORDINAL else None).end()
+
+
+_LAST_ORDINAL = 0x7FFF
+
+
+def footer(
+    columns: Sequence[Node],
+    leaf_count: int,
+    rows: int,
+    groups: Sequence[bytes],
+    facts: Mapping[str, str],
+    writer: str,
+) -> bytes:
+    """A file's footer.
+
+    Args:
+        columns: its schema.
+        leaf_count: leaves of all columns.
+        rows: of all row groups.
+        groups: the row groups.
+        facts: what else it says, by name.
+        writer: what wrote it.
+    """
+    pairs = [
+        Struct().binary(1, name.encode()).binary(2, value.encode()).end() for name, value in facts.items()
+    ]
+    document = Struct().i32(1, _FORMAT_VERSION).structs(2, schema_elements(columns)).i64(3, rows)
+    document.structs(4, groups).structs(5, pairs or None).binary(6, writer.encode())
+    return document.structs(7, [_TYPE_ORDER] * leaf_count).end()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import tzinfo
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from binx.cli.declaration import OUTPUT, Example, Parsed, command, option
@@ -26,11 +27,13 @@ from binx.log.inputs import open_chain
 from binx.log.moments import Position, parse_position
 from binx.log.selection import Selection
 from binx.log.zones import format_in_zone
-from binx.source.json_text import json_text
+from binx.source.json_text import json_text, safe_chunks
 from binx.stats.event_list import flag_names
 
 if TYPE_CHECKING:
     from binx.export.show import Showing, ShownEvent, ShownTransaction
+
+_HEX_BYTES = 64 * 1024
 
 EXAMPLES = (
     Example(
@@ -117,10 +120,10 @@ def show_command(
     ):
         bar.expect(sum(ends.file.size for ends in chain))
         showing = Showing(chain, selection, catalog=catalog, readable=not as_json, verify=not no_checksums)
-        for line in _lines(showing, documents if as_json else text):
+        for chunks in _texts(showing, documents if as_json else text):
             if terminal:
                 bar.hide()
-            output.line(line)
+            output.write_chunks(chunks)
     if not quiet:
         for note in [*showing.search.selector.notes, *showing.warnings]:
             say_note(note)
@@ -130,11 +133,17 @@ def show_command(
     return missing_gtids(missing)
 
 
-def _lines(showing: Showing, writer: ShowText | _Documents) -> Iterator[str]:
+def _texts(showing: Showing, writer: ShowText | _Documents) -> Iterator[Iterable[bytes]]:
     from binx.export.show import ShownEvent
 
     for item in showing:
-        yield from writer.event(item) if isinstance(item, ShownEvent) else writer.transaction(item)
+        if isinstance(writer, ShowText):
+            lines = writer.event(item) if isinstance(item, ShownEvent) else writer.transaction(item)
+            yield (line.encode("utf-8", "backslashreplace") + b"\n" for line in lines)
+        elif isinstance(item, ShownEvent):
+            yield safe_chunks(writer.event(item))
+        else:
+            writer.begin(item)
 
 
 class _Documents:
@@ -152,13 +161,12 @@ class _Documents:
         self._most_rows = most_rows
         self._transaction = ""
 
-    def transaction(self, shown: ShownTransaction) -> list[str]:
-        """Nothing of its own: each event names its transaction."""
+    def begin(self, shown: ShownTransaction) -> None:
+        """Nothing is written of its own: each event names its transaction."""
         self._transaction = shown.facts["transaction"]
-        return []
 
-    def event(self, shown: ShownEvent) -> list[str]:
-        """One event."""
+    def event(self, shown: ShownEvent) -> Iterator[bytes]:
+        """One event, in chunks."""
         header = shown.raw.header
         document: dict[str, Any] = {
             "transaction": self._transaction,
@@ -173,8 +181,19 @@ class _Documents:
         }
         if shown.row_count is not None:
             document["row_count"] = shown.row_count
+        yield json_text(document)[:-1].encode("utf-8", "backslashreplace")
+        if shown.row_count is not None:
             most = shown.row_count if self._most_rows is None else self._most_rows
-            document["rows"] = [row for _, row in zip(range(most), shown.rows, strict=False)]
+            yield b', "rows": ['
+            for place, text in enumerate(islice(shown.rows.texts(), most)):
+                if place:
+                    yield b", "
+                yield from text
+            yield b"]"
         if self._with_bytes:
-            document["hex"] = shown.raw.data.hex()
-        return [json_text(document)]
+            yield b', "hex": "'
+            data = shown.raw.data
+            for start in range(0, len(data), _HEX_BYTES):
+                yield data[start : start + _HEX_BYTES].hex().encode()
+            yield b'"'
+        yield b"}\n"

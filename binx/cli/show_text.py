@@ -12,6 +12,7 @@ from binx.cli.sections import UNKNOWN
 from binx.export.hexdump import hex_lines
 from binx.log.zones import zone_name
 from binx.stats.text import (
+    ELLIPSIS,
     bytes_text,
     fit_text,
     number_text,
@@ -31,6 +32,8 @@ _USUAL = ("sql_is_text", "has_metadata", "version")
 """Fields that say little to people."""
 _MICROSECONDS = 1_000_000
 _NAME_MOST = 32
+_LONG_SHOWN = 1024
+"""Characters that are shown of a value of 1 MiB and more."""
 BOLD, _FAINT, _OLD, _NEW, _END = "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[32m", "\x1b[0m"
 _INDENT = " " * 14
 
@@ -200,11 +203,17 @@ class ShowText:
 
 
 def _value(value: Any) -> str:
-    """A value of a column: bytes as 0x…, text in quotes, all else as JSON has it."""
+    """A value of a column: bytes as 0x…, text in quotes, all else as JSON has it; the start of a long one."""
+    from binx.export.readable import LongValue
+
     if value is None:
         return "NULL"
     if isinstance(value, dict) and list(value) == ["hex"]:
         return f"0x{value['hex']}"
+    if isinstance(value, LongValue):
+        start = next(value.text())[:_LONG_SHOWN]
+        opening = '"' if value.is_text else "0x"
+        return f"{opening}{safe_text(start)}{ELLIPSIS} ({number_text(value.size)} bytes)"
     return safe_text(json.dumps(value, ensure_ascii=False))
 
 

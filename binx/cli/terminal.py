@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
@@ -90,7 +90,7 @@ class TextOutput:
     def __init__(self, stream: Sink, *, hold: bool) -> None:
         self._stream = stream
         self._limit = _BUFFER_CHARACTERS if hold else 0
-        self._parts: list[str] = []
+        self._parts: list[bytes] = []
         self._size = 0
 
     def write(self, text: str) -> int:
@@ -99,7 +99,7 @@ class TextOutput:
         Raises:
             OutputError: it cannot be written, or its reader is gone.
         """
-        self._parts.append(text)
+        self._parts.append(text.encode("utf-8", "backslashreplace"))
         self._size += len(text)
         if self._size > self._limit:
             self.flush()
@@ -114,17 +114,32 @@ class TextOutput:
         self.flush()
         self._stream.write(data)
 
+    def write_chunks(self, chunks: Iterable[bytes]) -> None:
+        """Add text in UTF-8 that comes in chunks, of which no more than one is held.
+
+        Raises:
+            OutputError: as :meth:`write`.
+        """
+        for chunk in chunks:
+            if len(chunk) < _BUFFER_CHARACTERS:
+                self._parts.append(chunk)
+                self._size += len(chunk)
+                if self._size > self._limit:
+                    self.flush()
+            else:
+                self.write_bytes(chunk)
+
     def line(self, text: str) -> None:
         """Add a line."""
         self.write(f"{text}\n")
 
     def flush(self) -> None:
         """Write what is collected."""
-        text = "".join(self._parts)
+        text = b"".join(self._parts)
         self._parts.clear()
         self._size = 0
         if text:
-            self._stream.write(text.encode("utf-8", "backslashreplace"))
+            self._stream.write(text)
 
 
 @contextmanager

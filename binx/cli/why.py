@@ -19,6 +19,7 @@ from binx.errors import AbsentError, UsageError
 from binx.log.index_use import IndexUse
 from binx.log.inputs import open_chain
 from binx.log.selection import Selection
+from binx.source.json_text import safe_chunks
 from binx.stats.text import safe_text, time_text
 
 if TYPE_CHECKING:
@@ -110,13 +111,11 @@ def why_command(
             readable=not as_json,
             verify=not no_checksums,
         )
-        writer = _Text(zone)
-        for change in life:
+        for text in map(safe_chunks, life.lines()) if as_json else map(_Text(zone).text, life):
             found += 1
             if is_terminal(sys.stdout):
                 bar.hide()
-            for line in [change.to_json()] if as_json else writer.lines(change):
-                output.line(line)
+            output.write_chunks(text)
             if found == selection.limit:
                 break
     if not found:
@@ -136,8 +135,12 @@ class _Text:
         self._zone = zone
         self._begun = False
 
-    def lines(self, change: RowChange) -> Iterator[str]:
+    def text(self, change: RowChange) -> Iterator[bytes]:
         """The lines of one change."""
+        for line in self._lines(change):
+            yield line.encode("utf-8", "backslashreplace") + b"\n"
+
+    def _lines(self, change: RowChange) -> Iterator[str]:
         if self._begun:
             yield ""
         self._begun = True

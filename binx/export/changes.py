@@ -2,20 +2,24 @@
 
 The decoder fills columns table by table, which loses how the rows of several tables follow one another. Here
 all tables are taken from it together, in pieces: each piece holds every row between two places of the log.
-Its tables are made text one by one, a column at a time, and the texts are then merged by commit version and
-row number.
+What the rows of a table consist of as text is told once for all of them, and a kernel writes the rows of all
+tables by commit version and row number.
 """
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from binx.export.pieces import Changes, Piece
 from binx.kernels.transactions import TransactionTable
+from binx.log.arrow import arrow_scalar
 from binx.log.file import BinlogFile
 from binx.log.index import index_batch
 from binx.log.scanning import TransactionScan
@@ -25,10 +29,13 @@ from binx.rows.decoder import TAKE, ChangeDecoder, DecoderOptions
 from binx.rows.statements import Statement
 from binx.rows.types import ArrowOptions
 
+if TYPE_CHECKING:
+    from binx.export.sql_sizes import StatementSizes
+
 PIECE_ROWS = 32_768
 """Rows of a table at which a piece ends."""
 
-PIECE_BYTES = 32 * 1024 * 1024
+PIECE_BYTES = 16 * 1024 * 1024
 """Decoded bytes of all tables at which a piece ends."""
 
 _HEADS = 1024
@@ -87,12 +94,38 @@ class RowTexts:
     """Row changes of the transaction that has begun.
 
     Attributes:
-        text: the texts of one or more row changes, one behind the other.
+        piece: the piece that they are of, which can write one thing at a time.
+        first: the place of the first of them.
+        last: the place behind the last.
         mark: what the renderer noted about them all.
     """
 
-    text: memoryview
+    piece: Piece
+    first: int
+    last: int
     mark: int
+
+    def text(self) -> Iterator[bytes]:
+        """Their texts one behind the other, in chunks."""
+        return self.piece.text(self.first, self.last)
+
+    def each(self) -> Iterator[Iterator[bytes]]:
+        """The text of each of them, in chunks that are to be taken before the next."""
+        for place in range(self.first, self.last):
+            yield self.piece.text(place, place + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class WholeTexts:
+    """Whole transactions as text, with what stands around their row changes.
+
+    Attributes:
+        count: how many.
+        text: in chunks.
+    """
+
+    count: int
+    text: Iterator[bytes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,23 +133,44 @@ class End:
     """The transaction that has begun is complete."""
 
 
-class Rendered(NamedTuple):
-    """Row changes of one table as text, one element each, in any order.
+class Frame(NamedTuple):
+    """What stands around the row changes of some transactions.
 
     Attributes:
-        versions: commit versions, int64.
-        rows: numbers within the transaction, int64.
-        texts: large_binary without nulls.
-        marks: a small number for each, uint8; None where all are 0.
+        transactions: how many.
+        head_ends: where the text before each ends; 8 bytes each, native byte order.
+        heads: these texts.
+        foot: the text behind each.
     """
 
-    versions: pa.Array
-    rows: pa.Array
-    texts: pa.Array
-    marks: pa.Array | None = None
+    transactions: int
+    head_ends: bytes
+    heads: bytes
+    foot: bytes
 
 
-Renderer = Callable[[ChangeBatch, BinlogFile], Rendered]
+class Frames(Protocol):
+    """Writes what stands around usual transactions, many at a time."""
+
+    def frame(
+        self, part: Selected, taken: array[int], first: int, piece: Piece, run: int, stop: int
+    ) -> Frame | None:
+        """As many transactions as can be written at once.
+
+        Args:
+            part: where they are.
+            taken: the indexes of the transactions that are wanted.
+            first: the place there of the transaction that comes next.
+            piece: row changes.
+            run: the run that comes next.
+            stop: the run at which to stop; a run before it has all that its transaction has from there on.
+
+        Returns:
+            None where the next transaction is none of them.
+        """
+
+
+Renderer = Callable[[ChangeBatch, BinlogFile], list[Changes]]
 
 
 def ordered_changes(
@@ -131,13 +185,17 @@ def ordered_changes(
     resolve_only: bool = False,
     decoders: list[ChangeDecoder] | None = None,
     facts: Sequence[str] | None = None,
-) -> Iterator[Begin | RowTexts | Statement | End]:
+    separator: bytes = b"",
+    frames: Frames | None = None,
+    sizes: StatementSizes | None = None,
+    told: Callable[[Selected], bool] = lambda part: True,
+) -> Iterator[Begin | RowTexts | WholeTexts | Statement | End]:
     """Everything that the selected transactions hold, in the log's order.
 
     Args:
         selected: the transactions, file by file in the chain's order.
         catalog: the tables known so far; moved on by the schema statements met.
-        render: makes text of row changes.
+        render: says what row changes consist of as text.
         raw_text: leave text in the columns' own character sets.
         undone: take in rows that their transaction undid itself, by the ROLLBACK TO SAVEPOINT that comes too.
         backwards: let the row changes within one :class:`RowTexts` stand last first.
@@ -146,6 +204,10 @@ def ordered_changes(
         resolve_only: pass over the rows, and find out only names and schemas.
         decoders: takes in the decoders used, which know tables and warnings.
         facts: those of the facts about transactions that are looked at; None for all.
+        separator: stands between two row changes of one transaction.
+        frames: writes usual transactions, which then come as :class:`WholeTexts`.
+        sizes: measures the texts of row changes.
+        told: whether it is told where the transactions of a part begin and end.
 
     Raises:
         DamagedError, UnsupportedError: a transaction cannot be decoded.
@@ -159,6 +221,7 @@ def ordered_changes(
         undone=undone,
         as_stored=as_stored,
     )
+    look = _Look(backwards, facts, separator, frames, sizes)
     decoder: ChangeDecoder | None = None
     for part in selected:
         if decoder is None or decoder.file is not part.file:
@@ -168,75 +231,146 @@ def ordered_changes(
                 decoders.append(decoder)
         if part.behind_damage:
             decoder.forget_tables()
-        walk = _Walk(part, backwards=backwards, facts=facts)
+        walk = _Walk(part, render, look) if told(part) else None
         for item in decoder.decode(part.table, part.mask):
             batches = [*decoder.flush()]
-            if isinstance(item, Statement):
-                yield from walk.emit(batches, render)
+            if walk is None:
+                if isinstance(item, Statement):
+                    yield item
+            elif isinstance(item, Statement):
+                yield from walk.emit(batches)
                 yield from walk.up_to(item.commit_version)
                 yield item
             else:
-                yield from walk.emit([item, *batches], render)
-        yield from walk.emit([*decoder.flush()], render)
-        yield from walk.up_to(None)
+                yield from walk.emit([item, *batches])
+        if walk is not None:
+            yield from walk.emit([*decoder.flush()], final=True)
+            yield from walk.up_to(None)
+
+
+class _Look(NamedTuple):
+    """How pieces are written; see :func:`ordered_changes`."""
+
+    backwards: bool
+    facts: Sequence[str] | None
+    separator: bytes
+    frames: Frames | None
+    sizes: StatementSizes | None
 
 
 class _Walk:
     """The selected transactions of one table, begun and ended as their changes come."""
 
-    def __init__(self, part: Selected, *, backwards: bool, facts: Sequence[str] | None) -> None:
-        self._file = part.file
-        self._backwards = backwards
-        self._heads = _heads(part, facts)
+    def __init__(self, part: Selected, render: Renderer, look: _Look) -> None:
+        self._part = part
+        self._render = render
+        self._look = look
+        self._taken = _marked(part.mask)
+        self._next = 0
+        self._heads = _Heads(part, self._taken, look.facts)
         self._current: Begin | None = None
+        self._last_version = -1
 
     def up_to(self, version: int | None) -> Iterator[Begin | End]:
         """Begin and end transactions until the one with that version is open; None: until none is left."""
         if self._current is not None:
             if self._current.version == version:
                 return
-            yield End()
-            self._current = None
-        for head in self._heads:
+            yield from self._end()
+        while self._next < len(self._taken):
+            head = self._heads.at(self._next)
+            self._next += 1
             yield head
             if head.version == version:
                 self._current = head
                 return
             yield End()
 
-    def emit(self, batches: list[ChangeBatch], render: Renderer) -> Iterator[Begin | RowTexts | End]:
-        """The row changes of one piece."""
+    def _end(self) -> Iterator[End]:
+        self._current = None
+        yield End()
+
+    def emit(
+        self, batches: list[ChangeBatch], *, final: bool = False
+    ) -> Iterator[Begin | RowTexts | WholeTexts | End]:
+        """The row changes of one piece; behind a final one nothing more comes."""
         if not batches:
             return
-        merged = _merged([render(batch, self._file) for batch in batches], backwards=self._backwards)
-        texts = merged.texts
-        offsets = memoryview(texts.buffers()[1]).cast("q")[texts.offset :]
-        data = memoryview(texts.buffers()[2] or b"")
-        for version, first, last in _runs(merged.versions):
+        look = self._look
+        piece = Piece(
+            chain.from_iterable(self._render(batch, self._part.file) for batch in batches),
+            backwards=look.backwards,
+            separator=look.separator,
+            last_version=self._last_version,
+            packet=None if look.sizes is None else look.sizes.packet,
+        )
+        run, runs = 0, len(piece.ends)
+        # Of the last transaction there may be more behind the piece.
+        stop = runs if final else runs - 1
+        while run < runs:
+            version = piece.versions[run]
+            if self._current is not None and self._current.version != version:
+                yield from self._end()
+            if self._current is None and look.frames is not None and run < stop:
+                frame = look.frames.frame(self._part, self._taken, self._next, piece, run, stop)
+                if frame is not None:
+                    count, *around = frame
+                    yield WholeTexts(count, piece.framed(run, run + count, *around))
+                    self._next += count
+                    run += count
+                    continue
             yield from self.up_to(version)
-            marks = (
-                [(0, 0, last - first)]
-                if merged.marks is None
-                else _runs(merged.marks.slice(first, last - first))
+            yield RowTexts(piece, piece.ends[run - 1] if run else 0, piece.ends[run], piece.marks[run])
+            run += 1
+        self._last_version = piece.last_version
+        if look.sizes is not None:
+            look.sizes.take(piece.long_texts, piece.longest)
+
+
+class _Heads:
+    """The transactions that are to be taken, with the facts about each, some at a time."""
+
+    def __init__(self, part: Selected, taken: array[int], facts: Sequence[str] | None) -> None:
+        self._part = part
+        self._taken = taken
+        self._facts = facts
+        self._names: list[str] = []
+        self._columns: list[pa.Array] = []
+        self._first = 0
+        self._known: list[Begin] = []
+
+    def at(self, place: int) -> Begin:
+        """The transaction at a place among those taken."""
+        if not self._first <= place < self._first + len(self._known):
+            self._read(place)
+        return self._known[place - self._first]
+
+    def _read(self, place: int) -> None:
+        part = self._part
+        if not self._columns:
+            batch = index_batch(
+                part.file, part.scan, part.table, epoch=part.epoch, first_seqno=part.first_seqno
             )
-            for mark, start, stop in marks:
-                yield RowTexts(data[offsets[first + start] : offsets[first + stop]], mark)
+            facts = self._facts
+            self._names = batch.schema.names if facts is None else ["commit_version", *facts]
+            self._columns = [_plain(batch.column(name)) for name in self._names]
+        indexes = self._taken[place : place + _HEADS]
+        rows = pa.Array.from_buffers(pa.int64(), len(indexes), [None, pa.py_buffer(indexes)])
+        values = [_listed(column.take(rows)) for column in self._columns]
+        self._first = place
+        self._known = [
+            Begin(part.file, dict(zip(self._names, row, strict=True)), part.table, index)
+            for index, *row in zip(indexes, *values, strict=True)
+        ]
 
 
-def _heads(part: Selected, facts: Sequence[str] | None) -> Iterator[Begin]:
-    """The transactions that are to be taken, with the facts about each."""
-    taken = [index for index, mark in enumerate(part.mask) if mark == TAKE]
-    if not taken:
-        return
-    batch = index_batch(part.file, part.scan, part.table, epoch=part.epoch, first_seqno=part.first_seqno)
-    names = batch.schema.names if facts is None else ["commit_version", *facts]
-    columns = [_plain(batch.column(name)) for name in names]
-    for start in range(0, len(taken), _HEADS):
-        indexes = taken[start : start + _HEADS]
-        rows = pa.array(indexes, pa.int64())
-        values = [_listed(column.take(rows)) for column in columns]
-        for index, *row in zip(indexes, *values, strict=True):
-            yield Begin(part.file, dict(zip(names, row, strict=True)), part.table, index)
+def _marked(mask: bytearray) -> array[int]:
+    """The indexes of the transactions that are to be taken."""
+    marks = pa.Array.from_buffers(pa.uint8(), len(mask), [None, pa.py_buffer(mask)])
+    taken = array("q")
+    places = pc.indices_nonzero(pc.equal(marks, arrow_scalar(TAKE, pa.uint8())))
+    taken.frombytes(memoryview(places.buffers()[1])[: 8 * len(places)])
+    return taken
 
 
 def _plain(column: pa.Array) -> pa.Array:
@@ -252,38 +386,14 @@ def _listed(column: pa.Array) -> list[Any]:
     return values
 
 
-def _merged(parts: list[Rendered], *, backwards: bool) -> Rendered:
-    """All row changes of a piece in the log's order, those of a transaction backwards where so asked."""
-    marks = None
-    if any(part.marks is not None for part in parts):
-        marks = pa.concat_arrays(
-            [
-                pa.repeat(pa.scalar(0, pa.uint8()), len(part.rows)) if part.marks is None else part.marks
-                for part in parts
-            ]
-        )
-    versions = pa.concat_arrays([part.versions for part in parts])
-    rows = pa.concat_arrays([part.rows for part in parts])
-    texts = pa.concat_arrays([part.texts for part in parts])
-    order = pc.sort_indices(
-        pa.RecordBatch.from_arrays([versions, rows], names=["version", "row"]),
-        sort_keys=[("version", "ascending"), ("row", "descending" if backwards else "ascending")],
-    )
-    return Rendered(
-        versions.take(order),
-        rows.take(order),
-        texts.take(order),
-        None if marks is None else marks.take(order),
-    )
-
-
-def _runs(values: pa.Array) -> Iterator[tuple[int, int, int]]:
-    """Equal values that follow one another: value, first place, place behind the last."""
-    encoded = pc.run_end_encode(values)
-    first = 0
-    for value, last in zip(encoded.values.to_pylist(), encoded.run_ends.to_pylist(), strict=True):
-        yield value, first, last
-        first = last
-
-
-__all__ = ["Begin", "End", "Rendered", "Renderer", "RowTexts", "Selected", "ordered_changes"]
+__all__ = [
+    "Begin",
+    "End",
+    "Frame",
+    "Frames",
+    "Renderer",
+    "RowTexts",
+    "Selected",
+    "WholeTexts",
+    "ordered_changes",
+]

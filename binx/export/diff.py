@@ -13,6 +13,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from itertools import islice
 from typing import Any
 
 import pyarrow as pa
@@ -242,8 +243,8 @@ class _Reading:
                 current = kept.setdefault(item.facts["gtid"], [])
             elif isinstance(item, RowTexts):
                 room = max(ROWS_KEPT - len(current), 0)
-                lines = bytes(item.text).splitlines()[:room]
-                current += [_plain(json.loads(line)) for line in lines]
+                lines = islice(item.each(), room)
+                current += [_plain(json.loads(b"".join(line))) for line in lines]
             elif isinstance(item, Statement):
                 current.append({"type": "statement", "db": item.db, "sql": item.sql})
         return kept
@@ -270,7 +271,8 @@ class _Reading:
                 digest = blake2b(digest_size=DIGEST_BYTES)
                 gtid = item.facts["gtid"]
             elif isinstance(item, RowTexts):
-                digest.update(item.text)
+                for chunk in item.text():
+                    digest.update(chunk)
             elif isinstance(item, Statement):
                 digest.update(json.dumps([item.kind, item.db, item.sql]).encode())
             else:

@@ -17,13 +17,15 @@ from tempfile import SpooledTemporaryFile
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from binx.export.changes import Begin, Rendered, RowTexts, Selected, ordered_changes
+from binx.export.changes import Begin, RowTexts, Selected, WholeTexts, ordered_changes
 from binx.export.images import BatchImages, ChangeGroup, Images
-from binx.export.json_values import json_strings, json_text, json_values
+from binx.export.json_heads import JsonFrames, RowFrames, encoded
+from binx.export.json_values import NULL, json_text, json_values
+from binx.export.misfits import with_misfits
 from binx.export.output import Sink
-from binx.export.texts import EMPTY, TEXT, as_text, constant, instants, joined, replaced
+from binx.export.parts import Part, Spelled, Spelling, assembled, columns
+from binx.export.pieces import Changes
 from binx.log.file import BinlogFile
 from binx.log.moments import format_time
 from binx.rows.batches import ChangeBatch
@@ -35,7 +37,7 @@ BUFFER_BYTES = 1024 * 1024
 """How much is collected before it is written, and how many bytes of statements are kept in memory."""
 
 _MICROSECOND_DIGITS = 6
-_SEPARATOR = ", "
+_SEPARATOR = b", "
 _TIMES = ("commit_timestamp", "original_commit_timestamp", "begin_timestamp")
 
 
@@ -69,30 +71,37 @@ def write_json(selected: Iterable[Selected], output: Sink, catalog: Catalog, *, 
     return lines
 
 
-def _row_lines(selected: Iterable[Selected], catalog: Catalog) -> Iterator[memoryview]:
+def _row_lines(selected: Iterable[Selected], catalog: Catalog) -> Iterator[bytes]:
     undone = False
-    for item in ordered_changes(selected, catalog, JsonRows(lines=True)):
+    items = ordered_changes(
+        selected, catalog, JsonRows(lines=True), raw_text=True, facts=("kind",), frames=RowFrames()
+    )
+    for item in items:
         if isinstance(item, Begin):
             undone = item.facts["kind"] == "rollback"
+        elif isinstance(item, WholeTexts):
+            yield from item.text
         elif isinstance(item, RowTexts) and not undone:
-            yield item.text
+            yield from item.text()
 
 
-def _transaction_lines(selected: Iterable[Selected], catalog: Catalog) -> Iterator[bytes | memoryview]:
+def _transaction_lines(selected: Iterable[Selected], catalog: Catalog) -> Iterator[bytes]:
     """Changes go out as they come; statements wait for their end, on disk if they are many."""
     with SpooledTemporaryFile(BUFFER_BYTES) as statements:
-        first = True
-        for item in ordered_changes(selected, catalog, JsonRows(lines=False)):
+        items = ordered_changes(
+            selected, catalog, JsonRows(lines=False), raw_text=True, separator=_SEPARATOR, frames=JsonFrames()
+        )
+        for item in items:
             if isinstance(item, Begin):
-                first = True
                 statements.seek(0)
                 statements.truncate()
                 yield _head(item)
+            elif isinstance(item, WholeTexts):
+                yield from item.text
             elif isinstance(item, RowTexts):
-                yield item.text[len(_SEPARATOR) :] if first else item.text
-                first = False
+                yield from item.text()
             elif isinstance(item, Statement):
-                statements.write(b"%b%b" % (b", " if statements.tell() else b"", _statement(item)))
+                statements.write(b"%b%b" % (_SEPARATOR if statements.tell() else b"", _statement(item)))
             else:
                 yield b'], "statements": ['
                 statements.seek(0)
@@ -107,7 +116,7 @@ def _head(begin: Begin) -> bytes:
         for name, value in begin.facts.items()
         if name != "statements"
     }
-    return _encoded(f'{json_text(facts)[:-1]}, "changes": [')
+    return encoded(f'{json_text(facts)[:-1]}, "changes": [')
 
 
 def _statement(statement: Statement) -> bytes:
@@ -130,33 +139,28 @@ def _statement(statement: Statement) -> bytes:
         "exec_time": statement.exec_time,
         "error_code": statement.error_code,
     }
-    return _encoded(json_text(document))
+    return encoded(json_text(document))
 
 
-def _encoded(text: str) -> bytes:
-    return text.encode("utf-8", "backslashreplace")
-
-
-ValueTexts = Callable[[pa.Array, LogicalType], pa.Array]
-"""Makes JSON texts of a column, as :func:`~binx.export.json_values.json_values` does."""
+Values = Callable[[pa.Array, LogicalType], tuple[Spelled, ...]]
+"""Says how a column is spelled, as :func:`~binx.export.json_values.json_values` does."""
 
 
 class JsonRows:
     """Makes JSON of row changes; a renderer for :func:`~binx.export.changes.ordered_changes`.
 
     Args:
-        lines: a line for each change, with its transaction; else a member of the transaction's array, with a
-            separator before it.
-        values: makes JSON texts of a column.
+        lines: a line for each change, with its transaction; else a member of the transaction's array.
+        values: says how a column is spelled.
         numbered: columns are called ``3: name`` and not ``name``.
     """
 
-    def __init__(self, *, lines: bool, values: ValueTexts = json_values, numbered: bool = False) -> None:
+    def __init__(self, *, lines: bool, values: Values = json_values, numbered: bool = False) -> None:
         self._lines = lines
         self._values = values
         self._numbered = numbered
 
-    def __call__(self, changes: ChangeBatch, _: BinlogFile) -> Rendered:
+    def __call__(self, changes: ChangeBatch, _: BinlogFile) -> list[Changes]:
         """One object for each row change of a batch."""
         images = BatchImages(changes)
         return _BatchJson(images, self._values, lines=self._lines, numbered=self._numbered).render()
@@ -165,90 +169,78 @@ class JsonRows:
 class _BatchJson:
     """The objects of one batch."""
 
-    def __init__(self, images: BatchImages, values: ValueTexts, *, lines: bool, numbered: bool) -> None:
+    def __init__(self, images: BatchImages, values: Values, *, lines: bool, numbered: bool) -> None:
         self._images = images
         self._numbered = numbered
-        self._texts_of = values
+        self._spelled = values
         self._lines = lines
-        self._cache: dict[int, pa.Array] = {}
+        self._cache: dict[int, tuple[Spelled, ...]] = {}
         table = images.changes.table
         self._table = f'"db": {json_text(table.db)}, "table": {json_text(table.name)}'
 
-    def render(self) -> Rendered:
+    def render(self) -> list[Changes]:
         versions, rows = self._images.system("_commit_version"), self._images.system("_row")
-        parts: list[Rendered] = []
-        for group in self._images.groups():
-            pick = group.images.pick
-            numbers = pick(rows)
-            parts.append(Rendered(pick(versions), numbers, self._objects(group, numbers)))
-        if len(parts) == 1:
-            return parts[0]
-        return Rendered(
-            pa.concat_arrays([part.versions for part in parts]),
-            pa.concat_arrays([part.rows for part in parts]),
-            pa.concat_arrays([part.texts for part in parts]),
-        )
-
-    def _objects(self, group: ChangeGroup, numbers: pa.Array) -> pa.Array:
-        parts: list[Any] = [
-            *self._begin(group.images),
-            constant(f'{self._table}, "type": "{group.operation}", "row": '),
-            as_text(numbers),
+        return [
+            Changes(
+                versions,
+                rows,
+                group.images.rows,
+                self._images.size_of(group.images),
+                assembled(self._object(group)),
+            )
+            for group in self._images.groups()
         ]
+
+    def _object(self, group: ChangeGroup) -> Iterator[bytes | Part]:
+        rows = group.images.rows
+        yield from self._begin(rows)
+        yield encoded(f'{self._table}, "type": "{group.operation}", "row": ')
+        yield Part(b"", Spelled(Spelling.SPELL_SIGNED, self._images.system("_row")), rows)
         for name, images in (("before", group.before), ("after", group.after)):
             if images is not None:
-                parts += [constant(f', "{name}": {{'), *self._members(images), constant("}")]
+                yield encoded(f', "{name}": {{')
+                yield from self._members(images)
+                yield b"}"
         if group.before is not None and group.after is not None:
-            parts += self._differences(group.after)
-        return joined(*parts, constant("}\n" if self._lines else "}"))
+            yield from self._differences(group.after)
+        yield b"}\n" if self._lines else b"}"
 
-    def _begin(self, images: Images) -> list[Any]:
+    def _begin(self, rows: pa.Array | None) -> Iterator[bytes | Part]:
         if not self._lines:
-            return [constant(f"{_SEPARATOR}{{")]
-        transactions = self._images.system("_transaction")
-        versions, times = self._images.system("_commit_version"), self._images.system("_commit_timestamp")
-        assert transactions is not None
-        assert versions is not None
-        names = json_strings(as_text(transactions.dictionary)).take(transactions.indices)
-        return [
-            constant('{"transaction": '),
-            images.pick(names),
-            constant(', "commit_version": '),
-            as_text(images.pick(versions)),
-            constant(', "commit_timestamp": "'),
-            instants(images.pick(times), _MICROSECOND_DIGITS),
-            constant('", '),
-        ]
+            yield b"{"
+            return
+        system = self._images.system
+        yield Part(b'{"transaction": ', Spelled(Spelling.SPELL_JSON, system("_transaction")), rows)
+        versions = Spelled(Spelling.SPELL_SIGNED, system("_commit_version"))
+        yield Part(b', "commit_version": ', versions, rows)
+        times = Spelled(
+            Spelling.SPELL_INSTANT, system("_commit_timestamp"), b'"', b'Z"', parameter=_MICROSECOND_DIGITS
+        )
+        yield Part(b', "commit_timestamp": ', times, rows)
+        yield b", "
 
-    def _members(self, images: Images) -> list[Any]:
-        parts: list[Any] = []
+    def _members(self, images: Images) -> Iterator[Part]:
         for number, place in enumerate(images.columns):
             own = self._images.columns[place].source_name
             name = json_text(f"{place + 1}: {own}" if self._numbered else own)
-            parts += [constant(f"{', ' if number else ''}{name}: "), images.pick(self._values(place))]
-        return parts
+            yield from columns(encoded(f"{', ' if number else ''}{name}: "), self._values(place), images.rows)
 
-    def _values(self, place: int) -> pa.Array:
+    def _values(self, place: int) -> tuple[Spelled, ...]:
         found = self._cache.get(place)
         if found is None:
-            column = self._images.columns[place]
-            found = self._texts_of(self._images.column(place), column.type)
+            column, values = self._images.columns[place], self._images.column(place)
+            found = self._spelled(values, column.type)
             misfits = self._images.misfits.get(column.name)
             if misfits is not None:
-                rows = pa.array([row for row, _ in misfits], pa.int64())
-                which = pc.is_in(pa.array(range(len(found)), pa.int64()), value_set=rows)
-                texts = [json_text(text).encode() for _, text in misfits]
-                found = replaced(found, which, pa.array(texts, TEXT))
+                texts = [(row, json_text(text)) for row, text in misfits]
+                found = with_misfits(found, values, texts, NULL)
             self._cache[place] = found
         return found
 
-    def _differences(self, after: Images) -> list[Any]:
+    def _differences(self, after: Images) -> Iterator[Part]:
         column = self._images.system("_json_diff")
-        if column is None or column.null_count == len(column):
-            return []
-        differences = after.pick(column)
-        members = joined(constant(', "json_diff": '), as_text(differences))
-        return [pc.if_else(differences.is_valid(), members, EMPTY)]
+        if column is not None and column.null_count < len(column):
+            yield Part(b"", Spelled(Spelling.SPELL_TEXT, column, b', "json_diff": '), after.rows)
 
 
 __all__ = ["JsonRows", "write_json"]

@@ -21,43 +21,32 @@ and so is a JSON document that is ``null``.
 from __future__ import annotations
 
 import json
-from base64 import b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from binx.export.texts import (
-    as_text,
-    constant,
-    decimals,
-    instants,
-    joined,
-    moments,
-    per_distinct,
-    quoted,
-    replaced,
-    times,
-)
+from binx.event.charset import charset as charset_of_name
+from binx.export.long_texts import LongText, is_long
+from binx.export.parts import Spelled, Spelling
+from binx.export.texts import EXACT_DIGITS, TEXT, as_text, constant, decimals, joined, per_distinct, quoted
+from binx.rows.arrays import UNMAPPED_CHARSETS
 from binx.rows.types import INTEGER_NAMES, Kind, LogicalType
 
-NULL = constant("null")
+NULL = b"null"
 
 _INTEGER = r"^-?[0-9]+$"
-_UNSAFE = r'[\x00-\x1f"\\\x7f]'
 
 
-def json_values(array: pa.Array, logical: LogicalType) -> pa.Array:
+def json_values(array: pa.Array, logical: LogicalType) -> tuple[Spelled, ...]:
     """A column as JSON texts, ``null`` for nulls.
 
     Args:
-        array: the column, of the type's Arrow type; JSON as its storage.
+        array: the column, of the type's Arrow type; JSON as its storage; text as text, or as bytes in its own
+            character set.
         logical: its type.
     """
-    texts = _WRITERS[logical.kind](array, logical)
-    if array.null_count == 0:
-        return texts
-    return pc.if_else(array.is_valid(), texts, NULL)
+    return _WRITERS[logical.kind](array, logical)
 
 
 def json_text(value: object) -> str:
@@ -65,21 +54,12 @@ def json_text(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def json_strings(array: pa.Array) -> pa.Array:
-    """Texts, ``large_binary`` in UTF-8, as JSON strings."""
-    strings = quoted(array, '"')
-    unsafe = pc.fill_null(pc.match_substring_regex(array, _UNSAFE), False)
-    if pc.any(unsafe).as_py():
-        escaped = per_distinct(array.filter(unsafe), lambda value: json_text(value.decode()).encode())
-        strings = replaced(strings, unsafe, escaped)
-    return strings
+def _integer(array: pa.Array, _: LogicalType) -> tuple[Spelled]:
+    unsigned = pa.types.is_unsigned_integer(array.type)
+    return (Spelled(Spelling.SPELL_UNSIGNED if unsigned else Spelling.SPELL_SIGNED, array, null=NULL),)
 
 
-def _number(array: pa.Array, _: LogicalType) -> pa.Array:
-    return as_text(array)
-
-
-def _real(array: pa.Array, _: LogicalType) -> pa.Array:
+def real_texts(array: pa.Array) -> pa.Array:
     """Always with a point or an exponent, so that readers keep -0.0 and take no float for an integer.
 
     JSON has no numbers for NaN and infinity; no server stores them, so they are strings.
@@ -90,53 +70,70 @@ def _real(array: pa.Array, _: LogicalType) -> pa.Array:
     return texts if pc.all(finite).as_py() else pc.if_else(finite, texts, quoted(texts, '"'))
 
 
-def _decimal(array: pa.Array, _: LogicalType) -> pa.Array:
-    return quoted(decimals(array) if pa.types.is_decimal(array.type) else as_text(array), '"')
+def _real(array: pa.Array, _: LogicalType) -> tuple[Spelled]:
+    return (Spelled(Spelling.SPELL_TEXT, real_texts(array), null=NULL),)
 
 
-def _bool(array: pa.Array, _: LogicalType) -> pa.Array:
-    return pc.if_else(array, constant("true"), constant("false"))
+def _decimal(array: pa.Array, _: LogicalType) -> tuple[Spelled]:
+    if pa.types.is_decimal(array.type) and array.type.precision <= EXACT_DIGITS:
+        scale = array.type.scale
+        return (Spelled(Spelling.SPELL_DECIMAL, array, b'"', b'"', NULL, parameter=scale),)
+    texts = decimals(array) if pa.types.is_decimal(array.type) else array
+    return (Spelled(Spelling.SPELL_TEXT, texts, b'"', b'"', NULL),)
 
 
-def _date(array: pa.Array, _: LogicalType) -> pa.Array:
-    return quoted(as_text(array.cast(pa.string())), '"')
+def _bool(array: pa.Array, _: LogicalType) -> tuple[Spelled]:
+    texts = pc.if_else(array, constant("true"), constant("false"))
+    return (Spelled(Spelling.SPELL_TEXT, texts, null=NULL),)
 
 
-def _datetime(array: pa.Array, logical: LogicalType) -> pa.Array:
-    return quoted(moments(array, logical.fraction), '"')
+def _date(array: pa.Array, _: LogicalType) -> tuple[Spelled]:
+    return (Spelled(Spelling.SPELL_DATE, array, b'"', b'"', NULL),)
 
 
-def _timestamp(array: pa.Array, logical: LogicalType) -> pa.Array:
-    return quoted(instants(array, logical.fraction), '"')
+def _datetime(array: pa.Array, logical: LogicalType) -> tuple[Spelled]:
+    return (Spelled(Spelling.SPELL_MOMENT, array, b'"', b'"', NULL, parameter=logical.fraction),)
 
 
-def _time(array: pa.Array, logical: LogicalType) -> pa.Array:
-    return quoted(times(array, logical.fraction), '"')
+def _timestamp(array: pa.Array, logical: LogicalType) -> tuple[Spelled]:
+    return (Spelled(Spelling.SPELL_INSTANT, array, b'"', b'Z"', NULL, parameter=logical.fraction),)
 
 
-def _text(array: pa.Array, _: LogicalType) -> pa.Array:
-    return json_strings(as_text(array))
+def _time(array: pa.Array, logical: LogicalType) -> tuple[Spelled]:
+    return (Spelled(Spelling.SPELL_TIME, array, b'"', b'"', NULL, parameter=logical.fraction),)
 
 
-def _members(array: pa.Array, logical: LogicalType) -> pa.Array:
-    if logical.members is None:
-        return as_text(array)
-    if pa.types.is_dictionary(array.type):
-        return json_strings(as_text(array.dictionary)).take(array.indices)
-    return json_strings(as_text(array))
+def _string(array: pa.Array, _: LogicalType) -> tuple[Spelled]:
+    return (Spelled(Spelling.SPELL_JSON, array, null=NULL),)
 
 
-def _base64(array: pa.Array, _: LogicalType | None = None) -> pa.Array:
-    return pa.array(
-        [None if value is None else b'"%b"' % b64encode(value) for value in array.to_pylist()],
-        pa.large_binary(),
-    )
+def _text(array: pa.Array, logical: LogicalType) -> tuple[Spelled]:
+    charset = None if logical.charset is None else charset_of_name(logical.charset)
+    if charset is None or charset.name in UNMAPPED_CHARSETS or not pa.types.is_binary(array.type):
+        return _string(array, logical)
+    if not is_long(array):
+        return _string(per_distinct(array, lambda value: charset.decode(value).encode()), logical)
+    long_text = LongText(array, charset)
+
+    def string(row: int) -> Iterator[bytes]:
+        for text in long_text.text(row):
+            yield json_text(text)[1:-1].encode()
+
+    return (Spelled(Spelling.SPELL_ASKED, array, b'"', b'"', NULL, ask=string),)
 
 
-def _json(array: pa.Array, logical: LogicalType) -> pa.Array:
+def _members(array: pa.Array, logical: LogicalType) -> tuple[Spelled]:
+    return _integer(array, logical) if logical.members is None else _string(array, logical)
+
+
+def _base64(array: pa.Array, _: LogicalType) -> tuple[Spelled]:
+    return (Spelled(Spelling.SPELL_BASE64, array, b'"', b'"', NULL),)
+
+
+def _json(array: pa.Array, logical: LogicalType) -> tuple[Spelled]:
     """MySQL's documents are rendered by us; MariaDB's are whatever text the column took."""
-    texts = as_text(array)
-    return texts if logical.base == "json" else per_distinct(texts, _document)
+    texts = array if logical.base == "json" else per_distinct(as_text(array), _document)
+    return (Spelled(Spelling.SPELL_TEXT, texts, null=NULL),)
 
 
 def _document(text: bytes) -> bytes:
@@ -152,32 +149,38 @@ def _refuse(name: str) -> None:
     raise ValueError(f"{name} is no JSON")
 
 
-def _geometry(array: pa.Array, _: LogicalType) -> pa.Array:
+def _geometry(array: pa.Array, _: LogicalType) -> tuple[Spelled, Spelled]:
     srid, wkb = array.flatten()
-    return joined(constant('{"srid": '), as_text(srid), constant(', "wkb": '), _base64(wkb), constant("}"))
+    return (
+        Spelled(Spelling.SPELL_UNSIGNED, srid, open=b'{"srid": ', null=NULL),
+        Spelled(Spelling.SPELL_BASE64, wkb, open=b', "wkb": "', close=b'"}'),
+    )
 
 
-def _vector(array: pa.Array, logical: LogicalType) -> pa.Array:
-    numbers = _real(array.values, logical)
+def _vector(array: pa.Array, logical: LogicalType) -> tuple[Spelled]:
+    numbers = real_texts(array.values)
     offsets = pa.Array.from_buffers(
         pa.int32(), len(array) + 1, [None, array.buffers()[1]], offset=array.offset
     )
     lists = pa.LargeListArray.from_arrays(offsets.cast(pa.int64()), numbers)
-    return joined(constant("["), pc.binary_join(lists, constant(", ")), constant("]"))
+    texts = pc.binary_join(lists, constant(", "))
+    if array.null_count:
+        texts = pc.if_else(array.is_valid(), texts, pa.scalar(None, TEXT))
+    return (Spelled(Spelling.SPELL_TEXT, texts, b"[", b"]", NULL),)
 
 
-_WRITERS: dict[Kind, Callable[[pa.Array, LogicalType], pa.Array]] = {
-    **dict.fromkeys(INTEGER_NAMES, _number),
+_WRITERS: dict[Kind, Callable[[pa.Array, LogicalType], tuple[Spelled, ...]]] = {
+    **dict.fromkeys(INTEGER_NAMES, _integer),
     Kind.FLOAT32: _real,
     Kind.FLOAT64: _real,
     Kind.DECIMAL: _decimal,
     Kind.BOOL: _bool,
-    Kind.BITS: _number,
+    Kind.BITS: _integer,
     Kind.DATE: _date,
     Kind.DATETIME: _datetime,
     Kind.TIMESTAMP: _timestamp,
     Kind.TIME: _time,
-    Kind.YEAR: _number,
+    Kind.YEAR: _integer,
     Kind.TEXT: _text,
     Kind.BINARY: _base64,
     Kind.ENUM: _members,
@@ -185,7 +188,7 @@ _WRITERS: dict[Kind, Callable[[pa.Array, LogicalType], pa.Array]] = {
     Kind.JSON: _json,
     Kind.GEOMETRY: _geometry,
     Kind.VECTOR: _vector,
-    Kind.INET4: _text,
-    Kind.INET6: _text,
-    Kind.UUID: _text,
+    Kind.INET4: _string,
+    Kind.INET6: _string,
+    Kind.UUID: _string,
 }

@@ -7,11 +7,8 @@ rows event takes the next rows. Memory is bounded whatever the size of a transac
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
-
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from binx.errors import DamagedError
 from binx.event import FormatDescription
@@ -20,12 +17,12 @@ from binx.event.header import HEADER_SIZE, EventFlag, EventHeader, EventType
 from binx.event.plain import plain_rows_event
 from binx.event.rows import RowsHeader
 from binx.event.table_map import TableMap, parse_table_map
-from binx.export.changes import Begin, End, RowTexts, Selected, ordered_changes
+from binx.export.changes import Begin, End, RowTexts, Selected, WholeTexts, ordered_changes
 from binx.export.event_fields import event_fields
 from binx.export.json_lines import JsonRows
-from binx.export.json_values import NULL, json_values
+from binx.export.json_values import json_values
+from binx.export.readable import ReadableRows
 from binx.export.search import Search
-from binx.export.texts import constant, hexadecimal, joined
 from binx.kernels.rowcount import RowCounter
 from binx.kernels.scan import Level
 from binx.log.chain import FileEnds
@@ -35,15 +32,11 @@ from binx.rows.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
 from binx.rows.schema import Provenance
 from binx.rows.statements import Statement
-from binx.rows.types import Kind, LogicalType
 
-_COPIED = 256 * 1024
 _TYPE_OFFSET = 4
 _ROWS_POST_HEADER = 8
 _PAGES = 16
 """Tables of transactions that are kept, at most, to be decoded without a look at the files before."""
-
-_ROW_NAMES = ("db", "table", "type", "row", "before", "after", "json_diff")
 
 
 class ShownTransaction(NamedTuple):
@@ -58,6 +51,34 @@ class ShownTransaction(NamedTuple):
     description: FormatDescription
 
 
+class ShownRows:
+    """The row changes of one event, to be taken before the next event.
+
+    Args:
+        texts: their texts, each in chunks.
+        read: makes a row change of its text.
+    """
+
+    def __init__(
+        self, texts: Iterator[Iterator[bytes]], read: Callable[[Iterable[bytes]], dict[str, Any]]
+    ) -> None:
+        self._texts = texts
+        self._read = read
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """Each as ``db``, ``table``, ``type``, ``row``, ``before``, ``after``, ``json_diff``.
+
+        Values are as JSON of :mod:`binx.export.json_lines` has them. For people bytes are ``{"hex": …}``, and
+        values of 1 MiB and more a :class:`~binx.export.readable.LongValue`, to be looked at before the next
+        row is taken.
+        """
+        return (self._read(text) for text in self._texts)
+
+    def texts(self) -> Iterator[Iterator[bytes]]:
+        """Each as a JSON object, in chunks that are to be taken before the next row."""
+        return self._texts
+
+
 class ShownEvent(NamedTuple):
     """An event of the transaction that came last.
 
@@ -65,14 +86,13 @@ class ShownEvent(NamedTuple):
         raw: its header and bytes.
         fields: what it says, by name.
         row_count: how many row changes it holds; None where it is no rows event.
-        rows: those, to be taken before the next event: ``db``, ``table``, ``type``, ``row``, ``before``,
-            ``after``, ``json_diff``, as JSON of :mod:`binx.export.json_lines` has them.
+        rows: those.
     """
 
     raw: RawEvent
     fields: dict[str, Any]
     row_count: int | None
-    rows: Iterator[dict[str, Any]]
+    rows: ShownRows
 
 
 class Showing:
@@ -82,7 +102,8 @@ class Showing:
         chain: the files in their order, with their ends read.
         selection: which transactions.
         catalog: tables known beforehand.
-        readable: give bytes as ``{"hex": …}``, which people can tell from text; else in base64.
+        readable: give bytes as ``{"hex": …}``, which people can tell from text, and long values as
+            :class:`~binx.export.readable.LongValue`; else as ``extract --format json`` does.
         numbered: call columns ``3: name`` and not ``name``.
         verify: whether checksums are compared.
         search: a search that has not begun, in place of one for the selection; all files up to the last
@@ -105,8 +126,10 @@ class Showing:
         self._counted = search is not None
         self._search = search or Search(chain, selection, verify=verify)
         self._verify = verify
+        readable_rows = ReadableRows()
+        self._read = readable_rows.document if readable else _document
         self._render = JsonRows(
-            lines=True, values=readable_values if readable else json_values, numbered=numbered
+            lines=False, values=readable_rows.values if readable else json_values, numbered=numbered
         )
         self._decoders: list[ChangeDecoder] = []
 
@@ -138,11 +161,16 @@ class Showing:
             DamagedError, UnsupportedError: a transaction cannot be read.
         """
         items = ordered_changes(
-            self._selected(), self._catalog, self._render, undone=True, decoders=self._decoders
+            self._selected(),
+            self._catalog,
+            self._render,
+            raw_text=True,
+            undone=True,
+            decoders=self._decoders,
         )
         for item in items:
             if isinstance(item, Begin):
-                yield from _Transaction(item, items).shown()
+                yield from _Transaction(item, items, self._read).shown()
 
     def _selected(self) -> Iterator[Selected]:
         """The transactions to show; files are passed over where nothing in them is needed for names."""
@@ -187,10 +215,16 @@ def _names_columns(table_map: TableMap) -> bool:
 class _Transaction:
     """The events of one transaction, and the rows that the decoder gives of it."""
 
-    def __init__(self, begin: Begin, items: Iterator[Begin | RowTexts | Statement | End]) -> None:
+    def __init__(
+        self,
+        begin: Begin,
+        items: Iterator[Begin | RowTexts | WholeTexts | Statement | End],
+        read: Callable[[Iterable[bytes]], dict[str, Any]],
+    ) -> None:
         self._begin = begin
         self._items = items
-        self._lines: Iterator[bytes] = iter(())
+        self._read = read
+        self._texts: Iterator[Iterator[bytes]] = iter(())
         self._ended = False
         self._counter = RowCounter()
         self._description: FormatDescription = begin.table.format
@@ -201,11 +235,11 @@ class _Transaction:
         for raw in raw_events(self._begin.file, facts["start"], facts["end"], self._description):
             fields = event_fields(raw.event, self._description)
             count = self._count(raw)
-            rows = self._rows(count or 0, raw)
-            yield ShownEvent(raw, fields, count, rows)
-            for _ in rows:
+            texts = self._rows(count or 0, raw)
+            yield ShownEvent(raw, fields, count, ShownRows(texts, self._read))
+            for _ in texts:
                 pass
-        if self._next_line() is not None:
+        if self._next_row() is not None:
             raise DamagedError(
                 "expected no more rows in the transaction than its events hold, found some",
                 path=self._begin.file.path,
@@ -228,55 +262,35 @@ class _Transaction:
         length = description.post_header_length(EventType(number), _ROWS_POST_HEADER)
         return self._counter.count(body, number, length, position)
 
-    def _rows(self, count: int, raw: RawEvent) -> Iterator[dict[str, Any]]:
+    def _rows(self, count: int, raw: RawEvent) -> Iterator[Iterator[bytes]]:
         for _ in range(count):
-            line = self._next_line()
-            if line is None:
+            text = self._next_row()
+            if text is None:
                 raise DamagedError(
                     f"expected {count} rows in the event, found fewer",
                     path=self._begin.file.path,
                     offset=raw.header.position,
                     event=raw.header.name,
                 )
-            document = json.loads(line)
-            yield {name: document[name] for name in _ROW_NAMES if name in document}
+            yield text
 
-    def _next_line(self) -> bytes | None:
-        """The next row of the transaction."""
+    def _next_row(self) -> Iterator[bytes] | None:
+        """The text of the transaction's next row."""
         while not self._ended:
-            line = next(self._lines, None)
-            if line == b"":
-                continue
-            if line is not None:
-                return line
+            text = next(self._texts, None)
+            if text is not None:
+                return text
             item = next(self._items, None)
             if isinstance(item, RowTexts):
-                self._lines = _lines_of(item.text)
+                self._texts = item.each()
             elif not isinstance(item, Statement):
                 self._ended = True
         return None
 
 
-def _lines_of(text: memoryview) -> Iterator[bytes]:
-    """The lines of a text, of which no more than a part is copied at a time."""
-    begun: list[bytes] = []
-    for start in range(0, len(text), _COPIED):
-        first, *others = bytes(text[start : start + _COPIED]).split(b"\n")
-        begun.append(first)
-        if others:
-            yield b"".join(begun)
-            *whole, last = others
-            yield from whole
-            begun = [last]
-    yield b"".join(begun)
+def _document(text: Iterable[bytes]) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(b"".join(text))
+    return document
 
 
-def readable_values(array: pa.Array, logical: LogicalType) -> pa.Array:
-    """JSON in which bytes are told from text."""
-    if logical.kind is not Kind.BINARY:
-        return json_values(array, logical)
-    texts = joined(constant('{"hex": "'), hexadecimal(pc.fill_null(array, b"")), constant('"}'))
-    return pc.if_else(array.is_valid(), texts, NULL)
-
-
-__all__ = ["Showing", "ShownEvent", "ShownTransaction"]
+__all__ = ["Showing", "ShownEvent", "ShownRows", "ShownTransaction"]

@@ -11,10 +11,12 @@ without MySQL's own types (DECIMAL, DATETIME) inside of them.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Iterator
 
-from binx.export.changes import Begin, Rendered, Selected, ordered_changes
+from binx.export.changes import Begin, Frame, Selected, ordered_changes
 from binx.export.output import Sink
+from binx.export.pieces import Changes, Piece
 from binx.export.sql_rows import SqlRows
 from binx.export.sql_script import CHECKED_FACTS, FACTS, PreparedXa, SqlScript, refuse_statement
 from binx.export.sql_sizes import StatementSizes
@@ -44,15 +46,21 @@ def check_sql(selected: Iterable[Selected], catalog: Catalog) -> list[str]:
         DamagedError, UnsupportedError: a transaction cannot be decoded.
     """
 
-    def nothing(_: ChangeBatch, __: BinlogFile) -> Rendered:
+    def nothing(_: ChangeBatch, __: BinlogFile) -> list[Changes]:
         raise AssertionError("no rows are decoded")
 
     checked: set[int] = set()
     decoders: list[ChangeDecoder] = []
-    items = ordered_changes(
-        selected, catalog.copy(), nothing, resolve_only=True, decoders=decoders, facts=CHECKED_FACTS
-    )
     prepared = PreparedXa()
+    items = ordered_changes(
+        selected,
+        catalog.copy(),
+        nothing,
+        resolve_only=True,
+        decoders=decoders,
+        facts=CHECKED_FACTS,
+        told=prepared.looks_at,
+    )
     for item in items:
         prepared.take(item)
         if isinstance(item, Statement):
@@ -84,46 +92,64 @@ def write_sql(
         DamagedError, UnsupportedError: a transaction cannot be decoded.
         OutputError: the output cannot be written.
     """
+    script = _Script(sizes)
     buffer = bytearray()
-    transactions = 0
-    for chunk in sql_chunks(selected, catalog, sizes):
-        if isinstance(chunk, Begin):
-            transactions += 1
-            continue
+    for chunk in script.chunks(selected, catalog):
         buffer += chunk
         if len(buffer) >= BUFFER_BYTES:
             output.write(buffer)
             buffer = bytearray()
     output.write(buffer)
-    return transactions
+    return script.transactions
 
 
-def sql_chunks(
-    selected: Iterable[Selected], catalog: Catalog, sizes: StatementSizes | None = None
-) -> Iterator[bytes | memoryview | Begin]:
-    """The SQL piece by piece, each transaction's :class:`~binx.export.changes.Begin` before its text."""
-    writer: SqlScript | None = None
-    rows: SqlRows | None = None
+class _Script:
+    """A script on its way to the output."""
 
-    def render(changes: ChangeBatch, file: BinlogFile) -> Rendered:
-        nonlocal rows
-        if rows is None or rows.dialect != SqlDialect.of(file.format):
-            rows = SqlRows(SqlDialect.of(file.format))
-        rendered = rows(changes, file)
-        if sizes is not None:
-            sizes.take(rendered.texts)
-        return rendered
+    def __init__(self, sizes: StatementSizes | None) -> None:
+        self._sizes = sizes
+        self._rows: SqlRows | None = None
+        self._writer: SqlScript | None = None
 
-    for item in ordered_changes(selected, catalog, render, raw_text=True, undone=True, facts=FACTS):
-        if isinstance(item, Begin):
-            if writer is None:
-                writer = SqlScript(item.file.format.flavour)
-                yield writer.head()
-            yield item
-        assert writer is not None
-        yield from writer.take(item)
-    if writer is not None:
-        yield writer.foot()
+    @property
+    def transactions(self) -> int:
+        """How many transactions were written."""
+        return 0 if self._writer is None else self._writer.transactions
+
+    def chunks(self, selected: Iterable[Selected], catalog: Catalog) -> Iterator[bytes]:
+        """The SQL piece by piece."""
+        items = ordered_changes(
+            selected,
+            catalog,
+            self._render,
+            raw_text=True,
+            undone=True,
+            facts=FACTS,
+            frames=self,
+            sizes=self._sizes,
+        )
+        for item in items:
+            if self._writer is None:
+                assert isinstance(item, Begin)
+                self._writer = SqlScript(item.file.format.flavour)
+                yield self._writer.head()
+            yield from self._writer.take(item)
+        if self._writer is not None:
+            yield self._writer.foot()
+
+    def frame(
+        self, part: Selected, taken: array[int], first: int, piece: Piece, run: int, stop: int
+    ) -> Frame | None:
+        """What stands around usual transactions; the first of all is never one."""
+        if self._writer is None:
+            return None
+        return self._writer.frame(part, taken, first, piece, run, stop)
+
+    def _render(self, changes: ChangeBatch, file: BinlogFile) -> list[Changes]:
+        dialect = SqlDialect.of(file.format)
+        if self._rows is None or self._rows.dialect != dialect:
+            self._rows = SqlRows(dialect)
+        return self._rows(changes, file)
 
 
-__all__ = ["check_sql", "sql_chunks", "write_sql"]
+__all__ = ["check_sql", "write_sql"]

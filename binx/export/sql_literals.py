@@ -8,7 +8,8 @@ quotes, with ``''`` for a quote. Numbers with an exponent are DOUBLE, those with
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,27 +17,28 @@ import pyarrow.compute as pc
 from binx.errors import RefusedError
 from binx.event.charset import DEFAULT_CHARSET, Charset
 from binx.event.charset import charset as charset_of_name
+from binx.export.long_texts import LongText, is_long
+from binx.export.parts import Spelled, Spelling
 from binx.export.texts import (
+    EXACT_DIGITS,
+    TEXT,
     as_text,
     constant,
     decimals,
-    geometry_hexadecimal,
-    hexadecimal,
     joined,
-    moments,
-    quoted,
     replaced,
     string_literals,
-    times,
-    vector_hexadecimal,
 )
 from binx.rows.arrays import UNMAPPED_CHARSETS
 from binx.rows.types import INTEGER_NAMES, Kind, LogicalType
 
-NULL = constant("NULL")
+NULL = b"NULL"
 
 FLOAT32_MAX = 3.4028234663852886e38
 """Its shortest digits, 3.4028235e38, lie above it, and servers refuse them as too large."""
+
+_UNSAFE = re.compile(r"[\x00-\x1f\\\x7f]")
+"""As in the kernel: what sends a text into hexadecimal."""
 
 
 def identifier(name: str) -> str:
@@ -46,13 +48,11 @@ def identifier(name: str) -> str:
 
 def text_literal(text: str) -> str:
     """One string."""
-    literal: bytes = string_literals(pa.array([text.encode("utf-8", "backslashreplace")], pa.large_binary()))[
-        0
-    ].as_py()
+    literal: bytes = string_literals(pa.array([text.encode("utf-8", "backslashreplace")], TEXT))[0].as_py()
     return literal.decode()
 
 
-def sql_literals(array: pa.Array, logical: LogicalType, *, exact: bool = False) -> pa.Array:
+def sql_literals(array: pa.Array, logical: LogicalType, *, exact: bool = False) -> tuple[Spelled, ...]:
     """A column as literals, ``NULL`` for nulls.
 
     Args:
@@ -67,37 +67,36 @@ def sql_literals(array: pa.Array, logical: LogicalType, *, exact: bool = False) 
     if exact and logical.kind is Kind.FLOAT32:
         array = array.cast(pa.float64())
     if logical.kind is Kind.TEXT:
-        literals = _character_literals(array, logical, exact)
-    else:
-        literals = _WRITERS[logical.kind](array, logical)
-    if array.null_count == 0:
-        return literals
-    return pc.if_else(array.is_valid(), literals, NULL)
+        return (_characters(array, logical, exact),)
+    return _WRITERS[logical.kind](array, logical)
 
 
-def _character_literals(array: pa.Array, logical: LogicalType, exact: bool) -> pa.Array:
+def _characters(array: pa.Array, logical: LogicalType, exact: bool) -> Spelled:
     """Text as the characters it has; bytes that are none in its character set as they are."""
-    if not pa.types.is_binary(array.type):
-        return string_literals(as_text(array))
     charset = None if logical.charset is None else charset_of_name(logical.charset)
-    if charset is None or charset.name in UNMAPPED_CHARSETS:
-        try:
-            return string_literals(as_text(array.cast(pa.string())))
-        except pa.ArrowInvalid:
-            charset = charset or charset_of_name(DEFAULT_CHARSET)
-    assert charset is not None
+    if charset is None or charset.name in UNMAPPED_CHARSETS or not pa.types.is_binary(array.type):
+        odd_open, odd_close = _bare(DEFAULT_CHARSET if charset is None else charset.name, exact)
+        return Spelled(Spelling.SPELL_SQL, array, null=NULL, odd_open=odd_open, odd_close=odd_close)
+    if is_long(array):
+        literal = _LongCharacters(array, charset, exact).literal
+        return Spelled(Spelling.SPELL_ASKED, array, null=NULL, ask=literal)
     encoded = array.dictionary_encode()
     values = encoded.dictionary.to_pylist()
     texts = [_written_back(charset, value) for value in values]
-    literals = string_literals(
-        pa.array([None if text is None else text.encode() for text in texts], pa.large_binary())
-    )
+    literals = string_literals(pa.array([None if text is None else text.encode() for text in texts], TEXT))
     astray = [value for value, text in zip(values, texts, strict=True) if text is None]
     if astray:
-        form = "CONVERT(_{} x'{}' USING utf8mb4)" if exact else "_{} x'{}'"
-        bare = [form.format(charset.name, value.hex()).encode() for value in astray]
-        literals = replaced(literals, literals.is_null(), pa.array(bare, pa.large_binary()))
-    return literals.take(encoded.indices)
+        opening, closing = _bare(charset.name, exact)
+        bare = [b"%b%b%b" % (opening, value.hex().encode(), closing) for value in astray]
+        literals = replaced(literals, literals.is_null(), pa.array(bare, TEXT))
+    return Spelled(Spelling.SPELL_TEXT, literals.take(encoded.indices), null=NULL)
+
+
+def _bare(charset: str, exact: bool) -> tuple[bytes, bytes]:
+    """What stands around the digits of bytes that are to be taken as they are."""
+    if exact:
+        return f"CONVERT(_{charset} x'".encode(), b"' USING utf8mb4)"
+    return f"_{charset} x'".encode(), b"'"
 
 
 def _written_back(charset: Charset, value: bytes) -> str | None:
@@ -106,19 +105,50 @@ def _written_back(charset: Charset, value: bytes) -> str | None:
     return text if text is not None and charset.is_written_back(text) else None
 
 
-def _text(array: pa.Array, _: LogicalType) -> pa.Array:
-    return string_literals(as_text(array))
+class _LongCharacters:
+    """Long texts in a character set of their own, piece by piece."""
+
+    def __init__(self, array: pa.Array, charset: Charset, exact: bool) -> None:
+        self._texts = LongText(array, charset)
+        self._charset = charset
+        self._bare = _bare(charset.name, exact)
+
+    def literal(self, row: int) -> Iterator[bytes]:
+        """The literal of a row's value."""
+        plain = True
+        for text in self._texts.strict(row):
+            if text is None or not self._charset.is_written_back(text):
+                opening, closing = self._bare
+                yield opening
+                yield from (chunk.hex().encode() for chunk in self._texts.chunks(row))
+                yield closing
+                return
+            plain = plain and not _UNSAFE.search(text)
+        yield b"'" if plain else b"_utf8mb4 x'"
+        for text in self._texts.strict(row):
+            encoded = (text or "").encode()
+            yield encoded.replace(b"'", b"''") if plain else encoded.hex().encode()
+        yield b"'"
 
 
-def _number(array: pa.Array, _: LogicalType) -> pa.Array:
-    return as_text(array)
+def _text(array: pa.Array, _: LogicalType) -> tuple[Spelled]:
+    return (Spelled(Spelling.SPELL_SQL, array, null=NULL),)
 
 
-def _decimal(array: pa.Array, _: LogicalType) -> pa.Array:
-    return decimals(array)
+def _integer(array: pa.Array, logical: LogicalType) -> tuple[Spelled]:
+    unsigned = pa.types.is_unsigned_integer(array.type)
+    return (Spelled(Spelling.SPELL_UNSIGNED if unsigned else Spelling.SPELL_SIGNED, array, null=NULL),)
 
 
-def _real(array: pa.Array, _: LogicalType) -> pa.Array:
+def _decimal(array: pa.Array, logical: LogicalType) -> tuple[Spelled]:
+    if not pa.types.is_decimal(array.type):
+        return (Spelled(Spelling.SPELL_TEXT, array, null=NULL),)
+    if array.type.precision > EXACT_DIGITS:
+        return (Spelled(Spelling.SPELL_TEXT, decimals(array), null=NULL),)
+    return (Spelled(Spelling.SPELL_DECIMAL, array, null=NULL, parameter=array.type.scale),)
+
+
+def _real(array: pa.Array, _: LogicalType) -> tuple[Spelled]:
     """Shortest digits that are read back as the same number, always with an exponent."""
     if not pc.all(pc.is_finite(array)).as_py() and array.null_count < len(array):
         raise RefusedError("expected finite numbers, found NaN or infinity, which SQL has no literal for")
@@ -131,67 +161,64 @@ def _real(array: pa.Array, _: LogicalType) -> pa.Array:
         )
         if pc.any(astray).as_py():
             texts = pc.if_else(astray, as_text(wide), texts)
-    return pc.if_else(pc.match_substring(texts, "e"), texts, joined(texts, constant("e0")))
+    texts = pc.if_else(pc.match_substring(texts, "e"), texts, joined(texts, constant("e0")))
+    return (Spelled(Spelling.SPELL_TEXT, texts, null=NULL),)
 
 
-def _bool(array: pa.Array, _: LogicalType) -> pa.Array:
-    return pc.if_else(array, constant("1"), constant("0"))
+def _bool(array: pa.Array, _: LogicalType) -> tuple[Spelled]:
+    texts = pc.if_else(array, constant("1"), constant("0"))
+    return (Spelled(Spelling.SPELL_TEXT, texts, null=NULL),)
 
 
-def _date(array: pa.Array, _: LogicalType) -> pa.Array:
-    return quoted(as_text(array.cast(pa.string())), "'")
+def _date(array: pa.Array, _: LogicalType) -> tuple[Spelled]:
+    return (Spelled(Spelling.SPELL_DATE, array, b"'", b"'", NULL),)
 
 
-def _moment(array: pa.Array, logical: LogicalType) -> pa.Array:
-    return quoted(moments(array, logical.fraction), "'")
+def _moment(array: pa.Array, logical: LogicalType) -> tuple[Spelled]:
+    return (Spelled(Spelling.SPELL_MOMENT, array, b"'", b"'", NULL, parameter=logical.fraction),)
 
 
-def _time(array: pa.Array, logical: LogicalType) -> pa.Array:
-    return quoted(times(array, logical.fraction), "'")
+def _time(array: pa.Array, logical: LogicalType) -> tuple[Spelled]:
+    return (Spelled(Spelling.SPELL_TIME, array, b"'", b"'", NULL, parameter=logical.fraction),)
 
 
-def _binary(array: pa.Array, _: LogicalType) -> pa.Array:
-    return joined(constant("x'"), hexadecimal(array), constant("'"))
+def _binary(array: pa.Array, _: LogicalType) -> tuple[Spelled]:
+    return (Spelled(Spelling.SPELL_HEXADECIMAL, array, b"x'", b"'", NULL),)
 
 
-def _members(array: pa.Array, logical: LogicalType) -> pa.Array:
+def _members(array: pa.Array, logical: LogicalType) -> tuple[Spelled]:
     """ENUM and SET by name; by number where the members are unknown."""
-    if logical.members is None:
-        return as_text(array)
-    if pa.types.is_dictionary(array.type):
-        return string_literals(as_text(array.dictionary)).take(array.indices)
-    return string_literals(as_text(array))
+    return _integer(array, logical) if logical.members is None else _text(array, logical)
 
 
-def _geometry(array: pa.Array, _: LogicalType) -> pa.Array:
-    return joined(constant("x'"), geometry_hexadecimal(array), constant("'"))
+def _geometry(array: pa.Array, _: LogicalType) -> tuple[Spelled, Spelled]:
+    """As servers keep it: the reference system in four bytes, little-endian, then WKB."""
+    srid, wkb = array.flatten()
+    return (
+        Spelled(Spelling.SPELL_HEXADECIMAL, srid, open=b"x'", null=NULL),
+        Spelled(Spelling.SPELL_HEXADECIMAL, wkb, close=b"'"),
+    )
 
 
-def _vector(array: pa.Array, _: LogicalType) -> pa.Array:
-    return joined(constant("x'"), vector_hexadecimal(array), constant("'"))
-
-
-_WRITERS: dict[Kind, Callable[[pa.Array, LogicalType], pa.Array]] = {
-    **dict.fromkeys(INTEGER_NAMES, _number),
+_WRITERS: dict[Kind, Callable[[pa.Array, LogicalType], tuple[Spelled, ...]]] = {
+    **dict.fromkeys(INTEGER_NAMES, _integer),
     Kind.FLOAT32: _real,
     Kind.FLOAT64: _real,
-    Kind.DECIMAL: lambda array, logical: (
-        _decimal(array, logical) if pa.types.is_decimal(array.type) else as_text(array)
-    ),
+    Kind.DECIMAL: _decimal,
     Kind.BOOL: _bool,
-    Kind.BITS: _number,
+    Kind.BITS: _integer,
     Kind.DATE: _date,
     Kind.DATETIME: _moment,
     Kind.TIMESTAMP: _moment,
     Kind.TIME: _time,
-    Kind.YEAR: _number,
+    Kind.YEAR: _integer,
     Kind.TEXT: _text,
     Kind.BINARY: _binary,
     Kind.ENUM: _members,
     Kind.SET: _members,
     Kind.JSON: _text,
     Kind.GEOMETRY: _geometry,
-    Kind.VECTOR: _vector,
+    Kind.VECTOR: _binary,
     Kind.INET4: _text,
     Kind.INET6: _text,
     Kind.UUID: _text,

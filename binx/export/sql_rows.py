@@ -1,4 +1,4 @@
-"""Row changes as INSERT, UPDATE and DELETE statements, whole columns at a time.
+"""Row changes as INSERT, UPDATE and DELETE statements: what these consist of, whole columns at a time.
 
 A row is found by its key, or where the table has none by all its columns, compared so that letters, accents
 and trailing spaces count, and one row at most is touched.
@@ -7,21 +7,24 @@ and trailing spaces count, and one row at most is touched.
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from binx.errors import RefusedError
-from binx.export.changes import Rendered
 from binx.export.images import BatchImages, ChangeGroup, Images
+from binx.export.long_texts import is_long, long_values_differ
+from binx.export.misfits import with_misfits
+from binx.export.parts import Part, Spelled, Spelling, assembled, columns
+from binx.export.pieces import Changes
 from binx.export.sql_literals import NULL, sql_literals, text_literal
 from binx.export.sql_marks import row_marks
 from binx.export.sql_tables import SqlDialect, SqlTable
-from binx.export.texts import EMPTY, TEXT, behind, constant, joined, replaced
+from binx.export.texts import TEXT
 from binx.log.file import BinlogFile
 from binx.rows.batches import ChangeBatch
-from binx.rows.names import ResolvedColumn
 from binx.rows.types import Kind
 
 _MEMBERS = frozenset({Kind.ENUM, Kind.SET})
@@ -34,7 +37,7 @@ class SqlRows:
         self.dialect = dialect
         self._tables: dict[int, tuple[object, SqlTable]] = {}
 
-    def __call__(self, changes: ChangeBatch, file: BinlogFile) -> Rendered:
+    def __call__(self, changes: ChangeBatch, file: BinlogFile) -> list[Changes]:
         """One statement for each row change of a batch.
 
         Raises:
@@ -67,115 +70,121 @@ class BatchSql:
         self._table = table
         self._images = images
         self._dialect = dialect
-        self._cache: dict[tuple[int, bool], pa.Array] = {}
+        self._cache: dict[tuple[int, bool], tuple[Spelled, ...]] = {}
 
-    def render(self, file: BinlogFile) -> Rendered:
+    def render(self, file: BinlogFile) -> list[Changes]:
         """The statements, with what orders them."""
         versions, rows = self._images.system("_commit_version"), self._images.system("_row")
         marks = row_marks(self._images, file)
-        parts: list[Rendered] = []
-        for group in self._images.groups():
-            pick = group.images.pick
-            texts = self._texts(group)
-            own_marks = None if marks is None else self._marks(group, marks)
-            parts.append(Rendered(pick(versions), pick(rows), texts, own_marks))
-        if len(parts) == 1:
-            return parts[0]
-        return Rendered(
-            pa.concat_arrays([part.versions for part in parts]),
-            pa.concat_arrays([part.rows for part in parts]),
-            pa.concat_arrays([part.texts for part in parts]),
-            None if marks is None else pa.concat_arrays([part.marks for part in parts]),
-        )
+        return [
+            Changes(
+                versions,
+                rows,
+                group.images.rows,
+                self._images.size_of(group.images),
+                assembled(self._parts(group)),
+                None if marks is None else self._marks(group, marks),
+            )
+            for group in self._images.groups()
+        ]
 
     def _marks(self, group: ChangeGroup, marks: pa.Array) -> pa.Array:
         """What the session must be for the group's statements."""
         return group.images.pick(marks)
 
-    def _texts(self, group: ChangeGroup) -> pa.Array:
-        """A statement for each change of the group."""
+    def _parts(self, group: ChangeGroup) -> Iterator[bytes | Part]:
+        """What the statements of the group's changes consist of."""
         if group.before is None:
             assert group.after is not None
-            return self._insert(group.after)
-        where = self._where(group.before)
+            yield from self._insert(group.after)
+            return
         if group.after is None:
-            return joined(constant(f"DELETE FROM {self._table.name} WHERE "), *where, constant(";\n"))
-        assignments = self._assignments(group.before, group.after)
-        return joined(
-            constant(f"UPDATE {self._table.name} SET "),
-            assignments,
-            constant(" WHERE "),
-            *where,
-            constant(";\n"),
-        )
+            yield f"DELETE FROM {self._table.name} WHERE ".encode()
+        else:
+            yield f"UPDATE {self._table.name} SET ".encode()
+            yield from self._assignments(group.before, group.after)
+            yield b" WHERE "
+        yield from self._where(group.before)
+        yield b";\n"
 
-    def _insert(self, after: Images) -> pa.Array:
+    def _insert(self, after: Images) -> Iterator[bytes | Part]:
         places = [place for place in self._table.writable if place in after.columns]
         names = ", ".join(self._table.names[place] for place in places)
-        head = f"INSERT INTO {self._table.name} ({names}) VALUES ("
-        parts: list[Any] = [constant(head)]
+        yield f"INSERT INTO {self._table.name} ({names}) VALUES (".encode()
         for number, place in enumerate(places):
-            parts += (
-                [constant(", "), self._literals(place, after)] if number else [self._literals(place, after)]
-            )
-        if not places:
-            rows = self._images.batch.num_rows if after.rows is None else len(after.rows)
-            return pa.repeat(constant(f"{head});\n"), rows)
-        return joined(*parts, constant(");\n"))
+            yield from self._literals(b", " if number else b"", place, after)
+        yield b");\n"
 
-    def _assignments(self, before: Images, after: Images) -> pa.Array:
+    def _assignments(self, before: Images, after: Images) -> Iterator[Part]:
         """The columns whose values changed; all of them where none did, as an UPDATE must set something."""
-        table = self._table
+        table, count = self._table, self._images.size_of(after)
         places = [place for place in table.writable if place in after.columns]
         changed = {place: self._changed(place, before, after) for place in places}
         differences = self._differences(after)
-        any_changed = None if differences is None else pc.not_equal(differences, EMPTY)
+        any_changed = None if differences is None else differences.is_valid()
         for which in changed.values():
             any_changed = which if any_changed is None else pc.or_(any_changed, which)
         if any_changed is not None and not pc.all(any_changed).as_py():
             changed = {place: pc.or_(which, pc.invert(any_changed)) for place, which in changed.items()}
-        rows = self._images.batch.num_rows if after.rows is None else len(after.rows)
-        parts: list[Any] = []
+        listed = False
         for place in table.writable:
             name = table.names[place]
-            unchanged = constant(f", {name}={name}" if place in table.guarded else "")
+            unchanged = f"{name}={name}".encode() if place in table.guarded else b""
             which = changed.get(place)
-            if which is None or not which.true_count:
-                parts += [unchanged] if place in table.guarded else []
+            if which is not None and which.true_count:
+                mask = None if which.true_count == count else which
+                for number, spelled in enumerate(self._all_literals(place, exact=False)):
+                    lead, otherwise = (b"", b"") if number else (f"{name}=".encode(), unchanged)
+                    yield Part(lead, spelled, after.rows, mask, otherwise, listed=not number)
+            elif unchanged:
+                yield Part(unchanged, listed=True)
+            else:
                 continue
-            assigned = joined(constant(f", {name}="), self._literals(place, after))
-            parts.append(assigned if which.true_count == rows else pc.if_else(which, assigned, unchanged))
+            listed = True
         if differences is not None:
-            parts.append(differences)
-        if not parts:
-            parts.append(constant(f", {table.names[0]}={table.names[0]}"))
-        if not any(isinstance(part, pa.Array) for part in parts):
-            parts.append(pa.repeat(EMPTY, rows))
-        return behind(joined(*parts), 2)
+            yield Part(
+                b"", Spelled(Spelling.SPELL_TEXT, differences), None, differences.is_valid(), listed=True
+            )
+        elif not listed:
+            yield Part(f"{table.names[0]}={table.names[0]}".encode())
 
-    def _changed(self, place: int, before: Images, after: Images) -> pa.Array:
-        values = self._comparable(place)
+    def _changed(self, place: int, before: Images, after: Images) -> pa.BooleanArray:
+        """For which of the changes the column's value is another one, to the last bit."""
         if place not in before.columns:
-            return pa.repeat(pa.scalar(True), len(values) if after.rows is None else len(after.rows))
-        old, new = before.pick(values), after.pick(values)
-        if not old.null_count and not new.null_count:
-            return pc.not_equal(old, new)
-        return pc.fill_null(pc.not_equal(old, new), pc.xor(old.is_null(), new.is_null()))
+            return pa.repeat(pa.scalar(True), self._images.size_of(after))
+        changed = None
+        for values in self._comparable(place):
+            if _has_bytes(values.type) and is_long(values):
+                which = long_values_differ(values, before.rows, after.rows)
+            else:
+                old, new = before.pick(values), after.pick(values)
+                which = pc.not_equal(old, new)
+                if old.null_count or new.null_count:
+                    which = pc.fill_null(which, pc.xor(old.is_null(), new.is_null()))
+            changed = which if changed is None else pc.or_(changed, which)
+        return changed
 
-    def _comparable(self, place: int) -> pa.Array:
-        """Values that are equal where the column's are, to the last bit."""
+    def _comparable(self, place: int) -> Iterator[pa.Array]:
+        """Columns of which one differs where the column's values do."""
         column = self._images.column(place)
         kind = column.type
-        if self._table.columns[place].name in self._images.misfits or pa.types.is_nested(kind):
-            return self._all_literals(place, exact=True)
-        if pa.types.is_dictionary(kind):
-            return column.indices
-        if pa.types.is_floating(kind):
-            return column.view(pa.int32() if kind == pa.float32() else pa.int64())
-        return column
+        if pa.types.is_struct(kind):
+            yield from column.flatten()
+        elif pa.types.is_list(kind):
+            yield _bytes_of_floats(column)
+        elif pa.types.is_dictionary(kind):
+            yield column.indices
+        elif pa.types.is_floating(kind):
+            yield column.view(pa.int32() if kind == pa.float32() else pa.int64())
+        else:
+            yield column
+        misfits = self._images.misfits.get(self._table.columns[place].name)
+        if misfits is not None:
+            texts = dict(misfits)
+            yield pa.array([texts.get(row) for row in range(len(column))], pa.string())
 
-    def _where(self, before: Images) -> list[Any]:
-        """The parts of a condition that the row alone fulfils, or only rows equal to it."""
+    def _where(self, before: Images) -> Iterator[bytes | Part]:
+        """A condition that the row alone fulfils, or only rows equal to it."""
         table = self._table
         key = table.key if table.key and all(place in before.columns for place in table.key) else ()
         places = key or [place for place in before.columns if table.columns[place].generated is None]
@@ -184,62 +193,61 @@ class BatchSql:
                 f"a row of {table.name} was changed, and the log has none of its columns to find it by; take"
                 " --format binlog"
             )
-        parts: list[Any] = []
         for number, place in enumerate(places):
-            name = table.names[place]
-            lead = " AND " if number else ""
+            lead = b" AND " if number else b""
             if key:
-                parts += [constant(f"{lead}{name}="), self._literals(place, before, exact=True)]
+                yield from self._literals(lead + f"{table.names[place]}=".encode(), place, before, exact=True)
             else:
-                parts += [constant(lead), *self._equal(place, before)]
-        return parts if key else [*parts, constant(" LIMIT 1")]
+                yield lead
+                yield from self._equal(place, before)
+        if not key:
+            yield b" LIMIT 1"
 
-    def _equal(self, place: int, before: Images) -> list[Any]:
+    def _equal(self, place: int, before: Images) -> Iterator[bytes | Part]:
         """That a column has the very value that it had, null or not."""
         column = self._table.columns[place]
-        name = self._table.names[place]
-        literals = self._literals(place, before, exact=True, collated=True)
-        if column.type.kind is Kind.TEXT or (column.type.kind is Kind.JSON and column.type.base != "json"):
-            collated = joined(literals, constant(f" COLLATE {self._dialect.exact_collation}"))
-            return [constant(f"{name} <=> "), pc.if_else(pc.equal(literals, NULL), NULL, collated)]
-        if column.type.kind is Kind.JSON:
+        name = self._table.names[place].encode()
+        literals = self._all_literals(place, exact=True, collated=True)
+        collation = f" COLLATE {self._dialect.exact_collation}".encode()
+        kind = column.type.kind
+        if kind is Kind.TEXT or (kind is Kind.JSON and column.type.base != "json"):
+            (literal,) = literals
+            yield Part(name + b" <=> ", literal.within(b"", collation), before.rows)
+        elif kind is Kind.JSON:
             # Times and bytes that a statement put into a document equal no text, but print as one.
-            text = joined(literals, constant(f" COLLATE {self._dialect.exact_collation}"))
-            printed = joined(constant(f" OR CAST({name} AS CHAR) <=> "), text)
-            either = pc.if_else(pc.equal(literals, NULL), EMPTY, printed)
-            return [constant(f"({name} <=> CAST("), literals, constant(" AS JSON)"), either, constant(")")]
-        if column.type.kind in {Kind.GEOMETRY, Kind.VECTOR}:
-            return [constant(f"CAST({name} AS BINARY) <=> "), literals]
-        return [constant(f"{name} <=> "), literals]
+            (literal,) = literals
+            yield Part(b"(" + name + b" <=> CAST(", literal, before.rows)
+            yield b" AS JSON)"
+            printed = literal.within(b" OR CAST(" + name + b" AS CHAR) <=> ", collation)
+            yield Part(b"", replace(printed, null=b""), before.rows)
+            yield b")"
+        elif kind in {Kind.GEOMETRY, Kind.VECTOR}:
+            yield from columns(b"CAST(" + name + b" AS BINARY) <=> ", literals, before.rows)
+        else:
+            yield from columns(name + b" <=> ", literals, before.rows)
 
-    def _literals(
-        self, place: int, images: Images, *, exact: bool = False, collated: bool = False
-    ) -> pa.Array:
-        return images.pick(self._all_literals(place, exact=exact, collated=collated))
+    def _literals(self, lead: bytes, place: int, images: Images, *, exact: bool = False) -> Iterator[Part]:
+        return columns(lead, self._all_literals(place, exact=exact), images.rows)
 
-    def _all_literals(self, place: int, *, exact: bool, collated: bool = False) -> pa.Array:
+    def _all_literals(self, place: int, *, exact: bool, collated: bool = False) -> tuple[Spelled, ...]:
         """A column's literals; ``collated`` ones take a collation of utf8mb4, unlike text of other sets."""
         column = self._table.columns[place]
         kind = column.type.kind
         exact = (exact and kind is Kind.FLOAT32) or (collated and kind is Kind.TEXT)
         found = self._cache.get((place, exact))
         if found is None:
-            found = sql_literals(self._images.column(place), column.type, exact=exact)
-            found = self._cache[place, exact] = self._with_misfits(found, column)
+            values = self._images.column(place)
+            found = sql_literals(values, column.type, exact=exact)
+            misfits = self._images.misfits.get(column.name)
+            if misfits is not None:
+                bare = kind in _MEMBERS
+                texts = [(row, text if bare else text_literal(text)) for row, text in misfits]
+                found = with_misfits(found, values, texts, NULL)
+            self._cache[place, exact] = found
         return found
 
-    def _with_misfits(self, literals: pa.Array, column: ResolvedColumn) -> pa.Array:
-        """The literals with the values that the column's type could not take."""
-        misfits = self._images.misfits.get(column.name)
-        if misfits is None:
-            return literals
-        texts = [text if column.type.kind in _MEMBERS else text_literal(text) for _, text in misfits]
-        places = pa.array([row for row, _ in misfits], pa.int64())
-        which = pc.is_in(pa.array(range(len(literals)), pa.int64()), value_set=places)
-        return replaced(literals, which, pa.array([text.encode() for text in texts], TEXT))
-
     def _differences(self, after: Images) -> pa.Array | None:
-        """Assignments of the JSON columns of which only parts were logged, each with a comma before it."""
+        """Assignments of the JSON columns of which only parts were logged; null where there are none."""
         column = self._images.system("_json_diff")
         if column is None or column.null_count == len(column):
             return None
@@ -247,14 +255,31 @@ class BatchSql:
             column.name: name for column, name in zip(self._table.columns, self._table.names, strict=True)
         }
         texts = [
-            b"" if text is None else _json_assignments(text, names) for text in after.pick(column).to_pylist()
+            None if text is None else _json_assignments(text, names) or None
+            for text in after.pick(column).to_pylist()
         ]
         return pa.array(texts, TEXT)
 
 
+def _has_bytes(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_binary(kind) or pa.types.is_string(kind))
+
+
+def _bytes_of_floats(array: pa.Array) -> pa.Array:
+    """A column of VECTOR as the bytes of its floats."""
+    offsets = pc.shift_left(
+        pa.Array.from_buffers(pa.int32(), len(array) + 1, [None, array.buffers()[1]], offset=array.offset),
+        pa.scalar(2, pa.int32()),
+    )
+    data = pa.Array.from_buffers(
+        pa.binary(), len(array), [None, offsets.buffers()[1], array.values.buffers()[1]]
+    )
+    return pc.if_else(array.is_valid(), data, pa.scalar(None, pa.binary())) if array.null_count else data
+
+
 def _json_assignments(text: str, names: dict[str, str]) -> bytes:
-    """``, col=JSON_SET(…)`` for each column of a difference, functions nested in the order given."""
-    result = ""
+    """``col=JSON_SET(…)`` for each column of a difference, functions nested in the order given."""
+    assignments: list[str] = []
     for column, operations in json.loads(text).items():
         value = names[column]
         for operation in operations:
@@ -267,5 +292,5 @@ def _json_assignments(text: str, names: dict[str, str]) -> bytes:
             document = text_literal(json.dumps(operation["value"], ensure_ascii=False))
             value = f"{function}({value}, {path}, CAST({document} AS JSON))"
         if operations:
-            result += f", {names[column]}={value}"
-    return result.encode()
+            assignments.append(f"{names[column]}={value}")
+    return ", ".join(assignments).encode()

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import re
+from array import array
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from binx.errors import RefusedError
 from binx.event.format import Flavour
 from binx.event.header import HEADER_SIZE, parse_header
 from binx.event.mariadb import parse_mariadb_gtid
-from binx.export.changes import Begin, End, RowTexts
+from binx.export.changes import Begin, End, Frame, RowTexts, Selected, WholeTexts
+from binx.export.pieces import Piece
 from binx.export.sql_session import SqlSession
-from binx.kernels.transactions import GtidKind
+from binx.kernels.heads import SqlHeads, whole_transactions
+from binx.kernels.transactions import GtidKind, Kind, TransactionTable
+from binx.log.identifiers import transaction_ids
 from binx.log.moments import format_time
 from binx.rows.statements import Statement
 
@@ -20,8 +25,11 @@ _START_TRANSACTION = re.compile(r"\s+START\s+TRANSACTION\s*\Z", re.IGNORECASE)
 _XA_WORDS = ("XA PREPARE ", "XA COMMIT ", "XA ROLLBACK ")
 _INCIDENT = "-- INCIDENT "
 _LOGGED = "SET @@session.sql_log_bin=1;\n"
+_XA_KIND_NUMBERS = frozenset({Kind.KIND_XA_PREPARE, Kind.KIND_XA_COMMIT, Kind.KIND_XA_ROLLBACK})
 _XA_ENDS = frozenset({"xa_commit", "xa_rollback"})
 _LOOSE_KINDS = frozenset({"dml", "rollback"})
+_FRAMED = 4096
+"""Transactions whose heads are made at once."""
 
 FACTS = (
     *("transaction", "gtid", "xid", "kind", "file", "start", "end"),
@@ -63,14 +71,22 @@ class _Open:
 
 
 class SqlScript:
-    """Statements around row changes, and the session that is in force."""
+    """Statements around row changes, and the session that is in force.
+
+    Attributes:
+        transactions: how many were written.
+    """
 
     def __init__(self, flavour: Flavour) -> None:
+        self.transactions = 0
         self._flavour = flavour
         self._session = SqlSession(flavour)
         self._gtid: str | None = None
         self._open: _Open | None = None
         self._prepared = PreparedXa()
+        self._heads = SqlHeads(flavour is Flavour.MARIADB)
+        self._table: TransactionTable | None = None
+        self._ids = (b"", b"")
 
     def head(self) -> bytes:
         """What the script begins with."""
@@ -88,25 +104,52 @@ class SqlScript:
             lines.append("SET @@session.gtid_next='AUTOMATIC';")
         return ("\n".join(lines) + "\n").encode()
 
-    def take(self, item: Begin | RowTexts | Statement | End) -> tuple[bytes | memoryview, ...]:
-        """The text of one item.
+    def take(self, item: Begin | RowTexts | WholeTexts | Statement | End) -> Iterable[bytes]:
+        """The text of one item, in chunks.
 
         Raises:
             RefusedError: a statement cannot be written.
         """
+        if isinstance(item, WholeTexts):
+            self.transactions += item.count
+            return item.text
         if self._flavour is Flavour.MARIADB:
             self._prepared.take(item)
         if isinstance(item, RowTexts):
             before = self._begin() + self._session.for_rows(item.mark)
-            return (_encoded(before), item.text) if before else (item.text,)
+            return _behind(before, item.text()) if before else item.text()
         if isinstance(item, End):
             return (_encoded(self._end()),)
         if isinstance(item, Begin):
             refuse_other_flavour(self._flavour, item)
+            self.transactions += 1
             self._open = _Open(item)
             return (_encoded(self._introduction(item)),)
         refuse_statement(item)
         return (_encoded(self._statement(item)),)
+
+    def frame(
+        self, part: Selected, taken: array[int], first: int, piece: Piece, run: int, stop: int
+    ) -> Frame | None:
+        """What stands around usual transactions; see :class:`~binx.export.changes.Frames`."""
+        mark, table = self._session.rows_mark, part.table
+        if mark is None or self._prepared.is_prepared or part.file.format.flavour is not self._flavour:
+            return None
+        runs = (piece.versions, piece.marks, piece.ends)
+        without_gtid = self._gtid is None or self._flavour is Flavour.MARIADB
+        stop = min(stop, run + _FRAMED)
+        count = whole_transactions(table, taken, first, *runs, run, stop, True, mark, without_gtid)
+        if not count:
+            return None
+        if self._table is not table:
+            self._table, self._ids = table, transaction_ids(part.file, table)
+        file = _encoded(comment_text(part.file.name))
+        ends, heads, self._session.second = self._heads.render(
+            table, taken, first, count, file, *self._ids, self._session.second
+        )
+        self._gtid = table.gtid(taken[first + count - 1]) or self._gtid
+        self._prepared.ends_here = False
+        return Frame(count, ends, heads, b"COMMIT;\n")
 
     @property
     def _at_hand(self) -> _Open:
@@ -241,7 +284,18 @@ class PreparedXa:
         self._prepared = False
         self._mariadb = False
 
-    def take(self, item: Begin | RowTexts | Statement | End) -> None:
+    @property
+    def is_prepared(self) -> bool:
+        """Whether the transaction that came last is prepared, and its end must come next."""
+        return self._prepared
+
+    def looks_at(self, part: Selected) -> bool:
+        """Whether there may be something to follow in a part of a log."""
+        if self._prepared or part.file.format.flavour is not Flavour.MARIADB:
+            return self._prepared
+        return not _XA_KIND_NUMBERS.isdisjoint(memoryview(part.table.column("kind")).cast("q"))
+
+    def take(self, item: Begin | RowTexts | WholeTexts | Statement | End) -> None:
         """Follow the transactions.
 
         Raises:
@@ -320,6 +374,11 @@ def _mariadb_xid(begin: Begin) -> str:
 
 def _has_mysql_gtid(begin: Begin) -> bool:
     return begin.table.value("gtid_kind", begin.index) == GtidKind.GTID_MYSQL
+
+
+def _behind(before: str, text: Iterator[bytes]) -> Iterator[bytes]:
+    yield _encoded(before)
+    yield from text
 
 
 def _encoded(text: str) -> bytes:

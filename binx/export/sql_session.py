@@ -40,6 +40,7 @@ _UNLESS_GIVEN = {
 _NOT_SET = frozenset({"autocommit", "character_set_client"})
 """``autocommit`` would commit, and BEGIN and COMMIT are written; the text is in utf8mb4 by now."""
 
+_MICROSECONDS = 1_000_000
 _PLAIN_VALUE = re.compile(r"\d+|DEFAULT")
 
 
@@ -54,7 +55,7 @@ class SqlSession:
         self._flavour = flavour
         self._values: dict[str, str] = {}
         self._database: str | None = None
-        self._timestamp: str | None = None
+        self._moment: int | None = None
         # What the last row changes asked for, where nothing was set since.
         self._rows_mark: int | None = None
 
@@ -87,12 +88,27 @@ class SqlSession:
 
     def at(self, moment: int) -> str:
         """The current time, in µs since 1970."""
-        seconds, fraction = divmod(moment, 1_000_000)
-        text = f"{seconds}.{fraction:06d}" if fraction else str(seconds)
-        if text == self._timestamp:
+        if moment == self._moment:
             return ""
-        self._timestamp = text
-        return f"SET TIMESTAMP={text};\n"
+        self._moment = moment
+        seconds, fraction = divmod(moment, _MICROSECONDS)
+        return f"SET TIMESTAMP={seconds}.{fraction:06d};\n" if fraction else f"SET TIMESTAMP={seconds};\n"
+
+    @property
+    def second(self) -> int:
+        """The current time in seconds since 1970; -1 where none is set, or it has a fraction."""
+        if self._moment is None or self._moment % _MICROSECONDS:
+            return -1
+        return self._moment // _MICROSECONDS
+
+    @second.setter
+    def second(self, second: int) -> None:
+        self._moment = second * _MICROSECONDS
+
+    @property
+    def rows_mark(self) -> int | None:
+        """The mark of row changes that can be run in the session as it is; None where none is known."""
+        return self._rows_mark
 
     def _use(self, statement: Statement) -> str:
         if not statement.uses_db or not statement.db:

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import pyarrow as pa
-import pyarrow.compute as pc
-
 PACKET_BYTES = 16 * 1024 * 1024
 """``max_allowed_packet`` of the clients ``mysql`` and ``mariadb``, and of MariaDB's server; that of MySQL's
 server is 64 MiB since 8.0. Sources: the manuals of both, on the system variable and the clients' options."""
@@ -22,15 +17,20 @@ class StatementSizes:
         self._long = 0
         self._longest = 0
 
-    def take(self, texts: pa.Array) -> None:
-        """Measure some statements, one element each."""
-        if texts.nbytes <= PACKET_BYTES:
-            return
-        # Typing knows these functions only by the names that pyarrow makes when it is loaded.
-        compute: Any = pc
-        lengths = compute.binary_length(texts)
-        self._long += compute.sum(compute.greater(lengths, PACKET_BYTES)).as_py() or 0
-        self._longest = max(self._longest, compute.max(lengths).as_py() or 0)
+    @property
+    def packet(self) -> int:
+        """Bytes beyond which a statement counts as long."""
+        return PACKET_BYTES
+
+    def take(self, long_texts: int, longest: int) -> None:
+        """Count some statements.
+
+        Args:
+            long_texts: how many are longer than a packet.
+            longest: bytes of the longest.
+        """
+        self._long += long_texts
+        self._longest = max(self._longest, longest)
 
     @property
     def warnings(self) -> list[str]:

@@ -10,16 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from binx.export.changes import Rendered
 from binx.export.images import BatchImages, ChangeGroup, Images
+from binx.export.parts import Part
+from binx.export.pieces import Changes
 from binx.export.sql_rows import BatchSql, SqlRows
 from binx.export.sql_tables import SqlDialect, SqlTable
-from binx.export.texts import EMPTY, constant, joined
 from binx.log.file import BinlogFile
 from binx.rows.batches import ChangeBatch
 from binx.rows.types import Kind
@@ -90,7 +89,7 @@ class UndoRows(SqlRows):
         self._obstacles = obstacles
         self._by_key = by_key
 
-    def __call__(self, changes: ChangeBatch, file: BinlogFile) -> Rendered:
+    def __call__(self, changes: ChangeBatch, file: BinlogFile) -> list[Changes]:
         """One statement for each row change of a batch, empty where it cannot be undone.
 
         Raises:
@@ -118,28 +117,26 @@ class _BatchUndo(BatchSql):
             return group.images.pick(marks)
         return pc.bit_wise_or(group.before.pick(marks), group.after.pick(marks))
 
-    def _texts(self, group: ChangeGroup) -> pa.Array:
+    def _parts(self, group: ChangeGroup) -> Iterator[bytes | Part]:
         obstacle = self._obstacle(group)
         if obstacle is not None:
-            return self._refused(group, obstacle)
+            self._note(group, obstacle)
+            return
         table = self._table.name
         if group.after is None:
             assert group.before is not None
-            return self._insert(group.before)
+            yield from self._insert(group.before)
+            return
         if group.before is None:
-            return joined(
-                constant(f"DELETE FROM {table} WHERE "), *self._condition(_known(group)), constant(";\n")
-            )
-        # A column of which only the image before exists kept its value.
-        changed = tuple(place for place in group.before.columns if place in group.after.columns)
-        assignments = self._assignments(group.after, Images(group.before.rows, changed))
-        return joined(
-            constant(f"UPDATE {table} SET "),
-            assignments,
-            constant(" WHERE "),
-            *self._condition(_known(group)),
-            constant(";\n"),
-        )
+            yield f"DELETE FROM {table} WHERE ".encode()
+        else:
+            # A column of which only the image before exists kept its value.
+            changed = tuple(place for place in group.before.columns if place in group.after.columns)
+            yield f"UPDATE {table} SET ".encode()
+            yield from self._assignments(group.after, Images(group.before.rows, changed))
+            yield b" WHERE "
+        yield from self._condition(_known(group))
+        yield b";\n"
 
     def _obstacle(self, group: ChangeGroup) -> str | None:
         """Why the changes of a group cannot be undone."""
@@ -166,32 +163,33 @@ class _BatchUndo(BatchSql):
             return f"inserts in {table.name}, which has no key, whose images lack columns ({_NOT_FULL})"
         return None
 
-    def _refused(self, group: ChangeGroup, obstacle: str) -> pa.Array:
+    def _note(self, group: ChangeGroup, obstacle: str) -> None:
         transactions = group.images.pick(self._images.system("_transaction"))
         names = transactions.unique().slice(0, EXAMPLES).to_pylist()
         self._obstacles.add(obstacle, names, len(transactions))
-        return pa.repeat(EMPTY, len(transactions))
 
-    def _condition(self, known: Mapping[int, Images]) -> list[Any]:
+    def _condition(self, known: Mapping[int, Images]) -> Iterator[bytes | Part]:
         """What only the row as the change left it fulfils, or rows equal to it."""
         table = self._table
-        parts: list[Any] = []
+        lead = b""
         for place in table.key:
-            lead = " AND " if parts else ""
-            parts += [
-                constant(f"{lead}{table.names[place]}="),
-                self._literals(place, known[place], exact=True),
-            ]
+            yield from self._literals(
+                lead + f"{table.names[place]}=".encode(), place, known[place], exact=True
+            )
+            lead = b" AND "
         if table.key and self._by_key:
-            return parts
+            return
         for place, images in known.items():
             if place in table.key or table.columns[place].generated is not None:
                 continue
             if table.key and table.columns[place].type.kind is Kind.JSON:
                 # Its text does not tell DECIMAL from DOUBLE, nor dates from strings; the key finds the row.
                 continue
-            parts += [constant(" AND " if parts else ""), *self._equal(place, images)]
-        return parts if table.key else [*parts, constant(" LIMIT 1")]
+            yield lead
+            yield from self._equal(place, images)
+            lead = b" AND "
+        if not table.key:
+            yield b" LIMIT 1"
 
 
 def _known(group: ChangeGroup) -> dict[int, Images]:

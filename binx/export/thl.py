@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from datetime import UTC
+from itertools import chain
 from tempfile import SpooledTemporaryFile
 from typing import Any
 
@@ -27,6 +28,7 @@ from binx.event.session import session_options
 from binx.event.statement import Intvar, IntvarType, Rand, XaPrepare
 from binx.event.user_var import UserVar
 from binx.export.output import Sink
+from binx.export.readable import LongValue
 from binx.export.show import Showing, ShownEvent, ShownTransaction
 from binx.export.sql_literals import identifier
 from binx.log.zones import in_zone
@@ -166,11 +168,18 @@ class _Transaction:
             self._line(f" - ROW# = {number}")
             for prefix, image in (("COL", row.get("after")), ("KEY", row.get("before"))):
                 for name, value in (image or {}).items():
-                    self._line(f"  - {prefix}({name}) = {_value(value)}")
+                    if isinstance(value, LongValue):
+                        self._long(f"  - {prefix}({name}) = ", value)
+                    else:
+                        self._line(f"  - {prefix}({name}) = {_value(value)}")
 
     def _numbered(self, text: str | None) -> None:
         self._line(f"- SQL({self._sql}) =" if text is None else f"- SQL({self._sql}) = {text}")
         self._sql += 1
+
+    def _long(self, lead: str, value: LongValue) -> None:
+        for text in chain([lead], value.text(), ["\n"]):
+            self._text.write(text.encode("utf-8", "backslashreplace"))
 
     def _line(self, text: str) -> None:
         self._text.write(text.encode("utf-8", "backslashreplace") + b"\n")

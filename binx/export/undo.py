@@ -19,8 +19,9 @@ from typing import BinaryIO, Self
 
 from binx.errors import OutputError, RefusedError
 from binx.event.format import Flavour
-from binx.export.changes import Begin, Rendered, RowTexts, Selected, ordered_changes
+from binx.export.changes import Begin, RowTexts, Selected, ordered_changes
 from binx.export.output import Sink
+from binx.export.pieces import Changes
 from binx.export.sql_script import comment_text, refuse_other_flavour
 from binx.export.sql_session import SqlSession
 from binx.export.sql_sizes import StatementSizes
@@ -72,21 +73,24 @@ class _Spool:
         self._texts.close()
         self._records.close()
 
-    def add(self, text: bytes | memoryview, transaction: int, mark: int = _NO_MARK) -> None:
-        """Put a text behind the others.
+    def add(self, text: Iterable[bytes], transaction: int, mark: int = _NO_MARK) -> None:
+        """Put a text, given in chunks, behind the others.
 
         Raises:
             OutputError: the temporary folder has no space.
         """
+        size = 0
         try:
-            self._texts.write(text)
-            self._records.write(_RECORD.pack(self._end, len(text), transaction, mark))
+            for chunk in text:
+                self._texts.write(chunk)
+                size += len(chunk)
+            self._records.write(_RECORD.pack(self._end, size, transaction, mark))
         except OSError as error:
             raise OutputError(
                 f"what is to be written cannot be kept in {tempfile.gettempdir()} meanwhile:"
                 f" {error.strerror}; set TMPDIR to a folder with more space"
             ) from error
-        self._end += len(text)
+        self._end += size
         self.count += 1
 
     def backwards(self) -> Iterator[tuple[int, int, Iterator[bytes]]]:
@@ -139,20 +143,27 @@ def write_undo(
     """
     with _Spool() as spool:
         undoing = _Undoing(spool, by_key=by_key)
-        for item in ordered_changes(selected, catalog, undoing.render, raw_text=True, backwards=True):
+        items = ordered_changes(
+            selected, catalog, undoing.render, raw_text=True, backwards=True, sizes=undoing.sizes
+        )
+        for item in items:
             undoing.take(item)
         undoing.finish()
         return undoing.copy_out(output)
 
 
 class _Undoing:
-    """One request: the log goes in forwards, the script comes out backwards."""
+    """One request: the log goes in forwards, the script comes out backwards.
+
+    Attributes:
+        sizes: measures the statements.
+    """
 
     def __init__(self, spool: _Spool, *, by_key: bool) -> None:
         self._spool = spool
         self._by_key = by_key
         self._obstacles = Obstacles()
-        self._sizes = StatementSizes()
+        self.sizes = StatementSizes()
         self._rows: UndoRows | None = None
         self._flavour: Flavour | None = None
         self._begin: Begin | None = None
@@ -160,13 +171,11 @@ class _Undoing:
         self._with_rows = False
         self._xa = _XaTransactions()
 
-    def render(self, changes: ChangeBatch, file: BinlogFile) -> Rendered:
+    def render(self, changes: ChangeBatch, file: BinlogFile) -> list[Changes]:
         """Row changes as the statements that undo them."""
         if self._rows is None or self._rows.dialect != SqlDialect.of(file.format):
             self._rows = UndoRows(SqlDialect.of(file.format), self._obstacles, by_key=self._by_key)
-        rendered = self._rows(changes, file)
-        self._sizes.take(rendered.texts)
-        return rendered
+        return self._rows(changes, file)
 
     def take(self, item: object) -> None:
         """Take one item of the log.
@@ -215,7 +224,7 @@ class _Undoing:
             for piece in pieces:
                 output.write(piece)
         nothing = self._number + 1 - len(undone)
-        return UndoReport(undone=len(undone), nothing=nothing, warnings=tuple(self._sizes.warnings))
+        return UndoReport(undone=len(undone), nothing=nothing, warnings=tuple(self.sizes.warnings))
 
     def _head(self, session: SqlSession) -> str:
         server, client = ("MariaDB", "mariadb") if self._flavour is Flavour.MARIADB else ("MySQL", "mysql")
@@ -244,12 +253,12 @@ class _Undoing:
         assert self._begin is not None
         if not self._with_rows:
             self._with_rows = True
-            self._spool.add(b"COMMIT;\n", self._number)
+            self._spool.add([b"COMMIT;\n"], self._number)
             if self._begin.facts["kind"] == "rollback":
                 self._obstacles.add(
                     "transactions that ended in ROLLBACK: which of their changes stayed", [self._transaction]
                 )
-        self._spool.add(rows.text, self._number, rows.mark)
+        self._spool.add(rows.text(), self._number, rows.mark)
 
     def _take_statement(self, statement: Statement) -> None:
         sql = statement.sql
@@ -286,7 +295,7 @@ class _Undoing:
             f"undoes {comment_text(facts['transaction'])}, {comment_text(facts['file'])}"
             f" {facts['start']}-{facts['end']}, committed {format_time(facts['commit_timestamp'])}"
         )
-        self._spool.add(f"\n-- {remark}\nBEGIN;\n".encode(), self._number)
+        self._spool.add([f"\n-- {remark}\nBEGIN;\n".encode()], self._number)
 
 
 def _shortened(sql: str) -> str:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import pyarrow as pa
@@ -19,8 +19,9 @@ from binx.errors import AbsentError, RefusedError, UsageError
 from binx.export.images import BatchImages, ChangeGroup
 from binx.export.json_lines import JsonRows
 from binx.export.json_values import json_values
+from binx.export.pieces import Piece
+from binx.export.readable import ReadableRows
 from binx.export.search import Search
-from binx.export.show import readable_values
 from binx.export.where import AFTER, BEFORE, ColumnName, Condition, Frame
 from binx.export.where_values import Literal, Operand, compared
 from binx.kernels.scan import Level
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
     from binx.log.sidecar import Sidecar
     from binx.log.sidecar_layout import Block
 
+_FEW_ROWS = 64
+_LINE_END = b"}\n"
 _OFFSET = 0xFFFFFFFF
 _WHOLE = re.compile(r"\s*-?\d+\s*")
 
@@ -65,17 +68,6 @@ class RowChange:
     thread_id: int | None
     moved: bool
 
-    def to_json(self) -> str:
-        """The change as one line of JSON: the row's members, then ``file``, ``start`` and who made it."""
-        document = self.row | {
-            "file": self.file,
-            "start": self.start,
-            "server_id": self.server_id,
-            "thread_id": self.thread_id,
-            "moved": self.moved,
-        }
-        return json_text(document)
-
 
 class _Place(NamedTuple):
     """Where a change stands: its commit version, and its number in the transaction."""
@@ -96,8 +88,25 @@ class _Key(NamedTuple):
     since: _Place
 
 
-_Found: TypeAlias = dict[_Place, tuple[dict[str, Any], bool]]
-"""Changes as JSON has them, and whether each gave the row another key."""
+class _Written(NamedTuple):
+    """A change that can be written.
+
+    Attributes:
+        piece: what writes it.
+        number: its place there.
+        moved: whether it gave the row another key.
+    """
+
+    piece: Piece
+    number: int
+    moved: bool
+
+    def text(self) -> Iterator[bytes]:
+        """The change as JSON has it, in chunks."""
+        return self.piece.text(self.number, self.number + 1)
+
+
+_Found: TypeAlias = dict[_Place, _Written]
 
 
 class RowLife:
@@ -109,7 +118,8 @@ class RowLife:
         key: the primary key's values as text, in the key's order; empty where a condition is given.
         condition: what a change must fulfil, before or after; None where a key is given.
         catalog: the tables known beforehand.
-        readable: give bytes as ``{"hex": …}``, which people can tell from text; else in base64.
+        readable: give bytes as ``{"hex": …}``, which people can tell from text, and long values as
+            :class:`~binx.export.readable.LongValue`; else as ``extract --format json`` does.
         verify: whether checksums are compared.
 
     Raises:
@@ -137,7 +147,9 @@ class RowLife:
         self._condition = condition
         self._catalog = Catalog() if catalog is None else catalog.copy()
         self._decoder: ChangeDecoder | None = None
-        self._render = JsonRows(lines=True, values=readable_values if readable else json_values)
+        readable_rows = ReadableRows()
+        self._read = readable_rows.document if readable else _document
+        self._render = JsonRows(lines=True, values=readable_rows.values if readable else json_values)
         self._tables = 0
         self._key_types: tuple[str, str, dict[str, LogicalType]] | None = None
 
@@ -150,6 +162,22 @@ class RowLife:
             AbsentError: no file has changes of the table.
             DamagedError, UnsupportedError: a transaction cannot be decoded.
         """
+        for told, written in self._all():
+            yield replace(told, row=self._read(written.text()))
+
+    def lines(self) -> Iterator[Iterator[bytes]]:
+        """Yield the changes as lines of JSON, each in chunks that are to be taken before the next.
+
+        A line has the members of ``extract --format json --rows``, then ``file``, ``start`` and who made it.
+
+        Raises:
+            BinxError: as the iteration does.
+        """
+        for told, written in self._all():
+            yield _line(told, written)
+
+    def _all(self) -> Iterator[tuple[RowChange, _Written]]:
+        """The changes without their rows, and what writes these."""
         for scan, table, mask in self.search.walk(Level.LEVEL_TABLES, self._may_hold):
             table.mark_work(mask)
             if any(mask):
@@ -168,7 +196,9 @@ class RowLife:
                 return True
         return False
 
-    def _changes(self, file: BinlogFile, table: TransactionTable, mask: bytearray) -> Iterator[RowChange]:
+    def _changes(
+        self, file: BinlogFile, table: TransactionTable, mask: bytearray
+    ) -> Iterator[tuple[RowChange, _Written]]:
         if self._decoder is None or self._decoder.file is not file:
             self._decoder = ChangeDecoder(file, self._catalog, self.search.selector.takes_table)
         decoder = self._decoder
@@ -182,7 +212,7 @@ class RowLife:
 
     def _told(
         self, piece: list[ChangeBatch], file: BinlogFile, table: TransactionTable
-    ) -> Iterator[RowChange]:
+    ) -> Iterator[tuple[RowChange, _Written]]:
         """The changes of a piece of the log that are meant, in order."""
         found: _Found = {}
         for batch in piece:
@@ -192,19 +222,20 @@ class RowLife:
             return
         starts = {table.value("start", index): index for index in range(len(table))}
         for place in sorted(found):
-            row, moved = found[place]
+            written = found[place]
             start = place.version & _OFFSET
             index = starts[start]
             thread = table.value("thread_id", index)
-            yield RowChange(
-                row=row,
+            told = RowChange(
+                row={},
                 commit_timestamp=table.value("commit_timestamp", index),
                 file=file.name,
                 start=start,
                 server_id=table.value("server_id", index),
                 thread_id=thread if table.value("flags", index) & FLAG_HAS_THREAD else None,
-                moved=moved,
+                moved=written.moved,
             )
+            yield told, written
 
     def _of_batch(self, batch: ChangeBatch, file: BinlogFile) -> _Found:
         images = BatchImages(batch)
@@ -213,7 +244,7 @@ class RowLife:
                 return {}
             passing = self._condition.passing(images)
             rows = [row for group, marks in passing for row in images.rows_of(group, marks)]
-            return {place: (row, False) for place, row in self._rendered(batch, rows, file).items()}
+            return dict(self._rendered(batch, rows, file))
         return self._by_key(batch, images, file)
 
     def _by_key(self, batch: ChangeBatch, images: BatchImages, file: BinlogFile) -> _Found:
@@ -227,9 +258,9 @@ class RowLife:
             for group in images.groups():
                 marks, moves = self._touched(group, images, names, key)
                 moved = set(_places(group, moves, images))
-                for place, row in self._rendered(batch, images.rows_of(group, marks), file).items():
+                for place, written in self._rendered(batch, images.rows_of(group, marks), file):
                     if place > key.since:
-                        found[place] = (row, place in moved)
+                        found[place] = written._replace(moved=place in moved)
                 self._follow(group, moves, images, names)
         return found
 
@@ -259,14 +290,19 @@ class RowLife:
 
     def _rendered(
         self, batch: ChangeBatch, rows: list[int], file: BinlogFile
-    ) -> dict[_Place, dict[str, Any]]:
+    ) -> Iterator[tuple[_Place, _Written]]:
         """Some rows of a batch as ``extract --format json --rows`` has them."""
         if not rows:
-            return {}
-        part = ChangeBatch(batch.table, batch.batch.take(pa.array(sorted(rows), pa.int64())))
-        rendered = self._render(part, file)
-        columns = (rendered.versions.to_pylist(), rendered.rows.to_pylist(), rendered.texts.to_pylist())
-        return {_Place(version, row): json.loads(text) for version, row, text in zip(*columns, strict=True)}
+            return
+        rows = sorted(rows)
+        parts = [ChangeBatch(batch.table, part) for part in _picked(batch.batch, rows)]
+        piece = Piece(changes for part in parts for changes in self._render(part, file))
+        chosen = pa.array(rows, pa.int64())
+        columns = (batch.batch.column(name).take(chosen).to_pylist() for name in ("_commit_version", "_row"))
+        # An update has two images.
+        places = dict.fromkeys(_Place(version, row) for version, row in zip(*columns, strict=True))
+        for number, place in enumerate(places):
+            yield place, _Written(piece, number, moved=False)
 
     def _key_columns(self, batch: ChangeBatch) -> list[str]:
         resolved = batch.table.resolved
@@ -292,6 +328,41 @@ class RowLife:
                 f" {len(self._keys[0].parts)}; give --pk once for each column, in this order"
             )
         return names
+
+
+def _picked(batch: pa.RecordBatch, rows: Sequence[int]) -> Iterator[pa.RecordBatch]:
+    """Some rows of a batch, in order; of few rows, which may be large, none is copied."""
+    if batch.num_rows > _FEW_ROWS:
+        yield batch.take(pa.array(rows, pa.int64()))
+        return
+    first = 0
+    for place in range(1, len(rows) + 1):
+        if place == len(rows) or rows[place] != rows[place - 1] + 1:
+            yield batch.slice(rows[first], place - first)
+            first = place
+
+
+def _line(told: RowChange, written: _Written) -> Iterator[bytes]:
+    """A change as a line of JSON."""
+    more = {
+        "file": told.file,
+        "start": told.start,
+        "server_id": told.server_id,
+        "thread_id": told.thread_id,
+        "moved": told.moved,
+    }
+    held = b""
+    for chunk in written.text():
+        yield held
+        held = chunk
+    # The row's line ends in a brace and a line feed.
+    yield held.removesuffix(_LINE_END)
+    yield f", {json_text(more)[1:]}\n".encode()
+
+
+def _document(text: Iterable[bytes]) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(b"".join(text))
+    return document
 
 
 def _literal(text: str) -> Literal:

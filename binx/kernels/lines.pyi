@@ -46,6 +46,7 @@ class TransactionLines:
         leads: Sequence[bytes],
         json: bool,
         zone: Callable[[int], tuple[int, bytes]] | None,
+        ending: bytes | None = None,
     ) -> None:
         """Say what lines look like.
 
@@ -55,6 +56,7 @@ class TransactionLines:
             json: JSON objects; else plain fields, a hyphen for what is not known.
             zone: gives for seconds since 1970 the offset in seconds and the suffix of times, of at most 16
                 bytes; None for UTC.
+            ending: stands behind each; None for what ends a line.
         """
 
     def begin_file(

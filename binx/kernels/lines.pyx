@@ -170,12 +170,14 @@ cdef class TransactionLines(LineBuffer):
         leads: for each column the text before its value: a name in JSON, or a tab.
         json: JSON objects; else plain fields, a hyphen for what is not known.
         zone: gives for seconds since 1970 the offset in seconds and its suffix; None for UTC.
+        ending: stands behind each; None for what ends a line.
     """
 
     cdef Output name_bytes
     cdef Output names
     cdef bytes codes
     cdef bytes file
+    cdef bytes ending
     cdef int64_t base
     cdef int64_t epoch
     cdef object name_of
@@ -185,8 +187,9 @@ cdef class TransactionLines(LineBuffer):
         memset(&self.name_bytes, 0, sizeof(Output))
         memset(&self.names, 0, sizeof(Output))
 
-    def __init__(self, object columns, object leads, bint json, object zone):
+    def __init__(self, object columns, object leads, bint json, object zone, bytes ending=None):
         super().__init__(leads, json, zone)
+        self.ending = (b"}\n" if json else b"\n") if ending is None else ending
         self.codes = bytes(columns)
         if len(self.codes) != self.columns() or max(self.codes, default=0) > COLUMN_DURATION:
             raise ValueError("columns and the texts before them do not fit")
@@ -236,6 +239,8 @@ cdef class TransactionLines(LineBuffer):
         cdef int64_t widest = self.widest_lead + len(self.file) + VALUE_MAXIMUM
         cdef bytes ends
         cdef int64_t *ends_at
+        cdef const char *ending = PyBytes_AS_STRING(self.ending)
+        cdef int64_t ending_size = len(self.ending)
         if mask is not None:
             table.check(mask)
             marks = mask
@@ -252,7 +257,7 @@ cdef class TransactionLines(LineBuffer):
                     reserve(&self.out, widest)
                     self.lead(column)
                     self.value(table, table.record(i), codes[column], first_seqno + i if first_seqno else 0)
-                self.end_line()
+                append(&self.out, ending, ending_size)
                 ends_at[written] = self.out.size
                 written += 1
         return self.taken(), ends

@@ -43,13 +43,3 @@ def quoted_texts(offsets: Buffer, data: Buffer, rows: int) -> Texts:
     Raises:
         ValueError: the offsets do not fit the data.
     """
-
-def integer_texts(values: memoryview) -> Texts:
-    """Integers, of a memoryview of any native format, in decimal digits."""
-
-def moment_texts(values: Buffer, fraction: int) -> Texts | None:
-    """Moments in µs since 1970 as ``YYYY-MM-DD HH:MM:SS``, with some digits of the fraction, cut.
-
-    Returns:
-        None where one is outside the years 1 to 9999.
-    """

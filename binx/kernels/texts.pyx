@@ -6,27 +6,15 @@ that they point into. What comes from here begins at offset 0 and has no nulls; 
 in its place.
 """
 
-from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t
 from libc.string cimport memchr, memcpy, memset
 
-from binx.kernels.digits cimport (
-    MOMENT_LAST,
-    NUMBER_MAXIMUM,
-    SECONDS_SIZE,
-    lay_out_second,
-    put_signed,
-    put_unsigned,
-)
 from binx.kernels.memory cimport Memory, hand_over
 from binx.kernels.output cimport Output, append, release, reserve
 
 cdef enum:
-    MICROSECONDS = 1000000
-    FRACTION_MAXIMUM = 6
     # Copies of as many bytes are made whatever a text's size, where both sides have room for them.
     SHORT = 16
-
-cdef int64_t MOMENT_FIRST = -62135596800000000
 
 cdef struct Part:
     const int64_t *offsets
@@ -213,72 +201,3 @@ def quoted_texts(const int64_t[::1] offsets not None, const uint8_t[::1] data no
             put_quoted(&writer.data, part.data + offsets[row], size)
             writer.ends(row)
     return writer.texts()
-
-
-ctypedef fused Integer:
-    int8_t
-    int16_t
-    int32_t
-    int64_t
-    uint8_t
-    uint16_t
-    uint32_t
-    uint64_t
-
-
-def integer_texts(const Integer[::1] values not None):
-    """Integers in decimal digits."""
-    cdef Writer writer = Writer()
-    cdef int64_t rows = values.shape[0]
-    cdef int64_t row
-    writer.begin(rows)
-    with nogil:
-        for row in range(rows):
-            reserve(&writer.data, NUMBER_MAXIMUM + 1)
-            if Integer is uint8_t or Integer is uint16_t or Integer is uint32_t or Integer is uint64_t:
-                put_unsigned(&writer.data, values[row])
-            else:
-                put_signed(&writer.data, values[row])
-            writer.ends(row)
-    return writer.texts()
-
-
-def moment_texts(const int64_t[::1] values not None, int fraction):
-    """Moments in µs since 1970 as ``YYYY-MM-DD HH:MM:SS`` with as many digits of the fraction; None where one is
-    outside the years 1 to 9999."""
-    cdef Writer writer = Writer()
-    cdef int64_t rows = values.shape[0]
-    cdef int64_t row
-    cdef int64_t value
-    cdef int64_t second
-    cdef int64_t rest
-    cdef uint8_t *text
-    cdef int place
-    cdef int width
-    if not 0 <= fraction <= FRACTION_MAXIMUM:
-        raise ValueError(f"a fraction of {fraction} digits")
-    width = SECONDS_SIZE + (fraction + 1 if fraction else 0)
-    writer.begin(rows)
-    reserve(&writer.data, rows * width + FRACTION_MAXIMUM)
-    with nogil:
-        for row in range(rows):
-            value = values[row]
-            if not MOMENT_FIRST <= value <= <int64_t> MOMENT_LAST:
-                break
-            second = (value - MOMENT_FIRST) // MICROSECONDS
-            rest = value - MOMENT_FIRST - second * MICROSECONDS
-            text = writer.data.data + writer.data.size
-            lay_out_second(second + MOMENT_FIRST // MICROSECONDS, text)
-            text[10] = c" "
-            if fraction:
-                text[SECONDS_SIZE] = c"."
-                for place in range(FRACTION_MAXIMUM - fraction):
-                    rest //= 10
-                for place in range(fraction, 0, -1):
-                    text[SECONDS_SIZE + place] = <uint8_t> (c"0" + rest % 10)
-                    rest //= 10
-            writer.data.size += width
-            writer.ends(row)
-        else:
-            row = rows
-    return writer.texts() if row == rows else None

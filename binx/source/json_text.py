@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 # JSON itself escapes those below 0x20; these are the rest of the control characters, among them one that
@@ -22,8 +23,31 @@ def json_text(document: Any, *, indent: int | None = None) -> str:
     return text if text.isascii() and "\x7f" not in text else _UNSAFE.sub(_escaped, text)
 
 
+_UNSAFE_BYTES = re.compile(rb"\x7f|\xc2[\x80-\x9f]|\xd8\x9c|\xe2\x80[\x8e\x8f\xa8-\xae]|\xe2\x81[\xa6-\xa9]")
+_BEGINNING = re.compile(rb"(?:\xc2|\xd8|\xe2[\x80\x81]?)\Z")
+
+
+def safe_chunks(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """JSON in UTF-8, given in chunks, with the same characters escaped as in :func:`json_text`."""
+    held = b""
+    for chunk in chunks:
+        if not held and chunk.isascii() and b"\x7f" not in chunk:
+            yield chunk
+            continue
+        whole = held + chunk
+        cut = _BEGINNING.search(whole)
+        held = b"" if cut is None else cut[0]
+        yield _UNSAFE_BYTES.sub(_escaped_bytes, whole[: len(whole) - len(held)])
+    if held:
+        yield held
+
+
+def _escaped_bytes(found: re.Match[bytes]) -> bytes:
+    return f"\\u{ord(found[0].decode()):04x}".encode()
+
+
 def _escaped(found: re.Match[str]) -> str:
     return f"\\u{ord(found[0]):04x}"
 
 
-__all__ = ["json_text"]
+__all__ = ["json_text", "safe_chunks"]

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from binx.export.json_values import json_values
 from binx.rows.types import Kind, LogicalType
+from tests.export.spelled import texts_of
 from tests.export.sql_of import json_of
 
 TESTDATA = Path(__file__).resolve().parents[2] / "testdata"
@@ -192,17 +193,21 @@ def test_a_document_logged_in_part_is_whole_or_has_its_operations() -> None:
     assert "a" not in first["before"]
 
 
+def json_texts(array: pa.Array, logical: LogicalType) -> list[bytes]:
+    return texts_of(json_values(array, logical), len(array))
+
+
 @given(st.lists(st.none() | st.text(), min_size=1))
 def test_text_is_read_back(values: list[str | None]) -> None:
-    array = json_values(pa.array(values, pa.string()), LogicalType(Kind.TEXT, "text", charset="utf8mb4"))
-    assert [json.loads(text) for text in array.to_pylist()] == values
-    assert not any(b"\n" in text for text in array.to_pylist())
+    texts = json_texts(pa.array(values, pa.string()), LogicalType(Kind.TEXT, "text", charset="utf8mb4"))
+    assert [json.loads(text) for text in texts] == values
+    assert not any(b"\n" in text for text in texts)
 
 
 @given(st.lists(st.none() | st.text(), min_size=1))
 def test_what_mariadb_calls_json_is_a_document_or_a_string_in_one_line(values: list[str | None]) -> None:
-    array = json_values(pa.array(values, pa.string()), LogicalType(Kind.JSON, "longtext", charset="utf8mb4"))
-    for text, value in zip(array.to_pylist(), values, strict=True):
+    texts = json_texts(pa.array(values, pa.string()), LogicalType(Kind.JSON, "longtext", charset="utf8mb4"))
+    for text, value in zip(texts, values, strict=True):
         read = json.loads(text)
         assert b"\n" not in text
         assert read == value or read == json.loads(value or "null")
@@ -210,7 +215,7 @@ def test_what_mariadb_calls_json_is_a_document_or_a_string_in_one_line(values: l
 
 @given(st.lists(st.floats(width=32), min_size=1))
 def test_floats_are_numbers_and_what_is_none_is_a_string(values: list[float]) -> None:
-    array = json_values(pa.array(values, pa.float32()), LogicalType(Kind.FLOAT32, "float"))
-    for text, value in zip(array.to_pylist(), values, strict=True):
+    texts = json_texts(pa.array(values, pa.float32()), LogicalType(Kind.FLOAT32, "float"))
+    for text, value in zip(texts, values, strict=True):
         read = json.loads(text, parse_constant=pytest.fail)
         assert struct.pack("<f", float(read)) == struct.pack("<f", value) or value != value  # noqa: PLR0124

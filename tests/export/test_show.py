@@ -13,11 +13,11 @@ import pytest
 
 from binx.event.gtid_set import GtidSet
 from binx.event.header import HEADER_SIZE
-from binx.export import show
+from binx.export import pieces
 from binx.export.hexdump import hex_lines
 from binx.export.json_lines import write_json
 from binx.export.search import Search
-from binx.export.show import Showing, ShownEvent, ShownTransaction
+from binx.export.show import Showing, ShownEvent, ShownRows, ShownTransaction
 from binx.log.chain import FileEnds, read_ends
 from binx.log.file import BinlogFile
 from binx.log.selection import Selection
@@ -38,11 +38,21 @@ def chain(request: pytest.FixtureRequest) -> Iterator[list[FileEnds]]:
         yield [read_ends(file)]
 
 
+class Kept(ShownRows):
+    """Rows that are taken at once, as the next event's come in their place."""
+
+    def __init__(self, rows: ShownRows) -> None:
+        self._kept = list(rows)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self._kept)
+
+
 def shown(chain: list[FileEnds], selection: Selection | None = None, **options: Any) -> list[Any]:
     """Transactions, and events with their rows."""
     items: list[Any] = []
     for item in Showing(chain, selection or Selection(), **options):
-        kept = item._replace(rows=iter(list(item.rows))) if isinstance(item, ShownEvent) else item
+        kept = item._replace(rows=Kept(item.rows)) if isinstance(item, ShownEvent) else item
         items.append(kept)
     return items
 
@@ -107,7 +117,7 @@ def test_rows_are_whole_however_they_are_copied(
     with BinlogFile.open(str(testdata / "mysql-9.7" / "small" / "compressed.binlog")) as file:
         chain = [read_ends(file)]
         expected = [list(item.rows) for item in shown(chain) if isinstance(item, ShownEvent)]
-        monkeypatch.setattr(show, "_COPIED", copied)
+        monkeypatch.setattr(pieces, "CHUNK_BYTES", copied)
         assert [list(item.rows) for item in shown(chain) if isinstance(item, ShownEvent)] == expected
 
 

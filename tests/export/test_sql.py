@@ -25,6 +25,7 @@ from binx.export.sql_literals import identifier, sql_literals, text_literal
 from binx.export.sql_script import comment_text
 from binx.rows.catalog import Catalog
 from binx.rows.types import Kind, LogicalType
+from tests.export.spelled import texts_of
 from tests.export.sql_of import everything, json_of, sql_of
 
 TESTDATA = Path(__file__).resolve().parents[2] / "testdata"
@@ -60,6 +61,10 @@ def read_text_literal(literal: str) -> str:
     return plain[1].replace("''", "'")
 
 
+def literals_of(array: pa.Array, logical: LogicalType, *, exact: bool = False) -> list[bytes]:
+    return texts_of(sql_literals(array, logical, exact=exact), len(array))
+
+
 @given(st.text())
 def test_a_text_is_read_back_with_and_without_backslash_escapes(text: str) -> None:
     assert read_text_literal(text_literal(text)) == text
@@ -69,7 +74,7 @@ def test_a_text_is_read_back_with_and_without_backslash_escapes(text: str) -> No
     st.lists(st.none() | st.text(st.sampled_from([*UNSAFE, "'", '"', "`", ";", "a", "é", "🍀"])), min_size=1)
 )
 def test_a_column_of_texts_is_read_back(values: list[str | None]) -> None:
-    literals = sql_literals(pa.array(values, pa.string()), TEXT).to_pylist()
+    literals = literals_of(pa.array(values, pa.string()), TEXT)
     read = [None if literal == b"NULL" else read_text_literal(literal.decode()) for literal in literals]
     assert read == values
 
@@ -77,7 +82,7 @@ def test_a_column_of_texts_is_read_back(values: list[str | None]) -> None:
 @given(st.lists(st.none() | st.binary(), min_size=1), st.integers(0, 3))
 def test_bytes_are_hexadecimal(values: list[bytes | None], cut: int) -> None:
     array = pa.array([b"before"] * cut + values, pa.binary())[cut:]
-    literals = sql_literals(array, LogicalType(Kind.BINARY, "blob")).to_pylist()
+    literals = literals_of(array, LogicalType(Kind.BINARY, "blob"))
     assert literals == [b"NULL" if value is None else b"x'%b'" % value.hex().encode() for value in values]
 
 
@@ -88,7 +93,7 @@ def test_text_that_is_none_in_its_charset_keeps_its_bytes(
     values: list[bytes | None], charset: str | None
 ) -> None:
     logical = LogicalType(Kind.TEXT, "text", charset=charset)
-    literals = sql_literals(pa.array(values, pa.binary()), logical).to_pylist()
+    literals = literals_of(pa.array(values, pa.binary()), logical)
     for value, literal in zip(values, literals, strict=True):
         bare = re.fullmatch(r"_(\w+) x'([0-9a-f]*)'", literal.decode())
         if value is None:
@@ -105,16 +110,16 @@ def test_text_that_a_server_would_store_as_other_bytes_is_given_as_its_bytes() -
     logical = LogicalType(Kind.TEXT, "text", charset="cp932")
     values = pa.array([b"\x82\xa0", b"\x87\x90", None, b"a\x81\xe0"], pa.binary())
     literals = ["'あ'", "_cp932 x'8790'", "NULL", "_cp932 x'6181e0'"]
-    assert [literal.decode() for literal in sql_literals(values, logical).to_pylist()] == literals
-    (exact,) = sql_literals(values[1:2], logical, exact=True).to_pylist()
+    assert [literal.decode() for literal in literals_of(values, logical)] == literals
+    (exact,) = literals_of(values[1:2], logical, exact=True)
     assert exact == b"CONVERT(_cp932 x'8790' USING utf8mb4)"
 
 
 @given(st.lists(st.none() | st.floats(width=32, allow_nan=False, allow_infinity=False), min_size=1))
 def test_a_float_is_read_back_through_a_double_and_never_out_of_range(values: list[float | None]) -> None:
     logical = LogicalType(Kind.FLOAT32, "float")
-    literals = sql_literals(pa.array(values, pa.float32()), logical).to_pylist()
-    exact = sql_literals(pa.array(values, pa.float32()), logical, exact=True).to_pylist()
+    literals = literals_of(pa.array(values, pa.float32()), logical)
+    exact = literals_of(pa.array(values, pa.float32()), logical, exact=True)
     for value, literal, comparable in zip(values, literals, exact, strict=True):
         if value is not None:
             assert struct.pack("<f", float(literal)) == struct.pack("<f", value)
@@ -124,7 +129,7 @@ def test_a_float_is_read_back_through_a_double_and_never_out_of_range(values: li
 
 @given(st.lists(st.none() | st.floats(allow_nan=False, allow_infinity=False), min_size=1))
 def test_a_double_is_read_back(values: list[float | None]) -> None:
-    literals = sql_literals(pa.array(values, pa.float64()), LogicalType(Kind.FLOAT64, "double")).to_pylist()
+    literals = literals_of(pa.array(values, pa.float64()), LogicalType(Kind.FLOAT64, "double"))
     read = [None if literal == b"NULL" else struct.pack("<d", float(literal)) for literal in literals]
     assert read == [None if value is None else struct.pack("<d", value) for value in values]
 
@@ -138,12 +143,20 @@ def test_what_is_no_number_is_refused(value: float) -> None:
 @given(st.lists(st.none() | st.decimals(-(10**27), 10**27, places=10), min_size=1))
 def test_a_decimal_has_all_its_digits_and_no_exponent(values: list[Decimal | None]) -> None:
     logical = LogicalType(Kind.DECIMAL, "decimal", precision=38, scale=10)
-    for value, literal in zip(
-        values, sql_literals(pa.array(values, pa.decimal128(38, 10)), logical), strict=True
-    ):
+    literals = literals_of(pa.array(values, pa.decimal128(38, 10)), logical)
+    for value, literal in zip(values, literals, strict=True):
         if value is not None:
-            assert re.fullmatch(rb"-?\d+\.\d{10}", literal.as_py())
-            assert Decimal(literal.as_py().decode()) == value
+            assert re.fullmatch(rb"-?\d+\.\d{10}", literal)
+            assert Decimal(literal.decode()) == value
+
+
+@given(st.data(), st.integers(0, 18))
+def test_a_short_decimal_is_what_arrow_makes_of_it(data: st.DataObject, scale: int) -> None:
+    numbers = st.decimals(-(10 ** (18 - scale)) + 1, 10 ** (18 - scale) - 1, places=scale)
+    values = data.draw(st.lists(st.none() | numbers, min_size=1))
+    logical = LogicalType(Kind.DECIMAL, "decimal", precision=18, scale=scale)
+    short, long = (pa.array(values, pa.decimal128(digits, scale)) for digits in (18, 38))
+    assert literals_of(short, logical) == literals_of(long, logical)
 
 
 @given(st.lists(st.integers(-3020399999999, 3020399999999), min_size=1), st.integers(0, 6))
@@ -151,10 +164,9 @@ def test_a_time_is_hours_minutes_seconds_and_a_fraction(values: list[int], digit
     unit = 10 ** (6 - digits)
     values = [value // unit * unit for value in values]
     logical = LogicalType(Kind.TIME, "time", fraction=digits)
-    for value, literal in zip(
-        values, sql_literals(pa.array(values, pa.duration("us")), logical), strict=True
-    ):
-        match = re.fullmatch(r"'(-?)(\d{2,3}):([0-5]\d):([0-5]\d)(?:\.(\d+))?'", literal.as_py().decode())
+    literals = literals_of(pa.array(values, pa.duration("us")), logical)
+    for value, literal in zip(values, literals, strict=True):
+        match = re.fullmatch(r"'(-?)(\d{2,3}):([0-5]\d):([0-5]\d)(?:\.(\d+))?'", literal.decode())
         assert match is not None
         sign, hours, minutes, seconds, fraction = match.groups()
         assert len(fraction or "") == digits

@@ -19,13 +19,14 @@ from binx.errors import AbsentError, UsageError
 from binx.export.extract import ExtractOptions, SliceFormat, extract
 from binx.export.parquet import to_parquet
 from binx.export.parquet_files import ParquetOptions
-from binx.export.texts import times
+from binx.export.sql_literals import sql_literals
 from binx.export.where import Condition, literal_of
 from binx.export.where_values import Literal, Operand, compared
 from binx.log.file import BinlogFile
 from binx.log.inputs import open_chain
 from binx.log.selection import Selection, Selector
 from binx.rows.types import Kind, LogicalType
+from tests.export.spelled import texts_of
 
 TESTDATA = Path(__file__).resolve().parents[2] / "testdata"
 SHOP = sorted((TESTDATA / "mysql-9.7" / "shop").glob("mysql-bin.0*"))
@@ -273,8 +274,10 @@ def test_numbers_are_compared_by_their_value(literal: str, passing: list[int], k
 
 @given(st.timedeltas(min_value=timedelta(hours=-838), max_value=timedelta(hours=838)))
 def test_times_of_day_go_beyond_a_day_and_below_zero(span: timedelta) -> None:
-    text = times(pa.array([span], pa.duration("us")), 6)[0].as_py().decode()
-    operand = Operand(pa.array([span], pa.duration("us")), LogicalType(Kind.TIME, "time", fraction=6), None)
+    spans, logical = pa.array([span], pa.duration("us")), LogicalType(Kind.TIME, "time", fraction=6)
+    (literal,) = texts_of(sql_literals(spans, logical), 1)
+    text = literal.decode().strip("'")
+    operand = Operand(spans, logical, None)
     assert compared(operand, "=", Literal(text), "t").to_pylist() == [True]
 
 

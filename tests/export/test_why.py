@@ -108,8 +108,9 @@ def test_a_condition_in_place_of_a_key() -> None:
 
 
 def test_who_made_a_change_and_where_it_is() -> None:
-    first = life_of(SHOPS["mysql-9.7"], "shop.orders", "9007199254740992")[0]
-    document = json.loads(first.to_json())
+    with open_chain([str(path) for path in SHOPS["mysql-9.7"]]) as chain:
+        life = RowLife(chain, Selection(tables=("shop.orders",)), key=["9007199254740992"])
+        document = json.loads(b"".join(next(life.lines())))
     assert document["commit_version"] == (1 << 32) + document["start"]
     assert (document["file"], document["server_id"]) == ("mysql-bin.000001", 97)
     assert document["thread_id"] > 0

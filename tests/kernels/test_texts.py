@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from array import array
-from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binx.export.texts import as_text, constant, joined, moments, string_literals
-from binx.kernels.texts import joined_texts, moment_texts, quoted_texts
+from binx.export.texts import constant, joined, string_literals
+from binx.kernels.texts import joined_texts, quoted_texts
 
 TEXT = pa.large_binary()
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 COLUMN = st.lists(st.binary(max_size=40), min_size=1, max_size=20)
 
 
@@ -48,39 +46,6 @@ def test_texts_become_string_literals(texts: list[str | None]) -> None:
             assert literal == b"'" + text.encode().replace(b"'", b"''") + b"'"
 
 
-@pytest.mark.parametrize("kind", ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"])
-@given(data=st.data())
-def test_integers_are_digits(kind: str, data: st.DataObject) -> None:
-    bits = int(kind.lstrip("uint"))
-    least, most = (0, 2**bits - 1) if kind.startswith("u") else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
-    values = data.draw(st.lists(st.none() | st.integers(least, most) | st.sampled_from([least, most])))
-    texts = as_text(pa.array(values, getattr(pa, kind)()))
-    texts.validate(full=True)
-    assert texts.to_pylist() == [None if value is None else str(value).encode() for value in values]
-
-
-@given(
-    st.lists(st.none() | st.datetimes(datetime(1, 1, 1), datetime(9999, 12, 31, 23, 59, 59, 999_999))),
-    st.integers(0, 6),
-)
-def test_moments_are_those_of_a_calendar(values: list[datetime | None], fraction: int) -> None:
-    texts = moments(pa.array(values, pa.timestamp("us")), fraction)
-    texts.validate(full=True)
-    shown = [None if value is None else value.isoformat(" ", "microseconds") for value in values]
-    size = 20 + fraction if fraction else 19
-    assert texts.to_pylist() == [None if text is None else text[:size].encode() for text in shown]
-
-
-@pytest.mark.parametrize(
-    "moment", [datetime(1, 1, 1, tzinfo=UTC) - EPOCH, datetime.max.replace(tzinfo=UTC) - EPOCH]
-)
-def test_moments_outside_the_calendar_are_left_to_others(moment: timedelta) -> None:
-    value = moment // timedelta(microseconds=1)
-    beyond = value - 1 if value < 0 else value + 1
-    assert moment_texts(array("q", [value]), 6) is not None
-    assert moment_texts(array("q", [value, beyond]), 6) is None
-
-
 @pytest.mark.parametrize("offsets", [[0, 4], [-1, 2], [2, 1], [0, 2**62], [-(2**63), 2**63 - 1]])
 def test_offsets_that_do_not_fit_are_refused(offsets: list[int]) -> None:
     with pytest.raises(ValueError, match="fit"):
@@ -96,5 +61,3 @@ def test_what_has_too_few_rows_is_refused() -> None:
         quoted_texts(array("q", [0, 1]), b"a", 2)
     with pytest.raises(ValueError, match="rows"):
         joined_texts([b"a"], -1)
-    with pytest.raises(ValueError, match="digits"):
-        moment_texts(array("q"), 7)

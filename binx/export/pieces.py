@@ -1,0 +1,133 @@
+"""A piece of the log as text: the row changes of all tables between two places, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from binx.export.parts import Part, kernel_part, numbers
+from binx.kernels.changetexts import ChangeTexts, State
+
+CHUNK_BYTES = 256 * 1024
+"""Bytes of text that are handed over at a time."""
+
+_ANY = 1 << 62
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Row changes of one table that are written alike, in the log's order.
+
+    Attributes:
+        versions: commit versions of a batch's rows, int64.
+        numbers: their numbers within the transaction, int64.
+        rows: which rows of the batch; None for all.
+        count: how many changes.
+        parts: what their texts consist of.
+        marks: a small number for each change, uint8; None where all are 0.
+    """
+
+    versions: pa.Array
+    numbers: pa.Array
+    rows: pa.Array | None
+    count: int
+    parts: list[Part]
+    marks: pa.Array | None = None
+
+
+class Piece:
+    """Row changes of several tables, merged by commit version and number.
+
+    Args:
+        changes: those of each table.
+        backwards: let the changes of one transaction stand last first.
+        separator: stands between two changes of one transaction.
+        last_version: the transaction of the change that was written before the piece.
+        packet: bytes beyond which the text of a change counts as long; None: none does.
+
+    Attributes:
+        versions: for each run of changes of one transaction and one mark its commit version.
+        marks: its mark.
+        ends: the place behind its last change.
+    """
+
+    def __init__(
+        self,
+        changes: Iterable[Changes],
+        *,
+        backwards: bool = False,
+        separator: bytes = b"",
+        last_version: int = -1,
+        packet: int | None = None,
+    ) -> None:
+        self._texts = ChangeTexts(separator, CHUNK_BYTES, _ANY if packet is None else packet, last_version)
+        for one in changes:
+            self._texts.add(
+                numbers(one.versions),
+                numbers(one.numbers),
+                None if one.rows is None else numbers(one.rows),
+                None if one.marks is None else _bytes(one.marks),
+                one.count,
+                [kernel_part(part) for part in one.parts],
+            )
+        versions, marks, ends = self._texts.merge(backwards)
+        self.versions = memoryview(versions).cast("q")
+        self.marks = marks
+        self.ends = memoryview(ends).cast("q")
+
+    @property
+    def last_version(self) -> int:
+        """The transaction of the change that was written last."""
+        return self._texts.last_version
+
+    @property
+    def long_texts(self) -> int:
+        """How many changes were written so far whose text is longer than a packet."""
+        return self._texts.long_texts
+
+    @property
+    def longest(self) -> int:
+        """Bytes of the longest text of a change written so far."""
+        return self._texts.longest
+
+    def text(self, first: int, last: int) -> Iterator[bytes]:
+        """The text of the changes from one place up to another, in chunks."""
+        self._texts.begin(first, last)
+        return self._chunks()
+
+    def framed(self, first: int, last: int, head_ends: bytes, heads: bytes, foot: bytes) -> Iterator[bytes]:
+        """The text of some runs, each of which is a whole transaction, in chunks.
+
+        Args:
+            first: the first run.
+            last: the run behind the last.
+            head_ends: where the text before each transaction ends; 8 bytes each, native byte order.
+            heads: these texts.
+            foot: the text behind each.
+        """
+        self._texts.begin_framed(first, last, head_ends, heads, foot)
+        return self._chunks()
+
+    def _chunks(self) -> Iterator[bytes]:
+        texts = self._texts
+        while (state := texts.step()) != State.STATE_DONE:
+            if texts.size:
+                yield texts.taken()
+            if state == State.STATE_ASKED:
+                ask, row = texts.asked()
+                size = 0
+                for chunk in ask(row):
+                    size += len(chunk)
+                    yield chunk
+                texts.go_on(size)
+        if texts.size:
+            yield texts.taken()
+
+
+def _bytes(array: pa.Array) -> memoryview:
+    return memoryview(array.buffers()[1])[array.offset :][: len(array)]
+
+
+__all__ = ["CHUNK_BYTES", "Changes", "Piece"]

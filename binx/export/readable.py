@@ -1,0 +1,104 @@
+"""Row changes for people: bytes are told from text, and long values stay in the memory of their column."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from binx.event.charset import DEFAULT_CHARSET, Charset
+from binx.event.charset import charset as charset_of_name
+from binx.export.json_values import NULL, json_text, json_values
+from binx.export.long_texts import LONG_BYTES, LongText, chunks_of, is_long, value_of
+from binx.export.parts import Spelled, Spelling
+from binx.rows.types import Kind, LogicalType
+
+_BYTES_OPEN, _BYTES_CLOSE = b'{"hex": "', b'"}'
+_LONG_KINDS = frozenset({Kind.TEXT, Kind.BINARY, Kind.JSON})
+
+
+class LongValue:
+    """A value of 1 MiB or more, in the memory of its column.
+
+    Attributes:
+        size: its bytes.
+        is_text: whether it is text; else bytes, which are hexadecimal digits as text.
+    """
+
+    def __init__(self, array: pa.Array, row: int, charset: Charset | None) -> None:
+        self._array = array
+        self._row = row
+        self._charset = charset
+        self._memory = value_of(array, row)
+        self.size = len(self._memory)
+        self.is_text = charset is not None
+
+    def text(self) -> Iterator[str]:
+        """The value as text, in pieces."""
+        if self._charset is None:
+            return (chunk.hex() for chunk in chunks_of(self._array, self._row))
+        return LongText(self._array, self._charset).text(self._row)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, LongValue) and self._memory == other._memory
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class ReadableRows:
+    """Spells rows so that bytes are told from text, as ``{"hex": …}``, and reads what was spelled."""
+
+    def __init__(self) -> None:
+        # No file can hold it, so no document of a row is taken for a long value.
+        self._key = f"long-{secrets.token_hex(16)}"
+        self._long: dict[int, LongValue] = {}
+
+    def values(self, array: pa.Array, logical: LogicalType) -> tuple[Spelled, ...]:
+        """How a column is spelled."""
+        if logical.kind in _LONG_KINDS and is_long(array):
+            return (self._with_long(array, logical),)
+        if logical.kind is not Kind.BINARY:
+            return json_values(array, logical)
+        return (Spelled(Spelling.SPELL_HEXADECIMAL, array, _BYTES_OPEN, _BYTES_CLOSE, NULL),)
+
+    def document(self, text: Iterable[bytes]) -> dict[str, Any]:
+        """A row change, given as text: its long values are each a :class:`LongValue`."""
+        self._long.clear()
+        document: dict[str, Any] = json.loads(b"".join(text), object_hook=self._found)
+        return document
+
+    def _found(self, document: dict[str, Any]) -> Any:
+        return self._long[document[self._key]] if self._key in document else document
+
+    def _with_long(self, array: pa.Array, logical: LogicalType) -> Spelled:
+        """A column of which some values are long."""
+        charset = None
+        if logical.kind is not Kind.BINARY:
+            own = None if logical.charset is None else charset_of_name(logical.charset)
+            charset = own if own is not None and pa.types.is_binary(array.type) else _UTF8
+
+        def spelled(row: int) -> Iterator[bytes]:
+            value = value_of(array, row)
+            if len(value) >= LONG_BYTES:
+                number = len(self._long)
+                self._long[number] = LongValue(array, row, charset)
+                yield f'{{"{self._key}": {number}}}'.encode()
+            elif logical.kind is Kind.JSON:
+                (one,) = json_values(array.slice(row, 1), logical)
+                assert one.column is not None
+                yield bytes(value_of(one.column, 0))
+            elif charset is None:
+                yield b"%b%b%b" % (_BYTES_OPEN, value.hex().encode(), _BYTES_CLOSE)
+            else:
+                yield json_text(charset.decode(value)).encode()
+
+        return Spelled(Spelling.SPELL_ASKED, array, null=NULL, ask=spelled)
+
+
+_UTF8 = charset_of_name(DEFAULT_CHARSET)
+
+
+__all__ = ["LongValue", "ReadableRows"]

@@ -1,0 +1,22 @@
+"""Columns as the text that an export writes for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pyarrow as pa
+
+from binx.export.parts import Part, Spelled, assembled, columns
+from binx.export.pieces import Changes, Piece
+
+
+def texts_of(values: Iterable[Spelled], rows: int) -> list[bytes]:
+    """The text of each row of a column."""
+    return texts_of_parts(assembled(columns(b"", values, None)), rows)
+
+
+def texts_of_parts(parts: list[Part], rows: int) -> list[bytes]:
+    """The texts of as many row changes."""
+    numbers = pa.array(range(rows), pa.int64())
+    piece = Piece([Changes(pa.array([7] * rows, pa.int64()), numbers, None, rows, parts)])
+    return [b"".join(piece.text(row, row + 1)) for row in range(rows)]

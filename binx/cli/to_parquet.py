@@ -73,7 +73,7 @@ DETAILS = (
     " URI.",
     "With --engine spark executors decode, a task a log; the files are the same, and what tasks write that"
     " fail or run twice is never committed. The logs and DIR, a folder, must be at the same paths on all"
-    " machines, and binx and pyarrow there in the same versions, which is checked first. --where, --limit and"
+    " machines, and binx and pyarrow there in the same versions, which is checked first. --limit and"
     " --on-damage salvage are for the native engine.",
     "The exit status is 3 where a manifest lists losses, such as damage, or text that its character set does"
     " not have.",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,6 +22,14 @@ from binx.log.file import BinlogFile
 from binx.rows.batches import ChangeBatch
 from binx.rows.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
+
+
+@dataclass(frozen=True, slots=True)
+class RowsSeen:
+    """The tables whose rows a filter looked at, and whether one of them had the condition's columns."""
+
+    tables: tuple[str, ...] = ()
+    applied: bool = False
 
 
 class RowFilter:
@@ -113,6 +122,16 @@ class RowFilter:
         counts = (dropped["insert"], dropped["update"], dropped["delete"])
         return ChangeBatch(batch.table, rows), counts
 
+    @property
+    def seen(self) -> RowsSeen:
+        """The tables whose rows were looked at."""
+        return RowsSeen(tuple(self._tables), self._applied)
+
+    def take_seen(self, seen: RowsSeen) -> None:
+        """Count what another filter of the same condition has looked at as seen here."""
+        self._tables.update(dict.fromkeys(seen.tables))
+        self._applied |= seen.applied
+
     def check(self) -> None:
         """Raise AbsentError where no table at all had the condition's columns."""
         if not self._applied and self._tables:
@@ -143,4 +162,4 @@ class RowFilter:
             yield from pc.unique(group.images.pick(versions).filter(marks)).to_pylist()
 
 
-__all__ = ["RowFilter"]
+__all__ = ["RowFilter", "RowsSeen"]

@@ -24,6 +24,7 @@ from binx.export.dataset import DataSet
 from binx.export.parquet_files import ParquetOptions
 from binx.export.source_export import SourceExport
 from binx.export.staging import ChainState, SourceReport, Staged, commit_staged, source_name
+from binx.export.where_rows import RowFilter, RowsSeen
 from binx.export.workers import Workers
 from binx.kernels.scan import Level
 from binx.log.file import BinlogFile
@@ -142,6 +143,7 @@ class Answer:
         error: why the log cannot be written; the same would come of trying again.
         found: the GTIDs asked for that are in the log.
         notes: how positions were understood.
+        rows_seen: which tables a condition was asked of.
     """
 
     attempt: str
@@ -150,6 +152,7 @@ class Answer:
     error: BinxError | None = None
     found: GtidSet = field(default_factory=GtidSet)
     notes: tuple[str, ...] = ()
+    rows_seen: RowsSeen = field(default_factory=RowsSeen)
 
 
 def to_parquet_on_spark(
@@ -191,8 +194,7 @@ def _refuse(files: Sequence[BinlogFile], selection: Selection, options: ParquetO
     if any(file.name == STANDARD_INPUT_NAME for file in files):
         raise RefusedError("executors cannot read the standard input of this process; save the log first")
     alone = {
-        "--limit": selection.limit is not None,
-        "--where": options.where is not None,
+        "--limit": selection.limit is not None or options.where_limit is not None,
         "--on-damage salvage": options.on_damage is OnDamage.SALVAGE,
     }
     for name, is_asked in alone.items():
@@ -223,6 +225,11 @@ class _Export:
         self._options = options
         self._epoch = 0
         self._seqno = 1
+        self._row_filter = (
+            None
+            if options.where is None
+            else RowFilter(options.where, self._catalog.copy(), selector.takes_table)
+        )
 
     def run(self, files: Sequence[BinlogFile], progress: Callable[[int], None]) -> Iterator[SourceReport]:
         """Write and commit the logs, some at a time."""
@@ -237,6 +244,8 @@ class _Export:
                 yield from self._run(piece, [file.name for file in files])
                 done += sum(file.size for file in piece)
                 progress(done)
+        if self._row_filter is not None:
+            self._row_filter.check()
 
     def _run(self, files: Sequence[BinlogFile], names: Sequence[str]) -> Iterator[SourceReport]:
         logs = [_Log.of(file) for file in files]
@@ -273,6 +282,8 @@ class _Export:
                     raise answer.error
                 self._selector.take_found(answer.found)
                 self._selector.notes.extend(answer.notes)
+                if self._row_filter is not None:
+                    self._row_filter.take_seen(answer.rows_seen)
                 if answer.staged is not None:
                     commit_staged(transaction, answer.staged, answer.attempt)
                     manifest = answer.staged.manifest
@@ -362,17 +373,31 @@ def write_share(shares: Iterable[Share]) -> Iterator[Answer]:
 def _written(share: Share, file: BinlogFile, attempt: str) -> Answer:
     dataset = DataSet(Path(share.folder))
     selector = Selector(share.selection, share.names)
-    state = ChainState(share.epoch, share.seqno)
     options = share.options
+    rows = (
+        None
+        if options.where is None
+        else RowFilter(options.where, unpacked(share.tables), selector.takes_table)
+    )
+    state = ChainState(share.epoch, share.seqno, rows)
     with Workers(options.jobs or 1, options.decoder.memory // 2) as workers:
         export = SourceExport(dataset, file, selector, unpacked(share.tables), options, state, workers)
         try:
             if export.find_kept():
-                if share.selection.gtids is not None or share.names:
+                if share.selection.gtids is not None or share.names or rows is not None:
                     export.pass_over(lambda position: None)
-                return Answer(attempt, kept=export.kept, found=selector.found, notes=tuple(selector.notes))
-            export.write(dataset.attempt(export.source, attempt), lambda position: None)
-            return Answer(attempt, export.staged(), found=selector.found, notes=tuple(selector.notes))
+                staged = None
+            else:
+                export.write(dataset.attempt(export.source, attempt), lambda position: None)
+                staged = export.staged()
+            return Answer(
+                attempt,
+                staged,
+                export.kept,
+                found=selector.found,
+                notes=tuple(selector.notes),
+                rows_seen=RowsSeen() if rows is None else rows.seen,
+            )
         except BaseException:
             export.abandon()
             raise

@@ -17,11 +17,12 @@ import pytest
 import binx.spark.export as engine
 from binx import __version__
 from binx.cli.main import run
-from binx.errors import BinxError, RefusedError, TruncatedError
+from binx.errors import AbsentError, BinxError, RefusedError, TruncatedError
 from binx.event.gtid_set import GtidSet
 from binx.export.parquet import to_parquet
 from binx.export.parquet_files import ParquetOptions
 from binx.export.staging import SourceReport
+from binx.export.where import Condition
 from binx.log.inputs import open_chain
 from binx.log.on_damage import OnDamage
 from binx.log.selection import Selection, Selector
@@ -98,6 +99,17 @@ def test_selections_take_the_same_and_tell_what_is_missing(spark: Any, tmp_path:
     assert tree(tmp_path / "spark") == tree(tmp_path / "native")
 
 
+def test_rows_are_chosen_by_a_condition_as_natively(spark: Any, tmp_path: Path) -> None:
+    options = ParquetOptions(where=Condition("id between 10 and 20"))
+    for _ in range(2):
+        on_spark(spark, SHOP, tmp_path / "spark", where=options.where)
+    with open_chain([str(SHOP)]) as chain:
+        list(to_parquet([ends.file for ends in chain], tmp_path / "native", options=options))
+    assert tree(tmp_path / "spark") == tree(tmp_path / "native")
+    with pytest.raises(AbsentError, match="expected a table with no_such_column"):
+        on_spark(spark, SHOP, tmp_path / "none", where=Condition("no_such_column = 1"))
+
+
 def test_tasks_that_fail_die_or_run_twice_lose_and_repeat_nothing(
     spark: Any, tmp_path: Path, native: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -155,6 +167,7 @@ def test_logs_before_a_damaged_one_are_committed_and_it_is_told(spark: Any, tmp_
     ("selection", "options", "name"),
     [
         (Selection(limit=3), {}, "--limit"),
+        (Selection(), {"where": Condition("id = 1"), "where_limit": 3}, "--limit"),
         (Selection(), {"on_damage": OnDamage.SALVAGE}, "--on-damage salvage"),
     ],
 )

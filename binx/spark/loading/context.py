@@ -24,7 +24,7 @@ from .records import LoadedPart, LoadRecord, TableState, TakenFile
 from .storage import Storage
 from .summary import TableSummary
 
-_ZSTD_LEVEL = 1
+ZSTD_LEVEL = 1
 
 
 @dataclass(slots=True)
@@ -80,7 +80,7 @@ class Load:
     def write(self, rows: DataFrame, path: str, partition: str | None = None) -> None:
         """Write Parquet where nothing is yet."""
         writer = rows.write.mode("error").option("compression", self.options.compression)
-        writer = writer.option("parquet.compression.codec.zstd.level", _ZSTD_LEVEL)
+        writer = writer.option("parquet.compression.codec.zstd.level", ZSTD_LEVEL)
         if partition is not None:
             writer = writer.partitionBy(partition)
         writer.parquet(self.storage.target(path))
@@ -136,6 +136,17 @@ def history_parts(
         rows = load.spark.read.schema(StructType.fromJson(json.loads(schema))).parquet(*addresses)
         parts.append(Part(table, rows, json.loads(stored), steady))
     return parts
+
+
+def history_of_load(load: Load, state: TableState, record: LoadRecord) -> DataFrame | None:
+    """The rows that one committed load brought to a table's history, or None where it brought none."""
+    rows: DataFrame | None = None
+    for part in record.parts:
+        if part.table == state.name and part.rows:
+            address = f"{load.storage.address(state.folder)}/history/{COMMIT_DATE}=*/load={record.load}"
+            schema = StructType.fromJson(json.loads(part.schema))
+            rows = load.spark.read.schema(schema).parquet(address)
+    return rows
 
 
 def history_identities(load: Load, table: TableName) -> DataFrame | None:

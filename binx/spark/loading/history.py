@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from pyspark.sql import Column, Observation
+from pyspark.sql import Column, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 from pyspark.sql.types import StructType
 
+from .arrow import goes_through_arrow, write_history
 from .context import Load, history_identities
 from .events import rank_of
-from .images import ABSENT, COMMIT_DATE, Gathered, drop_loaded, drop_other_chains, gather, ordered
+from .images import (
+    ABSENT,
+    COMMIT_DATE,
+    Gathered,
+    dated,
+    drop_loaded,
+    drop_other_chains,
+    gather,
+    ordered,
+)
 from .lineage import Position
 from .outcome import LoadError
 from .plan import TablePlan
@@ -19,6 +29,8 @@ from .schemas import file_schema
 from .steady import are_steady, changed_marks
 
 _FIRST, _LAST = "first", "last"
+_LARGE_FILE = 4 << 20
+_MOST_DAYS = 64
 
 
 def stage_rows(load: Load, plan: TablePlan) -> None:
@@ -43,7 +55,10 @@ def stage_rows(load: Load, plan: TablePlan) -> None:
         load.take(files)
         summary.repeated += plan.rows
         return
-    gathered = gather(load.spark, plan, load.ranks, _schemas(load, plan))
+    in_order = _is_in_order(plan)
+    spark = _one_file_a_task(load.spark) if in_order else load.spark
+    schemas = _schemas(load, plan)
+    gathered = gather(spark, plan, load.ranks, schemas)
     if gathered.apart:
         load.report_apart(plan.table, gathered.apart)
     rows = gathered.rows
@@ -55,10 +70,13 @@ def stage_rows(load: Load, plan: TablePlan) -> None:
             rows = drop_loaded(rows, held, plan)
     path = load.output.staged(f"{state.folder}/history")
     key = _stored_key(load, plan, gathered)
-    figures = [*_figures(load, plan), *changed_marks(key)]
-    observation = Observation()
-    load.write(ordered(rows.observe(observation, *figures)), path, COMMIT_DATE)
-    found = observation.get
+    if in_order and goes_through_arrow(load, plan, schemas, gathered):
+        found = write_history(load, plan, gathered, path, key)
+    else:
+        observation = Observation()
+        seen = dated(rows.observe(observation, *_figures(load, plan), *changed_marks(key)))
+        load.write(seen if in_order else ordered(seen), path, COMMIT_DATE)
+        found = observation.get
     _count(load, plan, found)
     moves = [
         (f"{path}/{day}", f"{state.folder}/history/{day}/load={load.record.load}")
@@ -70,6 +88,27 @@ def stage_rows(load: Load, plan: TablePlan) -> None:
         plan.table, summary.loaded, rows.schema.json(), gathered.columns, gathered.stored, steady
     )
     load.take(files, part, moves)
+
+
+def _is_in_order(plan: TablePlan) -> bool:
+    """Whether rows can stay in the order of their files, a task and a file of history for each.
+
+    Exports are in order, so that spares sorting; small ones are put together, which takes sorting.
+    """
+    files = plan.candidates
+    return not plan.overlapping and sum(one.file.bytes for one in files) >= len(files) * _LARGE_FILE
+
+
+def _one_file_a_task(spark: SparkSession) -> SparkSession:
+    """A session of the same settings that puts no two files into one task, and rows to days as they come."""
+    session = spark.newSession()
+    for name, value in spark.conf.getAll.items():
+        if spark.conf.isModifiable(name):
+            session.conf.set(name, value)
+    largest = str(spark.conf.get("spark.sql.files.maxPartitionBytes"))
+    session.conf.set("spark.sql.files.openCostInBytes", largest)
+    session.conf.set("spark.sql.maxConcurrentOutputFileWriters", _MOST_DAYS)
+    return session
 
 
 def _schemas(load: Load, plan: TablePlan) -> dict[str, StructType]:

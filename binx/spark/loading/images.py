@@ -205,7 +205,11 @@ def drop_other_chains(rows: DataFrame, history: DataFrame | None, rank: Column) 
     return kept
 
 
+def dated(rows: DataFrame) -> DataFrame:
+    """History's rows with their partition."""
+    return rows.withColumn(COMMIT_DATE, F.to_date("_commit_timestamp"))
+
+
 def ordered(rows: DataFrame) -> DataFrame:
-    """History's rows with their partition, in order within each file that will be written."""
-    dated = rows.withColumn(COMMIT_DATE, F.to_date("_commit_timestamp"))
-    return dated.sortWithinPartitions(COMMIT_DATE, CHAIN, "_commit_version", "_row", is_postimage())
+    """Dated rows in order within each file that will be written."""
+    return rows.sortWithinPartitions(COMMIT_DATE, CHAIN, "_commit_version", "_row", is_postimage())

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
 from .names import named
 
-_MARKS = ("steady_1", "steady_2")
+MARKS = ("steady_1", "steady_2")
 
 
 def changed_marks(key: Sequence[str]) -> list[Column]:
@@ -28,13 +28,13 @@ def changed_marks(key: Sequence[str]) -> list[Column]:
     updated = F.col("_change_type").isin("update_preimage", "update_postimage")
     return [
         F.bit_xor(F.when(updated, F.xxhash64(F.lit(number), *place))).alias(mark)
-        for number, mark in enumerate(_MARKS)
+        for number, mark in enumerate(MARKS)
     ]
 
 
 def are_steady(found: Mapping[str, Any]) -> bool:
     """Whether no update changed the key, by the aggregates' values."""
-    return all(mark in found and not found[mark] for mark in _MARKS)
+    return all(mark in found and not found[mark] for mark in MARKS)
 
 
 def without_preimages(rows: DataFrame) -> DataFrame:

@@ -9,13 +9,18 @@ from binx.cli.spark_options import SPARK_OPTIONS, allow_numpy
 from binx.cli.terminal import text_output
 from binx.errors import UsageError
 from binx.source.json_text import json_text
-from binx.spark.loading.arguments import Options, parse_key
+from binx.spark.loading.arguments import CATALOG_ALONE, Options, parse_key
+from binx.spark.loading.records import FORMATS, ICEBERG, PARQUET
 from binx.spark.session import run_load
 
 EXAMPLES = (
     Example(
         "history and current state of all tables; run again, it takes what is new",
         "binx load lake --output tables",
+    ),
+    Example(
+        "the same as Delta tables",
+        "binx load lake --output delta --format delta",
     ),
     Example(
         "one table, every version of each row with its time",
@@ -86,6 +91,18 @@ def _key(text: str) -> tuple[str, tuple[str, ...]]:
     section=OUTPUT,
     help="Of the Parquet files.",
 )
+@option(
+    "--format",
+    name="table_format",
+    value=Choice(*FORMATS),
+    default=PARQUET,
+    show_default=True,
+    section=OUTPUT,
+    help="Of the tables; iceberg needs Iceberg's packages (--conf).",
+)
+@option(
+    "--catalog", metavar="NAME", section=OUTPUT, help="Where Iceberg's tables go.  [default: the session's]"
+)
 @option("--break-lock", is_flag=True, section=OUTPUT, help="Take the lock of a run that is known to be dead.")
 @option("--json", name="as_json", is_flag=True, section=OUTPUT, help="Print the summary as one JSON object.")
 @SPARK_OPTIONS
@@ -103,6 +120,8 @@ def load_command(
     scd2: bool,
     verify: bool,
     compression: str,
+    table_format: str,
+    catalog: str | None,
     break_lock: bool,
     as_json: bool,
     master: str | None,
@@ -114,6 +133,8 @@ def load_command(
     allow_numpy()
     if not (folders or inputs):
         raise UsageError("expected the folder of a data set that to-parquet wrote")
+    if catalog and table_format != ICEBERG:
+        raise UsageError(CATALOG_ALONE)
     options = Options(
         inputs=(*folders, *inputs),
         output=output,
@@ -124,6 +145,8 @@ def load_command(
         scd2=scd2,
         verify=verify,
         compression=compression,
+        format=table_format,
+        catalog=catalog or "",
         break_lock=break_lock,
     )
     with progress_bar("load", quiet=quiet) as bar:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,14 +16,25 @@ from binx.spark.loading.run import run
 from binx.spark.session import local_session
 from tests.spark.dataset import Name
 
+#: The runtime of Iceberg for the installed Spark, where there is one.
+ICEBERG_JAR = os.environ.get("BINX_ICEBERG_JAR")
+
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[Any]:
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A session in which small queries are quick."""
     pytest.importorskip("pyspark")
     if shutil.which("java") is None:
         pytest.skip("Spark needs Java")
     settings = {"spark.sql.shuffle.partitions": "2"}
+    if ICEBERG_JAR is not None:
+        folder = tmp_path_factory.mktemp("iceberg")
+        settings |= {
+            "spark.jars": ICEBERG_JAR,
+            "spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog",
+            "spark.sql.catalog.lake.type": "hadoop",
+            "spark.sql.catalog.lake.warehouse": str(folder),
+        }
     with local_session(master="local[2,4]", memory="1g", settings=settings, small=True) as session:
         yield session
 

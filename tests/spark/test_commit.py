@@ -15,7 +15,7 @@ import pytest
 
 from binx.spark.loading.manifests import TableName
 from binx.spark.loading.output import Output
-from binx.spark.loading.records import LoadRecord, State, TableState, snapshot
+from binx.spark.loading.records import LoadRecord, State, TableState
 from binx.spark.loading.storage import HadoopStorage, LocalStorage
 from binx.spark.session import script_path
 from tests.spark.conftest import Load
@@ -63,7 +63,7 @@ def commit(storage: LocalStorage, load: int) -> None:
     former = output.state.tables.get(table.name, table)
     table.snapshots = {"current": [load, *former.snapshots.get("current", [])[:1]]}
     moves = []
-    for destination in (snapshot(table.folder, "current", load), f"shop/orders/history/load={load}"):
+    for destination in (table.snapshot("current", load), f"shop/orders/history/load={load}"):
         storage.replace(f"{output.staged(destination)}/part", f"of load {load}".encode())
         moves.append((output.staged(destination), destination))
     state = State(load, [], output.state.chains, [], {table.name: table})

@@ -8,6 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from .manifests import TableName
+from .records import FORMATS, ICEBERG, PARQUET
+
+CATALOG_ALONE = "--catalog is about --format iceberg"
 
 _DESCRIPTION = """\
 Load what `binx to-parquet` wrote into tables: per table history/ (all row changes, partitioned by commit
@@ -27,7 +30,8 @@ class Options:
     """What a load is asked to do.
 
     ``keys`` are given keys by ``db.table``, ``chains`` the order in which servers are applied,
-    ``apart`` whether a type that does not fit gets its own column (else the load stops).
+    ``apart`` whether a type that does not fit gets its own column (else the load stops), ``catalog`` the one
+    that Iceberg's tables go to (empty for the session's).
     """
 
     inputs: tuple[str, ...]
@@ -39,6 +43,8 @@ class Options:
     scd2: bool = False
     verify: bool = False
     compression: str = "zstd"
+    format: str = PARQUET
+    catalog: str = ""
     break_lock: bool = False
     json: bool = False
     quiet: bool = False
@@ -108,6 +114,15 @@ def build_parser() -> argparse.ArgumentParser:
         help="of the Parquet files",
     )
     add(
+        "--format", choices=FORMATS, default=PARQUET,
+        help="of the tables: delta puts Delta's log beside the Parquet files; iceberg makes tables too, in a "
+        "catalog of a session that has Iceberg's packages",
+    )  # fmt: skip
+    add(
+        "--catalog", default="", metavar="NAME",
+        help="where Iceberg's tables go; default: the session's catalog",
+    )  # fmt: skip
+    add(
         "--break-lock", action="store_true",
         help="take the lock of a run that is known to be dead (needed only on remote file systems)",
     )  # fmt: skip
@@ -118,7 +133,10 @@ def build_parser() -> argparse.ArgumentParser:
 
 def parse_arguments(arguments: Sequence[str] | None) -> Options:
     """The options that the arguments ask for; exits with 2 where they cannot be understood."""
-    found = build_parser().parse_args(arguments)
+    parser = build_parser()
+    found = parser.parse_args(arguments)
+    if found.catalog and found.format != ICEBERG:
+        parser.error(CATALOG_ALONE)
     return Options(
         inputs=tuple(found.inputs),
         output=found.output,
@@ -129,6 +147,8 @@ def parse_arguments(arguments: Sequence[str] | None) -> Options:
         scd2=found.scd2,
         verify=found.verify,
         compression=found.compression,
+        format=found.format,
+        catalog=found.catalog,
         break_lock=found.break_lock,
         json=found.json,
         quiet=found.quiet,

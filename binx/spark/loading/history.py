@@ -10,6 +10,7 @@ from pyspark.sql.types import StructType
 
 from .arrow import goes_through_arrow, write_history
 from .context import Load, history_identities
+from .delta import check_history
 from .events import rank_of
 from .images import (
     ABSENT,
@@ -24,7 +25,7 @@ from .images import (
 from .lineage import Position
 from .outcome import LoadError
 from .plan import TablePlan
-from .records import LoadedPart, TakenFile
+from .records import DELTA, LoadedPart, TakenFile
 from .schemas import file_schema
 from .steady import are_steady, changed_marks
 
@@ -62,6 +63,8 @@ def stage_rows(load: Load, plan: TablePlan) -> None:
     if gathered.apart:
         load.report_apart(plan.table, gathered.apart)
     rows = gathered.rows
+    if state.format == DELTA:
+        check_history(load, plan.table, rows.schema)
     if plan.overlapping:
         held = history_identities(load, plan.table)
         if plan.several_chains:

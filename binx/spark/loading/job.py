@@ -15,14 +15,16 @@ from pyspark.sql import SparkSession
 from .arguments import Options
 from .context import Load
 from .ddl import PartitionChanged, column_changes, effects
+from .delta import stage_logs
 from .history import stage_rows
+from .iceberg import find_catalog, publish_tables
 from .lineage import Segment, trace_tables
 from .manifests import DataFile, Manifest, TableName, check_hashes, read_manifests, read_schema
 from .outcome import ExitCode, LoadError
 from .output import LOCK, Output
 from .parallel import Progress, Steps, Task, run_all
 from .plan import TablePlan, plan_tables
-from .records import KnownSchema, LoadRecord, State, TableState
+from .records import DELTA, ICEBERG, KnownSchema, LoadRecord, State, TableState
 from .snapshots import build_states
 from .statements import Statement, follow_prepared, in_order, read_statements
 from .storage import open_storage
@@ -48,12 +50,15 @@ def load_new(
     """
     began = time.monotonic()
     _prepare(spark)
+    catalog = find_catalog(spark, options.catalog) if options.format == ICEBERG else ""
     if manifests is None:
         manifests = read_manifests([open_storage(path, spark) for path in options.inputs])
     storage = open_storage(options.output, spark)
     with storage.lock(LOCK, broken=options.break_lock):
         job = _Job(spark, options, Output(storage), manifests, progress)
         changed = job.load()
+        if catalog:
+            job.publish(catalog)
         return job.summary(time.monotonic() - began, changed=changed)
 
 
@@ -74,6 +79,21 @@ def _prepare(spark: SparkSession) -> None:
     spark.conf.set("spark.sql.parquet.inferTimestampNTZ.enabled", "true")
 
 
+def _check_format(options: Options, state: State) -> None:
+    """Whether the output's tables have the format that is asked for.
+
+    Raises:
+        LoadError: they have another.
+    """
+    found = {table.format for table in state.tables.values()} - {options.format}
+    if found:
+        raise LoadError(
+            f"{options.output} holds tables of the format {', '.join(sorted(found))}, and --format is "
+            f"{options.format}: give that one, or load into a new folder",
+            ExitCode.USAGE,
+        )
+
+
 class _Job:
     """One load, its lock held."""
 
@@ -86,6 +106,7 @@ class _Job:
         progress: Progress,
     ) -> None:
         former = output.state
+        _check_format(options, former)
         self._options = options
         self._output = output
         self._manifests = manifests
@@ -105,6 +126,7 @@ class _Job:
         for state in tables.values():
             state.snapshots = dict(state.snapshots)
             state.schemas = dict(state.schemas)
+            state.logs = dict(state.logs)
         self._state = State(
             former.version + 1, order, former.chains, list(former.statements), tables, former.withheld
         )
@@ -128,8 +150,13 @@ class _Job:
         record = self._load.record
         if not (self._load.moves or record.files or record.statements):
             return False
-        self._output.commit(self._state, record, self._load.moves)
+        published = stage_logs(self._load) if self._options.format == DELTA else []
+        self._output.commit(self._state, record, self._load.moves, published)
         return True
+
+    def publish(self, catalog: str) -> None:
+        """Bring Iceberg's tables up to what is committed, also where a run before did not get to it."""
+        publish_tables(self._load, catalog)
 
     def summary(self, seconds: float, *, changed: bool) -> Summary:
         """What was done."""
@@ -191,7 +218,7 @@ class _Job:
             summary.listed = plan.known + plan.repeated + plan.rows
             if plan.table not in self._state.tables and plan.candidates:
                 _, db, table, *_ = plan.candidates[0].file.path.split("/")
-                self._state.tables[plan.table] = TableState(plan.table, f"{db}/{table}")
+                self._state.tables[plan.table] = TableState(plan.table, f"{db}/{table}", self._options.format)
 
     def _know_schemas(self) -> None:
         """Read the schema records of tables that are loaded, each once."""
@@ -290,7 +317,7 @@ class _Job:
         """Give a table that has its rows from another name its own place."""
         if table not in self._state.tables:
             folder = "/".join(quote(name, safe=_NAME_CHARACTERS) for name in table)
-            self._state.tables[table] = TableState(table, folder)
+            self._state.tables[table] = TableState(table, folder, self._options.format)
             self._load.summary(table).notes.append(
                 "its rows were logged as " + ", ".join(str(segment.table) for segment in segments)
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import Any
 
 
 class ExitCode(IntEnum):
@@ -26,3 +27,11 @@ class LoadError(Exception):
     def __init__(self, message: str, exit_code: ExitCode = ExitCode.FAILED) -> None:
         super().__init__(message)
         self.exit_code = exit_code
+
+
+def reason_of(error: Exception) -> str:
+    """What Java says of the first cause of an error of Spark, in one line."""
+    origin: Any = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
+    while origin is not None and origin.getCause() is not None:
+        origin = origin.getCause()
+    return (str(error) if origin is None else str(origin.toString())).strip().split("\n")[0]

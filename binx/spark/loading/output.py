@@ -8,11 +8,13 @@
       <db>/<table>/history/commit_date=<day>/load=<n>/   row images, never touched again
       <db>/<table>/_current/v=<n>/                       the state as of load n; the last two are kept
       <db>/<table>/current -> _current/v=<n>             where the file system has links
+      <db>/<table>/current/v=<n>/, .../_delta_log/       instead of the last two, of Delta tables
 
 A load is written to a folder of its own in ``_staging/``. Then ``_pending.json`` names what will be moved, it
 is moved, and ``_state.json`` is replaced. A run that was killed before that is taken back by the next one
-from what ``_pending.json`` names; one that was killed after it is tidied up. Readers who want the committed
-state of a file system without links find its folder in ``_state.json``.
+from what ``_pending.json`` names; one that was killed after it is tidied up. What readers look at first, the
+links and the logs of Delta tables, follows after the commit. Readers who want the committed state of a file
+system without links find its folder in ``_state.json``.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from uuid import uuid4
 from .manifests import TableName
 from .outcome import LoadError
 from .plan import Taken
-from .records import CONTRACT, LoadRecord, State
+from .records import CONTRACT, DELTA, LOAD_FOLDER, LoadRecord, State
 from .storage import Storage
 
 LOCK = "_lock"
@@ -32,6 +34,7 @@ _STATE = "_state.json"
 _PENDING = "_pending.json"
 _LOADS = "_loads"
 _STAGING = "_staging"
+_LOAD_FOLDERS = LOAD_FOLDER.format("")
 
 
 class Output:
@@ -76,6 +79,7 @@ class Output:
                     self.storage.remove(destination)
                 self.storage.remove(f"{_LOADS}/{pending['load']}.json")
             else:
+                self._publish(pending.get("published", ()))
                 self._show(pending["tables"])
             self.storage.remove(_PENDING)
         self.storage.remove(_STAGING)
@@ -93,31 +97,45 @@ class Output:
                 found.setdefault(file.table, []).append(taken)
         return found
 
-    def commit(self, state: State, record: LoadRecord, moves: Iterable[tuple[str, str]]) -> None:
+    def commit(
+        self,
+        state: State,
+        record: LoadRecord,
+        moves: Iterable[tuple[str, str]],
+        published: Iterable[tuple[str, str]] = (),
+    ) -> None:
         """Publish a load: all of it, or after a kill nothing.
 
         Args:
             state: what is committed from now on.
             record: what the load took.
             moves: staged folders and where they belong.
+            published: staged files that show the load to readers; they follow after the commit.
         """
-        listed = list(moves)
+        listed, shown = list(moves), list(published)
         renewed = [
             table.folder
             for table in state.tables.values()
             for loads in table.snapshots.values()
             if loads[0] == state.version
         ]
-        pending = {"load": state.version, "moves": listed, "tables": renewed}
+        pending = {"load": state.version, "moves": listed, "tables": renewed, "published": shown}
         self.storage.replace(_PENDING, json.dumps(pending).encode())
         for source, destination in listed:
             self.storage.move(source, destination)
         self.storage.replace(f"{_LOADS}/{state.version}.json", json.dumps(record.to_json()).encode())
         self.storage.replace(_STATE, json.dumps(state.to_json(), ensure_ascii=False, indent=1).encode())
         self.state = state
+        self._publish(shown)
         self._show(renewed)
         self.storage.remove(_PENDING)
         self.storage.remove(_STAGING)
+
+    def _publish(self, moves: Iterable[tuple[str, str]]) -> None:
+        """Move what shows a load to readers, as far as a killed run has not."""
+        for source, destination in moves:
+            if self.storage.exists(source):
+                self.storage.move(source, destination)
 
     def _show(self, folders: Iterable[str]) -> None:
         """Let ``current`` lead to the committed snapshots, and remove those that are no longer kept."""
@@ -126,8 +144,9 @@ class Output:
             if table.folder not in shown:
                 continue
             for kind, loads in table.snapshots.items():
-                self.storage.link(f"{table.folder}/{kind}", f"_{kind}/v={loads[0]}")
-                kept = {f"v={load}" for load in loads}
-                for name in self.storage.names(f"{table.folder}/_{kind}"):
-                    if name not in kept:
-                        self.storage.remove(f"{table.folder}/_{kind}/{name}")
+                if table.format != DELTA:
+                    self.storage.link(f"{table.folder}/{kind}", f"_{kind}/{LOAD_FOLDER.format(loads[0])}")
+                kept = {LOAD_FOLDER.format(load) for load in loads}
+                for name in self.storage.names(table.root(kind)):
+                    if name.startswith(_LOAD_FOLDERS) and name not in kept:
+                        self.storage.remove(f"{table.root(kind)}/{name}")

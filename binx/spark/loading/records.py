@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .chains import Chains
 from .manifests import SchemaRecord, TableName
 from .plan import Span
 
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
 CONTRACT = 2
+PARQUET, DELTA, ICEBERG = "parquet", "delta", "iceberg"
+FORMATS = (PARQUET, DELTA, ICEBERG)
+LOAD_FOLDER = "v={}"
+"""The folder of one snapshot, by the load that made it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,17 +29,28 @@ class KnownSchema:
     record: SchemaRecord
 
 
+@dataclass(frozen=True, slots=True)
+class DeltaLog:
+    """How far the log of a Delta table is: its last version, the table's id, its schema as Spark's JSON."""
+
+    version: int
+    table: str
+    schema: str
+
+
 @dataclass(slots=True)
 class TableState:
     """What is committed of one table.
 
     ``snapshots`` are the loads whose snapshots are kept, by kind, the committed one first, ``shapes`` that
     one's schema as Spark's JSON. ``segments`` and ``era`` (table and schema version) are what the current one
-    was made from, ``high`` is the last change in it (chain and SCN).
+    was made from, ``high`` is the last change in it (chain and SCN). ``format`` is that of the tables,
+    ``logs`` are those of Delta's by kind, ``history`` included.
     """
 
     name: TableName
     folder: str
+    format: str = PARQUET
     key: list[str] = field(default_factory=list)
     snapshots: dict[str, list[int]] = field(default_factory=dict)
     shapes: dict[str, str] = field(default_factory=dict)
@@ -42,6 +61,21 @@ class TableState:
     partial: bool = False
     misfits: bool = False
     apart: list[str] = field(default_factory=list)
+    logs: dict[str, DeltaLog] = field(default_factory=dict)
+
+    def root(self, kind: str) -> str:
+        """The folder of all snapshots of a kind: a Delta table is that folder, others are one in it."""
+        return f"{self.folder}/{kind}" if self.format == DELTA else f"{self.folder}/_{kind}"
+
+    def snapshot(self, kind: str, load: int) -> str:
+        """The folder of the state (``current``, ``scd2``) as of a load."""
+        return f"{self.root(kind)}/{LOAD_FOLDER.format(load)}"
+
+    def shape(self, kind: str) -> StructType:
+        """The columns of the committed snapshot."""
+        from pyspark.sql.types import StructType
+
+        return StructType.fromJson(json.loads(self.shapes[kind]))
 
     @classmethod
     def from_json(cls, entry: Mapping[str, Any]) -> TableState:
@@ -49,6 +83,7 @@ class TableState:
         return cls(
             name=TableName(entry["db"], entry["table"]),
             folder=entry["folder"],
+            format=entry.get("format", PARQUET),
             key=entry["key"],
             snapshots=entry["snapshots"],
             shapes=entry["shapes"],
@@ -62,6 +97,7 @@ class TableState:
             partial=entry["partial"],
             misfits=entry["misfits"],
             apart=entry["apart"],
+            logs={kind: DeltaLog(*log) for kind, log in entry.get("logs", {}).items()},
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -70,7 +106,11 @@ class TableState:
             "db": self.name.db,
             "table": self.name.table,
             "folder": self.folder,
-            "paths": {kind: snapshot(self.folder, kind, loads[0]) for kind, loads in self.snapshots.items()},
+            "format": self.format,
+            "paths": {
+                kind: self.root(kind) if self.format == DELTA else self.snapshot(kind, loads[0])
+                for kind, loads in self.snapshots.items()
+            },
             "key": self.key,
             "snapshots": self.snapshots,
             "shapes": self.shapes,
@@ -81,6 +121,7 @@ class TableState:
             "partial": self.partial,
             "misfits": self.misfits,
             "apart": self.apart,
+            "logs": {kind: [log.version, log.table, log.schema] for kind, log in self.logs.items()},
         }
 
 
@@ -222,8 +263,3 @@ class State:
             "tables": [table.to_json() for table in self.tables.values()],
             "withheld": self.withheld,
         }
-
-
-def snapshot(folder: str, kind: str, load: int) -> str:
-    """The folder of a table's state (``current``, ``scd2``) as of a load."""
-    return f"{folder}/_{kind}/v={load}"

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from .arguments import Options, parse_arguments
 from .manifests import Manifest, read_manifests
-from .outcome import LoadError
+from .outcome import LoadError, reason_of
+from .records import ICEBERG
 from .storage import LocalStorage, is_local
 
 if TYPE_CHECKING:
@@ -95,12 +96,12 @@ def run(
 
 
 def manifests_at_hand(options: Options) -> list[Manifest] | None:
-    """All manifests, read without Spark; None where a data set is not on this machine.
+    """All manifests, read without Spark; None where a data set is not on this machine, or Spark comes first.
 
     Raises:
         LoadError: a data set is not there, or a manifest of it cannot be understood or contradicts itself.
     """
-    if not all(is_local(path) for path in options.inputs):
+    if options.format == ICEBERG or not all(is_local(path) for path in options.inputs):
         return None
     return read_manifests([LocalStorage(path) for path in options.inputs])
 
@@ -124,12 +125,4 @@ def load_tables(
     try:
         return load_new(spark, options, progress or (lambda *_: None), manifests)
     except (PySparkException, Py4JError) as error:
-        raise LoadError(f"Spark failed, and nothing was changed; it said: {_reason(error)}") from error
-
-
-def _reason(error: Exception) -> str:
-    """What Java says of the first cause, in one line."""
-    origin: Any = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
-    while origin is not None and origin.getCause() is not None:
-        origin = origin.getCause()
-    return (str(error) if origin is None else str(origin.toString())).strip().split("\n")[0]
+        raise LoadError(f"Spark failed, and nothing was changed; it said: {reason_of(error)}") from error

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
-from pyspark.sql.types import StructType
 
 from .context import Load, history_parts, new_parts
 from .eras import find_eras
@@ -17,7 +15,7 @@ from .inserted import untold_columns, with_defaults
 from .lineage import Era, Position, Segment, trace_columns
 from .manifests import TableName
 from .outcome import LoadError
-from .records import TableState, snapshot
+from .records import TableState
 from .scd2 import versions
 from .state import advanced_state, current_state
 
@@ -151,9 +149,8 @@ def _advance(
     high = Position(load.ranks[state.high[0]], state.high[1])
     if state.name in load.arrived and load.arrived[state.name][0] <= high:
         return False
-    shape = StructType.fromJson(json.loads(state.shapes["current"]))
-    place = snapshot(state.folder, "current", state.snapshots["current"][0])
-    base = load.spark.read.schema(shape).parquet(load.storage.address(place))
+    place = state.snapshot("current", state.snapshots["current"][0])
+    base = load.spark.read.schema(state.shape("current")).parquet(load.storage.address(place))
     parts = new_parts(load, state.name)
     events = _events(load, segments, eras, key, parts)
     _check_keys(state.name, events, key)
@@ -228,7 +225,7 @@ def _write_versions(
 
 def _publish(load: Load, state: TableState, kind: str, rows: DataFrame) -> None:
     """Stage a snapshot and count it."""
-    path = snapshot(state.folder, kind, load.record.load)
+    path = state.snapshot(kind, load.record.load)
     observation = Observation()
     staged = load.output.staged(path)
     load.write(rows.observe(observation, F.count(F.lit(1)).alias("rows")), staged)

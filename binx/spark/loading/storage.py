@@ -15,6 +15,7 @@ import shutil
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -26,7 +27,17 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _GLOB_CHARACTERS = re.compile(r"([\[\]{}*?\\])")
+_HIDDEN = ("_", ".")
 _SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]+:")
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    """A file below a folder: its path from there, its size, and when it was written, in ms since 1970."""
+
+    path: str
+    bytes: int
+    modified: int
 
 
 class Storage(Protocol):
@@ -45,6 +56,9 @@ class Storage(Protocol):
 
     def names(self, folder: str) -> list[str]:
         """The names in a folder, sorted; none where there is no such folder."""
+
+    def files(self, folder: str) -> list[StoredFile]:
+        """The files below a folder, sorted by path, without those whose names begin with ``_`` or ``.``."""
 
     def read(self, path: str) -> bytes:
         """A small file's content.
@@ -126,6 +140,17 @@ class LocalStorage:
             return sorted(os.listdir(self._path(folder)))  # noqa: PTH208 - only the names are wanted
         except (FileNotFoundError, NotADirectoryError):
             return []
+
+    def files(self, folder: str) -> list[StoredFile]:
+        """See :meth:`Storage.files`."""
+        root = self._path(folder)
+        found = []
+        for file in root.rglob("*"):
+            if file.is_file() and not file.name.startswith(_HIDDEN):
+                status = file.stat()
+                path = file.relative_to(root).as_posix()
+                found.append(StoredFile(path, status.st_size, status.st_mtime_ns // 1_000_000))
+        return sorted(found, key=lambda file: file.path)
 
     def read(self, path: str) -> bytes:
         """See :meth:`Storage.read`."""
@@ -236,6 +261,18 @@ class HadoopStorage:
         if not self.exists(folder):
             return []
         return sorted(status.getPath().getName() for status in self._files.listStatus(self._path(folder)))
+
+    def files(self, folder: str) -> list[StoredFile]:
+        """See :meth:`Storage.files`."""
+        root = self._files.makeQualified(self._path(folder)).toUri()
+        found = []
+        listed = self._files.listFiles(self._path(folder), True) if self.exists(folder) else None
+        while listed is not None and listed.hasNext():
+            status = listed.next()
+            if not status.getPath().getName().startswith(_HIDDEN):
+                path = str(root.relativize(status.getPath().toUri()).getPath())
+                found.append(StoredFile(path, int(status.getLen()), int(status.getModificationTime())))
+        return sorted(found, key=lambda file: file.path)
 
     def read(self, path: str) -> bytes:
         """See :meth:`Storage.read`."""

@@ -106,7 +106,7 @@ def _installed_version(package: str) -> str | None:
     """
     for folder in sys.path:
         with suppress(OSError):
-            for name in os.listdir(folder or os.curdir):  # noqa: PTH208 - pathlib takes 5 ms to import
+            for name in os.listdir(folder or os.curdir):
                 if name.startswith(f"{package}-") and name.endswith(_INSTALLED):
                     return name[len(package) + 1 : -len(_INSTALLED)]
     return None

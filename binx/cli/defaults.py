@@ -58,8 +58,8 @@ def config_path() -> str | None:
     given = os.environ.get(VARIABLE)
     if given is not None:
         return given or None
-    home = os.environ.get("XDG_CONFIG_HOME") or os.path.join(os.path.expanduser("~"), ".config")  # noqa: PTH111, PTH118 - pathlib takes 5 ms to import
-    return os.path.join(home, "binx", "config.toml")  # noqa: PTH118
+    home = os.environ.get("XDG_CONFIG_HOME") or os.path.join(os.path.expanduser("~"), ".config")
+    return os.path.join(home, "binx", "config.toml")
 
 
 def read_config() -> dict[str, Any]:
@@ -72,7 +72,7 @@ def read_config() -> dict[str, Any]:
     if path is None:
         return {}
     try:
-        with open(path, "rb") as file:  # noqa: PTH123
+        with open(path, "rb") as file:
             text = file.read()
     except (FileNotFoundError, NotADirectoryError):
         if os.environ.get(VARIABLE):

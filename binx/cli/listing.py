@@ -27,6 +27,8 @@ TERMINAL_COLUMNS = ("commit_timestamp", "gtid", "kind", "bytes", "rows", "tables
 
 _MEASURED = 200
 _TABLES_LEAST = 12
+_FIRST_TO_GO = ("kind", "rows")
+"""Columns that make room for tables, which tell the same for most transactions."""
 _HEAD, _FAINT, _END = "\x1b[1m", "\x1b[2m", "\x1b[0m"
 
 _TITLES = {
@@ -67,15 +69,21 @@ def listing_lines(
     """
     rest = iter(transactions)
     first = list(islice(rest, _MEASURED))
-    shown = [_column(name, zone, roomy=width >= ROOMY) for name in columns]
-    # Tables take what the others leave, at the end of the line; without room they are left out.
-    tables = shown.pop(columns.index("tables")) if "tables" in columns else None
+    # Tables take what the others leave, at the end of the line.
+    names = [*(name for name in columns if name != "tables"), *(["tables"] if "tables" in columns else [])]
+    shown = [_column(name, zone, roomy=width >= ROOMY) for name in names]
     widths = [
-        max([text_width(column.title), *(text_width(column.text(one)) for one in first)]) for column in shown
+        0
+        if name == "tables"
+        else max([text_width(column.title), *(text_width(column.text(one)) for one in first)])
+        for name, column in zip(names, shown, strict=True)
     ]
-    if tables is not None and sum(widths) + len(GAP) * len(widths) + _TABLES_LEAST <= width:
-        shown.append(tables)
-        widths.append(0)
+    if columns is TERMINAL_COLUMNS:
+        for name in _FIRST_TO_GO:
+            if sum(widths) + len(GAP) * (len(widths) - 1) + _TABLES_LEAST > width:
+                place = names.index(name)
+                del names[place], shown[place], widths[place]
+                shown[-1] = shown[-1]._replace(text=lambda one: tables_text(one.tables) or one.kind)
 
     def line(cells: Iterable[str]) -> str:
         padded = (

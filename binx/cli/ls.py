@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from datetime import tzinfo
 
 from binx.cli.declaration import OUTPUT, Example, Parsed, command, option
 from binx.cli.indexing import index_options
-from binx.cli.listing import TERMINAL_COLUMNS, listing_lines
 from binx.cli.options import FILES, NO_CHECKSUMS, QUIET, ZONE
 from binx.cli.progress import ProgressBar, progress_bar
 from binx.cli.selecting import selection_options, understood
@@ -134,7 +132,7 @@ def ls_command(
                 say_warning(f"{problem.before}, {problem.after}: {problem.message}")
         listing = Listing(
             chain,
-            selection=replace(selection, limit=None),
+            selection=selection._replace(limit=None),
             order=order,
             reverse=turned != reverse,
             limit=selection.limit,
@@ -155,6 +153,8 @@ def ls_command(
 def _show(
     listing: Listing, columns: tuple[str, ...] | None, zone: tzinfo, output: TextOutput, bar: ProgressBar
 ) -> None:
+    from binx.cli.listing import TERMINAL_COLUMNS, listing_lines
+
     lines = listing_lines(
         listing,
         terminal_width(sys.stdout),

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, tzinfo
-from textwrap import wrap
 from typing import Any, NamedTuple
 
 from binx.log.zones import format_in_zone
@@ -147,6 +146,8 @@ def lines_for_people(section: Section, width: int, *, colour: bool) -> list[str]
 
 def list_for_people(title: str, texts: Sequence[str], width: int, *, colour: bool) -> list[str]:
     """Sentences for a terminal, each beginning on a line of its own."""
+    from textwrap import wrap
+
     lines = [_title(title, width, colour=colour)]
     for text in texts:
         lines += wrap(safe_text(text), width, initial_indent="- ", subsequent_indent="  ")

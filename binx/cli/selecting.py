@@ -179,7 +179,9 @@ def selection_options(function: Callable[..., Any]) -> Callable[..., Any]:
         for name in ("gtids", "exclude_gtids"):
             sets: tuple[GtidSet, ...] = chosen[name]
             chosen[name] = union(sets) if sets else None
-        return function(selection=Selection(**chosen), **values)
+        selection = Selection(**chosen)
+        selection.check()
+        return function(selection=selection, **values)
 
     decorated: Callable[..., Any] = _SELECTION_OPTIONS(with_selection)
     return decorated

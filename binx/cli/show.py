@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from datetime import tzinfo
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -99,7 +98,7 @@ def show_command(
     if position is not None:
         if selection.start is not None:
             raise UsageError("expected --position or --start-position, found both")
-        selection = replace(selection, start=position, limit=selection.limit or 1)
+        selection = selection._replace(start=position, limit=selection.limit or 1)
     catalog, unclear = known_tables(schema)
     if not quiet:
         for line in [*understood(selection), *unclear]:

@@ -14,6 +14,7 @@ from binx.log.zones import zone_name
 from binx.stats.text import (
     ELLIPSIS,
     bytes_text,
+    fit_difference,
     fit_text,
     number_text,
     pad_text,
@@ -36,6 +37,7 @@ _LONG_SHOWN = 1024
 """Characters that are shown of a value of 1 MiB and more."""
 BOLD, _FAINT, _OLD, _NEW, _END = "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[32m", "\x1b[0m"
 _INDENT = " " * 14
+_CHANGED = f"{_INDENT[:-2]}*   "
 
 
 class ShowText:
@@ -164,28 +166,42 @@ class ShowText:
             elif name not in after:
                 yield self.cut(f"{_INDENT}  {shown}  {_value(before[name])}", _FAINT)
             elif name not in before:
-                yield self._change(shown, "", _value(after[name]))
+                yield self._got(shown, _value(after[name]))
             elif before[name] == after[name]:
                 yield self.cut(f"{_INDENT}  {shown}  {_value(after[name])}", _FAINT)
             else:
-                yield self._change(shown, _value(before[name]), _value(after[name]))
+                yield from self._change(shown, _value(before[name]), _value(after[name]))
         for name, operations in (row.get("json_diff") or {}).items():
-            yield self._change(
-                safe_text(name), "", f"changed by {json.dumps(operations, ensure_ascii=False)}"
-            )
+            yield self._got(safe_text(name), f"changed by {json.dumps(operations, ensure_ascii=False)}")
 
-    def _change(self, name: str, old: str, new: str) -> str:
-        """A column that an update changed; each value gets half of what the terminal has room for."""
-        head = f"{_INDENT[:-2]}* {'  '}{name}  "
+    def _got(self, name: str, new: str) -> str:
+        """A column of which the log does not tell what it was before."""
+        head, arrow = _CHANGED + name + "  ", self._arrow.lstrip()
         if self._width is not None:
-            room = max(self._width - text_width(head) - len(self._arrow), 2)
-            old_room = max(room // 2, room - text_width(new)) if old else 0
-            old = fit_text(old, old_room)
-            new = fit_text(new, room - text_width(old))
-        if not self._colour:
-            return f"{head}{old}{self._arrow.lstrip() if not old else self._arrow}{new}"
-        arrow = self._arrow if old else self._arrow.lstrip()
-        return f"{BOLD}{head}{_END}{_OLD}{old}{_END}{arrow}{_NEW}{new}{_END}"
+            new = fit_text(new, max(self._width - text_width(head + arrow), 1))
+        return f"{self._coloured(head, BOLD)}{arrow}{self._coloured(new, _NEW)}"
+
+    def _change(self, name: str, old: str, new: str) -> Iterator[str]:
+        """A column that an update changed: on one line where both values have room, else below each other.
+
+        Values that are too long for a line of their own are cut so that the first difference shows.
+        """
+        head, arrow = _CHANGED + name + "  ", self._arrow
+        below = self._width is not None and text_width(head + old + arrow + new) > self._width
+        if below:
+            arrow = self._arrow.lstrip()
+            room = max((self._width or 0) - text_width(head + arrow), 1)
+            old, new = fit_difference(old, new, room)
+        head, old, new = self._coloured(head, BOLD), self._coloured(old, _OLD), self._coloured(new, _NEW)
+        if not below:
+            yield f"{head}{old}{arrow}{new}"
+            return
+        indent = " " * (len(_CHANGED) + text_width(name) + 2)
+        yield f"{head}{' ' * len(arrow)}{old}"
+        yield f"{indent}{arrow}{new}"
+
+    def _coloured(self, text: str, colour: str) -> str:
+        return f"{colour}{text}{_END}" if self._colour else text
 
     def _time(self, moment: int) -> str:
         return time_text(moment, self._zone)

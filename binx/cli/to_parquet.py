@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -230,7 +229,7 @@ def to_parquet_command(
         logs = [ends.file for ends in chain]
         bar.expect(sum(log.size for log in logs))
         # What the rows decide comes before the limit.
-        wanted = selection if where is None else replace(selection, limit=None)
+        wanted = selection if where is None else selection._replace(limit=None)
         selector = Selector(wanted, [log.name for log in logs])
         with _engine(engine, master, driver_memory, dict(settings)) as export:
             for report in export(logs, output, selector, catalog, options, bar.reach):

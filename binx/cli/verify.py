@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import textwrap
 from collections.abc import Iterator
 
 from binx.cli.declaration import OUTPUT, Example, command, option
@@ -116,9 +115,9 @@ def _wrapped(head: str, text: str, width: int) -> list[str]:
     """A text behind its name; broken for people, in one line for programs."""
     if not width:
         return [head + text]
-    return textwrap.wrap(
-        text, width, initial_indent=head, subsequent_indent=" " * len(head), break_on_hyphens=False
-    )
+    from textwrap import wrap
+
+    return wrap(text, width, initial_indent=head, subsequent_indent=" " * len(head), break_on_hyphens=False)
 
 
 def _verdict(report: VerifyReport, *, colour: bool) -> str:

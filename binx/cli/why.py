@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import tzinfo
 from typing import TYPE_CHECKING
 
@@ -104,7 +103,7 @@ def why_command(
         bar.expect(sum(ends.file.size for ends in chain))
         life = RowLife(
             chain,
-            replace(selection, limit=None),
+            selection._replace(limit=None),
             key=key,
             condition=where,
             catalog=catalog,

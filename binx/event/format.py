@@ -9,14 +9,14 @@ Sources: MySQL's libs/mysql/binlog/event/control_events.cpp
 from __future__ import annotations
 
 import re
-import zlib
-from dataclasses import dataclass
 from enum import Enum, IntEnum
 from struct import Struct
+from typing import NamedTuple
 
 from binx.errors import ChecksumError, DamagedError, NotABinlogError, TruncatedError, UnsupportedError
 from binx.event.header import HEADER_SIZE, EventFlag, EventHeader, EventType, parse_header
 from binx.event.reader import Reader
+from binx.kernels.crc32 import checksum
 from binx.source import magic
 
 CHECKSUM_SIZE = 4
@@ -65,8 +65,7 @@ class Flavour(Enum):
     MARIADB = "mariadb"
 
 
-@dataclass(frozen=True, slots=True)
-class FormatDescription:
+class FormatDescription(NamedTuple):
     """What FORMAT_DESCRIPTION says of the events after it.
 
     Attributes:
@@ -259,7 +258,7 @@ def verify_format_checksum(event: memoryview | bytes, description: FormatDescrip
     covered = bytearray(event[:-CHECKSUM_SIZE])
     covered[_FLAGS_OFFSET] &= ~EventFlag.IN_USE & 0xFF
     stored = int.from_bytes(event[-CHECKSUM_SIZE:], "little")
-    actual = zlib.crc32(covered)
+    actual = checksum(covered)
     if stored != actual:
         raise ChecksumError(
             f"expected the CRC32 {stored:08x} that the event carries, found {actual:08x}; "

@@ -5,7 +5,6 @@ Sources: MySQL manual, "GTID Format and Storage"; MariaDB knowledge base, "Globa
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 
 MYSQL_MAX_NUMBER = 2**63 - 2
@@ -14,7 +13,7 @@ MYSQL_MAX_NUMBER = 2**63 - 2
 MARIADB_MAX_NUMBER = 2**64 - 1
 """The largest transaction number of MariaDB."""
 
-TAG = re.compile("[a-z_][a-z0-9_]{0,31}")
+TAG = "[a-z_][a-z0-9_]{0,31}"
 """What a tag looks like once it is in lower case."""
 
 _UUID_GROUPS = (slice(0, 8), slice(8, 12), slice(12, 16), slice(16, 20), slice(20, 32))

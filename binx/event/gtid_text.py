@@ -19,13 +19,13 @@ SYNTAX = (
 )
 
 _HEX = "[0-9a-fA-F]"
-_UUID = re.compile(
+_UUID = (
     rf"\s*(\{{?)({_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}|{_HEX}{{32}})(\}}?)\s*(?=:|,|$)"
 )
-_INTERVAL = re.compile(r"\s*:\s*([0-9]{1,20})\s*(?:-\s*([0-9]{1,20})\s*)?(?=[:,]|$)")
-_TAG = re.compile(r"\s*:\s*([A-Za-z_][A-Za-z0-9_]{0,31})\s*(?=[:,]|$)")
-_MARIADB = re.compile(r"\s*([0-9]{1,10})-([0-9]{1,10})-([0-9]{1,20})\s*(?:\.\.\s*([0-9]{1,20})\s*)?(?=,|$)")
-_SPACE_OR_COMMA = re.compile(r"[\s,]*")
+_INTERVAL = r"\s*:\s*([0-9]{1,20})\s*(?:-\s*([0-9]{1,20})\s*)?(?=[:,]|$)"
+_TAG = r"\s*:\s*([A-Za-z_][A-Za-z0-9_]{0,31})\s*(?=[:,]|$)"
+_MARIADB = r"\s*([0-9]{1,10})-([0-9]{1,10})-([0-9]{1,20})\s*(?:\.\.\s*([0-9]{1,20})\s*)?(?=,|$)"
+_SPACE_OR_COMMA = r"[\s,]*"
 _MAX_ID = 2**32 - 1
 _SHOWN = 24
 
@@ -41,14 +41,16 @@ def parse_gtids(text: str) -> Iterator[tuple[GtidSource, int, int]]:
     Raises:
         UsageError: the text is no GTID set; the message shows the place and the syntax.
     """
+    # Compiled when a set is first read: most command lines have none.
+    mariadb, uuid_start, interval_of, tag_of = map(re.compile, (_MARIADB, _UUID, _INTERVAL, _TAG))
     place = _skip_commas(text, 0)
     while place < len(text):
-        found = _MARIADB.match(text, place)
+        found = mariadb.match(text, place)
         if found is not None:
             yield _mariadb_item(text, found)
             place = found.end()
         else:
-            found = _UUID.match(text, place)
+            found = uuid_start.match(text, place)
             if found is None or (found[1] == "{") != (found[3] == "}"):
                 raise _unreadable(text, place, "expected a server UUID or MariaDB's domain-server-number")
             place = found.end()
@@ -56,7 +58,7 @@ def parse_gtids(text: str) -> Iterator[tuple[GtidSource, int, int]]:
             tag = ""
             intervals = 0
             while place < len(text) and text[place] == ":":
-                interval = _INTERVAL.match(text, place)
+                interval = interval_of.match(text, place)
                 source = UuidSource(uuid, tag)
                 if interval is not None:
                     first, last = _numbers(text, interval.start(1), interval[1], interval[2], source)
@@ -64,7 +66,7 @@ def parse_gtids(text: str) -> Iterator[tuple[GtidSource, int, int]]:
                     intervals += 1
                     place = interval.end()
                     continue
-                tagged = _TAG.match(text, place)
+                tagged = tag_of.match(text, place)
                 if tagged is None or (tag and not intervals):
                     raise _unreadable(text, place + 1, "expected a number, an interval or a tag")
                 tag, intervals, place = tagged[1].lower(), 0, tagged.end()
@@ -74,7 +76,7 @@ def parse_gtids(text: str) -> Iterator[tuple[GtidSource, int, int]]:
 
 
 def _skip_commas(text: str, place: int) -> int:
-    found = _SPACE_OR_COMMA.match(text, place)
+    found = re.compile(_SPACE_OR_COMMA).match(text, place)
     return place if found is None else found.end()
 
 

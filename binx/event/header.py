@@ -6,9 +6,9 @@ Sources: MySQL's libs/mysql/binlog/event/binlog_event.h (``Log_event_type``,
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum, IntFlag
 from struct import Struct
+from typing import NamedTuple
 
 from binx.errors import DamagedError, TruncatedError
 
@@ -107,8 +107,7 @@ class EventFlag(IntFlag):
     MARIADB_SKIP_REPLICATION = 0x8000
 
 
-@dataclass(frozen=True, slots=True)
-class EventHeader:
+class EventHeader(NamedTuple):
     """The header of one event.
 
     Attributes:

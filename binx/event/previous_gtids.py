@@ -5,10 +5,11 @@ Sources: MySQL's sql/rpl_gtid_set.cc (``Gtid_set::encode``, ``add_gtid_encoding`
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import groupby
 from struct import Struct
+from typing import NamedTuple
 
 from binx.errors import UnsupportedError
 from binx.event.format import FormatDescription
@@ -26,8 +27,7 @@ _INTERVAL = Struct("<QQ")
 _U64 = Struct("<Q")
 
 
-@dataclass(frozen=True, slots=True)
-class PreviousGtids:
+class PreviousGtids(NamedTuple):
     """The GTIDs of all logs before this file, as far as its server remembered.
 
     Attributes:
@@ -111,6 +111,6 @@ def read_tag(reader: Reader) -> str:
         DamagedError: it is none.
     """
     tag = read_string(reader)
-    if tag and not TAG.fullmatch(tag):
+    if tag and not re.fullmatch(TAG, tag):
         raise reader.damaged(f"expected a GTID's tag, found {tag!r}")
     return tag

@@ -5,7 +5,7 @@ Source: MySQL's libs/mysql/binlog/event/control_events.cpp (``Rotate_event``, ``
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from binx.event.format import FormatDescription
 from binx.event.header import HEADER_SIZE, EventHeader
@@ -15,8 +15,7 @@ _POST_HEADER = 8
 _FIRST_POSITION = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Rotate:
+class Rotate(NamedTuple):
     """The log goes on in another file.
 
     Attributes:
@@ -28,8 +27,7 @@ class Rotate:
     next_position: int
 
 
-@dataclass(frozen=True, slots=True)
-class Stop:
+class Stop(NamedTuple):
     """The server was shut down."""
 
 

@@ -18,8 +18,8 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable
-from dataclasses import dataclass
 from struct import Struct
+from typing import NamedTuple
 
 from binx.errors import BinxError, ChecksumError, DamagedError, RefusedError, TruncatedError
 from binx.event.format import CHECKSUM_SIZE, MAGIC, Flavour, FormatDescription, parse_format
@@ -27,7 +27,8 @@ from binx.event.gtid_set import GtidSet
 from binx.event.header import HEADER_SIZE, EventFlag, EventHeader, EventType, parse_header
 from binx.event.previous_gtids import encode_previous_gtids
 from binx.export.output import Sink
-from binx.export.slice_plan import Part, Range, Run, SlicePlan, plan_slice
+from binx.export.search import Run
+from binx.export.slice_plan import Part, Range, SlicePlan, plan_slice
 from binx.kernels.rewrite import Pause, Rewriter, measure
 from binx.log.file import BinlogFile
 from binx.source import READ_BYTES
@@ -46,8 +47,7 @@ _LENGTHS_SINCE = (8, 0, 2)
 _LARGEST_GTID_EVENT = 64 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class SliceReport:
+class SliceReport(NamedTuple):
     """What a slice holds.
 
     Attributes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from enum import Enum, IntFlag
 from typing import Any
@@ -39,7 +38,7 @@ def event_fields(event: Event, description: FormatDescription) -> dict[str, Any]
 
 
 def _plain_fields(event: Any) -> dict[str, Any]:
-    return {field.name: _plain(getattr(event, field.name)) for field in dataclasses.fields(event)}
+    return {name: _plain(getattr(event, name)) for name in type(event).__annotations__}
 
 
 def _plain(value: Any) -> Any:

@@ -9,9 +9,8 @@ up to the last of those are walked.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from binx.errors import AbsentError
 from binx.event.gtid_set import GtidSet
@@ -39,8 +38,7 @@ class SliceFormat(Enum):
     """As Tungsten Replicator's ``thl list`` prints it."""
 
 
-@dataclass(frozen=True, slots=True)
-class ExtractOptions:
+class ExtractOptions(NamedTuple):
     """How a slice is written.
 
     Attributes:
@@ -66,8 +64,7 @@ class ExtractOptions:
     on_damage: OnDamage = OnDamage.STOP
 
 
-@dataclass(frozen=True, slots=True)
-class ExtractReport:
+class ExtractReport(NamedTuple):
     """What became of a request.
 
     Attributes:

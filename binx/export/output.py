@@ -18,12 +18,13 @@ import sys
 import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from binx.errors import ExitCode, OutputError, RefusedError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from typing_extensions import Buffer
 
 STANDARD_OUTPUT = "-"
@@ -174,7 +175,8 @@ def open_output(path: str, *, binary: bool = True, plain: bool = False) -> Itera
 
 def output_error(error: OSError, path: str) -> OutputError:
     """The error about an output that an error of the system amounts to."""
-    where = "the output" if path == STANDARD_OUTPUT else f"the file system of {Path(path).absolute().parent}"
+    folder = os.path.dirname(os.path.abspath(path))
+    where = "the output" if path == STANDARD_OUTPUT else f"the file system of {folder}"
     if error.errno == errno.EPIPE:
         return ReaderGoneError("the reader has closed the pipe", path=path)
     if error.errno in _FULL:
@@ -239,7 +241,7 @@ def _direct(path: str, binary: bool) -> Iterator[OutputStream]:
 
 @contextmanager
 def _replacing(path: str) -> Iterator[OutputStream]:
-    target = Path(os.path.realpath(path))
+    target = os.path.realpath(path)
     try:
         _refuse_impossible(target)
         temporary, descriptor = _create_beside(target)
@@ -252,22 +254,22 @@ def _replacing(path: str) -> Iterator[OutputStream]:
         _rename(temporary, target, path)
     except BaseException:
         with suppress(OSError):
-            temporary.unlink()
+            os.unlink(temporary)
         raise
 
 
-def _refuse_impossible(target: Path) -> None:
+def _refuse_impossible(target: str) -> None:
     """Meet now what the rename would meet after all has been written."""
     with suppress(FileNotFoundError):
-        if stat.S_ISDIR(target.stat().st_mode):
+        if stat.S_ISDIR(os.stat(target).st_mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
 
 
-def _create_beside(target: Path) -> tuple[Path, int]:
+def _create_beside(target: str) -> tuple[str, int]:
     """A new file in the target's folder, with the permissions that the umask gives a new file."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     for _ in range(_TEMPORARY_ATTEMPTS):
-        temporary = target.parent / f".binx-{os.urandom(6).hex()}.tmp"
+        temporary = os.path.join(os.path.dirname(target), f".binx-{os.urandom(6).hex()}.tmp")
         with suppress(FileExistsError):
             descriptor = os.open(temporary, flags, _NEW_FILE_MODE)
             if _is_ours(descriptor, temporary):
@@ -292,7 +294,7 @@ def remove_leftovers(folder: Path) -> None:
                 os.close(descriptor)
 
 
-def _is_ours(descriptor: int, temporary: Path) -> bool:
+def _is_ours(descriptor: int, temporary: str) -> bool:
     """Lock a new file, so that it is not taken for a leftover, and see that it was not taken for one yet."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -300,7 +302,7 @@ def _is_ours(descriptor: int, temporary: Path) -> bool:
         return False
     except OSError:
         return True  # A file system without locks; there nothing is taken for a leftover either.
-    return temporary.exists()
+    return os.path.exists(temporary)
 
 
 def _synchronize(descriptor: int, path: str) -> None:
@@ -311,14 +313,14 @@ def _synchronize(descriptor: int, path: str) -> None:
         raise output_error(error, path) from error
 
 
-def _rename(temporary: Path, target: Path, path: str) -> None:
+def _rename(temporary: str, target: str, path: str) -> None:
     """Give the file its name, and bring that to the disk too where the file system can."""
     try:
-        temporary.replace(target)
+        os.replace(temporary, target)
     except OSError as error:
         raise output_error(error, path) from error
     with suppress(OSError):
-        folder = os.open(target.parent, os.O_RDONLY | os.O_CLOEXEC)
+        folder = os.open(os.path.dirname(target), os.O_RDONLY | os.O_CLOEXEC)
         try:
             os.fsync(folder)
         finally:
@@ -328,7 +330,7 @@ def _rename(temporary: Path, target: Path, path: str) -> None:
 def _is_special(path: str) -> bool:
     """Whether the path names a device, a pipe or a socket, which a rename would destroy."""
     try:
-        mode = Path(path).stat().st_mode
+        mode = os.stat(path).st_mode
     except OSError:
         return False
     return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from binx.errors import BinxError
-from binx.export.slice_plan import Run
 from binx.kernels.scan import Level
 from binx.log.chain import FileEnds, ends_problems, epochs
 from binx.log.file import BinlogFile
@@ -17,6 +15,8 @@ from binx.log.selection import Selection, Selector, required_level
 from binx.log.steps import tell
 
 if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
     from binx.export.changes import Selected
     from binx.export.where import Condition
     from binx.export.where_rows import RowFilter
@@ -25,6 +25,20 @@ if TYPE_CHECKING:
     from binx.log.sidecar import Sidecar
     from binx.log.sidecar_layout import Block
     from binx.rows.catalog import Catalog
+
+
+class Run(NamedTuple):
+    """Some of the transactions that one pass over a file has found.
+
+    Attributes:
+        file: where they stand; it must stay open until the slice is written.
+        table: the transactions, as :class:`~binx.log.file.Scan` yields them.
+        mask: a byte for each, 1 for those that are taken; None for all.
+    """
+
+    file: BinlogFile
+    table: TransactionTable
+    mask: Buffer | None = None
 
 
 class Search:
@@ -59,7 +73,7 @@ class Search:
         on_damage: OnDamage = OnDamage.STOP,
     ) -> None:
         # What the rows decide comes before the limit.
-        unlimited = selection if where is None else replace(selection, limit=None)
+        unlimited = selection if where is None else selection._replace(limit=None)
         self.selector = Selector(unlimited, [ends.file.name for ends in chain])
         self._row_filter: RowFilter | None = None
         if where is not None:

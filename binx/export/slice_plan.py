@@ -8,37 +8,21 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from binx.errors import AbsentError, RefusedError
 from binx.event.format import ChecksumAlgorithm, Flavour, FormatDescription
+from binx.export.search import Run
 from binx.kernels.rewrite import merged_ranges
-from binx.kernels.transactions import TransactionTable
 from binx.log.file import BinlogFile
 
 if TYPE_CHECKING:
-    from typing_extensions import Buffer
+    pass
 
 
 _NUMBERS = 3
 """Integers that a range takes: start, end, transactions (-1 for one that stands apart)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """Some of the transactions that one pass over a file has found.
-
-    Attributes:
-        file: where they stand; it must stay open until the slice is written.
-        table: the transactions, as :class:`~binx.log.scan.Scan` yields them.
-        mask: a byte for each, 1 for those that are taken; None for all.
-    """
-
-    file: BinlogFile
-    table: TransactionTable
-    mask: Buffer | None = None
 
 
 class Range(NamedTuple):
@@ -105,8 +89,7 @@ class Part:
         return all(before.end == after.start for before, after in pairwise(self))
 
 
-@dataclass(frozen=True, slots=True)
-class SlicePlan:
+class SlicePlan(NamedTuple):
     """A slice that can be written.
 
     Attributes:

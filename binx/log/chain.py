@@ -11,12 +11,10 @@ Sources: MySQL manual, "The Binary Log" and "PREVIOUS_GTIDS"; ``MYSQL_BIN_LOG::o
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from binx.errors import BinxError, DamagedError, UnsupportedError
 from binx.event.gtid_set import GtidSet
@@ -34,11 +32,9 @@ _HEAD_EVENTS = 16
 """Events at a file's head that are looked at, at most: servers write four."""
 _NAME_MAXIMUM = 512
 _ROTATE_FIXED = 8
-_BASE = re.compile(r"(.*?)(?:\.\d+)?")
 
 
-@dataclass(frozen=True, slots=True)
-class FileEnds:
+class FileEnds(NamedTuple):
     """What a file's first and last events say of its place among others.
 
     Attributes:
@@ -58,8 +54,8 @@ class FileEnds:
     @property
     def base(self) -> str:
         """The file's name without its number."""
-        match = _BASE.fullmatch(self.file.name)
-        return match[1] if match else self.file.name
+        base, dot, number = self.file.name.rpartition(".")
+        return base if dot and number.isdecimal() else self.file.name
 
     @property
     def server(self) -> tuple[int, str]:
@@ -85,8 +81,7 @@ class ProblemKind(Enum):
     """They are copies of one file, or one is."""
 
 
-@dataclass(frozen=True, slots=True)
-class ChainProblem:
+class ChainProblem(NamedTuple):
     """Two files that follow each other, and what does not fit.
 
     Attributes:

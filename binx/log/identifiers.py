@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import hashlib
 from array import array
 from collections.abc import Callable
 from itertools import accumulate
 from typing import TYPE_CHECKING
-from uuid import UUID, uuid5
 
 from binx.kernels.transactions import GtidKind, TransactionTable
 
 if TYPE_CHECKING:
     from binx.log.file import BinlogFile
 
-NAMESPACE = UUID("6d9a1c52-6d3f-5b1e-8a57-0d5b1e2f9c44")
+NAMESPACE = "6d9a1c52-6d3f-5b1e-8a57-0d5b1e2f9c44"
 """The namespace of the UUIDv5 of transactions without GTID; part of the data's contract."""
 
 
 def anonymous_id(file: BinlogFile, start: int) -> str:
     """The id of a transaction without GTID: UUIDv5 over server id, binlog name, source identity and start."""
-    return str(uuid5(NAMESPACE, anonymous_name(file, start)))
+    return _anonymous_ids(file)(start).decode()
 
 
 def anonymous_name(file: BinlogFile, start: int | str) -> str:
@@ -52,8 +50,11 @@ def transaction_ids(file: BinlogFile, table: TransactionTable) -> tuple[bytes, b
 
 
 def _anonymous_ids(file: BinlogFile) -> Callable[[int], bytes]:
-    """What gives the same as :func:`anonymous_id`, for many transactions of one file."""
-    digest = hashlib.sha1(NAMESPACE.bytes + anonymous_name(file, "").encode(), usedforsecurity=False)
+    """What gives the ids of one file's transactions without GTID, by their starts."""
+    import hashlib
+
+    namespace = bytes.fromhex(NAMESPACE.replace("-", ""))
+    digest = hashlib.sha1(namespace + anonymous_name(file, "").encode(), usedforsecurity=False)
 
     def identifier(start: int) -> bytes:
         whole = digest.copy()

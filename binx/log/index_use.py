@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from binx.errors import BinxError, SourceError
@@ -42,9 +42,9 @@ def sidecar_path(file: BinlogFile, folder: str | None = None) -> str:
         name = file.path.partition("?")[0].rpartition("/")[2]
         return beside(file.path, uncompressed_name(name) + SUFFIX)
     if folder is None:
-        path = Path(file.path)
-        return str(path.with_name(uncompressed_name(path.name) + SUFFIX))
-    return str(Path(folder) / f"{file.name}.{file.identity}{SUFFIX}")
+        home, name = os.path.split(file.path)
+        return os.path.join(home, uncompressed_name(name) + SUFFIX)
+    return os.path.join(folder, f"{file.name}.{file.identity}{SUFFIX}")
 
 
 def attach_sidecars(files: Iterable[BinlogFile], use: IndexUse) -> None:
@@ -54,7 +54,7 @@ def attach_sidecars(files: Iterable[BinlogFile], use: IndexUse) -> None:
     """
     for file in files:
         path = sidecar_path(file, use.folder)
-        if file.path == "-" or not (is_uri(path) or Path(path).exists()):
+        if file.path == "-" or not (is_uri(path) or os.path.exists(path)):
             continue
         from binx.log.sidecar import Sidecar
 

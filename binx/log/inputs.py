@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 
 from binx.errors import UsageError
 from binx.log.chain import FileEnds, known_ends, order_ends, read_ends
@@ -168,7 +167,7 @@ def _logs(path: str) -> Iterator[str]:
         yield path
         return
     for found in matching(path):
-        if Path(found).is_dir():
+        if os.path.isdir(found):
             yield from folder_logs(found)
         elif is_index(found):
             yield from listed_logs(found)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import PurePath
+from typing import NamedTuple
 
 from binx.errors import UsageError
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
-_SECONDS = re.compile(r"@([0-9]{1,11})(?:\.([0-9]{1,6}))?")
-_OFFSET = re.compile(r"[0-9]{1,19}")
+_SECONDS = r"@([0-9]{1,11})(?:\.([0-9]{1,6}))?"
+_OFFSET = r"[0-9]{1,19}"
 _OFFSET_MAXIMUM = 2**63 - 1
 
 
@@ -25,7 +25,7 @@ def parse_time(text: str) -> int:
     Raises:
         UsageError: the text is no such time.
     """
-    seconds = _SECONDS.fullmatch(text.strip())
+    seconds = re.fullmatch(_SECONDS, text.strip())
     if seconds is not None:
         return int(seconds[1]) * 1_000_000 + int((seconds[2] or "").ljust(6, "0"))
     try:
@@ -46,8 +46,7 @@ def format_time(moment: int) -> str:
     return shown.replace(tzinfo=None).isoformat() + "Z"
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
+class Position(NamedTuple):
     """A place in a binary log.
 
     Attributes:
@@ -69,9 +68,10 @@ def parse_position(text: str) -> Position:
         UsageError: the text is no such position.
     """
     file, colon, offset = text.rpartition(":")
-    if not _OFFSET.fullmatch(offset) or int(offset) > _OFFSET_MAXIMUM or (colon and not PurePath(file).name):
+    name = os.path.basename(file)
+    if not re.fullmatch(_OFFSET, offset) or int(offset) > _OFFSET_MAXIMUM or (colon and not name):
         raise UsageError(f"expected a position such as 4711 or mysql-bin.000042:4711, found {text!r}")
-    return Position(PurePath(file).name if colon else None, int(offset))
+    return Position(name if colon else None, int(offset))
 
 
 __all__ = ["Position", "format_time", "parse_position", "parse_time"]

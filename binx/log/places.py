@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from glob import glob, has_magic
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from binx.errors import AbsentError, SourceError, UsageError
 from binx.event.format import ENCRYPTED_MAGIC, MAGIC
@@ -13,12 +12,16 @@ from binx.source.magic import is_gzip, is_zstd
 from binx.source.names import COMPRESSION_SUFFIXES, log_name, uncompressed_name
 from binx.source.remote import beside, list_folder
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 INDEX_SUFFIX = ".index"
 """How the file is named in which a server lists its logs."""
 
 _RELAY = "relay"
 """Part of the names that servers give relay logs: ``relay-log``, ``HOST-relay-bin``."""
 
+_WILD = "*?["
 _INDEX_MAXIMUM = 64 * 1024 * 1024
 
 
@@ -29,7 +32,7 @@ def magic_of(path: str) -> bytes:
         SourceError: it cannot be read.
     """
     try:
-        with Path(path).open("rb") as file:
+        with open(path, "rb") as file:
             return file.read(len(MAGIC))
     except OSError as error:
         raise SourceError(f"cannot be opened: {error.strerror}", path=path) from error
@@ -50,6 +53,8 @@ def listed_logs(path: str) -> list[str]:
         UsageError: it is no list of logs.
         AbsentError: it lists a log that is not there.
     """
+    from pathlib import Path
+
     folder = Path(path).parent
     try:
         with Path(path).open("rb") as file:
@@ -86,14 +91,14 @@ def folder_logs(path: str) -> list[str]:
         AbsentError: there is no log in it, or not one that its index lists.
     """
     try:
-        names = sorted(entry.name for entry in Path(path).iterdir())
+        names = sorted(os.listdir(path))
     except OSError as error:
         raise SourceError(f"cannot be read: {error.strerror}", path=path) from error
-    files = [name for name in names if Path(path, name).is_file()]
-    indexes = [name for name in files if is_index(str(Path(path, name)))]
+    files = [name for name in names if os.path.isfile(os.path.join(path, name))]
+    indexes = [name for name in files if is_index(os.path.join(path, name))]
     chosen = [name for name in indexes if _RELAY not in name] or indexes
     if chosen:
-        found = [log for name in chosen for log in listed_logs(str(Path(path, name)))]
+        found = [log for name in chosen for log in listed_logs(os.path.join(path, name))]
     else:
         found = _by_magic(path, files)
     if not found:
@@ -129,15 +134,17 @@ def remote_folder_logs(uri: str) -> list[str]:
 
 def matching(path: str) -> list[str]:
     """The files that a pattern means that no shell has expanded; the path itself where nothing matches."""
-    if not has_magic(path) or os.path.lexists(path):
+    if not any(character in path for character in _WILD) or os.path.lexists(path):
         return [path]
-    return sorted(glob(path)) or [path]  # noqa: PTH207 - Path's takes no absolute pattern
+    from glob import glob
+
+    return sorted(glob(path)) or [path]
 
 
 def _by_magic(folder: str, names: Iterable[str]) -> list[str]:
     logs: dict[str, str] = {}
     for name in sorted(names, key=lambda name: (uncompressed_name(name), name)):
-        path = str(Path(folder, name))
+        path = os.path.join(folder, name)
         magic = magic_of(path)
         numbered = log_name(name).rpartition(".")[2].isdigit()
         packed = (is_gzip(magic) or is_zstd(magic)) and numbered

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from binx.errors import BinxError, TruncatedError
 from binx.event.format import MAGIC_SIZE, FormatDescription, parse_format, verify_format_checksum
@@ -25,8 +24,7 @@ _COMPILED = compiled()
 _NO_STOP = 2**63 - 1
 
 
-@dataclass(frozen=True, slots=True)
-class Resumption:
+class Resumption(NamedTuple):
     """Where a scan begins that reads a part of a file.
 
     The first events may belong to a transaction of the file before it, or somebody else reads them.

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from binx.event.header import EventType
 from binx.kernels.scan import Level
@@ -32,8 +31,7 @@ ENDINGS = (Ending.CLOSED, Ending.IN_USE, Ending.OPEN)
 """The endings by the numbers that index files give them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Totals:
+class Totals(NamedTuple):
     """What a whole scan has seen, by event type number.
 
     Attributes:

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from binx.errors import AbsentError, UsageError
 from binx.event.gtid_set import GtidSet
@@ -28,8 +27,7 @@ _DOMAIN_SOURCE = struct.Struct("<II")
 _UUID_SIZE = 16
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(NamedTuple):
     """What a transaction must be to be taken; what is None or empty asks nothing.
 
     Attributes:
@@ -46,9 +44,6 @@ class Selection:
         xids: the storage engine's number of the commit is one of these.
         min_bytes: it takes at least so many bytes in the file.
         limit: it is one of the first so many that pass all other filters.
-
-    Raises:
-        UsageError: nothing can ever pass.
     """
 
     gtids: GtidSet | None = None
@@ -65,7 +60,8 @@ class Selection:
     min_bytes: int | None = None
     limit: int | None = None
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
+        """Raise UsageError where nothing can ever pass."""
         if self.since is not None and self.until is not None and self.since >= self.until:
             raise UsageError(
                 f"expected a time span, found one that ends at {format_time(self.until)}"
@@ -82,15 +78,14 @@ class Selection:
     def facts(self) -> dict[str, object]:
         """What is asked, as plain JSON values; what asks nothing is left out."""
         asked: dict[str, object] = {}
-        for field in fields(self):
-            value = getattr(self, field.name)
+        for name, value in self._asdict().items():
             if value is not None and value != ():
-                asked[field.name] = value if isinstance(value, int) else _plain(value)
+                asked[name] = value if isinstance(value, int) else _plain(value)
         return asked
 
 
-def _plain(value: object) -> object:
-    return list(value) if isinstance(value, tuple) else str(value)
+def _plain(value: GtidSet | Position | tuple[object, ...]) -> object:
+    return str(value) if isinstance(value, GtidSet | Position) else list(value)
 
 
 def required_level(selection: Selection) -> Level:
@@ -121,9 +116,10 @@ class Selector:
                 has positions.
 
         Raises:
-            UsageError: a pattern or a position cannot be understood.
+            UsageError: a pattern or a position cannot be understood, or nothing can ever pass.
             AbsentError: a position is in a file that is not among the files.
         """
+        selection.check()
         self.selection = selection
         self.notes: list[str] = []
         self._wanted = None if selection.gtids is None else kernel_intervals(selection.gtids)

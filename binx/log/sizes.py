@@ -6,7 +6,7 @@ import re
 
 from binx.errors import UsageError
 
-_SIZE = re.compile(r"(\d{1,18})\s*([KMGT]?)(i?B)?", re.IGNORECASE)
+_SIZE = r"(\d{1,18})\s*([KMGT]?)(i?B)?"
 _SIZE_SHIFTS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
 
 
@@ -16,7 +16,7 @@ def parse_size(text: str) -> int:
     Raises:
         UsageError: the text is no such number.
     """
-    found = _SIZE.fullmatch(text.strip())
+    found = re.fullmatch(_SIZE, text.strip(), re.IGNORECASE)
     if found is None:
         raise UsageError(f"expected a number of bytes, such as 4096, 64K or 10M, found {text!r}")
     return int(found[1]) << _SIZE_SHIFTS[found[2].upper()]

@@ -11,7 +11,7 @@ from binx.errors import UsageError
 LOCAL = "local"
 """The name that means the zone of this machine."""
 
-_OFFSET = re.compile(r"([+-])(\d{2}):?(\d{2})")
+_OFFSET = r"([+-])(\d{2}):?(\d{2})"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 ZoneOffset = Callable[[int], tuple[int, bytes]]
@@ -29,7 +29,7 @@ def parse_zone(text: str) -> tzinfo:
         return UTC
     if name.lower() == LOCAL:
         return _Local()
-    offset = _OFFSET.fullmatch(name)
+    offset = re.fullmatch(_OFFSET, name)
     if offset is not None and int(offset[2]) < 24 and int(offset[3]) < 60:
         size = timedelta(hours=int(offset[2]), minutes=int(offset[3]))
         return timezone(-size if offset[1] == "-" else size)

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-from pathlib import Path
 
 COMPRESSION_SUFFIXES = (".zst", ".gz")
 """What programs that compress add to a file's name."""
 
 _ARCHIVE_TAG = re.compile(r"(?<=.)\.[0-9a-f]{8}-[0-9a-f]{8}$")
 """What an archive adds, so that logs of one name have a place each; no server's log ends so."""
-
-
-_NUMBER = re.compile(r"\.(\d+)$")
 
 
 def printable(name: str) -> str:
@@ -23,14 +19,14 @@ def printable(name: str) -> str:
 
 def uncompressed_name(name: str) -> str:
     """A compressed file's name without the suffix that says so."""
-    path = Path(name)
-    return path.stem if path.suffix.lower() in COMPRESSION_SUFFIXES and path.stem else name
+    stem, suffix = os.path.splitext(name)
+    return stem if suffix.lower() in COMPRESSION_SUFFIXES else name
 
 
 def number_of(name: str) -> int:
     """The numeric suffix of a log's name, which orders the logs of a chain; 0 where there is none."""
-    match = _NUMBER.search(name)
-    return int(match[1]) & 0x7FFFFFFF if match else 0
+    _, dot, number = name.rpartition(".")
+    return int(number) & 0x7FFFFFFF if dot and number.isdecimal() else 0
 
 
 def own_name(name: str) -> str:

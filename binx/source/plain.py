@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-from pathlib import Path
 from typing import Self
 
 from binx.errors import NotABinlogError, SourceError
@@ -56,7 +55,7 @@ class PlainFile:
         try:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 raise SourceError("expected a file, found a folder or a device", path=path)
-            return cls(descriptor, path, printable(own_name(Path(path).name)))
+            return cls(descriptor, path, printable(own_name(os.path.basename(path))))
         except BaseException:
             os.close(descriptor)
             raise

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from datetime import UTC, tzinfo
 from itertools import pairwise
@@ -108,9 +107,9 @@ class LineWriter:
 
     def _begin_file(self, page: Page) -> None:
         name_of = _json_name if self._json else _plain_name
-        shown = json.dumps(printable(page.file.name), ensure_ascii=False)
+        shown = _json_string if self._json else safe_text
         self._lines.begin_file(
-            _encoded(shown if self._json else safe_text(page.file.name)),
+            _encoded(shown(page.file.name)),
             page.file.commit_version(0),
             page.epoch,
             lambda number: _encoded(name_of(*page.scan.table_name(number))),
@@ -123,10 +122,13 @@ def _plain_name(db: str, table: str) -> str:
 
 
 def _json_name(db: str, table: str) -> str:
-    return (
-        f'{{"db": {json.dumps(printable(db), ensure_ascii=False)},'
-        f' "table": {json.dumps(printable(table), ensure_ascii=False)}'
-    )
+    return f'{{"db": {_json_string(db)}, "table": {_json_string(table)}'
+
+
+def _json_string(text: str) -> str:
+    import json
+
+    return json.dumps(printable(text), ensure_ascii=False)
 
 
 def _encoded(text: str) -> bytes:

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, TypeVar
 from binx.errors import BinxError, UsageError
 from binx.event.gtid_set import GtidSet
 from binx.export.search import Search
-from binx.kernels.ranking import Measure, measures
 from binx.kernels.scan import Level
 from binx.log.chain import FileEnds, epochs
 from binx.log.selection import Selection, required_level
 from binx.stats.lines import Lines, LineWriter
-from binx.stats.ranking import Ranking, described
 from binx.stats.transaction import KIND_NAMES, ListedTransaction, Page, TableChanges
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from binx.kernels.ranking import Measure
 
 Item = TypeVar("Item")
 
@@ -38,14 +38,6 @@ class Order(Enum):
     TIME = "time"
     """Commit time, the earliest first; all others begin with the largest."""
     DURATION = "duration"
-
-
-_MEASURES = {
-    Order.BYTES: Measure.MEASURE_BYTES,
-    Order.ROWS: Measure.MEASURE_ROWS,
-    Order.TIME: Measure.MEASURE_COMMIT_TIME,
-    Order.DURATION: Measure.MEASURE_DURATION,
-}
 
 
 class Listing:
@@ -111,6 +103,8 @@ class Listing:
         Raises:
             DamagedError, UnsupportedError: after all that could be read.
         """
+        from binx.stats.ranking import described
+
         if self._order is Order.LOG:
             for page in self._in_log_order():
                 yield from described(page, page.indexes())
@@ -166,8 +160,10 @@ class Listing:
 
     def _ranked(self, describe: Callable[[Page, Sequence[int]], Sequence[Item]]) -> Iterator[Item]:
         """The best few, and only then what went wrong."""
+        from binx.stats.ranking import Ranking
+
         assert self._limit is not None
-        ranking = Ranking(_MEASURES[self._order], self._limit, describe, smallest=self._smallest)
+        ranking = Ranking(_measure(self._order), self._limit, describe, smallest=self._smallest)
         damage = self._take_all(ranking.take)
         yield from ranking.items
         if damage is not None:
@@ -178,10 +174,11 @@ class Listing:
         import pyarrow as pa
         import pyarrow.compute as pc
 
+        from binx.kernels.ranking import measures
         from binx.stats.sorting import TextSorter
 
         sorter = TextSorter()
-        measure = _MEASURES[self._order]
+        measure = _measure(self._order)
 
         def take(page: Page) -> None:
             values = pa.py_buffer(measures(page.table, page.mask, measure))
@@ -215,8 +212,21 @@ def _pickled(page: Page) -> Lines:
     """A page's transactions for the way through a file of our own and back."""
     import pickle
 
+    from binx.stats.ranking import described
+
     texts = [pickle.dumps(one, pickle.HIGHEST_PROTOCOL) for one in described(page, page.indexes())]
     return Lines(b"".join(texts), array("q", accumulate(map(len, texts))).tobytes())
+
+
+def _measure(order: Order) -> Measure:
+    from binx.kernels.ranking import Measure
+
+    return {
+        Order.BYTES: Measure.MEASURE_BYTES,
+        Order.ROWS: Measure.MEASURE_ROWS,
+        Order.TIME: Measure.MEASURE_COMMIT_TIME,
+        Order.DURATION: Measure.MEASURE_DURATION,
+    }[order]
 
 
 __all__ = [

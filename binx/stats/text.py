@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import unicodedata
 from datetime import UTC, datetime, timedelta, tzinfo
+from itertools import takewhile
 
 from binx.stats.transaction import MICROSECONDS, TableChanges
 
 MINUS = "\N{MINUS SIGN}"
 ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
+_AROUND = 8
+"""Characters of a text that show where another begins to differ."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
@@ -117,6 +120,20 @@ def fit_text(text: str, width: int) -> str:
             break
         kept.append(character)
     return "".join(kept) + ELLIPSIS if width > 0 else ""
+
+
+def fit_difference(one: str, other: str, width: int) -> tuple[str, str]:
+    """Two safe texts cut to a number of columns, so that the first difference between them shows.
+
+    What they have in common before it is left out at the front, but for a few characters, where the cut would
+    come before the difference.
+    """
+    common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+    first = 0
+    if max(text_width(one), text_width(other)) > width and text_width(one[: common + _AROUND]) > width:
+        first = max(common - _AROUND, 0)
+    ellipsis = ELLIPSIS if first else ""
+    return fit_text(ellipsis + one[first:], width), fit_text(ellipsis + other[first:], width)
 
 
 def pad_text(text: str, width: int, *, right: bool = False) -> str:

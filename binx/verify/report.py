@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from typing import NamedTuple
 
-from binx.source.json_text import json_text
 from binx.verify.problems import Problem, ProblemKind
 
 
-@dataclass(frozen=True, slots=True)
-class FileReport:
+class FileReport(NamedTuple):
     """One file, as far as it was read; the three kinds of bytes, with the unfinished ones, are all of it.
 
     Attributes:
@@ -56,8 +54,7 @@ class FileReport:
     unfinished_bytes: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class VerifyReport:
+class VerifyReport(NamedTuple):
     """All files.
 
     Attributes:
@@ -98,10 +95,12 @@ class VerifyReport:
 
     def to_json(self) -> str:
         """One object: ``ok``, ``files``, ``problems``, ``notes``, ``checksums``."""
+        from binx.source.json_text import json_text
+
         document = {
             "ok": self.ok,
             "checksums": self.checksums,
-            "files": [asdict(file) for file in self.files],
+            "files": [file._asdict() for file in self.files],
             "problems": [problem.facts() for problem in self.problems],
             "notes": list(self.notes),
         }

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
-from pathlib import Path
 
 from binx.errors import BinxError, DamagedError, NotABinlogError, UnsupportedError
 from binx.event.gtid_set import GtidSet
@@ -82,6 +81,8 @@ def _unread(path: str) -> FileReport:
     """A file of which nothing but its name and size is known."""
     if path == STANDARD_INPUT:
         return FileReport(path=path, name=STANDARD_INPUT_NAME, bytes=0)
+    from pathlib import Path
+
     size = Path(path).stat().st_size
     return FileReport(path=path, name=Path(path).name, bytes=size, damaged_bytes=size)
 

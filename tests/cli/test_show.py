@@ -130,6 +130,19 @@ def test_colours_show_what_an_update_changed(shop: Shop) -> None:
     assert "\x1b" not in plain
 
 
+def test_both_values_of_a_change_that_is_wider_than_the_terminal_show_the_difference(shop: Shop) -> None:
+    lines = iter(
+        on_terminal("show", *shop.logs, "--table", "shop.products", width=40, env={"NO_COLOR": "1"}).lines
+    )
+    pairs = [(line, next(lines)) for line in lines if "*   " in line and "→" not in line]
+    assert pairs
+    for old, new in pairs:
+        name, value = old.removeprefix(" " * 12 + "*   ").split(maxsplit=1)
+        assert len(old) <= 40
+        assert new.lstrip().startswith("→ ")
+        assert (name, value) != (name, new.lstrip().removeprefix("→ "))
+
+
 def test_a_reader_that_leaves_early_is_no_failure(shop: Shop) -> None:
     line = shlex.join([*BINX, "show", *map(str, shop.logs)])
     done = subprocess.run(

@@ -71,6 +71,16 @@ def test_a_narrow_terminal_shortens_gtids_and_keeps_their_numbers(shop: Shop) ->
     assert f"{uuid[:8]}…:{number}" in shown
 
 
+def test_a_narrow_terminal_shows_tables_and_leaves_out_what_they_tell(shop: Shop) -> None:
+    plain = {"NO_COLOR": "1"}
+    head, *lines = on_terminal("ls", shop.logs[1], width=60, env=plain).lines
+    assert head.split() == ["COMMITTED", "(UTC)", "GTID", "SIZE", "TABLES"]
+    assert lines[0].endswith("  ddl")
+    assert lines[1].endswith("  shop.orders ~…")
+    asked = on_terminal("ls", "--columns", "time,kind,rows,tables", shop.logs[1], width=60, env=plain)
+    assert asked.lines[0].split() == ["COMMITTED", "(UTC)", "KIND", "ROWS", "TABLES"]
+
+
 def test_numbers_have_separators_and_units(shop: Shop) -> None:
     shown = on_terminal("stats", *shop.logs, width=120).out
     assert "1,629" in shown

@@ -78,8 +78,8 @@ def kill_at(monkeypatch: pytest.MonkeyPatch, step: int) -> Callable[[], int]:
 
         return called
 
-    monkeypatch.setattr(Path, "replace", dying(Path.replace))
-    monkeypatch.setattr(Path, "unlink", dying(Path.unlink))
+    monkeypatch.setattr(os, "replace", dying(os.replace))
+    monkeypatch.setattr(os, "unlink", dying(os.unlink))
     monkeypatch.setattr(os, "fsync", dying(os.fsync))
     monkeypatch.setattr("shutil.rmtree", dying(__import__("shutil").rmtree))
     return lambda: calls

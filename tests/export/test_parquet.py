@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import json
+import os
 import shutil
 import struct
 from errno import ENOSPC
@@ -371,16 +372,16 @@ def test_spark_gets_no_type_that_it_misreads(dataset: Path) -> None:
 def test_a_disk_that_is_full_at_a_schema_record_leaves_none_of_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: str
 ) -> None:
-    written: list[Path] = []
-    replace = Path.replace
+    written: list[str] = []
+    replace = os.replace
 
-    def rename(path: Path, target: Path) -> Path:
-        if target.suffix == fails and len(written) > 4:
-            raise OSError(errno.ENOSPC, "No space left on device", str(path))
+    def rename(path: str, target: str) -> None:
+        if target.endswith(fails) and len(written) > 4:
+            raise OSError(errno.ENOSPC, "No space left on device", path)
         written.append(target)
-        return replace(path, target)
+        replace(path, target)
 
-    monkeypatch.setattr(Path, "replace", rename)
+    monkeypatch.setattr(os, "replace", rename)
     with pytest.raises(OutputError, match="space"):
         export(tmp_path, CHAIN[:1])
     assert contents(tmp_path) == {}

@@ -37,7 +37,9 @@ def test_the_id_of_a_transaction_without_gtid_is_a_uuid_that_reading_again_gives
     file, ids = ids_of("anonymous_gtids.binlog")
     name = f"{file.format.server_id}/anonymous_gtids.binlog/{file.identity}/"
     assert [gtid for _, gtid, _ in ids] == [None] * 5
-    assert [own for own, _, _ in ids] == [str(uuid.uuid5(NAMESPACE, f"{name}{start}")) for _, _, start in ids]
+    assert [own for own, _, _ in ids] == [
+        str(uuid.uuid5(uuid.UUID(NAMESPACE), f"{name}{start}")) for _, _, start in ids
+    ]
 
 
 def test_ids_of_a_log_that_switches_gtids_on_are_of_both_kinds() -> None:

@@ -12,7 +12,7 @@ from binx.errors import UsageError
 from binx.event import GtidSet
 from binx.kernels.scan import Level
 from binx.log.file import BinlogFile
-from binx.log.selection import Position, Selection, required_level
+from binx.log.selection import Position, Selection, Selector, required_level
 from tests.log.listing import listed_transactions
 from tests.log.searching import SHOPS, SMALL, demo, gtid_of, search
 
@@ -115,7 +115,7 @@ def test_times_that_run_backwards_lose_no_transaction() -> None:
 
 def test_a_span_that_ends_before_it_begins_is_a_usage_error() -> None:
     with pytest.raises(UsageError, match="time span"):
-        Selection(since=5, until=5)
+        Selector(Selection(since=5, until=5))
 
 
 def test_engine_numbers_and_threads_take_what_the_servers_own_reader_lists_with_them() -> None:
@@ -157,7 +157,7 @@ def test_the_limit_takes_the_first_that_pass_and_ends_the_search() -> None:
 
 def test_a_limit_below_one_is_a_usage_error() -> None:
     with pytest.raises(UsageError, match="limit"):
-        Selection(limit=0)
+        Selector(Selection(limit=0))
 
 
 def test_size_is_counted_with_the_gtid_event() -> None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from binx.stats.text import (
     bytes_text,
     duration_text,
+    fit_difference,
     fit_text,
     number_text,
     pad_text,
@@ -130,3 +131,17 @@ def test_changes_of_tables_are_signs_and_numbers() -> None:
     other = TableChanges("shop", "a\x1bb", 0, 1, 0)
     assert tables_text((change, other)).endswith(r"2, shop.a\x1bb ~1")
     assert tables_text(None) == ""
+
+
+@given(st.text(max_size=40), st.text(max_size=9), st.text(max_size=9))
+def test_texts_that_differ_are_cut_so_that_it_shows(common: str, one: str, other: str) -> None:
+    texts = safe_text(f"{common}{one}"), safe_text(f"{common}{other}")
+    cut = fit_difference(*texts, 24)
+    assert all(text_width(text) <= 24 for text in cut)
+    assert (cut[0] == cut[1]) == (texts[0] == texts[1])
+
+
+def test_what_comes_before_a_difference_is_left_out_where_it_has_no_room() -> None:
+    one, other = fit_difference("a" * 50 + " paid, and more of it", "a" * 50 + " sent, and more of it", 20)
+    assert (one, other) == ("…aaaaaaa paid, and …", "…aaaaaaa sent, and …")
+    assert fit_difference("paid" + "a" * 50, "sent", 8) == ("paidaaa…", "sent")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -125,7 +125,7 @@ class Planner:
         selection = request.selection
         if selection.limit is None:
             # What only bodies of events tell is left to the tasks.
-            selection = replace(selection, databases=(), tables=(), thread_ids=(), xids=())
+            selection = selection._replace(databases=(), tables=(), thread_ids=(), xids=())
         self._request = request
         self._selector = Selector(selection, names)
         self._follows = request.what is What.CHANGES

@@ -6,7 +6,6 @@ Spark asks them again of the rows, so that taking too many is never wrong.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -44,7 +43,7 @@ def narrowed(selection: Selection, filters: Iterable[Any]) -> Selection | None:
             gtids = wanted if gtids is None else gtids & wanted
     if (since is not None and until is not None and since >= until) or (gtids is not None and gtids.is_empty):
         return None
-    return replace(selection, since=since, until=until, gtids=gtids)
+    return selection._replace(since=since, until=until, gtids=gtids)
 
 
 def _span(kind: str, value: object) -> tuple[int | None, int | None]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from functools import partial
 
 import pyarrow as pa
@@ -40,7 +39,7 @@ def read_slices(
         BinxError: a log cannot be read, or a column cannot be cast.
     """
     # Positions and limit have become the slices' bounds.
-    selection = replace(request.selection, start=None, stop=None, limit=None)
+    selection = request.selection._replace(start=None, stop=None, limit=None)
     for part in slices:
         with opened(part, request) as file:
             reader = _SliceReader(request, part, file, Selector(selection))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 
 from binx.archive.digests import object_digest
@@ -128,7 +127,7 @@ def restore_span(
         report = extract(chain, selection, output)
     if output != STANDARD_OUTPUT and Path(output).is_file():
         _read_again(output, report)
-    return replace(report, warnings=(*report.warnings, *unused))
+    return report._replace(warnings=(*report.warnings, *unused))
 
 
 def check_object(store: Store, stored: StoredObject) -> None:

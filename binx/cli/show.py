@@ -128,7 +128,11 @@ def show_command(
             say_note(note)
     missing = showing.search.selector.missing()
     if not showing.search.taken and missing.is_empty:
-        raise AbsentError("expected transactions to show, found none that was asked for")
+        if position is not None:
+            raise AbsentError(f"expected a transaction at {position} or behind it, found none")
+        if not quiet:
+            asked = "" if selection.is_everything else " that was asked for"
+            say_note(f"there is no transaction{asked} in these files")
     return missing_gtids(missing)
 
 

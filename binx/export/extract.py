@@ -158,7 +158,7 @@ class _Extraction:
             damage=tuple(self._search.damage),
         )
 
-    def _new_search(self) -> Search:
+    def _new_search(self, *, tells: bool = True) -> Search:
         options, where = self._options, self._options.where
         search = Search(
             self._chain,
@@ -167,6 +167,7 @@ class _Extraction:
             where=where,
             tables=self._catalog,
             on_damage=options.on_damage,
+            tells=tells,
         )
         decodes = where is not None or options.format is not SliceFormat.BINLOG
         if decodes and options.on_damage is OnDamage.SALVAGE:
@@ -186,7 +187,7 @@ class _Extraction:
         from binx.export.sql import check_sql, write_sql
         from binx.export.sql_sizes import StatementSizes
 
-        self._warnings = check_sql(self._new_search().selected(), self._known_tables())
+        self._warnings = check_sql(self._new_search(tells=False).selected(), self._known_tables())
         sizes = StatementSizes()
         write_sql(self._search.selected(), stream, self._known_tables(), sizes)
         self._warnings += sizes.warnings

@@ -51,6 +51,7 @@ class Search:
         where: a condition; only transactions are taken that change a row which fulfils it.
         tables: the tables known beforehand, for the condition; left as they are.
         on_damage: what is done where a file is damaged; salvage reads files whole, without their index.
+        tells: whether to tell what is done with each file; not so where another search does the same.
 
     Attributes:
         selector: knows what is missing yet.
@@ -71,6 +72,7 @@ class Search:
         where: Condition | None = None,
         tables: Catalog | None = None,
         on_damage: OnDamage = OnDamage.STOP,
+        tells: bool = True,
     ) -> None:
         # What the rows decide comes before the limit.
         unlimited = selection if where is None else selection._replace(limit=None)
@@ -89,6 +91,7 @@ class Search:
         self._scan: TransactionScan | None = None
         self._chain = chain
         self._verify = verify
+        self.tells = tells
         self._on_damage = on_damage
         self._salvaged: list[Scan] = []
         self._undecodable: list[str] = []
@@ -148,7 +151,9 @@ class Search:
                 return
             if selector.rules_out(ends.file, ends.previous_gtids) or self._is_before_all(place):
                 self.passed_over += 1
-                tell(ends.file.path, "not read: GTIDs before and behind it, or positions, rule it out")
+                ends.file.source.release(ends.file.size, ends.file.size)
+                if self.tells:
+                    tell(ends.file.path, "not read: GTIDs before and behind it, or positions, rule it out")
                 continue
             # A filter by rows wants to see all statements, which may define tables.
             choose = None if self._row_filter else self._wanted_blocks(ends.file, may_hold is not None)
@@ -292,6 +297,8 @@ class _Steps:
     def tell(self, file: BinlogFile) -> None:
         """Tell of the file, and whether the search ends with it."""
         search = self._search
+        if not search.tells:
+            return
         text = f"{self._seen:,} transactions looked at, {search.taken - self._taken:,} taken"
         left_out = search.left_out - self._left_out
         if left_out:

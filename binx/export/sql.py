@@ -133,6 +133,8 @@ class _Script:
                 assert isinstance(item, Begin)
                 self._writer = SqlScript(item.file.format.flavour)
                 yield self._writer.head()
+            if isinstance(item, Statement) and self._sizes is not None:
+                self._sizes.take_text(item.sql)
             yield from self._writer.take(item)
         if self._writer is not None:
             yield self._writer.foot()

@@ -9,9 +9,12 @@ server is 64 MiB since 8.0. Sources: the manuals of both, on the system variable
 LARGEST_PACKET_BYTES = 1024 * 1024 * 1024
 """What it can be set to at most, in the clients and in the servers."""
 
+_LONGEST_CHARACTER = 4
+"""Bytes of UTF-8."""
+
 
 class StatementSizes:
-    """Measures the statements of row changes; each is about one row, so none is longer than its row needs."""
+    """Measures statements: those of row changes, each about one row, and those that the log has as text."""
 
     def __init__(self) -> None:
         self._long = 0
@@ -31,6 +34,14 @@ class StatementSizes:
         """
         self._long += long_texts
         self._longest = max(self._longest, longest)
+
+    def take_text(self, sql: str) -> None:
+        """Measure a statement that is in the log as text."""
+        if len(sql) * _LONGEST_CHARACTER <= PACKET_BYTES:
+            return
+        length = len(sql.encode("utf-8", "surrogatepass"))
+        if length > PACKET_BYTES:
+            self.take(1, length)
 
     @property
     def warnings(self) -> list[str]:

@@ -112,9 +112,21 @@ def test_what_is_not_there_is_told(shop: Shop) -> None:
     ended = binx("show", "--gtid", f"{source}:70000", *shop.logs)
     assert (ended.code, ended.out) == (4, "")
     assert "not in these files" in ended.err
-    nothing = binx("show", "--quiet", "--thread-id", "4000000000", *shop.logs)
-    assert nothing.code == 4
-    assert "found none that was asked for" in nothing.err
+    behind = binx("show", "--position", str(shop.logs[0].stat().st_size), shop.logs[0])
+    assert (behind.code, behind.out) == (4, "")
+    assert "or behind it, found none" in behind.err
+
+
+def test_nothing_to_show_is_no_failure(shop: Shop, tmp_path: Path) -> None:
+    nothing = binx("show", "--thread-id", "4000000000", *shop.logs)
+    assert (nothing.code, nothing.out) == (0, "")
+    assert nothing.err == "binx: there is no transaction that was asked for in these files\n"
+    log = tmp_path / "mysql-bin.000001"
+    log.write_bytes(shop.logs[0].read_bytes()[:158])
+    empty = binx("show", log)
+    assert (empty.code, empty.out) == (0, "")
+    assert empty.err.endswith("binx: there is no transaction in these files\n")
+    assert binx("show", "--quiet", log).err == ""
 
 
 def test_two_places_to_begin_at_are_refused(shop: Shop) -> None:

@@ -23,6 +23,7 @@ def test_files_that_are_not_read_and_the_one_that_ends_the_search(
         line.startswith(f"binx: {wanted}: ") and line.endswith(" 1 taken; all that was asked for is found")
         for line in lines
     )
+    assert len(lines) == len(set(lines))
     later = [log for log in shop.logs if log > wanted]
     assert later
     assert not [line for line in lines if str(later[0]) in line and "looked at" in line]

@@ -40,5 +40,14 @@ def test_the_size_that_is_needed_is_told() -> None:
     assert said(11)[0].startswith("1 statement is longer")
 
 
+def test_statements_that_are_in_the_log_as_text_are_measured_in_bytes() -> None:
+    sizes = StatementSizes()
+    for sql in ("SELECT 1", "日本語のメモ", "ééééé"):
+        sizes.take_text(sql)
+    (warning,) = sizes.warnings
+    assert warning.startswith("1 statement is longer than the 10 bytes")
+    assert "--max-allowed-packet=18," in warning
+
+
 def test_what_no_server_takes_is_told() -> None:
     assert "no server takes that, so take --format binlog" in said(101)[0]

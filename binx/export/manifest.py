@@ -9,11 +9,9 @@ from typing import Any
 
 from binx import __version__
 from binx.errors import DamagedError
+from binx.export.contract import CONTRACT
 from binx.export.dataset import WrittenFile
 from binx.log.file import BinlogFile
-
-CONTRACT = 1
-"""The data set's version: readers refuse one that they do not know."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from binx import __version__
-from binx.export.manifest import CONTRACT
+from binx.export.contract import CONTRACT
+from binx.export.index_rows import INDEX_COLUMNS, INDEX_STATISTICS, index_values
 from binx.export.output import Sink
+from binx.export.parquet_format.compression import compressor
+from binx.export.parquet_format.file import ParquetFile
 from binx.kernels.transactions import TransactionTable
 from binx.log.file import BinlogFile
 from binx.log.scanning import TransactionScan
@@ -20,24 +23,15 @@ class RowGroups:
     """
 
     def __init__(self, sink: Sink) -> None:
-        from binx.export.file_columns import with_statistics
-        from binx.export.parquet_format.arrow_writer import ArrowWriter
-        from binx.log.index import index_schema
-
-        schema = index_schema(dictionaries=True)
-        metadata = {"binx.contract": str(CONTRACT), "binx.version": __version__}
-        self._writer = ArrowWriter(sink, schema.with_metadata(metadata), statistics=with_statistics(schema))
+        facts = {"binx.contract": str(CONTRACT), "binx.version": __version__}
+        self._file = ParquetFile(sink, INDEX_COLUMNS, facts, *compressor("zstd"), INDEX_STATISTICS)
 
     def write_rows(
         self, file: BinlogFile, scan: TransactionScan, table: TransactionTable, seqno: int
     ) -> None:
         """Write a table's transactions as a row group."""
-        from binx.log.index import index_batch
-
         epoch = int(file.format.at_startup)
-        self._writer.write_batch(
-            index_batch(file, scan, table, epoch=epoch, first_seqno=seqno, dictionaries=True)
-        )
+        self._file.write_rows(len(table), index_values(file, scan, table, epoch=epoch, first_seqno=seqno))
 
     def close(self, section: Callable[[int], Iterator[bytes]]) -> None:
         """End the file.
@@ -45,9 +39,9 @@ class RowGroups:
         Args:
             section: what shall stand between the last row group and the footer; it is told its offset.
         """
-        for piece in section(self._writer.position):
-            self._writer.write(piece)
-        self._writer.close()
+        for piece in section(self._file.position):
+            self._file.write(piece)
+        self._file.close()
 
 
 __all__ = ["RowGroups"]

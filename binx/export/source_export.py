@@ -12,9 +12,10 @@ from binx.errors import BinxError
 from binx.event.gtid_set import GtidSet
 from binx.event.header import EventType
 from binx.event.payload import KeptPayloads
+from binx.export.contract import CONTRACT
 from binx.export.dataset import DataSet, Transaction
 from binx.export.digest import LogDigest
-from binx.export.manifest import CONTRACT, Sums, manifest, source_record
+from binx.export.manifest import Sums, manifest, source_record
 from binx.export.parquet_files import (
     ParquetOptions,
     SourceWriters,

@@ -18,25 +18,16 @@ import pyarrow as pa
 
 from binx.kernels.index_columns import count_columns, index_columns
 from binx.kernels.scan import Level
-from binx.kernels.transactions import Kind, TransactionTable
+from binx.kernels.transactions import TransactionTable
 from binx.log.arrow import arrow_array
 from binx.log.file import BinlogFile
 from binx.log.identifiers import transaction_ids
+from binx.log.index_words import INDEX_WORDS, distinct
 from binx.log.scanning import TransactionScan
 
 _TIME = pa.timestamp("us", tz="UTC")
 _WORD = pa.dictionary(pa.int8(), pa.string())
 _NAME = pa.dictionary(pa.int32(), pa.string())
-
-KIND_NAMES = {kind: kind.name.removeprefix("KIND_").lower() for kind in Kind}
-"""What a transaction's kind is called in listings and data."""
-
-_WORDS = {
-    "kind": [KIND_NAMES[kind] for kind in Kind],
-    "how": ["boundary", "length"],
-    "commit_time_source": ["terminal_event", "gtid_event"],
-}
-"""By column, the words that the kernel's numbers stand for."""
 
 
 @cache
@@ -120,7 +111,7 @@ def index_batch(
         "file": _words(_values(bytes(count), pa.int8()), [file.name], schema.field("file").type),
         "tables": _tables(scan, table, columns["tables"][2], schema.field("tables").type),
     }
-    for name, words in _WORDS.items():
+    for name, words in INDEX_WORDS.items():
         made[name] = _words(_values(columns[name][2], pa.int8()), words, schema.field(name).type)
     for field in schema:
         if field.name not in made:
@@ -162,8 +153,8 @@ def _tables(scan: TransactionScan, table: TransactionTable, offsets: bytes, type
     if scan.level != Level.LEVEL_TABLES:
         return pa.nulls(len(table), type_)
     names = [scan.table_name(number) for number in range(scan.table_count)]
-    databases, database_numbers = _distinct([db for db, _ in names])
-    tables, table_numbers = _distinct([name for _, name in names])
+    databases, database_numbers = distinct([db for db, _ in names])
+    tables, table_numbers = distinct([name for _, name in names])
     db, name, *counts = count_columns(table, database_numbers, table_numbers)
     fields = list(type_.value_type)
     arrays = [
@@ -173,12 +164,6 @@ def _tables(scan: TransactionScan, table: TransactionTable, offsets: bytes, type
     ]
     struct = pa.StructArray.from_arrays(arrays, fields=fields)
     return pa.Array.from_buffers(type_, len(table), [None, pa.py_buffer(offsets)], 0, children=[struct])
-
-
-def _distinct(words: Sequence[str]) -> tuple[list[str], list[int]]:
-    """Each word once, and for each of the words where it stands among these."""
-    places = {word: place for place, word in enumerate(dict.fromkeys(words))}
-    return list(places), [places[word] for word in words]
 
 
 def _words(places: pa.Array, words: Sequence[str], type_: pa.DataType) -> pa.Array:
@@ -202,4 +187,4 @@ def _strings(count: int, ids: tuple[bytes, bytes], bits: bytes | None = None, nu
     return pa.Array.from_buffers(pa.string(), count, buffers, nulls)
 
 
-__all__ = ["KIND_NAMES", "index_batch", "index_schema", "index_table"]
+__all__ = ["index_batch", "index_schema", "index_table"]

@@ -70,6 +70,12 @@ def test_extracting_by_gtid_loads_nothing_heavy(shop: Shop, tmp_path: Path) -> N
     assert not loaded & (HEAVY | SELDOM)
 
 
+def test_making_an_index_loads_no_arrow(shop: Shop, tmp_path: Path) -> None:
+    loaded = modules_after("index", "--quiet", "-o", tmp_path, shop.logs[0])
+    assert len(list(tmp_path.iterdir())) == 1
+    assert loaded & HEAVY == {"zstandard"}
+
+
 def test_listing_loads_neither_arrow_nor_rich(shop: Shop) -> None:
     loaded = modules_after("ls", "--quiet", shop.logs[0])
     assert not loaded & (HEAVY | SELDOM | RECORDS)

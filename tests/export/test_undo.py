@@ -19,7 +19,7 @@ from binx.export.changes import Begin, Selected, ordered_changes
 from binx.export.sql import write_sql
 from binx.export.undo import UndoReport, write_undo
 from binx.kernels.transactions import Kind, TransactionTable
-from binx.log.index import KIND_NAMES
+from binx.log.index_words import KIND_NAMES
 from binx.rows.catalog import Catalog
 from tests.export.sql_of import everything
 

@@ -1,0 +1,149 @@
+"""The transaction index as Parquet, without Arrow: its columns, and what a row group of them is made of."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+from binx.export.parquet_format.columns import Values
+from binx.export.parquet_format.schema import (
+    LIST,
+    STRING,
+    Group,
+    Leaf,
+    Node,
+    Physical,
+    integer,
+    timestamp,
+)
+from binx.kernels.index_columns import count_columns, index_columns
+from binx.kernels.levels import Levels
+from binx.kernels.numbers import Form
+from binx.kernels.transactions import TransactionTable
+from binx.log.identifiers import transaction_ids
+from binx.log.index_words import INDEX_WORDS, distinct
+
+if TYPE_CHECKING:
+    from binx.log.file import BinlogFile
+    from binx.log.scanning import TransactionScan
+
+
+def _number(name: str) -> Leaf:
+    return Leaf(name, Form.FORM_INT64, Physical.INT64)
+
+
+def _time(name: str) -> Leaf:
+    return Leaf(name, Form.FORM_INT64, Physical.INT64, timestamp(utc=True))
+
+
+def _text(name: str) -> Leaf:
+    return Leaf(name, Form.FORM_BYTES, Physical.BYTE_ARRAY, STRING)
+
+
+def _word(name: str, width: int = 1) -> Leaf:
+    return Leaf(name, Form.FORM_WORDS, Physical.BYTE_ARRAY, STRING, width=width, has_dictionary=True)
+
+
+_COUNTS = (_word("db", 4), _word("table", 4), _number("inserts"), _number("updates"), _number("deletes"))
+
+INDEX_COLUMNS: tuple[Node, ...] = (
+    _number("commit_version"),
+    _text("transaction"),
+    _text("gtid"),
+    Leaf("xid", Form.FORM_UINT64, Physical.INT64, integer(64, signed=False)),
+    _number("server_id"),
+    Leaf("epoch", Form.FORM_INT32, Physical.INT32),
+    _number("seqno"),
+    _word("kind"),
+    _word("how"),
+    _word("file"),
+    _number("start"),
+    _number("end"),
+    _number("bytes"),
+    _number("uncompressed_bytes"),
+    _time("commit_timestamp"),
+    _word("commit_time_source"),
+    _time("original_commit_timestamp"),
+    _time("begin_timestamp"),
+    _number("last_committed"),
+    _number("sequence_number"),
+    _number("thread_id"),
+    _number("events"),
+    _number("rows"),
+    _number("statements"),
+    Group("tables", (Group("element", _COUNTS),), LIST),
+)
+"""The columns, as :func:`binx.log.index.index_schema` has them for Arrow."""
+
+INDEX_STATISTICS = tuple(
+    column.name
+    for column in INDEX_COLUMNS
+    if isinstance(column, Leaf) and column.form not in (Form.FORM_BYTES, Form.FORM_WORDS)
+)
+"""Those whose least and largest values are kept."""
+
+
+def index_values(
+    file: BinlogFile, scan: TransactionScan, table: TransactionTable, *, epoch: int, first_seqno: int
+) -> Iterator[Values]:
+    """A table of a scan's transactions as a row group.
+
+    Args:
+        file: the log.
+        scan: the scan that gave the table, at ``LEVEL_TABLES``.
+        table: the transactions; at least one.
+        epoch: as for :func:`binx.log.index.index_batch`.
+        first_seqno: the same.
+
+    Raises:
+        UnsupportedError: a transaction begins behind 4 GiB, where no commit version can be given.
+    """
+    count = len(table)
+    file.commit_version(table.value("start", count - 1))
+    columns = index_columns(table, file.commit_version(0), first_seqno, epoch)
+    ids = transaction_ids(file, table)
+    for column in INDEX_COLUMNS:
+        name = column.name
+        if name == "tables":
+            yield from _tables(scan, table, columns[name][2])
+        elif name == "transaction":
+            yield Values(0, *ids)
+        elif name == "gtid":
+            known = columns[name][0]
+            yield Values(0, *(ids if known is None else table.gtids()), validity=known)
+        elif name == "file":
+            yield _words(bytes(count), [file.name])
+        elif name in INDEX_WORDS:
+            yield _words(columns[name][2], INDEX_WORDS[name])
+        else:
+            validity, _, data = columns[name]
+            yield Values(0, data, validity=validity)
+
+
+def _tables(scan: TransactionScan, table: TransactionTable, offsets: bytes) -> Iterator[Values]:
+    """What each transaction did to which table; records have theirs one after another, in order."""
+    names = [scan.table_name(number) for number in range(scan.table_count)]
+    databases, database_numbers = distinct([db for db, _ in names])
+    tables, table_numbers = distinct([name for _, name in names])
+    db, name, *counts = count_columns(table, database_numbers, table_numbers)
+    levels = Levels(len(table))
+    # The list, its elements, and their members: each could be null, and none is.
+    levels.optional(None, 0)
+    levels.repeated(offsets, 0)
+    levels.optional(None, 0)
+    levels.optional(None, 0)
+    yield _words(db, databases, levels)
+    yield _words(name, tables, levels)
+    for data in counts:
+        yield Values(0, data, levels=levels)
+
+
+def _words(places: bytes, words: Sequence[str], levels: Levels | None = None) -> Values:
+    encoded = [word.encode("utf-8", "surrogatepass") for word in words]
+    offsets = array("i", accumulate(map(len, encoded), initial=0))
+    return Values(0, places, b"".join(encoded), offsets, levels=levels)
+
+
+__all__ = ["INDEX_COLUMNS", "INDEX_STATISTICS", "index_values"]

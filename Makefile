@@ -63,7 +63,7 @@ asan: $(VENV)/.installed ## the tests that use kernels, built with sanitizers of
 		PYTHONPATH=$(CURDIR)/build/asan:$(CURDIR) LD_PRELOAD=$$preload PYTHONMALLOC=malloc \
 		ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
 		$(CURDIR)/$(BIN)/python -m pytest -q -c $(CURDIR)/pyproject.toml --rootdir $(CURDIR) --import-mode=append \
-		-p no:cacheprovider $(addprefix $(CURDIR)/tests/,$(ASAN_TESTS))
+		--capture=sys -p no:cacheprovider $(addprefix $(CURDIR)/tests/,$(ASAN_TESTS))
 
 lowest: $(VENV)/.installed ## tests of formats and commands with the lowest versions of dependencies that are allowed
 	mkdir -p build

@@ -25,8 +25,11 @@ class TableSums:
         written: rows in Parquet, counted by their writer.
         filtered: row images that the selection left out, counted by the decoder and by the mask.
         undecodable: row images that could not be decoded.
+        uncounted: rows events whose images nobody can count, as a column has a type that binx does not know;
+            none of them is among the images.
     """
 
+    uncounted: int = 0
     images: int = 0
     written: int = 0
     filtered: int = 0
@@ -131,6 +134,7 @@ def manifest(
                 "written": counted.written,
                 "filtered": counted.filtered,
                 "undecodable": counted.undecodable,
+                **({"uncounted": counted.uncounted} if counted.uncounted else {}),
             }
             for (db, table), counted in sorted(sums.conservation.items())
         ],

@@ -168,6 +168,12 @@ class SourceExport:
             self._decoder.report.warnings[
                 f"the server says in {places} that changes are missing in its log (INCIDENT)"
             ] = None
+        for name, events in self._scan.uncounted().items():
+            self._sums.of(name).uncounted = events
+            self._decoder.report.warnings[
+                f"{'.'.join(name)}: {events} rows events are passed over and not counted, as a column has a"
+                " type that binx does not know"
+            ] = None
         for number, count in totals.unknown.items():
             self._decoder.report.warnings[
                 f"{count} events of type {number}, which binx does not know, are marked as ignorable and"

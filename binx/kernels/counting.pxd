@@ -125,6 +125,8 @@ cdef inline int64_t count_images(TableMaps maps, Cursor *body, RowsEvent *rows) 
     cdef const uint8_t *partial
     cdef int64_t count = 0
     cdef int64_t before
+    if layout.unknown:
+        maps.unknown_type(body, rows.map)
     if layout.old_times and maps.of_mariadb:
         return count_old_times(maps, body, rows)
     while True:

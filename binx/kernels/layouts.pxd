@@ -55,10 +55,14 @@ cdef struct ColumnLayout:
 
 cdef struct TableLayout:
     # old_times: there are columns of TIME, DATETIME or TIMESTAMP as before MySQL 5.6, whose width MariaDB may not tell.
+    # unknown: the number from 1 of the first column of a type of which no width is known, and 0 where there is none;
+    # rows of such a table cannot be told apart, and the layout ends before that column.
     int32_t columns
     int32_t json_columns
     int32_t table
+    int32_t unknown
     bint old_times
+    uint8_t unknown_type
     ColumnLayout *column
 
 
@@ -78,6 +82,7 @@ cdef class TableMaps:
     cdef int learn(self, Cursor *body) except -1 nogil
     cdef int no_map(self, Cursor *body, uint64_t table_id) except -1 with gil
     cdef int unreadable_map(self, Cursor *body, uint64_t table_id) except -1 with gil
+    cdef int unknown_type(self, Cursor *body, int32_t number) except -1 with gil
     cdef int hidden_fractions(self, Cursor *body, int32_t number) except -1 with gil
 
 

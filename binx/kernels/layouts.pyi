@@ -1,7 +1,27 @@
 """Table maps, numbered by their bytes, with the layout of each one's columns."""
 
+from binx.errors import UnsupportedError
+
+def unknown_column(body: bytes) -> tuple[int, int] | None:
+    """Number from 1 and type of a table map's first column of a type of which no width is known.
+
+    None where there is none.
+
+    Args:
+        body: all that follows the table id and the flags.
+
+    Raises:
+        DamagedError, UnsupportedError: it cannot be read otherwise.
+    """
+
 class TableMaps:
     """Every distinct table map of a file, numbered; and which of them a table id means now."""
+
+    def refusal(self, number: int, position: int) -> UnsupportedError:
+        """The error about the rows of a table whose columns have a type of which no width is known."""
+
+    def unknown(self, number: int) -> tuple[int, int] | None:
+        """Number from 1 and type of the first column of a type of which no width is known; else None."""
 
     @property
     def count(self) -> int:

@@ -27,18 +27,7 @@ from binx.kernels.hashing cimport (
 from binx.kernels.output cimport append, no_memory, release, reserve
 
 
-cdef int refuse_type(Cursor *body, int32_t column, uint8_t type) except -1 with gil:
-    """A type whose width cannot be told: the row images behind it cannot be stepped over."""
-    from binx.errors import UnsupportedError
-
-    names = {TYPE_DECIMAL: "the pre-5.0 DECIMAL", TYPE_TYPED_ARRAY: "a typed array"}
-    raise UnsupportedError(
-        f"expected column types that binx reads, found {names.get(type, 'an unknown one')} (type {type})"
-        f" in column {column + 1}; its rows cannot be told apart. A newer version of binx may read them,"
-        " the server's own mysqlbinlog does; the other transactions are taken with --on-damage salvage",
-        offset=body.origin + body.position,
-        event="TABLE_MAP",
-    )
+UNKNOWN_TYPES = {TYPE_DECIMAL: "the pre-5.0 DECIMAL", TYPE_TYPED_ARRAY: "a typed array"}
 
 
 cdef int refuse_early_map(Cursor *body) except -1 with gil:
@@ -58,8 +47,8 @@ cdef int refuse(Cursor *body, str message) except -1 with gil:
     raise DamagedError(message, offset=body.origin + body.position, event="TABLE_MAP")
 
 
-cdef int lay_out(Cursor *body, int32_t index, uint8_t type, Cursor *metadata, ColumnLayout *column) except -1 nogil:
-    """Fill one column's layout; consumes its part of the metadata block."""
+cdef int lay_out(Cursor *body, uint8_t type, Cursor *metadata, ColumnLayout *column) except -1 nogil:
+    """Fill one column's layout; consumes its part of the metadata block. Gives 1 where no width of the type is known."""
     cdef const uint8_t *meta
     cdef int32_t length
     column.type = type
@@ -135,8 +124,21 @@ cdef int lay_out(Cursor *body, int32_t index, uint8_t type, Cursor *metadata, Co
             refuse(body, "expected a length of 1 to 4 bytes before a BLOB's value, found another width")
         column.prefix = <uint8_t> column.metadata
     else:
-        refuse_type(body, index, type)
+        return 1
     return 0
+
+
+def unknown_column(const uint8_t[::1] body) -> tuple[int, int] | None:
+    """Number from 1 and type of a table map's first column of a type of which no width is known; None without one.
+
+    ``body`` is all that follows the table id and the flags; DamagedError and UnsupportedError are raised where it
+    cannot be read otherwise.
+    """
+    cdef TableMaps maps = TableMaps()
+    cdef Cursor cursor = cursor_over(&body[0] if body.shape[0] else NULL, body.shape[0], 0)
+    with nogil:
+        maps.learn(&cursor)
+    return (maps.layout(0).unknown, maps.layout(0).unknown_type) if maps.layout(0).unknown else None
 
 
 cdef class TableMaps:
@@ -226,7 +228,10 @@ cdef class TableMaps:
         self.layout(<int32_t> number).column = layout.column
         layout.columns = <int32_t> count
         for i in range(layout.columns):
-            lay_out(body, i, types[i], &metadata, &layout.column[i])
+            if lay_out(body, types[i], &metadata, &layout.column[i]):
+                layout.unknown = i + 1
+                layout.unknown_type = types[i]
+                break
             layout.json_columns += layout.column[i].type == TYPE_JSON
             layout.old_times |= types[i] == TYPE_TIME or types[i] == TYPE_DATETIME or types[i] == TYPE_TIMESTAMP
         layout.table = slot_of(&self.names, names, db_size + table_size + 4)
@@ -262,6 +267,9 @@ cdef class TableMaps:
             offset=body.origin,
         )
 
+    cdef int unknown_type(self, Cursor *body, int32_t number) except -1 with gil:
+        raise self.refusal(number, body.origin + body.position)
+
     cdef int hidden_fractions(self, Cursor *body, int32_t number) except -1 with gil:
         from binx.errors import UnsupportedError
 
@@ -274,6 +282,29 @@ cdef class TableMaps:
             " one are taken with --on-damage salvage",
             offset=body.origin + body.position,
         )
+
+    def refusal(self, int32_t number, int64_t position):
+        """The error about the rows of a table whose columns have a type of which no width is known."""
+        from binx.errors import UnsupportedError
+
+        db, table = self.name(self.layout(number).table)
+        kind = self.layout(number).unknown_type
+        return UnsupportedError(
+            f"expected column types that binx reads, found {UNKNOWN_TYPES.get(kind, 'an unknown one')} (type {kind})"
+            f" in column {self.layout(number).unknown} of {db.decode('utf-8', 'replace')}"
+            f".{table.decode('utf-8', 'replace')}; its rows cannot be told apart. A newer version of binx may read them,"
+            " the server's own mysqlbinlog does; the other transactions are taken with --on-damage salvage",
+            offset=position,
+            event="TABLE_MAP",
+        )
+
+    def unknown(self, int32_t number) -> tuple[int, int] | None:
+        """Number from 1 and type of the first column of a type of which no width is known; None without one."""
+        if not 0 <= number < self.bodies.count:
+            raise IndexError(number)
+        if self.layout(number).table < 0 or not self.layout(number).unknown:
+            return None
+        return self.layout(number).unknown, self.layout(number).unknown_type
 
     @property
     def count(self) -> int:

@@ -5,7 +5,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 
 from binx.kernels.cursor cimport Cursor
 from binx.kernels.events cimport Header
-from binx.kernels.hashing cimport Slots
+from binx.kernels.hashing cimport Numbers, Slots
 from binx.kernels.layouts cimport TableMaps
 from binx.kernels.output cimport Output
 from binx.kernels.transactions cimport Transaction, TransactionTable
@@ -35,6 +35,8 @@ cdef class TransactionMachine:
     cdef uint32_t inner_timestamp
     cdef Output last_counts
     cdef Slots sources
+    # How many rows events are not counted, by table.
+    cdef Numbers uncounted
     cdef list controls
     cdef carry_counts(self, TransactionTable filled)
     cdef int step(self, Cursor *body, Header *header, int64_t position, int64_t end) except -1 nogil

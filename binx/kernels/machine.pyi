@@ -21,6 +21,9 @@ class TransactionMachine:
     def new_table(self) -> TransactionTable:
         """Begin a new table for the transactions to come, and return the one that was filled."""
 
+    def uncounted_events(self, table: int) -> int:
+        """How many rows events of a table are not counted, as nobody knows how wide a column of it is."""
+
     @property
     def open_transaction(self) -> int | None:
         """Where the transaction begins that has no end yet, or None."""

@@ -14,7 +14,7 @@ from binx.kernels.counting cimport RowsEvent, count_images, open_rows
 from binx.kernels.cursor cimport Cursor, little, take
 from binx.kernels.events cimport *
 from binx.kernels.gtids cimport take_gtid
-from binx.kernels.hashing cimport Slots, slots_release
+from binx.kernels.hashing cimport Numbers, Slots, number_get, number_set, numbers_release, slots_release
 from binx.kernels.layouts cimport TableMaps
 from binx.kernels.output cimport Output, append, release
 from binx.kernels.statements cimport is_rollback_to
@@ -40,6 +40,7 @@ cdef class TransactionMachine:
 
     def __cinit__(self, *_):
         memset(&self.sources, 0, sizeof(Slots))
+        memset(&self.uncounted, 0, sizeof(Numbers))
         memset(&self.last_counts, 0, sizeof(Output))
 
     def __init__(self, tuple transitions, bint counts_rows):
@@ -56,6 +57,7 @@ cdef class TransactionMachine:
 
     def __dealloc__(self):
         slots_release(&self.sources)
+        numbers_release(&self.uncounted)
         release(&self.last_counts)
 
     def new_table(self):
@@ -168,15 +170,23 @@ cdef class TransactionMachine:
         return 0
 
     cdef int count_rows(self, Cursor *body, Header *header) except -1 nogil:
-        """Add a rows event to the counts of its transaction and table."""
+        """Add a rows event to the counts of its transaction and table.
+
+        Of a table with a column whose width nobody knows only the bytes are counted.
+        """
         cdef RowsEvent rows
-        cdef int64_t count
+        cdef int64_t count = 0
+        cdef int32_t table
         open_rows(self.maps, body, header.type, self.post_header[header.type], self.ordinal, &rows)
         if rows.map < 0:
             return 0
-        count = count_images(self.maps, body, &rows)
+        table = self.maps.layout(rows.map).table
+        if self.maps.layout(rows.map).unknown:
+            number_set(&self.uncounted, table, max(number_get(&self.uncounted, table), 0) + 1)
+        else:
+            count = count_images(self.maps, body, &rows)
         self.current.rows += count
-        return self.add_count(self.maps.layout(rows.map).table, rows.operation, count, header.size)
+        return self.add_count(table, rows.operation, count, header.size)
 
     cdef int add_count(self, int32_t table, int operation, int64_t rows, int64_t size) except -1 nogil:
         cdef Seen *seen
@@ -224,6 +234,10 @@ cdef class TransactionMachine:
             self.controls.pop()
         self.controls.append((header.type, position, header.size))
         return 0
+
+    def uncounted_events(self, int32_t table) -> int:
+        """How many rows events of a table are not counted, as nobody knows how wide a column of it is."""
+        return max(number_get(&self.uncounted, table), 0)
 
     @property
     def open_transaction(self):

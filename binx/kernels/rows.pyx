@@ -302,6 +302,9 @@ cdef class RowDecoder:
             return NEED_BUILDER
         undone = self.is_undone()
         self.rows_event += 1
+        if target.builder == NULL and self.maps.layout(rows.map).unknown:
+            # Nobody wants its rows, nor can tell how many there are.
+            return NEED_NOTHING
         if target.builder == NULL or undone:
             count = count_images(self.maps, body, &rows)
             self.row_number += count

@@ -145,6 +145,15 @@ class Scan:
         for number in range(maps.count):
             yield maps.table_of(number), maps.body(number)
 
+    def uncounted(self) -> dict[tuple[str, str], int]:
+        """How many rows events are not counted, by (db, table): a column's type is not known."""
+        counts = ((number, self._scanner.uncounted_events(number)) for number in range(self.table_count))
+        return {self.table_name(number): count for number, count in counts if count}
+
+    def uncounted_tables(self) -> list[tuple[str, str]]:
+        """As :class:`~binx.log.scanning.TransactionScan` says."""
+        return list(self.uncounted())
+
     @property
     def accounted(self) -> int:
         """Offset behind the last whole transaction, or the last event between transactions."""

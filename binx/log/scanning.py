@@ -94,6 +94,9 @@ class TransactionScan(Protocol):
     def table_count(self) -> int:
         """How many tables are known."""
 
+    def uncounted_tables(self) -> list[tuple[str, str]]:
+        """Database and name of tables whose rows are not counted: a column's type is not known."""
+
     def table_maps(self) -> Iterator[tuple[int, bytes]]:
         """Each distinct table map: its table's number, its bytes behind table id and flags."""
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Set
 from typing import TYPE_CHECKING
 
+from binx.errors import DamagedError, UnsupportedError
+from binx.kernels.layouts import unknown_column
 from binx.kernels.scan import Level
 from binx.kernels.transactions import TransactionTable
 from binx.log.file import BinlogFile
@@ -83,6 +85,12 @@ class StoredScan:
         """How many tables the log changes."""
         return len(self._directory.tables)
 
+    def uncounted_tables(self) -> list[tuple[str, str]]:
+        """As :class:`~binx.log.scanning.TransactionScan` says."""
+        maps = self._directory.maps
+        numbers = dict.fromkeys(number for number, body in maps if number >= 0 and _has_unknown(body))
+        return [self.table_name(number) for number in numbers]
+
     def table_maps(self) -> Iterator[tuple[int, bytes]]:
         """Each distinct table map of the log: its table's number, its bytes behind table id and flags."""
         return iter(self._directory.maps)
@@ -106,6 +114,14 @@ class StoredScan:
         """Tell whoever watches the log's source how far the work has come."""
         self.file.source.release(self.position, position)
         self.position = position
+
+
+def _has_unknown(body: bytes) -> bool:
+    """Whether a column of a table map has a type that binx does not know."""
+    try:
+        return unknown_column(body) is not None
+    except (DamagedError, UnsupportedError):
+        return False  # Its rows could be counted.
 
 
 __all__ = ["StoredScan"]

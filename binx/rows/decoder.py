@@ -323,6 +323,8 @@ class ChangeDecoder:
         if not self.wanted(db, name):
             decoder.set_builder(number, None)
             return
+        if decoder.maps.unknown(number) is not None:
+            raise decoder.maps.refusal(number, decoder.position)
         layout = decoder.maps.columns(number)
         key, changes = self._resolve(number, table, layout)
         if self.resolve_only:

@@ -8,6 +8,7 @@ code                       found
 ``chain``                  files that do not follow each other
 ``unknown_events``         events of types that binx does not know, which are marked as ignorable
 ``unknown_metadata``       fields of table maps that binx does not know
+``uncounted_rows``         changed tables with columns of types that binx does not know
 ``incident``               the server says that changes are missing in its log
 ``missing_gtids``          GTIDs that are not in the files though later ones of their source are
 ``no_checksums``           files whose events have no checksums
@@ -52,11 +53,13 @@ class TableFacts:
         without_key: names of tables that have no primary key.
         without_names: names of tables whose columns have no names in at least one map.
         unknown_metadata: names of tables by the types of metadata fields that binx does not know.
+        uncounted: names of tables whose rows are not counted.
     """
 
     without_key: set[str] = field(default_factory=set)
     without_names: set[str] = field(default_factory=set)
     unknown_metadata: dict[int, set[str]] = field(default_factory=dict)
+    uncounted: set[str] = field(default_factory=set)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +184,13 @@ def _about_tables(evidence: Evidence) -> Iterator[Finding]:
             "the log does not name the columns (binlog_row_metadata is not FULL), so that names come from DDL"
             f" alone, of {_names(without_names)}",
             len(without_names),
+        )
+    uncounted = evidence.tables.uncounted
+    if uncounted:
+        yield Finding(
+            "uncounted_rows",
+            f"rows are not counted, as columns have types that binx does not know, of {_names(uncounted)}",
+            len(uncounted),
         )
     for number, tables in sorted(evidence.tables.unknown_metadata.items()):
         yield Finding(

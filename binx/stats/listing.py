@@ -13,6 +13,7 @@ from binx.event.gtid_set import GtidSet
 from binx.export.search import Search
 from binx.kernels.scan import Level
 from binx.log.chain import FileEnds, epochs
+from binx.log.scanning import TransactionScan
 from binx.log.selection import Selection, required_level
 from binx.stats.lines import Lines, LineWriter
 from binx.stats.transaction import KIND_NAMES, ListedTransaction, Page, TableChanges
@@ -86,6 +87,7 @@ class Listing:
         self._limit = limit
         self._level = Level.LEVEL_INDEX if quick else Level.LEVEL_TABLES
         self._cut_short = False
+        self._uncounted: dict[str, None] = {}
 
     @property
     def missing(self) -> GtidSet:
@@ -94,8 +96,12 @@ class Listing:
 
     @property
     def notes(self) -> list[str]:
-        """How positions were understood, as far as the listing has come."""
-        return self._search.selector.notes
+        """How positions were understood, and what is not counted, as far as the listing has come."""
+        uncounted = [
+            f"rows of {name} are not counted, as a column has a type that binx does not know"
+            for name in self._uncounted
+        ]
+        return [*self._search.selector.notes, *uncounted]
 
     def __iter__(self) -> Iterator[ListedTransaction]:
         """The transactions.
@@ -138,12 +144,22 @@ class Listing:
             for ends, epoch in zip(self._chain, epochs([ends.file for ends in self._chain]), strict=True)
         }
         seqno = 1
+        last: TransactionScan | None = None
         level = max(self._level, required_level(self._search.selector.selection))
         for scan, table, mask in self._search.walk(level):
             numbered = self._search.passed_over == 0
             first = seqno + self._search.left_out
             yield Page(scan.file, scan, table, epoch_of[scan.file], first, mask=mask, numbered=numbered)
             seqno += len(table)
+            if last is not None and last is not scan:
+                self._note_uncounted(last)
+            last = scan
+        if last is not None:
+            self._note_uncounted(last)
+
+    def _note_uncounted(self, scan: TransactionScan) -> None:
+        for name in scan.uncounted_tables():
+            self._uncounted[".".join(name)] = None
 
     def _in_log_order(self) -> Iterator[Page]:
         left = self._limit

@@ -64,6 +64,7 @@ class TableSums:
         return tuple(sorted(figures, key=lambda one: (-one.bytes, one.db)))
 
     def _take_maps(self, scan: TransactionScan, changed: set[int]) -> None:
+        self.facts.uncounted.update(f"{db}.{table}" for db, table in scan.uncounted_tables())
         header = EventHeader(0, EventType.TABLE_MAP, 0, 0, 0, EventFlag(0), 0)
         for number, body in scan.table_maps():
             if number not in changed:
@@ -74,7 +75,7 @@ class TableSums:
                     memoryview(_TABLE_ID_AND_FLAGS[:width] + body), header, scan.file.format
                 )
             except (DamagedError, UnsupportedError):
-                continue  # Its rows could be counted, and nothing more is known of it.
+                continue  # Nothing more is known of it.
             for field_type, _ in table_map.unknown_metadata:
                 self.facts.unknown_metadata.setdefault(field_type, set()).add(table_map.name)
             if not all(column.name for column in table_map.columns):
@@ -90,6 +91,7 @@ class TableSums:
         kept = {f"{db}.{table}" for db, table in self._tables}
         self.facts.without_names &= kept
         self.facts.without_key &= kept
+        self.facts.uncounted &= kept
         for tables in self.facts.unknown_metadata.values():
             tables.intersection_update(kept)
 

@@ -9,14 +9,19 @@ import struct
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from binx.errors import UnsupportedError
 from binx.event.header import EventType
+from binx.export.extract import ExtractOptions, SliceFormat, extract
 from binx.export.parquet import to_parquet
 from binx.log.file import open_files
+from binx.log.inputs import open_chain
+from binx.log.selection import Selection, Selector
 from binx.stats.gather import gather
+from tests.cli.process import binx
 from tests.conftest import TESTDATA
 
 SOURCE = TESTDATA / "mysql-9.7" / "small" / "all_types_minimal_metadata.binlog"
@@ -25,6 +30,9 @@ TYPE = 4
 QUERY, TABLE_MAP, GTID = 2, 19, 33
 UNKNOWN = 77
 IGNORABLE = 0x80
+NAME = "bits"
+TABLE = b"\x05small\x00\x04bits\x00"
+OTHERS = tuple(f"small.{name}" for name in ("bytes", "integers", "numbers", "sets", "shapes", "strings"))
 
 Change = Callable[[bytes], Iterator[bytes]]
 
@@ -67,6 +75,16 @@ def with_column_type(number: int) -> Change:
                 place += event[place] + 2
             event = event[: place + 1] + bytes([number]) + event[place + 2 :]
         yield event
+
+    return change
+
+
+def with_column_type_of_one(number: int) -> Change:
+    """Another type for the first column of one table."""
+    of_all = with_column_type(number)
+
+    def change(event: bytes) -> Iterator[bytes]:
+        yield from of_all(event) if event[TYPE] == TABLE_MAP and TABLE in event else (event,)
 
     return change
 
@@ -131,6 +149,85 @@ def test_an_unknown_event_that_is_not_ignorable_stops_with_its_type_and_place(
 def test_an_unknown_column_type_stops_with_its_number(tmp_path: Path) -> None:
     with pytest.raises(UnsupportedError, match=r"an unknown one \(type 200\) in column 1.*newer version"):
         exported(with_column_type(200), tmp_path)
+
+
+@pytest.fixture
+def partly_unknown(tmp_path: Path) -> Path:
+    """A log of many tables, one of which has a column of the unknown type 200."""
+    path = tmp_path / "mysql-bin.000001"
+    path.write_bytes(altered(with_column_type_of_one(200)))
+    return path
+
+
+def others_exported(path: Path, folder: Path) -> dict[str, Any]:
+    """The manifest of an export of all tables but that one."""
+    with open_chain([str(path)]) as chain:
+        wanted = Selector(Selection(tables=OTHERS), [path.name])
+        (report,) = to_parquet([chain[0].file], folder, wanted)
+    return report.manifest
+
+
+def test_tables_without_columns_of_unknown_types_are_read(partly_unknown: Path, tmp_path: Path) -> None:
+    """The rest is what it is without that column; nobody can tell how many rows the other table has."""
+    source = tmp_path / "whole" / partly_unknown.name
+    source.parent.mkdir()
+    source.write_bytes(SOURCE.read_bytes())
+    found, whole = (
+        others_exported(path, tmp_path / f"{path.parent.name}-set") for path in (partly_unknown, source)
+    )
+    entries = [{one["table"]: one for one in manifest["conservation"]} for manifest in (found, whole)]
+    rows = entries[1][NAME]["images"]
+    assert entries[0].pop(NAME) | {"uncounted": None} == {
+        "db": "small",
+        "table": NAME,
+        "images": 0,
+        "written": 0,
+        "filtered": 0,
+        "undecodable": 0,
+        "uncounted": None,
+    }
+    assert rows > 0
+    assert entries[1].pop(NAME)["filtered"] == rows
+    assert entries[0] == entries[1]
+    new = [one for one in found["warnings"] if one not in whole["warnings"]]
+    assert [f"small.{NAME}: " in one and "are passed over and not counted" in one for one in new] == [True]
+
+
+def test_such_a_table_stops_an_export_that_wants_it(partly_unknown: Path, tmp_path: Path) -> None:
+    with (
+        open_chain([str(partly_unknown)]) as chain,
+        pytest.raises(UnsupportedError, match=rf"unknown one \(type 200\) in column 1 of small.{NAME};"),
+    ):
+        list(to_parquet([chain[0].file], tmp_path / "set"))
+
+
+def test_listings_and_figures_tell_of_rows_that_are_not_counted(partly_unknown: Path) -> None:
+    expected = f"rows of small.{NAME} are not counted, as a column has a type that binx does not know"
+    listed = [binx("ls", *options, partly_unknown) for options in ((), ("--no-index",))]
+    assert binx("index", partly_unknown).code == 0
+    listed.append(binx("ls", partly_unknown))
+    for ended in listed:
+        assert (ended.code, expected in ended.err) == (0, True)
+        assert ended.out == listed[0].out
+    files = open_files([str(partly_unknown)])
+    (finding,) = (one for one in gather(files).warnings if one.code == "uncounted_rows")
+    files[0].close()
+    assert f"small.{NAME}" in finding.message
+
+
+def test_a_transaction_of_another_table_is_cut_out_in_every_format(
+    partly_unknown: Path, tmp_path: Path
+) -> None:
+    for form in SliceFormat:
+        outputs = []
+        for path in (partly_unknown, SOURCE):
+            with open_chain([str(path)]) as chain:
+                extract(chain, Selection(tables=("small.sets",)), str(tmp_path / "out"), ExtractOptions(form))
+            outputs.append((tmp_path / "out").read_bytes())
+        assert b"sets" in outputs[0]
+        if form is SliceFormat.SQL:
+            statements = [[line for line in out.splitlines() if line[:2] != b"--"] for out in outputs]
+            assert statements[0] == statements[1]
 
 
 def test_a_typed_array_which_no_table_can_have_stops_with_its_name(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
@@ -15,6 +16,8 @@ Compress = Callable[["PageEncoder | memoryview"], bytes]
 
 DEFAULT_ZSTD_LEVEL = 1
 """The level that pays: higher ones make files that are little smaller, and cost twice as much."""
+
+_THREAD = threading.local()
 
 _CODECS = {"none": Codec.UNCOMPRESSED, "snappy": Codec.SNAPPY, "zstd": Codec.ZSTD, "lz4": Codec.LZ4_RAW}
 
@@ -46,15 +49,25 @@ def compressor(name: str, level: int | None = None) -> tuple[Codec, Compress | N
     if codec is Codec.UNCOMPRESSED:
         return codec, None
     if codec is Codec.ZSTD:
-        import zstandard
-
-        zstd = zstandard.ZstdCompressor(DEFAULT_ZSTD_LEVEL if level is None else level)
-        # It takes any buffer; its types know those of Python alone.
-        return codec, cast("Compress", zstd.compress)
+        return codec, _zstd(DEFAULT_ZSTD_LEVEL if level is None else level)
     import pyarrow as pa
 
     arrow = pa.Codec("lz4_raw" if codec is Codec.LZ4_RAW else name)
     return codec, lambda page: arrow.compress(page, asbytes=True)
+
+
+def _zstd(level: int) -> Compress:
+    """A function whose tables, more than a MiB, each thread has once, however many files are open."""
+    import zstandard
+
+    def compress(page: PageEncoder | memoryview) -> bytes:
+        kept: dict[int, Compress] = _THREAD.__dict__.setdefault("zstd", {})
+        if level not in kept:
+            # It takes any buffer; its types know those of Python alone.
+            kept[level] = cast("Compress", zstandard.ZstdCompressor(level).compress)
+        return kept[level](page)
+
+    return compress
 
 
 class Worth:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
@@ -17,6 +18,17 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 WRITER = f"binx version {__version__}"
+
+
+_THREAD = threading.local()
+
+
+def _encoder() -> PageEncoder:
+    """The thread's encoder: what it needs of memory does not grow with the files that are open."""
+    if not hasattr(_THREAD, "encoder"):
+        _THREAD.encoder = PageEncoder()
+    encoder: PageEncoder = _THREAD.encoder
+    return encoder
 
 
 class Sink(Protocol):
@@ -61,7 +73,6 @@ class ParquetFile:
             for column in columns
             for path, leaf in leaves(column)
         ]
-        self._encoder = PageEncoder()
         self._groups: list[bytes] = []
         self._rows = 0
         self.position = 0
@@ -86,8 +97,9 @@ class ParquetFile:
         Raises:
             OSError: the sink does not take it.
         """
+        encoder = _encoder()
         chunks = [
-            leaf.write(self, self._encoder, rows, one) for leaf, one in zip(self._leaves, values, strict=True)
+            leaf.write(self, encoder, rows, one) for leaf, one in zip(self._leaves, values, strict=True)
         ]
         self._groups.append(row_group(chunks, rows, len(self._groups)))
         self._rows += rows

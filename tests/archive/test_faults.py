@@ -145,3 +145,50 @@ def test_an_archive_that_does_not_give_back_what_was_written_is_told(
     assert not list((place / "_manifest").iterdir())
     assert archive(tmp_path / "logs", place)[1].held == 1
     check_manifests(place)
+
+
+@pytest.mark.parametrize(
+    ("name", "limit"), [("to-parquet", 10_000), ("to-parquet", 2_000), ("index", 10_000)]
+)
+def test_a_disk_that_is_full_for_other_commands_is_told_and_the_next_run_completes(
+    tmp_path: Path, name: str, limit: int
+) -> None:
+    logs, place, expected = copy_logs(tmp_path / "logs", 1), tmp_path / "place", tmp_path / "expected"
+    for folder in (place, expected):
+        folder.mkdir()
+    victim = VICTIMS[name]
+    code = f"import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))"
+    ended = binx_with(code, *victim.arguments(logs, place))
+    assert (ended.code, "cannot be written" in ended.err) == (1, True)
+    assert not list(place.glob("_manifest/*"))
+    victim.check(place)
+    finish(place, victim.arguments(logs, place))
+    finish(expected, victim.arguments(logs, expected))
+    assert contents(place) == contents(expected)
+
+
+@pytest.mark.parametrize("name", ["to-parquet", "index"])
+def test_a_log_that_is_cut_while_it_is_read_gives_an_error_and_nothing_is_committed(
+    tmp_path: Path, name: str
+) -> None:
+    """It is cut when the first file is opened for writing."""
+    logs, place, expected = copy_logs(tmp_path / "logs", 1), tmp_path / "place", tmp_path / "expected"
+    for folder in (place, expected):
+        folder.mkdir()
+    victim, log = VICTIMS[name], str(logs / "mysql-bin.000001")
+    code = f"""
+cut = []
+def watch(event, arguments):
+    if event in ("open", "os.mkdir") and str(arguments[0]).startswith({str(place)!r} + "/") and not cut:
+        if "_lock" not in str(arguments[0]):
+            cut.append(1)
+            os.truncate({log!r}, 1000)
+sys.addaudithook(watch)
+"""
+    ended = binx_with(code, *victim.arguments(logs, place))
+    assert (ended.code, "shrank while it was read" in ended.err) == (1, True)
+    assert not [path for path in place.rglob("*") if path.suffix in (".json", ".parquet", ".binx")]
+    copy_logs(logs, 1)
+    finish(place, victim.arguments(logs, place))
+    finish(expected, victim.arguments(logs, expected))
+    assert contents(place) == contents(expected)

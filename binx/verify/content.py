@@ -11,6 +11,7 @@ from binx.event.gtid_source import GtidSource
 from binx.event.header import EventFlag, EventHeader, EventType
 from binx.event.table_map import parse_table_map
 from binx.kernels.audit import clock_faults, flagged
+from binx.kernels.layouts import unknown_column
 from binx.kernels.scan import Level
 from binx.kernels.transactions import FLAG_BY_LENGTH, FLAG_LENGTH_WRONG, Kind, TransactionTable
 from binx.log.chain import FileEnds
@@ -149,14 +150,19 @@ class ContentCheck:
         for number, body in self._scan.table_maps():
             if number < 0:
                 continue  # A map that the scan refused, which the damage tells.
+            name = ".".join(self._scan.table_name(number))
             try:
-                parse_table_map(memoryview(bytes(width) + body), header, description)
+                unknown = unknown_column(body)
+                if unknown is None:
+                    parse_table_map(memoryview(bytes(width) + body), header, description)
             except (DamagedError, UnsupportedError) as error:
-                db, table = self._scan.table_name(number)
+                words = f"a table map of {name} cannot be read whole: {error.message}"
+                yield Problem(ProblemKind.STRUCTURE, self._file.path, words)
+                continue
+            if unknown is not None:
+                words = f"column {unknown[0]} of {name} has the type {unknown[1]}, which binx does not know"
                 yield Problem(
-                    ProblemKind.STRUCTURE,
-                    self._file.path,
-                    f"a table map of {db}.{table} cannot be read whole: {error.message}",
+                    ProblemKind.UNKNOWN_EVENT, self._file.path, f"{words}: its rows were not looked at"
                 )
 
     def _about_positions(self) -> Iterator[Problem]:

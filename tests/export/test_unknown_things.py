@@ -21,6 +21,8 @@ from binx.log.file import open_files
 from binx.log.inputs import open_chain
 from binx.log.selection import Selection, Selector
 from binx.stats.gather import gather
+from binx.verify.problems import ProblemKind
+from binx.verify.run import verify
 from tests.cli.process import binx
 from tests.conftest import TESTDATA
 
@@ -213,6 +215,15 @@ def test_listings_and_figures_tell_of_rows_that_are_not_counted(partly_unknown: 
     (finding,) = (one for one in gather(files).warnings if one.code == "uncounted_rows")
     files[0].close()
     assert f"small.{NAME}" in finding.message
+
+
+@pytest.mark.parametrize("number", [200, 20])
+def test_a_verification_tells_of_rows_that_it_did_not_look_at(number: int, tmp_path: Path) -> None:
+    path = tmp_path / "mysql-bin.000001"
+    path.write_bytes(altered(with_column_type_of_one(number)))
+    (problem,) = verify([str(path)]).problems
+    assert problem.kind is ProblemKind.UNKNOWN_EVENT
+    assert f"column 1 of small.{NAME} has the type {number}, which" in problem.message
 
 
 def test_a_transaction_of_another_table_is_cut_out_in_every_format(

@@ -65,6 +65,12 @@ cdef struct TableLayout:
     uint8_t unknown_type
     ColumnLayout *column
 
+cdef struct Meaning:
+    # owner: the number of the transaction that wrote the table map last.
+    uint64_t table_id
+    int32_t number
+    int32_t owner
+
 
 cdef class TableMaps:
     """Every distinct table map of a file, numbered; and which of them a table id means now."""
@@ -73,7 +79,8 @@ cdef class TableMaps:
     cdef Slots names
     cdef Output layouts
     cdef Numbers ids
-    cdef Numbers owners
+    cdef Output meanings
+    cdef int64_t latest
     cdef bint of_mariadb
     cdef void set_format(self, int64_t types) noexcept
     cdef int32_t see(self, Cursor *body, int id_width, int64_t transaction) except -1 nogil

@@ -141,13 +141,24 @@ def unknown_column(const uint8_t[::1] body) -> tuple[int, int] | None:
     return (maps.layout(0).unknown, maps.layout(0).unknown_type) if maps.layout(0).unknown else None
 
 
+cdef inline Meaning *meaning_of(TableMaps maps, uint64_t table_id) noexcept nogil:
+    """What a table id means now, NULL where no table map had it; mostly it is that of the latest table map."""
+    cdef Meaning *meanings = <Meaning *> maps.meanings.data
+    cdef int32_t place
+    if maps.latest >= 0 and meanings[maps.latest].table_id == table_id:
+        return meanings + maps.latest
+    place = number_get(&maps.ids, table_id)
+    return NULL if place < 0 else meanings + place
+
+
 cdef class TableMaps:
     def __cinit__(self):
         memset(&self.bodies, 0, sizeof(Slots))
         memset(&self.names, 0, sizeof(Slots))
         memset(&self.layouts, 0, sizeof(Output))
         memset(&self.ids, 0, sizeof(Numbers))
-        memset(&self.owners, 0, sizeof(Numbers))
+        memset(&self.meanings, 0, sizeof(Output))
+        self.latest = -1
 
     def __dealloc__(self):
         cdef int32_t i
@@ -157,7 +168,7 @@ cdef class TableMaps:
         slots_release(&self.bodies)
         slots_release(&self.names)
         numbers_release(&self.ids)
-        numbers_release(&self.owners)
+        release(&self.meanings)
 
     cdef TableLayout *layout(self, int32_t number) noexcept nogil:
         """The layout of a numbered table map; the pointer holds until the next new one is seen."""
@@ -177,7 +188,9 @@ cdef class TableMaps:
         take(body, 2)
         cdef int64_t size = remaining(body)
         cdef const uint8_t *data = body.base + body.position
-        cdef int32_t number = number_get(&self.ids, table_id)
+        cdef Meaning *meaning = meaning_of(self, table_id)
+        cdef Meaning fresh
+        cdef int32_t number = meaning.number if meaning != NULL else -1
         cdef int32_t known
         if (
             number < 0
@@ -188,8 +201,14 @@ cdef class TableMaps:
             number = slot_of(&self.bodies, data, size)
             if number == known:
                 self.learn(body)
-            number_set(&self.ids, table_id, number)
-        number_set(&self.owners, table_id, <int32_t> (transaction & 0x7FFFFFFF))
+        if meaning == NULL:
+            fresh.table_id = table_id
+            append(&self.meanings, &fresh, sizeof(Meaning))
+            meaning = (<Meaning *> (self.meanings.data + self.meanings.size)) - 1
+            number_set(&self.ids, table_id, <int32_t> (meaning - <Meaning *> self.meanings.data))
+        meaning.number = number
+        meaning.owner = <int32_t> (transaction & 0x7FFFFFFF)
+        self.latest = meaning - <Meaning *> self.meanings.data
         return number
 
     cdef int learn(self, Cursor *body) except -1 nogil:
@@ -243,12 +262,12 @@ cdef class TableMaps:
 
         A server writes it in the same transaction, always; a map of an earlier one may be of another table.
         """
-        cdef int32_t number = number_get(&self.ids, table_id)
-        if number < 0 or number_get(&self.owners, table_id) != <int32_t> (transaction & 0x7FFFFFFF):
+        cdef const Meaning *meaning = meaning_of(self, table_id)
+        if meaning == NULL or meaning.owner != <int32_t> (transaction & 0x7FFFFFFF):
             self.no_map(body, table_id)
-        if self.layout(number).table < 0:
+        if self.layout(meaning.number).table < 0:
             self.unreadable_map(body, table_id)
-        return number
+        return meaning.number
 
     cdef int no_map(self, Cursor *body, uint64_t table_id) except -1 with gil:
         from binx.errors import DamagedError

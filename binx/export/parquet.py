@@ -12,7 +12,6 @@ from binx.export.parquet_files import (
 )
 from binx.export.source_export import SourceExport
 from binx.export.staging import ChainState, SourceReport
-from binx.export.where_rows import RowFilter
 from binx.export.workers import Workers, usable_processors
 from binx.log.file import BinlogFile
 from binx.log.selection import Selection, Selector
@@ -99,6 +98,8 @@ class _Exports:
         self._workers = workers
         self._state = state
         if options.where is not None:
+            from binx.export.where_rows import RowFilter
+
             self._state.row_filter = RowFilter(
                 options.where, catalog.copy(), selector.takes_table, options.where_limit
             )

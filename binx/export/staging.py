@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from binx.export.dataset import Transaction, WrittenFile, escape_name
 from binx.export.parquet_files import (
     SchemaRecord,
     SchemaWriter,
 )
-from binx.export.where_rows import RowFilter
 from binx.log.file import BinlogFile
+
+if TYPE_CHECKING:
+    from binx.export.where_rows import RowFilter
 
 
 @dataclass(frozen=True, slots=True)

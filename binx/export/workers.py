@@ -9,15 +9,24 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from threading import Condition
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 
 def usable_processors() -> int:
     """How many processors this process may run on."""
     return len(os.sched_getaffinity(0))
+
+
+def _threads(jobs: int) -> ThreadPoolExecutor:
+    # Here and not above: it loads logging, which one job has no use for.
+    from concurrent.futures import ThreadPoolExecutor
+
+    return ThreadPoolExecutor(jobs, "binx")
 
 
 class Workers:
@@ -34,7 +43,7 @@ class Workers:
         self._limit = limit
         self._held = 0
         self._changed = Condition()
-        self._pool = ThreadPoolExecutor(jobs, "binx") if jobs > 1 else None
+        self._pool = _threads(jobs) if jobs > 1 else None
 
     def __enter__(self) -> Self:
         return self

@@ -14,8 +14,8 @@ FUZZ_TARGETS ?= events rows json_document json_changes gtid_text gtid_binary ddl
 LOWEST_TESTS ?= event rows/test_types.py rows/test_decoder.py export/test_parquet.py export/test_where.py \
 	export/test_sql.py export/test_json_lines.py source cli/test_ls.py cli/test_usage.py cli/test_terminal.py \
 	cli/test_to_parquet.py
-ASAN_TESTS ?= kernels event log rows verify fuzz export/test_binlog.py export/test_damaged.py export/test_parquet.py \
-	stats/test_damaged.py stats/test_event_list.py stats/test_lines.py
+ASAN_TESTS ?= kernels event log rows verify fuzz source stats export/test_binlog.py export/test_damaged.py \
+	export/test_parquet.py export/test_unknown_things.py
 BIN := $(VENV)/bin
 KERNELS := $(wildcard binx/kernels/*.pyx binx/kernels/*.pxd)
 

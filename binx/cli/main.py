@@ -15,7 +15,7 @@ from typing import NoReturn
 
 from binx.cli.commands import quick_answer, without_help_word
 from binx.cli.terminal import say_error
-from binx.errors import BinxError, ExitCode
+from binx.errors import BinxError, DamagedError, ExitCode
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C: 128 and the number of SIGINT, as shells have it."""
@@ -23,6 +23,7 @@ INTERRUPTED = 130
 _SIGNAL_BASE = 128
 _OPEN_FILES = 65_536
 _TRACEBACK = "BINX_TRACEBACK"
+_DAMAGE = "`binx verify` tells what is whole, and --on-damage salvage of extract and to-parquet takes it out"
 _OBJECTS_BETWEEN_COLLECTIONS = 50_000
 
 
@@ -127,7 +128,8 @@ def _reached() -> str:
 
 def _failed(error: BinxError) -> int:
     if error.exit_code != ExitCode.DONE:
-        say_error(str(error))
+        way_out = f"; {_DAMAGE}" if isinstance(error, DamagedError) else ""
+        say_error(f"{error}{way_out}")
         _show_traceback()
     return error.exit_code
 

@@ -34,6 +34,8 @@ DETAILS = (
 
 _RED, _GREEN, _BOLD = "31", "32", "1"
 _INDENT = "   "
+_DAMAGED = "damaged"
+"""How a log ends whose end cannot be read."""
 
 
 @command("verify", examples=EXAMPLES, details=DETAILS)
@@ -78,7 +80,9 @@ def _show(report: VerifyReport, output: TextOutput, *, quiet: bool) -> None:
     if report.problems:
         output.line("")
     if report.problems or not quiet:
-        output.line(_verdict(report, colour=colour))
+        verdict, code = _verdict(report)
+        for line in _wrapped("", verdict, width):
+            output.line(_coloured(line, code, colour=colour))
 
 
 def _file_line(file: FileReport) -> str:
@@ -88,8 +92,9 @@ def _file_line(file: FileReport) -> str:
         safe_text(file.server_version),
         bytes_text(file.bytes),
         _counted(file.transactions, "transaction"),
-        file.ending,
     ]
+    if file.ending != _DAMAGED or not file.damaged_bytes:
+        parts.append(file.ending)
     if file.damaged_bytes:
         parts.append(f"{number_text(file.damaged_bytes)} bytes damaged")
     return f"{safe_text(file.path)}: {', '.join(parts)}"
@@ -102,7 +107,8 @@ def _problem_lines(number: int, problem: Problem, width: int, *, colour: bool) -
         if problem.end is not None:
             place += f" to {number_text(problem.end)}"
     head = f"{number}. {problem.kind.value.replace('_', ' ')}: {place}"
-    yield _coloured(head, _RED, colour=colour)
+    for line in _wrapped("", head, width, indent=_INDENT):
+        yield _coloured(line, _RED, colour=colour)
     facts = [("what", problem.message)]
     if problem.gtid is not None:
         facts.append(("gtid", problem.gtid))
@@ -111,27 +117,32 @@ def _problem_lines(number: int, problem: Problem, width: int, *, colour: bool) -
         yield from _wrapped(f"{_INDENT}{name:<6} ", safe_text(text), width)
 
 
-def _wrapped(head: str, text: str, width: int) -> list[str]:
+def _wrapped(head: str, text: str, width: int, indent: str | None = None) -> list[str]:
     """A text behind its name; broken for people, in one line for programs."""
     if not width:
         return [head + text]
     from textwrap import wrap
 
-    return wrap(text, width, initial_indent=head, subsequent_indent=" " * len(head), break_on_hyphens=False)
+    return wrap(
+        text,
+        width,
+        initial_indent=head,
+        subsequent_indent=" " * len(head) if indent is None else indent,
+        break_on_hyphens=False,
+    )
 
 
-def _verdict(report: VerifyReport, *, colour: bool) -> str:
+def _verdict(report: VerifyReport) -> tuple[str, str]:
+    """What all comes to, and its colour."""
     size = sum(file.bytes for file in report.files)
     files, transactions = _counted(len(report.files), "file"), _counted(report.transactions, "transaction")
     read = f"{files}, {bytes_text(size)}, {transactions}"
     without = "" if report.checksums else ", checksums not compared"
     if report.ok:
-        return _coloured(f"ok: {read}{without}", _GREEN, colour=colour)
+        return f"ok: {read}{without}", _GREEN
     lost = report.lost
     losses = f", at least {_counted(lost, 'transaction')} lost" if lost else ""
-    return _coloured(
-        f"{_counted(len(report.problems), 'problem')}{losses}: {read}{without}", _BOLD, colour=colour
-    )
+    return f"{_counted(len(report.problems), 'problem')}{losses}: {read}{without}", _BOLD
 
 
 def _coloured(text: str, code: str, *, colour: bool) -> str:

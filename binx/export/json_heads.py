@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 
 from binx.export.changes import Frame, Selected
-from binx.export.json_values import json_text
+from binx.export.json_values import plain_json
 from binx.export.pieces import Piece
 from binx.kernels.heads import whole_transactions
 from binx.kernels.lines import LineColumn, TransactionLines
@@ -54,10 +54,10 @@ class JsonFrames:
 
         def name_of(number: int) -> bytes:
             db, table = scan.table_name(number)
-            return encoded(f'{{"db": {json_text(db)}, "table": {json_text(table)}')
+            return encoded(f'{{"db": {plain_json(db)}, "table": {plain_json(table)}')
 
         self._lines.begin_file(
-            encoded(json_text(file.name)),
+            encoded(plain_json(file.name)),
             file.commit_version(0),
             part.epoch,
             name_of,

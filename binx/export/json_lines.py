@@ -21,7 +21,7 @@ import pyarrow as pa
 from binx.export.changes import Begin, RowTexts, Selected, WholeTexts, ordered_changes
 from binx.export.images import BatchImages, ChangeGroup, Images
 from binx.export.json_heads import JsonFrames, RowFrames, encoded
-from binx.export.json_values import NULL, json_text, json_values
+from binx.export.json_values import NULL, json_values, plain_json
 from binx.export.misfits import with_misfits
 from binx.export.output import Sink
 from binx.export.parts import Part, Spelled, Spelling, assembled, columns
@@ -116,7 +116,7 @@ def _head(begin: Begin) -> bytes:
         for name, value in begin.facts.items()
         if name != "statements"
     }
-    return encoded(f'{json_text(facts)[:-1]}, "changes": [')
+    return encoded(f'{plain_json(facts)[:-1]}, "changes": [')
 
 
 def _statement(statement: Statement) -> bytes:
@@ -139,7 +139,7 @@ def _statement(statement: Statement) -> bytes:
         "exec_time": statement.exec_time,
         "error_code": statement.error_code,
     }
-    return encoded(json_text(document))
+    return encoded(plain_json(document))
 
 
 Values = Callable[[pa.Array, LogicalType], tuple[Spelled, ...]]
@@ -176,7 +176,7 @@ class _BatchJson:
         self._lines = lines
         self._cache: dict[int, tuple[Spelled, ...]] = {}
         table = images.changes.table
-        self._table = f'"db": {json_text(table.db)}, "table": {json_text(table.name)}'
+        self._table = f'"db": {plain_json(table.db)}, "table": {plain_json(table.name)}'
 
     def render(self) -> list[Changes]:
         versions, rows = self._images.system("_commit_version"), self._images.system("_row")
@@ -222,7 +222,7 @@ class _BatchJson:
     def _members(self, images: Images) -> Iterator[Part]:
         for number, place in enumerate(images.columns):
             own = self._images.columns[place].source_name
-            name = json_text(f"{place + 1}: {own}" if self._numbered else own)
+            name = plain_json(f"{place + 1}: {own}" if self._numbered else own)
             yield from columns(encoded(f"{', ' if number else ''}{name}: "), self._values(place), images.rows)
 
     def _values(self, place: int) -> tuple[Spelled, ...]:
@@ -232,7 +232,7 @@ class _BatchJson:
             found = self._spelled(values, column.type)
             misfits = self._images.misfits.get(column.name)
             if misfits is not None:
-                texts = [(row, json_text(text)) for row, text in misfits]
+                texts = [(row, plain_json(text)) for row, text in misfits]
                 found = with_misfits(found, values, texts, NULL)
             self._cache[place] = found
         return found

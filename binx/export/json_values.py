@@ -49,7 +49,7 @@ def json_values(array: pa.Array, logical: LogicalType) -> tuple[Spelled, ...]:
     return _WRITERS[logical.kind](array, logical)
 
 
-def json_text(value: object) -> str:
+def plain_json(value: object) -> str:
     """A plain value in one line."""
     return json.dumps(value, ensure_ascii=False)
 
@@ -117,7 +117,7 @@ def _text(array: pa.Array, logical: LogicalType) -> tuple[Spelled]:
 
     def string(row: int) -> Iterator[bytes]:
         for text in long_text.text(row):
-            yield json_text(text)[1:-1].encode()
+            yield plain_json(text)[1:-1].encode()
 
     return (Spelled(Spelling.SPELL_ASKED, array, b'"', b'"', NULL, ask=string),)
 
@@ -141,7 +141,7 @@ def _document(text: bytes) -> bytes:
     try:
         json.loads(text, parse_constant=_refuse)
     except (ValueError, RecursionError):
-        return json_text(text.decode()).encode()
+        return plain_json(text.decode()).encode()
     return b" ".join(text.splitlines()).replace(b"\r", b" ")
 
 

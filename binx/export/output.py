@@ -187,6 +187,8 @@ def output_error(error: OSError, path: str) -> OutputError:
         advice = "its folder does not exist; make it first, or choose another place"
     elif error.errno == errno.ENOTDIR:
         advice = "a part of its path is a file and no folder; choose another place"
+    elif error.errno == errno.EEXIST:
+        advice = "a file of that name is there; choose another name"
     elif error.errno == errno.EISDIR:
         advice = "it is a folder; name a file in it"
     elif error.errno == errno.EFBIG:

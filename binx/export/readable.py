@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from binx.event.charset import DEFAULT_CHARSET, Charset
 from binx.event.charset import charset as charset_of_name
-from binx.export.json_values import NULL, json_text, json_values
+from binx.export.json_values import NULL, json_values, plain_json
 from binx.export.long_texts import LONG_BYTES, LongText, chunks_of, is_long, value_of
 from binx.export.parts import Spelled, Spelling
 from binx.rows.types import Kind, LogicalType
@@ -93,7 +93,7 @@ class ReadableRows:
             elif charset is None:
                 yield b"%b%b%b" % (_BYTES_OPEN, value.hex().encode(), _BYTES_CLOSE)
             else:
-                yield json_text(charset.decode(value)).encode()
+                yield plain_json(charset.decode(value)).encode()
 
         return Spelled(Spelling.SPELL_ASKED, array, null=NULL, ask=spelled)
 

@@ -141,7 +141,7 @@ class RowLife:
         verify: bool = True,
     ) -> None:
         if bool(key) == (condition is not None):
-            raise UsageError("expected either the row's key or a condition")
+            raise UsageError("expected the row's key (--pk VALUE) or a condition (--where), one of the two")
         self.search = Search(chain, selection, verify=verify)
         self._keys = [_Key(tuple(map(_literal, key)), _Place(-1, -1))] if key else []
         self._condition = condition

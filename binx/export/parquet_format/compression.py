@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
 from binx.export.parquet_format.metadata import Codec
-from binx.kernels.pages import Encoding
+from binx.kernels.chunks import Encoding
 
 if TYPE_CHECKING:
     from binx.kernels.pages import PageEncoder

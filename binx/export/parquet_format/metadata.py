@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from binx.export.parquet_format.schema import Node, Physical, schema_elements
 from binx.export.parquet_format.thrift import STOP, Struct, zigzag
-from binx.kernels.pages import Encoding
+from binx.kernels.chunks import Encoding
 
 MAGIC = b"PAR1"
 """What a file begins and ends with."""

@@ -25,8 +25,8 @@ _FLAGS = [
 ]
 
 
-def build(folder: Path, *, fuzzer: bool) -> Path:
-    """Bring the copy up to date; returns the library to preload."""
+def build(folder: Path, *, fuzzer: bool) -> str:
+    """Bring the copy up to date; returns the libraries to preload."""
     package = folder.resolve() / "binx"
     _remove_what_is_gone(package)
     shutil.copytree(
@@ -72,16 +72,20 @@ def _compile(source: Path, built: Path, *, fuzzer: bool) -> None:
     fresh.rename(built)
 
 
-def _preloaded(*, fuzzer: bool) -> Path:
+def _preloaded(*, fuzzer: bool) -> str:
     if fuzzer:
         import atheris
 
-        return Path(atheris.path()) / "asan_with_fuzzer.so"
+        return str(Path(atheris.path()) / "asan_with_fuzzer.so")
+    # Exceptions of C++, which Arrow throws, need their library to be there when the sanitizer begins.
+    return ":".join(map(_library, ("libasan.so", "libstdc++.so.6")))
+
+
+def _library(name: str) -> str:
     compiler = os.environ.get("CC", "gcc")
-    found = subprocess.run(
-        [compiler, "-print-file-name=libasan.so"], check=True, capture_output=True, text=True
-    ).stdout.strip()
-    return Path(found).resolve()
+    command = [compiler, f"-print-file-name={name}"]
+    found = subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+    return str(Path(found).resolve())
 
 
 def main() -> None:

@@ -250,9 +250,9 @@ def _engine(
         yield to_parquet
         return
     from binx.spark.export import to_parquet_on_spark
-    from binx.spark.session import local_session
+    from binx.spark.session import local_context
 
-    with local_session(master=master, memory=driver_memory, settings=settings, small=True) as spark:
+    with local_context(master=master, memory=driver_memory, settings=settings) as spark:
         yield partial(to_parquet_on_spark, spark)
 
 

@@ -156,7 +156,7 @@ class Answer:
 
 
 def to_parquet_on_spark(
-    spark: SparkSession,
+    spark: SparkSession | SparkContext,
     files: Sequence[BinlogFile],
     folder: str | os.PathLike[str],
     selector: Selector | None = None,
@@ -167,7 +167,7 @@ def to_parquet_on_spark(
     """As :func:`binx.export.parquet.to_parquet`, with Spark's executors; the files are the same.
 
     Args:
-        spark: the session.
+        spark: the session, or its context, which is all that is used of it.
         files: binary logs in the order of their chain, which executors see at the same paths.
         folder: the data set's folder, which executors see at the same path.
         selector: the search for the wanted transactions.
@@ -185,9 +185,16 @@ def to_parquet_on_spark(
     shared = Path(folder).absolute()
     dataset = DataSet(shared)
     with dataset.locked():
-        export = _Export(spark.sparkContext, dataset, selector, catalog or Catalog(), options)
-        check_executors(spark.sparkContext, _local_paths(files), shared)
+        context = _context_of(spark)
+        export = _Export(context, dataset, selector, catalog or Catalog(), options)
+        check_executors(context, _local_paths(files), shared)
         yield from export.run(files, progress)
+
+
+def _context_of(spark: SparkSession | SparkContext) -> SparkContext:
+    from pyspark.sql import SparkSession
+
+    return spark.sparkContext if isinstance(spark, SparkSession) else spark
 
 
 def _refuse(files: Sequence[BinlogFile], selection: Selection, options: ParquetOptions) -> None:

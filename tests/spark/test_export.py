@@ -206,7 +206,8 @@ def test_the_command_takes_the_engine(
 ) -> None:
     from contextlib import nullcontext
 
-    monkeypatch.setattr("binx.spark.session.local_session", lambda **settings: nullcontext(spark))
+    context = spark.sparkContext
+    monkeypatch.setattr("binx.spark.session.local_context", lambda **settings: nullcontext(context))
     assert run(["to-parquet", "--engine", "spark", str(SHOP), "-o", str(tmp_path)]) == 0
     assert tree(tmp_path) == native
     assert run(["to-parquet", "--master", "local", str(SHOP), "-o", str(tmp_path)]) == 2

@@ -38,6 +38,9 @@ PIECE_ROWS = 32_768
 PIECE_BYTES = 16 * 1024 * 1024
 """Decoded bytes of all tables at which a piece ends."""
 
+PIECE_TABLES = 16_384
+"""Tables with rows at which a piece ends."""
+
 _HEADS = 1024
 
 
@@ -216,6 +219,7 @@ def ordered_changes(
     options = DecoderOptions(
         row_group_rows=PIECE_ROWS,
         memory=PIECE_BYTES,
+        tables=PIECE_TABLES,
         arrow=arrow,
         markers=True,
         undone=undone,

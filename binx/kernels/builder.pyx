@@ -24,7 +24,7 @@ from binx.kernels.temporal cimport TEXT_SIZE
 from binx.kernels.values cimport DATA_MAXIMUM, Column, copy_bytes, copy_value, decode_value, is_copied, too_large
 
 cdef enum:
-    FIRST_CAPACITY = 64
+    FIRST_CAPACITY = 8
 
 cdef class RowBuilder:
     """The columns of one table, being filled.

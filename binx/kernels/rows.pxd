@@ -53,6 +53,8 @@ cdef class RowDecoder:
     cdef readonly int32_t pending_map
     cdef readonly object full
     cdef public bint with_markers
+    cdef public int64_t table_limit
+    cdef int64_t tables_held
     cdef int64_t end
     cdef int64_t ordinal
     cdef int64_t row_number

@@ -72,6 +72,9 @@ class RowDecoder:
     with_markers: bool
     """Whether savepoints and the statements around an XA transaction's changes come back as statements."""
 
+    table_limit: int
+    """Builders that may hold rows at a time, as each takes memory beside its rows; 0: any."""
+
     def begin(
         self, table: TransactionTable, mask: Buffer, id_offsets: bytes, id_text: bytes, undone: bytes
     ) -> None:

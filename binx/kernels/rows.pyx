@@ -161,6 +161,8 @@ cdef class RowDecoder:
     def take(self, RowBuilder builder):
         """Hand over a builder's rows, see ``RowBuilder.finish``."""
         self.held -= builder.bytes_held()
+        if builder.rows:
+            self.tables_held -= 1
         return builder.finish()
 
     def filtered(self):
@@ -342,6 +344,8 @@ cdef class RowDecoder:
             first = CHANGE_UPDATE_PREIMAGE
         elif rows.operation == 2:
             first = CHANGE_DELETE
+        if builder.rows == 0:
+            self.tables_held += 1
         self.rows_before = builder.rows
         self.bytes_before = builder.variable_bytes
         self.decoding = True
@@ -366,5 +370,7 @@ cdef class RowDecoder:
         self.held += builder.bytes_held() - held
         if builder.rows >= self.row_limit or builder.bytes_held() >= self.byte_limit:
             return NEED_FLUSH
+        if self.table_limit and self.tables_held > self.table_limit:
+            return NEED_MEMORY
         return NEED_MEMORY if self.held > self.memory_limit else NEED_NOTHING
 

@@ -65,6 +65,7 @@ class DecoderOptions:
         undone: whether rows come that their own transaction undid by ROLLBACK TO SAVEPOINT.
         as_stored: whether columns are what the table maps must tell of them, whatever else is known: numbers
             are signed, text is UTF-8, ENUM and SET are numbers, and names are c1 … cN.
+        tables: how many tables' rows may be held together, as each table takes memory of its own; 0 for any.
     """
 
     row_group_rows: int = ROW_GROUP_ROWS
@@ -73,6 +74,7 @@ class DecoderOptions:
     markers: bool = False
     undone: bool = False
     as_stored: bool = False
+    tables: int = 0
 
 
 @dataclass(slots=True)
@@ -123,6 +125,7 @@ class ChangeDecoder:
             file.file_number, self.options.row_group_rows, self.options.memory // 2, self.options.memory
         )
         self._decoder.with_markers = self.options.markers
+        self._decoder.table_limit = self.options.tables
         self._statements = StatementReader(file)
         self._known: list[tuple[str, str]] = []
         self._numbers: dict[tuple[str, str], list[int]] = {}

@@ -8,7 +8,8 @@ of microseconds. What Spark does not take from Python (unsigned integers, dictio
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
+from inspect import signature
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -77,7 +78,10 @@ def arrow_schema(schema: StructType) -> pa.Schema:
     """The Arrow schema that Spark expects batches of a schema to have."""
     from pyspark.sql.pandas.types import to_arrow_schema
 
-    return to_arrow_schema(schema, timezone="UTC")
+    # Before pyspark 4.3 there is no such parameter, and times are in UTC by default.
+    zone: dict[str, Any] = {"timezone": "UTC"} if "timezone" in signature(to_arrow_schema).parameters else {}
+    converted: pa.Schema = to_arrow_schema(schema, **zone)
+    return converted
 
 
 def fitted(batch: pa.RecordBatch, target: pa.Schema, *, whole: bool = False) -> pa.RecordBatch:

@@ -74,7 +74,8 @@ def test_an_error_of_the_store_loses_nothing(
     source = copy_logs(tmp_path / "logs", 1)
     before = contents(source)
     failures = 0
-    for number in range(1, 100):
+    said: str | None = ""
+    for number in range(1, 1000):
         said = _archive_failing_at(number, source, bucket.uri, monkeypatch)
         if said is None:
             break
@@ -83,6 +84,7 @@ def test_an_error_of_the_store_loses_nothing(
         listed = [key for key in bucket.listed() if key.endswith(".json")]
         assert not listed
         assert contents(source) == before
+    assert said is None
     assert failures >= 5
     archive(source, tmp_path / "folder")
     assert bucket.contents() == contents(tmp_path / "folder")

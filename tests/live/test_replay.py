@@ -162,4 +162,6 @@ def compare_small(server: Server, folder: Path, name: str, tmp_path: Path) -> No
     replay(server, slice_of([folder / "small" / f"{name}.binlog"], tmp_path / "slice", apart=True), tmp_path)
     found = rows_document(server)
     drop_databases(server)
+    # The server that made the log may have been of another patch level.
+    del found["version"], expected["version"]
     assert found == expected

@@ -24,8 +24,8 @@ from binx.export.json_heads import JsonFrames, RowFrames, encoded
 from binx.export.json_values import NULL, json_values, plain_json
 from binx.export.misfits import with_misfits
 from binx.export.output import Sink
-from binx.export.parts import Part, Spelled, Spelling, assembled, columns
-from binx.export.pieces import Changes
+from binx.export.parts import Part, Spelled, Spelling, columns
+from binx.export.pieces import Changes, changes_of
 from binx.log.file import BinlogFile
 from binx.log.moments import format_time
 from binx.rows.batches import ChangeBatch
@@ -179,17 +179,7 @@ class _BatchJson:
         self._table = f'"db": {plain_json(table.db)}, "table": {plain_json(table.name)}'
 
     def render(self) -> list[Changes]:
-        versions, rows = self._images.system("_commit_version"), self._images.system("_row")
-        return [
-            Changes(
-                versions,
-                rows,
-                group.images.rows,
-                self._images.size_of(group.images),
-                assembled(self._object(group)),
-            )
-            for group in self._images.groups()
-        ]
+        return changes_of(self._images, self._object)
 
     def _object(self, group: ChangeGroup) -> Iterator[bytes | Part]:
         rows = group.images.rows

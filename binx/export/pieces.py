@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
 
-from binx.export.parts import Part, kernel_part, numbers
+from binx.export.images import BatchImages, ChangeGroup
+from binx.export.parts import Part, assembled, kernel_part, numbers
 from binx.kernels.changetexts import ChangeTexts, State
 
 CHUNK_BYTES = 256 * 1024
@@ -35,6 +36,32 @@ class Changes:
     count: int
     parts: list[Part]
     marks: pa.Array | None = None
+
+
+def changes_of(
+    images: BatchImages,
+    parts: Callable[[ChangeGroup], Iterable[bytes | Part]],
+    marks: Callable[[ChangeGroup], pa.Array] | None = None,
+) -> list[Changes]:
+    """A batch's row changes, those that are written alike together.
+
+    Args:
+        images: the batch.
+        parts: gives what the texts of a group's changes consist of.
+        marks: gives a small number for each change of a group; None where all are 0.
+    """
+    versions, rows = images.system("_commit_version"), images.system("_row")
+    return [
+        Changes(
+            versions,
+            rows,
+            group.images.rows,
+            images.size_of(group.images),
+            assembled(parts(group)),
+            None if marks is None else marks(group),
+        )
+        for group in images.groups()
+    ]
 
 
 class Piece:
@@ -130,4 +157,4 @@ def _bytes(array: pa.Array) -> memoryview:
     return memoryview(array.buffers()[1])[array.offset :][: len(array)]
 
 
-__all__ = ["CHUNK_BYTES", "Changes", "Piece"]
+__all__ = ["CHUNK_BYTES", "Changes", "Piece", "changes_of"]

@@ -17,8 +17,8 @@ from binx.errors import RefusedError
 from binx.export.images import BatchImages, ChangeGroup, Images
 from binx.export.long_texts import is_long, long_values_differ
 from binx.export.misfits import with_misfits
-from binx.export.parts import Part, Spelled, Spelling, assembled, columns
-from binx.export.pieces import Changes
+from binx.export.parts import Part, Spelled, Spelling, columns
+from binx.export.pieces import Changes, changes_of
 from binx.export.sql_literals import NULL, sql_literals, text_literal
 from binx.export.sql_marks import row_marks
 from binx.export.sql_tables import SqlDialect, SqlTable
@@ -74,19 +74,10 @@ class BatchSql:
 
     def render(self, file: BinlogFile) -> list[Changes]:
         """The statements, with what orders them."""
-        versions, rows = self._images.system("_commit_version"), self._images.system("_row")
         marks = row_marks(self._images, file)
-        return [
-            Changes(
-                versions,
-                rows,
-                group.images.rows,
-                self._images.size_of(group.images),
-                assembled(self._parts(group)),
-                None if marks is None else self._marks(group, marks),
-            )
-            for group in self._images.groups()
-        ]
+        return changes_of(
+            self._images, self._parts, None if marks is None else lambda group: self._marks(group, marks)
+        )
 
     def _marks(self, group: ChangeGroup, marks: pa.Array) -> pa.Array:
         """What the session must be for the group's statements."""

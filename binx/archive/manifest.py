@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, get_args, get_origin, get_type_hints
 
 from binx import __version__
 from binx.archive.digests import digest_of
@@ -145,6 +145,16 @@ class ArchivedLog:
         return [one for one in self.objects if one.kind == kind]
 
 
+def _types_of(kind: type) -> dict[str, tuple[type, ...]]:
+    """The types that the fields of a dataclass may have, but for tuples."""
+    hints = get_type_hints(kind)
+    fields = {name: get_args(hint) or (hint,) for name, hint in hints.items()}
+    return {name: types for name, types in fields.items() if get_origin(hints[name]) is not tuple}
+
+
+_TYPES, _OBJECT_TYPES = _types_of(ArchivedLog), _types_of(StoredObject)
+
+
 def encode_manifest(log: ArchivedLog) -> bytes:
     """A manifest's text."""
     document = {"contract": CONTRACT, "binx": __version__, **asdict(log)}
@@ -177,16 +187,19 @@ def decode_manifest(data: bytes, path: str) -> ArchivedLog:
         problems, damage = (tuple(document.pop(name, ())) for name in ("problems", "damage"))
         log = ArchivedLog(objects=objects, problems=problems, damage=damage, **document)
         _check(log)
-    except (ValueError, TypeError, KeyError, AttributeError, UsageError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, UsageError, RecursionError) as error:
         raise DamagedError(f"expected a manifest, found what is none: {error}", path=path) from error
     return log
 
 
 def _check(log: ArchivedLog) -> None:
     """Refuse what would lead elsewhere, or nowhere."""
-    numbers = (log.bytes, log.head_crc32, log.tail_bytes, log.tail_crc32, log.transactions)
-    if not all(isinstance(number, int) for number in numbers) or not isinstance(log.sha256, str):
-        raise ValueError("a size or a hash is of another type")
+    for one, types in ((log, _TYPES), *((stored, _OBJECT_TYPES) for stored in log.objects)):
+        for name, expected in types.items():
+            if type(getattr(one, name)) not in expected:
+                raise ValueError(f"{name!r} is of another type")
+    if not all(isinstance(text, str) for text in (*log.problems, *log.damage)):
+        raise ValueError("a problem is no text")
     for one in log.objects:
         if "/" in one.path or not one.path.startswith(log.stem):
             raise ValueError(f"{one.path!r} is not this log's")

@@ -42,11 +42,12 @@ DETAILS = (
     "Transactions that both have are compared by what they did: statements, and row changes with table,"
     " operation and values. Times, positions, compression and table numbers may differ. Where one side logs"
     " fewer columns of a row (binlog_row_image), that is told, and values that both have are compared. The"
-    " first different transactions are looked into.",
-    "The exit status is 0 where nothing differs and 3 where something does. With --json one object is"
-    " printed: equal, left and right (files, gtids, before, transactions, anonymous), only_left and"
-    " only_right (gtids, count, errant), common, compared, different (gtids, count) and differences (gtid,"
-    " only_images, left, right).",
+    " first different transactions are looked into. Tables with a column of a type that binx does not know"
+    " are named, and their rows are not compared.",
+    "The exit status is 0 where nothing differs and 3 where something does, or was not compared. With"
+    " --json one object is printed: equal, left and right (files, gtids, before, transactions, anonymous),"
+    " only_left and only_right (gtids, count, errant), common, compared, different (gtids, count),"
+    " differences (gtid, only_images, left, right) and not_compared (db, table).",
 )
 
 _ROWS_SHOWN = 5
@@ -110,7 +111,7 @@ def diff_command(
         bar.close()
         for line in [_document(found)] if as_json else _lines(found, left, right):
             output.line(line)
-    return ExitCode.DONE if found.equal else ExitCode.LOSSES
+    return ExitCode.DONE if found.equal and not found.not_compared else ExitCode.LOSSES
 
 
 def _document(found: LogDiff) -> str:
@@ -139,6 +140,7 @@ def _document(found: LogDiff) -> str:
             {"gtid": one.gtid, "only_images": one.only_images, "left": one.left, "right": one.right}
             for one in found.differences
         ],
+        "not_compared": [{"db": db, "table": table} for db, table in found.not_compared],
     }
     return json_text(document)
 
@@ -155,6 +157,8 @@ def _lines(found: LogDiff, left: str, right: str) -> Iterator[str]:
     if not found.compared:
         yield "contents      not compared"
         return
+    for db, table in found.not_compared:
+        yield f"not compared  {safe_text(db)}.{safe_text(table)}, which has a column of an unknown type"
     yield f"different     {number_text(found.different.count)}"
     for one in found.differences:
         yield from _difference(one)

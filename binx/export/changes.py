@@ -192,6 +192,7 @@ def ordered_changes(
     frames: Frames | None = None,
     sizes: StatementSizes | None = None,
     told: Callable[[Selected], bool] = lambda part: True,
+    unreadable: set[tuple[str, str]] | None = None,
 ) -> Iterator[Begin | RowTexts | WholeTexts | Statement | End]:
     """Everything that the selected transactions hold, in the log's order.
 
@@ -211,6 +212,7 @@ def ordered_changes(
         frames: writes usual transactions, which then come as :class:`WholeTexts`.
         sizes: measures the texts of row changes.
         told: whether it is told where the transactions of a part begin and end.
+        unreadable: see :class:`~binx.rows.decoder.ChangeDecoder`.
 
     Raises:
         DamagedError, UnsupportedError: a transaction cannot be decoded.
@@ -231,6 +233,7 @@ def ordered_changes(
         if decoder is None or decoder.file is not part.file:
             decoder = ChangeDecoder(part.file, catalog, options=options)
             decoder.resolve_only = resolve_only
+            decoder.unreadable = unreadable
             if decoders is not None:
                 decoders.append(decoder)
         if part.behind_damage:

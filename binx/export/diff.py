@@ -90,6 +90,8 @@ class LogDiff:
         compared: whether their contents were compared.
         different: GTIDs whose contents differ.
         differences: the first of these, looked into.
+        not_compared: tables, as (db, table), with a column of a type that is not known on one side: nobody
+            can tell their rows apart.
     """
 
     left: Side
@@ -102,6 +104,7 @@ class LogDiff:
     compared: bool
     different: GtidSet
     differences: tuple[Difference, ...]
+    not_compared: tuple[tuple[str, str], ...] = ()
 
     @property
     def equal(self) -> bool:
@@ -134,8 +137,11 @@ def diff_logs(
         RefusedError: a side has transactions without GTIDs only, so there is nothing to compare by.
         DamagedError, UnsupportedError: a file cannot be read.
     """
-    sides = [_Reading(chain, selection, catalog or Catalog(), verify=verify) for chain in (left, right)]
-    facts = [side.contents() if contents else side.gtids() for side in sides]
+    unreadable: set[tuple[str, str]] = set()
+    sides = [
+        _Reading(chain, selection, catalog or Catalog(), unreadable, verify=verify) for chain in (left, right)
+    ]
+    facts = _facts(sides, unreadable) if contents else [side.gtids() for side in sides]
     for side, chain in zip(facts, (left, right), strict=True):
         if side.transactions and side.gtids.is_empty:
             raise RefusedError(
@@ -157,7 +163,17 @@ def diff_logs(
         compared=contents,
         different=GtidSet.parse(",".join(different)),
         differences=tuple(_looked_into(sides[0], sides[1], different[:most])),
+        not_compared=tuple(sorted(unreadable)),
     )
+
+
+def _facts(sides: Sequence[_Reading], unreadable: set[tuple[str, str]]) -> list[Side]:
+    """What both sides have; they are read again without the tables that one of them cannot be read of."""
+    while True:
+        known = len(unreadable)
+        facts = [side.contents() for side in sides]
+        if len(unreadable) == known:
+            return facts
 
 
 def _errant(lacking: GtidSet, side: Side) -> GtidSet:
@@ -182,9 +198,16 @@ class _Reading:
     """One side's logs on their way through."""
 
     def __init__(
-        self, chain: Sequence[FileEnds], selection: Selection, catalog: Catalog, *, verify: bool
+        self,
+        chain: Sequence[FileEnds],
+        selection: Selection,
+        catalog: Catalog,
+        unreadable: set[tuple[str, str]],
+        *,
+        verify: bool,
     ) -> None:
         self._chain = chain
+        self._unreadable = unreadable
         self._selection = selection
         self._catalog = catalog
         self._verify = verify
@@ -237,7 +260,12 @@ class _Reading:
         wanted = Selection(gtids=GtidSet.parse(",".join(gtids)))
         kept: dict[str, list[dict[str, Any]]] = {}
         current: list[dict[str, Any]] = []
-        items = ordered_changes(self._search(wanted).selected(), self._catalog.copy(), JsonRows(lines=True))
+        items = ordered_changes(
+            self._search(wanted).selected(),
+            self._catalog.copy(),
+            JsonRows(lines=True),
+            unreadable=self._unreadable,
+        )
         for item in items:
             if isinstance(item, Begin):
                 current = kept.setdefault(item.facts["gtid"], [])
@@ -266,7 +294,14 @@ class _Reading:
         """GTID and digest of each transaction."""
         digest = blake2b(digest_size=DIGEST_BYTES)
         gtid: str | None = None
-        for item in ordered_changes(search.selected(), Catalog(), JsonRows(lines=False), as_stored=True):
+        items = ordered_changes(
+            search.selected(),
+            Catalog(),
+            JsonRows(lines=False),
+            as_stored=True,
+            unreadable=self._unreadable,
+        )
+        for item in items:
             if isinstance(item, Begin):
                 digest = blake2b(digest_size=DIGEST_BYTES)
                 gtid = item.facts["gtid"]

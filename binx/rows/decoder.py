@@ -105,6 +105,8 @@ class ChangeDecoder:
     Attributes:
         resolve_only: whether only names and schemas are found out, and no row is decoded.
         payloads: where the scan has put the events of compressed transactions; None: nowhere.
+        unreadable: takes in the tables with a column of an unknown type, by (db, table): the rows of those in
+            it are passed over; None: their rows are an error.
     """
 
     def __init__(
@@ -120,6 +122,7 @@ class ChangeDecoder:
         self.options = options or DecoderOptions()
         self.resolve_only = False
         self.payloads: KeptPayloads | None = None
+        self.unreadable: set[tuple[str, str]] | None = None
         self.report = DecoderReport()
         self._decoder = RowDecoder(
             file.file_number, self.options.row_group_rows, self.options.memory // 2, self.options.memory
@@ -323,11 +326,16 @@ class ChangeDecoder:
         decoder = self._decoder
         number = decoder.pending_map
         db, name = self._name(decoder.maps.table_of(number))
-        if not self.wanted(db, name):
+        unreadable = self.unreadable or ()
+        if not self.wanted(db, name) or (db, name) in unreadable:
             decoder.set_builder(number, None)
             return
         if decoder.maps.unknown(number) is not None:
-            raise decoder.maps.refusal(number, decoder.position)
+            if self.unreadable is None:
+                raise decoder.maps.refusal(number, decoder.position)
+            self.unreadable.add((db, name))
+            decoder.set_builder(number, None)
+            return
         layout = decoder.maps.columns(number)
         key, changes = self._resolve(number, table, layout)
         if self.resolve_only:

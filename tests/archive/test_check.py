@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
 import pytest
 
 from binx.archive.check import CheckReport, check_archive
+from binx.archive.manifest import decode_manifest
+from binx.errors import DamagedError
 from binx.event.gtid_set import GtidSet
 from binx.export.extract import extract
 from binx.export.store import LocalStore
@@ -81,6 +84,17 @@ def test_a_manifest_that_is_damaged_is_told(place: Path) -> None:
     assert kinds(report) == {"manifest"}
     assert report.tail is not None
     assert [Path(log.log).name for log in report.tail] == ["mysql-bin.000005"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("first_commit", "today"), ("bytes", 1.5), ("problems", [1]), ("gtid_set", 5), ("in_use", "no")],
+)
+def test_a_manifest_with_a_value_of_another_type_is_told(place: Path, name: str, value: object) -> None:
+    path = sorted(place.glob("_manifest/*.json"))[0]
+    path.write_text(json.dumps(json.loads(path.read_bytes()) | {name: value}))
+    with pytest.raises(DamagedError, match="expected a manifest, found what is none"):
+        decode_manifest(path.read_bytes(), str(path))
 
 
 def test_a_log_between_others_is_missed(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ The logs are real ones with some bytes changed.
 
 from __future__ import annotations
 
+import json
 import struct
 import zlib
 from collections.abc import Callable, Iterator
@@ -29,7 +30,7 @@ from tests.conftest import TESTDATA
 SOURCE = TESTDATA / "mysql-9.7" / "small" / "all_types_minimal_metadata.binlog"
 CRC = 4
 TYPE = 4
-QUERY, TABLE_MAP, GTID = 2, 19, 33
+QUERY, TABLE_MAP, WRITE_ROWS, GTID = 2, 19, 30, 33
 UNKNOWN = 77
 IGNORABLE = 0x80
 NAME = "bits"
@@ -193,6 +194,33 @@ def test_tables_without_columns_of_unknown_types_are_read(partly_unknown: Path, 
     assert entries[0] == entries[1]
     new = [one for one in found["warnings"] if one not in whole["warnings"]]
     assert [f"small.{NAME}: " in one and "are passed over and not counted" in one for one in new] == [True]
+
+
+def with_another_value(event: bytes) -> Iterator[bytes]:
+    """Another value at the end of each event of inserted rows."""
+    changed = bytes([event[-CRC - 1] ^ 1])
+    yield event[: -CRC - 1] + changed + event[-CRC:] if event[TYPE] == WRITE_ROWS else event
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_a_diff_compares_the_other_tables(partly_unknown: Path, tmp_path: Path, swapped: bool) -> None:
+    another = tmp_path / "another.000001"
+    another.write_bytes(altered(with_another_value))
+    for right, is_equal in ((SOURCE, True), (another, False)):
+        sides = (right, partly_unknown) if swapped else (partly_unknown, right)
+        ended = binx("diff", "--quiet", *sides)
+        assert ended.code == 3, ended.err
+        assert f"not compared  small.{NAME}, which has a column of an unknown type" in ended.lines
+        assert ("different     0" in ended.lines) is is_equal
+        document = json.loads(binx("diff", "--quiet", "--json", *sides).out)
+        assert document["equal"] is is_equal
+        assert document["not_compared"] == [{"db": "small", "table": NAME}]
+        assert not any(
+            row.get("table") == NAME
+            for one in document["differences"]
+            for side in ("left", "right")
+            for row in one[side]
+        )
 
 
 def test_such_a_table_stops_an_export_that_wants_it(partly_unknown: Path, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ VENV := .venv
 ROUNDS ?= 3
 FUZZ_SECONDS ?= 60
 FUZZ_TARGETS ?= events rows json_document json_changes gtid_text gtid_binary ddl manifest index_file compressed \
-	encryption where
+	encryption where scans slices texts data_set parquet archived archive_manifest keyring
 LOWEST_TESTS ?= event rows/test_types.py rows/test_decoder.py export/test_parquet.py export/test_where.py \
 	export/test_sql.py export/test_json_lines.py source cli/test_ls.py cli/test_usage.py cli/test_terminal.py \
 	cli/test_to_parquet.py

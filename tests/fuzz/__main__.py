@@ -1,7 +1,8 @@
 """``python -m tests.fuzz TARGET``: one target, guided by coverage of Python and of kernels built for it.
 
-New inputs stay in ``.fuzz/TARGET``; what is found is written to ``.fuzz/found``. An input may take ten
-seconds and the process 2 GB (the sanitizers take their part of that).
+New inputs stay in ``.fuzz/TARGET``, or in a folder that ``--corpus`` names; what is found is written to
+``found`` beside it. An input may take ten seconds and the process 2 GB (the sanitizers take their part of
+that).
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from pathlib import Path
 import atheris
 
 with atheris.instrument_imports(include=["binx"]):
-    from tests.fuzz.targets import TARGETS, tried
+    from tests.fuzz.targets import LOGS, TARGETS, tried
 
+from tests.fuzz.mutating import changed_log
 from tests.fuzz.seeds import SEEDS
 
 HOME = Path(__file__).resolve().parents[2] / ".fuzz"
@@ -30,8 +32,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     parser.add_argument("target", choices=list(TARGETS))
     parser.add_argument("--seconds", type=int, default=SECONDS, help="how long (60)")
+    parser.add_argument("--corpus", type=Path, default=HOME, help="where inputs are kept (.fuzz)")
     arguments = parser.parse_args()
-    corpus, found = HOME / arguments.target, HOME / "found"
+    corpus, found = arguments.corpus / arguments.target, arguments.corpus / "found"
     corpus.mkdir(parents=True, exist_ok=True)
     found.mkdir(exist_ok=True)
     for seed in SEEDS[arguments.target]():
@@ -46,8 +49,13 @@ def main() -> None:
         "-print_final_stats=1",
         str(corpus),
     ]
-    atheris.Setup([sys.argv[0], *options], lambda data: tried(target, data))
+    changes = {"custom_mutator": _changed} if arguments.target in LOGS else {}
+    atheris.Setup([sys.argv[0], *options], lambda data: tried(target, data), **changes)
     atheris.Fuzz()
+
+
+def _changed(data: bytes, most: int, seed: int) -> bytes:
+    return changed_log(data, most, seed, atheris.Mutate)
 
 
 if __name__ == "__main__":

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
+import io
 import json
+import random
+import struct
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import zstandard
 
+from binx.archive.run import ArchiveRequest, ArchiveRun
 from binx.export.parquet import to_parquet
+from binx.export.seekable import write_seekable
 from binx.export.sidecar import write_sidecar
 from binx.kernels.scan import Level
 from binx.kernels.stored import counts_of, pack
 from binx.log.file import BinlogFile
 from binx.log.sidecar_layout import FOOTER_END_SIZE, TAIL_SIZE, decode_tail, tail_offset
 from tests.conftest import CORPUS, TESTDATA
+from tests.fuzz.arrays import MAKERS
 from tests.rows.ddl_cases import CASES
 
 _KERNELS = Path(__file__).resolve().parent.parent / "kernels"
@@ -104,7 +111,47 @@ def _compressed() -> Iterator[bytes]:
     yield gzip.compress(data[:500], mtime=0) + gzip.compress(data[500:], mtime=0)
     yield zstandard.compress(data)
     yield zstandard.ZstdCompressor(write_content_size=False).compress(data)
+    yield from _seekable()
     yield zstandard.compress(data[:500]) + b"\x50\x2a\x4d\x18\4\0\0\0abcd" + zstandard.compress(data[500:])
+
+
+def _seekable() -> Iterator[bytes]:
+    for cuts in ((), (150, 400), range(10, INDEXED.stat().st_size, 10)):
+        with BinlogFile.open(str(INDEXED)) as file:
+            output = io.BytesIO()
+            write_seekable(file, cuts, output, frame_bytes=1)
+            yield output.getvalue()
+
+
+def _archived() -> Iterator[bytes]:
+    yield bytes([3, 0, 77, 200]) + INDEXED.read_bytes()[:3_000]
+    yield bytes(100)
+
+
+def _archive_manifests() -> Iterator[bytes]:
+    with tempfile.TemporaryDirectory() as folder:
+        list(ArchiveRun(ArchiveRequest(str(INDEXED.parent.parent / "shop"), folder)))
+        for path in sorted(Path(folder, "_manifest").iterdir()):
+            yield path.read_bytes()
+
+
+def _keyrings() -> Iterator[bytes]:
+    for path in sorted((TESTDATA / "mysql-9.7" / "encrypted").glob("*keyring*")):
+        yield path.read_bytes()
+    name, hidden = b"MySQLReplicationKey_1", bytes(3)
+    entry = struct.pack("<5Q", 72, len(name), 3, 0, 3) + name + b"AES" + hidden
+    entries = entry.ljust(72, b"\0")
+    yield b"Keyring file version:1.0" + entries + b"EOF"
+    yield b"Keyring file version:2.0" + entries + b"EOF" + hashlib.sha256(entries).digest()
+
+
+def _columns() -> Iterator[bytes]:
+    dice = random.Random(5)
+    for first in range(len(MAKERS)):
+        yield bytes([0, first, 40, 0, 1, 0]) + dice.randbytes(600)
+        yield bytes(
+            [3, first, dice.randrange(256), dice.randrange(256), *dice.randbytes(2)]
+        ) + dice.randbytes(400)
 
 
 def _encryption() -> Iterator[bytes]:
@@ -137,4 +184,12 @@ SEEDS: dict[str, Callable[[], Iterator[bytes]]] = {
     "compressed": _compressed,
     "encryption": _encryption,
     "where": _conditions,
+    "scans": _logs,
+    "slices": _logs,
+    "texts": _logs,
+    "data_set": _logs,
+    "parquet": _columns,
+    "archived": _archived,
+    "archive_manifest": _archive_manifests,
+    "keyring": _keyrings,
 }

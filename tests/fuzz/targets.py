@@ -38,6 +38,8 @@ from binx.spark.loading.manifests import read_manifests, read_schema
 from binx.spark.loading.outcome import LoadError
 from binx.spark.loading.storage import Storage
 from binx.stats.event_list import EventListing
+from tests.fuzz.targets_files import archive_manifest, archived, data_set, keyring, parquet
+from tests.fuzz.targets_logs import scans, slices, texts
 from tests.log.memory import Bytes
 
 Target = Callable[[bytes], None]
@@ -253,8 +255,19 @@ TARGETS: dict[str, Target] = {
         compressed,
         encryption,
         where,
+        scans,
+        slices,
+        texts,
+        data_set,
+        parquet,
+        archived,
+        archive_manifest,
+        keyring,
     )
 }
+
+LOGS = ("events", "rows", "scans", "slices", "texts", "data_set")
+"""Those of them that take a binary log."""
 
 DOCUMENTED = (BinxError, LoadError, UsageError)
 """What a target may raise."""

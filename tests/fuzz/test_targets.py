@@ -43,7 +43,7 @@ def test_what_was_found_once_is_dealt_with(path: Path) -> None:
     tried(TARGETS[path.parent.name], path.read_bytes())
 
 
-@pytest.mark.parametrize("name", ["ddl", "gtid_text", "manifest", "where"])
+@pytest.mark.parametrize("name", ["ddl", "gtid_text", "manifest", "where", "archive_manifest", "keyring"])
 @pytest.mark.parametrize(
     "opening", ["[", "(", '{"a":', "/*!", "NOT ", "a=(", "`", "\\x00" * 4, "CREATE TABLE t (a "]
 )

@@ -1,0 +1,130 @@
+"""Fuzzing targets that take a log and write it in other forms, or find its transactions in several ways."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import islice
+
+from binx.errors import BinxError
+from binx.event.gtid import Gtid
+from binx.event.gtid_set import GtidSet
+from binx.export.binlog import Run, write_binlog
+from binx.export.changes import Selected
+from binx.export.json_lines import write_json
+from binx.export.search import Search
+from binx.export.show import Showing
+from binx.export.sql import write_sql
+from binx.export.thl import write_thl
+from binx.export.undo import write_undo
+from binx.kernels.scan import Level
+from binx.log.chain import read_ends
+from binx.log.events import raw_events
+from binx.log.file import BinlogFile
+from binx.log.selection import Selection, kernel_intervals
+from binx.rows.catalog import Catalog
+from tests.log.memory import Bytes
+
+_SEARCHED = 5
+_ALLOWED = {ord("\n")}
+_CONTROL = bytes(byte for byte in (*range(32), 127) if byte not in _ALLOWED)
+
+
+def _selected(data: bytes) -> Iterator[Selected]:
+    scan = BinlogFile(Bytes(data)).scan(Level.LEVEL_TABLES, verify=False)
+    for table in scan:
+        yield Selected(scan, table, table.mask())
+
+
+def texts(data: bytes) -> None:
+    """A log as JSON, a listing, SQL and what undoes it; JSON is JSON, without control characters."""
+    for rows in (False, True):
+        with suppress(BinxError):
+            output = io.BytesIO()
+            try:
+                write_json(_selected(data), output, Catalog(), rows=rows)
+            finally:
+                written = output.getvalue()
+                assert not _has_control_characters(written)
+                for line in written.decode().split("\n")[:-1]:
+                    json.loads(line)
+    for fragment in (200, 1 << 20):
+        with suppress(BinxError):
+            output = io.BytesIO()
+            chain = [read_ends(BinlogFile(Bytes(data)))]
+            search = Search(chain, Selection(), verify=False)
+            showing = Showing(chain, Selection(), readable=True, numbered=True, verify=False, search=search)
+            write_thl(showing, output, fragment_bytes=fragment)
+    with suppress(BinxError):
+        output = io.BytesIO()
+        write_sql(_selected(data), output, Catalog())
+        output.getvalue().decode()
+    for by_key in (False, True):
+        with suppress(BinxError):
+            write_undo(_selected(data), io.BytesIO(), Catalog(), by_key=by_key)
+
+
+def _has_control_characters(text: bytes) -> bool:
+    return len(text.translate(None, _CONTROL)) != len(text)
+
+
+def slices(data: bytes) -> None:
+    """A log written as a slice of all its transactions: it has them again, and a slice of it is the same."""
+    slice_ = _slice(data)
+    again = _slice(slice_)
+    assert again == slice_
+    assert [gtid for *_, gtid in _places(slice_, Level.LEVEL_EVENTS)] == [
+        gtid for *_, gtid in _places(data, Level.LEVEL_INDEX)
+    ]
+
+
+def _slice(data: bytes) -> bytes:
+    file, output = BinlogFile(Bytes(data)), io.BytesIO()
+    runs = (Run(file, table, bytes(table.mask())) for table in file.scan(verify=False))
+    write_binlog(runs, output, verify=False)
+    return output.getvalue()
+
+
+Place = tuple[int, int, str | None]
+
+
+def _places(data: bytes, level: Level, gtids: GtidSet | None = None) -> list[Place]:
+    intervals = None if gtids is None else kernel_intervals(gtids)
+    return [
+        (table.value("start", index), table.value("end", index), table.gtid(index))
+        for table in BinlogFile(Bytes(data)).scan(level, verify=False, gtids=intervals)
+        for index in range(len(table))
+    ]
+
+
+def scans(data: bytes) -> None:
+    """A log's transactions: found event by event, by their lengths where these are right, and by GTID."""
+    walked = _places(data, Level.LEVEL_EVENTS)
+    assert _places(data, Level.LEVEL_TABLES) == walked
+    if not _lengths_are_right(data):
+        return
+    assert _places(data, Level.LEVEL_INDEX) == walked
+    counts = Counter(gtid for *_, gtid in walked)
+    once = [place for place in walked if place[2] is not None and counts[place[2]] == 1]
+    for place in islice(once, _SEARCHED):
+        wanted = GtidSet.parse(str(place[2]))
+        found = _places(data, Level.LEVEL_INDEX, wanted)
+        assert [one for one in found if one[2] == place[2]] == [place]
+
+
+def _lengths_are_right(data: bytes) -> bool:
+    """Whether each transaction is as long as its GTID event says, if that says anything."""
+    file = BinlogFile(Bytes(data))
+    for table in file.scan(Level.LEVEL_EVENTS, verify=False):
+        for index in range(len(table)):
+            start, end = table.value("start", index), table.value("end", index)
+            first = next(iter(raw_events(file, start, end, table.format)))
+            if isinstance(first.event, Gtid) and first.event.transaction_length not in (None, 0, end - start):
+                return False
+    return True
+
+
+__all__ = ["scans", "slices", "texts"]

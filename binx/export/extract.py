@@ -8,7 +8,7 @@ up to the last of those are walked.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,6 +21,7 @@ from binx.log.on_damage import OnDamage
 from binx.log.selection import Selection
 
 if TYPE_CHECKING:
+    from binx.export.changes import Selected
     from binx.export.where import Condition
     from binx.rows.catalog import Catalog
 
@@ -135,7 +136,6 @@ class _Extraction:
             SliceFormat.JSON: self._write_json,
             SliceFormat.THL: self._write_thl,
         }
-        selector = self._search.selector
         try:
             with open_output(output, binary=self._options.format is SliceFormat.BINLOG, plain=True) as stream:
                 writers[self._options.format](stream)
@@ -145,10 +145,11 @@ class _Extraction:
         except AbsentError as error:
             if self._search.taken:
                 raise
-            words = [str(error)]
+            words, selector = [str(error)], self._search.selector
             if selector.missing():
                 words.append(f"not in these files: {selector.missing()}")
             raise AbsentError("; ".join([*words, *self._search.damage])) from None
+        selector = self._search.selector
         return ExtractReport(
             transactions=self._search.taken,
             bytes=stream.bytes_written,
@@ -184,12 +185,19 @@ class _Extraction:
         if self._options.reverse:
             self._write_undo(stream)
             return
-        from binx.export.sql import check_sql, write_sql
+        from binx.export.kept_parts import KeptParts
+        from binx.export.sql import write_sql
+        from binx.export.sql_check import check_sql
         from binx.export.sql_sizes import StatementSizes
 
-        self._warnings = check_sql(self._new_search(tells=False).selected(), self._known_tables())
+        kept = KeptParts()
+        self._warnings = check_sql(kept.over(self._search.selected(decoded=False)), self._known_tables())
+        selected: Iterable[Selected] | None = kept.parts
+        if selected is None:
+            self._search = self._new_search(tells=False)
+            selected = self._search.selected()
         sizes = StatementSizes()
-        write_sql(self._search.selected(), stream, self._known_tables(), sizes)
+        write_sql(selected, stream, self._known_tables(), sizes)
         self._warnings += sizes.warnings
 
     def _write_undo(self, stream: OutputStream) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, NamedTuple
 
 from binx.errors import BinxError
@@ -170,34 +171,44 @@ class Search:
             steps.tell(ends.file)
             self._left_out, self._scan = self.left_out, None
 
-    def selected(self) -> Iterator[Selected]:
+    def selected(self, *, decoded: bool = True) -> Iterator[Selected]:
         """Yield the transactions that pass, with all that their rows need to be decoded.
 
         Transactions that do not pass are marked where their statements may define tables.
 
+        Args:
+            decoded: whether most rows will be decoded before the next transactions are asked for; what was
+                read is kept for that.
+
         Raises:
             DamagedError, UnsupportedError: a file cannot be read as far as it must be.
         """
-        from binx.export.changes import Selected
-
         seqno = 1
         for ends, epoch in zip(self._chain, epochs([ends.file for ends in self._chain]), strict=True):
             if self.complete:
                 return
-            scan = self._transactions(ends.file, Level.LEVEL_TABLES)
-            steps = _Steps(self)
-            for table in scan:
-                mask = self._mask(ends.file, scan, table)
-                table.mark_statements(mask)
-                for index in self._lost:
-                    mask[index] = 0
-                steps.take(table)
-                yield Selected(scan, table, mask, epoch, seqno, self._behind_damage)
-                seqno += len(table)
-                if self.complete:
-                    steps.tell(ends.file)
-                    return
-            steps.tell(ends.file)
+            with _windows_kept(ends.file) if decoded else nullcontext():
+                for part in self._parts(ends.file, epoch, seqno):
+                    yield part
+                    seqno += len(part.table)
+
+    def _parts(self, file: BinlogFile, epoch: int, seqno: int) -> Iterator[Selected]:
+        """The transactions of one file that pass."""
+        from binx.export.changes import Selected
+
+        scan = self._transactions(file, Level.LEVEL_TABLES)
+        steps = _Steps(self)
+        for table in scan:
+            mask = self._mask(file, scan, table)
+            table.mark_statements(mask)
+            for index in self._lost:
+                mask[index] = 0
+            steps.take(table)
+            yield Selected(scan, table, mask, epoch, seqno, self._behind_damage)
+            seqno += len(table)
+            if self.complete:
+                break
+        steps.tell(file)
 
     @property
     def complete(self) -> bool:
@@ -275,6 +286,13 @@ class Search:
         if known is None or ends.server != following.server or ends_problems([ends, following]):
             return False
         return self.selector.missing().isdisjoint(known)
+
+
+def _windows_kept(file: BinlogFile) -> AbstractContextManager[None]:
+    # Here and not above: a search by GTID decodes no rows.
+    from binx.log.recent import windows_kept
+
+    return windows_kept(file)
 
 
 class _Steps:

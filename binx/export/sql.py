@@ -18,59 +18,16 @@ from binx.export.changes import Begin, Frame, Selected, ordered_changes
 from binx.export.output import Sink
 from binx.export.pieces import Changes, Piece
 from binx.export.sql_rows import SqlRows
-from binx.export.sql_script import CHECKED_FACTS, FACTS, PreparedXa, SqlScript, refuse_statement
+from binx.export.sql_script import FACTS, SqlScript
 from binx.export.sql_sizes import StatementSizes
-from binx.export.sql_tables import SqlDialect, refuse_table
+from binx.export.sql_tables import SqlDialect
 from binx.log.file import BinlogFile
 from binx.rows.batches import ChangeBatch
 from binx.rows.catalog import Catalog
-from binx.rows.decoder import ChangeDecoder
 from binx.rows.statements import Statement
 
 BUFFER_BYTES = 1024 * 1024
 """How much is collected before it is written."""
-
-
-def check_sql(selected: Iterable[Selected], catalog: Catalog) -> list[str]:
-    """Find out whether the transactions can be written as SQL, without writing a byte.
-
-    Args:
-        selected: as :func:`write_sql` will get them, from scans of their own.
-        catalog: the tables known beforehand; left as it is.
-
-    Returns:
-        Warnings about tables and statements, in sentences.
-
-    Raises:
-        RefusedError: a table's columns have no names, or a statement cannot be written.
-        DamagedError, UnsupportedError: a transaction cannot be decoded.
-    """
-
-    def nothing(_: ChangeBatch, __: BinlogFile) -> list[Changes]:
-        raise AssertionError("no rows are decoded")
-
-    checked: set[int] = set()
-    decoders: list[ChangeDecoder] = []
-    prepared = PreparedXa()
-    items = ordered_changes(
-        selected,
-        catalog.copy(),
-        nothing,
-        resolve_only=True,
-        decoders=decoders,
-        facts=CHECKED_FACTS,
-        told=prepared.looks_at,
-    )
-    for item in items:
-        prepared.take(item)
-        if isinstance(item, Statement):
-            refuse_statement(item)
-    for decoder in decoders:
-        for changes in decoder.tables:
-            if id(changes) not in checked:
-                checked.add(id(changes))
-                refuse_table(changes.resolved)
-    return [warning for decoder in decoders for warning in decoder.report.warnings]
 
 
 def write_sql(
@@ -88,7 +45,8 @@ def write_sql(
         How many transactions were written.
 
     Raises:
-        RefusedError: see :func:`check_sql`, which finds most reasons before the first byte.
+        RefusedError: see :func:`~binx.export.sql_check.check_sql`, which finds most reasons before the
+            first byte.
         DamagedError, UnsupportedError: a transaction cannot be decoded.
         OutputError: the output cannot be written.
     """
@@ -154,4 +112,4 @@ class _Script:
         return self._rows(changes, file)
 
 
-__all__ = ["check_sql", "write_sql"]
+__all__ = ["write_sql"]

@@ -29,16 +29,22 @@ _MARKS = bytes(
 """The mark of each low byte of a rows event's flags."""
 
 
+_ERROR_VALUE = 0
+"""The place of an ENUM's error value among its names."""
+
+
 def row_marks(images: BatchImages, file: BinlogFile) -> pa.Array | None:
     """What the session must be, row by row; None where nothing special."""
-    marks = _event_marks(file, images.system("_position"))
+    flagged = images.changes.rows_flags & RowsFlag.NO_FOREIGN_KEY_CHECKS
+    marks = _event_marks(file, images.system("_position")) if flagged else None
     for place, column in enumerate(images.columns):
         if (
             column.type.kind is Kind.ENUM
             and column.type.members is not None
             and "" not in column.type.members
         ):
-            errors = pc.fill_null(pc.equal(images.column(place).cast(pa.string()), ""), False)
+            codes = images.column(place).indices
+            errors = pc.fill_null(pc.equal(codes, pa.scalar(_ERROR_VALUE, codes.type)), False)
             if pc.any(errors).as_py():
                 lenient = pc.if_else(
                     errors, pa.scalar(int(RowMark.LENIENT), pa.uint8()), pa.scalar(0, pa.uint8())

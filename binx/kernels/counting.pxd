@@ -18,6 +18,7 @@ cdef enum:
 cdef struct RowsEvent:
     int operation
     bint partial
+    int flags
     int32_t map
     int32_t before_count
     int32_t after_count
@@ -43,7 +44,7 @@ cdef inline int open_rows(
     rows.operation = rows_operation(type)
     rows.partial = type == PARTIAL_UPDATE_ROWS_EVENT
     rows.map = -1
-    take(body, 2)
+    rows.flags = <int> little(take(body, 2), 2)
     if post_header == 10:
         extra = <int64_t> little(take(body, 2), 2)
         if extra < 2:

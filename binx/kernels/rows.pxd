@@ -52,7 +52,9 @@ cdef class RowDecoder:
     cdef readonly int64_t event_size
     cdef readonly int32_t pending_map
     cdef readonly object full
+    cdef readonly int rows_flags
     cdef public bint with_markers
+    cdef public bint resolves_only
     cdef public int64_t table_limit
     cdef int64_t tables_held
     cdef int64_t end

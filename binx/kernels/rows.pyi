@@ -39,6 +39,7 @@ class RowDecoder:
         event_size: bytes of that event.
         pending_map: the table map that has no builder yet, after ``NEED_BUILDER``.
         full: the builder to be taken, after ``NEED_FLUSH``.
+        rows_flags: the flags that any rows event looked at so far had.
         statements_only: whether the transaction at hand was marked for its statements alone.
     """
 
@@ -54,6 +55,8 @@ class RowDecoder:
     def pending_map(self) -> int: ...
     @property
     def full(self) -> RowBuilder | None: ...
+    @property
+    def rows_flags(self) -> int: ...
     @property
     def statements_only(self) -> bool: ...
     def __init__(self, file_number: int, row_limit: int, byte_limit: int, memory_limit: int) -> None:
@@ -71,6 +74,9 @@ class RowDecoder:
 
     with_markers: bool
     """Whether savepoints and the statements around an XA transaction's changes come back as statements."""
+
+    resolves_only: bool
+    """Whether rows that have no builder are not even counted."""
 
     table_limit: int
     """Builders that may hold rows at a time, as each takes memory beside its rows; 0: any."""

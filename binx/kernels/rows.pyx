@@ -304,8 +304,9 @@ cdef class RowDecoder:
             return NEED_BUILDER
         undone = self.is_undone()
         self.rows_event += 1
-        if target.builder == NULL and self.maps.layout(rows.map).unknown:
-            # Nobody wants its rows, nor can tell how many there are.
+        self.rows_flags |= rows.flags
+        if target.builder == NULL and (self.resolves_only or self.maps.layout(rows.map).unknown):
+            # Nobody wants its rows, nor their number or can tell it.
             return NEED_NOTHING
         if target.builder == NULL or undone:
             count = count_images(self.maps, body, &rows)

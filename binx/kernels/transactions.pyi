@@ -50,6 +50,10 @@ class TransactionTable:
     """The format description that rules the transactions' events."""
 
     def __len__(self) -> int: ...
+    @property
+    def bytes_held(self) -> int:
+        """Bytes of memory that the records and their counts take."""
+
     def value(self, field: str, index: int) -> int:
         """One field of one record."""
 

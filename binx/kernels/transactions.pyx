@@ -135,6 +135,11 @@ cdef class TransactionTable:
     def __len__(self):
         return self.length()
 
+    @property
+    def bytes_held(self):
+        """Bytes of memory that the records and their counts take."""
+        return self.records.capacity + self.counts.capacity
+
     def value(self, str field, int64_t index):
         """One field of one record, as an integer."""
         if not 0 <= index < self.length():

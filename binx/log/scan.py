@@ -139,6 +139,11 @@ class Scan:
         """How many tables were seen so far."""
         return self._scanner.maps.tables
 
+    @property
+    def map_count(self) -> int | None:
+        """How many distinct table maps were seen so far."""
+        return self._scanner.maps.count
+
     def table_maps(self) -> Iterator[tuple[int, bytes]]:
         """Each distinct table map so far: its table's number, its bytes behind table id and flags."""
         maps = self._scanner.maps

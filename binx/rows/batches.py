@@ -42,10 +42,12 @@ class ChangeBatch:
         table: the table as its rows were read.
         version: the schema version, 8 hex digits.
         batch: the rows, in the order of the log.
+        rows_flags: all flags that the rows events had, and maybe those of other rows before.
     """
 
     table: TableChanges
     batch: pa.RecordBatch
+    rows_flags: int
 
     @property
     def version(self) -> str:

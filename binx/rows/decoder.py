@@ -103,7 +103,6 @@ class ChangeDecoder:
         options: batching and types.
 
     Attributes:
-        resolve_only: whether only names and schemas are found out, and no row is decoded.
         payloads: where the scan has put the events of compressed transactions; None: nowhere.
         unreadable: takes in the tables with a column of an unknown type, by (db, table): the rows of those in
             it are passed over; None: their rows are an error.
@@ -120,7 +119,6 @@ class ChangeDecoder:
         self.catalog = catalog
         self.wanted = wanted
         self.options = options or DecoderOptions()
-        self.resolve_only = False
         self.payloads: KeptPayloads | None = None
         self.unreadable: set[tuple[str, str]] | None = None
         self.report = DecoderReport()
@@ -129,6 +127,7 @@ class ChangeDecoder:
         )
         self._decoder.with_markers = self.options.markers
         self._decoder.table_limit = self.options.tables
+        self.resolve_only = False
         self._statements = StatementReader(file)
         self._known: list[tuple[str, str]] = []
         self._numbers: dict[tuple[str, str], list[int]] = {}
@@ -210,6 +209,15 @@ class ChangeDecoder:
         self.catalog.clear()
         for number in range(self._decoder.maps.tables):
             self._decoder.forget(number)
+
+    @property
+    def resolve_only(self) -> bool:
+        """Whether only names and schemas are found out, and rows are neither decoded nor counted."""
+        return self._decoder.resolves_only
+
+    @resolve_only.setter
+    def resolve_only(self, only: bool) -> None:
+        self._decoder.resolves_only = only
 
     @property
     def index(self) -> int:
@@ -401,7 +409,7 @@ class ChangeDecoder:
         handed = self._decoder.take(self._builders[key])
         if handed["rows"]:
             changes = self._tables[key]
-            yield ChangeBatch(changes, changes.batch(handed))
+            yield ChangeBatch(changes, changes.batch(handed), self._decoder.rows_flags)
 
 
 def _alike(before: tuple[Column, ...], after: tuple[Column, ...]) -> bool:

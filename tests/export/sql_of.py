@@ -8,7 +8,8 @@ from pathlib import Path
 
 from binx.export.changes import Selected
 from binx.export.json_lines import write_json
-from binx.export.sql import check_sql, write_sql
+from binx.export.sql import write_sql
+from binx.export.sql_check import check_sql
 from binx.kernels.scan import Level
 from binx.log.file import BinlogFile
 from binx.rows.catalog import Catalog

@@ -20,7 +20,8 @@ from hypothesis import strategies as st
 from binx.errors import BinxError, RefusedError
 from binx.export import changes as changes_module
 from binx.export.changes import Selected
-from binx.export.sql import check_sql, write_sql
+from binx.export.sql import write_sql
+from binx.export.sql_check import check_sql
 from binx.export.sql_literals import identifier, sql_literals, text_literal
 from binx.export.sql_script import comment_text
 from binx.rows.catalog import Catalog

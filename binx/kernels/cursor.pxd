@@ -11,6 +11,7 @@ types are big-endian (``take_big``).
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memcpy
 
 cdef struct Cursor:
     const uint8_t *base
@@ -19,8 +20,18 @@ cdef struct Cursor:
     int64_t origin
 
 
-cdef inline int short_read(Cursor *cursor, int64_t wanted) except -1 with gil:
-    """Raise what a read past the window's end deserves; holds the GIL only here."""
+cdef extern from *:
+    """
+    #define binx_swapped(word) __builtin_bswap64(word)
+    """
+    uint64_t swapped "binx_swapped"(uint64_t word) noexcept nogil
+
+
+cdef inline int short_read(Cursor cursor, int64_t wanted) except -1 with gil:
+    """Raise what a read past the window's end deserves; holds the GIL only here.
+
+    Takes a copy: a cursor whose address goes nowhere stays in registers.
+    """
     from binx.errors import DamagedError
 
     raise DamagedError(
@@ -43,7 +54,7 @@ cdef inline const uint8_t *take(Cursor *cursor, int64_t count) except NULL nogil
     """The next ``count`` bytes; raises DamagedError where the window has fewer."""
     cdef const uint8_t *start
     if count < 0 or count > cursor.size - cursor.position:
-        short_read(cursor, count)
+        short_read(cursor[0], count)
         return NULL
     start = cursor.base + cursor.position
     cursor.position += count
@@ -60,6 +71,8 @@ cdef inline uint64_t little(const uint8_t *data, int width) noexcept nogil:
     cdef int i
     if width == 1:
         return data[0]
+    if width == 2:
+        return data[0] | <uint64_t> data[1] << 8
     if width == 4:
         return data[0] | (<uint32_t> data[1] << 8) | (<uint32_t> data[2] << 16) | (<uint32_t> data[3] << 24)
     for i in range(width):
@@ -74,6 +87,15 @@ cdef inline uint64_t big(const uint8_t *data, int width) noexcept nogil:
     for i in range(width):
         value = (value << 8) | data[i]
     return value
+
+
+cdef inline uint64_t big_within(const Cursor *cursor, const uint8_t *data, int width) noexcept nogil:
+    """`big` of bytes that were taken from this cursor: one load where its window has eight bytes from there on."""
+    cdef uint64_t word
+    if cursor.base + cursor.size - data >= 8:
+        memcpy(&word, data, 8)
+        return swapped(word) >> (64 - 8 * width)
+    return big(data, width)
 
 
 cdef inline int take_little(Cursor *cursor, int width, uint64_t *value) except -1 nogil:
@@ -98,10 +120,10 @@ cdef inline int take_packed(Cursor *cursor, uint64_t *value) except -1 nogil:
     if first == 254:
         return take_little(cursor, 8, value)
     cursor.position -= 1
-    return bad_packed(cursor, first)
+    return bad_packed(cursor[0], first)
 
 
-cdef inline int bad_packed(Cursor *cursor, uint8_t first) except -1 with gil:
+cdef inline int bad_packed(Cursor cursor, uint8_t first) except -1 with gil:
     from binx.errors import DamagedError
 
     raise DamagedError(

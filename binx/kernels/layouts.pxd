@@ -48,10 +48,15 @@ cdef enum:
 
 cdef struct ColumnLayout:
     # prefix = 0: the value has `width` bytes; else `prefix` bytes of length precede it.
+    # run: the bytes of the columns of fixed width that begin here, up to the next column with a length, whose prefix
+    # is `stop` (0 where there is none); run_columns: how many columns that is, the one with a length included.
     uint8_t type
     uint8_t prefix
+    uint8_t stop
     uint16_t metadata
     int32_t width
+    int32_t run
+    int32_t run_columns
 
 cdef struct TableLayout:
     # old_times: there are columns of TIME, DATETIME or TIMESTAMP as before MySQL 5.6, whose width MariaDB may not tell.
@@ -114,26 +119,44 @@ cdef inline bint bit_at(const uint8_t *bitmap, int32_t index) noexcept nogil:
     return (bitmap[index >> 3] >> (index & 7)) & 1
 
 
-cdef inline int skip_value(Cursor *image, const ColumnLayout *column) except -1 nogil:
-    """Step over one value that is neither absent nor null."""
-    if column.prefix == 0:
-        take(image, column.width)
-    else:
-        take(image, <int64_t> little(take(image, column.prefix), column.prefix))
-    return 0
+cdef inline bint has_nulls(const uint8_t *nulls, int32_t count) noexcept nogil:
+    """Whether one of the first bits is set; servers set those behind them."""
+    cdef int32_t i
+    cdef uint8_t seen = 0
+    for i in range(count >> 3):
+        seen |= nulls[i]
+    if count & 7:
+        seen |= nulls[count >> 3] & ((1 << (count & 7)) - 1)
+    return seen != 0
 
 
 cdef inline int skip_image(
     Cursor *image, const TableLayout *layout, const uint8_t *present, int32_t present_count
 ) except -1 nogil:
     """Step over one row image: the null bitmap of the present columns, then their values."""
-    cdef const uint8_t *nulls = take(image, (present_count + 7) >> 3)
+    cdef Cursor at = image[0]
+    cdef const uint8_t *nulls = take(&at, (present_count + 7) >> 3)
+    cdef const uint8_t *data
+    cdef const ColumnLayout *column = layout.column
+    cdef const ColumnLayout *end = column + layout.columns
+    cdef bint whole = present_count == layout.columns
     cdef int32_t nth = 0
-    cdef int32_t i
-    for i in range(layout.columns):
-        if present_count != layout.columns and not bit_at(present, i):
-            continue
-        if not bit_at(nulls, nth):
-            skip_value(image, &layout.column[i])
-        nth += 1
+    if whole and not has_nulls(nulls, present_count):
+        # Columns of fixed width and the length prefix behind them at once.
+        while column < end:
+            data = take(&at, column.run + column.stop)
+            if column.stop:
+                take(&at, <int64_t> little(data + column.run, column.stop))
+            column += column.run_columns
+    else:
+        while column < end:
+            if whole or bit_at(present, <int32_t> (column - layout.column)):
+                if not bit_at(nulls, nth):
+                    if column.prefix == 0:
+                        take(&at, column.width)
+                    else:
+                        take(&at, <int64_t> little(take(&at, column.prefix), column.prefix))
+                nth += 1
+            column += 1
+    image[0] = at
     return 0

@@ -128,6 +128,19 @@ cdef int lay_out(Cursor *body, uint8_t type, Cursor *metadata, ColumnLayout *col
     return 0
 
 
+cdef void join_columns(ColumnLayout *column, int32_t columns) noexcept nogil:
+    """Tell of each column how many bytes can be stepped over from it at once."""
+    cdef int32_t i
+    for i in range(columns - 1, -1, -1):
+        column[i].run = 0 if column[i].prefix else column[i].width
+        column[i].stop = column[i].prefix
+        column[i].run_columns = 1
+        if column[i].prefix == 0 and i + 1 < columns:
+            column[i].run += column[i + 1].run
+            column[i].stop = column[i + 1].stop
+            column[i].run_columns += column[i + 1].run_columns
+
+
 def unknown_column(const uint8_t[::1] body) -> tuple[int, int] | None:
     """Number from 1 and type of a table map's first column of a type of which no width is known; None without one.
 
@@ -253,6 +266,7 @@ cdef class TableMaps:
                 break
             layout.json_columns += layout.column[i].type == TYPE_JSON
             layout.old_times |= types[i] == TYPE_TIME or types[i] == TYPE_DATETIME or types[i] == TYPE_TIMESTAMP
+        join_columns(layout.column, layout.columns)
         layout.table = slot_of(&self.names, names, db_size + table_size + 4)
         self.layout(<int32_t> number)[0] = layout
         return 0

@@ -23,12 +23,6 @@ cpdef enum Need:
     NEED_PLAIN_ROWS = 6
     NEED_WINDOW = 7
 
-cpdef enum ChangeType:
-    CHANGE_INSERT = 0
-    CHANGE_UPDATE_PREIMAGE = 1
-    CHANGE_UPDATE_POSTIMAGE = 2
-    CHANGE_DELETE = 3
-
 cdef enum:
     TAKE = 1
     STATEMENTS_ONLY = 2

@@ -21,14 +21,6 @@ class Need(IntEnum):
     NEED_PLAIN_ROWS = 6
     NEED_WINDOW = 7
 
-class ChangeType(IntEnum):
-    """What a row image is, as ``_change_type`` names it."""
-
-    CHANGE_INSERT = 0
-    CHANGE_UPDATE_PREIMAGE = 1
-    CHANGE_UPDATE_POSTIMAGE = 2
-    CHANGE_DELETE = 3
-
 class RowDecoder:
     """Rows events of one file, decoded.
 

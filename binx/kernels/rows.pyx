@@ -9,20 +9,14 @@ from cpython.bytes cimport PyBytes_AS_STRING
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memset
 
-from binx.kernels.builder cimport RowBuilder
-from binx.kernels.counting cimport RowsEvent, count_images, open_after_image, open_rows
-from binx.kernels.cursor cimport Cursor, cursor_over, remaining
+from binx.kernels.builder cimport Origin, RowBuilder
+from binx.kernels.counting cimport RowsEvent, count_images, open_rows
+from binx.kernels.cursor cimport Cursor, cursor_over
 from binx.kernels.events cimport *
-from binx.kernels.layouts cimport TableLayout, TableMaps
+from binx.kernels.layouts cimport TableMaps
 from binx.kernels.output cimport append, release
 from binx.kernels.statements cimport *
 from binx.kernels.transactions cimport Transaction, TransactionTable
-
-
-cdef int bad_rows(Cursor *body, str message) except -1 with gil:
-    from binx.errors import DamagedError
-
-    raise DamagedError(message, offset=body.origin + body.position)
 
 
 cdef class RowDecoder:
@@ -335,38 +329,21 @@ cdef class RowDecoder:
     cdef int decode_rows(
         self, Header *header, Cursor *body, RowsEvent *rows, RowBuilder builder, int64_t position
     ) except -1 nogil:
-        cdef const TableLayout *layout = self.maps.layout(rows.map)
         cdef int64_t held = builder.bytes_held()
-        cdef int64_t logged = <int64_t> header.timestamp * 1000000
-        cdef const uint8_t *partial = NULL
-        cdef int64_t before
-        cdef uint8_t first = CHANGE_INSERT
-        if rows.operation == 1:
-            first = CHANGE_UPDATE_PREIMAGE
-        elif rows.operation == 2:
-            first = CHANGE_DELETE
+        cdef Origin origin
+        origin.ordinal = self.ordinal
+        origin.identifier = self.identifier
+        origin.identifier_size = self.identifier_size
+        origin.version = self.version
+        origin.committed = self.committed
+        origin.logged = <int64_t> header.timestamp * 1000000
+        origin.position = position
         if builder.rows == 0:
             self.tables_held += 1
         self.rows_before = builder.rows
         self.bytes_before = builder.variable_bytes
         self.decoding = True
-        while True:
-            before = body.position
-            builder.begin_row(self.ordinal, self.identifier, self.identifier_size)
-            builder.append_image(body, rows.before, rows.before_count, NULL)
-            builder.end_row(first, self.version, self.committed, self.row_number, logged, position)
-            if rows.operation == 1:
-                open_after_image(body, layout, rows, &partial)
-                builder.begin_row(self.ordinal, self.identifier, self.identifier_size)
-                builder.append_image(body, rows.after, rows.after_count, partial)
-                builder.end_row(
-                    CHANGE_UPDATE_POSTIMAGE, self.version, self.committed, self.row_number, logged, position
-                )
-            self.row_number += 1
-            if remaining(body) == 0:
-                break
-            if body.position == before:
-                bad_rows(body, "expected rows of at least one byte, found bytes behind a row without columns")
+        self.row_number += builder.append_event(body, rows, self.maps.layout(rows.map), &origin, self.row_number)
         self.decoding = False
         self.held += builder.bytes_held() - held
         if builder.rows >= self.row_limit or builder.bytes_held() >= self.byte_limit:

@@ -18,9 +18,11 @@ cdef enum:
 
 cdef struct Column:
     # values: fixed width or offsets; data: bytes; extra: a geometry's SRIDs; validity: absent until the first null;
-    # document: the JSON document of the image that was decoded last, without base where that had none.
+    # document: the JSON document of the image that was decoded last, without base where that had none;
+    # way: how values are decoded in most rows, and what that way keeps, see `ways.pxd`.
     uint8_t codec
     uint8_t prefix
+    uint8_t way
     int32_t width
     int32_t parameter
     int32_t item
@@ -30,9 +32,14 @@ cdef struct Column:
     Output extra
     Output validity
     Cursor document
+    int64_t last_day
+    int64_t midnight
+    int64_t high_limit
+    int64_t low_limit
+    int32_t low_bits
 
 
-cdef inline int too_large(Cursor *image) except -1 with gil:
+cdef inline int too_large(Cursor image) except -1 with gil:
     from binx.errors import UnsupportedError
 
     raise UnsupportedError(
@@ -41,41 +48,10 @@ cdef inline int too_large(Cursor *image) except -1 with gil:
     )
 
 
-cdef inline int bad_value(Cursor *image, str message) except -1 with gil:
+cdef inline int bad_value(Cursor image, str message) except -1 with gil:
     from binx.errors import DamagedError
 
     raise DamagedError(message, offset=image.origin + image.position)
-
-
-cdef inline bint is_copied(const Column *column) noexcept nogil:
-    """Whether a value's bytes are those of Arrow's."""
-    return CODEC_COPY1 <= column.codec <= CODEC_COPY8
-
-
-cdef inline int copy_value(Cursor *image, Column *column, int64_t row) except -1 nogil:
-    """Copy a value whose bytes are Arrow's; what most columns of most tables are made of."""
-    cdef const uint8_t *data = take(image, column.item)
-    if column.item == 4:
-        memcpy(column.values.data + row * 4, data, 4)
-    elif column.item == 8:
-        memcpy(column.values.data + row * 8, data, 8)
-    elif column.item == 1:
-        column.values.data[row] = data[0]
-    else:
-        memcpy(column.values.data + row * 2, data, 2)
-    return 0
-
-
-cdef inline int64_t copy_bytes(Cursor *image, Column *column, int64_t row) except -1 nogil:
-    """Append a value of bytes; returns how many."""
-    cdef const uint8_t *data = take(image, column.prefix)
-    cdef int64_t size = <int64_t> little(data, column.prefix)
-    data = take(image, size)
-    if column.data.size + size > DATA_MAXIMUM:
-        too_large(image)
-    append(&column.data, data, size)
-    (<int32_t *> column.values.data)[row + 1] = <int32_t> column.data.size
-    return size
 
 
 cdef inline int decode_value(
@@ -100,11 +76,12 @@ cdef inline int decode_value(
     else:
         size = column.width
         data = take(image, size)
-    if CODEC_COPY1 <= codec <= CODEC_COPY8:
+    # Compared with single codecs alone, so that it is one jump.
+    if codec == CODEC_COPY1 or codec == CODEC_COPY2 or codec == CODEC_COPY4 or codec == CODEC_COPY8:
         memcpy(target, data, column.item)
     elif codec == CODEC_BYTES or codec == CODEC_PADDED:
         if column.data.size + size + column.parameter > DATA_MAXIMUM:
-            too_large(image)
+            too_large(image[0])
         append(&column.data, data, size)
         if codec == CODEC_PADDED and size < column.parameter:
             reserve(&column.data, column.parameter - size)
@@ -179,16 +156,16 @@ cdef inline int decode_value(
         inner = column.document = cursor_over(data, size, image.origin + image.position - size)
         render(&inner, &column.data)
         if column.data.size > DATA_MAXIMUM:
-            too_large(image)
+            too_large(image[0])
         (<int32_t *> target)[1] = <int32_t> column.data.size
     elif codec == CODEC_DECIMAL_TEXT:
         render_decimal(data, column.parameter >> 8, column.parameter & 255, &column.data)
         (<int32_t *> target)[1] = <int32_t> column.data.size
     elif codec == CODEC_GEOMETRY:
         if size < 4:
-            bad_value(image, "expected a geometry of at least 4 bytes, its SRID, found fewer")
+            bad_value(image[0], "expected a geometry of at least 4 bytes, its SRID, found fewer")
         if column.data.size + size > DATA_MAXIMUM:
-            too_large(image)
+            too_large(image[0])
         append(&column.extra, data, 4)
         append(&column.data, data + 4, size - 4)
         (<int32_t *> target)[1] = <int32_t> column.data.size

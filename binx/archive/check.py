@@ -175,7 +175,11 @@ def check_archive(
         for damage in log.damage:
             _add(report, Finding.DAMAGED, store.path(log.log.path), damage)
     with ExitStack() as stack:
-        found = [(known_ends(open_archived(store, log, stack)), log.gtids) for log in kept]
+        found = [
+            (known_ends(open_archived(store, log, stack)), log.gtids)
+            for log in kept
+            if not log.is_unidentified
+        ]
         report.gtids = GtidSet(interval for _, gtids in found for interval in gtids)
         if source is not None:
             found += _tail(source, logs, report, stack)
@@ -235,8 +239,8 @@ def _tail(
     """The logs of the source that the archive does not hold."""
     report.tail = []
     there = open_source_logs(source, stack)
-    for error in there.unreadable:
-        report.notes.append(f"{error.path}: cannot be looked at: {error.message}")
+    for log in there.unreadable:
+        report.notes.append(f"{log.path}: cannot be looked at: {log.error.message}")
     for ends in (*there.closed, *there.open):
         if find_log(logs, ends.file) is None:
             gtids = _gtids_of(ends.file)

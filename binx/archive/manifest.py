@@ -21,6 +21,12 @@ CONTRACT = 1
 LOG, INDEX = "log", "index"
 """Kinds of objects."""
 
+UNKNOWN = "unknown"
+"""The flavour of a log of which nobody can tell whose it is."""
+
+UNKNOWN_IDENTITY = "00000000"
+"""The source of such a log."""
+
 _SUFFIX = ".json"
 _MANIFEST_MAXIMUM = 256 * 1024 * 1024
 
@@ -56,7 +62,7 @@ class ArchivedLog:
         tail_crc32: of these.
         server_id: of the server that wrote it.
         server_version: of that server.
-        flavour: ``mysql`` or ``mariadb``.
+        flavour: ``mysql`` or ``mariadb``; ``unknown`` where the first event is damaged.
         create_timestamp: of the format description; not 0 where the log is the first after a start.
         header_timestamp: when the log was begun, in seconds since 1970.
         in_use: whether it is marked as being written.
@@ -120,6 +126,11 @@ class ArchivedLog:
     def gtids(self) -> GtidSet:
         """The GTIDs of its whole transactions."""
         return GtidSet.parse(self.gtid_set)
+
+    @property
+    def is_unidentified(self) -> bool:
+        """Whether its first event is damaged, without which no other can be read, nor be told whose it is."""
+        return self.flavour == UNKNOWN
 
     @property
     def stored_bytes(self) -> int:

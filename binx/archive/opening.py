@@ -54,13 +54,16 @@ def open_in_order(
 def without_superseded(logs: Sequence[ArchivedLog]) -> tuple[list[ArchivedLog], list[ArchivedLog]]:
     """Tell the logs from those of which a better copy is there too: kept ones, superseded ones.
 
-    Better is a longer one, and a whole one than a damaged one.
+    Better is a longer one, and a whole one than a damaged one. Of a log whose source nobody can tell, it is
+    a whole one of the same name and size.
     """
     kept: list[ArchivedLog] = []
     superseded: list[ArchivedLog] = []
     for log in logs:
         better = any(
-            (other.name, other.identity) == (log.name, log.identity)
+            (other.name, other.bytes, other.damage) == (log.name, log.bytes, ())
+            if log.is_unidentified
+            else (other.name, other.identity) == (log.name, log.identity)
             and (not other.damage, other.bytes) > (not log.damage, log.bytes)
             and log.gtids <= other.gtids
             for other in logs

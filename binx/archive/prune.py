@@ -21,6 +21,7 @@ from binx.archive.sources import SourceLogs
 from binx.errors import DamagedError, OutputError
 from binx.export.store import Store
 from binx.log.chain import FileEnds, order_ends
+from binx.source.names import number_of
 from binx.source.remote import is_uri
 
 _DAY = 24 * 60 * 60
@@ -32,7 +33,7 @@ def prunable(
     """The oldest logs of each server that may go once they are proved.
 
     None goes behind a log that must stay, so that the source keeps no holes; and never the newest one. A
-    damaged log must stay, whatever is kept of it.
+    damaged log must stay, whatever is kept of it, and one that cannot be opened.
 
     Args:
         logs: the source's.
@@ -47,6 +48,8 @@ def prunable(
     chosen: list[tuple[FileEnds, ArchivedLog]] = []
     for chain in chains(logs):
         for ends in chain[:-1]:
+            if any(one.is_within(chain[0].file.name, ends.file.name) for one in logs.unreadable):
+                break
             log = find_log(held, ends.file) if ends in logs.closed else None
             if log is None or log.damage or is_uri(ends.file.path) or not also(log):
                 break
@@ -104,7 +107,9 @@ def remove(ends: FileEnds) -> None:
 def purge_statement(logs: SourceLogs, last: FileEnds) -> str:
     """What removes a server's logs up to one of them, that one included, on that server."""
     chain = next(chain for chain in chains(logs) if last in chain)
-    quoted = chain[chain.index(last) + 1].file.name.replace("\\", "\\\\").replace("'", "''")
+    following = chain[chain.index(last) + 1].file.name
+    between = [log.name for log in logs.unreadable if log.is_within(last.file.name, following)]
+    quoted = min([following, *between], key=number_of).replace("\\", "\\\\").replace("'", "''")
     return f"PURGE BINARY LOGS TO '{quoted}'"
 
 

@@ -18,7 +18,8 @@ from binx.export.store import Store
 from binx.log.file import BinlogFile
 from binx.log.moments import format_time
 from binx.log.selection import Selection
-from binx.source import READ_BYTES, open_source
+from binx.source import READ_BYTES
+from binx.source.opening import decompressed
 
 
 def find_named(store: Store, name: str) -> ArchivedLog:
@@ -70,7 +71,7 @@ def restore_log(
         OutputError, RefusedError: it cannot be written.
     """
     path = str(Path(output, log.name)) if Path(output).is_dir() else output
-    source = open_source(store.path(log.log.path))
+    source = decompressed(store.open(log.log.path), of_logs=False)
     try:
         with open_output(path) as stream:
             digest = hashlib.sha256()
@@ -171,12 +172,19 @@ def _covering(logs: Sequence[ArchivedLog], selection: Selection) -> list[Archive
 
 def _may_have(log: ArchivedLog, selection: Selection, server_id: int | None) -> bool:
     """Whether a damaged log may have transactions of a selection; of its times nothing is known."""
+    if log.is_unidentified:
+        return True
     if server_id not in (None, log.server_id):
         return False
     return selection.gtids is None or bool(log.gtids & selection.gtids)
 
 
 def _unused(log: ArchivedLog) -> str:
+    if log.is_unidentified:
+        return (
+            f"the first event of {log.stem} was damaged when it was archived: whether it has what was asked"
+            " for cannot be told"
+        )
     return (
         f"{log.stem} was damaged when it was archived, and is not looked at: --restore {log.stem}, and take"
         " what is whole out of it with binx extract --on-damage salvage"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field
 from enum import Enum
@@ -14,6 +14,7 @@ from binx.archive.manifest import ArchivedLog, find_log, read_manifests
 from binx.archive.prune import prove, prunable, purge_statement, remove
 from binx.archive.sources import SourceLogs, open_source_logs
 from binx.archive.tables import export_tables, has_tables
+from binx.archive.unreadable import keep_unreadable
 from binx.archive.writing import DamagedLogError, archive_log, is_encrypted
 from binx.errors import BinxError, OutputError, RefusedError
 from binx.export.dataset import DataSet
@@ -214,7 +215,8 @@ class ArchiveRun:
             held, unreadable = read_manifests(store)
             logs = open_source_logs(request.source, stack)
             self.report.open = tuple(ends.file.path for ends in logs.open)
-            yield from self._unreadable([*unreadable, *logs.unreadable])
+            yield from map(self._failed, unreadable)
+            yield from self._take_unreadable(logs, store, held)
             pending = [ends for ends in logs.closed if find_log(held, ends.file) is None]
             total = sum(ends.file.size for ends in pending)
             done = 0
@@ -273,11 +275,35 @@ class ArchiveRun:
                 self.report.failed += 1
                 yield LogReport(State.FAILED, path, error=error)
 
-    def _unreadable(self, errors: Sequence[BinxError]) -> Iterator[LogReport]:
-        """Manifests count too: what they said is archived anew, where the source has it still."""
-        for error in errors:
-            self.report.failed += 1
-            yield LogReport(State.FAILED, error.path or self.request.source, error=error)
+    def _failed(self, error: BinxError) -> LogReport:
+        """A log failed, or a manifest: what that said is archived anew, where the source has it still."""
+        self.report.failed += 1
+        return LogReport(State.FAILED, error.path or self.request.source, error=error)
+
+    def _take_unreadable(
+        self, logs: SourceLogs, store: Store, held: list[ArchivedLog]
+    ) -> Iterator[LogReport]:
+        for log in logs.unreadable:
+            keeps = self.request.keep_damaged and log.closed and log.is_damaged and not is_uri(log.path)
+            if not keeps:
+                yield self._failed(log.error)
+                continue
+            if self.request.dry_run:
+                self.report.archived += 1
+                yield LogReport(State.WOULD_ARCHIVE, log.path)
+                continue
+            try:
+                archived = keep_unreadable(log, store, held)
+            except OutputError:
+                raise
+            except BinxError as error:
+                yield self._failed(error.at(path=log.path))
+                continue
+            if archived is not None:
+                held.append(archived)
+                self.report.archived += 1
+                self.report.damaged += 1
+                yield LogReport(State.KEPT, log.path, archived)
 
     def _is_enough(self, taken: int, begun: float) -> bool:
         request = self.request

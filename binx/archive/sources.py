@@ -3,18 +3,50 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from binx.errors import BinxError, NotABinlogError, TruncatedError
+from binx.errors import BinxError, DamagedError, NotABinlogError, TruncatedError
 from binx.log.chain import FileEnds, known_ends, order_ends
 from binx.log.file import BinlogFile
 from binx.log.inputs import expand_paths
 from binx.log.places import INDEX_SUFFIX, is_index
+from binx.source.names import log_name, number_of
 
 _YOUNGEST = 1024
 """A log with fewer bytes that cannot be read is one that its server has only just made."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadableLog:
+    """A log that cannot be opened.
+
+    Attributes:
+        path: where it is.
+        error: why.
+        closed: whether a later log of its name is there, so that nobody writes it any more.
+    """
+
+    path: str
+    error: BinxError
+    closed: bool
+
+    @property
+    def name(self) -> str:
+        """The binary log's name."""
+        return log_name(Path(self.path).name)
+
+    @property
+    def is_damaged(self) -> bool:
+        """Whether its first bytes are not what a server writes; else something else is the matter."""
+        return isinstance(self.error, (NotABinlogError, DamagedError))
+
+    def is_within(self, name: str, other: str) -> bool:
+        """Whether it stands behind one log and before another, or is one of them, by their names."""
+        bases = {one.rpartition(".")[0] for one in (self.name, name, other)}
+        return len(bases) == 1 and number_of(name) <= number_of(self.name) <= number_of(other)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,13 +56,13 @@ class SourceLogs:
     Attributes:
         closed: the logs that nobody writes any more, in the order of their chains.
         open: the others.
-        unreadable: logs that cannot be opened, and why.
+        unreadable: logs that cannot be opened.
         index: the server's list of the logs, where there is one.
     """
 
     closed: tuple[FileEnds, ...]
     open: tuple[FileEnds, ...]
-    unreadable: tuple[BinxError, ...]
+    unreadable: tuple[UnreadableLog, ...]
     index: Path | None
 
 
@@ -50,13 +82,13 @@ def open_source_logs(source: str, stack: ExitStack) -> SourceLogs:
     """
     paths = expand_paths([source])
     read: list[FileEnds] = []
-    unreadable: list[BinxError] = []
+    failed: dict[str, BinxError] = {}
     for path in paths:
         try:
             read.append(known_ends(stack.enter_context(BinlogFile.open(path))))
         except BinxError as error:
             if not (path == paths[-1] and _is_just_begun(path, error)):
-                unreadable.append(error.at(path=path))
+                failed[path] = error.at(path=path)
     ordered = order_ends(read)
     closed: list[FileEnds] = []
     being_written: list[FileEnds] = []
@@ -67,7 +99,7 @@ def open_source_logs(source: str, stack: ExitStack) -> SourceLogs:
     return SourceLogs(
         tuple(reversed(closed)),
         tuple(reversed(being_written)),
-        tuple(unreadable),
+        tuple(UnreadableLog(path, error, _has_later(path, ordered)) for path, error in failed.items()),
         server_index(source),
     )
 
@@ -89,6 +121,13 @@ def _is_closed(ends: FileEnds, later: int) -> bool:
     return later > (1 if ended else 0)
 
 
+def _has_later(path: str, logs: Sequence[FileEnds]) -> bool:
+    base, _, _ = (name := log_name(Path(path).name)).rpartition(".")
+    return any(
+        ends.file.name.rpartition(".")[0] == base and ends.file.file_number > number_of(name) for ends in logs
+    )
+
+
 def _is_just_begun(path: str, error: BinxError) -> bool:
     """Whether the last log is one whose first event its server has not written yet."""
     try:
@@ -97,4 +136,4 @@ def _is_just_begun(path: str, error: BinxError) -> bool:
         return False
 
 
-__all__ = ["SourceLogs", "open_source_logs", "server_index"]
+__all__ = ["SourceLogs", "UnreadableLog", "open_source_logs", "server_index"]

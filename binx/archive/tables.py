@@ -34,7 +34,8 @@ def has_tables(dataset: DataSet, log: ArchivedLog) -> bool:
 def export_tables(store: Store, logs: Sequence[ArchivedLog], place: str) -> Iterator[SourceReport]:
     """Write the Parquet of the archived logs that a data set does not hold yet, and commit each.
 
-    Of a log that was kept damaged it is that of what is whole.
+    Of a log that was kept damaged it is that of what is whole; of one whose first event is damaged there is
+    none.
 
     It is that of ``to-parquet`` over all logs at once: of those that the data set holds, the schema
     statements are read again, which the index files tell the places of.
@@ -48,7 +49,8 @@ def export_tables(store: Store, logs: Sequence[ArchivedLog], place: str) -> Iter
         BinxError: as :func:`binx.export.parquet.to_parquet`; logs before it are committed.
     """
     dataset = DataSet(place)
-    kept = sorted(without_superseded(logs)[0], key=_place)
+    readable = [log for log in logs if not log.is_unidentified]
+    kept = sorted(without_superseded(readable)[0], key=_place)
     for _, chain in groupby(kept, key=lambda log: _place(log)[:2]):
         yield from _export_chain(store, list(chain), dataset, place)
 

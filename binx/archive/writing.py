@@ -16,7 +16,9 @@ from binx.log.file import BinlogFile
 from binx.log.index_use import SUFFIX
 from binx.log.on_damage import OnDamage
 from binx.log.sidecar import Sidecar, log_facts
+from binx.source import Source
 from binx.source.encrypted import EncryptedFile
+from binx.source.opening import decompressed
 from binx.verify.content import ContentCheck
 from binx.verify.problems import Problem, ProblemKind
 from binx.verify.report import FileReport
@@ -34,7 +36,7 @@ _DAMAGE = frozenset(
 )
 """Problems that say that the bytes are not what the server wrote, or that nobody can tell."""
 
-_LONGEST_FRAME = 64 * FRAME_BYTES
+LONGEST_FRAME = 64 * FRAME_BYTES
 """Where nobody can tell where transactions end, a frame is that long."""
 
 _STEPS = 4
@@ -93,25 +95,47 @@ def archive_log(
         raise DamagedLogError(damage, file.path)
     log_stem = stem(file.name, file.identity, sha256)
     cuts = _cuts(file) if not damage else _cuts_of_damaged(file)
-    log = _write_log(file, cuts, store, f"{log_stem}.zst", sha256)
+    log = write_log(file.source, cuts, store, f"{log_stem}.zst", sha256)
     step(2)(size)
-    index, times = _read_back(store, log, None if damage else f"{log_stem}{SUFFIX}", sha256)
+    index, times = read_back(store, log, None if damage else f"{log_stem}{SUFFIX}", sha256)
     objects = (log,) if index is None else (log, index)
     archived = _described(ends, report, check.problems, sha256, objects, times)
-    with store.writing(manifest_name(log_stem)) as sink:
-        sink.write(encode_manifest(archived))
+    commit(store, archived)
     progress(size)
     return archived
 
 
-def _write_log(file: BinlogFile, cuts: Iterable[int], store: Store, name: str, sha256: str) -> StoredObject:
+def commit(store: Store, archived: ArchivedLog) -> None:
+    """Write a log's manifest, when all that it lists is there.
+
+    Raises:
+        OutputError: the archive cannot be written.
+    """
+    with store.writing(manifest_name(archived.stem)) as sink:
+        sink.write(encode_manifest(archived))
+
+
+def write_log(source: Source, cuts: Iterable[int], store: Store, name: str, sha256: str) -> StoredObject:
+    """Write a log's bytes, compressed.
+
+    Args:
+        source: the bytes.
+        cuts: where frames may end, ascending.
+        store: where to.
+        name: the object's.
+        sha256: of the bytes, as they were read before.
+
+    Raises:
+        SourceError: they cannot be read, or are others now.
+        OutputError: the archive cannot be written.
+    """
     with store.writing(name) as sink:
         output = DigestSink(sink)
-        written = write_seekable(file, cuts, output)
+        written = write_seekable(source, cuts, output)
         if written.sha256 != sha256:
             raise SourceError(
                 "the log changed while it was archived; run again when nothing writes it any more",
-                path=file.path,
+                path=source.path,
             )
     return StoredObject(name, LOG, output.bytes, output.hexdigest())
 
@@ -132,23 +156,27 @@ def _cuts_of_damaged(file: BinlogFile) -> Iterator[int]:
     with suppress(DamagedError, UnsupportedError):
         for last in _cuts(file, OnDamage.SALVAGE):
             yield last
-    yield from range(last + _LONGEST_FRAME, file.size, _LONGEST_FRAME)
+    yield from range(last + LONGEST_FRAME, file.size, LONGEST_FRAME)
 
 
-def _read_back(
+def read_back(
     store: Store, log: StoredObject, name: str | None, sha256: str
 ) -> tuple[StoredObject | None, list[int]]:
     """Read the compressed log back, and make its index of it where that has a name.
 
     Gives the index, and commit times, the first and the last among them.
+
+    Raises:
+        OutputError: the archive does not give back what was written.
     """
     try:
         _compare(store, log)
-        with BinlogFile.open(store.path(log.path)) as back:
-            if digest_of(back.source) != sha256:
+        with closing(decompressed(store.open(log.path), of_logs=False)) as restored:
+            if digest_of(restored) != sha256:
                 raise DamagedError("expected the bytes of the log, found others")
-            if name is None:
-                return None, []
+        if name is None:
+            return None, []
+        with BinlogFile.open(store.path(log.path)) as back:
             with store.writing(name) as sink:
                 output = DigestSink(sink)
                 SidecarWriter(back).write(output)
@@ -228,4 +256,12 @@ def is_encrypted(file: BinlogFile) -> bool:
     return isinstance(file.source, EncryptedFile)
 
 
-__all__ = ["DamagedLogError", "archive_log", "is_encrypted"]
+__all__ = [
+    "LONGEST_FRAME",
+    "DamagedLogError",
+    "archive_log",
+    "commit",
+    "is_encrypted",
+    "read_back",
+    "write_log",
+]

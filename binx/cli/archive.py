@@ -64,7 +64,8 @@ DETAILS = (
     " byte as it is, before its server purges it: its manifest lists the damage, it has no index, --check"
     " goes on to report it, --prune lets it and all logs behind it be, spans are not restored from it, and"
     " --parquet writes what is whole. A whole copy that takes its place in SOURCE is archived beside it,"
-    " and stands for it from then on. A log whose first event is damaged cannot be kept so.",
+    " and stands for it from then on. A log whose first event is damaged is kept so too, when a"
+    " later one is there; nothing can be read of it.",
     "An encrypted log is taken only with --decrypt, and is then not encrypted in the archive. What is"
     " written has the permissions that umask gives.",
     "One line is printed for each log that was taken, or one where there was nothing to do. With --json"

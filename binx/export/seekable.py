@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING
 
 from binx.errors import OutputError
 from binx.export.output import Sink
-from binx.log.file import BinlogFile
-from binx.source import READ_BYTES
+from binx.source import READ_BYTES, Source
 from binx.source.zstd_frames import (
     SEEK_TABLE_FOOTER,
     SEEK_TABLE_HEADER,
@@ -135,7 +134,7 @@ class SeekableWriter:
 
 
 def write_seekable(
-    file: BinlogFile,
+    source: Source,
     cuts: Iterable[int],
     output: Sink,
     *,
@@ -145,7 +144,7 @@ def write_seekable(
     """Write all bytes of a binary log as seekable zstd.
 
     Args:
-        file: the log.
+        source: the log's bytes.
         cuts: offsets at which a frame may end, ascending: the transactions' ends.
         output: where the compressed bytes go.
         level: zstd's level of compression.
@@ -157,14 +156,14 @@ def write_seekable(
     """
     writer, digest = SeekableWriter(output, level), hashlib.sha256()
     position = 0
-    for cut in chain(_spaced(cuts, frame_bytes), (file.size,)):
+    for cut in chain(_spaced(cuts, frame_bytes), (source.size,)):
         while position < cut:
-            part = file.source.window(position, min(cut, position + READ_BYTES))
+            part = source.window(position, min(cut, position + READ_BYTES))
             writer.write(part)
             digest.update(part)
             position += len(part)
         writer.cut()
-    file.source.release(0, file.size)
+    source.release(0, source.size)
     return SeekableReport(writer.frames, writer.finish(), digest.hexdigest())
 
 

@@ -83,6 +83,9 @@ def listed_logs(path: str) -> list[str]:
 def folder_logs(path: str) -> list[str]:
     """The logs in a folder: those that its index lists, else the files that begin like logs.
 
+    A file that begins otherwise and is named as they are, with another number, is one of them whose beginning
+    is damaged; one that is empty is no log yet.
+
     Of a replica's folder, which has two indexes, these are the binary logs and not the relay logs, which hold
     the same transactions. A log that is there plain and compressed is taken once, plain.
 
@@ -143,6 +146,7 @@ def matching(path: str) -> list[str]:
 
 def _by_magic(folder: str, names: Iterable[str]) -> list[str]:
     logs: dict[str, str] = {}
+    others: dict[str, str] = {}
     for name in sorted(names, key=lambda name: (uncompressed_name(name), name)):
         path = os.path.join(folder, name)
         magic = magic_of(path)
@@ -150,7 +154,11 @@ def _by_magic(folder: str, names: Iterable[str]) -> list[str]:
         packed = (is_gzip(magic) or is_zstd(magic)) and numbered
         if magic in (MAGIC, ENCRYPTED_MAGIC) or packed:
             logs.setdefault(uncompressed_name(name), path)
-    return list(logs.values())
+        elif numbered and magic:
+            others[name] = path
+    bases = {name.rpartition(".")[0] for name in logs if name.rpartition(".")[2].isdigit()}
+    damaged = {name: path for name, path in others.items() if name.rpartition(".")[0] in bases}
+    return [path for _, path in sorted((damaged | logs).items())]
 
 
 def _places(folder: Path, name: Path) -> Iterable[Path]:

@@ -52,8 +52,12 @@ def _opened(path: str) -> Source:
     return RemoteFile.open(path) if is_uri(path) else PlainFile.open(path)
 
 
-def decompressed(source: Source) -> Source:
+def decompressed(source: Source, *, of_logs: bool = True) -> Source:
     """The source itself, or what it decompresses to where it is a ``.zst`` or ``.gz`` file.
+
+    Args:
+        source: the file; it is closed with what is returned.
+        of_logs: whether there must be a binary log inside; of a ``.zst`` alone it may be anything.
 
     Raises:
         SourceError, NotABinlogError, DamagedError: as :func:`open_source`; the source is closed then.
@@ -69,7 +73,7 @@ def decompressed(source: Source) -> Source:
             from binx.source.inflated import Inflated
             from binx.source.zstd_frames import ZstdLayout
 
-            return Inflated(source, ZstdLayout(source), log_name(source.name))
+            return Inflated(source, ZstdLayout(source, of_logs=of_logs), log_name(source.name))
     except BaseException:
         source.close()
         raise

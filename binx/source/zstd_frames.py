@@ -113,13 +113,14 @@ class ZstdLayout:
 
     Args:
         inner: the compressed bytes.
+        of_logs: whether there must be a binary log inside.
 
     Raises:
         NotABinlogError: something else than a binary log is in it.
         DamagedError, TruncatedError: the compressed bytes are damaged or cut.
     """
 
-    def __init__(self, inner: Source) -> None:
+    def __init__(self, inner: Source, *, of_logs: bool = True) -> None:
         self._inner = inner
         self._starts = array("q")
         self._ends = array("q")
@@ -132,7 +133,8 @@ class ZstdLayout:
             for compressed, size in table:
                 self._add(end, end + compressed, size)
                 end += compressed
-        check_inside(self._head(), inner.path, "zstd")
+        if of_logs:
+            check_inside(self._head(), inner.path, "zstd")
 
     @property
     def size(self) -> int:

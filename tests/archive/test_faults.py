@@ -80,10 +80,10 @@ def test_a_log_that_changes_while_it_is_read_is_not_taken(
     source = copy_logs(tmp_path / "logs", 1, 2)
     write = seekable.write_seekable
 
-    def changing(file: Any, cuts: Any, output: Any) -> Any:
-        if file.name == "mysql-bin.000001":
-            _change(source / file.name, how)
-        return write(file, cuts, output)
+    def changing(log: Any, cuts: Any, output: Any) -> Any:
+        if log.name == "mysql-bin.000001":
+            _change(source / log.name, how)
+        return write(log, cuts, output)
 
     with monkeypatch.context() as patch:
         patch.setattr(writing, "write_seekable", changing)
@@ -104,9 +104,9 @@ def test_what_happens_to_a_log_behind_what_was_opened_does_not_matter(
     source = copy_logs(tmp_path / "logs", 1)
     write = seekable.write_seekable
 
-    def changing(file: Any, cuts: Any, output: Any) -> Any:
-        _change(source / file.name, how)
-        return write(file, cuts, output)
+    def changing(log: Any, cuts: Any, output: Any) -> Any:
+        _change(source / log.name, how)
+        return write(log, cuts, output)
 
     with monkeypatch.context() as patch:
         patch.setattr(writing, "write_seekable", changing)

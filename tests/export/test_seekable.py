@@ -31,7 +31,7 @@ def ends(file: BinlogFile) -> list[int]:
 def archived(tmp_path: Path) -> Path:
     path = tmp_path / "mysql-bin.000001.zst"
     with BinlogFile.open(str(LOG)) as file, path.open("wb") as output:
-        report = write_seekable(file, ends(file), output, frame_bytes=20_000)
+        report = write_seekable(file.source, ends(file), output, frame_bytes=20_000)
     assert report.bytes == path.stat().st_size
     assert report.sha256 == hashlib.sha256(LOG.read_bytes()).hexdigest()
     assert report.frames == len(read_seek_table(PlainFile.open(str(path))) or ())
@@ -96,7 +96,7 @@ def test_the_archived_log_gives_the_same_transactions(archived: Path) -> None:
 def test_the_same_log_gives_the_same_file(archived: Path) -> None:
     again = io.BytesIO()
     with BinlogFile.open(str(archived)) as file:
-        write_seekable(file, ends(file), again, frame_bytes=20_000)
+        write_seekable(file.source, ends(file), again, frame_bytes=20_000)
     assert again.getvalue() == archived.read_bytes()
 
 

@@ -1,8 +1,8 @@
 """``python -m tests.fuzz TARGET``: one target, guided by coverage of Python and of kernels built for it.
 
 New inputs stay in ``.fuzz/TARGET``, or in a folder that ``--corpus`` names; what is found is written to
-``found`` beside it. An input may take ten seconds and the process 2 GB (the sanitizers take their part of
-that).
+``found`` beside it. An input may take two minutes, as others work on the machine too, and the process 2 GB
+(the sanitizers take their part of that).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tests.fuzz.seeds import SEEDS
 
 HOME = Path(__file__).resolve().parents[2] / ".fuzz"
 SECONDS = 60
-INPUT_SECONDS = 10
+INPUT_SECONDS = 120
 MEMORY_MB = 2048
 LARGEST_INPUT = 64 * 1024
 

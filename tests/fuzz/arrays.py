@@ -49,7 +49,7 @@ class Bits:
 def _decimal(digits: int, scale: int) -> Callable[[Bits], Decimal]:
     def make(bits: Bits) -> Decimal:
         limit = 10**digits
-        return Decimal(bits.number(16) % (2 * limit - 1) - (limit - 1)).scaleb(-scale)
+        return Decimal(f"{bits.number(16) % (2 * limit - 1) - (limit - 1)}e-{scale}")
 
     return make
 

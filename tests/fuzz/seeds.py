@@ -119,7 +119,7 @@ def _seekable() -> Iterator[bytes]:
     for cuts in ((), (150, 400), range(10, INDEXED.stat().st_size, 10)):
         with BinlogFile.open(str(INDEXED)) as file:
             output = io.BytesIO()
-            write_seekable(file, cuts, output, frame_bytes=1)
+            write_seekable(file.source, cuts, output, frame_bytes=1)
             yield output.getvalue()
 
 

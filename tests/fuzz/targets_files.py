@@ -6,8 +6,6 @@ import io
 import json
 import tempfile
 from pathlib import Path
-from types import SimpleNamespace
-from typing import cast
 
 import pyarrow.parquet as pq
 
@@ -65,8 +63,7 @@ def archived(data: bytes) -> None:
     content = data[1 + count :]
     cuts = sorted(len(content) * cut // 256 for cut in data[1 : 1 + count])
     written = io.BytesIO()
-    whole = cast(BinlogFile, SimpleNamespace(source=Bytes(content), size=len(content)))
-    write_seekable(whole, cuts, written, level=1, frame_bytes=1)
+    write_seekable(Bytes(content), cuts, written, level=1, frame_bytes=1)
     source = decompressed(Bytes(written.getvalue()))
     try:
         assert source.size == len(content)

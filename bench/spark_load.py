@@ -1,9 +1,10 @@
 """``python -m bench.spark_load``: what a load takes beside a plain Spark job on the same files.
 
 The data set is made once and kept. Each measurement has a Spark session of its own; what it takes is told in
-seconds of wall time and of the processors, both without starting the session. The plain job takes the last
-image of each key by ``row_number`` and writes it, which a load does besides writing the history, checking
-counts and committing. Compare processor seconds where other programs run at the same time.
+seconds of wall time and of the processors (of Java and of Python's workers), both without starting the
+session. The plain job takes the last image of each key by ``row_number`` and writes it, which a load does
+besides writing the history, checking counts and committing. Compare processor seconds where other programs
+run at the same time.
 """
 
 from __future__ import annotations
@@ -101,9 +102,22 @@ def _measure(job: Callable[[SparkSession, Path], None], dataset: Path, master: s
 
 
 def _seconds(process: int) -> float:
-    """Seconds of processor time that a process has taken."""
-    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / _TICKS
+    """Seconds of processor time that a process and those that it started have taken."""
+    ticks: dict[int, int] = {}
+    parents: dict[int, int] = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            fields = folder.joinpath("stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        number = int(folder.name)
+        parents[number] = int(fields[1])
+        # Its own, and those of its children that have ended.
+        ticks[number] = sum(map(int, fields[11:15]))
+    family = {process}
+    while more := {one for one, parent in parents.items() if parent in family} - family:
+        family |= more
+    return sum(ticks[one] for one in family) / _TICKS
 
 
 def _plain(spark: SparkSession, dataset: Path) -> None:

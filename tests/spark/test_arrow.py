@@ -81,7 +81,6 @@ def both(tmp_path: Path, load: Load) -> Both:
         return summary
 
     def both(server: Server) -> tuple[dict[str, Any], dict[str, Any]]:
-        by_spark = twice(server, "spark")
         written: list[int] = []
 
         def write(*given: Any) -> dict[str, Any]:
@@ -90,7 +89,9 @@ def both(tmp_path: Path, load: Load) -> Both:
             return figures
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("binx.spark.loading.history._LARGE_FILE", 0)
+            patch.setattr("binx.spark.loading.history.goes_through_arrow", lambda *_: False)
+            by_spark = twice(server, "spark")
+        with pytest.MonkeyPatch.context() as patch:
             patch.setattr("binx.spark.loading.history.write_history", write)
             by_arrow = twice(server, "arrow")
         assert written[1] == by_arrow["tables"][0]["loaded"]

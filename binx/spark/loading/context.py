@@ -15,23 +15,42 @@ from pyspark.sql.types import StructType
 from .arguments import Options
 from .ddl import ColumnChanges
 from .events import Part
-from .images import CHAIN, COMMIT_DATE
+from .images import CHAIN, COMMIT_DATE, Shape
 from .lineage import Position
 from .manifests import TableName
 from .outcome import LoadError
 from .output import Output
 from .records import LoadedPart, LoadRecord, TableState, TakenFile
+from .runs import Run
 from .storage import Storage
 from .summary import TableSummary
 
 ZSTD_LEVEL = 1
 
 
+@dataclass(frozen=True, slots=True)
+class SortedRows:
+    """A table's new rows as sorted runs.
+
+    Attributes:
+        runs: oldest first.
+        key: the columns of history that they are sorted by.
+        rank: that of the chain which they are all of.
+        shape: their columns.
+    """
+
+    runs: list[Run]
+    key: tuple[str, ...]
+    rank: int
+    shape: Shape
+
+
 @dataclass(slots=True)
 class Load:
     """What all tables of a run share.
 
-    ``arrived`` are the first and last place of each table's new rows. ``withheld`` are XA transactions whose
+    ``arrived`` are the first and last place of each table's new rows, ``sorted`` these rows as runs, where
+    they were made. ``withheld`` are XA transactions whose
     rows do not hold, ``released`` those that did not at the last load and do now; their rows may be in
     the ``released_tables``.
     """
@@ -45,6 +64,7 @@ class Load:
     summaries: dict[TableName, TableSummary] = field(default_factory=dict)
     moves: list[tuple[str, str]] = field(default_factory=list)
     arrived: dict[TableName, tuple[Position, Position]] = field(default_factory=dict)
+    sorted: dict[TableName, SortedRows] = field(default_factory=dict)
     withheld: frozenset[str] = frozenset()
     released: frozenset[str] = frozenset()
     released_tables: frozenset[TableName] = frozenset()
@@ -76,6 +96,11 @@ class Load:
             self.record.files.extend(files)
             self.record.parts.extend([] if part is None else [part])
             self.moves.extend(moves)
+
+    def sort(self, table: TableName, rows: SortedRows) -> None:
+        """Keep a table's new rows as runs."""
+        with self._guard:
+            self.sorted[table] = rows
 
     def write(self, rows: DataFrame, path: str, partition: str | None = None) -> None:
         """Write Parquet where nothing is yet."""

@@ -84,7 +84,7 @@ class Events:
 
 
 @dataclass(frozen=True, slots=True)
-class _Slice:
+class Slice:
     """One schema version within one part, and where today's columns stand in it."""
 
     part: int
@@ -125,7 +125,7 @@ def collect_events(
         key: rows of versions that lack one of these columns are left out.
         withheld: transactions whose rows do not hold.
     """
-    found = sorted(_slices(parts, eras), key=lambda one: one.era)
+    found = sorted(find_slices([(one.table, one.stored) for one in parts], eras), key=lambda one: one.era)
     slices = [one for one in found if set(key) <= set(one.places)]
     keyless = tuple(dict.fromkeys(one.version for one in found if one not in slices))
     types = [_types(part.rows) for part in parts]
@@ -166,26 +166,33 @@ def _types(rows: DataFrame) -> dict[str, DataType]:
     return {field.name: field.dataType for field in rows.schema.fields}
 
 
-def _slices(parts: Sequence[Part], eras: Sequence[Era]) -> list[_Slice]:
-    """Where today's columns stand in each part, for each version in it and each span that it was in force."""
+def find_slices(
+    parts: Sequence[tuple[TableName, Mapping[str, Mapping[str, str]]]], eras: Sequence[Era]
+) -> list[Slice]:
+    """Where today's columns stand in each part, for each version in it and each span that it was in force.
+
+    Args:
+        parts: the table of each part, and where its versions' columns stand in it.
+        eras: the table's schema versions.
+    """
     traced = trace_columns(eras)
     spans: dict[tuple[TableName, str], list[tuple[int, Position, dict[str, str]]]] = {}
     for index, (era, names) in enumerate(zip(eras, traced, strict=True)):
         spans.setdefault((era.table, era.version), []).append((index, era.since, names))
     slices = []
-    for number, part in enumerate(parts):
-        for version, stored in part.stored.items():
-            found = spans.get((part.table, version), [])
+    for number, (table, versions) in enumerate(parts):
+        for version, stored in versions.items():
+            found = spans.get((table, version), [])
             same = all(names == found[0][2] for _, _, names in found)
             for index, since, names in found[:1] if same else found:
                 places = {today: stored[own] for own, today in names.items() if own in stored}
-                slices.append(_Slice(number, version, None if same else since.scn, index, places))
+                slices.append(Slice(number, version, None if same else since.scn, index, places))
     return slices
 
 
 def _project(
     part: Part,
-    slices: Sequence[tuple[_Slice, dict[str, str]]],
+    slices: Sequence[tuple[Slice, dict[str, str]]],
     segments: Sequence[Segment],
     *,
     ranks: Mapping[str, int],
@@ -209,7 +216,7 @@ def _project(
     ]
 
 
-def _applies(one: _Slice, others: Sequence[_Slice]) -> Column:
+def _applies(one: Slice, others: Sequence[Slice]) -> Column:
     """Whether a row belongs to a slice: by its version, and where that came back, by its place."""
     matches = F.col(SCHEMA_VERSION) == one.version
     if one.since is None:

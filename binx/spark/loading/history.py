@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import Column, Observation, SparkSession
@@ -15,12 +16,13 @@ from .events import rank_of
 from .images import (
     ABSENT,
     COMMIT_DATE,
-    Gathered,
+    Shape,
     dated,
     drop_loaded,
     drop_other_chains,
     gather,
     ordered,
+    shape_of,
 )
 from .lineage import Position
 from .outcome import LoadError
@@ -29,7 +31,7 @@ from .records import DELTA, LoadedPart, TakenFile
 from .schemas import file_schema
 from .steady import are_steady, changed_marks
 
-_FIRST, _LAST = "first", "last"
+_FIRST, _LAST, _LISTED = "first", "last", "listed"
 _LARGE_FILE = 4 << 20
 _MOST_DAYS = 64
 
@@ -56,30 +58,18 @@ def stage_rows(load: Load, plan: TablePlan) -> None:
         load.take(files)
         summary.repeated += plan.rows
         return
-    in_order = _is_in_order(plan)
-    spark = _one_file_a_task(load.spark) if in_order else load.spark
     schemas = _schemas(load, plan)
-    gathered = gather(spark, plan, load.ranks, schemas)
-    if gathered.apart:
-        load.report_apart(plan.table, gathered.apart)
-    rows = gathered.rows
+    shape = shape_of(plan, load.ranks, schemas)
+    if shape.apart:
+        load.report_apart(plan.table, shape.apart)
     if state.format == DELTA:
-        check_history(load, plan.table, rows.schema)
-    if plan.overlapping:
-        held = history_identities(load, plan.table)
-        if plan.several_chains:
-            rows = drop_other_chains(rows, held, rank_of(load.ranks))
-        if held is not None:
-            rows = drop_loaded(rows, held, plan)
+        check_history(load, plan.table, shape.schema)
     path = load.output.staged(f"{state.folder}/history")
-    key = _stored_key(load, plan, gathered)
-    if in_order and goes_through_arrow(load, plan, schemas, gathered):
-        found = write_history(load, plan, gathered, path, key)
+    key = _stored_key(load, plan, shape)
+    if goes_through_arrow(load, plan, schemas, shape):
+        found = write_history(load, plan, shape, path, key)
     else:
-        observation = Observation()
-        seen = dated(rows.observe(observation, *_figures(load, plan), *changed_marks(key)))
-        load.write(seen if in_order else ordered(seen), path, COMMIT_DATE)
-        found = observation.get
+        found = _write_with_spark(load, plan, shape, schemas, path, key)
     _count(load, plan, found)
     moves = [
         (f"{path}/{day}", f"{state.folder}/history/{day}/load={load.record.load}")
@@ -87,10 +77,32 @@ def stage_rows(load: Load, plan: TablePlan) -> None:
         if day.startswith(f"{COMMIT_DATE}=")
     ]
     steady = key if are_steady(found) else []
-    part = LoadedPart(
-        plan.table, summary.loaded, rows.schema.json(), gathered.columns, gathered.stored, steady
-    )
+    part = LoadedPart(plan.table, summary.loaded, shape.schema.json(), shape.columns, shape.stored, steady)
     load.take(files, part, moves)
+
+
+def _write_with_spark(
+    load: Load,
+    plan: TablePlan,
+    shape: Shape,
+    schemas: Mapping[str, StructType],
+    path: str,
+    key: Sequence[str],
+) -> dict[str, Any]:
+    """Write a plan's rows below ``path``, a folder a day; returns the figures that are kept of them."""
+    in_order = _is_in_order(plan)
+    spark = _one_file_a_task(load.spark) if in_order else load.spark
+    rows = gather(spark, plan, shape, schemas)
+    if plan.overlapping:
+        held = history_identities(load, plan.table)
+        if plan.several_chains:
+            rows = drop_other_chains(rows, held, rank_of(load.ranks))
+        if held is not None:
+            rows = drop_loaded(rows, held, plan)
+    observation = Observation()
+    seen = dated(rows.observe(observation, *_figures(load, plan), *changed_marks(key)))
+    load.write(seen if in_order else ordered(seen), path, COMMIT_DATE)
+    return observation.get
 
 
 def _is_in_order(plan: TablePlan) -> bool:
@@ -127,10 +139,10 @@ def _schemas(load: Load, plan: TablePlan) -> dict[str, StructType]:
     return schemas
 
 
-def _stored_key(load: Load, plan: TablePlan, gathered: Gathered) -> list[str]:
+def _stored_key(load: Load, plan: TablePlan, shape: Shape) -> list[str]:
     """Where the key stands in the rows, if it does so alike for all their schema versions."""
     places = set()
-    for version, stored in gathered.stored.items():
+    for version, stored in shape.stored.items():
         record = load.tables[plan.table].schemas[version].record
         key = load.options.keys.get(str(plan.table), record.primary_key)
         spelled = {name.lower(): place for name, place in stored.items()}
@@ -165,7 +177,7 @@ def _count(load: Load, plan: TablePlan, found: dict[str, Any]) -> None:
     summary.repeated += plan.rows - summary.loaded
     summary.inserts, summary.deletes = found["insert"], found["delete"]
     summary.updates = found["update_postimage"]
-    _check(load, plan, summary.loaded)
+    _check(load, plan, found)
     if _FIRST not in found:
         spans = [(load.ranks[one.chain], one.file) for one in plan.candidates]
         load.arrived[plan.table] = (
@@ -182,14 +194,14 @@ def _count(load: Load, plan: TablePlan, found: dict[str, Any]) -> None:
         )
 
 
-def _check(load: Load, plan: TablePlan, loaded: int) -> None:
+def _check(load: Load, plan: TablePlan, found: Mapping[str, Any]) -> None:
     """Whether the files hold as many rows as their manifests say."""
-    listed, found = plan.rows, loaded
-    if plan.clipped or plan.overlapping:
+    listed, held = plan.rows, found.get(_LISTED, found["rows"])
+    if _LISTED not in found and (plan.clipped or plan.overlapping):
         addresses = [one.file.address for one in plan.candidates]
-        found = load.spark.read.schema("_commit_version bigint").parquet(*addresses).count()
-    if found != listed:
+        held = load.spark.read.schema("_commit_version bigint").parquet(*addresses).count()
+    if held != listed:
         raise LoadError(
-            f"{plan.table}: the manifests list {listed} rows, the files hold {found}: "
+            f"{plan.table}: the manifests list {listed} rows, the files hold {held}: "
             "a file was changed after the export; run with --verify to find it"
         )

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
-from pyspark.sql.types import ArrayType, DataType, StringType, StructType
+from pyspark.sql.types import ArrayType, DataType, StringType, StructField, StructType
 
-from .fields import United, fields_of, unite
+from .fields import fields_of, unite
 from .manifests import DataFile
 from .names import named
 from .plan import Span, TablePlan
@@ -41,6 +41,7 @@ HISTORY_COLUMNS = (
     CHAIN,
 )
 _EXPORT_COLUMNS = {name for name, _ in EXPORT_SCHEMA}
+_HEAD_TYPES = {**dict(EXPORT_SCHEMA), ABSENT: ArrayType(StringType())}
 _RESERVED = {ABSENT, SCHEMA_VERSION, CHAIN, COMMIT_DATE, LOAD}
 _IDENTITY = [CHAIN, "_commit_version", "_row", "_change_type"]
 
@@ -60,26 +61,26 @@ def stored_name(name: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Gathered:
-    """The new rows of a table, in the shape of history.
+class Shape:
+    """The columns that a table's new rows have in history.
 
-    ``columns`` are the columns of each schema version as its files have them, ``stored`` where each of
-    them stands in history (by version and own name).
+    Attributes:
+        schema: all of them.
+        columns: those of each schema version as its files have them.
+        stored: where each of them stands in history (by version and own name).
+        apart: columns that were made because types did not fit.
     """
 
-    rows: DataFrame
+    schema: StructType
     columns: dict[str, tuple[str, ...]]
     stored: dict[str, dict[str, str]]
     apart: tuple[str, ...]
 
 
-def gather(
-    spark: SparkSession, plan: TablePlan, ranks: Mapping[str, int], schemas: Mapping[str, StructType]
-) -> Gathered:
-    """Read the files of a plan, each schema version with its own types, and unite them.
+def shape_of(plan: TablePlan, ranks: Mapping[str, int], schemas: Mapping[str, StructType]) -> Shape:
+    """Unite the columns of a plan's files.
 
     Args:
-        spark: the session.
         plan: the files.
         ranks: the rank of each chain.
         schemas: the schema of the files of each version.
@@ -95,18 +96,34 @@ def gather(
     for version, sources in zip(versions, united.sources, strict=True):
         places = {source: place for place, source in sources.items()}
         stored[version] = {name: places[stored_name(name)] for name, _ in own[version]}
+    columns = {version: tuple(name for name, _ in own[version]) for version in versions}
+    heads = [(name, _HEAD_TYPES.get(name, StringType())) for name in HISTORY_COLUMNS]
+    schema = StructType([StructField(name, kind) for name, kind in (*heads, *united.columns)])
+    return Shape(schema, columns, stored, united.apart)
+
+
+def gather(
+    spark: SparkSession, plan: TablePlan, shape: Shape, schemas: Mapping[str, StructType]
+) -> DataFrame:
+    """Read the files of a plan, each schema version with its own types, and unite them.
+
+    Args:
+        spark: the session.
+        plan: the files.
+        shape: the columns of the rows.
+        schemas: the schema of the files of each version.
+    """
     sure: list[DataFrame] = []
     unsure: list[DataFrame] = []
     for group in _groups(plan):
         rows = spark.read.schema(schemas[group.version]).parquet(*[file.address for file in group.files])
         if group.spans is not None:
             rows = rows.where(_within(group.spans))
-        shaped = _shape(rows, group, united, stored[group.version])
+        shaped = _shaped(rows, group, shape)
         (unsure if group.unsure else sure).append(shaped)
     if unsure:
         sure.append(_unite_rows(unsure).dropDuplicates(_IDENTITY))
-    columns = {version: tuple(name for name, _ in own[version]) for version in versions}
-    return Gathered(_unite_rows(sure), columns, stored, united.apart)
+    return _unite_rows(sure)
 
 
 @dataclass(slots=True)
@@ -144,20 +161,15 @@ def _within(spans: Sequence[Span]) -> Column:
     return inside
 
 
-def _shape(rows: DataFrame, group: _Group, united: United, stored: Mapping[str, str]) -> DataFrame:
+def _shaped(rows: DataFrame, group: _Group, shape: Shape) -> DataFrame:
+    stored = shape.stored[group.version]
     absent = _absent_names(list(stored.values())) if group.partial else F.lit(None)
-    added = {
-        ABSENT: absent.cast(ArrayType(StringType())),
-        SCHEMA_VERSION: F.lit(group.version),
-        CHAIN: F.lit(group.chain),
-    }
-    heads = [added.get(name, F.col(name)).alias(name) for name in HISTORY_COLUMNS]
-    places = {place: name for name, place in stored.items()}
-    values = [
-        (named(places[name]) if name in places else F.lit(None)).cast(kind).alias(name)
-        for name, kind in united.columns
-    ]
-    return rows.select(*heads, *values)
+    places: dict[str, Column] = {place: named(name) for name, place in stored.items()}
+    places |= {name: F.col(name) for name in HISTORY_COLUMNS}
+    places |= {ABSENT: absent, SCHEMA_VERSION: F.lit(group.version), CHAIN: F.lit(group.chain)}
+    return rows.select(
+        *[places.get(one.name, F.lit(None)).cast(one.dataType).alias(one.name) for one in shape.schema.fields]
+    )
 
 
 def _absent_names(columns: Sequence[str]) -> Column:

@@ -18,7 +18,7 @@ from .ddl import PartitionChanged, column_changes, effects
 from .delta import stage_logs
 from .history import stage_rows
 from .iceberg import find_catalog, publish_tables
-from .lineage import Segment, trace_tables
+from .lineage import Position, Segment, trace_tables
 from .manifests import DataFile, Manifest, TableName, check_hashes, read_manifests, read_schema
 from .outcome import ExitCode, LoadError
 from .output import LOCK, Output
@@ -145,8 +145,10 @@ class _Job:
         self._know_schemas()
         self._take_statements(statements)
         fresh = [plan for plan in plans.values() if plan.candidates]
+        ordered = in_order(map(Statement.from_json, self._state.statements), self._load.ranks)
+        self._follow_prepared([statement for _, statement in ordered])
         self._stage(fresh)
-        self._build_states(fresh)
+        self._build_states(fresh, ordered)
         record = self._load.record
         if not (self._load.moves or record.files or record.statements):
             return False
@@ -274,9 +276,7 @@ class _Job:
             self._steps,
         )
 
-    def _build_states(self, plans: list[TablePlan]) -> None:
-        statements = in_order(map(Statement.from_json, self._state.statements), self._load.ranks)
-        self._follow_prepared([statement for _, statement in statements])
+    def _build_states(self, plans: list[TablePlan], statements: list[tuple[Position, Statement]]) -> None:
         ordered = [(position, effect) for position, one in statements for effect in effects(one.sql, one.db)]
         self._load.column_changes = [
             (position, change)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Any
 
+_TRACEBACK = "Traceback (most recent call last):"
+
 
 class ExitCode(IntEnum):
     """What the process returns; the same numbers as those of the command ``binx``."""
@@ -30,8 +32,11 @@ class LoadError(Exception):
 
 
 def reason_of(error: Exception) -> str:
-    """What Java says of the first cause of an error of Spark, in one line."""
+    """What Java says of the first cause of an error of Spark, or Python in a task, in one line."""
     origin: Any = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
     while origin is not None and origin.getCause() is not None:
         origin = origin.getCause()
-    return (str(error) if origin is None else str(origin.toString())).strip().split("\n")[0]
+    lines = (str(error) if origin is None else str(origin.toString())).strip().split("\n")
+    if any(line.startswith(_TRACEBACK) for line in lines) or _TRACEBACK in lines[0]:
+        return [line for line in lines if line.strip() and not line.startswith(" ")][-1]
+    return lines[0]

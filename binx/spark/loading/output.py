@@ -8,6 +8,7 @@
       <db>/<table>/history/commit_date=<day>/load=<n>/   row images, never touched again
       <db>/<table>/_current/v=<n>/                       the state as of load n; the last two are kept
       <db>/<table>/current -> _current/v=<n>             where the file system has links
+      <db>/<table>/_current/v=<n>/_ranges.arrow          which keys each file holds
       <db>/<table>/current/v=<n>/, .../_delta_log/       instead of the last two, of Delta tables
 
 A load is written to a folder of its own in ``_staging/``. Then ``_pending.json`` names what will be moved, it

@@ -15,6 +15,7 @@ from .inserted import untold_columns, with_defaults
 from .lineage import Era, Position, Segment, trace_columns
 from .manifests import TableName
 from .outcome import LoadError
+from .ranged import advance_ranges
 from .records import TableState
 from .scd2 import versions
 from .state import advanced_state, current_state
@@ -149,6 +150,8 @@ def _advance(
     high = Position(load.ranks[state.high[0]], state.high[1])
     if state.name in load.arrived and load.arrived[state.name][0] <= high:
         return False
+    if _went_through_ranges(load, state, segments, eras, key):
+        return True
     place = state.snapshot("current", state.snapshots["current"][0])
     base = load.spark.read.schema(state.shape("current")).parquet(load.storage.address(place))
     parts = new_parts(load, state.name)
@@ -170,6 +173,16 @@ def _advance(
     return True
 
 
+def _went_through_ranges(
+    load: Load, state: TableState, segments: Sequence[Segment], eras: Sequence[Era], key: Sequence[str]
+) -> bool:
+    """Stage the state that sorted runs lead to, where they do."""
+    schema = advance_ranges(load, state, segments, eras, key)
+    if schema is not None:
+        _keep_snapshot(load, state, "current", schema.json())
+    return schema is not None
+
+
 def _same_columns(state: TableState, eras: Sequence[Era]) -> bool:
     """Whether the columns of the last state go on under their names."""
     for era, names in zip(eras, trace_columns(eras), strict=True):
@@ -185,6 +198,8 @@ def _rebuild(
     load: Load, state: TableState, segments: Sequence[Segment], eras: Sequence[Era], key: Sequence[str]
 ) -> None:
     """Build the state from all of history that belongs to the table."""
+    if "current" not in state.snapshots and _went_through_ranges(load, state, segments, eras, key):
+        return
     tables = list(dict.fromkeys(segment.table for segment in segments))
     parts = [part for table in tables for part in history_parts(load, table)]
     events = _events(load, segments, eras, key, parts)
@@ -230,10 +245,15 @@ def _publish(load: Load, state: TableState, kind: str, rows: DataFrame) -> None:
     staged = load.output.staged(path)
     load.write(rows.observe(observation, F.count(F.lit(1)).alias("rows")), staged)
     load.take((), moves=[(staged, path)])
-    state.snapshots[kind] = [load.record.load, *state.snapshots.get(kind, [])[:1]]
-    state.shapes[kind] = rows.schema.json()
+    _keep_snapshot(load, state, kind, rows.schema.json())
     summary = load.summary(state.name)
     if kind == "current":
         summary.current = observation.get["rows"]
     else:
         summary.scd2 = observation.get["rows"]
+
+
+def _keep_snapshot(load: Load, state: TableState, kind: str, shape: str) -> None:
+    """Let a staged snapshot be the table's."""
+    state.snapshots[kind] = [load.record.load, *state.snapshots.get(kind, [])[:1]]
+    state.shapes[kind] = shape

@@ -72,8 +72,8 @@ DETAILS = (
     " URI.",
     "With --engine spark executors decode, a task a log; the files are the same, and what tasks write that"
     " fail or run twice is never committed. The logs and DIR, a folder, must be at the same paths on all"
-    " machines, and binx and pyarrow there in the same versions, which is checked first. --limit and"
-    " --on-damage salvage are for the native engine.",
+    " machines, and binx and pyarrow there in the same versions, which is checked first. Where to stop"
+    " (--limit) among rows that are chosen (--where) is for the native engine.",
     "The exit status is 3 where a manifest lists losses, such as damage, or text that its character set does"
     " not have.",
 )
@@ -196,7 +196,10 @@ def to_parquet_command(
     if engine == "spark":
         allow_numpy()
     if engine == "spark" and is_uri(output):
-        raise UsageError("--engine spark writes to a folder that all executors see: use --engine native")
+        raise UsageError(
+            "--engine spark writes to a folder that all executors see, not to a URI: the commit renames,"
+            " which object stores do by copying; use --engine native"
+        )
     for name, value in spark.items():
         if value and engine != "spark":
             raise UsageError(f"{name} is about --engine spark")

@@ -159,6 +159,16 @@ class Selector:
         """The wanted GTIDs that were met."""
         return self._found
 
+    @property
+    def passed(self) -> int:
+        """How many transactions have passed so far."""
+        return self._taken
+
+    def take_passed(self, count: int) -> None:
+        """Count what another search for the same selection let pass in the logs before, up to the limit."""
+        limit = self.selection.limit
+        self._taken = self._taken + count if limit is None else min(limit, self._taken + count)
+
     def take_found(self, gtids: GtidSet) -> None:
         """Take in what another search for the same selection has met."""
         self._found |= gtids

@@ -23,11 +23,13 @@ from binx.export.parquet import to_parquet
 from binx.export.parquet_files import ParquetOptions
 from binx.export.staging import SourceReport
 from binx.export.where import Condition
+from binx.kernels.scan import Level
 from binx.log.inputs import open_chain
 from binx.log.on_damage import OnDamage
 from binx.log.selection import Selection, Selector
 from binx.spark.executors import problems
-from binx.spark.export import Answer, Share, to_parquet_on_spark
+from binx.spark.export import to_parquet_on_spark
+from binx.spark.export_tasks import Answer, Share, write_share
 from tests.conftest import PROJECT, TESTDATA
 
 SHOP = TESTDATA / "mariadb-10.11" / "shop"
@@ -113,7 +115,7 @@ def test_rows_are_chosen_by_a_condition_as_natively(spark: Any, tmp_path: Path) 
 def test_tasks_that_fail_die_or_run_twice_lose_and_repeat_nothing(
     spark: Any, tmp_path: Path, native: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write_share, marks = engine.write_share, tmp_path / "marks"
+    marks = tmp_path / "marks"
     marks.mkdir()
 
     def unlucky(shares: Iterable[Share]) -> Iterator[Answer]:
@@ -138,8 +140,6 @@ def test_tasks_that_fail_die_or_run_twice_lose_and_repeat_nothing(
 def test_where_tasks_always_fail_nothing_is_committed(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write_share = engine.write_share
-
     def hopeless(shares: Iterable[Share]) -> Iterator[Answer]:
         yield from write_share(shares)
         raise RuntimeError("out of luck")
@@ -163,19 +163,52 @@ def test_logs_before_a_damaged_one_are_committed_and_it_is_told(spark: Any, tmp_
     assert len(list((tmp_path / "spark" / "_manifest").iterdir())) == 1
 
 
-@pytest.mark.parametrize(
-    ("selection", "options", "name"),
-    [
-        (Selection(limit=3), {}, "--limit"),
-        (Selection(), {"where": Condition("id = 1"), "where_limit": 3}, "--limit"),
-        (Selection(), {"on_damage": OnDamage.SALVAGE}, "--on-damage salvage"),
-    ],
-)
-def test_what_takes_one_pass_in_order_is_left_to_the_native_engine(
-    spark: Any, tmp_path: Path, selection: Selection, options: dict[str, Any], name: str
+@pytest.mark.parametrize("limit", [3, 150, 100_000])
+def test_a_limit_holds_over_all_logs(spark: Any, tmp_path: Path, limit: int) -> None:
+    selection = Selection(limit=limit, tables=("*.orders*",), min_bytes=200)
+    expected = natively(SHOP, tmp_path / "native", selection)
+    for _ in range(2):
+        on_spark(spark, SHOP, tmp_path / "spark", selection)
+        assert tree(tmp_path / "spark") == expected
+
+
+def test_rows_that_are_chosen_up_to_a_limit_are_left_to_the_native_engine(spark: Any, tmp_path: Path) -> None:
+    with pytest.raises(RefusedError, match="--where with --limit takes one pass"):
+        on_spark(spark, LOGS[0], tmp_path, where=Condition("id = 1"), where_limit=3)
+
+
+@pytest.mark.parametrize("damage", ["checksum of rows", "statement", "header", "cut"])
+def test_damage_is_salvaged_as_natively_and_what_is_behind_it_is_read_as_it_is_then(
+    spark: Any, tmp_path: Path, damage: str
 ) -> None:
-    with pytest.raises(RefusedError, match=f"{name} takes one pass"):
-        on_spark(spark, LOGS[0], tmp_path, selection, **options)
+    logs = [tmp_path / log.name for log in LOGS]
+    for log in logs:
+        shutil.copy(SHOP / log.name, log)
+    content = bytearray(logs[1].read_bytes())
+    with open_chain([str(logs[1])]) as chain:
+        tables = list(chain[0].file.transactions(Level.LEVEL_TABLES))
+    starts = {
+        kind: table.value("start", index)
+        for table in tables
+        for index in range(len(table))
+        for kind in (["statement"] if table.value("statements", index) else ["rows"])
+    }
+    if damage == "cut":
+        del content[-500:]
+    elif damage == "header":
+        content[starts["rows"] + 9 : starts["rows"] + 13] = b"\xff\xff\xff\x7f"
+    else:
+        place = starts["statement" if damage == "statement" else "rows"]
+        content[place + 60] ^= 0xFF
+    logs[1].write_bytes(content)
+    options = ParquetOptions(on_damage=OnDamage.SALVAGE)
+    with open_chain([str(log) for log in logs], on_damage=OnDamage.SALVAGE) as chain:
+        files = [ends.file for ends in chain]
+        list(to_parquet(files, tmp_path / "native", options=options))
+        for _ in range(2):
+            done = list(to_parquet_on_spark(spark, files, tmp_path / "spark", options=options))
+            assert tree(tmp_path / "spark") == tree(tmp_path / "native")
+    assert [bool(one.manifest["damage"]) for one in done][:2] == [False, True]
 
 
 def test_what_executors_lack_is_told_once_for_each_host() -> None:

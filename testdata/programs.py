@@ -200,7 +200,9 @@ def _command_in(root: Path, program: str) -> list[str]:
         return [str(path)]
     libraries = [str(folder) for folder in sorted(root.glob("usr/lib/*-linux-gnu*"))]
     libraries.append(str(root / "usr" / "lib" / "mysql" / "private"))
-    return [str(loader), "--library-path", ":".join(libraries), str(path)]
+    # What is preloaded, as a sanitizer, was made for this system's own libraries.
+    plain = ["env", "-u", "LD_PRELOAD"] if "LD_PRELOAD" in os.environ else []
+    return [*plain, str(loader), "--library-path", ":".join(libraries), str(path)]
 
 
 def _version_text(command: list[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from collections.abc import Iterable, Iterator
@@ -19,7 +20,13 @@ def json_text(document: Any, *, indent: int | None = None) -> str:
         document: what :mod:`json` takes.
         indent: as there.
     """
-    text = json.dumps(document, ensure_ascii=False, indent=indent)
+    if indent is None:
+        text = json.dumps(document, ensure_ascii=False)
+    else:
+        # Indented, json writes piece by piece in Python, and dumps would hold a string for each.
+        written = io.StringIO()
+        written.writelines(json.JSONEncoder(ensure_ascii=False, indent=indent).iterencode(document))
+        text = written.getvalue()
     return text if text.isascii() and "\x7f" not in text else _UNSAFE.sub(_escaped, text)
 
 

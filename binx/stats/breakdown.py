@@ -38,6 +38,7 @@ GROUPS_MAXIMUM = 65_536
 _INT64 = pa.int64()
 _PARTS_MAXIMUM = 256
 _PART_ROWS_MAXIMUM = 262_144
+_CONVERTED_AT_ONCE = 8192
 _TABLE, _INSERTS, _UPDATES, _DELETES, _BYTES = range(5)
 
 
@@ -89,17 +90,17 @@ class GroupSums:
         self._put_together()
         groups: list[Group] = []
         if self._parts:
-            (sums,) = self._parts
+            sums = self._parts.pop()
             order = [(name, "ascending") for name in self._keys]
-            columns = sums.sort_by([("bytes", "descending"), *order]).to_pydict()
-            if self._by[0].is_time:
-                columns = sums.sort_by([order[0], ("bytes", "descending"), *order[1:]]).to_pydict()
+            order.insert(1 if self._by[0].is_time else 0, ("bytes", "descending"))
             names = list(self._numbers)
-            keys = zip(*(columns[name] for name in self._keys), strict=True)
-            measures = zip(*(columns[name] for name in MEASURES), strict=True)
-            for key, (transactions, size, *rows) in zip(keys, measures, strict=True):
-                told = (None,) * 4 if self._quick else rows
-                groups.append(Group(self._texts(key, names), transactions, size, *told))
+            for batch in sums.sort_by(order).to_batches(max_chunksize=_CONVERTED_AT_ONCE):
+                columns = batch.to_pydict()
+                keys = zip(*(columns[name] for name in self._keys), strict=True)
+                measures = zip(*(columns[name] for name in MEASURES), strict=True)
+                for key, (transactions, size, *rows) in zip(keys, measures, strict=True):
+                    told = (None,) * 4 if self._quick else rows
+                    groups.append(Group(self._texts(key, names), transactions, size, *told))
         return Breakdown(tuple(one.value for one in self._by), self._columns, tuple(groups), self._complete)
 
     def _page_table(self, page: Page) -> pa.Table:

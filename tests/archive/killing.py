@@ -2,26 +2,30 @@
 
 ``python -m tests.archive.killing COMMAND TIMES [SEED]`` kills ``archive``, ``to-parquet`` or ``index`` so
 often at random moments, and tells what then was not as it must be: no manifest without its files, the next
-run completes, and what stands there then is what an undisturbed run leaves.
+run completes, and what stands there then is what an undisturbed run leaves. ``--s3`` lets the first two write
+to an object store.
 """
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import json
+import logging
 import random
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic
 from typing import NamedTuple
 
 from tests.archive.places import SHOP, check_manifests, contents
 from tests.cli.process import BINX, after, environment
+from tests.object_store import Bucket, object_store
 
 STEPS = ("open", "os.rename", "os.mkdir", "os.remove", "os.rmdir", "os.truncate")
 """Audit events of what changes a folder."""
@@ -111,43 +115,125 @@ def _compare(place: Path, expected: Path) -> None:
     assert not different, f"these differ: {', '.join(different)}"
 
 
-def kill_at_random(name: str, times: int, seed: int) -> int:
+class Target(NamedTuple):
+    """Where the killed runs write to.
+
+    Attributes:
+        arguments: of the command.
+        check: holds what is there against what must be true at any moment.
+        compare: holds it against what an undisturbed run leaves.
+        clear: removes all of it.
+    """
+
+    arguments: list[str]
+    check: Callable[[], None]
+    compare: Callable[[Path], None]
+    clear: Callable[[], None]
+
+
+def _in_folder(victim: Victim, place: Path) -> Target:
+    def clear() -> None:
+        shutil.rmtree(place, ignore_errors=True)
+        place.mkdir()
+
+    def compare(expected: Path) -> None:
+        assert not list(place.rglob(".binx-*.tmp"))
+        _compare(place, expected)
+
+    clear()
+    return Target(victim.arguments(SHOP, place), lambda: victim.check(place), compare, clear)
+
+
+@contextmanager
+def _in_object_store(victim: Victim, folder: Path) -> Iterator[Target]:
+    """The same in a bucket of moto's server; it is copied to a folder to be looked at."""
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    with object_store() as service:
+        bucket = Bucket(service, str(folder))
+
+        def copied() -> Path:
+            copy = folder / "copy"
+            shutil.rmtree(copy, ignore_errors=True)
+            copy.mkdir()
+            for key in bucket.listed("logs/"):
+                path = copy / key.removeprefix("logs/")
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(bucket.read(key))
+            return copy
+
+        def clear() -> None:
+            for key in bucket.listed("logs/"):
+                bucket.client.delete_object(Bucket=bucket.name, Key=key)
+
+        paths = victim.arguments(SHOP, Path("/PLACE"))
+        arguments = [
+            bucket.place("logs" + path.removeprefix("/PLACE")) if path.startswith("/PLACE") else path
+            for path in paths
+        ]
+        yield Target(
+            arguments,
+            lambda: victim.check(copied()),
+            lambda expected: _compare(copied(), expected),
+            clear,
+        )
+
+
+def kill_at_random(name: str, times: int, seed: int, *, s3: bool = False) -> int:
     """Kill a command so often; gives how many runs were killed before they had ended."""
-    victim, moments = VICTIMS[name], random.Random(seed)
-    with tempfile.TemporaryDirectory() as folder:
-        expected, place = Path(folder, "expected"), Path(folder, "place")
-        begun = monotonic()
+    victim = VICTIMS[name]
+    with tempfile.TemporaryDirectory() as name_of_folder:
+        folder = Path(name_of_folder)
+        expected = folder / "expected"
         expected.mkdir()
         finish(expected, victim.arguments(SHOP, expected))
-        lasts = monotonic() - begun
-        killed = 0
-        while killed < times:
-            place.mkdir(exist_ok=True)
-            process = subprocess.Popen(
-                [*BINX, *victim.arguments(SHOP, place)],
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                env=environment(),
-            )
-            try:
-                process.wait(moments.uniform(0, lasts * 1.1))
-            except subprocess.TimeoutExpired:
-                process.kill()
-                killed += process.wait() == -signal.SIGKILL
-                victim.check(place)
-            else:
-                assert process.returncode == 0
-                finish(place, victim.arguments(SHOP, place))
-                _compare(place, expected)
-                shutil.rmtree(place)
-        place.mkdir(exist_ok=True)
-        finish(place, victim.arguments(SHOP, place))
-        _compare(place, expected)
+        if not s3:
+            return _kill(_in_folder(victim, folder / "place"), expected, times, random.Random(seed))
+        with _in_object_store(victim, folder) as target:
+            return _kill(target, expected, times, random.Random(seed))
+
+
+def _kill(target: Target, expected: Path, times: int, moments: random.Random) -> int:
+    begun = monotonic()
+    finish(expected, target.arguments)
+    lasts = monotonic() - begun
+    target.compare(expected)
+    target.clear()
+    killed = 0
+    while killed < times:
+        process = subprocess.Popen(
+            [*BINX, *target.arguments],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env=environment(),
+        )
+        try:
+            process.wait(moments.uniform(0, lasts * 1.1))
+        except subprocess.TimeoutExpired:
+            process.kill()
+            killed += process.wait() == -signal.SIGKILL
+            target.check()
+        else:
+            assert process.returncode == 0
+            finish(expected, target.arguments)
+            target.compare(expected)
+            target.clear()
+    finish(expected, target.arguments)
+    target.compare(expected)
     return killed
 
 
+def main() -> None:
+    """Kill one command, and say how often."""
+    parser = argparse.ArgumentParser(prog="python -m tests.archive.killing", description=__doc__)
+    parser.add_argument("command", choices=list(VICTIMS))
+    parser.add_argument("times", type=int)
+    parser.add_argument("seed", type=int, nargs="?", default=random.randrange(1 << 30))
+    parser.add_argument("--s3", action="store_true", help="write to an object store")
+    arguments = parser.parse_args()
+    print(f"{arguments.command}: seed {arguments.seed}", flush=True)
+    killed = kill_at_random(arguments.command, arguments.times, arguments.seed, s3=arguments.s3)
+    print(f"{arguments.command}: {killed} runs killed, nothing lost")
+
+
 if __name__ == "__main__":
-    command, count = sys.argv[1], int(sys.argv[2])
-    begun_with = int(sys.argv[3]) if len(sys.argv) > 3 else random.randrange(1 << 30)
-    print(f"{command}: seed {begun_with}", flush=True)
-    print(f"{command}: {kill_at_random(command, count, begun_with)} runs killed, nothing lost")
+    main()

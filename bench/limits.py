@@ -65,11 +65,15 @@ class LogWriter:
         self._number += 1
         self.put(33, b"\0" + _UUID + struct.pack("<Q", self._number))
 
-    def transaction(self, events: Iterator[tuple[int, bytes]]) -> None:
+    def transaction(self, events: Iterator[tuple[int, bytes]], connection: int = 7) -> None:
         """Write a transaction of these events."""
         self.gtid()
-        for number, body in _framed(events):
+        for number, body in _framed(events, connection):
             self.put(number, body)
+
+    def end(self) -> None:
+        """Write the event that ends the log of a server that is stopped."""
+        self.put(3, b"")
 
     def payload(self, events: Iterator[tuple[int, bytes]]) -> None:
         """Write a transaction as one compressed event; its size is filled in at the end."""
@@ -102,12 +106,11 @@ class LogWriter:
         self.position = begin + size
 
 
-_BEGIN = (2, struct.pack("<IIBHH", 7, 0, 4, 0, 0) + b"shop\0BEGIN")
 _XID = (16, struct.pack("<Q", 5))
 
 
-def _framed(events: Iterator[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
-    yield _BEGIN
+def _framed(events: Iterator[tuple[int, bytes]], connection: int = 7) -> Iterator[tuple[int, bytes]]:
+    yield 2, struct.pack("<IIBHH", connection, 0, 4, 0, 0) + b"shop\0BEGIN"
     yield from events
     yield _XID
 
@@ -202,10 +205,11 @@ def tables(log: LogWriter, part: float) -> None:
 
 
 def transactions(log: LogWriter, part: float) -> None:
-    """A million transactions of one row."""
+    """A million transactions of one row, each of another connection."""
     for number in range(int(part * 1_000_000)):
         image = b"\0" + struct.pack("<qqq", number, number * 7, -number)
-        log.transaction(iter((table_map("tiny", bytes([LONGLONG] * 3)), write_rows(3, image))))
+        events = (table_map("tiny", bytes([LONGLONG] * 3)), write_rows(3, image))
+        log.transaction(iter(events), number + 1)
 
 
 LOGS: dict[str, Callable[[LogWriter, float], None]] = {
@@ -220,13 +224,18 @@ def commands(log: Path, table: str, rows: str) -> dict[str, list[str]]:
     return {
         "ls": ["ls", str(log)],
         "stats": ["stats", str(log)],
+        "stats --by": ["stats", "--by", "thread,minute,table", "--json", str(log)],
         "verify": ["verify", str(log)],
         "index": ["index", "--force", "-o", "index", str(log)],
         "extract": ["extract", "-o", "out", str(log)],
         "extract --format sql": ["extract", "--format", "sql", *named, "-o", "out", str(log)],
+        "extract --format json": ["extract", "--format", "json", "-o", "out", str(log)],
         "extract --format json --rows": ["extract", "--format", "json", "--rows", "-o", "out", str(log)],
         "extract --format thl": ["extract", "--format", "thl", "-o", "out", str(log)],
         "to-parquet": ["to-parquet", *named, "-o", "lake", str(log)],
+        "diff": ["diff", *named, str(log), str(log)],
+        "archive": ["archive", str(log.parent), "--to", "archive"],
+        "archive --parquet": ["archive", str(log.parent), "--to", "archive", "--parquet", "lake"],
         "show": ["show", "--gtid", one, "--rows", "3", str(log)],
         "why": ["why", *named, "--pk", "1", "--table", f"shop.{table}", str(log)],
     }
@@ -260,7 +269,9 @@ def measured(folder: Path, name: str, part: float, wanted: list[str]) -> Iterato
     """Make a log, and run the commands on it."""
     log = folder / "mysql-bin.000001"
     with log.open("w+b") as out:
-        LOGS[name](LogWriter(out), part)
+        writer = LogWriter(out)
+        LOGS[name](writer, part)
+        writer.end()
     work = folder / "work"
     for command, arguments in commands(log, TABLES.get(name, "numbers"), schema(folder, name)).items():
         if wanted and command not in wanted:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from binx.kernels.changetexts import Spelling
+from binx.kernels.rowparts import Spelling
 
 if TYPE_CHECKING:
     from binx.kernels.changetexts import Column, KernelPart

@@ -9,7 +9,8 @@ import pyarrow as pa
 
 from binx.export.images import BatchImages, ChangeGroup
 from binx.export.parts import Part, assembled, kernel_part, numbers
-from binx.kernels.changetexts import ChangeTexts, State
+from binx.kernels.changetexts import ChangeTexts
+from binx.kernels.rowparts import State
 
 CHUNK_BYTES = 256 * 1024
 """Bytes of text that are handed over at a time."""

@@ -25,7 +25,6 @@ from binx.export.texts import (
     as_text,
     constant,
     decimals,
-    joined,
     replaced,
     string_literals,
 )
@@ -161,8 +160,7 @@ def _real(array: pa.Array, _: LogicalType) -> tuple[Spelled]:
         )
         if pc.any(astray).as_py():
             texts = pc.if_else(astray, as_text(wide), texts)
-    texts = pc.if_else(pc.match_substring(texts, "e"), texts, joined(texts, constant("e0")))
-    return (Spelled(Spelling.SPELL_TEXT, texts, null=NULL),)
+    return (Spelled(Spelling.SPELL_REAL, texts, null=NULL),)
 
 
 def _bool(array: pa.Array, _: LogicalType) -> tuple[Spelled]:

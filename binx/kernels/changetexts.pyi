@@ -1,39 +1,8 @@
 """Row changes of several tables as one text in the log's order, straight from the columns' own memory."""
 
 from collections.abc import Callable, Iterator, Sequence
-from enum import IntEnum
 
 from typing_extensions import Buffer
-
-class Spelling(IntEnum):
-    """How a column's values are written.
-
-    ``NOTHING`` has no column; ``TEXT`` stands as it is; ``SQL`` and ``JSON`` are strings of UTF-8 in quotes;
-    ``SIGNED`` to ``TIME`` are numbers of fixed width: DECIMAL unscaled, moments and spans in µs, days;
-    ``ASKED`` is told by Python, value by value.
-    """
-
-    SPELL_NOTHING = 0
-    SPELL_TEXT = 1
-    SPELL_SQL = 2
-    SPELL_JSON = 3
-    SPELL_HEXADECIMAL = 4
-    SPELL_BASE64 = 5
-    SPELL_SIGNED = 6
-    SPELL_UNSIGNED = 7
-    SPELL_DECIMAL = 8
-    SPELL_MOMENT = 9
-    SPELL_INSTANT = 10
-    SPELL_DATE = 11
-    SPELL_TIME = 12
-    SPELL_ASKED = 13
-
-class State(IntEnum):
-    """Why the writing stopped."""
-
-    STATE_DONE = 0
-    STATE_FULL = 1
-    STATE_ASKED = 2
 
 Column = tuple[Buffer | None, int, Buffer | None, int, int, Buffer | None, Buffer | None, int, int, int]
 """Data, bytes of a value, offsets, bytes of an offset, bytes that it counts, validity, codes into the data's
@@ -130,7 +99,7 @@ class ChangeTexts:
         """
 
     def step(self) -> int:
-        """Write on; a :class:`State`."""
+        """Write on; a :class:`~binx.kernels.rowparts.State`."""
 
     def taken(self) -> bytes:
         """The piece of text written since it was asked for last."""

@@ -29,10 +29,80 @@ cdef struct Clock:
     int suffix_size
 
 
+cdef inline uint8_t *lay_bytes(uint8_t *target, const void *data, int64_t size) noexcept nogil:
+    """Copy some bytes, and return where they end; few of them without a call, which would cost more than they do."""
+    cdef const uint8_t *source = <const uint8_t *> data
+    if size > 32:
+        memcpy(target, source, size)
+    elif size >= 16:
+        memcpy(target, source, 16)
+        memcpy(target + size - 16, source + size - 16, 16)
+    elif size >= 8:
+        memcpy(target, source, 8)
+        memcpy(target + size - 8, source + size - 8, 8)
+    elif size >= 4:
+        memcpy(target, source, 4)
+        memcpy(target + size - 4, source + size - 4, 4)
+    elif size > 0:
+        target[0] = source[0]
+        target[size >> 1] = source[size >> 1]
+        target[size - 1] = source[size - 1]
+    return target + size
+
+
+cdef inline void lay_pair(uint8_t *text, int64_t value) noexcept nogil:
+    """Two digits of a number below 100."""
+    cdef const char *pairs = (
+        b"0001020304050607080910111213141516171819202122232425262728293031323334353637383940414243444546474849"
+        b"5051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899"
+    )
+    memcpy(text, pairs + 2 * value, 2)
+
+
+cdef inline int digit_count(uint64_t value) noexcept nogil:
+    cdef int count = 1
+    while value >= 10000:
+        value //= 10000
+        count += 4
+    return count + (value >= 10) + (value >= 100) + (value >= 1000)
+
+
+cdef inline uint8_t *lay_unsigned(uint8_t *target, uint64_t value) noexcept nogil:
+    cdef uint8_t *end = target + digit_count(value)
+    cdef uint8_t *text = end
+    while value >= 100:
+        text -= 2
+        lay_pair(text, value % 100)
+        value //= 100
+    if value >= 10:
+        lay_pair(text - 2, value)
+    else:
+        text[-1] = <uint8_t> (c"0" + value)
+    return end
+
+
+cdef inline uint8_t *lay_signed(uint8_t *target, int64_t value) noexcept nogil:
+    if value >= 0:
+        return lay_unsigned(target, value)
+    target[0] = c"-"
+    return lay_unsigned(target + 1, 0 - <uint64_t> value)
+
+
+cdef inline uint8_t *lay_padded(uint8_t *target, uint64_t value, int digits) noexcept nogil:
+    """So many digits, with zeros in front of those that the number has."""
+    cdef int place = digits
+    while place >= 2:
+        place -= 2
+        lay_pair(target + place, value % 100)
+        value //= 100
+    if place:
+        target[0] = <uint8_t> (c"0" + value % 10)
+    return target + digits
+
+
 cdef inline void put(Output *out, const void *data, int64_t size) noexcept nogil:
     """Add bytes for which there is room."""
-    memcpy(out.data + out.size, data, size)
-    out.size += size
+    out.size = lay_bytes(out.data + out.size, data, size) - out.data
 
 
 cdef inline void put_byte(Output *out, uint8_t byte) noexcept nogil:
@@ -41,60 +111,49 @@ cdef inline void put_byte(Output *out, uint8_t byte) noexcept nogil:
 
 
 cdef inline void put_unsigned(Output *out, uint64_t value) noexcept nogil:
-    cdef uint8_t digits[NUMBER_MAXIMUM]
-    cdef int first = NUMBER_MAXIMUM
-    while True:
-        first -= 1
-        digits[first] = <uint8_t> (c"0" + value % 10)
-        value //= 10
-        if value == 0:
-            break
-    put(out, digits + first, NUMBER_MAXIMUM - first)
+    out.size = lay_unsigned(out.data + out.size, value) - out.data
 
 
 cdef inline void put_signed(Output *out, int64_t value) noexcept nogil:
-    if value < 0:
-        put_byte(out, c"-")
-        put_unsigned(out, 0 - <uint64_t> value)
-    else:
-        put_unsigned(out, <uint64_t> value)
+    out.size = lay_signed(out.data + out.size, value) - out.data
 
 
-cdef inline void put_pair(uint8_t *text, int value) noexcept nogil:
-    text[0] = <uint8_t> (c"0" + value // 10)
-    text[1] = <uint8_t> (c"0" + value % 10)
-
-
-cdef inline void lay_out_second(int64_t second, uint8_t *text) noexcept nogil:
-    """``YYYY-MM-DDTHH:MM:SS`` of seconds since 1970; the years 1 to 9999 (H. Hinnant, civil_from_days)."""
-    cdef int64_t day = (second + <int64_t> ERA_DAYS * DAY_SECONDS) // DAY_SECONDS
-    cdef int rest = <int> (second + <int64_t> ERA_DAYS * DAY_SECONDS - day * DAY_SECONDS)
-    cdef int64_t era = day // 146097
-    cdef int day_of_era = <int> (day - era * 146097)
+cdef inline void lay_out_date(int64_t day, uint8_t *text) noexcept nogil:
+    """``YYYY-MM-DD`` of days since 1970; the years 1 to 9999 (H. Hinnant, civil_from_days)."""
+    cdef int64_t shifted = day + ERA_DAYS
+    cdef int64_t era = shifted // 146097
+    cdef int day_of_era = <int> (shifted - era * 146097)
     cdef int year_of_era = (day_of_era - day_of_era // 1460 + day_of_era // 36524 - day_of_era // 146096) // 365
     cdef int day_of_year = day_of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
     cdef int month = (5 * day_of_year + 2) // 153
     cdef int year = <int> (year_of_era + era * 400)
-    put_pair(text + 8, day_of_year - (153 * month + 2) // 5 + 1)
+    lay_pair(text + 8, day_of_year - (153 * month + 2) // 5 + 1)
     month += 3 if month < 10 else -9
     year += month <= 2
-    put_pair(text, year // 100)
-    put_pair(text + 2, year % 100)
+    lay_pair(text, year // 100)
+    lay_pair(text + 2, year % 100)
     text[4] = c"-"
-    put_pair(text + 5, month)
+    lay_pair(text + 5, month)
     text[7] = c"-"
+
+
+cdef inline void lay_out_clock(int second, uint8_t *text) noexcept nogil:
+    """``HH:MM:SS`` of the seconds of a day."""
+    lay_pair(text, second // 3600)
+    text[2] = c":"
+    lay_pair(text + 3, second // 60 % 60)
+    text[5] = c":"
+    lay_pair(text + 6, second % 60)
+
+
+cdef inline void lay_out_second(int64_t second, uint8_t *text) noexcept nogil:
+    """``YYYY-MM-DDTHH:MM:SS`` of seconds since 1970; the years 1 to 9999."""
+    cdef int64_t day = (second + <int64_t> ERA_DAYS * DAY_SECONDS) // DAY_SECONDS - ERA_DAYS
+    lay_out_date(day, text)
     text[10] = c"T"
-    put_pair(text + 11, rest // 3600)
-    text[13] = c":"
-    put_pair(text + 14, rest // 60 % 60)
-    text[16] = c":"
-    put_pair(text + 17, rest % 60)
+    lay_out_clock(<int> (second - day * DAY_SECONDS), text + 11)
 
 
 cdef inline void put_fraction(Output *out, int microsecond) noexcept nogil:
-    cdef int place
     put_byte(out, c".")
-    for place in range(5, -1, -1):
-        out.data[out.size + place] = <uint8_t> (c"0" + microsecond % 10)
-        microsecond //= 10
-    out.size += 6
+    out.size = lay_padded(out.data + out.size, microsecond, 6) - out.data

@@ -1,10 +1,19 @@
 # cython: language_level=3
 """One value as SQL or JSON spells it, for the kernels that write rows: into room that was reserved before."""
 
-from libc.stdint cimport int64_t, uint8_t, uint16_t, uint64_t
-from libc.string cimport memchr, memcpy
+from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.string cimport memchr
 
-from binx.kernels.digits cimport lay_out_second, put, put_byte, put_signed, put_unsigned
+from binx.kernels.digits cimport (
+    lay_bytes,
+    lay_out_clock,
+    lay_out_date,
+    lay_padded,
+    lay_pair,
+    lay_unsigned,
+    put,
+    put_byte,
+)
 from binx.kernels.output cimport Output
 from binx.kernels.text cimport append_escaped, sequence_size
 
@@ -13,17 +22,27 @@ cdef enum:
     EXPANSION = 6
     # The longest number, moment or span of time.
     SHORT_MAXIMUM = 48
-    DAY = 86400
     SECOND = 1000000
     DATE_SIZE = 10
-    CLOCK_SIZE = 19
+    CLOCK_SIZE = 8
     FRACTION_DIGITS = 6
 
+cdef enum:
+    DAY = 86400000000
+
 cdef enum TextClass:
-    # A string that stands between quotes as it is; one in which an escape could be meant; one that is no UTF-8.
+    # A string that stands between quotes as it is; one that has quotes itself; one in which an escape could be meant;
+    # one that is no UTF-8.
     TEXT_PLAIN = 0
-    TEXT_UNSAFE = 1
-    TEXT_ASTRAY = 2
+    TEXT_QUOTES = 1
+    TEXT_UNSAFE = 2
+    TEXT_ASTRAY = 3
+
+cdef struct Date:
+    # The text of the day that was written last: most rows of a column ask for the same again.
+    bint written
+    int64_t day
+    uint8_t text[DATE_SIZE]
 
 
 cdef inline TextClass text_class(const uint8_t *text, int64_t size) noexcept nogil:
@@ -32,10 +51,12 @@ cdef inline TextClass text_class(const uint8_t *text, int64_t size) noexcept nog
     cdef int64_t length
     cdef uint8_t byte
     cdef uint8_t unsafe = 0
+    cdef uint8_t quotes = 0
     cdef uint8_t high = 0
     for at in range(size):
         byte = text[at]
         high |= byte
+        quotes |= byte == c"'"
         unsafe |= (byte < 0x20) | (byte == c"\\") | (byte == 0x7F)
     if high & 0x80:
         at = 0
@@ -47,7 +68,9 @@ cdef inline TextClass text_class(const uint8_t *text, int64_t size) noexcept nog
             if length == 0:
                 return TEXT_ASTRAY
             at += length
-    return TEXT_UNSAFE if unsafe else TEXT_PLAIN
+    if unsafe:
+        return TEXT_UNSAFE
+    return TEXT_QUOTES if quotes else TEXT_PLAIN
 
 
 cdef inline void put_doubled(Output *out, const uint8_t *text, int64_t size) noexcept nogil:
@@ -132,78 +155,74 @@ cdef inline void put_base64(Output *out, const uint8_t *data, int64_t size) noex
     out.size = target - out.data
 
 
-cdef inline void put_fraction_digits(Output *out, int64_t microseconds, int fraction) noexcept nogil:
-    """A point and the first digits of a second's fraction; nothing where there are none."""
-    cdef int place
-    if fraction == 0:
-        return
-    put_byte(out, c".")
-    for place in range(FRACTION_DIGITS - fraction):
-        microseconds //= 10
-    for place in range(fraction - 1, -1, -1):
-        out.data[out.size + place] = <uint8_t> (c"0" + microseconds % 10)
-        microseconds //= 10
-    out.size += fraction
-
-
 cdef inline int64_t floored(int64_t value, int64_t by) noexcept nogil:
     """The quotient, rounded down also where the value is negative."""
     cdef int64_t quotient = value // by
     return quotient - 1 if value % by < 0 else quotient
 
 
-cdef inline void put_moment(Output *out, int64_t value, int fraction, uint8_t separator) noexcept nogil:
-    """A moment in µs since 1970, of the years 1 to 9999."""
-    cdef int64_t second = floored(value, SECOND)
-    lay_out_second(second, out.data + out.size)
-    out.data[out.size + DATE_SIZE] = separator
-    out.size += CLOCK_SIZE
-    put_fraction_digits(out, value - second * SECOND, fraction)
+cdef inline uint8_t *lay_fraction(uint8_t *target, int64_t microseconds, int fraction) noexcept nogil:
+    """A point and the first digits of a second's fraction; nothing where there are none."""
+    cdef int place
+    if fraction == 0:
+        return target
+    for place in range(FRACTION_DIGITS - fraction):
+        microseconds //= 10
+    target[0] = c"."
+    return lay_padded(target + 1, microseconds, fraction)
 
 
-cdef inline void put_date(Output *out, int64_t days) noexcept nogil:
+cdef inline uint8_t *lay_date(uint8_t *target, int64_t day, Date *last) noexcept nogil:
     """A day since 1970, of the years 1 to 9999."""
-    lay_out_second(days * DAY, out.data + out.size)
-    out.size += DATE_SIZE
+    if day != last.day or not last.written:
+        lay_out_date(day, last.text)
+        last.day = day
+        last.written = True
+    return lay_bytes(target, last.text, DATE_SIZE)
 
 
-cdef inline void put_time(Output *out, int64_t value, int fraction) noexcept nogil:
+cdef inline uint8_t *lay_moment(uint8_t *target, int64_t value, int fraction, uint8_t separator, Date *last) noexcept nogil:
+    """A moment in µs since 1970, of the years 1 to 9999."""
+    cdef int64_t day = floored(value, DAY)
+    cdef int64_t rest = value - day * DAY
+    target = lay_date(target, day, last)
+    target[0] = separator
+    lay_out_clock(<int> (rest // SECOND), target + 1)
+    return lay_fraction(target + 1 + CLOCK_SIZE, rest % SECOND, fraction)
+
+
+cdef inline uint8_t *lay_time(uint8_t *target, int64_t value, int fraction) noexcept nogil:
     """A span of time in µs as ``-838:59:59.999999``; at least two digits of hours."""
     cdef int64_t seconds
     if value < 0:
-        put_byte(out, c"-")
+        target[0] = c"-"
+        target += 1
         value = -value
     seconds = value // SECOND
     if seconds < 36000:
-        put_byte(out, c"0")
-    put_unsigned(out, seconds // 3600)
-    put_byte(out, c":")
-    put_two(out, seconds // 60 % 60)
-    put_byte(out, c":")
-    put_two(out, seconds % 60)
-    put_fraction_digits(out, value - seconds * SECOND, fraction)
+        target[0] = c"0"
+        target += 1
+    target = lay_unsigned(target, seconds // 3600)
+    target[0] = c":"
+    lay_pair(target + 1, seconds // 60 % 60)
+    target[3] = c":"
+    lay_pair(target + 4, seconds % 60)
+    return lay_fraction(target + 6, value - seconds * SECOND, fraction)
 
 
-cdef inline void put_two(Output *out, int64_t value) noexcept nogil:
-    put_byte(out, <uint8_t> (c"0" + value // 10))
-    put_byte(out, <uint8_t> (c"0" + value % 10))
-
-
-cdef inline void put_decimal(Output *out, int64_t value, int scale) noexcept nogil:
+cdef inline uint8_t *lay_decimal(uint8_t *target, int64_t value, int scale) noexcept nogil:
     """An unscaled DECIMAL of up to 18 digits with all digits behind the point."""
-    cdef uint8_t digits[SHORT_MAXIMUM]
     cdef uint64_t size = <uint64_t> value
-    cdef int first = SHORT_MAXIMUM
-    cdef int written = 0
+    cdef uint64_t one = 1
+    cdef int place
     if value < 0:
-        put_byte(out, c"-")
-        size = 0 - <uint64_t> value
-    while size or written <= scale:
-        if written == scale and scale:
-            first -= 1
-            digits[first] = c"."
-        first -= 1
-        digits[first] = <uint8_t> (c"0" + size % 10)
-        size //= 10
-        written += 1
-    put(out, digits + first, SHORT_MAXIMUM - first)
+        target[0] = c"-"
+        target += 1
+        size = 0 - size
+    if scale == 0:
+        return lay_unsigned(target, size)
+    for place in range(scale):
+        one *= 10
+    target = lay_unsigned(target, size // one)
+    target[0] = c"."
+    return lay_padded(target + 1, size % one, scale)

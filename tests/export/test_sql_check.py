@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from binx.errors import RefusedError
-from binx.export import sql_check
-from binx.export.changes import Selected
+from binx.export.changes import Selected, ordered_changes
 from binx.export.kept_parts import KeptParts
 from binx.export.sql_check import check_sql
 from binx.kernels.scan import Level
@@ -37,7 +36,6 @@ def looked_at(path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[int, int]:
     """How many parts a log has, and how many of them the check decodes."""
     parts: list[Selected] = []
     decoded: list[Selected] = []
-    real = sql_check.ordered_changes
 
     def watched(selected: Iterator[Selected], *args: object, **options: object) -> object:
         def each() -> Iterator[Selected]:
@@ -45,14 +43,14 @@ def looked_at(path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[int, int]:
                 decoded.append(part)
                 yield part
 
-        return real(each(), *args, **options)  # type: ignore[arg-type]
+        return ordered_changes(each(), *args, **options)  # type: ignore[arg-type]
 
     def listed() -> Iterator[Selected]:
         for part in everything([path]):
             parts.append(part)
             yield part
 
-    monkeypatch.setattr(sql_check, "ordered_changes", watched)
+    monkeypatch.setattr("binx.export.sql_check.ordered_changes", watched)
     check_sql(listed(), Catalog())
     return len(parts), len(decoded)
 

@@ -1,0 +1,1 @@
+"""The order of row changes of several tables; for other kernels alone."""

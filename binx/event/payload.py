@@ -171,11 +171,14 @@ class KeptPayloads:
 
     Args:
         limit: bytes that are kept; a payload that does not fit is decompressed again.
+
+    Attributes:
+        held: bytes that are kept now.
     """
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._held = 0
+        self.held = 0
         self._kept: dict[int, list[memoryview]] = {}
 
     def first(self, payload: TransactionPayload) -> Iterator[memoryview]:
@@ -185,7 +188,7 @@ class KeptPayloads:
             DamagedError: as :func:`whole_events`.
         """
         size = payload.uncompressed_size
-        fits = size is not None and self._held + size <= self._limit
+        fits = size is not None and self.held + size <= self._limit
         pieces = []
         for events in whole_events(payload):
             if fits:
@@ -193,7 +196,7 @@ class KeptPayloads:
             yield events
         if fits:
             self._kept[payload.position] = pieces
-            self._held += size or 0
+            self.held += size or 0
 
     def again(self, payload: TransactionPayload) -> Iterator[memoryview]:
         """The same events, for the last time: each piece is let go when the next one is asked for.
@@ -205,7 +208,7 @@ class KeptPayloads:
         if pieces is None:
             yield from whole_events(payload)
             return
-        self._held -= payload.uncompressed_size or 0
+        self.held -= payload.uncompressed_size or 0
         pieces.reverse()
         while pieces:
             yield pieces.pop()
@@ -213,7 +216,7 @@ class KeptPayloads:
     def clear(self) -> None:
         """Let go of all that was not asked for."""
         self._kept.clear()
-        self._held = 0
+        self.held = 0
 
 
 def _chunks(payload: TransactionPayload, chunk_size: int) -> Iterator[memoryview]:

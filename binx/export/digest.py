@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import hashlib
+from collections import deque
+from functools import partial
 
 from binx.export.workers import Lane
 from binx.log.file import BinlogFile
 from binx.source import READ_BYTES
-from binx.source.base import Source
 from binx.source.plain import PlainFile
 
 
 class LogDigest:
-    """The SHA-256 of a log's bytes.
+    """The SHA-256 of a log's bytes, taken as the scan reads them.
 
-    Where there are threads, a plain file is read a second time, beside the decoding. Else the bytes are taken
-    as the scan reads them, while they are in the processor's cache.
+    Without threads they are taken at once, while they are in the processor's cache. Where there are threads
+    and the file can be read by several, they are kept until they are handed over, and hashed beside the
+    decoding.
 
     Args:
         file: the log.
-        lane: where it is read.
+        lane: where it is hashed.
     """
 
     def __init__(self, file: BinlogFile, lane: Lane) -> None:
@@ -29,9 +31,7 @@ class LogDigest:
         self._done = 0
         self._is_dropped = False
         self._is_beside = lane.has_thread and isinstance(file.source, PlainFile)
-        if isinstance(file.source, PlainFile) and self._is_beside:
-            twin = file.source.twin()
-            lane.submit(lambda: self._read_and_close(twin))
+        self._seen: deque[tuple[int, memoryview]] = deque()
 
     def saw(self, start: int, window: memoryview) -> None:
         """Take in bytes of the log that were read; those that were not and stand before them are read.
@@ -39,34 +39,50 @@ class LogDigest:
         Raises:
             SourceError: they cannot be.
         """
-        if not self._is_beside and start + len(window) > self._done:
-            self._read(self._source, start)
-            self._update(window[self._done - start :])
+        if self._is_beside:
+            self._seen.append((start, window))
+        else:
+            self._take(start, window)
+
+    def hand_over(self) -> None:
+        """Have hashed what was seen.
+
+        Raises:
+            SourceError: bytes that were not seen cannot be read.
+        """
+        # Another thread may see more meanwhile.
+        seen = [self._seen.popleft() for _ in range(len(self._seen))]
+        if seen:
+            self._lane.submit(partial(self._take_all, seen), sum(len(window) for _, window in seen))
 
     def hexdigest(self) -> str:
-        """Wait for it, or read what was not seen.
+        """Wait for it, and read what was not seen.
 
         Raises:
             SourceError: the file cannot be read.
         """
-        if self._is_beside:
-            self._lane.join()
-        else:
-            self._read(self._source, self._source.size)
+        self.hand_over()
+        self._lane.join()
+        self._read(self._source.size)
         return self._digest.hexdigest()
 
     def drop(self) -> None:
-        """Read no further."""
+        """Take in no more."""
         self._is_dropped = True
+        self._seen.clear()
         self._lane.drop()
 
-    def _read_and_close(self, source: PlainFile) -> None:
-        try:
-            self._read(source, source.size)
-        finally:
-            source.close()
+    def _take_all(self, seen: list[tuple[int, memoryview]]) -> None:
+        for start, window in seen:
+            self._take(start, window)
 
-    def _read(self, source: Source, stop: int) -> None:
+    def _take(self, start: int, window: memoryview) -> None:
+        if start + len(window) > self._done:
+            self._read(start)
+            self._update(window[self._done - start :])
+
+    def _read(self, stop: int) -> None:
+        source = self._source
         while self._done < stop and not self._is_dropped:
             start = self._done
             self._update(source.window(start, min(start + READ_BYTES, stop)))

@@ -72,17 +72,18 @@ class ParquetOutput:
                 texts=texts,
             )
 
-    def write(self, batch: pa.RecordBatch) -> None:
-        """Add a row group.
+    def write(self, *batches: pa.RecordBatch) -> None:
+        """Add batches as one row group.
 
         Raises:
             OutputError: it, or one before, cannot be written.
         """
-        if batch.num_rows:
-            self._rows += batch.num_rows
+        rows = sum(batch.num_rows for batch in batches)
+        if rows:
+            self._rows += rows
             if self._kind == "changes":
-                self._partial += batch.num_rows - batch.column("_present").null_count
-            self._lane.submit(lambda: self._encode(batch), batch.nbytes)
+                self._partial += rows - sum(batch.column("_present").null_count for batch in batches)
+            self._lane.submit(lambda: self._encode(batches), sum(batch.nbytes for batch in batches))
 
     def saw(self, first: int, last: int) -> None:
         """Take in which commit versions rows have."""
@@ -121,10 +122,13 @@ class ParquetOutput:
                 self._stream.close()
             self._stream = None
 
-    def _encode(self, batch: pa.RecordBatch) -> None:
+    def _encode(self, batches: tuple[pa.RecordBatch, ...]) -> None:
+        if len(batches) > 1:
+            batches = tuple(pa.Table.from_batches(batches).combine_chunks().to_batches())
         if self._stream is not None:
             with output_errors(self._path):
-                self._writer.write_batch(batch)
+                for batch in batches:
+                    self._writer.write_batch(batch)
 
     def _finish(self) -> None:
         if self._stream is not None:

@@ -14,6 +14,7 @@ from binx.log.on_damage import OnDamage
 from binx.log.scan import Scan
 from binx.log.selection import Selection, Selector, required_level
 from binx.log.steps import tell
+from binx.source import WINDOW_BYTES
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -292,7 +293,7 @@ def _windows_kept(file: BinlogFile) -> AbstractContextManager[None]:
     # Here and not above: a search by GTID decodes no rows.
     from binx.log.recent import windows_kept
 
-    return windows_kept(file)
+    return windows_kept(file, WINDOW_BYTES)
 
 
 class _Steps:

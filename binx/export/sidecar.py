@@ -188,7 +188,7 @@ class SidecarWriter:
                 servers=_extent(table, "server_id"),
                 largest=_extent(table, "bytes")[1],
                 gtids=self._gtids(table, every),
-                tables=tuple(table.sum_counts(every, 1)),
+                tables=tuple(counts[1:] for counts in table.sum_counts(every)),
                 statements=with_statements.count(1),
                 keys=self._filters(table, spool),
             )

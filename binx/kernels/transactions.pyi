@@ -113,8 +113,12 @@ class TransactionTable:
     def mark_statements(self, mask: bytearray) -> None:
         """Mark with 2 what is unmarked and has statements, which may define tables."""
 
-    def sum_counts(self, mask: Buffer, mark: int) -> list[tuple[int, int, int, int]]:
-        """Row changes of all transactions with a mark: (table number, inserts, updates, deletes)."""
+    def sum_counts(self, mask: Buffer) -> list[tuple[int, int, int, int, int]]:
+        """Row changes of the transactions by mark: (mark, table number, inserts, updates, deletes).
+
+        Raises:
+            ValueError: a mark is larger than 7.
+        """
 
     def undoing(self, mask: Buffer) -> list[int]:
         """The indexes of the records with mark 1 in which a ROLLBACK TO SAVEPOINT undoes a part."""

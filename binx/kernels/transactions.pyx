@@ -19,6 +19,7 @@ cdef enum:
     UUID_SIZE = 16
     # UUID, tag and number with their separators; MariaDB's three numbers are shorter.
     GTID_TEXT_MAXIMUM = 128
+    LARGEST_MARK = 7
 
 FIELDS = {
     "start": FIELD_START,
@@ -373,29 +374,42 @@ cdef class TransactionTable:
             if not mask[i] and self.record(i).statements:
                 mask[i] = 2
 
-    def sum_counts(self, const uint8_t[::1] mask, int mark):
-        """Row changes of all transactions with a mark: a list of (table number, inserts, updates, deletes)."""
+    def sum_counts(self, const uint8_t[::1] mask):
+        """Row changes of the transactions by mark: a list of (mark, table number, inserts, updates, deletes).
+
+        Raises:
+            ValueError: a mark is larger than ``LARGEST_MARK``.
+        """
         cdef int64_t i
         cdef int32_t k
+        cdef int64_t place
         cdef int32_t tables = self.tables.count if self.tables != NULL else 0
         cdef Transaction *record
         cdef TableCount *count
-        cdef bytes held = b"\0" * (tables * 24)
-        cdef int64_t *sums = <int64_t *> PyBytes_AS_STRING(held)
+        cdef int mark = 0
+        cdef bytes held
+        cdef int64_t *sums
         self.check(mask)
         with nogil:
             for i in range(self.length()):
-                if mask[i] == mark:
-                    record = self.record(i)
-                    for k in range(record.counts):
-                        count = (<TableCount *> self.counts.data) + record.first_count + k
-                        sums[3 * count.table] += count.inserts
-                        sums[3 * count.table + 1] += count.updates
-                        sums[3 * count.table + 2] += count.deletes
+                mark = mask[i] if mask[i] > mark else mark
+        if mark > LARGEST_MARK:
+            raise ValueError(f"a mark of {mark}")
+        held = b"\0" * ((mark + 1) * tables * 24)
+        sums = <int64_t *> PyBytes_AS_STRING(held)
+        with nogil:
+            for i in range(self.length()):
+                record = self.record(i)
+                for k in range(record.counts):
+                    count = (<TableCount *> self.counts.data) + record.first_count + k
+                    place = 3 * (<int64_t> mask[i] * tables + count.table)
+                    sums[place] += count.inserts
+                    sums[place + 1] += count.updates
+                    sums[place + 2] += count.deletes
         return [
-            (k, sums[3 * k], sums[3 * k + 1], sums[3 * k + 2])
-            for k in range(tables)
-            if sums[3 * k] or sums[3 * k + 1] or sums[3 * k + 2]
+            (place // tables, place % tables, sums[3 * place], sums[3 * place + 1], sums[3 * place + 2])
+            for place in range(<int64_t> (mark + 1) * tables)
+            if sums[3 * place] or sums[3 * place + 1] or sums[3 * place + 2]
         ]
 
     def undoing(self, const uint8_t[::1] mask):

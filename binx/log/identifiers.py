@@ -32,6 +32,13 @@ def transaction_id(file: BinlogFile, table: TransactionTable, index: int) -> str
     return gtid if gtid is not None else anonymous_id(file, table.value("start", index))
 
 
+def id_at(ids: tuple[bytes, bytes], index: int) -> str:
+    """One of the ids that :func:`transaction_ids` gives."""
+    offsets, text = ids
+    first, last = memoryview(offsets).cast("i")[index : index + 2]
+    return text[first:last].decode()
+
+
 def transaction_ids(file: BinlogFile, table: TransactionTable) -> tuple[bytes, bytes]:
     """All ids of a table as an Arrow string column's parts: 32-bit offsets and UTF-8 text."""
     offsets, text = table.gtids()

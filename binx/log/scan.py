@@ -60,6 +60,8 @@ class Scan:
             nothing does.
         watch: is told of each window before it is walked: its offset and its bytes, which follow upon those
             before or begin within them, but for events larger than a window.
+        step: bytes that are walked before a table is handed over; a transaction that begins within them is
+            walked to its end.
     """
 
     def __init__(
@@ -81,6 +83,7 @@ class Scan:
         self.left_out = 0
         self.payloads: KeptPayloads | None = None
         self.watch: Callable[[int, memoryview], None] | None = None
+        self.step = WINDOW_BYTES
         begin = file.resumption or Resumption(file.first_position, file.format)
         self._scanner = Scanner(level, file.size, begin.position, _COMPILED, verify)
         self._scanner.set_format(begin.format.checksum_size, begin.format.post_header_lengths)
@@ -181,7 +184,7 @@ class Scan:
                 return
             error: BinxError | None = None
             try:
-                stop = self._advance(min(origin + WINDOW_BYTES, self._stop))
+                stop = self._advance(min(origin + self.step, self._stop))
                 if self._salvage is not None:
                     self._salvage.settle()
                     if stop == Stop.STOP_TRUNCATED:

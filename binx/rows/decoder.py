@@ -14,9 +14,9 @@ from binx.event.plain import plain_rows_event
 from binx.event.table_map import TableMap, parse_table_map
 from binx.kernels.builder import RowBuilder
 from binx.kernels.rows import Need, RowDecoder
-from binx.kernels.transactions import TransactionTable
+from binx.kernels.transactions import GtidKind, TransactionTable
 from binx.log.file import BinlogFile
-from binx.log.identifiers import transaction_ids
+from binx.log.identifiers import id_at, transaction_ids
 from binx.log.payloads import stored_payload
 from binx.rows.batches import ChangeBatch, TableChanges
 from binx.rows.catalog import Catalog
@@ -129,6 +129,7 @@ class ChangeDecoder:
         self._decoder.table_limit = self.options.tables
         self.resolve_only = False
         self._statements = StatementReader(file)
+        self._ids = (b"", b"")
         self._known: list[tuple[str, str]] = []
         self._numbers: dict[tuple[str, str], list[int]] = {}
         self._builders: dict[_TableKey, RowBuilder] = {}
@@ -140,7 +141,8 @@ class ChangeDecoder:
     ) -> Iterator[ChangeBatch | Statement]:
         """The marked transactions of a table, in the order of the file.
 
-        Rows are held back until a batch is full; :meth:`finish` yields the rest.
+        Rows are held back until a batch is full; :meth:`finish` yields the rest. Where ids are given, the
+        scan that gave the table may go on meanwhile in another thread.
 
         Args:
             table: the transactions.
@@ -158,8 +160,8 @@ class ChangeDecoder:
         self.file.commit_version(table.value("start", len(table) - 1))
         decoder.set_format(table.format.checksum_size, table.format.post_header_lengths)
         undone = b"" if self.options.undone else undone_rows(self.file, table, mask)
-        ids = transaction_ids(self.file, table) if ids is None else ids
-        decoder.begin(table, mask, *ids, undone)
+        self._ids = transaction_ids(self.file, table) if ids is None else ids
+        decoder.begin(table, mask, *self._ids, undone)
         origin, stop = table.value("start", 0), table.value("end", len(table) - 1)
         window, released = self.file.events_window(origin, stop), origin
         try:
@@ -178,8 +180,7 @@ class ChangeDecoder:
                     released = origin
                 window = self.file.events_window(origin, stop)
         except BinxError as error:
-            gtid = table.gtid(decoder.index) if 0 <= decoder.index < len(table) else None
-            raise error.at(path=self.file.path, gtid=gtid) from error.__cause__
+            raise error.at(path=self.file.path, gtid=self._gtid(table)) from error.__cause__
         source.release(released, stop)
 
     def finish(self) -> Iterator[ChangeBatch]:
@@ -228,6 +229,14 @@ class ChangeDecoder:
     def tables(self) -> list[TableChanges]:
         """Every table and schema version met so far."""
         return list(self._tables.values())
+
+    def _gtid(self, table: TransactionTable) -> str | None:
+        """The GTID of the transaction at hand; None where it has none."""
+        index = self._decoder.index
+        if not 0 <= index < len(table):
+            return None
+        named = (GtidKind.GTID_MYSQL, GtidKind.GTID_MARIADB)
+        return id_at(self._ids, index) if table.value("gtid_kind", index) in named else None
 
     def _name(self, number: int) -> tuple[str, str]:
         db, table = self._decoder.maps.name(number)
@@ -292,7 +301,7 @@ class ChangeDecoder:
         self, body: memoryview, header: EventHeader, table: TransactionTable
     ) -> Iterator[ChangeBatch | Statement]:
         decoder = self._decoder
-        statement = self._statements.take(body, header, table, decoder.index)
+        statement = self._statements.take(body, header, table, decoder.index, self._ids)
         if statement is None:
             return
         for code in statement.unknown_variables:

@@ -15,7 +15,7 @@ from binx.event.statement import Intvar, IntvarType, Rand, XaPrepare
 from binx.event.user_var import UserVar
 from binx.kernels.transactions import TransactionTable
 from binx.log.file import BinlogFile
-from binx.log.identifiers import transaction_id
+from binx.log.identifiers import id_at
 from binx.rows.context import statement_context
 from binx.rows.ddl import is_schema_statement
 from binx.rows.schema import StatementContext
@@ -97,19 +97,33 @@ class StatementReader:
 
     def __init__(self, file: BinlogFile) -> None:
         self._file = file
+        self._ids = (b"", b"")
         self._transaction = -1
         self._ordinal = 0
         self._stage = _Stage()
         self._loaded: dict[int, int] = {}
 
     def take(
-        self, body: memoryview, header: EventHeader, table: TransactionTable, index: int
+        self,
+        body: memoryview,
+        header: EventHeader,
+        table: TransactionTable,
+        index: int,
+        ids: tuple[bytes, bytes],
     ) -> Statement | None:
         """The statement that an event completes; None for one that prepares a statement.
+
+        Args:
+            body: the event's, without checksum.
+            header: its header.
+            table: the transactions of which it is in one.
+            index: the place of that one in the table.
+            ids: of the table's transactions, as :func:`~binx.log.identifiers.transaction_ids` gives them.
 
         Raises:
             DamagedError, UnsupportedError: the event cannot be read.
         """
+        self._ids = ids
         start = table.value("start", index)
         if start != self._transaction:
             self._transaction, self._ordinal, self._stage = start, 0, _Stage()
@@ -150,7 +164,7 @@ class StatementReader:
         return Statement(
             commit_version=self._file.commit_version(self._transaction),
             commit_timestamp=table.value("commit_timestamp", index),
-            transaction=transaction_id(self._file, table, index),
+            transaction=id_at(self._ids, index),
             ordinal=self._ordinal - 1,
             position=header.position,
             timestamp=header.timestamp,
@@ -179,7 +193,7 @@ class StatementReader:
         return Statement(
             commit_version=self._file.commit_version(self._transaction),
             commit_timestamp=table.value("commit_timestamp", index),
-            transaction=transaction_id(self._file, table, index),
+            transaction=id_at(self._ids, index),
             ordinal=self._ordinal - 1,
             position=header.position,
             timestamp=header.timestamp,

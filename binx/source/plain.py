@@ -17,7 +17,7 @@ class PlainFile:
 
     Its size is that of the moment it was opened: a binary log that a server is still writing shows no more
     than it held then. The file is read, never mapped: one that is cut meanwhile is an error that can be told,
-    where a mapping would end the process.
+    where a mapping would end the process. Threads may ask for windows side by side.
 
     Args:
         descriptor: the open file; it is closed with this object.
@@ -59,12 +59,6 @@ class PlainFile:
         except BaseException:
             os.close(descriptor)
             raise
-
-    def twin(self) -> PlainFile:
-        """Another reader of the same bytes, for another thread."""
-        twin = PlainFile(os.dup(self._descriptor), self.path, self.name)
-        twin.size = self.size
-        return twin
 
     def window(self, start: int, stop: int) -> memoryview:
         """The bytes of ``[start, stop)``, read into a buffer that is used again when the window is given up.

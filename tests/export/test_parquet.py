@@ -17,8 +17,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from binx.errors import OutputError, TruncatedError
+from binx.errors import DamagedError, OutputError, TruncatedError
 from binx.event.gtid_set import GtidSet
+from binx.export import finding
 from binx.export.parquet import to_parquet
 from binx.export.parquet_files import ParquetOptions
 from binx.export.parquet_format.file import ParquetFile
@@ -186,6 +187,44 @@ def test_the_number_of_threads_changes_nothing(jobs: int, dataset: Path, tmp_pat
     options = ParquetOptions(jobs=jobs)
     assert [report.path for report in export(tmp_path, options=options)] == [str(path) for path in CHAIN]
     assert contents(tmp_path) == contents(dataset)
+
+
+@pytest.mark.parametrize("chain", ["mysql-9.7/shop/mysql-bin.0*", "mariadb-10.11/shop/*-bin.0*"])
+@pytest.mark.parametrize(
+    "selection", [Selection(), Selection(tables=("*.orders",), limit=40)], ids=["all", "some"]
+)
+def test_what_is_found_ahead_of_the_decoding_changes_nothing(
+    chain: str, selection: Selection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Logs of many steps, of which some are found while the one before is decoded."""
+    monkeypatch.setattr(finding, "STEP_BYTES", 4000)
+    paths = sorted(path for path in TESTDATA.glob(chain) if path.suffix[1:].isdigit())
+    assert paths
+    for jobs in (1, 2, 4):
+        export(tmp_path / str(jobs), paths, selection, ParquetOptions(jobs=jobs))
+    assert contents(tmp_path / "2") == contents(tmp_path / "1")
+    assert contents(tmp_path / "4") == contents(tmp_path / "1")
+
+
+@pytest.mark.parametrize("damaged", [1, 3, -1])
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_damage_is_told_alike_however_far_ahead_it_is_found(
+    jobs: int, damaged: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is before the damaged log is committed, of the log itself nothing."""
+    monkeypatch.setattr(finding, "STEP_BYTES", 4000)
+    path = tmp_path / CHAIN[1].name
+    data = bytearray(CHAIN[1].read_bytes())
+    place = len(data) * damaged // 4 if damaged > 0 else len(data) - 40
+    data[place] ^= 0xFF
+    path.write_bytes(data)
+    with pytest.raises(DamagedError) as alone:
+        export(tmp_path / "alone", [CHAIN[0], path], options=ParquetOptions(jobs=1))
+    with pytest.raises(DamagedError) as found:
+        export(tmp_path / "out", [CHAIN[0], path], options=ParquetOptions(jobs=jobs))
+    assert str(found.value) == str(alone.value)
+    assert contents(tmp_path / "out") == contents(tmp_path / "alone")
+    assert len(list((tmp_path / "out" / "_manifest").iterdir())) == 1
 
 
 @pytest.mark.parametrize("jobs", [1, 3])

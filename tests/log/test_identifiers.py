@@ -8,7 +8,7 @@ import uuid
 
 from binx.kernels.scan import Level
 from binx.log.file import BinlogFile
-from binx.log.identifiers import NAMESPACE, transaction_id, transaction_ids
+from binx.log.identifiers import NAMESPACE, id_at, transaction_id, transaction_ids
 from tests.conftest import PROJECT
 from tests.log import building as b
 from tests.log.memory import Bytes
@@ -23,6 +23,7 @@ def ids_of(name: str) -> tuple[BinlogFile, list[tuple[str, str | None, int]]]:
     offsets, text = transaction_ids(file, table)
     ends = memoryview(offsets).cast("i")
     ids = [text[ends[i] : ends[i + 1]].decode() for i in range(len(table))]
+    assert ids == [id_at((offsets, text), i) for i in range(len(table))]
     assert ids == [transaction_id(file, table, i) for i in range(len(table))]
     return file, [(own, table.gtid(i), table.value("start", i)) for i, own in enumerate(ids)]
 

@@ -1,0 +1,200 @@
+"""A log's transactions on their way to be decoded: found, chosen, named, numbered and counted.
+
+Finding them takes about as long as decoding their rows, and needs nothing that decoding finds out. So where
+there are threads it goes on some tables of transactions ahead of the decoding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from queue import SimpleQueue
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from binx.event.gtid_set import GtidSet
+from binx.event.payload import KeptPayloads
+from binx.export.salvaging import Salvaging
+from binx.export.source_sums import Counted
+from binx.export.staging import ChainState
+from binx.export.workers import Lane
+from binx.kernels.index_columns import extents
+from binx.kernels.transactions import TransactionTable
+from binx.log.identifiers import transaction_ids
+from binx.log.index import index_batch
+from binx.log.scan import Scan
+from binx.log.selection import Selector, source_of
+
+STEP_BYTES = 4 * 1024 * 1024
+"""How far the scan walks before what it found is decoded, so that it is still in the processor's cache."""
+
+AHEAD = 2
+"""How many tables are found ahead of the one that is decoded, at most."""
+
+
+class Found(NamedTuple):
+    """Some transactions.
+
+    Attributes:
+        table: where they are.
+        marks: what is to be done with each, as the decoder takes it.
+        ids: their ids, as :func:`~binx.log.identifiers.transaction_ids` gives them.
+        index: their rows in the data set's ``transactions``, of those that were chosen.
+        span: of those, first and last commit version, earliest and latest commit time; None without any.
+        counts: their row changes.
+        position: how far the scan has come.
+        payloads: the events of the compressed ones.
+    """
+
+    table: TransactionTable
+    marks: bytearray
+    ids: tuple[bytes, bytes]
+    index: pa.RecordBatch
+    span: tuple[int, int, int, int] | None
+    counts: list[Counted]
+    position: int
+    payloads: KeptPayloads
+
+
+class _StoppedError(Exception):
+    """Nobody wants what would be found."""
+
+
+class Finder:
+    """Finds the transactions of a log. Iterate it once.
+
+    Args:
+        scan: a scan of the log at ``LEVEL_TABLES``; while the iteration lasts, it is nobody else's.
+        selector: the search; it is moved on.
+        state: where in the chain the log stands; it is moved on.
+        salvaging: what sorts out those that cannot be decoded.
+        lane: where they are found ahead; None: each is found when the one before is decoded.
+        payload_bytes: how much of compressed transactions is kept, so that they are decompressed once.
+
+    Attributes:
+        gtids: of the chosen transactions found so far.
+    """
+
+    def __init__(
+        self,
+        scan: Scan,
+        selector: Selector,
+        state: ChainState,
+        salvaging: Salvaging,
+        lane: Lane | None,
+        payload_bytes: int,
+    ) -> None:
+        self.gtids = GtidSet()
+        self._scan = scan
+        self._selector = selector
+        self._state = state
+        self._salvaging = salvaging
+        self._lane = lane
+        self._payload_bytes = payload_bytes
+        self._is_stopped = False
+        scan.step = STEP_BYTES
+        if lane is not None:
+            scan.watch = self._unless_stopped(scan.watch)
+
+    @property
+    def walked(self) -> int:
+        """How many bytes the scan walks, at most, from where a table begins until that table is decoded."""
+        return STEP_BYTES if self._lane is None else (AHEAD + 2) * STEP_BYTES
+
+    def __iter__(self) -> Iterator[Found]:
+        """Yield the transactions, in the file's order.
+
+        Raises:
+            BinxError: as the scan and the search do; what was found before is yielded first.
+        """
+        return self._each() if self._lane is None else self._ahead(self._lane)
+
+    def stop(self) -> None:
+        """Look for no more, and wait until nobody does."""
+        self._is_stopped = True
+        if self._lane is not None:
+            self._lane.drop()
+
+    def _each(self) -> Iterator[Found]:
+        self._scan.payloads = KeptPayloads(self._payload_bytes)
+        for table in self._scan:
+            found = self._found(table, self._scan.payloads)
+            yield found
+            found.payloads.clear()
+
+    def _ahead(self, lane: Lane) -> Iterator[Found]:
+        results: SimpleQueue[Found | BaseException | None] = SimpleQueue()
+        tables = iter(self._scan)
+
+        def find() -> None:
+            try:
+                payloads = self._scan.payloads = KeptPayloads(self._payload_bytes)
+                table = next(tables, None)
+                results.put(None if table is None else self._found(table, payloads))
+            except BaseException as error:
+                results.put(error)
+
+        waiting = 0
+        wanted = AHEAD
+        while True:
+            while waiting < wanted:
+                lane.submit(find)
+                waiting += 1
+            found = results.get()
+            waiting -= 1
+            if found is None:
+                return
+            if isinstance(found, BaseException):
+                raise found
+            # Of compressed transactions two tables' events are enough to hold.
+            wanted = 1 if found.payloads.held else AHEAD
+            yield found
+            found.payloads.clear()
+
+    def _unless_stopped(
+        self, watch: Callable[[int, memoryview], None] | None
+    ) -> Callable[[int, memoryview], None]:
+        def watched(start: int, window: memoryview) -> None:
+            if self._is_stopped:
+                raise _StoppedError
+            if watch is not None:
+                watch(start, window)
+
+        return watched
+
+    def _found(self, table: TransactionTable, payloads: KeptPayloads) -> Found:
+        scan, file, state = self._scan, self._scan.file, self._state
+        mask = self._selector.mask(file, scan, table)
+        lost = self._salvaging.unmark_lost(table, mask)
+        if state.row_filter is not None:
+            state.row_filter.keep(file, table, mask, lost)
+        self.gtids |= GtidSet((source_of(key), first, last) for key, first, last in table.gtid_runs(mask))
+        ids = transaction_ids(file, table)
+        index = index_batch(
+            file, scan, table, epoch=state.epoch, first_seqno=state.seqno, dictionaries=True, ids=ids
+        )
+        state.seqno += len(table)
+        if 0 in mask:
+            marks = pa.Array.from_buffers(pa.uint8(), len(mask), [None, pa.py_buffer(bytes(mask))], 0)
+            index = index.filter(marks.cast(pa.bool_()))
+        span = extents(table, mask)
+        if span is not None:
+            span = (file.commit_version(span[0]), file.commit_version(span[1]), *span[2:])
+        counts = self._counted(table, mask, lost)
+        return Found(table, mask, ids, index, span, counts, scan.position, payloads)
+
+    def _counted(self, table: TransactionTable, mask: bytearray, lost: dict[int, int]) -> list[Counted]:
+        """Count row changes, and mark what is looked at only for DDL, or not for its rows."""
+        table.mark_work(mask)
+        for index, mark in lost.items():
+            mask[index] = mark
+        counts = [
+            Counted(self._scan.table_name(number), mark, *changes)
+            for mark, number, *changes in table.sum_counts(mask)
+        ]
+        for index in lost:
+            mask[index] = 0
+        return counts
+
+
+__all__ = ["Finder", "Found"]

@@ -12,7 +12,7 @@ from binx.archive.manifest import INDEX, ArchivedLog, StoredObject, find_log, re
 from binx.archive.opening import open_archived, without_superseded
 from binx.archive.restore import check_object
 from binx.archive.sources import open_source_logs
-from binx.errors import BinxError, SourceError
+from binx.errors import AbsentError, BinxError, SourceError
 from binx.event.gtid_set import GtidSet
 from binx.export.store import Store
 from binx.log.chain import FileEnds, known_ends, order_ends
@@ -159,10 +159,16 @@ def check_archive(
 
     Raises:
         SourceError: archive or source cannot be read at all.
-        UsageError, AbsentError: as :func:`binx.log.inputs.expand_paths`, about the source.
+        UsageError: as :func:`binx.log.inputs.expand_paths`, about the source.
+        AbsentError: the same; or there is no log in the archive.
     """
     report = CheckReport()
     logs, errors = read_manifests(store)
+    if not logs and not errors:
+        raise AbsentError(
+            "expected an archive, found no log in it; see whether the place is the right one, and mounted",
+            path=store.where,
+        )
     for error in errors:
         _add(report, Finding.MANIFEST, error.path or store.where, error.message)
     whole = _check_objects(store, logs, report, progress)

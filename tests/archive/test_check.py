@@ -17,6 +17,7 @@ from binx.export.store import LocalStore
 from binx.log.inputs import open_chain
 from binx.log.selection import Selection
 from tests.archive.places import IN_USE_OFFSET, MARIADB_SHOP, SHOP, archive, copy_logs, manifests
+from tests.cli.process import binx
 
 UUID = "bf1c133d-e590-11f1-8de0-02fc00000001"
 
@@ -95,6 +96,18 @@ def test_a_manifest_with_a_value_of_another_type_is_told(place: Path, name: str,
     path.write_text(json.dumps(json.loads(path.read_bytes()) | {name: value}))
     with pytest.raises(DamagedError, match="expected a manifest, found what is none"):
         decode_manifest(path.read_bytes(), str(path))
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_place_without_logs_is_no_archive(tmp_path: Path, there: bool) -> None:
+    """A name that is written wrong, and a disk that is not mounted, look like this."""
+    place = tmp_path / "archive"
+    if there:
+        place.mkdir()
+    ended = binx("archive", "--check", "--to", place)
+    assert (ended.code, ended.out) == (4, "")
+    assert "expected an archive, found no log in it" in ended.err
+    assert place.exists() is there
 
 
 def test_a_log_between_others_is_missed(tmp_path: Path) -> None:

@@ -206,6 +206,8 @@ def test_the_script_runs_by_itself(tmp_path: Path) -> None:
     )
     assert answer.returncode == 0, answer.stderr
     assert json.loads(answer.stdout)["tables"][0]["current"] == 2
+    # Its tasks found the package, too.
+    assert (tmp_path / "out/shop/orders/current/_ranges.arrow").is_file()
 
 
 def test_help_needs_no_spark(tmp_path: Path) -> None:

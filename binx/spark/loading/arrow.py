@@ -23,11 +23,11 @@ from .lineage import Position
 from .plan import Candidate, TablePlan
 from .ranges import read_index
 from .records import TableState
+from .shipped import let_tasks_import
 from .steady import MARKS
 from .storage import LocalStorage
 
 _ATTEMPTS = "_attempts"
-_PACKAGE = "binx."
 _LARGE_FILE = 4 << 20
 _SHARE_BYTES = 32 << 20
 _SHARES_A_CORE = 4
@@ -41,8 +41,7 @@ def goes_through_arrow(load: Load, plan: TablePlan, schemas: Mapping[str, Struct
     here = (load.spark.sparkContext.master or "").startswith("local[") and all(
         isinstance(storage, LocalStorage) for storage in storages
     )
-    # Tasks import these modules, which they can where binx is installed, and not beside a script.
-    able = __name__.startswith(_PACKAGE) and find_spec("pyarrow") is not None
+    able = find_spec("pyarrow") is not None
     whole = not plan.overlapping and not any(one.file.partial for one in plan.candidates)
     return here and able and whole and _are_as_they_are(schemas, shape) and bool(_packed(load, plan))
 
@@ -75,6 +74,7 @@ def write_history(load: Load, plan: TablePlan, shape: Shape, path: str, key: Seq
         for candidates in _packed(load, plan)
     ]
     context = load.spark.sparkContext
+    let_tasks_import(context)
     written = context.parallelize(shares, len(shares)).mapPartitions(write_shares).collect()
     for one in written:
         for file, day in one.files:

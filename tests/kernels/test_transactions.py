@@ -183,3 +183,34 @@ def test_counts_tell_what_happened_to_which_table() -> None:
         mask = table.mask()
         table.keep_tables(mask, wanted)
         assert ones(table, mask) == expected
+
+
+@given(st.lists(st.integers(0, 7), min_size=60, max_size=60))
+@settings(deadline=None, max_examples=30)
+def test_row_changes_are_summed_up_by_mark_and_table(marks: list[int]) -> None:
+    """As adding up what each transaction says of itself."""
+    events = []
+    for number in range(60):
+        table_id = number % 3 + 1
+        events += [b.gtid(number + 1), b.query("BEGIN")]
+        events += [b.table_map(table_id, f"t{table_id}"), b.rows(*range(table_id), table_id=table_id)]
+        events += [b.xid(number)]
+    table = b.transactions(*events, level=Level.LEVEL_TABLES)
+    assert len(table) == 60
+    expected: dict[tuple[int, int], list[int]] = {}
+    for index, mark in enumerate(marks):
+        for number, *changes, _ in table.counts_of(index):
+            sums = expected.setdefault((mark, number), [0, 0, 0])
+            for place, count in enumerate(changes):
+                sums[place] += count
+    assert sum(sums[0] for sums in expected.values()) == 20 * (1 + 2 + 3)
+    found = table.sum_counts(bytes(marks))
+    assert {(mark, number): changes for mark, number, *changes in found} == expected
+    assert [(mark, number) for mark, number, *_ in found] == sorted(expected)
+
+
+def test_marks_that_cannot_be_are_refused(table: TransactionTable) -> None:
+    with pytest.raises(ValueError, match="a mark of 8"):
+        table.sum_counts(b"\0\1\10\0\0")
+    with pytest.raises(ValueError, match="mask of 4 for 5"):
+        table.sum_counts(bytes(4))

@@ -23,6 +23,8 @@ from binx.rows.types import ArrowOptions, Kind, LogicalType, arrow_type
 
 FLOAT_SIZE = 4
 
+_LARGE_VALUE = 64 * 1024
+
 UNMAPPED_CHARSETS = frozenset({"utf8mb4", "utf8mb3", "ascii"})
 """Character sets whose text is UTF-8 already."""
 
@@ -99,12 +101,14 @@ class ColumnArrays:
         return array
 
     def _converted(self, array: pa.Array, charset: Charset) -> pa.Array:
+        if array.nbytes > len(array) * _LARGE_VALUE:
+            return self._converted_one_by_one(array, charset)
         undecodable: set[bytes] = set()
 
-        def decode(value: bytes) -> str:
+        def decode(value: bytes) -> bytes:
             if charset.decode_strictly(value) is None:
                 undecodable.add(value)
-            return charset.decode(value)
+            return charset.to_utf8(value)
 
         text = _map_distinct(array, pa.string(), decode)
         if undecodable:
@@ -113,6 +117,19 @@ class ColumnArrays:
             bad = pc.is_in(array, value_set=arrow_array(sorted(undecodable), pa.binary()))
             self.undecodable += pc.sum(bad).as_py()
         return text
+
+    def _converted_one_by_one(self, array: pa.Array, charset: Charset) -> pa.Array:
+        """The same of large values, which take much memory and are hardly alike."""
+        texts: list[bytes | None] = []
+        for value in (one.as_py() for one in array):
+            text = None if value is None else charset.to_utf8(value)
+            if text is not None:
+                # UTF-8 that is whole stays as it is.
+                is_utf8 = charset.codec == "utf_8"
+                is_whole = text == value if is_utf8 else charset.decode_strictly(value) is not None
+                self.undecodable += not is_whole
+            texts.append(text)
+        return arrow_array(texts, pa.string())
 
     def _decimal(self, handed: Handed, rows: int) -> pa.Array:
         return (
@@ -197,8 +214,9 @@ def _integer(value: int) -> pa.Scalar:
 def _map_distinct(array: pa.Array, data_type: pa.DataType, convert: Callable[[Any], Any]) -> pa.Array:
     """Convert each distinct value once, in Python."""
     encoded = array.dictionary_encode()
-    values = arrow_array([convert(value) for value in encoded.dictionary.to_pylist()], data_type)
-    return values.take(encoded.indices)
+    values = arrow_array([convert(value.as_py()) for value in encoded.dictionary], data_type)
+    # All are there and distinct: they stand in their order, and may be too large to be held twice.
+    return values if len(values) == len(array) else values.take(encoded.indices)
 
 
 def _uncompressed(value: bytes) -> bytes:

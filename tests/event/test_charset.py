@@ -9,7 +9,10 @@ import lzma
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from binx.event import charset as charset_module
 from binx.event.charset import charset, collation_to_charset
 from binx.event.collation import collation_name
 
@@ -180,3 +183,15 @@ def test_sets_that_no_codec_matches_have_a_table(name: str) -> None:
     assert known.codec is None
     assert known.table is not None
     assert len(known.table) == 256
+
+
+@given(st.lists(st.binary(max_size=6) | st.text(max_size=4).map(str.encode)).map(b"".join), st.integers(1, 9))
+def test_a_long_value_in_pieces_is_what_it_is_at_once(data: bytes, piece: int) -> None:
+    """Wherever it is cut: within a character, and within bytes that are none."""
+    utf8, latin1 = charset("utf8mb4"), charset("latin1")
+    assert utf8 is not None
+    assert latin1 is not None
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(charset_module, "PIECE_BYTES", piece)
+        assert utf8.to_utf8(data) == utf8.decode(data).encode()
+        assert latin1.to_utf8(data) == latin1.decode(data).encode()

@@ -15,6 +15,7 @@ from binx.event import ROWS_TYPES
 from binx.kernels.scan import Level
 from binx.log.events import transaction_events
 from binx.log.file import BinlogFile
+from binx.rows import arrays
 from binx.rows.batches import ChangeBatch
 from binx.rows.catalog import Catalog
 from binx.rows.decoder import STATEMENTS_ONLY, ChangeDecoder, DecoderOptions
@@ -232,3 +233,26 @@ def test_rows_with_fractions_that_mariadb_does_not_log_are_told(count: int) -> N
     assert table.value("rows", 0) == count
     with pytest.raises(UnsupportedError, match=r"shop.orders .*mysql56_temporal_format=OFF"):
         building.transactions(*before, more, building.xid(), level=Level.LEVEL_TABLES)
+
+
+@pytest.mark.parametrize("server", ["mysql-9.7", "mariadb-10.11"])
+@pytest.mark.parametrize("wrong", [False, True])
+def test_large_texts_are_decoded_as_small_ones(
+    server: str, wrong: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where bytes are none of their character set; both ways count the values that have such."""
+    data = (TESTDATA / server / "small" / "charsets.binlog").read_bytes()
+    if wrong:
+        data = data.replace(b"\xc3", b"\xff")
+    found = []
+    for limit in (1 << 40, -1):
+        monkeypatch.setattr(arrays, "_LARGE_VALUE", limit)
+        decoder = ChangeDecoder(BinlogFile(Bytes(data)), Catalog())
+        items: list[ChangeBatch | Statement] = []
+        for table in decoder.file.scan(Level.LEVEL_TABLES, verify=False):
+            items += decoder.decode(table, table.mask())
+        items += decoder.finish()
+        rows = {name: one.to_pylist() for name, one in rows_by_table(items).items()}
+        found.append((rows, [table.undecodable for table in decoder.tables]))
+    assert found[0] == found[1]
+    assert any(any(counts.values()) for counts in found[0][1]) is wrong

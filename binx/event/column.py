@@ -8,8 +8,8 @@ include/mysql_com.h (types 140 and 141).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
+from typing import NamedTuple
 
 from binx.event.format import Flavour
 from binx.event.reader import Reader
@@ -117,8 +117,7 @@ _REAL_TYPE = frozenset({ColumnType.STRING, ColumnType.VAR_STRING, ColumnType.ENU
 _LENGTH_BITS = 0x30
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(NamedTuple):
     """One column of a table map; None is what the table map does not say.
 
     Attributes:

@@ -7,8 +7,7 @@ Sources: MySQL's libs/mysql/binlog/event/rows_event.h and .cpp
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from binx.event.column import (
     CHARACTER_TYPES,
@@ -33,8 +32,7 @@ _POST_HEADER_BEFORE_5_1_4 = 6
 _Value = TypeVar("_Value")
 
 
-@dataclass(frozen=True, slots=True)
-class TableMap:
+class TableMap(NamedTuple):
     """A table as rows events have it.
 
     Attributes:

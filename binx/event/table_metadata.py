@@ -10,7 +10,6 @@ libs/mysql/binlog/event/rows_event.cpp (``Optional_metadata_fields``).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from enum import IntEnum
 
 from binx.event.reader import Reader
@@ -37,7 +36,6 @@ class MetadataField(IntEnum):
     VECTOR_DIMENSIONALITY = 13
 
 
-@dataclass(slots=True)
 class TableMetadata:
     """The fields as they are written: most count only the columns of their kind.
 
@@ -57,19 +55,20 @@ class TableMetadata:
         unknown: type and bytes of fields that binx does not know.
     """
 
-    unsigned: list[bool] | None = None
-    default_collations: ShareOfCollations | None = None
-    collations: list[int] | None = None
-    names: list[str] | None = None
-    set_members: list[tuple[bytes, ...]] | None = None
-    enum_members: list[tuple[bytes, ...]] | None = None
-    geometry_types: list[int] | None = None
-    primary_key: list[tuple[int, int]] | None = None
-    member_default_collations: ShareOfCollations | None = None
-    member_collations: list[int] | None = None
-    visible: list[bool] | None = None
-    dimensionalities: list[int] | None = None
-    unknown: list[tuple[int, bytes]] = field(default_factory=list)
+    def __init__(self) -> None:
+        self.unsigned: list[bool] | None = None
+        self.default_collations: ShareOfCollations | None = None
+        self.collations: list[int] | None = None
+        self.names: list[str] | None = None
+        self.set_members: list[tuple[bytes, ...]] | None = None
+        self.enum_members: list[tuple[bytes, ...]] | None = None
+        self.geometry_types: list[int] | None = None
+        self.primary_key: list[tuple[int, int]] | None = None
+        self.member_default_collations: ShareOfCollations | None = None
+        self.member_collations: list[int] | None = None
+        self.visible: list[bool] | None = None
+        self.dimensionalities: list[int] | None = None
+        self.unknown: list[tuple[int, bytes]] = []
 
 
 def parse_table_metadata(reader: Reader) -> TableMetadata:

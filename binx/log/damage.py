@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from enum import Enum
+from typing import NamedTuple
 
 from binx.errors import BinxError, ChecksumError, TruncatedError, UnsupportedError
 from binx.event.format import Flavour, FormatDescription
@@ -35,8 +35,7 @@ class Cause(Enum):
     """Something that binx cannot read, though it may be whole."""
 
 
-@dataclass(frozen=True, slots=True)
-class Damage:
+class Damage(NamedTuple):
     """A range of a file in which no whole transaction could be read.
 
     Attributes:
@@ -138,7 +137,7 @@ class Salvage:
         """Take down the damage at hand, if there is any, up to an offset."""
         if self._open is not None:
             ends = self._scanner.ends_passed - self._ends_before
-            self.damage.append(replace(self._open, end=end, ends=ends))
+            self.damage.append(self._open._replace(end=end, ends=ends))
             self._open = None
 
     def next_event(self, position: int, description: FormatDescription) -> int | None:

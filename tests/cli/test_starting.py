@@ -82,6 +82,11 @@ def test_listing_loads_neither_arrow_nor_rich(shop: Shop) -> None:
     assert not loaded & (HEAVY | SELDOM | RECORDS)
 
 
+def test_verifying_loads_neither_arrow_nor_what_it_needs_for_damage_alone(shop: Shop) -> None:
+    loaded = modules_after("verify", "--quiet", shop.logs[0])
+    assert not loaded & (HEAVY | RECORDS | SELDOM - {"pathlib", "binx.log.damage"})
+
+
 @pytest.mark.parametrize("command", [entry.name for entry in ENTRIES])
 def test_help_of_a_command_loads_no_other_command(command: str) -> None:
     loaded = modules_after(command, "--help")

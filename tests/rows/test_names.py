@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -98,7 +97,7 @@ def test_a_definition_gives_names_signs_charsets_members_and_key(provenance: Pro
 
 def test_metadata_goes_before_ddl_fact_by_fact() -> None:
     definition = defined("CREATE TABLE orders (id INT UNSIGNED, note VARCHAR(80) CHARACTER SET latin1)")
-    stored = table_map(replace(LONG, unsigned=True), replace(VARCHAR_80, collation=LATIN1))
+    stored = table_map(LONG._replace(unsigned=True), VARCHAR_80._replace(collation=LATIN1))
     resolved = resolve_columns(stored, definition)
     number, note = resolved.columns
     assert number.provenance.name is Provenance.DDL
@@ -131,7 +130,7 @@ def test_full_metadata_needs_no_ddl() -> None:
 
 def test_full_metadata_without_a_key_says_that_there_is_none() -> None:
     definition = defined("CREATE TABLE orders (id INT PRIMARY KEY)")
-    resolved = resolve_columns(table_map(replace(LONG, name="id", unsigned=False)), definition)
+    resolved = resolve_columns(table_map(LONG._replace(name="id", unsigned=False)), definition)
     assert resolved.primary_key == ()
     assert resolved.columns[0].provenance.key is Provenance.METADATA
 
@@ -286,6 +285,6 @@ def test_rows_with_other_columns_than_their_definition_are_warned_of(
 
 
 def test_metadata_of_an_unknown_type_is_warned_of_once() -> None:
-    known = replace(table_map(LONG), unknown_metadata=((99, b"a"), (99, b"b")))
+    known = table_map(LONG)._replace(unknown_metadata=((99, b"a"), (99, b"b")))
     (warning,) = resolve_columns(known, None).warnings
     assert "metadata of type 99" in warning

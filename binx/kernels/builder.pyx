@@ -163,13 +163,12 @@ cdef class RowBuilder(RowBuffers):
             else:
                 done = False
             if not done:
-                image[0] = at
-                image.position -= 0 if way == WAY_NONE else column.width
+                image.position = at.position - (0 if way == WAY_NONE else column.width)
                 self.append_value(image, i, column)
-                at = image[0]
+                at.position = image.position
             column += 1
         self.variable_bytes += held
-        image[0] = at
+        image.position = at.position
         return 0
 
     cdef int append_parts(

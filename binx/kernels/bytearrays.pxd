@@ -12,7 +12,7 @@ from libc.string cimport memcmp, memcpy
 
 from binx.kernels.bitmaps cimport lowest_bit
 from binx.kernels.blocks cimport BlockFunctions
-from binx.kernels.delta cimport put_deltas32
+from binx.kernels.delta cimport put_deltas
 from binx.kernels.output cimport Output, append, reserve
 
 cdef struct Strings:
@@ -66,7 +66,7 @@ cdef inline int put_lengths_and_bytes(
         place = string_at(strings, i)
         sizes[i - first] = strings.offsets[place + 1] - strings.offsets[place]
         total += sizes[i - first]
-    put_deltas32(page, blocks, sizes, last - first)
+    put_deltas(page, blocks, sizes, last - first)
     if first == last:
         return 0
     begin = strings.offsets[string_at(strings, first)]
@@ -120,8 +120,8 @@ cdef inline int put_differences(
         sizes[i] = <int32_t> (size - shared)
         append(suffixes, data + shared, size - shared)
         before, held, place_before = data, size, place
-    put_deltas32(page, blocks, prefixes, count)
-    put_deltas32(page, blocks, sizes, count)
+    put_deltas(page, blocks, prefixes, count)
+    put_deltas(page, blocks, sizes, count)
     append(page, suffixes.data, suffixes.size)
     return 0
 

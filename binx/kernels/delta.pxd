@@ -8,7 +8,7 @@ bit patterns comes back as it was.
 Source: the Apache Parquet format, Encodings.md, "Delta Encoding (DELTA_BINARY_PACKED = 5)".
 """
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy
 
 from binx.kernels.blocks cimport BLOCK_BYTES, BlockFunctions
@@ -21,6 +21,11 @@ cdef enum:
     DELTA_MINIBLOCK = 32
     VARINT_BYTES = 10
     WORD_BITS = 64
+
+
+ctypedef fused Whole:
+    int32_t
+    int64_t
 
 
 cdef inline int bad_delta(Cursor *cursor) except -1 with gil:
@@ -73,58 +78,37 @@ cdef inline int put_head(Output *out, int64_t count, int64_t first) except -1 no
     return 0
 
 
-cdef inline int put_deltas(
-    Output *out, const BlockFunctions *blocks, const int64_t *values, int64_t count
-) except -1 nogil:
-    """Append integers of 64 bits."""
-    cdef int64_t last[DELTA_BLOCK + 1]
+cdef inline uint8_t *put_block(const BlockFunctions *blocks, const Whole *values, uint8_t *out) noexcept nogil:
+    """Write a block of differences behind the value before it; returns where it ends."""
+    if Whole is int32_t:
+        return blocks.block32(values, out)
+    else:
+        return blocks.block64(values, out)
+
+
+cdef inline int put_deltas(Output *out, const BlockFunctions *blocks, const Whole *values, int64_t count) except -1 nogil:
+    """Append integers; differences wrap around in their own width, and take as many bits at most."""
+    cdef Whole last[DELTA_BLOCK + 1]
     cdef int64_t at = 1
     cdef int64_t held
     cdef int64_t i
-    cdef int64_t least
+    cdef Whole least
     put_head(out, count, values[0] if count else 0)
     while at + DELTA_BLOCK <= count:
         reserve(out, BLOCK_BYTES)
-        out.size = blocks.block64(values + at, out.data + out.size) - out.data
+        out.size = put_block(blocks, values + at, out.data + out.size) - out.data
         at += DELTA_BLOCK
     if at < count:
         # The least difference fills the block up: packed, it is 0 and takes no bit more.
         held = count - at
-        memcpy(last, values + at - 1, (held + 1) * 8)
-        least = <int64_t> (<uint64_t> last[1] - <uint64_t> last[0])
+        memcpy(last, values + at - 1, (held + 1) * sizeof(Whole))
+        least = <Whole> (<uint64_t> last[1] - <uint64_t> last[0])
         for i in range(2, held + 1):
-            least = min(least, <int64_t> (<uint64_t> last[i] - <uint64_t> last[i - 1]))
+            least = min(least, <Whole> (<uint64_t> last[i] - <uint64_t> last[i - 1]))
         for i in range(held + 1, DELTA_BLOCK + 1):
-            last[i] = <int64_t> (<uint64_t> last[i - 1] + <uint64_t> least)
+            last[i] = <Whole> (<uint64_t> last[i - 1] + <uint64_t> least)
         reserve(out, BLOCK_BYTES)
-        out.size = blocks.block64(last + 1, out.data + out.size) - out.data
-    return 0
-
-
-cdef inline int put_deltas32(
-    Output *out, const BlockFunctions *blocks, const int32_t *values, int64_t count
-) except -1 nogil:
-    """Append integers of 32 bits: differences wrap around there, and take 32 bits at most."""
-    cdef int32_t last[DELTA_BLOCK + 1]
-    cdef int64_t at = 1
-    cdef int64_t held
-    cdef int64_t i
-    cdef int32_t least
-    put_head(out, count, values[0] if count else 0)
-    while at + DELTA_BLOCK <= count:
-        reserve(out, BLOCK_BYTES)
-        out.size = blocks.block32(values + at, out.data + out.size) - out.data
-        at += DELTA_BLOCK
-    if at < count:
-        held = count - at
-        memcpy(last, values + at - 1, (held + 1) * 4)
-        least = <int32_t> (<uint32_t> last[1] - <uint32_t> last[0])
-        for i in range(2, held + 1):
-            least = min(least, <int32_t> (<uint32_t> last[i] - <uint32_t> last[i - 1]))
-        for i in range(held + 1, DELTA_BLOCK + 1):
-            last[i] = <int32_t> (<uint32_t> last[i - 1] + <uint32_t> least)
-        reserve(out, BLOCK_BYTES)
-        out.size = blocks.block32(last + 1, out.data + out.size) - out.data
+        out.size = put_block(blocks, <const Whole *> last + 1, out.data + out.size) - out.data
     return 0
 
 

@@ -19,7 +19,6 @@ cdef enum:
     KNOWN_THREAD = 5
     KNOWN_EVENTS = 6
     KNOWN_ROWS = 7
-    KNOWN = 8
 
 
 cdef inline uint32_t known_of(const Transaction *record) noexcept nogil:
@@ -39,9 +38,22 @@ cdef inline uint32_t known_of(const Transaction *record) noexcept nogil:
     return known
 
 
-cdef tuple validity(TransactionTable table, int which):
-    """A column's validity bits, None where all are set, and how many are not."""
+cdef bytes known_values(TransactionTable table):
+    """What each record has, a byte each."""
     cdef int64_t count = table.length()
+    cdef bytes made = PyBytes_FromStringAndSize(NULL, count)
+    cdef uint8_t *known = <uint8_t *> PyBytes_AS_STRING(made)
+    cdef int64_t i
+    with nogil:
+        for i in range(count):
+            known[i] = <uint8_t> known_of(table.record(i))
+    return made
+
+
+cdef tuple validity(bytes known_values, int which):
+    """A column's validity bits, None where all are set, and how many are not."""
+    cdef int64_t count = len(known_values)
+    cdef const uint8_t *known = <const uint8_t *> PyBytes_AS_STRING(known_values)
     cdef bytes made = PyBytes_FromStringAndSize(NULL, (count + 7) // 8)
     cdef uint8_t *bits = <uint8_t *> PyBytes_AS_STRING(made)
     cdef int64_t nulls = 0
@@ -50,7 +62,7 @@ cdef tuple validity(TransactionTable table, int which):
     memset(bits, 0, (count + 7) // 8)
     with nogil:
         for i in range(count):
-            bit = known_of(table.record(i)) >> which & 1
+            bit = known[i] >> which & 1
             bits[i >> 3] |= bit << (i & 7)
             nulls += 1 - bit
     return (made if nulls else None), nulls
@@ -92,6 +104,7 @@ def index_columns(TransactionTable table not None, int64_t base, int64_t first_s
     made["epoch"] = Column(4 * count)
     made["tables"] = Column(4 * count + 4)
     fill(table, made, base, first_seqno, epoch)
+    known = known_values(table)
     for name, which in (
         ("gtid", KNOWN_GTID),
         ("xid", KNOWN_XID),
@@ -102,7 +115,7 @@ def index_columns(TransactionTable table not None, int64_t base, int64_t first_s
         ("events", KNOWN_EVENTS),
         ("rows", KNOWN_ROWS),
     ):
-        nulls[name] = validity(table, which)
+        nulls[name] = validity(known, which)
     nulls["sequence_number"] = nulls["last_committed"]
     nulls["statements"] = nulls["events"]
     columns = {}

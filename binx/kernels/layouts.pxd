@@ -119,15 +119,10 @@ cdef inline bint bit_at(const uint8_t *bitmap, int32_t index) noexcept nogil:
     return (bitmap[index >> 3] >> (index & 7)) & 1
 
 
-cdef inline bint has_nulls(const uint8_t *nulls, int32_t count) noexcept nogil:
-    """Whether one of the first bits is set; servers set those behind them."""
-    cdef int32_t i
-    cdef uint8_t seen = 0
-    for i in range(count >> 3):
-        seen |= nulls[i]
-    if count & 7:
-        seen |= nulls[count >> 3] & ((1 << (count & 7)) - 1)
-    return seen != 0
+cdef inline uint64_t null_word(const uint8_t *nulls, int32_t count) noexcept nogil:
+    """The first bits of a null bitmap, at most 64; servers set bits behind them."""
+    cdef uint64_t word = little(nulls, (count + 7) >> 3)
+    return word if count == 64 else word & ((<uint64_t> 1 << count) - 1)
 
 
 cdef inline int skip_image(
@@ -140,14 +135,23 @@ cdef inline int skip_image(
     cdef const ColumnLayout *column = layout.column
     cdef const ColumnLayout *end = column + layout.columns
     cdef bint whole = present_count == layout.columns
+    cdef uint64_t word
     cdef int32_t nth = 0
-    if whole and not has_nulls(nulls, present_count):
-        # Columns of fixed width and the length prefix behind them at once.
+    if whole and present_count <= 64:
+        word = null_word(nulls, present_count)
         while column < end:
-            data = take(&at, column.run + column.stop)
-            if column.stop:
-                take(&at, <int64_t> little(data + column.run, column.stop))
-            column += column.run_columns
+            if word & (((<uint64_t> 2) << (column.run_columns - 1)) - 1) == 0:
+                # Columns of fixed width and the length prefix behind them at once.
+                data = take(&at, column.run + column.stop)
+                if column.stop:
+                    take(&at, <int64_t> little(data + column.run, column.stop))
+                word = word >> 1 >> (column.run_columns - 1)
+                column += column.run_columns
+                continue
+            if word & 1 == 0:
+                take(&at, column.width)
+            word >>= 1
+            column += 1
     else:
         while column < end:
             if whole or bit_at(present, <int32_t> (column - layout.column)):
@@ -158,5 +162,5 @@ cdef inline int skip_image(
                         take(&at, <int64_t> little(take(&at, column.prefix), column.prefix))
                 nth += 1
             column += 1
-    image[0] = at
+    image.position = at.position
     return 0

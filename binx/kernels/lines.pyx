@@ -10,6 +10,7 @@ from libc.string cimport memcpy, memset
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 
 from binx.kernels.digits cimport *
+from binx.kernels.gtidtexts cimport render_gtid
 from binx.kernels.output cimport Output, append, release, reserve
 from binx.kernels.transactions cimport *
 

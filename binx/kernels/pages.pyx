@@ -12,7 +12,7 @@ from binx.kernels.bitmaps cimport copy_bits
 from binx.kernels.blocks cimport bits_of
 from binx.kernels.bytearrays cimport *
 from binx.kernels.chunks cimport *
-from binx.kernels.delta cimport put_deltas, put_deltas32
+from binx.kernels.delta cimport put_deltas
 from binx.kernels.extents cimport *
 from binx.kernels.hybrid cimport put_bit_levels, put_hybrid, put_run
 from binx.kernels.levels cimport Levels, entries_before, values_before
@@ -188,7 +188,7 @@ cdef class PageEncoder(Chunk):
                 extend_int32(&self.extent, self.blocks, short, count, self.is_signed())
             if encoding == ENCODING_PLAIN:
                 return append(&self.page, short, count * 4)
-            return put_deltas32(&self.page, self.blocks, short, count)
+            return put_deltas(&self.page, self.blocks, short, count)
         long = as_int64(&self.numbers, self.form, self.data, places, start, count)
         if self.wants_extent and count:
             extend_int64(&self.extent, self.blocks, long, count, self.is_signed())

@@ -77,6 +77,3 @@ cdef class TransactionTable:
     cdef int64_t length(self) noexcept nogil
     cdef bytes key_of(self, int32_t source)
     cdef int check(self, mask) except -1
-
-
-cdef int render_gtid(const Transaction *record, Slots *sources, Output *out) except -1 nogil

@@ -5,20 +5,18 @@ A scan fills the table; a selection marks records in a mask of one byte each;
 ``column`` hands out one field of all records as bytes that Arrow takes over.
 """
 
-from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 
 from binx.kernels.fields cimport *
+from binx.kernels.gtidtexts cimport has_gtid, render_gtid, render_number_of, render_source
 from binx.kernels.hashing cimport Slots, slot_bytes, slot_entry
 from binx.kernels.intervals cimport in_intervals
 from binx.kernels.output cimport Output, append, release, reserve
 
 cdef enum:
-    UUID_SIZE = 16
-    # UUID, tag and number with their separators; MariaDB's three numbers are shorter.
-    GTID_TEXT_MAXIMUM = 128
     LARGEST_MARK = 7
 
 FIELDS = {
@@ -56,58 +54,6 @@ FLAG_BY_LENGTH = BY_LENGTH
 FLAG_COMMIT_TIME_FROM_GTID = COMMIT_TIME_FROM_GTID
 FLAG_COMPRESSED = COMPRESSED
 FLAG_LENGTH_WRONG = LENGTH_WRONG
-
-
-cdef int64_t render_number(uint64_t number, uint8_t *out) noexcept nogil:
-    """Write a number's decimal digits; returns how many."""
-    cdef uint8_t digits[20]
-    cdef int64_t count = 0
-    cdef int64_t i
-    while True:
-        digits[count] = <uint8_t> (48 + number % 10)
-        number //= 10
-        count += 1
-        if number == 0:
-            break
-    for i in range(count):
-        out[i] = digits[count - 1 - i]
-    return count
-
-
-cdef int render_gtid(const Transaction *record, Slots *sources, Output *out) except -1 nogil:
-    """Append a GTID as the server writes it: ``uuid:number``, ``uuid:tag:number``, ``domain-server-number``."""
-    cdef const uint8_t *source
-    cdef uint8_t *target
-    cdef int64_t size
-    cdef int i
-    cdef const char *hexadecimal = b"0123456789abcdef"
-    if record.gtid_kind != GTID_MYSQL and record.gtid_kind != GTID_MARIADB:
-        return 0
-    source = slot_bytes(sources, record.source)
-    size = slot_entry(sources, record.source).size
-    reserve(out, GTID_TEXT_MAXIMUM)
-    target = out.data + out.size
-    if record.gtid_kind == GTID_MARIADB:
-        target += render_number((<const uint32_t *> source)[0], target)
-        target[0] = b"-"
-        target += 1 + render_number((<const uint32_t *> source)[1], target + 1)
-        target[0] = b"-"
-    else:
-        for i in range(UUID_SIZE):
-            if i == 4 or i == 6 or i == 8 or i == 10:
-                target[0] = b"-"
-                target += 1
-            target[0] = hexadecimal[source[i] >> 4]
-            target[1] = hexadecimal[source[i] & 15]
-            target += 2
-        if size > UUID_SIZE:
-            target[0] = b":"
-            memcpy(target + 1, source + UUID_SIZE, size - UUID_SIZE)
-            target += 1 + size - UUID_SIZE
-        target[0] = b":"
-    target += 1 + render_number(record.number, target + 1)
-    out.size = target - out.data
-    return 0
 
 
 cdef class TransactionTable:
@@ -177,13 +123,28 @@ cdef class TransactionTable:
         cdef int64_t count = self.length()
         cdef bytes offsets = PyBytes_FromStringAndSize(NULL, (count + 1) * 4)
         cdef int32_t *ends = <int32_t *> PyBytes_AS_STRING(offsets)
+        cdef const Transaction *record
         cdef int64_t i
+        # The text of the source that was rendered last: one after another is mostly of the same.
+        cdef int64_t held = -1
+        cdef int64_t held_at = 0
+        cdef int64_t held_size = 0
         memset(&out, 0, sizeof(Output))
         try:
             with nogil:
                 ends[0] = 0
                 for i in range(count):
-                    render_gtid(self.record(i), self.sources, &out)
+                    record = self.record(i)
+                    if has_gtid(record) and record.source == held:
+                        reserve(&out, held_size)
+                        memcpy(out.data + out.size, out.data + held_at, held_size)
+                        out.size += held_size
+                    else:
+                        held_at = out.size
+                        render_source(record, self.sources, &out)
+                        held = record.source if has_gtid(record) else -1
+                        held_size = out.size - held_at
+                    render_number_of(record, &out)
                     ends[i + 1] = <int32_t> out.size
             return offsets, out.data[: out.size] if out.size else b""
         finally:
@@ -195,7 +156,7 @@ cdef class TransactionTable:
         if not 0 <= index < self.length():
             raise IndexError(index)
         record = self.record(index)
-        if record.gtid_kind != GTID_MYSQL and record.gtid_kind != GTID_MARIADB:
+        if not has_gtid(record):
             return None
         return self.key_of(record.source)
 

@@ -18,6 +18,7 @@ import pyarrow as pa
 from binx.errors import DamagedError
 from binx.event.charset import Charset
 from binx.event.charset import charset as charset_of_name
+from binx.kernels.utf8 import are_utf8
 from binx.log.arrow import arrow_array, arrow_scalar
 from binx.rows.types import ArrowOptions, Kind, LogicalType, arrow_type
 
@@ -84,14 +85,16 @@ class ColumnArrays:
         charset = self._charset
         if pa.types.is_binary(self.type):
             return self._bytes(handed, rows, self.type)
-        if charset is None or self._compressed:
+        if self._compressed:
             return self._utf8(self._bytes(handed, rows, pa.binary()).cast(pa.string(), safe=False), charset)
-        if charset.name in UNMAPPED_CHARSETS:
-            return self._utf8(self._bytes(handed, rows, pa.string()), charset)
-        return self._converted(self._bytes(handed, rows, pa.binary()), charset)
+        if charset is not None and charset.name not in UNMAPPED_CHARSETS:
+            return self._converted(self._bytes(handed, rows, pa.binary()), charset)
+        if are_utf8(handed.values, handed.data, rows):
+            return self._bytes(handed, rows, pa.string())
+        return self._converted(self._bytes(handed, rows, pa.binary()), charset or _UTF8MB4)
 
     def _utf8(self, array: pa.Array, charset: Charset | None) -> pa.Array:
-        """The array, its bytes checked; one value that is not UTF-8 sends the batch through the slow way."""
+        """The array, its bytes checked; one value that is not UTF-8 sends it through the slow way."""
         if charset is not None and charset.name not in UNMAPPED_CHARSETS:
             return self._converted(array.cast(pa.binary()), charset)
         try:

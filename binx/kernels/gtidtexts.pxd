@@ -1,0 +1,84 @@
+# cython: language_level=3
+"""GTIDs as text: ``uuid:number``, ``uuid:tag:number``, ``domain-server-number``."""
+
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memcpy
+
+from binx.kernels.hashing cimport Slots, slot_bytes, slot_entry
+from binx.kernels.output cimport Output, reserve
+from binx.kernels.transactions cimport GTID_MARIADB, GTID_MYSQL, Transaction
+
+cdef enum:
+    UUID_SIZE = 16
+    # UUID, tag and number with their separators; MariaDB's three numbers are shorter.
+    GTID_TEXT_MAXIMUM = 128
+    DIGITS_MAXIMUM = 20
+
+
+cdef inline bint has_gtid(const Transaction *record) noexcept nogil:
+    return record.gtid_kind == GTID_MYSQL or record.gtid_kind == GTID_MARIADB
+
+
+cdef inline int64_t render_number(uint64_t number, uint8_t *out) noexcept nogil:
+    """Write a number's decimal digits; returns how many."""
+    cdef uint8_t digits[20]
+    cdef int64_t count = 0
+    cdef int64_t i
+    while True:
+        digits[count] = <uint8_t> (48 + number % 10)
+        number //= 10
+        count += 1
+        if number == 0:
+            break
+    for i in range(count):
+        out[i] = digits[count - 1 - i]
+    return count
+
+
+cdef inline int render_number_of(const Transaction *record, Output *out) except -1 nogil:
+    """Append what stands behind the source in a GTID."""
+    if has_gtid(record):
+        reserve(out, DIGITS_MAXIMUM)
+        out.size += render_number(record.number, out.data + out.size)
+    return 0
+
+
+cdef inline int render_source(const Transaction *record, Slots *sources, Output *out) except -1 nogil:
+    """Append a GTID as far as all of one source begin alike."""
+    cdef const uint8_t *source
+    cdef uint8_t *target
+    cdef int64_t size
+    cdef int i
+    cdef const char *hexadecimal = b"0123456789abcdef"
+    if not has_gtid(record):
+        return 0
+    source = slot_bytes(sources, record.source)
+    size = slot_entry(sources, record.source).size
+    reserve(out, GTID_TEXT_MAXIMUM)
+    target = out.data + out.size
+    if record.gtid_kind == GTID_MARIADB:
+        target += render_number((<const uint32_t *> source)[0], target)
+        target[0] = b"-"
+        target += 1 + render_number((<const uint32_t *> source)[1], target + 1)
+        target[0] = b"-"
+    else:
+        for i in range(UUID_SIZE):
+            if i == 4 or i == 6 or i == 8 or i == 10:
+                target[0] = b"-"
+                target += 1
+            target[0] = hexadecimal[source[i] >> 4]
+            target[1] = hexadecimal[source[i] & 15]
+            target += 2
+        if size > UUID_SIZE:
+            target[0] = b":"
+            memcpy(target + 1, source + UUID_SIZE, size - UUID_SIZE)
+            target += 1 + size - UUID_SIZE
+        target[0] = b":"
+    out.size = target + 1 - out.data
+    return 0
+
+
+cdef inline int render_gtid(const Transaction *record, Slots *sources, Output *out) except -1 nogil:
+    """Append a GTID as the server writes it: ``uuid:number``, ``uuid:tag:number``, ``domain-server-number``."""
+    render_source(record, sources, out)
+    return render_number_of(record, out)

@@ -31,6 +31,11 @@ _POST_HEADER_BEFORE_5_1_4 = 6
 
 _Value = TypeVar("_Value")
 
+_KNOWN_MAXIMUM = 16
+
+_known: dict[tuple[bytes, int, Flavour, bool], TableMap] = {}
+"""Table maps that were parsed last: a log repeats the same one before every statement's rows."""
+
 
 class TableMap(NamedTuple):
     """A table as rows events have it.
@@ -77,8 +82,20 @@ def parse_table_map(
     Raises:
         DamagedError: the body is cut, or contradicts itself.
     """
-    reader = Reader(body, origin=header.position + HEADER_SIZE, event=header.name)
-    table_id, flags = read_table_id(reader, description.post_header_length(header.type, _POST_HEADER))
+    post_header_length = description.post_header_length(header.type, _POST_HEADER)
+    key = (bytes(body), post_header_length, description.flavour, optional)
+    known = _known.get(key)
+    if known is None:
+        reader = Reader(body, origin=header.position + HEADER_SIZE, event=header.name)
+        known = _parse(reader, post_header_length, description.flavour, optional=optional)
+        if len(_known) == _KNOWN_MAXIMUM:
+            _known.clear()
+        _known[key] = known
+    return known
+
+
+def _parse(reader: Reader, post_header_length: int, flavour: Flavour, *, optional: bool) -> TableMap:
+    table_id, flags = read_table_id(reader, post_header_length)
     database = _zero_terminated(reader, reader.u8())
     table = _zero_terminated(reader, reader.u8())
     count = reader.packed()
@@ -104,7 +121,7 @@ def parse_table_map(
         database=database,
         table=table,
         column_types=column_types,
-        columns=_resolve(types, nullable, metadata, description.flavour, reader),
+        columns=_resolve(types, nullable, metadata, flavour, reader),
         has_metadata=has_metadata,
         has_primary_key=metadata.primary_key is not None,
         unknown_metadata=tuple(metadata.unknown),

@@ -165,13 +165,16 @@ class _Transaction:
                 self._line(f" - ACTION = {_ACTIONS[row['type']]}")
                 self._line(f" - SCHEMA = {row['db']}")
                 self._line(f" - TABLE = {row['table']}")
-            self._line(f" - ROW# = {number}")
+            lines = [f" - ROW# = {number}"]
             for prefix, image in (("COL", row.get("after")), ("KEY", row.get("before"))):
                 for name, value in (image or {}).items():
                     if isinstance(value, LongValue):
+                        self._lines(lines)
+                        lines = []
                         self._long(f"  - {prefix}({name}) = ", value)
                     else:
-                        self._line(f"  - {prefix}({name}) = {_value(value)}")
+                        lines.append(f"  - {prefix}({name}) = {_value(value)}")
+            self._lines(lines)
 
     def _numbered(self, text: str | None) -> None:
         self._line(f"- SQL({self._sql}) =" if text is None else f"- SQL({self._sql}) = {text}")
@@ -180,6 +183,10 @@ class _Transaction:
     def _long(self, lead: str, value: LongValue) -> None:
         for text in chain([lead], value.text(), ["\n"]):
             self._text.write(text.encode("utf-8", "backslashreplace"))
+
+    def _lines(self, lines: list[str]) -> None:
+        if lines:
+            self._line("\n".join(lines))
 
     def _line(self, text: str) -> None:
         self._text.write(text.encode("utf-8", "backslashreplace") + b"\n")
@@ -270,6 +277,8 @@ def _java_time(moment: int) -> str:
 
 def _value(value: Any) -> str:
     """A value as text: bytes in hexadecimal, documents as JSON has them."""
+    if isinstance(value, str):
+        return value
     if value is None:
         return "NULL"
     if isinstance(value, bool):

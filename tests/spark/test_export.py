@@ -163,6 +163,12 @@ def test_logs_before_a_damaged_one_are_committed_and_it_is_told(spark: Any, tmp_
     assert len(list((tmp_path / "spark" / "_manifest").iterdir())) == 1
 
 
+def test_logs_are_read_at_uris(spark: Any, tmp_path: Path, native: dict[str, bytes]) -> None:
+    with open_chain([log.as_uri() for log in LOGS]) as chain:
+        list(to_parquet_on_spark(spark, [ends.file for ends in chain], tmp_path))
+    assert tree(tmp_path) == native
+
+
 @pytest.mark.parametrize("limit", [3, 150, 100_000])
 def test_a_limit_holds_over_all_logs(spark: Any, tmp_path: Path, limit: int) -> None:
     selection = Selection(limit=limit, tables=("*.orders*",), min_bytes=200)

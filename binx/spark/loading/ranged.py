@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from pyspark.sql.types import (
     DataType,
@@ -164,7 +166,7 @@ class _Merge:
         following = iter(merged)
         for one in pieces:
             if isinstance(one, Range):
-                self._storage.share(f"{former}/{one.file}", f"{self._staged}/{one.file}")
+                self._share(f"{former}/{one.file}", f"{self._staged}/{one.file}")
                 ranges.append(one)
             else:
                 ranges += self._moved(one, next(following))
@@ -207,6 +209,15 @@ class _Merge:
             return []
         low = merged.low if piece.low is None else piece.low
         return [Range(self._move(merged), merged.rows, merged.bytes, low)]
+
+    def _share(self, path: str, staged: str) -> None:
+        """Let a file that nobody changes stand in this snapshot too: as a link, or copied."""
+        old, new = (Path(self._storage.target(one)) for one in (path, staged))
+        new.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            new.hardlink_to(old)
+        except OSError:
+            shutil.copyfile(old, new)
 
     def _move(self, merged: Merged) -> str:
         name = merged.path.rpartition("/")[2]

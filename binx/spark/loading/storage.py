@@ -184,15 +184,6 @@ class LocalStorage:
         final.parent.mkdir(parents=True, exist_ok=True)
         self._path(source).rename(final)
 
-    def share(self, source: str, destination: str) -> None:
-        """Let a file that nobody changes stand at another place too: as a link, or copied."""
-        final = self._path(destination)
-        final.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            os.link(self._path(source), final)
-        except OSError:
-            shutil.copyfile(self._path(source), final)
-
     def remove(self, path: str) -> None:
         """See :meth:`Storage.remove`."""
         target = self._path(path)

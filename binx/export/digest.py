@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections import deque
 from functools import partial
 
 from binx.export.workers import Lane
@@ -11,13 +10,18 @@ from binx.log.file import BinlogFile
 from binx.source import READ_BYTES
 from binx.source.plain import PlainFile
 
+_PIECE_BYTES = 4 * 1024 * 1024
+"""How much is hashed in one piece of work."""
+
+_BEHIND_BYTES = 24 * 1024 * 1024
+"""How far hashing may be behind what is seen, which is held until then."""
+
 
 class LogDigest:
     """The SHA-256 of a log's bytes, taken as the scan reads them.
 
     Without threads they are taken at once, while they are in the processor's cache. Where there are threads
-    and the file can be read by several, they are kept until they are handed over, and hashed beside the
-    decoding.
+    and the file can be read by several, they are hashed beside the scan.
 
     Args:
         file: the log.
@@ -31,29 +35,26 @@ class LogDigest:
         self._done = 0
         self._is_dropped = False
         self._is_beside = lane.has_thread and isinstance(file.source, PlainFile)
-        self._seen: deque[tuple[int, memoryview]] = deque()
+        self._seen: list[tuple[int, memoryview]] = []
+        self._seen_bytes = 0
 
     def saw(self, start: int, window: memoryview) -> None:
         """Take in bytes of the log that were read; those that were not and stand before them are read.
 
+        Where they are hashed beside, it waits while too many are held.
+
         Raises:
             SourceError: they cannot be.
         """
-        if self._is_beside:
-            self._seen.append((start, window))
-        else:
+        if not self._is_beside:
             self._take(start, window)
-
-    def hand_over(self) -> None:
-        """Have hashed what was seen.
-
-        Raises:
-            SourceError: bytes that were not seen cannot be read.
-        """
-        # Another thread may see more meanwhile.
-        seen = [self._seen.popleft() for _ in range(len(self._seen))]
-        if seen:
-            self._lane.submit(partial(self._take_all, seen), sum(len(window) for _, window in seen))
+            return
+        self._seen.append((start, window))
+        self._seen_bytes += len(window)
+        if self._seen_bytes >= _PIECE_BYTES:
+            if start + len(window) > self._done + _BEHIND_BYTES:
+                self._lane.join()
+            self._hand_over()
 
     def hexdigest(self) -> str:
         """Wait for it, and read what was not seen.
@@ -61,7 +62,7 @@ class LogDigest:
         Raises:
             SourceError: the file cannot be read.
         """
-        self.hand_over()
+        self._hand_over()
         self._lane.join()
         self._read(self._source.size)
         return self._digest.hexdigest()
@@ -71,6 +72,12 @@ class LogDigest:
         self._is_dropped = True
         self._seen.clear()
         self._lane.drop()
+
+    def _hand_over(self) -> None:
+        """Have hashed what was seen."""
+        seen, self._seen, self._seen_bytes = self._seen, [], 0
+        if seen:
+            self._lane.submit(partial(self._take_all, seen))
 
     def _take_all(self, seen: list[tuple[int, memoryview]]) -> None:
         for start, window in seen:

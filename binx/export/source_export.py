@@ -222,7 +222,6 @@ class SourceExport:
     def _decode(self, finder: Finder, writers: SourceWriters, progress: Callable[[int], None]) -> None:
         decoder, sums = self._decoder, self._sums
         for found in finder:
-            self._digest.hand_over()
             writers.write_transactions(found.index)
             if found.span is not None:
                 sums.sums.saw(*found.span)
@@ -235,7 +234,6 @@ class SourceExport:
                 else:
                     self._take_batch(item, writers)
             progress(found.position)
-        self._digest.hand_over()
         self._salvaging.forget_behind_damage()
         for batch in decoder.finish():
             self._take_batch(batch, writers)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import weakref
 from pathlib import Path
 
 import pytest
@@ -45,3 +47,31 @@ def test_one_that_is_dropped_reads_no_further(tmp_path: Path) -> None:
         digest.drop()
         path.write_bytes(b"")
         digest.saw(100, memoryview(DATA)[100:200])
+
+
+def test_little_is_held_of_what_is_scanned_before_anything_is_decoded(
+    tmp_path: Path,
+) -> None:
+    """As in a transaction of many gigabytes: windows that were hashed are let go."""
+    path = tmp_path / "mysql-bin.000001"
+    path.write_bytes(DATA)
+    size, piece = 128 << 20, 1 << 20
+    os.truncate(path, size)
+    with BinlogFile.open(str(path)) as file, Workers(2, 1 << 20) as workers:
+        digest = LogDigest(file, workers.lane())
+        held: list[weakref.ref[Piece]] = []
+        most = 0
+        for start in range(0, size, piece):
+            window = Piece(piece)
+            if start == 0:
+                window[: len(DATA)] = DATA
+            held.append(weakref.ref(window))
+            digest.saw(start, memoryview(window))
+            del window
+            most = max(most, sum(one() is not None for one in held))
+        assert digest.hexdigest() == hashlib.sha256(DATA + bytes(size - len(DATA))).hexdigest()
+        assert most <= 34
+
+
+class Piece(bytearray):
+    """Memory of which it can be told whether it is still held."""

@@ -40,6 +40,7 @@ def find_named(store: Store, name: str) -> ArchivedLog:
         found, _ = without_superseded([log for log in logs if log.name == name])
     if not found:
         more = f"; {len(errors)} of its manifests cannot be read, see --check" if errors else ""
+        more += "; transactions are asked for with --gtid" if _is_gtid_set(name) else ""
         raise AbsentError(
             f"expected {name} in the archive, found no log of that name{more}", path=store.where
         )
@@ -129,6 +130,13 @@ def restore_span(
     if output != STANDARD_OUTPUT and Path(output).is_file():
         _read_again(output, report)
     return report._replace(warnings=(*report.warnings, *unused))
+
+
+def _is_gtid_set(name: str) -> bool:
+    try:
+        return bool(GtidSet.parse(name))
+    except UsageError:
+        return False
 
 
 def check_object(store: Store, stored: StoredObject) -> None:

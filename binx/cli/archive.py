@@ -304,7 +304,10 @@ def _tell_restored(
             document = {"output": printable(path), "bytes": size, "transactions": transactions, **facts}
             text.line(json_text(document))
     elif not quiet:
-        say_note(f"{path}: {number_text(transactions)} transactions, {bytes_text(size)}, verified")
+        say_note(
+            f"{path}: {number_text(transactions)} transaction{'' if transactions == 1 else 's'},"
+            f" {bytes_text(size)}, verified"
+        )
 
 
 def _advance(bar: ProgressBar, done: int, total: int) -> None:

@@ -14,7 +14,7 @@ from binx.export.extract import extract
 from binx.export.store import LocalStore
 from binx.log.inputs import open_chain
 from binx.log.selection import Selection
-from tests.archive.places import MARIADB_SHOP, SHOP, archive
+from tests.archive.places import MARIADB_SHOP, SHOP, archive, copy_logs
 
 UUID = "bf1c133d-e590-11f1-8de0-02fc00000001"
 ACROSS = Selection(gtids=GtidSet.parse(f"{UUID}:370-380"))
@@ -103,3 +103,12 @@ def test_times_of_several_servers_ask_for_one(store: LocalStore, tmp_path: Path)
         restore_span(store, Selection(since=0), str(tmp_path / "out"))
     assert restore_span(store, Selection(since=0), str(tmp_path / "out"), 97).transactions == 1629
     assert restore_span(store, ACROSS, str(tmp_path / "out")).transactions == 11
+
+
+def test_who_restores_a_gtid_as_if_it_were_a_log_is_told_how(tmp_path: Path) -> None:
+    archive(copy_logs(tmp_path / "logs", 1), tmp_path / "archive")
+    store = LocalStore(tmp_path / "archive")
+    with pytest.raises(AbsentError, match="asked for with --gtid"):
+        find_named(store, "bf1c133d-e590-11f1-8de0-02fc00000001:5")
+    with pytest.raises(AbsentError, match=r"no log of that name$"):
+        find_named(store, "mysql-bin.000099")

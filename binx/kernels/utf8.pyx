@@ -9,6 +9,8 @@ Source: RFC 3629; Table 3-7 of the Unicode standard for what may follow a charac
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy
 
+from binx.kernels.text cimport sequence_size
+
 cdef enum:
     BLOCK = 64
     WORDS = BLOCK // 8
@@ -32,35 +34,6 @@ cdef inline bint is_ascii(const uint8_t *data) noexcept nogil:
     return seen & HIGH_BITS == 0
 
 
-cdef inline int character_size(const uint8_t *data, int64_t left) noexcept nogil:
-    """The bytes of a character that is not ASCII; 0 where there is none."""
-    cdef uint8_t first = data[0]
-    cdef uint8_t least = 0x80
-    cdef uint8_t most = 0xBF
-    cdef int size
-    cdef int i
-    if 0xC2 <= first <= 0xDF:
-        size = 2
-    elif 0xE0 <= first <= 0xEF:
-        size = 3
-        # No longer form than needed, and no half of a surrogate pair.
-        least = 0xA0 if first == 0xE0 else 0x80
-        most = 0x9F if first == 0xED else 0xBF
-    elif 0xF0 <= first <= 0xF4:
-        size = 4
-        # Nothing behind U+10FFFF.
-        least = 0x90 if first == 0xF0 else 0x80
-        most = 0x8F if first == 0xF4 else 0xBF
-    else:
-        return 0
-    if size > left or not least <= data[1] <= most:
-        return 0
-    for i in range(2, size):
-        if not follows(data[i]):
-            return 0
-    return size
-
-
 cdef int64_t ascii_prefix(const uint8_t *data, int64_t size) noexcept nogil:
     """How many bytes from the beginning on are ASCII; up to a block fewer may be told."""
     cdef int64_t at = 0
@@ -72,14 +45,14 @@ cdef int64_t ascii_prefix(const uint8_t *data, int64_t size) noexcept nogil:
 cdef bint is_utf8(const uint8_t *data, int64_t size) noexcept nogil:
     cdef int64_t at = 0
     cdef int64_t stop
-    cdef int taken
+    cdef int64_t taken
     while at < size:
         if at + BLOCK <= size and is_ascii(data + at):
             at += BLOCK
             continue
         stop = min(at + BLOCK, size)
         while at < stop:
-            taken = 1 if data[at] < 0x80 else character_size(data + at, size - at)
+            taken = 1 if data[at] < 0x80 else sequence_size(data + at, size - at)
             if taken == 0:
                 return False
             at += taken

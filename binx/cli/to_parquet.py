@@ -28,7 +28,6 @@ from binx.log.chain import ends_problems
 from binx.log.inputs import open_chain
 from binx.log.on_damage import OnDamage
 from binx.log.selection import Selection, Selector
-from binx.source.remote import is_uri
 
 if TYPE_CHECKING:
     from binx.export.parquet_files import ParquetOptions
@@ -71,8 +70,8 @@ DETAILS = (
     " when it is decoded, the manifest last. Keys come from the environment or a profile, never from the"
     " URI.",
     "With --engine spark executors decode, a task a log; the files are the same, and what tasks write that"
-    " fail or run twice is never committed. The logs and DIR, a folder, must be at the same paths on all"
-    " machines, and binx and pyarrow there in the same versions, which is checked first. Where to stop"
+    " fail or run twice is never committed. The logs and DIR, a folder or a URI, must be at the same place on"
+    " all machines, and binx and pyarrow there in the same versions, which is checked first. Where to stop"
     " (--limit) among rows that are chosen (--where) is for the native engine.",
     "The exit status is 3 where a manifest lists losses, such as damage, or text that its character set does"
     " not have.",
@@ -195,11 +194,6 @@ def to_parquet_command(
     spark = {"--master": master, "--driver-memory": driver_memory, "--conf": settings}
     if engine == "spark":
         allow_numpy()
-    if engine == "spark" and is_uri(output):
-        raise UsageError(
-            "--engine spark writes to a folder that all executors see, not to a URI: the commit renames,"
-            " which object stores do by copying; use --engine native"
-        )
     for name, value in spark.items():
         if value and engine != "spark":
             raise UsageError(f"{name} is about --engine spark")

@@ -2,12 +2,13 @@
 
 A folder's own are below its ``_staging/``, from where they are renamed. Those for another file system are in
 a folder of this machine, from where they are put; an object in ``_staging/`` there says that a commit has
-begun.
+begun. What other machines write for it is put below ``_staging/attempts/`` there, and moved at the commit.
 """
 
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
@@ -17,6 +18,7 @@ from binx.export.remote_store import RemoteStore
 from binx.export.store import LocalStore, Store
 
 STAGING = "_staging"
+_ATTEMPTS = f"{STAGING}/attempts"
 
 
 class Aside(Protocol):
@@ -35,11 +37,37 @@ class Aside(Protocol):
             OutputError: it cannot be made.
         """
 
+    def attempt(self, source: str, name: str) -> Path:
+        """Make a folder for an attempt at a source, which another process has begun and will commit.
+
+        Raises:
+            OutputError: it cannot be made.
+        """
+
+    def hand_in(self, source: str, attempt: str, files: Iterable[str]) -> None:
+        """Leave files of an attempt, by their names, to the process that will commit it.
+
+        Raises:
+            OutputError: one cannot be put.
+        """
+
     def mark(self, source: str) -> None:
         """Have it known, from now until :meth:`clear`, that a source's commit has begun.
 
         Raises:
             OutputError: that cannot be written.
+        """
+
+    def take(self, source: str, attempt: str | None, files: Iterable[str]) -> None:
+        """Move files, by their names, to their places in the data set; what else attempts handed in goes.
+
+        Args:
+            source: whose they are.
+            attempt: the one that handed them in; None where they were written here.
+            files: the names.
+
+        Raises:
+            OutputError: one cannot be moved; those before it are.
         """
 
     def clear(self, source: str) -> None:
@@ -60,11 +88,12 @@ class LocalAside:
     """Files below a data set's folder.
 
     Args:
-        folder: the data set's.
+        store: the data set's.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._staging = folder / STAGING
+    def __init__(self, store: LocalStore) -> None:
+        self._store = store
+        self._staging = store.folder / STAGING
         self._marked: set[str] = set()
 
     def folder(self, source: str) -> Path:
@@ -88,9 +117,24 @@ class LocalAside:
             folder.mkdir(parents=True)
         return was_begun
 
+    def attempt(self, source: str, name: str) -> Path:
+        """As :class:`Aside` says."""
+        folder = self.folder(source) / name
+        with output_errors(folder):
+            folder.mkdir()
+        return folder
+
+    def hand_in(self, source: str, attempt: str, files: Iterable[str]) -> None:
+        """As :class:`Aside` says: all processes see the folder."""
+
     def mark(self, source: str) -> None:
         """As :class:`Aside` says: its folder is there, and says so."""
         self._marked.add(source)
+
+    def take(self, source: str, attempt: str | None, files: Iterable[str]) -> None:
+        """As :class:`Aside` says."""
+        folder = self.folder(source) / (attempt or "")
+        self._store.take((folder / name, name) for name in files)
 
     def clear(self, source: str) -> None:
         """As :class:`Aside` says."""
@@ -129,9 +173,15 @@ class RemoteAside:
         return self._root / source
 
     def begun(self) -> list[str] | None:
-        """As :class:`Aside` says; what is left on this machine of any source is removed."""
+        """As :class:`Aside` says; what is left on this machine of any source, and of attempts, is removed."""
         shutil.rmtree(self._root, ignore_errors=True)
-        return self._store.names(STAGING) or None
+        found = []
+        for name in self._store.find(STAGING):
+            if name.startswith(f"{_ATTEMPTS}/"):
+                self._store.remove(name)
+            else:
+                found.append(name.removeprefix(f"{STAGING}/"))
+        return found or None
 
     def begin(self, source: str) -> bool:
         """As :class:`Aside` says."""
@@ -143,9 +193,35 @@ class RemoteAside:
             folder.mkdir()
         return was_begun
 
+    def attempt(self, source: str, name: str) -> Path:
+        """As :class:`Aside` says."""
+        folder = self.folder(source) / name
+        self._store.make_on_its_way()
+        with output_errors(folder):
+            folder.mkdir(parents=True)
+        return folder
+
+    def hand_in(self, source: str, attempt: str, files: Iterable[str]) -> None:
+        """As :class:`Aside` says."""
+        folder = self.folder(source) / attempt
+        self._store.take((folder / name, _handed_in(source, attempt, name)) for name in files)
+        shutil.rmtree(folder, ignore_errors=True)
+        _remove_empty(folder.parent)
+
     def mark(self, source: str) -> None:
         """As :class:`Aside` says."""
         self._store.put(f"{STAGING}/{source}", b"its commit has begun\n")
+
+    def take(self, source: str, attempt: str | None, files: Iterable[str]) -> None:
+        """As :class:`Aside` says."""
+        if attempt is None:
+            folder = self.folder(source)
+            self._store.take((folder / name, name) for name in files)
+            return
+        for name in files:
+            self._store.move(_handed_in(source, attempt, name), name)
+        for name in self._store.find(f"{_ATTEMPTS}/{source}"):
+            self._store.remove(name)
 
     def clear(self, source: str) -> None:
         """As :class:`Aside` says."""
@@ -168,10 +244,14 @@ def aside_of(store: Store) -> Aside:
         TypeError: there is no such place for stores of that kind.
     """
     if isinstance(store, LocalStore):
-        return LocalAside(store.folder)
+        return LocalAside(store)
     if isinstance(store, RemoteStore):
         return RemoteAside(store)
     raise TypeError(f"{type(store).__name__} has no place for files on their way to it")
+
+
+def _handed_in(source: str, attempt: str, name: str) -> str:
+    return f"{_ATTEMPTS}/{source}/{attempt}/{name}"
 
 
 def _remove_empty(folder: Path) -> None:

@@ -164,15 +164,13 @@ class Transaction:
         self.source = source
         self.committed = False
         self._aside = dataset._aside
-        self._folder = self._aside.folder(source)
+        self._attempt = attempt
         self._was_killed = False
-        self._is_attempt = attempt is not None
         if attempt is None:
             self._was_killed = self._aside.begin(source)
+            self._folder = self._aside.folder(source)
         else:
-            self._folder /= attempt
-            with output_errors(self._folder):
-                self._folder.mkdir()
+            self._folder = self._aside.attempt(source, attempt)
 
     def path(self, name: str) -> Path:
         """Where to write a file; its folder is made."""
@@ -194,6 +192,17 @@ class Transaction:
             os.fsync(file.fileno())
             return WrittenFile(name, os.fstat(file.fileno()).st_size, digest)
 
+    def hand_in(self, files: Iterable[WrittenFile]) -> None:
+        """Leave what this attempt wrote to whoever commits it.
+
+        Raises:
+            OutputError: a file cannot be put.
+            ValueError: this is no attempt.
+        """
+        if self._attempt is None:
+            raise ValueError(f"{self.source} is committed by who began it")
+        self._aside.hand_in(self.source, self._attempt, (file.path for file in files))
+
     def commit(
         self, manifest: dict[str, Any], files: Iterable[WrittenFile], attempt: str | None = None
     ) -> None:
@@ -210,11 +219,10 @@ class Transaction:
         names = sorted({file.path for file in files})
         store, own = self.dataset.store, manifest_name(self.source)
         old = self.dataset.manifest(self.source)
-        written = self._folder if attempt is None else self._folder / attempt
         self._aside.mark(self.source)
         if old is not None:
             store.remove(own)
-        store.take((written / name, name) for name in names)
+        self._aside.take(self.source, attempt, names)
         self._remove_stale(old, set(names))
         store.put(own, _json(manifest))
         self.committed = True
@@ -223,7 +231,7 @@ class Transaction:
 
     def abandon(self) -> None:
         """Remove what was written; the data set is as before, where no commit had begun."""
-        if self._is_attempt:
+        if self._attempt is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
         else:
             self._aside.abandon(self.source)

@@ -181,6 +181,18 @@ class RemoteStore:
             with output_errors(path):
                 path.unlink()
 
+    def move(self, name: str, to: str) -> None:
+        """Give an object another name, in place of one that has it.
+
+        Object stores copy it, without its bytes coming here.
+
+        Raises:
+            OutputError: it cannot be moved.
+        """
+        self._make_folder(to)
+        with _output_errors(self._shown(to)):
+            self._system.move(self._inside(name), self._inside(to))
+
     def remove(self, name: str) -> None:
         """As :class:`~binx.export.store.Store` says."""
         with _output_errors(self._shown(name)), suppress(FileNotFoundError):

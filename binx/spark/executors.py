@@ -10,7 +10,8 @@ from uuid import uuid4
 import pyarrow as pa
 
 from binx import __version__
-from binx.errors import BinxError, OutputError
+from binx.errors import BinxError
+from binx.export.store import Store
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -18,30 +19,29 @@ if TYPE_CHECKING:
 _TASKS_A_SLOT = 2
 
 
-def check_executors(context: SparkContext, logs: Sequence[str], folder: Path) -> None:
+def check_executors(context: SparkContext, logs: Sequence[str], store: Store, output: str) -> None:
     """Ask tasks on all executors whether binx can be imported, is this version, and sees the files.
 
     Args:
         context: Spark's.
         logs: absolute paths of logs.
-        folder: the output's folder, which is there.
+        store: the output, which is there.
+        output: its path or URI.
 
     Raises:
         BinxError: something is missing on an executor; the message says what on which, and what to do.
     """
-    marker = folder / f".binx-{uuid4().hex}"
-    try:
-        marker.touch()
-    except OSError as error:
-        raise OutputError(f"cannot be written: {error.strerror}", path=str(folder)) from error
+    # What a killed run leaves of it is removed by the next one.
+    marker = f".binx-{uuid4().hex}.tmp"
+    store.put(marker, b"")
     try:
         # One log of each folder is enough to know whether the folder is seen.
         folders = {Path(path).parent: path for path in logs}
         slots = max(1, context.defaultParallelism) * _TASKS_A_SLOT
-        probe = _probe([*folders.values()], str(marker))
+        probe = _probe([*folders.values()], output, marker)
         answers = context.parallelize(range(slots), slots).mapPartitions(probe).collect()
     finally:
-        marker.unlink(missing_ok=True)
+        store.remove(marker)
     wrong = problems(answers)
     if wrong:
         raise BinxError(
@@ -65,11 +65,11 @@ def problems(answers: Iterable[dict[str, Any]]) -> list[str]:
         if one["pyarrow"] != pa.__version__:
             found[f"{host}: pyarrow is {one['pyarrow']}, and {pa.__version__} here"] = None
         for path in one["unseen"]:
-            found[f"{host}: {path} is not there; logs and output must be at the same path everywhere"] = None
+            found[f"{host}: {path} is not there; logs and output must be at the same place everywhere"] = None
     return list(found)
 
 
-def _probe(logs: list[str], marker: str) -> Callable[[Iterable[int]], Iterator[dict[str, Any]]]:
+def _probe(logs: list[str], output: str, marker: str) -> Callable[[Iterable[int]], Iterator[dict[str, Any]]]:
     """What a task answers; it is sent as code, since binx may not be there."""
 
     def probe(_: Iterable[int]) -> Iterator[dict[str, Any]]:
@@ -87,10 +87,19 @@ def _probe(logs: list[str], marker: str) -> Callable[[Iterable[int]], Iterator[d
             answer |= {"binx": binx.__version__, "pyarrow": pyarrow.__version__, "path": binx.__file__}
         except ImportError as error:
             answer["error"] = str(error)
-        unseen = [log for log in logs if not os.path.exists(log)]  # noqa: PTH110 - sent without imports
-        if not os.path.exists(marker):  # noqa: PTH110
-            unseen.append(os.path.dirname(marker))  # noqa: PTH120
-        answer["unseen"] = unseen
+            yield answer
+            return
+        answer["unseen"] = [log for log in logs if not os.path.exists(log)]  # noqa: PTH110 - sent alone
+        try:
+            from binx.export.store import open_store
+
+            if open_store(output).read(marker) is None:
+                answer["unseen"].append(output)
+        except ImportError:
+            # Another version of binx, which is what is told.
+            pass
+        except binx.BinxError:
+            answer["unseen"].append(output)
         yield answer
 
     return probe

@@ -54,7 +54,7 @@ _Result = TypeVar("_Result")
 def to_parquet_on_spark(
     spark: SparkSession | SparkContext,
     files: Sequence[BinlogFile],
-    folder: str | os.PathLike[str],
+    place: str | os.PathLike[str],
     selector: Selector | None = None,
     catalog: Catalog | None = None,
     options: ParquetOptions | None = None,
@@ -65,7 +65,7 @@ def to_parquet_on_spark(
     Args:
         spark: the session, or its context, which is all that is used of it.
         files: binary logs in the order of their chain, which executors see at the same paths.
-        folder: the data set's folder, which executors see at the same path.
+        place: the data set's folder, which executors see at the same path, or a URI that they reach.
         selector: the search for the wanted transactions.
         catalog: tables known beforehand.
         options: how to write; ``jobs`` are threads of a task, by default one.
@@ -78,12 +78,12 @@ def to_parquet_on_spark(
     selector = selector or Selector(Selection())
     options = options or ParquetOptions()
     _refuse(files, options)
-    shared = Path(folder).absolute()
-    dataset = DataSet(shared)
+    output = os.fspath(place) if is_uri(os.fspath(place)) else str(Path(place).absolute())
+    dataset = DataSet(output)
     with dataset.locked():
         context = _context_of(spark)
-        export = _Export(context, dataset, selector, catalog or Catalog(), options)
-        check_executors(context, _local_paths(files), shared)
+        export = _Export(context, dataset, output, selector, catalog or Catalog(), options)
+        check_executors(context, _local_paths(files), dataset.store, output)
         yield from export.run(files, progress)
 
 
@@ -115,12 +115,14 @@ class _Export:
         self,
         context: SparkContext,
         dataset: DataSet,
+        output: str,
         selector: Selector,
         catalog: Catalog,
         options: ParquetOptions,
     ) -> None:
         self._context = context
         self._dataset = dataset
+        self._output = output
         self._selector = selector
         self._catalog = catalog.copy()
         self._options = options
@@ -176,7 +178,7 @@ class _Export:
             shares.append(
                 Share(
                     log=log,
-                    folder=self._dataset.store.where,
+                    output=self._output,
                     options=self._options,
                     selection=self._selector.selection,
                     names=names,

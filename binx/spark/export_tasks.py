@@ -1,8 +1,8 @@
 """What Spark's tasks do for ``to-parquet``: look through a log, and write one.
 
-A task writes with the code that ``to-parquet`` has, into ``_staging/<source>/<attempt>``, and answers with
-the manifest. Whatever else attempts have written, because they failed or ran twice, goes with the staging
-folder.
+A task writes with the code that ``to-parquet`` has, aside, in a folder of its own, hands that in, and answers
+with the manifest. Whatever else attempts have written, because they failed or ran twice, goes with what
+stands aside.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -130,7 +129,7 @@ class Share:
 
     Attributes:
         log: the log.
-        folder: the data set's.
+        output: the data set's folder, or its URI.
         options: how to write.
         selection: which transactions.
         names: of all logs in order, where the selection has positions.
@@ -139,7 +138,7 @@ class Share:
     """
 
     log: TaskLog
-    folder: str
+    output: str
     options: ParquetOptions
     selection: Selection
     names: tuple[str, ...]
@@ -237,7 +236,7 @@ def write_share(shares: Iterable[Share]) -> Iterator[Answer]:
 
 
 def _written(share: Share, file: BinlogFile, attempt: str) -> Answer:
-    dataset = DataSet(Path(share.folder))
+    dataset = DataSet(share.output)
     selector = Selector(share.selection, share.names)
     selector.take_passed(share.place.passed)
     options = share.options
@@ -258,8 +257,10 @@ def _written(share: Share, file: BinlogFile, attempt: str) -> Answer:
                     export.pass_over(lambda position: None)
                 staged = None
             else:
-                export.write(dataset.attempt(export.source, attempt), lambda position: None)
+                transaction = dataset.attempt(export.source, attempt)
+                export.write(transaction, lambda position: None)
                 staged = export.staged()
+                transaction.hand_in(staged.files)
                 was_damaged = bool(staged.manifest["damage"])
             behind = None
             if was_damaged or share.is_doubtful:

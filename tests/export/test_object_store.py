@@ -90,6 +90,36 @@ def test_a_bucket_holds_what_a_folder_would(bucket: Bucket, tmp_path: Path, expe
     assert on_the_way(tmp_path) == []
 
 
+def test_one_of_several_attempts_is_committed(bucket: Bucket, tmp_path: Path) -> None:
+    """Other machines write them, which do not commit: they hand in what they wrote."""
+    name = "changes/shop/orders/log.0-4-0.parquet"
+    dataset = DataSet(bucket.uri)
+    with dataset.locked():
+        transaction = dataset.begin("log.0")
+        taken = []
+        for attempt in ("first", "second"):
+            writer = DataSet(bucket.uri).attempt("log.0", attempt)
+            writer.path(name).write_text(attempt)
+            taken = [writer.written(name)]
+            writer.hand_in(taken)
+        assert name not in bucket.contents()
+        transaction.commit({"files": []}, taken, "second")
+        transaction.abandon()
+    assert bucket.read(f"logs/{name}") == b"second"
+    assert set(bucket.contents()) == {name, "_manifest/log.0.json"}
+    assert on_the_way(tmp_path) == []
+
+
+def test_attempts_that_nobody_commits_are_removed_by_the_next_run(bucket: Bucket, tmp_path: Path) -> None:
+    with DataSet(bucket.uri).locked():
+        writer = DataSet(bucket.uri).attempt("log.0", "lost")
+        writer.path("transactions/log.0.parquet").write_text("lost")
+        writer.hand_in([writer.written("transactions/log.0.parquet")])
+    assert list(bucket.contents()) == ["_staging/attempts/log.0/lost/transactions/log.0.parquet"]
+    with DataSet(bucket.uri).locked():
+        assert bucket.contents() == {}
+
+
 def test_a_second_run_keeps_what_is_there(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
     export(bucket.uri, CHAIN[:1])
     before = bucket.client.list_objects_v2(Bucket=bucket.name)["Contents"]

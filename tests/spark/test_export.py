@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tarfile
 from collections.abc import Callable, Iterable, Iterator
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,9 @@ from binx.log.selection import Selection, Selector
 from binx.spark.executors import problems
 from binx.spark.export import to_parquet_on_spark
 from binx.spark.export_tasks import Answer, Share, write_share
+from tests.cli.process import BINX, environment
 from tests.conftest import PROJECT, TESTDATA
+from tests.object_store import Bucket, object_store
 
 SHOP = TESTDATA / "mariadb-10.11" / "shop"
 LOGS = sorted(SHOP.glob("mysql-bin.00*"))
@@ -232,7 +235,7 @@ def test_what_executors_lack_is_told_once_for_each_host() -> None:
         "a: /usr/bin/python3 cannot import binx (No module named 'binx')",
         f"b: binx is 0.0.9, and {__version__} here",
         f"b: pyarrow is 18.0.0, and {pyarrow.__version__} here",
-        "c: /backup/mysql-bin.000001 is not there; logs and output must be at the same path everywhere",
+        "c: /backup/mysql-bin.000001 is not there; logs and output must be at the same place everywhere",
     ]
 
 
@@ -251,6 +254,19 @@ def test_the_command_takes_the_engine(
     assert tree(tmp_path) == native
     assert run(["to-parquet", "--master", "local", str(SHOP), "-o", str(tmp_path)]) == 2
     assert "--master is about --engine spark" in capsys.readouterr().err
+
+
+def test_the_data_set_may_be_in_an_object_store(native: dict[str, bytes]) -> None:
+    pytest.importorskip("pyspark")
+    if shutil.which("java") is None:
+        pytest.skip("Spark needs Java")
+    with object_store() as service:
+        bucket = Bucket(service, "spark")
+        command = [*BINX, "to-parquet", "--engine", "spark", "--quiet", str(SHOP), "-o", bucket.uri]
+        done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        wanted = {name: sha256(data).hexdigest() for name, data in native.items() if name != "_lock"}
+        assert bucket.contents() == wanted
 
 
 CLUSTER = """

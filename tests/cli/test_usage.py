@@ -33,7 +33,6 @@ from tests.cli.process import binx
         (["extract", "--thread-id", "-3", "f"], "expected a whole number"),
         (["extract", "--since", "2026-02-01", "--until", "2026-01-01", "f"], "expected a time span"),
         (["to-parquet", "f"], "'-o'"),
-        (["to-parquet", "-o", "s3://lake/x", "--engine", "spark", "f"], "use --engine native"),
         (["to-parquet", "-o", "x", "--memory", "1", "f"], "at least 16"),
         (["load", "--output", "x"], "expected the folder of a data set"),
         (["load", "--input", "x", "--output", "y", "--conf", "novalue"], "expected NAME=VALUE"),

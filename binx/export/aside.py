@@ -195,18 +195,17 @@ class RemoteAside:
 
     def attempt(self, source: str, name: str) -> Path:
         """As :class:`Aside` says."""
-        folder = self.folder(source) / name
+        folder = self._written_to(source, name)
         self._store.make_on_its_way()
         with output_errors(folder):
-            folder.mkdir(parents=True)
+            folder.mkdir()
         return folder
 
     def hand_in(self, source: str, attempt: str, files: Iterable[str]) -> None:
         """As :class:`Aside` says."""
-        folder = self.folder(source) / attempt
+        folder = self._written_to(source, attempt)
         self._store.take((folder / name, _handed_in(source, attempt, name)) for name in files)
         shutil.rmtree(folder, ignore_errors=True)
-        _remove_empty(folder.parent)
 
     def mark(self, source: str) -> None:
         """As :class:`Aside` says."""
@@ -235,6 +234,10 @@ class RemoteAside:
     def close(self) -> None:
         """As :class:`Aside` says."""
         _remove_empty(self._root)
+
+    def _written_to(self, source: str, attempt: str) -> Path:
+        # Beside the source's own folder, which whoever commits may remove while others write.
+        return self._root / f"{source}.{attempt}"
 
 
 def aside_of(store: Store) -> Aside:

@@ -233,6 +233,8 @@ class SourceExport:
                     sums.take_statement(item)
                 else:
                     self._take_batch(item, writers)
+                # Else its memory would be held until the next batch is full.
+                del item
             progress(found.position)
         self._salvaging.forget_behind_damage()
         for batch in decoder.finish():

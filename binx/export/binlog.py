@@ -33,8 +33,13 @@ from binx.kernels.rewrite import Pause, Rewriter, measure
 from binx.log.file import BinlogFile
 from binx.source import READ_BYTES
 
-BUFFER_BYTES = 1024 * 1024
-"""How much is collected before it is written."""
+BUFFER_BYTES = 512 * 1024
+"""How much is collected before it is written. ext4 takes larger writes into larger pieces of memory, which
+take longer to come by.
+"""
+
+_SMALL_RUN = 64 * 1024
+"""Verbatim bytes of which less is collected, so that a slice of scattered transactions has few writes."""
 
 _HEADER = Struct("<IBIIIH")
 _FLAGS_OFFSET = 17
@@ -96,6 +101,7 @@ class _SliceWriter:
         self._verbatim = verbatim
         self._verify = verify
         self._serial = not verbatim and not plan.contiguous
+        self._written_directly = 0
         self._checksum_size = plan.description.checksum_size
         self._rewriter = Rewriter(BUFFER_BYTES, self._checksum_size, verbatim, self._serial, verify)
 
@@ -110,11 +116,23 @@ class _SliceWriter:
             except BinxError as error:
                 raise error.at(path=part.file.path) from error.__cause__
         self._drain()
-        return SliceReport(plan.transactions, rewriter.events, rewriter.written, rewriter.renumbered)
+        size = rewriter.written + self._written_directly
+        return SliceReport(plan.transactions, rewriter.events, size, rewriter.renumbered)
 
     def _drain(self) -> None:
         self._output.write(self._rewriter.pending())
         self._rewriter.clear()
+
+    def _pass_on(self, data: memoryview) -> None:
+        """Write events as they are."""
+        if len(data) < _SMALL_RUN:
+            if len(data) > BUFFER_BYTES - len(self._rewriter.pending()):
+                self._drain()
+            self._rewriter.put_bytes(data)
+            return
+        self._drain()
+        self._output.write(data)
+        self._written_directly += len(data)
 
     def _write_head(self, file: BinlogFile, description: FormatDescription) -> None:
         window = file.events_window(description.position, file.size)
@@ -160,7 +178,10 @@ class _SliceWriter:
         if not origin <= rewriter.position < origin + len(window):
             return False
         while True:
+            begin = rewriter.position - origin
             pause = rewriter.feed(window, origin, taken.end, hold)
+            if self._verbatim:
+                self._pass_on(window[begin : rewriter.position - origin])
             if pause == Pause.PAUSE_FULL:
                 self._drain()
             elif pause == Pause.PAUSE_GTID:

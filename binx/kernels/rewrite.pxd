@@ -1,6 +1,7 @@
 # cython: language_level=3
 """The copying of events into a new binary log."""
 
+cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from binx.kernels.cursor cimport Cursor
@@ -13,6 +14,7 @@ cpdef enum Pause:
     PAUSE_CONTROL = 4
 
 
+@cython.final
 cdef class Rewriter:
     cdef readonly int64_t position
     cdef readonly int64_t written
@@ -33,7 +35,9 @@ cdef class Rewriter:
     cdef uint32_t sum
     cdef int64_t room(self) noexcept nogil
     cdef int put(self, const uint8_t *data, int64_t size) except -1 nogil
+    cdef int put_sum(self, uint32_t sum) except -1 nogil
     cdef int copy(self, Cursor *source, int64_t stop, bint hold_gtids) except -1 nogil
+    cdef int copy_whole(self, Cursor *source, int64_t stop, bint hold_gtids) except -1 nogil
     cdef int begin(self, Cursor *source, int64_t stop, bint hold_gtids) except -1 nogil
     cdef int rewrite_head(self, uint8_t *head, int64_t head_size, int64_t size) except -1 nogil
     cdef int finish(self, Cursor *source) except -1 nogil

@@ -25,7 +25,7 @@ class Rewriter:
 
     Attributes:
         position: offset in the source of the next byte to copy.
-        written: offset in the output of the next byte.
+        written: bytes put into the buffer so far: unless verbatim, the offset in the output of the next byte.
         events: events written so far.
         renumbered: transactions whose logical clock was written anew so far.
     """
@@ -41,7 +41,8 @@ class Rewriter:
         Args:
             capacity: bytes of the buffer.
             checksum_size: bytes of the checksum that each written event ends in: 4 or 0.
-            verbatim: copy all bytes as they are; positions, checksums and control events stay.
+            verbatim: only look at the events that are fed: whole, and with right checksums. The caller writes
+                the window's bytes up to ``position``, as they are.
             serial: number the transactions anew, each waiting for the one before it.
             verify: whether the checksum of every event that is copied is compared.
         """

@@ -4,8 +4,11 @@
 An event is copied piece by piece: its head is rewritten, its body streams from the source's window into a
 buffer that the caller empties, and its checksum closes it. So neither a large event nor a large transaction
 takes more memory than the buffer, and both the source's checksum and the new one are computed on the way.
+Events that window and buffer have whole, which is nearly all, go a shorter way. A verbatim copy is not made
+here: events are looked at, and the caller writes the window's own bytes.
 """
 
+cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
@@ -64,13 +67,14 @@ cdef inline bint is_control(uint8_t type) noexcept nogil:
     )
 
 
+@cython.final
 cdef class Rewriter:
     """Writes one binary log out of runs of others' events.
 
     Args:
         capacity: bytes of the buffer.
         checksum_size: bytes of the checksum that each written event ends in: 4 or 0.
-        verbatim: copy all bytes as they are; positions, checksums and control events stay.
+        verbatim: only look at the events that are fed; their bytes are written by the caller, as they are.
         serial: number the transactions anew, each waiting for the one before it.
         verify: whether the checksum of every event that is copied is compared.
     """
@@ -119,15 +123,13 @@ cdef class Rewriter:
         """Write an event that comes without a checksum; its size and position in the header are filled in."""
         cdef int64_t size = event.shape[0] + checksum_size
         cdef int64_t at = self.filled
-        cdef uint8_t trailer[CHECKSUM_SIZE]
         if event.shape[0] < HEADER_SIZE or size > self.room():
             raise ValueError("no event, or the buffer has no room for it; empty it first")
         self.put(&event[0], event.shape[0])
         store(&self.buffer[at + SIZE_OFFSET], <uint64_t> size, 4)
         store(&self.buffer[at + NEXT_POSITION_OFFSET], <uint64_t> (self.written + checksum_size), 4)
         if checksum_size:
-            store(trailer, crc32(0, &self.buffer[at], event.shape[0]), CHECKSUM_SIZE)
-            self.put(trailer, CHECKSUM_SIZE)
+            self.put_sum(crc32(0, &self.buffer[at], event.shape[0]))
         self.events += 1
 
     def feed(self, const uint8_t[::1] window not None, int64_t origin, int64_t stop, bint hold_gtids):
@@ -169,6 +171,12 @@ cdef class Rewriter:
         self.written += size
         return 0
 
+    cdef int put_sum(self, uint32_t sum) except -1 nogil:
+        """Append a checksum."""
+        cdef uint8_t trailer[CHECKSUM_SIZE]
+        store(trailer, sum, CHECKSUM_SIZE)
+        return self.put(trailer, CHECKSUM_SIZE)
+
     cdef int copy(self, Cursor *source, int64_t stop, bint hold_gtids) except -1 nogil:
         """Copy until something else has to be done; ``position`` keeps up with the cursor."""
         cdef int pause
@@ -176,12 +184,16 @@ cdef class Rewriter:
         cdef const uint8_t *data
         while True:
             if self.left == BETWEEN_EVENTS:
+                self.copy_whole(source, stop, hold_gtids)
                 pause = self.begin(source, stop, hold_gtids)
                 if pause != NO_PAUSE:
                     return pause
-            count = min(self.left, remaining(source), self.room())
+            count = min(self.left, remaining(source))
+            if not self.verbatim:
+                count = min(count, self.room())
             data = take(source, count)
-            self.put(data, count)
+            if not self.verbatim:
+                self.put(data, count)
             if self.verify and self.source_checksum_size:
                 self.source_sum = crc32(self.source_sum, data, count)
             if self.checksum_size and not self.verbatim:
@@ -193,6 +205,43 @@ cdef class Rewriter:
             pause = self.finish(source)
             if pause != NO_PAUSE:
                 return pause
+
+    cdef int copy_whole(self, Cursor *source, int64_t stop, bint hold_gtids) except -1 nogil:
+        """Copy the events that window and buffer have whole, as far as they need nothing but copying."""
+        cdef Cursor look
+        cdef Header header
+        cdef int64_t content
+        cdef const uint8_t *event
+        cdef uint8_t head[HEADER_SIZE]
+        cdef int64_t at
+        while stop - self.position >= HEADER_SIZE and remaining(source) >= HEADER_SIZE:
+            look = source[0]
+            header = header_of(take(&look, HEADER_SIZE))
+            content = <int64_t> header.size - self.source_checksum_size
+            if content < HEADER_SIZE or header.size > min(stop - self.position, remaining(source)):
+                return 0
+            if not self.verbatim:
+                if content + self.checksum_size > self.room() or is_control(header.type):
+                    return 0
+                if is_gtid(header.type) and (hold_gtids or self.serial):
+                    return 0
+            event = take(source, header.size)
+            if self.verify and self.source_checksum_size:
+                self.event_start = self.position
+                self.source_sum = crc32(0, event, content)
+                if <uint32_t> little(event + content, CHECKSUM_SIZE) != self.source_sum:
+                    self.bad_checksum(<uint32_t> little(event + content, CHECKSUM_SIZE))
+            if not self.verbatim:
+                at = self.filled
+                memcpy(head, event, HEADER_SIZE)
+                self.rewrite_head(head, HEADER_SIZE, content + self.checksum_size)
+                self.put(head, HEADER_SIZE)
+                self.put(event + HEADER_SIZE, content - HEADER_SIZE)
+                if self.checksum_size:
+                    self.put_sum(crc32(0, &self.buffer[at], content))
+            self.position += header.size
+            self.events += 1
+        return 0
 
     cdef int begin(self, Cursor *source, int64_t stop, bint hold_gtids) except -1 nogil:
         """Copy an event's head: the header, and a GTID event's clock."""
@@ -220,14 +269,14 @@ cdef class Rewriter:
             head_size = min(<int64_t> GTID_HEAD_SIZE, content)
         if remaining(source) < head_size:
             return PAUSE_WINDOW
-        if self.room() < head_size:
+        if not self.verbatim and self.room() < head_size:
             return PAUSE_FULL
         memcpy(head, take(source, head_size), head_size)
         self.source_sum = crc32(0, head, head_size) if self.verify and self.source_checksum_size else 0
         if not self.verbatim:
             self.rewrite_head(head, head_size, content + self.checksum_size)
             self.sum = crc32(0, head, head_size) if self.checksum_size else 0
-        self.put(head, head_size)
+            self.put(head, head_size)
         self.event_start = self.position
         self.position += head_size
         self.left = content - head_size
@@ -249,8 +298,7 @@ cdef class Rewriter:
     cdef int finish(self, Cursor *source) except -1 nogil:
         """Compare the source's checksum and write the new one."""
         cdef const uint8_t *stored
-        cdef uint8_t trailer[CHECKSUM_SIZE]
-        if self.room() < CHECKSUM_SIZE:
+        if not self.verbatim and self.room() < CHECKSUM_SIZE:
             return PAUSE_FULL
         if self.source_checksum_size:
             if remaining(source) < CHECKSUM_SIZE:
@@ -259,11 +307,8 @@ cdef class Rewriter:
             self.position += CHECKSUM_SIZE
             if self.verify and <uint32_t> little(stored, CHECKSUM_SIZE) != self.source_sum:
                 self.bad_checksum(<uint32_t> little(stored, CHECKSUM_SIZE))
-            if self.verbatim:
-                self.put(stored, CHECKSUM_SIZE)
         if self.checksum_size and not self.verbatim:
-            store(trailer, self.sum, CHECKSUM_SIZE)
-            self.put(trailer, CHECKSUM_SIZE)
+            self.put_sum(self.sum)
         self.left = BETWEEN_EVENTS
         self.events += 1
         return NO_PAUSE

@@ -136,13 +136,19 @@ def test_slices_of_a_partition_into_runs_hold_the_wholes_transactions(
     assert bodies[0] == bodies[1]
 
 
-def test_a_verbatim_slice_has_the_very_bytes() -> None:
+@pytest.mark.parametrize("small", [0, 500, 1 << 20])
+def test_a_verbatim_slice_has_the_very_bytes_however_they_are_collected(
+    small: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("binx.export.binlog._SMALL_RUN", small)
     path = SHOPS[0][1]
     original, transactions = path.read_bytes(), transactions_of(path)
     data, report = slice_of([path], each_third, verbatim=True)
     head = original[: parse_header(original, 4).end]
-    assert data == head + b"".join(original[start:end] for start, end, _, _ in transactions[1::3])
-    assert report.renumbered == 0
+    taken = [original[start:end] for start, end, _, _ in transactions[1::3]]
+    assert {len(one) < 500 for one in taken} == {True, False}
+    assert data == head + b"".join(taken)
+    assert (report.bytes, report.renumbered) == (len(data), 0)
 
 
 def test_files_that_differ_by_checksum_are_not_joined_verbatim() -> None:

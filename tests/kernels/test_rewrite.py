@@ -52,6 +52,8 @@ def rewritten(
         origin = rewriter.position
         pause = rewriter.feed(data[origin : origin + window], origin, len(data), False)
         out += bytes(rewriter.pending())
+        if verbatim:
+            out += data[origin : rewriter.position]
         rewriter.clear()
         if pause == Pause.PAUSE_DONE:
             return out
@@ -114,7 +116,10 @@ def test_a_gtid_event_of_a_server_without_a_clock_stays_as_it_is() -> None:
 @given(window=st.integers(61, 400), capacity=st.integers(4096, 5000), sizes=st.lists(st.integers(0, 6000)))
 def test_windows_and_buffers_of_any_size_give_the_same(window: int, capacity: int, sizes: list[int]) -> None:
     data = b"".join(event(GTID, gtid_body(7, 8)) + event(TABLE_MAP, b"m" * size) for size in sizes)
-    assert rewritten(data, window=window, capacity=capacity, serial=True) == rewritten(data, serial=True)
+    for serial in (True, False):
+        whole = rewritten(data, serial=serial)
+        assert rewritten(data, window=window, capacity=capacity, serial=serial) == whole
+    assert rewritten(data, window=window, verbatim=True) == MAGIC + data
 
 
 def test_events_about_the_source_file_are_pointed_out() -> None:

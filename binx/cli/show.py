@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator
 from datetime import tzinfo
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from binx.cli.declaration import OUTPUT, Example, Parsed, command, option
@@ -186,12 +185,8 @@ class _Documents:
             document["row_count"] = shown.row_count
         yield json_text(document)[:-1].encode("utf-8", "backslashreplace")
         if shown.row_count is not None:
-            most = shown.row_count if self._most_rows is None else self._most_rows
             yield b', "rows": ['
-            for place, text in enumerate(islice(shown.rows.texts(), most)):
-                if place:
-                    yield b", "
-                yield from text
+            yield from shown.rows.text(self._most_rows)
             yield b"]"
         if self._with_bytes:
             yield b', "hex": "'

@@ -26,6 +26,7 @@ from binx.log.scanning import TransactionScan
 from binx.rows.batches import ChangeBatch
 from binx.rows.catalog import Catalog
 from binx.rows.decoder import TAKE, ChangeDecoder, DecoderOptions
+from binx.rows.schema import Provenance
 from binx.rows.statements import Statement
 from binx.rows.types import ArrowOptions
 
@@ -255,6 +256,22 @@ def ordered_changes(
             yield from walk.up_to(None)
 
 
+def decoder_warnings(decoders: Iterable[ChangeDecoder]) -> list[str]:
+    """What decoders do not know of names and types, in sentences."""
+    unnamed = {
+        f"{table.db}.{table.name}": None
+        for decoder in decoders
+        for table in decoder.tables
+        if any(column.provenance.name is Provenance.NONE for column in table.resolved.columns)
+    }
+    sentences = [warning for decoder in decoders for warning in decoder.report.warnings]
+    if unnamed:
+        sentences.append(
+            f"the logs do not tell the names of the columns of {', '.join(unnamed)}; --schema can"
+        )
+    return list(dict.fromkeys(sentences))
+
+
 class _Look(NamedTuple):
     """How pieces are written; see :func:`ordered_changes`."""
 
@@ -402,5 +419,6 @@ __all__ = [
     "RowTexts",
     "Selected",
     "WholeTexts",
+    "decoder_warnings",
     "ordered_changes",
 ]

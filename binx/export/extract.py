@@ -216,19 +216,14 @@ class _Extraction:
         write_json(self._search.selected(), stream, self._known_tables(), rows=self._options.rows)
 
     def _write_thl(self, stream: OutputStream) -> None:
-        from binx.export.show import Showing
         from binx.export.thl import FRAGMENT_BYTES, write_thl
 
-        showing = Showing(
-            self._chain,
-            self._selection,
-            catalog=self._known_tables(),
-            readable=True,
-            numbered=True,
-            search=self._search,
+        self._warnings = write_thl(
+            self._search.selected(),
+            stream,
+            self._known_tables(),
+            fragment_bytes=self._options.fragment_bytes or FRAGMENT_BYTES,
         )
-        write_thl(showing, stream, fragment_bytes=self._options.fragment_bytes or FRAGMENT_BYTES)
-        self._warnings = showing.warnings
 
     def _known_tables(self) -> Catalog:
         from binx.rows.catalog import Catalog

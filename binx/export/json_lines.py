@@ -152,26 +152,26 @@ class JsonRows:
     Args:
         lines: a line for each change, with its transaction; else a member of the transaction's array.
         values: says how a column is spelled.
-        numbered: columns are called ``3: name`` and not ``name``.
+        between: a comma stands before each change of a rows event but the first.
     """
 
-    def __init__(self, *, lines: bool, values: Values = json_values, numbered: bool = False) -> None:
+    def __init__(self, *, lines: bool, values: Values = json_values, between: bool = False) -> None:
         self._lines = lines
         self._values = values
-        self._numbered = numbered
+        self._between = between
 
     def __call__(self, changes: ChangeBatch, _: BinlogFile) -> list[Changes]:
         """One object for each row change of a batch."""
         images = BatchImages(changes)
-        return _BatchJson(images, self._values, lines=self._lines, numbered=self._numbered).render()
+        return _BatchJson(images, self._values, lines=self._lines, between=self._between).render()
 
 
 class _BatchJson:
     """The objects of one batch."""
 
-    def __init__(self, images: BatchImages, values: Values, *, lines: bool, numbered: bool) -> None:
+    def __init__(self, images: BatchImages, values: Values, *, lines: bool, between: bool) -> None:
         self._images = images
-        self._numbered = numbered
+        self._between = between
         self._spelled = values
         self._lines = lines
         self._cache: dict[int, tuple[Spelled, ...]] = {}
@@ -197,6 +197,8 @@ class _BatchJson:
 
     def _begin(self, rows: pa.Array | None) -> Iterator[bytes | Part]:
         if not self._lines:
+            if self._between:
+                yield Part(_SEPARATOR, Spelled(Spelling.SPELL_BETWEEN))
             yield b"{"
             return
         system = self._images.system
@@ -211,8 +213,7 @@ class _BatchJson:
 
     def _members(self, images: Images) -> Iterator[Part]:
         for number, place in enumerate(images.columns):
-            own = self._images.columns[place].source_name
-            name = plain_json(f"{place + 1}: {own}" if self._numbered else own)
+            name = plain_json(self._images.columns[place].source_name)
             yield from columns(encoded(f"{', ' if number else ''}{name}: "), self._values(place), images.rows)
 
     def _values(self, place: int) -> tuple[Spelled, ...]:

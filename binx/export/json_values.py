@@ -108,18 +108,30 @@ def _string(array: pa.Array, _: LogicalType) -> tuple[Spelled]:
 
 
 def _text(array: pa.Array, logical: LogicalType) -> tuple[Spelled]:
+    return (text_values(array, logical, lambda text: plain_json(text)[1:-1]),)
+
+
+def text_values(array: pa.Array, logical: LogicalType, escaped: Callable[[str], str]) -> Spelled:
+    """A column of text as strings of JSON, whatever its character set.
+
+    Args:
+        array: the column, as :func:`json_values` takes it.
+        logical: its type.
+        escaped: how a piece of a long text stands between the quotes.
+    """
     charset = None if logical.charset is None else charset_of_name(logical.charset)
     if charset is None or charset.name in UNMAPPED_CHARSETS or not pa.types.is_binary(array.type):
-        return _string(array, logical)
+        return Spelled(Spelling.SPELL_JSON, array, null=NULL)
     if not is_long(array):
-        return _string(per_distinct(array, lambda value: charset.decode(value).encode()), logical)
+        texts = per_distinct(array, lambda value: charset.decode(value).encode())
+        return Spelled(Spelling.SPELL_JSON, texts, null=NULL)
     long_text = LongText(array, charset)
 
     def string(row: int) -> Iterator[bytes]:
         for text in long_text.text(row):
-            yield plain_json(text)[1:-1].encode()
+            yield escaped(text).encode()
 
-    return (Spelled(Spelling.SPELL_ASKED, array, b'"', b'"', NULL, ask=string),)
+    return Spelled(Spelling.SPELL_ASKED, array, b'"', b'"', NULL, ask=string)
 
 
 def _members(array: pa.Array, logical: LogicalType) -> tuple[Spelled]:
@@ -157,8 +169,12 @@ def _geometry(array: pa.Array, _: LogicalType) -> tuple[Spelled, Spelled]:
     )
 
 
-def _vector(array: pa.Array, logical: LogicalType) -> tuple[Spelled]:
-    numbers = real_texts(array.values)
+def _vector(array: pa.Array, _: LogicalType) -> tuple[Spelled]:
+    return (vector_values(array, real_texts(array.values)),)
+
+
+def vector_values(array: pa.Array, numbers: pa.Array) -> Spelled:
+    """A column of lists of numbers as arrays of JSON, given all the numbers as texts."""
     offsets = pa.Array.from_buffers(
         pa.int32(), len(array) + 1, [None, array.buffers()[1]], offset=array.offset
     )
@@ -166,7 +182,7 @@ def _vector(array: pa.Array, logical: LogicalType) -> tuple[Spelled]:
     texts = pc.binary_join(lists, constant(", "))
     if array.null_count:
         texts = pc.if_else(array.is_valid(), texts, pa.scalar(None, TEXT))
-    return (Spelled(Spelling.SPELL_TEXT, texts, b"[", b"]", NULL),)
+    return Spelled(Spelling.SPELL_TEXT, texts, b"[", b"]", NULL)
 
 
 _WRITERS: dict[Kind, Callable[[pa.Array, LogicalType], tuple[Spelled, ...]]] = {

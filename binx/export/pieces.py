@@ -29,6 +29,8 @@ class Changes:
         count: how many changes.
         parts: what their texts consist of.
         marks: a small number for each change, uint8; None where all are 0.
+        events: of a batch's rows the offsets of their rows events, int64, and the low byte of these events'
+            flags, uint8; None where rows are not told apart by events.
     """
 
     versions: pa.Array
@@ -37,12 +39,14 @@ class Changes:
     count: int
     parts: list[Part]
     marks: pa.Array | None = None
+    events: tuple[pa.Array, pa.Array] | None = None
 
 
 def changes_of(
     images: BatchImages,
     parts: Callable[[ChangeGroup], Iterable[bytes | Part]],
     marks: Callable[[ChangeGroup], pa.Array] | None = None,
+    events: tuple[pa.Array, pa.Array] | None = None,
 ) -> list[Changes]:
     """A batch's row changes, those that are written alike together.
 
@@ -50,6 +54,7 @@ def changes_of(
         images: the batch.
         parts: gives what the texts of a group's changes consist of.
         marks: gives a small number for each change of a group; None where all are 0.
+        events: the rows events of the batch's rows; see :class:`Changes`.
     """
     versions, rows = images.system("_commit_version"), images.system("_row")
     return [
@@ -60,6 +65,7 @@ def changes_of(
             images.size_of(group.images),
             assembled(parts(group)),
             None if marks is None else marks(group),
+            events,
         )
         for group in images.groups()
     ]
@@ -97,6 +103,7 @@ class Piece:
                 numbers(one.numbers),
                 None if one.rows is None else numbers(one.rows),
                 None if one.marks is None else _bytes(one.marks),
+                None if one.events is None else (numbers(one.events[0]), _bytes(one.events[1])),
                 one.count,
                 [kernel_part(part) for part in one.parts],
             )
@@ -120,9 +127,15 @@ class Piece:
         """Bytes of the longest text of a change written so far."""
         return self._texts.longest
 
-    def text(self, first: int, last: int) -> Iterator[bytes]:
-        """The text of the changes from one place up to another, in chunks."""
-        self._texts.begin(first, last)
+    def text(self, first: int, last: int, ordinal: int = 0) -> Iterator[bytes]:
+        """The text of the changes from one place up to another, in chunks.
+
+        Args:
+            first: the first of them.
+            last: the one behind the last.
+            ordinal: the first one's number in its rows event.
+        """
+        self._texts.begin(first, last, ordinal)
         return self._chunks()
 
     def framed(self, first: int, last: int, head_ends: bytes, heads: bytes, foot: bytes) -> Iterator[bytes]:

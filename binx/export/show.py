@@ -10,31 +10,24 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from binx.errors import DamagedError
 from binx.event import FormatDescription
 from binx.event.format import Flavour
 from binx.event.header import HEADER_SIZE, EventFlag, EventHeader, EventType
-from binx.event.plain import plain_rows_event
-from binx.event.rows import RowsHeader
 from binx.event.table_map import TableMap, parse_table_map
-from binx.export.changes import Begin, End, RowTexts, Selected, WholeTexts, ordered_changes
+from binx.export.changes import Begin, Selected, decoder_warnings, ordered_changes
 from binx.export.event_fields import event_fields
+from binx.export.event_rows import EventRows, events_with_rows
 from binx.export.json_lines import JsonRows
 from binx.export.json_values import json_values
 from binx.export.readable import ReadableRows
 from binx.export.search import Search
-from binx.kernels.rowcount import RowCounter
 from binx.kernels.scan import Level
 from binx.log.chain import FileEnds
-from binx.log.events import RawEvent, raw_events
+from binx.log.events import RawEvent
 from binx.log.selection import Selection
 from binx.rows.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
-from binx.rows.schema import Provenance
-from binx.rows.statements import Statement
 
-_TYPE_OFFSET = 4
-_ROWS_POST_HEADER = 8
 _PAGES = 16
 """Tables of transactions that are kept, at most, to be decoded without a look at the files before."""
 
@@ -55,14 +48,12 @@ class ShownRows:
     """The row changes of one event, to be taken before the next event.
 
     Args:
-        texts: their texts, each in chunks.
+        rows: their texts.
         read: makes a row change of its text.
     """
 
-    def __init__(
-        self, texts: Iterator[Iterator[bytes]], read: Callable[[Iterable[bytes]], dict[str, Any]]
-    ) -> None:
-        self._texts = texts
+    def __init__(self, rows: EventRows, read: Callable[[Iterable[bytes]], dict[str, Any]]) -> None:
+        self._rows = rows
         self._read = read
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
@@ -72,27 +63,40 @@ class ShownRows:
         values of 1 MiB and more a :class:`~binx.export.readable.LongValue`, to be looked at before the next
         row is taken.
         """
-        return (self._read(text) for text in self._texts)
+        return (self._read(text) for text in self._rows.texts())
 
-    def texts(self) -> Iterator[Iterator[bytes]]:
-        """Each as a JSON object, in chunks that are to be taken before the next row."""
-        return self._texts
+    @property
+    def count(self) -> int | None:
+        """How many they are; None where the event is no rows event."""
+        return self._rows.count
+
+    def text(self, most: int | None = None) -> Iterator[bytes]:
+        """All of them, or at most so many, as JSON objects with commas between, in chunks."""
+        return self._rows.text(most)
 
 
-class ShownEvent(NamedTuple):
+class ShownEvent:
     """An event of the transaction that came last.
 
     Attributes:
         raw: its header and bytes.
-        fields: what it says, by name.
-        row_count: how many row changes it holds; None where it is no rows event.
-        rows: those.
+        rows: the row changes that it holds.
     """
 
-    raw: RawEvent
-    fields: dict[str, Any]
-    row_count: int | None
-    rows: ShownRows
+    def __init__(self, raw: RawEvent, description: FormatDescription, rows: ShownRows) -> None:
+        self.raw = raw
+        self.rows = rows
+        self._description = description
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """What it says, by name."""
+        return event_fields(self.raw.event, self._description)
+
+    @property
+    def row_count(self) -> int | None:
+        """How many row changes it holds; None where it is no rows event."""
+        return self.rows.count
 
 
 class Showing:
@@ -104,10 +108,7 @@ class Showing:
         catalog: tables known beforehand.
         readable: give bytes as ``{"hex": …}``, which people can tell from text, and long values as
             :class:`~binx.export.readable.LongValue`; else as ``extract --format json`` does.
-        numbered: call columns ``3: name`` and not ``name``.
         verify: whether checksums are compared.
-        search: a search that has not begun, in place of one for the selection; all files up to the last
-            transaction that is wanted are then read, so that numbers in the chain are known.
     """
 
     def __init__(
@@ -117,19 +118,16 @@ class Showing:
         *,
         catalog: Catalog | None = None,
         readable: bool = False,
-        numbered: bool = False,
         verify: bool = True,
-        search: Search | None = None,
     ) -> None:
         self._chain = chain
         self._catalog = Catalog() if catalog is None else catalog.copy()
-        self._counted = search is not None
-        self._search = search or Search(chain, selection, verify=verify)
+        self._search = Search(chain, selection, verify=verify)
         self._verify = verify
         readable_rows = ReadableRows()
         self._read = readable_rows.document if readable else _document
         self._render = JsonRows(
-            lines=False, values=readable_rows.values if readable else json_values, numbered=numbered
+            lines=False, values=readable_rows.values if readable else json_values, between=not readable
         )
         self._decoders: list[ChangeDecoder] = []
 
@@ -141,18 +139,7 @@ class Showing:
     @property
     def warnings(self) -> list[str]:
         """What is not known of names and types, in sentences; whole when the iteration is over."""
-        unnamed = {
-            f"{table.db}.{table.name}": None
-            for decoder in self._decoders
-            for table in decoder.tables
-            if any(column.provenance.name is Provenance.NONE for column in table.resolved.columns)
-        }
-        sentences = [warning for decoder in self._decoders for warning in decoder.report.warnings]
-        if unnamed:
-            sentences.append(
-                f"the logs do not tell the names of the columns of {', '.join(unnamed)}; --schema can"
-            )
-        return list(dict.fromkeys(sentences))
+        return decoder_warnings(self._decoders)
 
     def __iter__(self) -> Iterator[ShownTransaction | ShownEvent]:
         """The transactions, each before its events.
@@ -170,12 +157,15 @@ class Showing:
         )
         for item in items:
             if isinstance(item, Begin):
-                yield from _Transaction(item, items, self._read).shown()
+                description = item.table.format
+                yield ShownTransaction(item.facts, description)
+                for raw, rows in events_with_rows(item, items):
+                    yield ShownEvent(raw, description, ShownRows(rows, self._read))
 
     def _selected(self) -> Iterator[Selected]:
         """The transactions to show; files are passed over where nothing in them is needed for names."""
         selection = self._search.selector.selection
-        if not self._counted and selection.gtids is not None and selection.limit is None:
+        if selection.gtids is not None and selection.limit is None:
             found = self._named_by_themselves()
             if found is not None:
                 yield from found
@@ -210,82 +200,6 @@ def _map_bodies(selected: Selected) -> Iterator[TableMap]:
 
 def _names_columns(table_map: TableMap) -> bool:
     return all(column.name is not None for column in table_map.columns)
-
-
-class _Transaction:
-    """The events of one transaction, and the rows that the decoder gives of it."""
-
-    def __init__(
-        self,
-        begin: Begin,
-        items: Iterator[Begin | RowTexts | WholeTexts | Statement | End],
-        read: Callable[[Iterable[bytes]], dict[str, Any]],
-    ) -> None:
-        self._begin = begin
-        self._items = items
-        self._read = read
-        self._texts: Iterator[Iterator[bytes]] = iter(())
-        self._ended = False
-        self._counter = RowCounter()
-        self._description: FormatDescription = begin.table.format
-
-    def shown(self) -> Iterator[ShownTransaction | ShownEvent]:
-        facts = self._begin.facts
-        yield ShownTransaction(facts, self._description)
-        for raw in raw_events(self._begin.file, facts["start"], facts["end"], self._description):
-            fields = event_fields(raw.event, self._description)
-            count = self._count(raw)
-            texts = self._rows(count or 0, raw)
-            yield ShownEvent(raw, fields, count, ShownRows(texts, self._read))
-            for _ in texts:
-                pass
-        if self._next_row() is not None:
-            raise DamagedError(
-                "expected no more rows in the transaction than its events hold, found some",
-                path=self._begin.file.path,
-                offset=facts["start"],
-            )
-
-    def _count(self, raw: RawEvent) -> int | None:
-        """How many row changes an event holds."""
-        description, header = self._description, raw.header
-        position = header.position + HEADER_SIZE
-        if isinstance(raw.event, TableMap):
-            wide = description.post_header_length(EventType.TABLE_MAP, 8) != 6
-            self._counter.see(raw.body, 6 if wide else 4, position)
-        if not isinstance(raw.event, RowsHeader):
-            return None
-        body, number = raw.body, header.type
-        if raw.event.compressed:
-            plain = plain_rows_event(raw.data, header, description)
-            body, number = memoryview(plain)[HEADER_SIZE:], plain[_TYPE_OFFSET]
-        length = description.post_header_length(EventType(number), _ROWS_POST_HEADER)
-        return self._counter.count(body, number, length, position)
-
-    def _rows(self, count: int, raw: RawEvent) -> Iterator[Iterator[bytes]]:
-        for _ in range(count):
-            text = self._next_row()
-            if text is None:
-                raise DamagedError(
-                    f"expected {count} rows in the event, found fewer",
-                    path=self._begin.file.path,
-                    offset=raw.header.position,
-                    event=raw.header.name,
-                )
-            yield text
-
-    def _next_row(self) -> Iterator[bytes] | None:
-        """The text of the transaction's next row."""
-        while not self._ended:
-            text = next(self._texts, None)
-            if text is not None:
-                return text
-            item = next(self._items, None)
-            if isinstance(item, RowTexts):
-                self._texts = item.each()
-            elif not isinstance(item, Statement):
-                self._ended = True
-        return None
 
 
 def _document(text: Iterable[bytes]) -> dict[str, Any]:

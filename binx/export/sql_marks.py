@@ -8,11 +8,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from binx.event.rows import RowsFlag
+from binx.export.event_flags import event_flags
 from binx.export.images import BatchImages
-from binx.kernels.rowflags import rows_flags
 from binx.log.file import BinlogFile
 from binx.rows.types import Kind
-from binx.source import READ_BYTES
 
 
 class RowMark(IntFlag):
@@ -21,12 +20,6 @@ class RowMark(IntFlag):
     NO_FOREIGN_KEY_CHECKS = 1
     LENIENT = 2
     """It holds an ENUM's error value, which a strict session refuses."""
-
-
-_MARKS = bytes(
-    RowMark.NO_FOREIGN_KEY_CHECKS if flags & RowsFlag.NO_FOREIGN_KEY_CHECKS else 0 for flags in range(256)
-)
-"""The mark of each low byte of a rows event's flags."""
 
 
 _ERROR_VALUE = 0
@@ -54,29 +47,11 @@ def row_marks(images: BatchImages, file: BinlogFile) -> pa.Array | None:
 
 
 def _event_marks(file: BinlogFile, positions: pa.Array | None) -> pa.Array | None:
-    """Which rows were changed in a session without foreign key checks, as the flags of their events say.
-
-    Events within compressed payloads have no place in the file, and count as those of a usual session.
-    """
+    """Which rows were changed in a session without foreign key checks, as the flags of their events say."""
     assert positions is not None
-    runs = pc.run_end_encode(positions)
-    places = memoryview(runs.values.buffers()[1]).cast("q")[runs.values.offset :][: len(runs.values)]
-    flags = bytearray(len(places))
-    lengths, done = file.format.post_header_lengths, 0
-    while done < len(places):
-        origin = places[done]
-        known = done
-        done = rows_flags(
-            file.source.window(origin, origin + READ_BYTES), origin, places, known, lengths, flags
-        )
-        if done == known:
-            # A payload event of a few bytes at the file's end.
-            done += 1
-    marks = flags.translate(_MARKS)
-    if not any(marks):
+    bit = pa.scalar(int(RowsFlag.NO_FOREIGN_KEY_CHECKS), pa.uint8())
+    flagged = pc.equal(pc.bit_wise_and(event_flags(file, positions), bit), bit)
+    if not flagged.true_count:
         return None
-    return pc.run_end_decode(
-        pa.RunEndEncodedArray.from_arrays(
-            runs.run_ends, pa.Array.from_buffers(pa.uint8(), len(marks), [None, pa.py_buffer(marks)])
-        )
-    )
+    mark = pa.scalar(int(RowMark.NO_FOREIGN_KEY_CHECKS), pa.uint8())
+    return pc.if_else(flagged, mark, pa.scalar(0, pa.uint8()))

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from binx.kernels.texts import Texts, joined_texts, quoted_texts
+from binx.kernels.texts import real_texts as laid_out_reals
 
 TEXT = pa.large_binary()
 EMPTY = pa.scalar(b"", TEXT)
@@ -58,6 +59,12 @@ def _column(texts: Texts, like: pa.Array | None = None) -> pa.Array:
 def string_literals(array: pa.Array) -> pa.Array:
     """Texts, ``large_binary`` in UTF-8, as string literals of SQL that mean the same in every mode."""
     return _column(quoted_texts(*_spans(array), len(array)), array)
+
+
+def python_reals(array: pa.Array) -> pa.Array:
+    """Floating-point numbers as Python prints them, those of 32 bits by the fewest digits that tell them."""
+    texts = as_text(array)
+    return _column(laid_out_reals(*_spans(texts), len(texts)), texts)
 
 
 def as_text(array: pa.Array) -> pa.Array:

@@ -12,13 +12,11 @@ known whether it is the last.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC
-from itertools import chain
 from tempfile import SpooledTemporaryFile
-from typing import Any
 
+from binx.event.format import Flavour
 from binx.event.load_data import ExecuteLoadQuery, LoadBlock
 from binx.event.payload import TransactionPayload
 from binx.event.query import Query
@@ -27,19 +25,20 @@ from binx.event.rows import RowsFlag, RowsHeader
 from binx.event.session import session_options
 from binx.event.statement import Intvar, IntvarType, Rand, XaPrepare
 from binx.event.user_var import UserVar
+from binx.export.changes import Begin, Selected, WholeTexts, decoder_warnings, ordered_changes
+from binx.export.event_rows import EventRows, events_with_rows
 from binx.export.output import Sink
-from binx.export.readable import LongValue
-from binx.export.show import Showing, ShownEvent, ShownTransaction
 from binx.export.sql_literals import identifier
+from binx.export.thl_rows import EVENT_CLASS, ThlFrames, thl_rows
+from binx.log.events import RawEvent
 from binx.log.zones import in_zone
+from binx.rows.catalog import Catalog
+from binx.rows.decoder import ChangeDecoder
 
 FRAGMENT_BYTES = 1_000_000
 """Bytes of events at which a fragment ends unless told otherwise, as Tungsten's ``transaction_frag_size``."""
 
-EVENT_CLASS = "com.continuent.tungsten.replicator.event.ReplDBMSEvent"
-
 _MEMORY = 1024 * 1024
-_ACTIONS = {"insert": "INSERT", "update": "UPDATE", "delete": "DELETE"}
 _POSITION_DIGITS = 16
 _CONTROL = frozenset({"BEGIN", "COMMIT", "ROLLBACK"})
 _CHARSETS = {
@@ -52,35 +51,55 @@ _CHARSETS = {
 """What Java calls the character sets of clients."""
 
 
-def write_thl(showing: Showing, output: Sink, *, fragment_bytes: int = FRAGMENT_BYTES) -> None:
+def write_thl(
+    selected: Iterable[Selected],
+    output: Sink,
+    catalog: Catalog,
+    *,
+    fragment_bytes: int = FRAGMENT_BYTES,
+) -> list[str]:
     """Write transactions.
 
     Args:
-        showing: the transactions, their columns numbered, their bytes readable.
+        selected: the transactions, whose numbers in the chain are known.
         output: where to.
+        catalog: the tables known beforehand; moved on by the schema statements met.
         fragment_bytes: bytes of events at which a fragment ends.
+
+    Returns:
+        What is not known of names and types, in sentences.
 
     Raises:
         DamagedError, UnsupportedError: a transaction cannot be read.
         OutputError: the output cannot be written.
     """
-    current: _Transaction | None = None
-    for item in showing:
-        if isinstance(item, ShownTransaction):
-            if current is not None:
-                current.end()
-            current = _Transaction(item, output, fragment_bytes)
-        elif current is not None:
-            current.take(item)
-    if current is not None:
-        current.end()
+    decoders: list[ChangeDecoder] = []
+    items = ordered_changes(
+        selected,
+        catalog,
+        thl_rows,
+        raw_text=True,
+        undone=True,
+        decoders=decoders,
+        frames=ThlFrames(fragment_bytes),
+    )
+    for item in items:
+        if isinstance(item, WholeTexts):
+            for chunk in item.text:
+                output.write(chunk)
+        elif isinstance(item, Begin):
+            transaction = _Transaction(item, output, fragment_bytes)
+            for raw, rows in events_with_rows(item, items):
+                transaction.take(raw, rows)
+            transaction.end()
+    return decoder_warnings(decoders)
 
 
 class _Transaction:
     """One transaction on its way to the output."""
 
-    def __init__(self, shown: ShownTransaction, output: Sink, fragment_bytes: int) -> None:
-        self._facts = shown.facts
+    def __init__(self, begin: Begin, output: Sink, fragment_bytes: int) -> None:
+        self._facts = begin.facts
         self._output = output
         self._limit = fragment_bytes
         self._fragment = 0
@@ -88,22 +107,22 @@ class _Transaction:
         self._size = 0
         self._sql = 0
         self._schema: str | None = None
-        self._schemas = {table["db"] for table in shown.facts["tables"] or ()}
+        self._schemas = {table["db"] for table in begin.facts["tables"] or ()}
         self._in_rows = False
-        self._position = shown.facts["start"]
-        self._mariadb = shown.description.flavour.name == "MARIADB"
+        self._position = begin.facts["start"]
+        self._mariadb = begin.table.format.flavour is Flavour.MARIADB
 
-    def take(self, shown: ShownEvent) -> None:
+    def take(self, raw: RawEvent, rows: EventRows) -> None:
         """Add an event."""
-        header, event = shown.raw.header, shown.raw.event
-        if self._size >= self._limit and self._text.tell() and not self._in_rows and self._is_data(shown):
+        header, event = raw.header, raw.event
+        if self._size >= self._limit and self._text.tell() and not self._in_rows and self._is_data(event):
             self._write(last=False)
-        if shown.raw.inner is None:
+        if raw.inner is None:
             self._position = header.end
         if not isinstance(event, TransactionPayload):
             self._size += header.size
         if isinstance(event, RowsHeader):
-            self._rows(shown, event)
+            self._rows(event, rows)
         elif isinstance(event, ExecuteLoadQuery):
             self._statement(event.query)
         elif isinstance(event, Query):
@@ -137,9 +156,8 @@ class _Transaction:
         self._write(last=True)
         self._text.close()
 
-    def _is_data(self, shown: ShownEvent) -> bool:
+    def _is_data(self, event: object) -> bool:
         """Whether an event begins something that a fragment can begin with."""
-        event = shown.raw.event
         return isinstance(event, RowsHeader | LoadBlock | Intvar | Rand | UserVar) or (
             isinstance(event, Query) and event.text not in _CONTROL
         )
@@ -152,41 +170,20 @@ class _Transaction:
             self._schema = query.database
         self._numbered(query.text)
 
-    def _rows(self, shown: ShownEvent, event: RowsHeader) -> None:
+    def _rows(self, event: RowsHeader, rows: EventRows) -> None:
         """A rows event; those of one statement are one SQL."""
-        if not shown.row_count:
+        if not rows.count:
             return
         if not self._in_rows:
             self._numbered(None)
             self._schema = None
         self._in_rows = not event.flags & RowsFlag.STATEMENT_END and self._size < self._limit
-        for number, row in enumerate(shown.rows):
-            if number == 0:
-                self._line(f" - ACTION = {_ACTIONS[row['type']]}")
-                self._line(f" - SCHEMA = {row['db']}")
-                self._line(f" - TABLE = {row['table']}")
-            lines = [f" - ROW# = {number}"]
-            for prefix, image in (("COL", row.get("after")), ("KEY", row.get("before"))):
-                for name, value in (image or {}).items():
-                    if isinstance(value, LongValue):
-                        self._lines(lines)
-                        lines = []
-                        self._long(f"  - {prefix}({name}) = ", value)
-                    else:
-                        lines.append(f"  - {prefix}({name}) = {_value(value)}")
-            self._lines(lines)
+        for chunk in rows.text():
+            self._text.write(chunk)
 
     def _numbered(self, text: str | None) -> None:
         self._line(f"- SQL({self._sql}) =" if text is None else f"- SQL({self._sql}) = {text}")
         self._sql += 1
-
-    def _long(self, lead: str, value: LongValue) -> None:
-        for text in chain([lead], value.text(), ["\n"]):
-            self._text.write(text.encode("utf-8", "backslashreplace"))
-
-    def _lines(self, lines: list[str]) -> None:
-        if lines:
-            self._line("\n".join(lines))
 
     def _line(self, text: str) -> None:
         self._text.write(text.encode("utf-8", "backslashreplace") + b"\n")
@@ -275,19 +272,4 @@ def _java_time(moment: int) -> str:
     return f"{shown:%Y-%m-%d %H:%M:%S}.{fraction}"
 
 
-def _value(value: Any) -> str:
-    """A value as text: bytes in hexadecimal, documents as JSON has them."""
-    if isinstance(value, str):
-        return value
-    if value is None:
-        return "NULL"
-    if isinstance(value, bool):
-        return "1" if value else "0"
-    if isinstance(value, dict) and list(value) == ["hex"]:
-        return str(value["hex"])
-    if isinstance(value, dict | list):
-        return json.dumps(value, ensure_ascii=False)
-    return str(value)
-
-
-__all__ = ["EVENT_CLASS", "FRAGMENT_BYTES", "write_thl"]
+__all__ = ["FRAGMENT_BYTES", "write_thl"]

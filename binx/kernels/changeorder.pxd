@@ -11,6 +11,9 @@ cdef struct Group:
     const int64_t *numbers
     const int64_t *rows
     const uint8_t *marks
+    # The rows events that the batch's rows are of, and the low byte of these events' flags; NULL where not told.
+    const int64_t *events
+    const uint8_t *flags
     int64_t length
     int32_t count
     int64_t first_part
@@ -45,14 +48,19 @@ cdef inline Place place_at(const Order *order, int64_t at) noexcept nogil:
     return (<Place *> order.places.data)[at]
 
 
+cdef inline int64_t batch_row(const Group *group, Place place) noexcept nogil:
+    """The row of the batch that a change stands in."""
+    return group.rows[place.row] if group.rows != NULL else place.row
+
+
 cdef inline int64_t version_of(const Order *order, Place place) noexcept nogil:
     cdef const Group *group = group_at(order, place)
-    return group.versions[group.rows[place.row] if group.rows != NULL else place.row]
+    return group.versions[batch_row(group, place)]
 
 
 cdef inline int64_t number_of(const Order *order, Place place) noexcept nogil:
     cdef const Group *group = group_at(order, place)
-    return group.numbers[group.rows[place.row] if group.rows != NULL else place.row]
+    return group.numbers[batch_row(group, place)]
 
 
 cdef int merge_groups(Order *order, bint backwards) except -1 nogil

@@ -54,6 +54,7 @@ class ChangeTexts:
         numbers: Buffer,
         rows: Buffer | None,
         marks: Buffer | None,
+        events: tuple[Buffer, Buffer] | None,
         count: int,
         parts: list[KernelPart],
     ) -> None:
@@ -64,6 +65,8 @@ class ChangeTexts:
             numbers: the changes' numbers in their transactions, int64.
             rows: which rows of the batch, int64; None for the first ones.
             marks: a small number for each change; None where all are 0.
+            events: for each row of the batch the place of its rows event, int64, and the low byte of the
+                flags there; None where rows are not told apart by events.
             count: how many changes.
             parts: what their texts consist of.
 
@@ -82,8 +85,14 @@ class ChangeTexts:
             ValueError: changes that were added together are not in order.
         """
 
-    def begin(self, first: int, last: int) -> None:
-        """Set out to write the changes from one place up to another."""
+    def begin(self, first: int, last: int, ordinal: int = 0) -> None:
+        """Set out to write the changes from one place up to another.
+
+        Args:
+            first: the first of them.
+            last: the one behind the last.
+            ordinal: the first one's number in its rows event; the others count on from there.
+        """
 
     def begin_framed(
         self, first_run: int, last_run: int, head_ends: Buffer, heads: Buffer, foot: bytes

@@ -10,9 +10,23 @@ from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.string cimport memset
 
-from binx.kernels.changeorder cimport Group, Order, Place, group_at, merge_groups, place_at, release_order, version_of
+from binx.kernels.changeorder cimport (
+    Group,
+    Order,
+    Place,
+    batch_row,
+    group_at,
+    merge_groups,
+    place_at,
+    release_order,
+    version_of,
+)
 from binx.kernels.output cimport Output, append, release
 from binx.kernels.rowparts cimport *
+
+cdef enum:
+    # Of a rows event's flags: it is the last of its statement.
+    STATEMENT_END = 1
 
 cdef class Held:
     """A view of some memory, kept while its address is in use."""
@@ -55,6 +69,9 @@ cdef class ChangeTexts:
     cdef Bytes head_ends
     cdef Bytes foot
     cdef list frame
+    # The rows event that was written last of the transaction at hand, and whether its statement ended with it.
+    cdef int64_t event
+    cdef bint statement_ended
     cdef int64_t packet
     cdef readonly int64_t last_version
     cdef readonly int64_t long_texts
@@ -92,7 +109,9 @@ cdef class ChangeTexts:
             bytes_.size = held.view.len
         return bytes_
 
-    def add(self, object versions, object numbers, object rows, object marks, int64_t count, list parts):
+    def add(
+        self, object versions, object numbers, object rows, object marks, object events, int64_t count, list parts
+    ):
         """Add changes of one kind; see the stub."""
         cdef Group group
         cdef Bytes memory
@@ -118,6 +137,16 @@ cdef class ChangeTexts:
         group.marks = memory.data
         if marks is not None and memory.size < count:
             raise ValueError("fewer marks are told than changes are said to be")
+        if events is not None:
+            places, flags = events
+            memory = self.hold(places)
+            group.events = <const int64_t *> memory.data
+            if memory.size // 8 < group.length:
+                raise ValueError("changes need an event each")
+            memory = self.hold(flags)
+            group.flags = memory.data
+            if memory.size < group.length:
+                raise ValueError("changes need the flags of their events")
         group.count = <int32_t> count
         group.first_part = self.parts.size // <int64_t> sizeof(Part)
         group.parts = len(parts)
@@ -168,7 +197,7 @@ cdef class ChangeTexts:
                 raise ValueError("a column has fewer codes than values")
             if codes is None and offsets is None and part.data_size < (part.offset + part.length) * part.width:
                 raise ValueError("a column has fewer bytes than its values take")
-        elif part.spelling != SPELL_NOTHING:
+        elif part.spelling != SPELL_NOTHING and part.spelling < SPELL_STATEMENT:
             raise ValueError("a part needs a column")
         if part.spelling == SPELL_ASKED:
             part.asker = len(self.askers)
@@ -187,14 +216,16 @@ cdef class ChangeTexts:
             order.run_ends.data[: order.run_ends.size] if order.run_ends.size else b"",
         )
 
-    def begin(self, int64_t first, int64_t last):
-        """Set out to write the changes from one place up to another."""
+    def begin(self, int64_t first, int64_t last, int64_t ordinal=0):
+        """Set out to write the changes from one place up to another; see the stub."""
         if not 0 <= first <= last <= self.order.total:
             raise ValueError("there are fewer changes")
         self.at = first
         self.stop = last
         self.part = 0
         self.writer.byte = -1
+        self.writer.ordinal = ordinal
+        self.writer.begins_statement = False
         self.row_begun = False
         self.framed = False
 
@@ -293,17 +324,38 @@ cdef class ChangeTexts:
                 bad_column()
             append(out, self.heads.data + first, last - first)
             self.headed = True
+            self.event = -1
+            self.statement_ended = True
+            self.writer.statement = -1
         elif version == self.last_version:
             append(out, self.separator.data, self.separator.size)
+        if self.framed:
+            self.place_in_event(place)
         self.last_version = version
         self.row_begun = True
         self.writer.listed = False
         self.written = 0
         return 0
 
+    cdef void place_in_event(self, Place place) noexcept nogil:
+        """Tell where the row stands among those of its rows event, and among the transaction's statements."""
+        cdef Writer *writer = &self.writer
+        cdef const Group *group = group_at(&self.order, place)
+        cdef int64_t row = batch_row(group, place)
+        writer.begins_statement = False
+        if group.events == NULL or group.events[row] == self.event:
+            return
+        self.event = group.events[row]
+        writer.ordinal = 0
+        if self.statement_ended:
+            writer.begins_statement = True
+            writer.statement += 1
+        self.statement_ended = group.flags[row] & STATEMENT_END
+
     cdef int end_row(self) except -1 nogil:
         self.part = 0
         self.at += 1
+        self.writer.ordinal += 1
         self.row_begun = False
         if self.written > self.packet:
             self.long_texts += 1

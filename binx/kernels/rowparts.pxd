@@ -27,6 +27,11 @@ cpdef enum Spelling:
     SPELL_DATE = 12
     SPELL_TIME = 13
     SPELL_ASKED = 14
+    SPELL_ESCAPED = 15
+    SPELL_STATEMENT = 16
+    SPELL_EVENT = 17
+    SPELL_ORDINAL = 18
+    SPELL_BETWEEN = 19
 
 cpdef enum State:
     STATE_DONE = 0
@@ -82,6 +87,10 @@ cdef struct Writer:
     TextClass text_class
     # Whether the row's list has an item.
     bint listed
+    # The row's number in its event, the statement's in its transaction, and whether the statement begins here.
+    int64_t ordinal
+    int64_t statement
+    bint begins_statement
 
 
 cdef inline int bad_column() except -1 with gil:
@@ -125,6 +134,9 @@ cdef inline int spell(Writer *writer, Part *part, int64_t change) except -1 nogi
             target = say(begin_item(writer, target, part), part, OTHERWISE)
             out.size = target - out.data
         return STATE_DONE
+    if part.spelling >= SPELL_STATEMENT:
+        out.size = lay_place(writer, target, part) - out.data
+        return STATE_DONE
     target = say(begin_item(writer, target, part), part, LEAD)
     if part.spelling == SPELL_NOTHING:
         out.size = target - out.data
@@ -137,7 +149,7 @@ cdef inline int spell(Writer *writer, Part *part, int64_t change) except -1 nogi
         out.size = say(target, part, NULL_TEXT) - out.data
         return STATE_DONE
     target = say(target, part, OPEN)
-    if part.spelling >= SPELL_SIGNED:
+    if part.spelling >= SPELL_SIGNED and part.spelling != SPELL_ESCAPED:
         if part.spelling != SPELL_ASKED:
             target = say(lay_number(target, part, part.data + i * part.width), part, CLOSE)
         out.size = target - out.data
@@ -158,6 +170,19 @@ cdef inline int spell(Writer *writer, Part *part, int64_t change) except -1 nogi
     out.size = target - out.data
     writer.byte = 0
     return go_on_spelling(writer, part, &value)
+
+
+cdef inline uint8_t *lay_place(const Writer *writer, uint8_t *target, const Part *part) noexcept nogil:
+    """Say where the row stands among the rows of its event and of its transaction."""
+    if part.spelling == SPELL_EVENT:
+        return say(target, part, LEAD) if writer.ordinal == 0 else target
+    if part.spelling == SPELL_BETWEEN:
+        return target if writer.ordinal == 0 else say(target, part, LEAD)
+    if part.spelling == SPELL_ORDINAL:
+        return say(lay_signed(say(target, part, LEAD), writer.ordinal), part, CLOSE)
+    if writer.begins_statement:
+        return say(lay_signed(say(target, part, LEAD), writer.statement), part, CLOSE)
+    return target
 
 
 cdef inline int value_at(const Part *part, int64_t i, Bytes *value) except -1 nogil:
@@ -220,7 +245,9 @@ cdef inline int64_t spell_bytes(
     if spelling == SPELL_TEXT or spelling == SPELL_REAL or (spelling == SPELL_SQL and text_class == TEXT_PLAIN):
         put(out, data, stop - first)
     elif spelling == SPELL_JSON:
-        return put_json(out, value.data, first, stop, value.size)
+        return put_text(out, value.data, first, stop, value.size, True)
+    elif spelling == SPELL_ESCAPED:
+        return put_text(out, value.data, first, stop, value.size, False)
     elif spelling == SPELL_BASE64:
         put_base64(out, data, stop - first)
     elif spelling == SPELL_SQL and text_class == TEXT_QUOTES:

@@ -3,11 +3,14 @@
 from enum import IntEnum
 
 class Spelling(IntEnum):
-    """How a column's values are written.
+    r"""How a column's values are written.
 
     ``NOTHING`` has no column; ``TEXT`` stands as it is; ``SQL`` and ``JSON`` are strings of UTF-8 in quotes;
     ``REAL`` is text that gets an exponent where it has none; ``SIGNED`` to ``TIME`` are numbers of fixed
-    width: DECIMAL unscaled, moments and spans in µs, days; ``ASKED`` is told by Python, value by value.
+    width: DECIMAL unscaled, moments and spans in µs, days; ``ASKED`` is told by Python, value by value;
+    ``ESCAPED`` is text with ``\xNN`` for what is no UTF-8. The last four have no column: ``STATEMENT`` is
+    the statement's number in its transaction, on its first row; ``EVENT`` a text before the first row of a
+    rows event, ``BETWEEN`` one before each other row; ``ORDINAL`` the row's number in its event.
     """
 
     SPELL_NOTHING = 0
@@ -25,6 +28,11 @@ class Spelling(IntEnum):
     SPELL_DATE = 12
     SPELL_TIME = 13
     SPELL_ASKED = 14
+    SPELL_ESCAPED = 15
+    SPELL_STATEMENT = 16
+    SPELL_EVENT = 17
+    SPELL_ORDINAL = 18
+    SPELL_BETWEEN = 19
 
 class State(IntEnum):
     """Why the writing stopped."""

@@ -87,8 +87,10 @@ cdef inline void put_doubled(Output *out, const uint8_t *text, int64_t size) noe
             put_byte(out, c"'")
 
 
-cdef inline int64_t put_json(Output *out, const uint8_t *text, int64_t at, int64_t stop, int64_t size) except -1 nogil:
-    r"""What stands within a JSON string for a text's bytes from ``at`` to ``stop``; ``\xNN`` for what is no UTF-8.
+cdef inline int64_t put_text(
+    Output *out, const uint8_t *text, int64_t at, int64_t stop, int64_t size, bint json
+) except -1 nogil:
+    r"""A text's bytes from ``at`` to ``stop``, as they stand within a JSON string or alone; ``\xNN`` for what is no UTF-8.
 
     Returns where it ended: a character that begins before ``stop`` is written whole.
     """
@@ -103,14 +105,16 @@ cdef inline int64_t put_json(Output *out, const uint8_t *text, int64_t at, int64
             if length:
                 at += length
                 continue
-        elif byte >= 0x20 and byte != c'"' and byte != c"\\":
+        elif not json or (byte >= 0x20 and byte != c'"' and byte != c"\\"):
             at += 1
             continue
         put(out, text + plain, at - plain)
         if byte < 0x80:
             append_escaped(out, byte)
         else:
-            put(out, b"\\\\x", 3)
+            if json:
+                put_byte(out, c"\\")
+            put(out, b"\\x", 2)
             put_byte(out, digits[byte >> 4])
             put_byte(out, digits[byte & 15])
         at += 1

@@ -43,3 +43,12 @@ def quoted_texts(offsets: Buffer, data: Buffer, rows: int) -> Texts:
     Raises:
         ValueError: the offsets do not fit the data.
     """
+
+def real_texts(offsets: Buffer, data: Buffer, rows: int) -> Texts:
+    """Floating-point numbers, given in decimal, as Python's ``repr`` lays them out.
+
+    They always have a point or an exponent. What is no number (``nan``) stands as it is.
+
+    Raises:
+        ValueError: the offsets do not fit the data.
+    """

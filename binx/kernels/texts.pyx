@@ -9,12 +9,18 @@ in its place.
 from libc.stdint cimport int64_t, uint8_t
 from libc.string cimport memchr, memcpy, memset
 
+from binx.kernels.digits cimport put, put_byte, put_signed
 from binx.kernels.memory cimport Memory, hand_over
 from binx.kernels.output cimport Output, append, release, reserve
 
 cdef enum:
     # Copies of as many bytes are made whatever a text's size, where both sides have room for them.
     SHORT = 16
+    # No number's shortest digits are longer.
+    REAL_MAXIMUM = 40
+    # Where Python begins to write exponents.
+    LEAST_POINT = -4
+    MOST_POINT = 16
 
 cdef struct Part:
     const int64_t *offsets
@@ -145,7 +151,7 @@ def joined_texts(list parts, int64_t rows):
     return writer.texts()
 
 
-cdef inline int put_quoted(Output *out, const uint8_t *text, int64_t size) except -1 nogil:
+cdef int put_quoted(Output *out, const uint8_t *text, int64_t size) except -1 nogil:
     """A string as SQL has it in every mode: between quotes, or in hexadecimal where an escape could be meant."""
     cdef const uint8_t *digits = b"0123456789abcdef"
     cdef const uint8_t *quote
@@ -183,8 +189,11 @@ cdef inline int put_quoted(Output *out, const uint8_t *text, int64_t size) excep
     return 0
 
 
-def quoted_texts(const int64_t[::1] offsets not None, const uint8_t[::1] data not None, int64_t rows):
-    """Texts in UTF-8 as string literals: quotes doubled, or ``_utf8mb4 x'…'`` where a backslash or control character is."""
+ctypedef int (*Spell)(Output *, const uint8_t *, int64_t) except -1 nogil
+
+
+cdef Texts spelled(const int64_t[::1] offsets, const uint8_t[::1] data, int64_t rows, Spell spell):
+    """Texts, each spelled anew."""
     cdef Writer writer = Writer()
     cdef Part part
     cdef int64_t row
@@ -198,6 +207,86 @@ def quoted_texts(const int64_t[::1] offsets not None, const uint8_t[::1] data no
     with nogil:
         for row in range(rows):
             size = size_of(&part, row)
-            put_quoted(&writer.data, part.data + offsets[row], size)
+            spell(&writer.data, part.data + offsets[row], size)
             writer.ends(row)
     return writer.texts()
+
+
+def quoted_texts(const int64_t[::1] offsets not None, const uint8_t[::1] data not None, int64_t rows):
+    """Texts in UTF-8 as string literals: quotes doubled, or ``_utf8mb4 x'…'`` where a backslash or control character is."""
+    return spelled(offsets, data, rows, put_quoted)
+
+
+cdef int lay_out_real(Output *out, const uint8_t *digits, int64_t count, int64_t point) except -1 nogil:
+    """A number's significant digits with the point behind so many of them, as Python's ``repr`` lays them out."""
+    if count == 0:
+        put(out, b"0.0", 3)
+    elif point <= LEAST_POINT or point > MOST_POINT:
+        put_byte(out, digits[0])
+        if count > 1:
+            put_byte(out, c".")
+            put(out, digits + 1, count - 1)
+        put_byte(out, c"e")
+        put_byte(out, c"-" if point < 1 else c"+")
+        point = 1 - point if point < 1 else point - 1
+        if point < 10:
+            put_byte(out, c"0")
+        put_signed(out, point)
+    elif point <= 0:
+        put(out, b"0.", 2)
+        put(out, b"0000", -point)
+        put(out, digits, count)
+    elif count > point:
+        put(out, digits, point)
+        put_byte(out, c".")
+        put(out, digits + point, count - point)
+    else:
+        put(out, digits, count)
+        put(out, b"0000000000000000", point - count)
+        put(out, b".0", 2)
+    return 0
+
+
+cdef int put_real(Output *out, const uint8_t *text, int64_t size) except -1 nogil:
+    """A floating-point number, given in decimal, as Python prints it; what is no number stands as it is."""
+    cdef uint8_t digits[REAL_MAXIMUM]
+    cdef int64_t at = 0
+    cdef int64_t count = 0
+    cdef int64_t seen = 0
+    cdef int64_t leading = 0
+    cdef int64_t point = -1
+    cdef int64_t exponent = 0
+    cdef bint small = False
+    reserve(out, size + 2 * REAL_MAXIMUM)
+    if size and text[0] == c"-":
+        put_byte(out, c"-")
+        at = 1
+    if at == size or size > REAL_MAXIMUM or not c"0" <= text[at] <= c"9":
+        put(out, text + at, size - at)
+        return 0
+    while at < size and text[at] != c"e":
+        if text[at] == c".":
+            point = seen
+        else:
+            seen += 1
+            if count == 0 and text[at] == c"0":
+                leading += 1
+            else:
+                digits[count] = text[at]
+                count += 1
+        at += 1
+    for at in range(at + 1, size):
+        if text[at] == c"-":
+            small = True
+        elif text[at] != c"+":
+            exponent = exponent * 10 + (text[at] - c"0")
+    while count and digits[count - 1] == c"0":
+        count -= 1
+    if point < 0:
+        point = seen
+    return lay_out_real(out, digits, count, point - leading + (-exponent if small else exponent))
+
+
+def real_texts(const int64_t[::1] offsets not None, const uint8_t[::1] data not None, int64_t rows):
+    """Floating-point numbers, given in decimal, as Python prints them; see the stub."""
+    return spelled(offsets, data, rows, put_real)

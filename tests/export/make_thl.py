@@ -9,11 +9,11 @@ import io
 from pathlib import Path
 
 from binx.export.search import Search
-from binx.export.show import Showing
 from binx.export.thl import FRAGMENT_BYTES, write_thl
 from binx.log.chain import read_ends
 from binx.log.file import BinlogFile
 from binx.log.selection import Selection
+from binx.rows.catalog import Catalog
 from tests.conftest import TESTDATA
 
 FOLDER = Path(__file__).resolve().parent / "thl"
@@ -31,10 +31,8 @@ def listing(path: str | Path, fragment_bytes: int = FRAGMENT_BYTES) -> str:
     """A log as ``extract --format thl`` writes it."""
     output = io.BytesIO()
     with BinlogFile.open(str(path)) as file:
-        chain = [read_ends(file)]
-        search = Search(chain, Selection())
-        showing = Showing(chain, Selection(), readable=True, numbered=True, search=search)
-        write_thl(showing, output, fragment_bytes=fragment_bytes)
+        search = Search([read_ends(file)], Selection())
+        write_thl(search.selected(), output, Catalog(), fragment_bytes=fragment_bytes)
     return output.getvalue().decode()
 
 

@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -17,8 +17,9 @@ from binx.export import pieces
 from binx.export.hexdump import hex_lines
 from binx.export.json_lines import write_json
 from binx.export.search import Search
-from binx.export.show import Showing, ShownEvent, ShownRows, ShownTransaction
+from binx.export.show import Showing, ShownEvent, ShownTransaction
 from binx.log.chain import FileEnds, read_ends
+from binx.log.events import RawEvent
 from binx.log.file import BinlogFile
 from binx.log.selection import Selection
 from binx.rows.catalog import Catalog
@@ -32,28 +33,28 @@ def name_of(path: Path) -> str:
     return f"{path.parent.parent.name}-{path.stem}"
 
 
+class Kept(NamedTuple):
+    """An event with its rows."""
+
+    raw: RawEvent
+    row_count: int | None
+    rows: list[dict[str, Any]]
+
+
 @pytest.fixture(params=LOGS, ids=name_of)
 def chain(request: pytest.FixtureRequest) -> Iterator[list[FileEnds]]:
     with BinlogFile.open(str(request.param)) as file:
         yield [read_ends(file)]
 
 
-class Kept(ShownRows):
-    """Rows that are taken at once, as the next event's come in their place."""
-
-    def __init__(self, rows: ShownRows) -> None:
-        self._kept = list(rows)
-
-    def __iter__(self) -> Iterator[dict[str, Any]]:
-        return iter(self._kept)
-
-
 def shown(chain: list[FileEnds], selection: Selection | None = None, **options: Any) -> list[Any]:
-    """Transactions, and events with their rows."""
+    """Transactions, and events with their rows, taken at once as the next event's come in their place."""
     items: list[Any] = []
     for item in Showing(chain, selection or Selection(), **options):
-        kept = item._replace(rows=Kept(item.rows)) if isinstance(item, ShownEvent) else item
-        items.append(kept)
+        if isinstance(item, ShownEvent):
+            items.append(Kept(item.raw, item.row_count, list(item.rows)))
+        else:
+            items.append(item)
     return items
 
 
@@ -72,7 +73,7 @@ def test_events_of_transactions_fill_their_places(chain: list[FileEnds]) -> None
 def test_rows_are_those_of_json_and_as_many_as_the_servers_reader_prints(chain: list[FileEnds]) -> None:
     rows = []
     for item in shown(chain):
-        if isinstance(item, ShownEvent):
+        if isinstance(item, Kept):
             own = list(item.rows)
             assert len(own) == (item.row_count or 0)
             rows += own
@@ -107,7 +108,7 @@ def test_a_transaction_that_its_log_names_is_shown_without_the_files_before(test
 
 def test_rows_that_nobody_takes_are_passed_over(chain: list[FileEnds]) -> None:
     names = [item.raw.header.name for item in Showing(chain, Selection()) if isinstance(item, ShownEvent)]
-    assert names == [item.raw.header.name for item in shown(chain) if isinstance(item, ShownEvent)]
+    assert names == [item.raw.header.name for item in shown(chain) if isinstance(item, Kept)]
 
 
 @pytest.mark.parametrize("copied", [1, 7, 100])
@@ -116,15 +117,15 @@ def test_rows_are_whole_however_they_are_copied(
 ) -> None:
     with BinlogFile.open(str(testdata / "mysql-9.7" / "small" / "compressed.binlog")) as file:
         chain = [read_ends(file)]
-        expected = [list(item.rows) for item in shown(chain) if isinstance(item, ShownEvent)]
+        expected = [list(item.rows) for item in shown(chain) if isinstance(item, Kept)]
         monkeypatch.setattr(pieces, "CHUNK_BYTES", copied)
-        assert [list(item.rows) for item in shown(chain) if isinstance(item, ShownEvent)] == expected
+        assert [list(item.rows) for item in shown(chain) if isinstance(item, Kept)] == expected
 
 
 def test_bytes_are_told_from_text_where_that_is_wanted(testdata: Path) -> None:
     with BinlogFile.open(str(testdata / "mysql-9.7" / "small" / "compressed.binlog")) as file:
         items = shown([read_ends(file)], readable=True)
-    rows = [row for item in items if isinstance(item, ShownEvent) for row in item.rows]
+    rows = [row for item in items if isinstance(item, Kept) for row in item.rows]
     updated = next(row for row in rows if row["table"] == "other" and row["type"] == "update")
     assert updated["before"]["data"]["hex"].startswith("00ff00ff")
     assert updated["after"]["data"] == {"hex": "01"}
@@ -133,7 +134,7 @@ def test_bytes_are_told_from_text_where_that_is_wanted(testdata: Path) -> None:
 def test_a_dump_has_every_byte_once_and_judges_the_checksum(chain: list[FileEnds]) -> None:
     size = chain[0].file.format.checksum_size
     for item in shown(chain):
-        if isinstance(item, ShownEvent):
+        if isinstance(item, Kept):
             own = size if item.raw.inner is None else 0
             lines = list(hex_lines(item.raw.header, item.raw.data, own))
             assert b"".join(line.data for line in lines) == bytes(item.raw.data)
@@ -146,7 +147,7 @@ def test_a_dump_has_every_byte_once_and_judges_the_checksum(chain: list[FileEnds
 
 def test_a_wrong_checksum_is_called_so(testdata: Path) -> None:
     with BinlogFile.open(str(testdata / "mysql-9.7" / "small" / "compressed.binlog")) as file:
-        event = next(item for item in shown([read_ends(file)]) if isinstance(item, ShownEvent))
+        event = next(item for item in shown([read_ends(file)]) if isinstance(item, Kept))
     data = bytearray(event.raw.data)
     data[HEADER_SIZE] ^= 1
     *_, last = hex_lines(event.raw.header, memoryview(data), 4)

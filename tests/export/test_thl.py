@@ -13,8 +13,8 @@ import pytest
 from binx.export.extract import ExtractOptions, SliceFormat, extract
 from binx.export.json_lines import write_json
 from binx.export.search import Search
-from binx.export.show import Showing
-from binx.export.thl import EVENT_CLASS, write_thl
+from binx.export.thl import write_thl
+from binx.export.thl_rows import EVENT_CLASS, ThlFrames
 from binx.log.chain import read_ends
 from binx.log.file import BinlogFile
 from binx.log.selection import Selection
@@ -32,6 +32,7 @@ HEAD = re.compile(
     r"- METADATA = \[(mysql_server_id=\d+;dbms_type=mysql;.*)\]\n"
     r"- TYPE = com\.continuent\.tungsten\.replicator\.event\.ReplDBMSEvent\n"
 )
+LOGS = [*sorted(TESTDATA.glob("*/small/*.binlog")), TESTDATA / "mysql-9.7" / "shop" / "mysql-bin.000003"]
 SHOP = TESTDATA / "mysql-9.7" / "shop" / "mysql-bin.000003"
 
 
@@ -116,11 +117,19 @@ def test_fragments_hold_together_what_the_whole_holds(size: int, cuts: bool) -> 
         assert [line for *_, one in own for line in one.splitlines() if line.startswith("  - ")] == rows
 
 
+@pytest.mark.parametrize("path", LOGS, ids=lambda path: f"{path.parent.parent.name}-{path.stem}")
+def test_transactions_written_many_at_a_time_are_those_written_event_by_event(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = listing(path)
+    monkeypatch.setattr(ThlFrames, "frame", lambda *_: None)
+    assert listing(path) == whole
+
+
 def test_an_empty_transaction_says_so() -> None:
     with log_of([Statement(sql="BEGIN"), Statement(sql="COMMIT")]) as file:
         output = io.BytesIO()
-        search = Search([read_ends(file)], Selection())
-        write_thl(Showing([], Selection(), numbered=True, search=search), output)
+        write_thl(Search([read_ends(file)], Selection()).selected(), output, Catalog())
     assert output.getvalue().decode().endswith("- TYPE = " + EVENT_CLASS + "\n## Empty event ##\n")
 
 

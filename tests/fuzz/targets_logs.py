@@ -15,16 +15,13 @@ from binx.event.gtid_set import GtidSet
 from binx.export.binlog import Run, write_binlog
 from binx.export.changes import Selected
 from binx.export.json_lines import write_json
-from binx.export.search import Search
-from binx.export.show import Showing
 from binx.export.sql import write_sql
 from binx.export.thl import write_thl
 from binx.export.undo import write_undo
 from binx.kernels.scan import Level
-from binx.log.chain import read_ends
 from binx.log.events import raw_events
 from binx.log.file import BinlogFile
-from binx.log.selection import Selection, kernel_intervals
+from binx.log.selection import kernel_intervals
 from binx.rows.catalog import Catalog
 from tests.log.memory import Bytes
 
@@ -36,7 +33,7 @@ _CONTROL = bytes(byte for byte in (*range(32), 127) if byte not in _ALLOWED)
 def _selected(data: bytes) -> Iterator[Selected]:
     scan = BinlogFile(Bytes(data)).scan(Level.LEVEL_TABLES, verify=False)
     for table in scan:
-        yield Selected(scan, table, table.mask())
+        yield Selected(scan, table, table.mask(), first_seqno=1)
 
 
 def texts(data: bytes) -> None:
@@ -54,10 +51,7 @@ def texts(data: bytes) -> None:
     for fragment in (200, 1 << 20):
         with suppress(BinxError):
             output = io.BytesIO()
-            chain = [read_ends(BinlogFile(Bytes(data)))]
-            search = Search(chain, Selection(), verify=False)
-            showing = Showing(chain, Selection(), readable=True, numbered=True, verify=False, search=search)
-            write_thl(showing, output, fragment_bytes=fragment)
+            write_thl(_selected(data), output, Catalog(), fragment_bytes=fragment)
     with suppress(BinxError):
         output = io.BytesIO()
         write_sql(_selected(data), output, Catalog())

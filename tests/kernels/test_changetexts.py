@@ -21,6 +21,10 @@ from binx.kernels.changetexts import ChangeTexts
 from tests.export.spelled import texts_of
 
 LONG = 300_000
+LONG_SPELLINGS = (
+    *(Spelling.SPELL_TEXT, Spelling.SPELL_SQL, Spelling.SPELL_JSON, Spelling.SPELL_BASE64),
+    Spelling.SPELL_ESCAPED,
+)
 VALUES = st.lists(st.none() | st.binary(max_size=40), min_size=1, max_size=20)
 DAYS = st.datetimes(datetime(1, 1, 1), datetime(9999, 12, 31, 23, 59, 59, 999_999))
 
@@ -49,12 +53,20 @@ def test_text_is_json_and_what_is_none_is_escaped_as_python_does(values: list[by
     assert spelled(pa.array(values, pa.binary()), Spelling.SPELL_JSON) == expected
 
 
+@given(VALUES)
+def test_text_stands_as_it_is_and_what_is_none_is_escaped_as_python_does(values: list[bytes | None]) -> None:
+    utf8 = charset("utf8mb4")
+    assert utf8 is not None
+    expected = [b"-" if value is None else utf8.decode(value).encode() for value in values]
+    assert spelled(pa.array(values, pa.binary()), Spelling.SPELL_ESCAPED) == expected
+
+
 @pytest.mark.parametrize("piece", [b"a", b"'\\\n", "é🍀".encode(), b"\xff\xe2\x82", b"''", b"\0"])
 def test_a_long_value_is_what_a_short_one_is(piece: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     value = piece * (LONG // len(piece))
     column = pa.array([value, piece], pa.binary())
     sides = {"open": b"(", "close": b")", "odd_open": b"x'", "odd_close": b"'"}
-    for spelling in (Spelling.SPELL_TEXT, Spelling.SPELL_SQL, Spelling.SPELL_JSON, Spelling.SPELL_BASE64):
+    for spelling in LONG_SPELLINGS:
         whole = spelled(column, spelling, **sides)
         monkeypatch.setattr(pieces, "CHUNK_BYTES", 1000)
         assert spelled(column, spelling, **sides) == whole
@@ -173,7 +185,7 @@ def test_offsets_that_do_not_fit_are_refused(offsets: list[int]) -> None:
     texts, numbers = ChangeTexts(b"", 1000, 1000, -1), array("q", [0])
     column = (b"abc", 0, array("i", offsets), 4, 1, None, None, 0, 0, 1)
     part = (Spelling.SPELL_TEXT, (b"",) * 7, 0, False, column, None, None, None)
-    texts.add(numbers, numbers, None, None, 1, [part])
+    texts.add(numbers, numbers, None, None, None, 1, [part])
     texts.merge(False)
     texts.begin(0, 1)
     with pytest.raises(ValueError, match="does not fit"):

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import struct
 from array import array
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from binx.export.texts import constant, joined, string_literals
+from binx.export.texts import constant, joined, python_reals, string_literals
 from binx.kernels.texts import joined_texts, quoted_texts
 
 TEXT = pa.large_binary()
@@ -44,6 +45,22 @@ def test_texts_become_string_literals(texts: list[str | None]) -> None:
             assert literal == b"_utf8mb4 x'" + text.encode().hex().encode() + b"'"
         else:
             assert literal == b"'" + text.encode().replace(b"'", b"''") + b"'"
+
+
+@given(st.lists(st.none() | st.floats(), max_size=20))
+@example([1e15, 1e16, 9999999999999998.0, 1e-4, 9.9e-5, 1e-5, 5e-324, 1.7976931348623157e308, -0.0, 100.0])
+def test_floating_point_numbers_are_laid_out_as_python_prints_them(values: list[float | None]) -> None:
+    texts = python_reals(pa.array(values, pa.float64()))
+    texts.validate(full=True)
+    assert texts.to_pylist() == [None if value is None else repr(value).encode() for value in values]
+
+
+@given(st.lists(st.floats(width=32, allow_nan=False, allow_infinity=False), max_size=20))
+def test_those_of_32_bits_have_the_fewest_digits_that_tell_them(values: list[float]) -> None:
+    texts = python_reals(pa.array(values, pa.float32())).to_pylist()
+    for value, text in zip(values, texts, strict=True):
+        assert repr(float(text)).encode() == text
+        assert struct.pack("<f", float(text)) == struct.pack("<f", value)
 
 
 @pytest.mark.parametrize("offsets", [[0, 4], [-1, 2], [2, 1], [0, 2**62], [-(2**63), 2**63 - 1]])

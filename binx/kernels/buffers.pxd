@@ -4,6 +4,7 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from binx.kernels.json_diff cimport Patch
+from binx.kernels.memory cimport Memory, Spare
 from binx.kernels.output cimport Output
 from binx.kernels.values cimport Column
 
@@ -20,6 +21,11 @@ cdef class RowBuffers:
     cdef int64_t capacity
     cdef int64_t first_capacity
     cdef int64_t row_bytes
+    # What the batch before had of bytes beside the fixed widths: of each column, of identifiers.
+    cdef int64_t *data_before
+    cdef int64_t text_before
+    cdef int64_t ids_before
+    cdef Spare spare
     cdef int64_t variable_bytes
     cdef Column *column
     cdef Output change_types
@@ -46,6 +52,8 @@ cdef class RowBuffers:
     cdef Output misfit_text
     cdef readonly object key
     cdef int grow(self) except -1 nogil
+    cdef int begin_large(self) except -1 with gil
+    cdef Memory over(self, Output *output, int64_t size)
     cdef int rewind(self, int64_t rows, int64_t variable_bytes) except -1 nogil
     cdef int64_t bytes_held(self) noexcept nogil
 

@@ -2,10 +2,12 @@
 
 from typing import Any
 
+from binx.kernels.memory import Spare
+
 class RowBuffers:
     """The columns of one table."""
 
-    def __init__(self, plan: list[tuple[int, int, int, int]], key: object) -> None:
+    def __init__(self, plan: list[tuple[int, int, int, int]], key: object, spare: Spare) -> None:
         """Begin with no rows.
 
         Args:
@@ -13,6 +15,7 @@ class RowBuffers:
                 parameter is precision << 8 | scale for DECIMAL, fractional digits for times, the padded
                 length for BINARY, the number of members for ENUM.
             key: whatever the caller knows the table by.
+            spare: where the memory of batches that are done with is kept for the next ones.
         """
 
     @property

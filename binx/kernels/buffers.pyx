@@ -12,7 +12,7 @@ from libc.string cimport memset
 from binx.kernels.codecs cimport *
 from binx.kernels.json_diff cimport release_patch
 from binx.kernels.layouts cimport bit_at
-from binx.kernels.memory cimport hand_over
+from binx.kernels.memory cimport Memory, Spare, hand_over
 from binx.kernels.output cimport Output, release, reserve
 from binx.kernels.values cimport Column
 from binx.kernels.ways cimport choose_way
@@ -29,16 +29,19 @@ cdef class RowBuffers:
             parameter is precision << 8 | scale for DECIMAL, fractional digits for times, the padded length for
             BINARY, the number of members for ENUM.
         key: whatever the caller knows the table by.
+        spare: where the memory of batches that are done with is kept for the next ones.
     """
 
-    def __cinit__(self, list plan, object key):
+    def __cinit__(self, list plan, object key, Spare spare not None):
         cdef Column *column
         self.columns = len(plan)
         self.key = key
+        self.spare = spare
         self.last_ordinal = -1
         self.first_capacity = FIRST_CAPACITY
         self.column = <Column *> calloc(self.columns + 1, sizeof(Column))
-        if self.column == NULL:
+        self.data_before = <int64_t *> calloc(self.columns + 1, sizeof(int64_t))
+        if self.column == NULL or self.data_before == NULL:
             raise MemoryError
         self.row_bytes = 53
         for i, (codec, prefix, width, parameter) in enumerate(plan):
@@ -61,6 +64,7 @@ cdef class RowBuffers:
                 release(&self.column[i].extra)
                 release(&self.column[i].validity)
             free(self.column)
+        free(self.data_before)
         release(&self.change_types)
         release(&self.commit_versions)
         release(&self.commit_timestamps)
@@ -93,6 +97,8 @@ cdef class RowBuffers:
         cdef int64_t capacity = self.capacity * 2 if self.capacity else self.first_capacity
         cdef int32_t i
         cdef Column *column
+        if self.capacity == 0 and capacity > FIRST_CAPACITY:
+            self.begin_large()
         for i in range(self.columns):
             column = &self.column[i]
             # One value more: offsets have an end behind the last row.
@@ -112,6 +118,25 @@ cdef class RowBuffers:
             reserve_keeping(&self.present_offsets, (self.rows + 1) * 4, (capacity + 1) * 4)
             widen_validity(&self.present_validity, capacity)
         self.capacity = capacity
+        return 0
+
+    cdef int begin_large(self) except -1 with gil:
+        """Get memory for as much as the batch before had, and a little more."""
+        cdef int64_t rows = self.first_capacity
+        cdef int32_t i
+        for i in range(self.columns):
+            self.spare.take(&self.column[i].values, (rows + 1) * self.column[i].item)
+            if self.data_before[i]:
+                self.spare.take(&self.column[i].data, with_slack(self.data_before[i]))
+        self.spare.take(&self.change_types, rows)
+        self.spare.take(&self.commit_versions, rows * 8)
+        self.spare.take(&self.commit_timestamps, rows * 8)
+        self.spare.take(&self.row_numbers, rows * 8)
+        self.spare.take(&self.transactions, rows * 4)
+        self.spare.take(&self.event_timestamps, rows * 8)
+        self.spare.take(&self.positions, rows * 8)
+        self.spare.take(&self.id_text, with_slack(self.text_before))
+        self.spare.take(&self.id_offsets, with_slack(self.ids_before))
         return 0
 
     cdef int rewind(self, int64_t rows, int64_t variable_bytes) except -1 nogil:
@@ -146,6 +171,9 @@ cdef class RowBuffers:
         self.rows = rows
         return 0
 
+    cdef Memory over(self, Output *output, int64_t size):
+        return hand_over(output, size, self.spare)
+
     def finish(self):
         """Hand all rows over and start anew.
 
@@ -160,30 +188,32 @@ cdef class RowBuffers:
         columns = []
         for i in range(self.columns):
             column = &self.column[i]
-            validity = hand_over(&column.validity, (rows + 7) >> 3) if column.nulls else None
+            validity = self.over(&column.validity, (rows + 7) >> 3) if column.nulls else None
             offsets = has_offsets(column.codec)
+            self.data_before[i] = column.data.size
             columns.append((
                 validity,
                 column.nulls,
-                hand_over(&column.values, (rows + offsets) * column.item),
-                hand_over(&column.data, column.data.size) if offsets else None,
-                hand_over(&column.extra, column.extra.size) if column.codec == CODEC_GEOMETRY else None,
+                self.over(&column.values, (rows + offsets) * column.item),
+                self.over(&column.data, column.data.size) if offsets else None,
+                self.over(&column.extra, column.extra.size) if column.codec == CODEC_GEOMETRY else None,
             ))
             release(&column.validity)
             column.nulls = 0
+        self.text_before, self.ids_before = self.id_text.size, self.id_offsets.size
         result = {
             "rows": rows,
-            "change_type": hand_over(&self.change_types, rows),
-            "commit_version": hand_over(&self.commit_versions, rows * 8),
-            "commit_timestamp": hand_over(&self.commit_timestamps, rows * 8),
-            "row": hand_over(&self.row_numbers, rows * 8),
-            "transaction": hand_over(&self.transactions, rows * 4),
-            "event_timestamp": hand_over(&self.event_timestamps, rows * 8),
-            "position": hand_over(&self.positions, rows * 8),
+            "change_type": self.over(&self.change_types, rows),
+            "commit_version": self.over(&self.commit_versions, rows * 8),
+            "commit_timestamp": self.over(&self.commit_timestamps, rows * 8),
+            "row": self.over(&self.row_numbers, rows * 8),
+            "transaction": self.over(&self.transactions, rows * 4),
+            "event_timestamp": self.over(&self.event_timestamps, rows * 8),
+            "position": self.over(&self.positions, rows * 8),
             "present": None,
             "identifiers": (
-                hand_over(&self.id_offsets, self.id_offsets.size),
-                hand_over(&self.id_text, self.id_text.size),
+                self.over(&self.id_offsets, self.id_offsets.size),
+                self.over(&self.id_text, self.id_text.size),
                 self.ids,
             ),
             "columns": columns,
@@ -192,13 +222,13 @@ cdef class RowBuffers:
         }
         if self.present_offsets.data != NULL:
             result["present"] = (
-                hand_over(&self.present_validity, (rows + 7) >> 3),
-                hand_over(&self.present_offsets, (rows + 1) * OFFSET_SIZE),
-                hand_over(&self.present_bits, self.present_bits.size),
+                self.over(&self.present_validity, (rows + 7) >> 3),
+                self.over(&self.present_offsets, (rows + 1) * OFFSET_SIZE),
+                self.over(&self.present_bits, self.present_bits.size),
                 rows - self.partial_rows,
             )
         # A table that filled a batch will fill the next one: it gets its memory at once, and copies nothing.
-        self.first_capacity = self.capacity if rows > self.capacity // 2 else FIRST_CAPACITY
+        self.first_capacity = with_slack(rows) if rows > self.capacity // 2 else FIRST_CAPACITY
         self.rows = 0
         self.capacity = 0
         self.variable_bytes = 0
@@ -206,6 +236,11 @@ cdef class RowBuffers:
         self.ids = 0
         self.last_ordinal = -1
         return result
+
+
+cdef int64_t with_slack(int64_t size) noexcept nogil:
+    """A sixteenth more."""
+    return size + (size >> 4) + FIRST_CAPACITY
 
 
 cdef void forget(Output *places, Output *text, int64_t rows) noexcept nogil:

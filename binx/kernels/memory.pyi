@@ -1,7 +1,13 @@
-"""Kernel memory that Python, and through it Arrow, takes over without a copy."""
+"""Kernel memory that Python, and through it Arrow, takes over without a copy, and that comes back."""
+
+class Spare:
+    """Pieces of memory that were given back, for whoever needs as much."""
+
+    def __init__(self, limit: int) -> None:
+        """Begin with none; ``limit`` is how many bytes are kept together."""
 
 class Memory:
-    """Bytes taken over from a kernel's buffer; freed when the last view of them goes."""
+    """Bytes taken over from a kernel's buffer; given back when the last view of them goes."""
 
     def __buffer__(self, flags: int, /) -> memoryview: ...
     def __len__(self) -> int: ...

@@ -1,21 +1,84 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""Kernel memory that Python, and through it Arrow, takes over without a copy."""
+"""Kernel memory that Python, and through it Arrow, takes over without a copy, and that comes back for the next batch.
+
+Memory that is new to the process costs more than writing to it: the system clears each page, and is called for it.
+"""
 
 from cpython.buffer cimport PyBuffer_FillInfo
-from libc.stdint cimport int64_t
-from libc.string cimport memset
+from cython cimport final
+from libc.stdint cimport int64_t, uint8_t
+from libc.stdlib cimport realloc
+from libc.string cimport memmove, memset
 
 from binx.kernels.output cimport Output, release, reserve
 
 
+@final
+cdef class Spare:
+    """Pieces of memory that were given back, for whoever needs as much.
+
+    Args:
+        limit: bytes that are kept together.
+    """
+
+    def __cinit__(self, int64_t limit):
+        self.limit = limit
+
+    def __dealloc__(self):
+        while self.count:
+            self.count -= 1
+            release(&self.pieces[self.count])
+
+    cdef int take(self, Output *output, int64_t size) except -1:
+        """Make an empty buffer hold ``size`` bytes: the smallest piece that does, if that is not over twice as large."""
+        cdef int best = -1
+        cdef int i
+        for i in range(self.count):
+            if size <= self.pieces[i].capacity <= 2 * size and (
+                best < 0 or self.pieces[i].capacity < self.pieces[best].capacity
+            ):
+                best = i
+        if best < 0 or output.data != NULL:
+            return reserve(output, size)
+        output[0] = self.pieces[best]
+        output.size = 0
+        self.drop(best)
+        return 0
+
+    cdef void give(self, Output *output) noexcept:
+        """Take a buffer's memory, and let go of the oldest pieces where it is too much; the buffer is empty then."""
+        cdef Output oldest
+        if not SPARE_LEAST <= output.capacity <= self.limit:
+            release(output)
+            return
+        while self.count == SPARE_PIECES or self.held + output.capacity > self.limit:
+            oldest = self.pieces[0]
+            self.drop(0)
+            release(&oldest)
+        self.pieces[self.count] = output[0]
+        self.count += 1
+        self.held += output.capacity
+        memset(output, 0, sizeof(Output))
+
+    cdef void drop(self, int piece) noexcept:
+        """Forget a piece that is another's now, or nobody's."""
+        self.held -= self.pieces[piece].capacity
+        self.count -= 1
+        memmove(&self.pieces[piece], &self.pieces[piece + 1], (self.count - piece) * sizeof(Output))
+
+
+@final
 cdef class Memory:
-    """Bytes taken over from a kernel's buffer; freed when the last view of them goes."""
+    """Bytes taken over from a kernel's buffer; given back when the last view of them goes."""
 
     def __cinit__(self):
         memset(&self.output, 0, sizeof(Output))
 
     def __dealloc__(self):
-        release(&self.output)
+        if self.spare is None:
+            release(&self.output)
+        else:
+            self.spare.give(&self.output)
 
     def __getbuffer__(self, Py_buffer *buffer, int flags):
         PyBuffer_FillInfo(buffer, self, self.output.data, self.output.size, 0, flags)
@@ -24,12 +87,13 @@ cdef class Memory:
         return self.output.size
 
 
-cdef Memory hand_over(Output *output, int64_t size):
-    """Move a buffer's memory to Python, and leave the buffer empty."""
+cdef Memory hand_over(Output *output, int64_t size, Spare spare=None):
+    """Move a buffer's memory to Python, and leave the buffer empty; the memory comes back as spare, if there is such."""
     cdef Memory memory = Memory()
     if output.data == NULL:
         reserve(output, 64)
     memory.output = output[0]
     memory.output.size = size
+    memory.spare = spare
     memset(output, 0, sizeof(Output))
     return memory

@@ -13,6 +13,7 @@ from binx.event.payload import KeptPayloads, whole_events
 from binx.event.plain import plain_rows_event
 from binx.event.table_map import TableMap, parse_table_map
 from binx.kernels.builder import RowBuilder
+from binx.kernels.memory import Spare
 from binx.kernels.rows import Need, RowDecoder
 from binx.kernels.transactions import GtidKind, TransactionTable
 from binx.log.file import BinlogFile
@@ -125,6 +126,8 @@ class ChangeDecoder:
         self._decoder = RowDecoder(
             file.file_number, self.options.row_group_rows, self.options.memory // 2, self.options.memory
         )
+        # One batch's memory has half of the rows' at most, and some room for more.
+        self._spare = Spare(self.options.memory * 5 // 8)
         self._decoder.with_markers = self.options.markers
         self._decoder.table_limit = self.options.tables
         self.resolve_only = False
@@ -364,7 +367,7 @@ class ChangeDecoder:
                 (int(codec.codec), prefix, width, codec.parameter)
                 for codec, (_, _, prefix, width) in zip(changes.codecs, layout, strict=True)
             ]
-            builder = self._builders[key] = RowBuilder(plan, key)
+            builder = self._builders[key] = RowBuilder(plan, key, self._spare)
         decoder.set_builder(number, builder)
 
     def _resolve(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import struct
 from collections.abc import Sequence
 from contextlib import suppress
@@ -233,6 +234,41 @@ def test_rows_with_fractions_that_mariadb_does_not_log_are_told(count: int) -> N
     assert table.value("rows", 0) == count
     with pytest.raises(UnsupportedError, match=r"shop.orders .*mysql56_temporal_format=OFF"):
         building.transactions(*before, more, building.xid(), level=Level.LEVEL_TABLES)
+
+
+def _orders(transactions: int, rows: int) -> bytes:
+    """A log of inserts into (INT, VARCHAR): the row's number in the log, and the same as text."""
+    described = building.event(19, _ID + b"\0\0\x04shop\0\x06orders\0\x02\x03\x0f\x02\x40\x00\x03")
+    log = building.NO_CHECKSUM.read_bytes()[: BinlogFile.open(str(building.NO_CHECKSUM)).first_position]
+    for first in range(0, transactions * rows, rows):
+        texts = ((number, str(number).encode()) for number in range(first, first + rows))
+        images = b"".join(b"\xfc" + struct.pack("<iB", number, len(text)) + text for number, text in texts)
+        inserted = building.event(30, _ID + struct.pack("<HH", 1, 2) + b"\x02\x03" + images)
+        log += building.BEGIN + described + inserted + building.xid()
+    return log
+
+
+def test_memory_of_a_batch_that_is_let_go_of_serves_the_next_one_and_shows_nothing_of_it() -> None:
+    transactions, rows = 12, 6_000
+    file = BinlogFile(Bytes(_orders(transactions, rows)))
+    decoder = ChangeDecoder(file, Catalog(), options=DecoderOptions(row_group_rows=2 * rows))
+    addresses, numbers, texts = [], [], []
+
+    def take(batch: pa.RecordBatch) -> None:
+        number, text = batch.columns[-2:]
+        addresses.append({number.buffers()[1].address, text.buffers()[1].address})
+        numbers.extend(number.to_pylist())
+        texts.extend(text.to_pylist())
+
+    for table in file.scan(Level.LEVEL_TABLES, verify=False):
+        for item in decoder.decode(table, table.mask()):
+            assert isinstance(item, ChangeBatch)
+            take(item.batch)
+            del item
+    assert len(addresses) == transactions // 2
+    assert all(one & another for one, another in itertools.pairwise(addresses[1:]))
+    assert numbers == list(range(transactions * rows))
+    assert texts == [str(number) for number in numbers]
 
 
 @pytest.mark.parametrize("server", ["mysql-9.7", "mariadb-10.11"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -239,17 +239,15 @@ class SchemaRecord:
     avro: str
 
 
-def schema_records(tables: Sequence[TableChanges]) -> list[SchemaRecord]:
-    """The schema records of tables."""
-    return [
-        SchemaRecord(
+def schema_records(tables: Iterable[TableChanges]) -> Iterator[SchemaRecord]:
+    """The schema records of tables, each made when it is asked for."""
+    for changes in tables:
+        yield SchemaRecord(
             f"{_schema_path(changes)}.json",
             changes.valid_from,
             json.dumps(changes.record(), indent=1, ensure_ascii=False) + "\n",
             json.dumps(avro_schema(changes.resolved), indent=1, ensure_ascii=False) + "\n",
         )
-        for changes in tables
-    ]
 
 
 class SchemaWriter:

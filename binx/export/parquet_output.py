@@ -63,7 +63,7 @@ class ParquetOutput:
         path = transaction.path(name)
         with output_errors(self._path):
             self._stream: IO[bytes] | None = path.open("wb")
-            self._writer = ArrowWriter(
+            self._writer: ArrowWriter | None = ArrowWriter(
                 self._stream,
                 schema,
                 compression=compression[0],
@@ -120,20 +120,21 @@ class ParquetOutput:
         if self._stream is not None:
             with suppress(OSError):
                 self._stream.close()
-            self._stream = None
+            self._stream = self._writer = None
 
     def _encode(self, batches: tuple[pa.RecordBatch, ...]) -> None:
         if len(batches) > 1:
             batches = tuple(pa.Table.from_batches(batches).combine_chunks().to_batches())
-        if self._stream is not None:
+        if self._writer is not None:
             with output_errors(self._path):
                 for batch in batches:
                     self._writer.write_batch(batch)
 
     def _finish(self) -> None:
-        if self._stream is not None:
+        if self._stream is not None and self._writer is not None:
             with output_errors(self._path):
                 self._writer.close()
                 self._stream.close()
-            self._stream = None
+            # A log has thousands of files: what each was written with goes before the manifest.
+            self._stream = self._writer = None
         self._written = self._transaction.written(self._name)

@@ -158,7 +158,7 @@ class SourceExport:
             list(self._decoder.report.warnings),
             damage,
         )
-        return Staged(document, tuple(self._writers.listed), tuple(schema_records(self._decoder.tables)))
+        return Staged(document, tuple(self._writers.listed), schema_records(self._decoder.tables))
 
     def abandon(self) -> None:
         """Remove what was staged."""

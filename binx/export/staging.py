@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -50,12 +51,12 @@ class Staged:
     Attributes:
         manifest: its manifest.
         files: what is to be moved to its place.
-        schemas: the records of its tables.
+        schemas: the records of its tables, to be taken once.
     """
 
     manifest: dict[str, Any]
     files: tuple[WrittenFile, ...]
-    schemas: tuple[SchemaRecord, ...]
+    schemas: Iterable[SchemaRecord]
 
 
 def commit_staged(transaction: Transaction, staged: Staged, attempt: str | None = None) -> None:

@@ -16,8 +16,8 @@ from __future__ import annotations
 import codecs
 import io
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 from binx.event.collation import collation_charset
 
@@ -33,8 +33,7 @@ PIECE_BYTES = 1024 * 1024
 """Bytes that are decoded at once where a value is long."""
 
 
-@dataclass(frozen=True, slots=True)
-class Charset:
+class Charset(NamedTuple):
     """A character set as the servers name it.
 
     Attributes:

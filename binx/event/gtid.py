@@ -6,7 +6,7 @@ Sources: MySQL's libs/mysql/binlog/event/control_events.cpp and .h (``Gtid_event
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from binx.event.format import FormatDescription
 from binx.event.gtid_source import MYSQL_MAX_NUMBER, UuidSource
@@ -26,8 +26,7 @@ _ORIGINAL_VERSION_FOLLOWS = 1 << 31
 _UNDEFINED_VERSION = 999999
 
 
-@dataclass(frozen=True, slots=True)
-class Gtid:
+class Gtid(NamedTuple):
     """The identity of the transaction that this event begins.
 
     What a server of the time did not write is None.

@@ -6,8 +6,8 @@ sql/log_event.cc (MariaDB 10.11 and older write the same).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
+from typing import NamedTuple
 
 from binx.event.format import FormatDescription
 from binx.event.header import HEADER_SIZE, EventHeader
@@ -26,8 +26,7 @@ class DuplicateHandling(IntEnum):
     REPLACE = 2
 
 
-@dataclass(frozen=True, slots=True)
-class LoadBlock:
+class LoadBlock(NamedTuple):
     """A piece of the file that LOAD DATA reads: BEGIN_LOAD_QUERY the first, APPEND_BLOCK those after it.
 
     Attributes:
@@ -39,8 +38,7 @@ class LoadBlock:
     data: memoryview
 
 
-@dataclass(frozen=True, slots=True)
-class DeleteFile:
+class DeleteFile(NamedTuple):
     """The LOAD DATA failed; its file is to be forgotten.
 
     Attributes:
@@ -50,8 +48,7 @@ class DeleteFile:
     file_id: int
 
 
-@dataclass(frozen=True, slots=True)
-class ExecuteLoadQuery:
+class ExecuteLoadQuery(NamedTuple):
     """The LOAD DATA statement.
 
     Attributes:

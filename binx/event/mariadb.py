@@ -7,8 +7,8 @@ Source: MariaDB's sql/log_event.h and log_event.cc (``Gtid_log_event``,
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntFlag
+from typing import NamedTuple
 
 from binx.event.format import FormatDescription
 from binx.event.gtid_source import DomainSource
@@ -48,8 +48,7 @@ class MariadbGtidExtraFlag(IntFlag):
 _NO_EXTRA_FLAGS = MariadbGtidExtraFlag(0)
 
 
-@dataclass(frozen=True, slots=True)
-class MariadbGtid:
+class MariadbGtid(NamedTuple):
     """The identity of the transaction that this event begins.
 
     Attributes:
@@ -95,8 +94,7 @@ class MariadbGtid:
         return f"{self.domain}-{self.server_id}-{self.sequence}"
 
 
-@dataclass(frozen=True, slots=True)
-class MariadbGtidPosition:
+class MariadbGtidPosition(NamedTuple):
     """One entry of a GTID list.
 
     Attributes:
@@ -113,8 +111,7 @@ class MariadbGtidPosition:
         return f"{self.domain}-{self.server_id}-{self.sequence}"
 
 
-@dataclass(frozen=True, slots=True)
-class MariadbGtidList:
+class MariadbGtidList(NamedTuple):
     """The state of replication before this file: the last GTID of each domain and server.
 
     Attributes:
@@ -126,8 +123,7 @@ class MariadbGtidList:
     flags: int
 
 
-@dataclass(frozen=True, slots=True)
-class BinlogCheckpoint:
+class BinlogCheckpoint(NamedTuple):
     """Recovery after a crash begins at this file.
 
     Attributes:
@@ -137,8 +133,7 @@ class BinlogCheckpoint:
     file: str
 
 
-@dataclass(frozen=True, slots=True)
-class StartEncryption:
+class StartEncryption(NamedTuple):
     """All events after this one are encrypted; Percona Server has the same under a type of its own.
 
     Attributes:

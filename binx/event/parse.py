@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from binx.event.format import FormatDescription, parse_format_body
 from binx.event.gtid import Gtid, parse_gtid
@@ -59,8 +59,7 @@ from binx.event.table_map import TableMap, parse_table_map
 from binx.event.user_var import UserVar, parse_user_var
 
 
-@dataclass(frozen=True, slots=True)
-class UnknownEvent:
+class UnknownEvent(NamedTuple):
     """An event of a type that binx does not know.
 
     Attributes:

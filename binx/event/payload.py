@@ -7,9 +7,8 @@ Sources: MySQL's libs/mysql/binlog/event/codecs/binary.cpp
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from enum import IntEnum
-from typing import IO, cast
+from typing import IO, NamedTuple, cast
 
 from binx.errors import DamagedError, UnsupportedError
 from binx.event.format import FormatDescription
@@ -35,8 +34,7 @@ class Compression(IntEnum):
     NONE = 255
 
 
-@dataclass(frozen=True, slots=True)
-class StoredBytes:
+class StoredBytes(NamedTuple):
     """Bytes that stand in a file and are read when they are wanted.
 
     Attributes:
@@ -48,8 +46,7 @@ class StoredBytes:
     pieces: Callable[[], Iterator[memoryview]]
 
 
-@dataclass(frozen=True, slots=True)
-class TransactionPayload:
+class TransactionPayload(NamedTuple):
     """The events of a transaction from after its GTID event to its end.
 
     The inner events have headers with positions of no meaning, and no checksums.

@@ -8,7 +8,7 @@ MariaDB's sql/log_event.cc (``Query_compressed_log_event``).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from binx.event.charset import BINARY_COLLATION, DEFAULT_CHARSET, Charset, charset, collation_to_charset
 from binx.event.compressed import uncompress
@@ -20,8 +20,7 @@ from binx.event.reader import Reader
 _POST_HEADER = 13
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
+class Query(NamedTuple):
     """One statement.
 
     Attributes:
@@ -60,8 +59,7 @@ class Query:
         return self.charset.decode_strictly(self.sql) is not None
 
 
-@dataclass(frozen=True, slots=True)
-class QueryHead:
+class QueryHead(NamedTuple):
     """The fixed part that QUERY and EXECUTE_LOAD_QUERY begin with.
 
     Attributes:

@@ -10,8 +10,8 @@ Sources: MySQL's libs/mysql/binlog/event/statement_events.h and .cpp
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import IntEnum
+from typing import NamedTuple
 
 from binx.event.reader import Reader
 
@@ -53,8 +53,7 @@ class StatusCode(IntEnum):
     MARIADB_DUMMY = 255
 
 
-@dataclass(frozen=True, slots=True)
-class QueryStatus:
+class QueryStatus(NamedTuple):
     """What a QUERY event says of its session; None is what it does not say.
 
     Attributes:

@@ -5,7 +5,7 @@ Sources: MySQL's libs/mysql/binlog/event/control_events.cpp and codecs/binary.cp
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from binx.event.format import FormatDescription
 from binx.event.header import HEADER_SIZE, EventHeader, EventType
@@ -18,8 +18,7 @@ _HEARTBEAT_POSITION = 2
 _VIEW_ID_SIZE = 40
 
 
-@dataclass(frozen=True, slots=True)
-class Incident:
+class Incident(NamedTuple):
     """The server could not log what happened: data may have diverged here.
 
     Attributes:
@@ -36,8 +35,7 @@ class Incident:
         return _INCIDENT_NAMES.get(self.number) or f"incident {self.number}"
 
 
-@dataclass(frozen=True, slots=True)
-class Heartbeat:
+class Heartbeat(NamedTuple):
     """A sign of life that a server sends; it stands in no file that a server wrote.
 
     Attributes:
@@ -49,8 +47,7 @@ class Heartbeat:
     log_position: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Ignorable:
+class Ignorable(NamedTuple):
     """An event that tells nothing to a reader that does not know it.
 
     Attributes:
@@ -60,8 +57,7 @@ class Ignorable:
     body: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class TransactionContext:
+class TransactionContext(NamedTuple):
     """What group replication certifies of a transaction.
 
     Attributes:
@@ -81,8 +77,7 @@ class TransactionContext:
     read_set: tuple[bytes, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ViewChange:
+class ViewChange(NamedTuple):
     """A member joined or left a replication group.
 
     Attributes:

@@ -7,8 +7,8 @@ sql/log_event_old.cc of 5.x (version 0), MariaDB's sql/log_event.cc
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum, IntFlag
+from typing import NamedTuple
 
 from binx.event.compressed import uncompress
 from binx.event.format import FormatDescription
@@ -65,8 +65,7 @@ ROWS_TYPES = frozenset(_KINDS)
 """The numbers of all rows events."""
 
 
-@dataclass(frozen=True, slots=True)
-class RowsHeader:
+class RowsHeader(NamedTuple):
     """A rows event but for its row images.
 
     Attributes:
@@ -103,12 +102,12 @@ class RowsHeader:
     rows_offset: int
 
 
-@dataclass(slots=True)
 class _Extra:
-    partition_id: int | None = None
-    source_partition_id: int | None = None
-    ndb_info: bytes | None = None
-    unknown: tuple[int, bytes] | None = None
+    def __init__(self) -> None:
+        self.partition_id: int | None = None
+        self.source_partition_id: int | None = None
+        self.ndb_info: bytes | None = None
+        self.unknown: tuple[int, bytes] | None = None
 
 
 def parse_rows_header(body: memoryview, header: EventHeader, description: FormatDescription) -> RowsHeader:

@@ -7,8 +7,8 @@ control_events.cpp and rows_event.cpp, MariaDB's sql/log_event.cc
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
+from typing import NamedTuple
 
 from binx.event.format import FormatDescription
 from binx.event.header import HEADER_SIZE, EventHeader, EventType
@@ -22,8 +22,7 @@ class IntvarType(IntEnum):
     INSERT_ID = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Intvar:
+class Intvar(NamedTuple):
     """A value of AUTO_INCREMENT or LAST_INSERT_ID() for the statement that follows.
 
     Attributes:
@@ -40,8 +39,7 @@ class Intvar:
         return IntvarType(self.type).name.lower() if self.type in set(IntvarType) else f"variable {self.type}"
 
 
-@dataclass(frozen=True, slots=True)
-class Rand:
+class Rand(NamedTuple):
     """The seeds of RAND() for the statement that follows.
 
     Attributes:
@@ -53,8 +51,7 @@ class Rand:
     seed2: int
 
 
-@dataclass(frozen=True, slots=True)
-class RowsQuery:
+class RowsQuery(NamedTuple):
     """The statement whose row changes follow (ROWS_QUERY, MariaDB's ANNOTATE_ROWS).
 
     Attributes:
@@ -69,8 +66,7 @@ class RowsQuery:
         return self.sql.decode("utf-8", "backslashreplace")
 
 
-@dataclass(frozen=True, slots=True)
-class Xid:
+class Xid(NamedTuple):
     """The end of a transaction that was committed in a transactional engine.
 
     Attributes:
@@ -80,8 +76,7 @@ class Xid:
     xid: int
 
 
-@dataclass(frozen=True, slots=True)
-class XaXid:
+class XaXid(NamedTuple):
     """The name that an XA transaction's coordinator gave it.
 
     Attributes:
@@ -98,8 +93,7 @@ class XaXid:
         return f"X'{self.gtrid.hex()}',X'{self.bqual.hex()}',{self.format_id}"
 
 
-@dataclass(frozen=True, slots=True)
-class XaPrepare:
+class XaPrepare(NamedTuple):
     """The end of an XA transaction's first phase.
 
     Attributes:

@@ -7,9 +7,9 @@ Sources: MySQL's libs/mysql/binlog/event/statement_events.cpp
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from decimal import Decimal
 from enum import IntEnum
+from typing import NamedTuple
 
 from binx.event.charset import BINARY_COLLATION, collation_to_charset
 from binx.event.collation import collation_name
@@ -35,8 +35,7 @@ class ValueType(IntEnum):
     DECIMAL = 4
 
 
-@dataclass(frozen=True, slots=True)
-class UserVar:
+class UserVar(NamedTuple):
     """A user variable.
 
     Attributes:

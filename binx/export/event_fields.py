@@ -52,9 +52,9 @@ def _plain(value: Any) -> Any:
         return value
     if isinstance(value, bytes | memoryview):
         return bytes(value).hex()
-    if isinstance(value, tuple | list):
+    # Sets of GTIDs, names of XA transactions and decimals have a text of their own, tuples with names too.
+    if type(value) in (tuple, list):
         return [_plain(item) for item in value]
-    # Sets of GTIDs, names of XA transactions and decimals have a text of their own.
     return str(value)
 
 

@@ -110,7 +110,13 @@ cdef inline int count_bits(const uint8_t *bitmap, int32_t bits) noexcept nogil:
 
 cdef extern from *:
     """
-    #define binx_popcount(x) __builtin_popcount((unsigned int)(x))
+    /* Of a byte. The compiler's own is a call where it may not assume an instruction for it. */
+    static inline int binx_popcount(int value)
+    {
+        value -= value >> 1 & 0x55;
+        value = (value & 0x33) + (value >> 2 & 0x33);
+        return (value + (value >> 4)) & 0x0F;
+    }
     """
     int popcount "binx_popcount"(int value) noexcept nogil
 

@@ -1,6 +1,7 @@
 # cython: language_level=3
 """The boundary state machine and the transaction that it is in."""
 
+cimport cython
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 
 from binx.kernels.cursor cimport Cursor
@@ -40,9 +41,14 @@ cdef class TransactionMachine:
     cdef list controls
     cdef carry_counts(self, TransactionTable filled)
     cdef int step(self, Cursor *body, Header *header, int64_t position, int64_t end) except -1 nogil
+    @cython.final
     cdef int start_transaction(self, const Header *header, int64_t position) except -1 nogil
+    @cython.final
     cdef int take_part(self, Cursor *body, Header *header, uint8_t event_class) except -1 nogil
+    @cython.final
     cdef int push(self, uint8_t kind, uint32_t timestamp, int64_t end) except -1 nogil
+    @cython.final
     cdef int count_rows(self, Cursor *body, Header *header) except -1 nogil
+    @cython.final
     cdef int add_count(self, int32_t table, int operation, int64_t rows, int64_t size) except -1 nogil
     cdef int note_control(self, Header *header, int64_t position) except -1 with gil

@@ -4,6 +4,7 @@
 Its steps are the table of ``binx/log/boundary.py``.
 """
 
+cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.string cimport memset
@@ -103,6 +104,7 @@ cdef class TransactionMachine:
                 self.push(self.kinds[at], header.timestamp, end)
         return 0
 
+    @cython.final
     cdef int start_transaction(self, const Header *header, int64_t position) except -1 nogil:
         memset(&self.current, 0, sizeof(Transaction))
         self.current.start = position
@@ -113,6 +115,7 @@ cdef class TransactionMachine:
         self.ordinal += 1
         return 0
 
+    @cython.final
     cdef int take_part(self, Cursor *body, Header *header, uint8_t event_class) except -1 nogil:
         """What the events of a transaction add to its record."""
         cdef Transaction *current = &self.current
@@ -150,6 +153,7 @@ cdef class TransactionMachine:
             current.undoes_part |= is_rollback_to(body[0])
         return 0
 
+    @cython.final
     cdef int push(self, uint8_t kind, uint32_t timestamp, int64_t end) except -1 nogil:
         """Add the current transaction to the table."""
         cdef Transaction *current = &self.current
@@ -169,6 +173,7 @@ cdef class TransactionMachine:
         current.start = -1
         return 0
 
+    @cython.final
     cdef int count_rows(self, Cursor *body, Header *header) except -1 nogil:
         """Add a rows event to the counts of its transaction and table.
 
@@ -188,6 +193,7 @@ cdef class TransactionMachine:
         self.current.rows += count
         return self.add_count(table, rows.operation, count, header.size)
 
+    @cython.final
     cdef int add_count(self, int32_t table, int operation, int64_t rows, int64_t size) except -1 nogil:
         cdef Seen *seen
         cdef Seen fresh

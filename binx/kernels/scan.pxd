@@ -1,6 +1,7 @@
 # cython: language_level=3
 """The scan over a file: how much it reads, and why it stops."""
 
+cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from binx.kernels.cursor cimport Cursor
@@ -39,5 +40,6 @@ cdef class Scanner(SearchingWalk):
     cdef readonly int64_t first_misplaced
     cdef readonly int64_t unplaced
     cdef int walk(self, const uint8_t *base, int64_t size, int64_t origin, int64_t limit) except -1 nogil
+    @cython.final
     cdef void compare_position(self, const Header *header) noexcept nogil
     cdef int begin_payload(self, Cursor *body, Header *header) except -1 nogil

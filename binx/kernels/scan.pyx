@@ -9,6 +9,7 @@ The walk stops and says why (``Stop``) where Python must help: a format descript
 compressed payload or rows event whose inside has to be counted, the end of the window or of the file.
 """
 
+cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 
 from binx.kernels.classes cimport *
@@ -265,6 +266,7 @@ cdef class Scanner(SearchingWalk):
             self.position += header.size
         return STOP_END if self.position >= self.file_size else STOP_LIMIT
 
+    @cython.final
     cdef void compare_position(self, const Header *header) noexcept nogil:
         """Note how far the position in a header is from the event's end."""
         cdef uint32_t end = <uint32_t> (self.position + header.size)

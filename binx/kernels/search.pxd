@@ -21,4 +21,3 @@ cdef class SearchingWalk(JumpingWalk):
         self, Cursor *body, const Header *header, const uint8_t *event, int64_t available
     ) except -1 nogil
     cdef int64_t length_by_events(self, const Header *first, const uint8_t *event, int64_t available) noexcept nogil
-    cdef bint is_placed(self, const Header *header, int64_t position, bint inside) noexcept nogil

@@ -10,7 +10,7 @@ from libc.string cimport memset
 
 from binx.kernels.classes cimport *
 from binx.kernels.classify cimport classify
-from binx.kernels.cursor cimport Cursor
+from binx.kernels.cursor cimport Cursor, little, take
 from binx.kernels.events cimport *
 from binx.kernels.gtids cimport glance_at_gtid, take_gtid
 from binx.kernels.hashing cimport slot_of
@@ -23,6 +23,24 @@ cdef enum:
     # In place of a transaction's length.
     UNKNOWN_LENGTH = -1
     LENGTH_BEYOND = -2
+
+
+cdef inline bint is_placed(
+    const Header *header, int64_t position, int64_t file_size, int checksum_size, bint inside
+) noexcept nogil:
+    """Whether a header tells that its event stands where it does, and fits there.
+
+    MariaDB 11.4 and later write no position ``inside`` a transaction.
+    """
+    return (
+        known_type(header.type)
+        and header.size >= HEADER_SIZE + checksum_size
+        and header.size <= file_size - position
+        and (
+            header.next_position == <uint32_t> (position + header.size)
+            or (inside and header.next_position == 0)
+        )
+    )
 
 
 cdef class SearchingWalk(JumpingWalk):
@@ -82,8 +100,11 @@ cdef class SearchingWalk(JumpingWalk):
         # What is far from all that is wanted is told by its number, whatever its source.
         if header.type == GTID_EVENT:
             apart = glance_at_gtid(body, &number, &length)
-            apart = apart and (number < self.wanted.least or number > self.wanted.greatest)
-            body.position = 0
+        elif header.type == MARIADB_GTID_EVENT:
+            number = little(take(body, 13), 8)
+            apart = True
+        apart = apart and (number < self.wanted.least or number > self.wanted.greatest)
+        body.position = 0
         if not apart:
             self.start_transaction(header, self.position)
             self.current.start = -1
@@ -93,7 +114,7 @@ cdef class SearchingWalk(JumpingWalk):
             if is_wanted(&self.wanted, &self.current):
                 return JUMP_NOT
             length = self.current.claimed_length
-        if not self.is_placed(header, self.position, False):
+        if not is_placed(header, self.position, self.file_size, self.checksum_size, False):
             return JUMP_NOT
         if length == 0:
             length = self.length_by_events(header, event, available)
@@ -102,7 +123,9 @@ cdef class SearchingWalk(JumpingWalk):
         if length < header.size + HEADER_SIZE + self.checksum_size:
             return JUMP_NOT
         landing = header_of(event + length)
-        if not begins_transaction(landing.type) or not self.is_placed(&landing, self.position + length, False):
+        if not begins_transaction(landing.type):
+            return JUMP_NOT
+        if not is_placed(&landing, self.position + length, self.file_size, self.checksum_size, False):
             return JUMP_NOT
         self.position += length
         return JUMP_DONE
@@ -110,30 +133,19 @@ cdef class SearchingWalk(JumpingWalk):
     cdef int64_t length_by_events(self, const Header *first, const uint8_t *event, int64_t available) noexcept nogil:
         """The bytes up to the next event that begins a transaction, by the sizes of the events between."""
         cdef int64_t length = first.size
+        cdef int64_t file_size = self.file_size
+        cdef int checksum_size = self.checksum_size
         cdef Header header
         while length <= available - HEADER_SIZE:
             header = header_of(event + length)
             if begins_transaction(header.type):
                 return length
-            if is_about_files(header.type) or not self.is_placed(&header, self.position + length, True):
+            if is_about_files(header.type):
+                return UNKNOWN_LENGTH
+            if not is_placed(&header, self.position + length, file_size, checksum_size, True):
                 return UNKNOWN_LENGTH
             length += header.size
         return LENGTH_BEYOND
-
-    cdef bint is_placed(self, const Header *header, int64_t position, bint inside) noexcept nogil:
-        """Whether a header tells that its event stands where it does, and fits there.
-
-        MariaDB 11.4 and later write no position ``inside`` a transaction.
-        """
-        return (
-            known_type(header.type)
-            and header.size >= HEADER_SIZE + self.checksum_size
-            and header.size <= self.file_size - position
-            and (
-                header.next_position == <uint32_t> (position + header.size)
-                or (inside and header.next_position == 0)
-            )
-        )
 
     def seek(self, int64_t position, bint named):
         """Give up the transaction at hand, and go on at an event from which transactions are looked for again.

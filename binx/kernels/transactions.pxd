@@ -1,6 +1,7 @@
 # cython: language_level=3
 """The record of one transaction, and the table of them that a scan fills."""
 
+cimport cython
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from binx.kernels.hashing cimport Slots
@@ -73,7 +74,14 @@ cdef class TransactionTable:
     cdef Slots *tables
     cdef object owner
     cdef public object format
-    cdef Transaction *record(self, int64_t index) noexcept nogil
-    cdef int64_t length(self) noexcept nogil
+
+    @cython.final
+    cdef inline Transaction *record(self, int64_t index) noexcept nogil:
+        return (<Transaction *> self.records.data) + index
+
+    @cython.final
+    cdef inline int64_t length(self) noexcept nogil:
+        return self.records.size // <int64_t> sizeof(Transaction)
+
     cdef bytes key_of(self, int32_t source)
     cdef int check(self, mask) except -1

@@ -73,12 +73,6 @@ cdef class TransactionTable:
         release(&self.records)
         release(&self.counts)
 
-    cdef Transaction *record(self, int64_t index) noexcept nogil:
-        return (<Transaction *> self.records.data) + index
-
-    cdef int64_t length(self) noexcept nogil:
-        return self.records.size // sizeof(Transaction)
-
     def __len__(self):
         return self.length()
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -69,9 +67,7 @@ def test_clock_and_length_change_and_nothing_else(
         checksum_size=checksum,
     )
     length = HEADER_SIZE + len(body) + checksum + behind
-    expected = dataclasses.replace(
-        before, last_committed=number - 1, sequence_number=number, transaction_length=length
-    )
+    expected = before._replace(last_committed=number - 1, sequence_number=number, transaction_length=length)
     assert parsed(event, body) == expected
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 import zstandard
 
@@ -45,8 +43,8 @@ def test_the_pieces_make_the_whole(chunk_size: int) -> None:
 
 
 def test_a_payload_may_be_uncompressed() -> None:
-    plain = replace(
-        payload(), compression=Compression.NONE, uncompressed_size=None, payload=memoryview(b"abcdef")
+    plain = payload()._replace(
+        compression=Compression.NONE, uncompressed_size=None, payload=memoryview(b"abcdef")
     )
     assert [bytes(piece) for piece in open_payload(plain, chunk_size=4)] == [b"abcd", b"ef"]
 
@@ -54,24 +52,24 @@ def test_a_payload_may_be_uncompressed() -> None:
 @pytest.mark.parametrize("claimed", [205, 207])
 def test_a_payload_of_another_size_is_damage(claimed: int) -> None:
     with pytest.raises(DamagedError, match=f"expected {claimed} bytes after decompression"):
-        list(open_payload(replace(payload(), uncompressed_size=claimed)))
+        list(open_payload(payload()._replace(uncompressed_size=claimed)))
 
 
 def test_a_bomb_is_found_by_its_first_piece_too_many() -> None:
     bomb = memoryview(zstandard.compress(bytes(50_000_000)))
-    pieces = open_payload(replace(payload(), payload=bomb, uncompressed_size=1000), chunk_size=4096)
+    pieces = open_payload(payload()._replace(payload=bomb, uncompressed_size=1000), chunk_size=4096)
     with pytest.raises(DamagedError, match="expected 1000 bytes after decompression, found 4096"):
         next(pieces)
 
 
 def test_a_stream_that_is_none_is_damage() -> None:
     with pytest.raises(DamagedError, match="expected a zstd stream"):
-        list(open_payload(replace(payload(), payload=memoryview(b"not zstd at all"))))
+        list(open_payload(payload()._replace(payload=memoryview(b"not zstd at all"))))
 
 
 def test_a_stream_that_is_cut_is_damage() -> None:
     with pytest.raises(DamagedError):
-        list(open_payload(replace(payload(), payload=payload().payload[:-20])))
+        list(open_payload(payload()._replace(payload=payload().payload[:-20])))
 
 
 def test_an_unknown_compression_is_unsupported() -> None:

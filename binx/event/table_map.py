@@ -36,6 +36,23 @@ _KNOWN_MAXIMUM = 16
 _known: dict[tuple[bytes, int, Flavour, bool], TableMap] = {}
 """Table maps that were parsed last: a log repeats the same one before every statement's rows."""
 
+_ALIKE_COLUMNS = 16_384
+
+_alike: dict[tuple[bytes, Flavour, bool], _Columns] = {}
+"""What was read behind the names of tables, up to some number of columns: many tables can be alike."""
+
+_alike_columns = 0
+
+
+class _Columns(NamedTuple):
+    """What a table map says behind the table's name; see TableMap."""
+
+    column_types: bytes
+    columns: tuple[Column, ...]
+    has_metadata: bool
+    has_primary_key: bool
+    unknown_metadata: tuple[tuple[int, bytes], ...]
+
 
 class TableMap(NamedTuple):
     """A table as rows events have it.
@@ -86,18 +103,39 @@ def parse_table_map(
     key = (bytes(body), post_header_length, description.flavour, optional)
     known = _known.get(key)
     if known is None:
-        reader = Reader(body, origin=header.position + HEADER_SIZE, event=header.name)
-        known = _parse(reader, post_header_length, description.flavour, optional=optional)
+        known = _parse(body, header, post_header_length, description.flavour, optional=optional)
         if len(_known) == _KNOWN_MAXIMUM:
             _known.clear()
         _known[key] = known
     return known
 
 
-def _parse(reader: Reader, post_header_length: int, flavour: Flavour, *, optional: bool) -> TableMap:
+def _parse(
+    body: memoryview, header: EventHeader, post_header_length: int, flavour: Flavour, *, optional: bool
+) -> TableMap:
+    reader = Reader(body, origin=header.position + HEADER_SIZE, event=header.name)
     table_id, flags = read_table_id(reader, post_header_length)
     database = _zero_terminated(reader, reader.u8())
     table = _zero_terminated(reader, reader.u8())
+    origin, rest = reader.position, reader.rest()
+    key = (bytes(rest), flavour, optional)
+    columns = _alike.get(key)
+    if columns is None:
+        columns = _parse_columns(Reader(rest, origin=origin, event=header.name), flavour, optional=optional)
+        _remember(key, columns)
+    return TableMap(table_id, flags, database, table, *columns)
+
+
+def _remember(key: tuple[bytes, Flavour, bool], columns: _Columns) -> None:
+    global _alike_columns  # noqa: PLW0603
+    _alike_columns += len(columns.columns) + 1
+    if _alike_columns > _ALIKE_COLUMNS:
+        _alike.clear()
+        _alike_columns = len(columns.columns) + 1
+    _alike[key] = columns
+
+
+def _parse_columns(reader: Reader, flavour: Flavour, *, optional: bool) -> _Columns:
     count = reader.packed()
     if count > MAX_COLUMNS:
         raise reader.damaged(f"expected at most {MAX_COLUMNS} columns, found {count}")
@@ -115,11 +153,7 @@ def _parse(reader: Reader, post_header_length: int, flavour: Flavour, *, optiona
         reader.take(reader.remaining)
     has_metadata = reader.remaining > 0
     metadata = parse_table_metadata(reader)
-    return TableMap(
-        table_id=table_id,
-        flags=flags,
-        database=database,
-        table=table,
+    return _Columns(
         column_types=column_types,
         columns=_resolve(types, nullable, metadata, flavour, reader),
         has_metadata=has_metadata,

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from binx.kernels.rowflags import rows_flags
 from binx.log.file import BinlogFile
 from binx.source import READ_BYTES
+
+_HEAD_BYTES = 64
+"""More than header and post-header of a rows event take."""
+
+_NEAR = 16 * 1024
+"""Bytes between events, on the average, below which they are read with what stands between."""
 
 
 def event_flags(file: BinlogFile, positions: pa.Array) -> pa.Array:
@@ -19,21 +24,17 @@ def event_flags(file: BinlogFile, positions: pa.Array) -> pa.Array:
         file: the log.
         positions: the offsets of the events, a row change each; rows of one event stand together.
     """
-    runs = pc.run_end_encode(positions)
-    places = memoryview(runs.values.buffers()[1]).cast("q")[runs.values.offset :][: len(runs.values)]
+    places = memoryview(positions.buffers()[1]).cast("q")[positions.offset :][: len(positions)]
     flags = bytearray(len(places))
     lengths, done = file.format.post_header_lengths, 0
     while done < len(places):
-        origin = places[done]
-        known = done
-        done = rows_flags(
-            file.source.window(origin, origin + READ_BYTES), origin, places, known, lengths, flags
-        )
+        origin, known = places[done], done
+        size = READ_BYTES if places[-1] - origin < _NEAR * (len(places) - done) else _HEAD_BYTES
+        done = rows_flags(file.source.window(origin, origin + size), origin, places, known, lengths, flags)
         if done == known:
             # A payload event of a few bytes at the file's end.
             done += 1
-    of_runs = pa.Array.from_buffers(pa.uint8(), len(flags), [None, pa.py_buffer(flags)])
-    return pc.run_end_decode(pa.RunEndEncodedArray.from_arrays(runs.run_ends, of_runs))
+    return pa.Array.from_buffers(pa.uint8(), len(flags), [None, pa.py_buffer(flags)])
 
 
 __all__ = ["event_flags"]

@@ -113,10 +113,17 @@ class BatchImages:
             encoded = pc.fill_null(present, b"\xff" * (len(all_columns) // 8 + 1)).dictionary_encode()
             patterns = encoded.indices
             columns = [_present_columns(bits, all_columns) for bits in encoded.dictionary.to_pylist()]
+        kinds = memoryview(codes.buffers()[1])[codes.offset :][: len(codes)].tobytes()
         for code in (INSERT, UPDATE_BEFORE, DELETE):
-            rows = self._rows_of(codes, code)
-            if rows is not None and not len(rows):
+            count = kinds.count(code)
+            if not count:
                 continue
+            # None stands for all rows.
+            rows = (
+                None
+                if count == len(kinds)
+                else pc.indices_nonzero(pc.equal(codes, pa.scalar(code, codes.type)))
+            )
             if code == UPDATE_BEFORE:
                 assert rows is not None
                 yield from _updates(rows, patterns, columns)
@@ -124,13 +131,6 @@ class BatchImages:
             for pattern, picked in _by_pattern(rows, patterns):
                 images = Images(picked, columns[pattern])
                 yield ChangeGroup(None, images) if code == INSERT else ChangeGroup(images, None)
-
-    def _rows_of(self, codes: pa.Array, code: int) -> pa.Array | None:
-        """Places of the rows of a change type; None where those are all."""
-        are = pc.equal(codes, pa.scalar(code, codes.type))
-        if code != UPDATE_BEFORE and are.true_count == len(codes):
-            return None
-        return pc.indices_nonzero(are)
 
 
 def _present_columns(bits: bytes, all_columns: tuple[int, ...]) -> tuple[int, ...]:

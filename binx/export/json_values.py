@@ -49,9 +49,12 @@ def json_values(array: pa.Array, logical: LogicalType) -> tuple[Spelled, ...]:
     return _WRITERS[logical.kind](array, logical)
 
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False)
+
+
 def plain_json(value: object) -> str:
     """A plain value in one line."""
-    return json.dumps(value, ensure_ascii=False)
+    return _ENCODER.encode(value)
 
 
 def _integer(array: pa.Array, _: LogicalType) -> tuple[Spelled]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -28,7 +27,7 @@ def with_misfits(
     )
     nulls = pc.if_else(column.is_valid(), pa.scalar(None, TEXT), pa.scalar(null, TEXT))
     texts = pc.replace_with_mask(nulls, which, pa.array([text.encode() for _, text in misfits], TEXT))
-    return (*(replace(one, null=b"") for one in values), Spelled(Spelling.SPELL_TEXT, texts))
+    return (*(one._replace(null=b"") for one in values), Spelled(Spelling.SPELL_TEXT, texts))
 
 
 __all__ = ["with_misfits"]

@@ -6,8 +6,7 @@ No text is made here: :class:`~binx.export.pieces.Piece` writes it, from the col
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
@@ -19,8 +18,7 @@ if TYPE_CHECKING:
 _FLOAT_BYTES = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Spelled:
+class Spelled(NamedTuple):
     """A column as text.
 
     Attributes:
@@ -47,11 +45,10 @@ class Spelled:
 
     def within(self, opening: bytes, closing: bytes) -> Spelled:
         """The same with more around each value that is not null."""
-        return replace(self, open=opening + self.open, close=self.close + closing)
+        return self._replace(open=opening + self.open, close=self.close + closing)
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(NamedTuple):
     """A part of a row's text.
 
     Attributes:
@@ -88,7 +85,7 @@ def assembled(items: Iterable[bytes | Part]) -> list[Part]:
             parts += [Part(lead), item] if lead else [item]
             lead = b""
         else:
-            parts.append(replace(item, lead=lead + item.lead) if lead else item)
+            parts.append(item._replace(lead=lead + item.lead) if lead else item)
             lead = b""
     return [*parts, Part(lead)] if lead else parts
 

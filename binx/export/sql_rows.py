@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -210,7 +209,7 @@ class BatchSql:
             yield Part(b"(" + name + b" <=> CAST(", literal, before.rows)
             yield b" AS JSON)"
             printed = literal.within(b" OR CAST(" + name + b" AS CHAR) <=> ", collation)
-            yield Part(b"", replace(printed, null=b""), before.rows)
+            yield Part(b"", printed._replace(null=b""), before.rows)
             yield b")"
         elif kind in {Kind.GEOMETRY, Kind.VECTOR}:
             yield from columns(b"CAST(" + name + b" AS BINARY) <=> ", literals, before.rows)

@@ -8,7 +8,6 @@ exponent where Python has it. A JSON document stands as the log has it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -33,17 +32,17 @@ def thl_values(array: pa.Array, logical: LogicalType) -> tuple[Spelled, ...]:
     special = _SPECIAL.get(logical.kind)
     if special is None:
         return tuple(map(_bare, json_values(array, logical)))
-    return (replace(special(array, logical), null=NULL),)
+    return (special(array, logical)._replace(null=NULL),)
 
 
 def _bare(spelled: Spelled) -> Spelled:
     """The same without the quotes of JSON."""
     null = NULL if spelled.null else b""
     if spelled.spelling is Spelling.SPELL_JSON:
-        return replace(spelled, spelling=Spelling.SPELL_ESCAPED, null=null)
+        return spelled._replace(spelling=Spelling.SPELL_ESCAPED, null=null)
     if spelled.open != _QUOTE:
-        return replace(spelled, null=null)
-    return replace(spelled, open=b"", close=spelled.close.removesuffix(_QUOTE), null=null)
+        return spelled._replace(null=null)
+    return spelled._replace(open=b"", close=spelled.close.removesuffix(_QUOTE), null=null)
 
 
 def _text(array: pa.Array, logical: LogicalType) -> Spelled:

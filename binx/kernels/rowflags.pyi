@@ -12,7 +12,7 @@ def rows_flags(
     Args:
         window: the file's bytes from ``origin`` on.
         origin: offset in the file of the window's first byte.
-        positions: where the events stand, 64-bit integers.
+        positions: where the events stand, 64-bit integers; one may be named many times, one after another.
         first: the number of the first event that is wanted.
         post_header: the post-header lengths of the types, from type 1 on.
         flags: a byte for each event.

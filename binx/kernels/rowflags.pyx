@@ -21,7 +21,8 @@ def rows_flags(
 ):
     """Fill in the low byte of the flags of the events from ``first`` on, as far as the window shows them.
 
-    What is no rows event has none. Returns the number of the first event that the window does not show.
+    What is no rows event has none. Returns the number of the first event that the window does not show. An event may
+    be named many times, one after another.
     """
     cdef uint8_t lengths[256]
     cdef Cursor cursor
@@ -33,6 +34,10 @@ def rows_flags(
     set_post_header(lengths, &post_header[0], post_header.shape[0])
     with nogil:
         while 0 <= first < count:
+            if first and positions[first] == positions[first - 1]:
+                flags[first] = flags[first - 1]
+                first += 1
+                continue
             at = positions[first] - origin
             if at < 0 or at > window.shape[0]:
                 break

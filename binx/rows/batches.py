@@ -9,7 +9,7 @@ import hashlib
 import json
 from collections import defaultdict
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -32,6 +32,16 @@ _UTC_TIMESTAMP = pa.timestamp("us", tz="UTC")
 _CHANGE_TYPE = pa.dictionary(pa.int8(), pa.string())
 _TRANSACTION = pa.dictionary(pa.int32(), pa.string())
 _MISFITS = pa.map_(pa.string(), pa.string())
+_SYSTEM_FIELDS = (
+    pa.field("_change_type", _CHANGE_TYPE, nullable=False),
+    pa.field("_commit_version", pa.int64(), nullable=False),
+    pa.field("_commit_timestamp", _UTC_TIMESTAMP, nullable=False),
+    pa.field("_row", pa.int64(), nullable=False),
+    pa.field("_transaction", _TRANSACTION, nullable=False),
+    pa.field("_event_timestamp", _UTC_TIMESTAMP, nullable=False),
+    pa.field("_position", pa.int64(), nullable=False),
+    pa.field("_present", pa.binary()),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +70,6 @@ class TableChanges:
 
     Attributes:
         resolved: names and types, and where they come from.
-        version: 8 hex digits over all that a reader of the rows relies on.
-        schema: the Arrow schema of the batches.
         codecs: what the row kernel does with each column.
         valid_from: commit version of the first transaction that was read so.
         undecodable: values that became text with ``\xNN`` escapes, by column name.
@@ -76,15 +84,33 @@ class TableChanges:
             column_codec(stored, column.type, options)
             for stored, column in zip(table_map.columns, resolved.columns, strict=True)
         ]
-        self._arrays = [
-            ColumnArrays(column.type, options, compressed=stored.type in MARIADB_COMPRESSED)
-            for stored, column in zip(table_map.columns, resolved.columns, strict=True)
-        ]
+        self._stored = table_map.columns
         self._options = options
-        self._can_misfit = any(can_misfit(column.type) for column in resolved.columns)
-        self._can_differ = any(stored.type is ColumnType.JSON for stored in table_map.columns)
-        self.version = _version(resolved, options)
-        self.schema = self._schema()
+
+    @cached_property
+    def _arrays(self) -> list[ColumnArrays]:
+        return [
+            ColumnArrays(column.type, self._options, compressed=stored.type in MARIADB_COMPRESSED)
+            for stored, column in zip(self._stored, self.resolved.columns, strict=True)
+        ]
+
+    @cached_property
+    def _can_misfit(self) -> bool:
+        return any(can_misfit(column.type) for column in self.resolved.columns)
+
+    @cached_property
+    def _can_differ(self) -> bool:
+        return any(stored.type is ColumnType.JSON for stored in self._stored)
+
+    @cached_property
+    def version(self) -> str:
+        """8 hex digits over all that a reader of the rows relies on."""
+        return _version(self.resolved, self._options)
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """The Arrow schema of the batches, which lack the version where text is as stored."""
+        return self._columns.with_metadata({b"binx.schema_version": self.version.encode()})
 
     @property
     def db(self) -> str:
@@ -109,24 +135,16 @@ class TableChanges:
             "version": self.version,
         }
 
-    def _schema(self) -> pa.Schema:
-        fields = [
-            pa.field("_change_type", _CHANGE_TYPE, nullable=False),
-            pa.field("_commit_version", pa.int64(), nullable=False),
-            pa.field("_commit_timestamp", _UTC_TIMESTAMP, nullable=False),
-            pa.field("_row", pa.int64(), nullable=False),
-            pa.field("_transaction", _TRANSACTION, nullable=False),
-            pa.field("_event_timestamp", _UTC_TIMESTAMP, nullable=False),
-            pa.field("_position", pa.int64(), nullable=False),
-            pa.field("_present", pa.binary()),
-        ]
+    @cached_property
+    def _columns(self) -> pa.Schema:
+        fields = [*_SYSTEM_FIELDS]
         if self._can_differ:
             fields.append(pa.field("_json_diff", pa.string()))
         if self._can_misfit:
             fields.append(pa.field("_misfits", _MISFITS))
         pairs = zip(self.resolved.columns, self._arrays, strict=True)
         fields += [pa.field(column.name, arrays.type) for column, arrays in pairs]
-        return pa.schema(fields, metadata={b"binx.schema_version": self.version.encode()})
+        return pa.schema(fields)
 
     def batch(self, handed: dict[str, Any]) -> pa.RecordBatch:
         """The rows that the kernel handed over.
@@ -155,7 +173,9 @@ class TableChanges:
             arrays.append(self._misfits(handed["misfits"], rows))
         pairs = zip(self._arrays, handed["columns"], strict=True)
         arrays += [made.array(Handed(*buffers), rows) for made, buffers in pairs]
-        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+        # What is written as text needs no version, which takes long to make where tables are many.
+        schema = self._columns if self._options.raw_text else self.schema
+        return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
     def _by_row(self, places: list[tuple[int, int, str]]) -> dict[int, dict[str, str]]:
         texts: dict[int, dict[str, str]] = defaultdict(dict)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 from binx.errors import BinxError, DamagedError
 from binx.event.column import Column
@@ -49,9 +48,6 @@ LOST = 4
 _EMPTY_TABLE_ID = b"\0" * 8
 
 _FLUSHES = (Need.NEED_FLUSH, Need.NEED_MEMORY)
-
-_TableKey: TypeAlias = tuple[object, ...]
-"""What tells builders apart: database, table, schema version, and how the columns are stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +131,9 @@ class ChangeDecoder:
         self._ids = (b"", b"")
         self._known: list[tuple[str, str]] = []
         self._numbers: dict[tuple[str, str], list[int]] = {}
-        self._builders: dict[_TableKey, RowBuilder] = {}
-        self._tables: dict[_TableKey, TableChanges] = {}
+        self._builders: dict[TableChanges, RowBuilder] = {}
+        self._tables: list[TableChanges] = []
+        self._versions: dict[tuple[object, ...], list[TableChanges]] = {}
         self._shapes: dict[tuple[str, str], tuple[Column, ...]] = {}
 
     def decode(
@@ -200,9 +197,9 @@ class ChangeDecoder:
         Between two items of :meth:`decode` these are all rows before the next item and after the last flush,
         so whoever flushes at each item gets the log's order in pieces of bounded size.
         """
-        for key, builder in list(self._builders.items()):
+        for changes, builder in list(self._builders.items()):
             if builder.rows:
-                yield from self._flush(key)
+                yield from self._flush(changes)
 
     def forget_tables(self) -> None:
         """Know no table's definition any more, as behind damage that may have held statements.
@@ -231,7 +228,7 @@ class ChangeDecoder:
     @property
     def tables(self) -> list[TableChanges]:
         """Every table and schema version met so far."""
-        return list(self._tables.values())
+        return list(self._tables)
 
     def _gtid(self, table: TransactionTable) -> str | None:
         """The GTID of the transaction at hand; None where it has none."""
@@ -357,22 +354,23 @@ class ChangeDecoder:
             decoder.set_builder(number, None)
             return
         layout = decoder.maps.columns(number)
-        key, changes = self._resolve(number, table, layout)
+        changes = self._resolve(number, table, layout)
         if self.resolve_only:
             decoder.set_builder(number, None)
             return
-        builder = self._builders.get(key)
+        builder = self._builders.get(changes)
         if builder is None:
             plan = [
                 (int(codec.codec), prefix, width, codec.parameter)
                 for codec, (_, _, prefix, width) in zip(changes.codecs, layout, strict=True)
             ]
-            builder = self._builders[key] = RowBuilder(plan, key, self._spare)
+            builder = self._builders[changes] = RowBuilder(plan, changes, self._spare)
         decoder.set_builder(number, builder)
 
     def _resolve(
         self, number: int, table: TransactionTable, layout: list[tuple[int, int, int, int]]
-    ) -> tuple[_TableKey, TableChanges]:
+    ) -> TableChanges:
+        """What the rows behind a table map are read as: what was met before, where a version is the same."""
         decoder = self._decoder
         wide = table.format.post_header_length(EventType.TABLE_MAP, 8) != 6
         body = memoryview(_EMPTY_TABLE_ID[: 8 if wide else 6] + decoder.maps.body(number))
@@ -394,8 +392,13 @@ class ChangeDecoder:
             self.report.warnings[warning] = None
         valid_from = self.file.commit_version(table.value("start", decoder.index))
         changes = TableChanges(table_map, resolved, self.options.arrow, valid_from)
-        key = (changes.db, changes.name, changes.version, tuple(layout))
-        return key, self._tables.setdefault(key, changes)
+        alike = self._versions.setdefault((changes.db, changes.name, tuple(layout)), [])
+        for known in alike:
+            if known.version == changes.version:
+                return known
+        alike.append(changes)
+        self._tables.append(changes)
+        return changes
 
     def _watch(self, table_map: TableMap) -> None:
         """Warn of a table whose columns change though no statement was seen that changed them."""
@@ -409,18 +412,17 @@ class ChangeDecoder:
                 " own table maps have them"
             ] = None
 
-    def _fullest(self, need: int) -> _TableKey:
+    def _fullest(self, need: int) -> TableChanges:
         """The table to hand over: the one that reached its limit, or where memory ran out the largest."""
         full = self._decoder.full
         if need == Need.NEED_FLUSH and full is not None:
-            key: _TableKey = full.key
-            return key
-        return max(self._builders, key=lambda key: self._builders[key].bytes)
+            changes: TableChanges = full.key
+            return changes
+        return max(self._builders, key=lambda changes: self._builders[changes].bytes)
 
-    def _flush(self, key: _TableKey) -> Iterator[ChangeBatch]:
-        handed = self._decoder.take(self._builders[key])
+    def _flush(self, changes: TableChanges) -> Iterator[ChangeBatch]:
+        handed = self._decoder.take(self._builders[changes])
         if handed["rows"]:
-            changes = self._tables[key]
             yield ChangeBatch(changes, changes.batch(handed), self._decoder.rows_flags)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from binx.event.column import Column, ColumnType
 from binx.event.format import Flavour
@@ -22,6 +23,9 @@ _HIDDEN = frozenset({"my_row_id"})
 """Columns that the server adds and no statement names (sql_generate_invisible_primary_key)."""
 
 _HASHES = "db_row_hash_"
+
+_ALIKE_COLUMNS = 4096
+"""How many columns are remembered: those of other tables are often alike."""
 
 SYSTEM_COLUMNS: tuple[str, ...] = (
     "_change_type",
@@ -142,7 +146,10 @@ def resolve_columns(
     return ResolvedTable(
         db=table_map.database,
         name=table_map.table,
-        columns=tuple(replace(column, name=name) for column, name in zip(columns, names, strict=True)),
+        columns=tuple(
+            column if column.name == name else replace(column, name=name)
+            for column, name in zip(columns, names, strict=True)
+        ),
         definition=used,
         warnings=tuple(warnings),
     )
@@ -245,6 +252,7 @@ class _KeyFacts:
     columns: tuple[str, ...]
 
 
+@lru_cache(_ALIKE_COLUMNS)
 def _resolve(
     fallback: str, column: Column, known: ColumnDefinition | None, source: Provenance, key: _KeyFacts
 ) -> ResolvedColumn:

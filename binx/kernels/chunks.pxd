@@ -65,6 +65,7 @@ cdef class Chunk:
     cdef int take_words(self) except -1
     cdef int choose(self) except -1 nogil
     cdef int choose_for_strings(self) except -1 nogil
+    cdef bint seems_worded(self) except -1 nogil
     cdef bint is_distinct(self) except -1 nogil
     cdef bint make_dictionary(self, int64_t words_limit, int64_t bytes_limit) except -1 nogil
     cdef int let_go(self) except -1

@@ -32,6 +32,8 @@ cdef enum:
     FEWEST_WORDED = 16
     SHARE = 4
     DICTIONARY_BYTES = 4194304
+    # Values that may tell of all that a dictionary is worth it.
+    FIRST_WORDED = 4096
     # Values that tell whether each begins as the one before, from the chunk's middle.
     SAMPLE = 1024
     OFFSET_SIZE = 4
@@ -208,7 +210,7 @@ cdef class Chunk:
             if self.has_dictionary:
                 self.make_dictionary(self.values, INT32_MAX)
                 return 0
-        elif self.values >= FEWEST_WORDED and nearly_distinct(&self.strings, self.values) * SHARE <= self.values:
+        elif self.values >= FEWEST_WORDED and self.seems_worded():
             if self.make_dictionary(self.values // SHARE, DICTIONARY_BYTES):
                 return 0
         if shares_prefixes(&self.strings, first, first + sample):
@@ -216,6 +218,12 @@ cdef class Chunk:
         else:
             self.encoding = ENCODING_DELTA_LENGTH_BYTE_ARRAY
         return 0
+
+    cdef bint seems_worded(self) except -1 nogil:
+        """Whether few values may be distinct: the first ones tell that it is worth trying, or all that they are few."""
+        if self.values > FIRST_WORDED and nearly_distinct(&self.strings, FIRST_WORDED) * 2 <= FIRST_WORDED:
+            return True
+        return nearly_distinct(&self.strings, self.values) * SHARE <= self.values
 
     cdef bint is_distinct(self) except -1 nogil:
         """Whether no word stands in the dictionary twice: some readers number them anew."""

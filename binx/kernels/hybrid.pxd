@@ -51,27 +51,32 @@ cdef inline int put_groups(
     return 0
 
 
+cdef inline bint are_alike(const uint32_t *values) noexcept nogil:
+    """Whether a group is one value throughout."""
+    cdef uint32_t differences = 0
+    cdef int i
+    for i in range(1, GROUP):
+        differences |= values[i] ^ values[0]
+    return differences == 0
+
+
 cdef inline int put_hybrid(
     Output *out, const BlockFunctions *blocks, const uint32_t *values, int64_t count, int width
 ) except -1 nogil:
-    """Append numbers that fit so many bits."""
+    """Append numbers that fit so many bits; what is one value for a whole group, at least, is a run."""
     cdef int64_t begun = 0
     cdef int64_t at = 0
     cdef int64_t stop
-    cdef int64_t full
-    cdef uint32_t value
-    while at < count:
-        value = values[at]
-        stop = at + 1
-        while stop < count and values[stop] == value:
+    while at + GROUP <= count:
+        if not are_alike(values + at):
+            at += GROUP
+            continue
+        stop = at + GROUP
+        while stop < count and values[stop] == values[at]:
             stop += 1
-        # A run begins behind whole groups, and must be worth it.
-        full = begun + ((at - begun + GROUP - 1) // GROUP) * GROUP
-        if stop - full >= GROUP:
-            put_groups(out, blocks, values + begun, full - begun, width)
-            put_run(out, value, stop - full, width)
-            begun = stop
-        at = stop
+        put_groups(out, blocks, values + begun, at - begun, width)
+        put_run(out, values[at], stop - at, width)
+        begun = at = stop
     put_groups(out, blocks, values + begun, count - begun, width)
     return 0
 

@@ -3,7 +3,7 @@
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
-from libc.string cimport memcmp, memcpy, memset
+from libc.string cimport memcpy, memset
 
 from binx.kernels.bytearrays cimport Strings, string_at
 from binx.kernels.hashing cimport mix
@@ -14,7 +14,6 @@ cdef enum:
     SKETCH_BITS = 262144
     SKETCH_WORDS = SKETCH_BITS // 64
     FIRST_TABLE = 1024
-    LANES = 4
 
 cdef struct Words:
     # places: of the first value of each word, in the offsets; table: the upper half of a word's hash, and its
@@ -26,10 +25,92 @@ cdef struct Words:
     int64_t bytes
 
 
-cdef inline uint64_t word_at(const uint8_t *data) noexcept nogil:
-    cdef uint64_t word
-    memcpy(&word, data, 8)
-    return word
+cdef extern from *:
+    """
+    #ifndef BINX_WORDS
+    #define BINX_WORDS
+    #if defined(__GNUC__) || defined(__clang__)
+    #define BINX_WORDS_MAYBE_UNUSED __attribute__((unused))
+    #else
+    #define BINX_WORDS_MAYBE_UNUSED
+    #endif
+    #include <stdint.h>
+    #include <string.h>
+
+    BINX_WORDS_MAYBE_UNUSED static inline uint64_t binx_load8(const uint8_t *data)
+    {
+        uint64_t word;
+        memcpy(&word, data, 8);
+        return word;
+    }
+
+    BINX_WORDS_MAYBE_UNUSED static inline uint64_t binx_load4(const uint8_t *data)
+    {
+        uint32_t word;
+        memcpy(&word, data, 4);
+        return word;
+    }
+
+    /* At most eight bytes, each of which counts. */
+    BINX_WORDS_MAYBE_UNUSED static inline uint64_t binx_load_short(const uint8_t *data, int64_t size)
+    {
+        if (size >= 4)
+            return binx_load4(data) << 32 | binx_load4(data + size - 4);
+        if (size > 0)
+            return (uint64_t)data[0] << 16 | (uint64_t)data[size >> 1] << 8 | data[size - 1];
+        return 0;
+    }
+
+    BINX_WORDS_MAYBE_UNUSED static inline uint64_t binx_fold(uint64_t one, uint64_t other)
+    {
+    #ifdef __SIZEOF_INT128__
+        unsigned __int128 product = (unsigned __int128)one * other;
+        return (uint64_t)product ^ (uint64_t)(product >> 64);
+    #else
+        one = (one ^ one >> 32) * 0x9FB21C651E98DF25u + other;
+        other = (other ^ other >> 29) * 0xD6E8FEB86659FD93u;
+        one = (one ^ other ^ other >> 32) * 0xBF58476D1CE4E5B9u;
+        return one ^ one >> 32;
+    #endif
+    }
+
+    /* A hash of a string; long ones in lanes that do not wait for each other. */
+    BINX_WORDS_MAYBE_UNUSED static inline uint64_t binx_hash(const uint8_t *data, int64_t size)
+    {
+        const uint64_t k0 = 0x9FB21C651E98DF25u, k1 = 0xD6E8FEB86659FD93u, k2 = 0xBF58476D1CE4E5B9u;
+        uint64_t a = (uint64_t)size ^ 0x94D049BB133111EBu, b = k1, c = k2;
+        int64_t left = size;
+        if (size <= 8)
+            return binx_fold(binx_load_short(data, size) ^ k0, a);
+        for (; left > 48; left -= 48, data += 48) {
+            a = binx_fold(binx_load8(data) ^ k0, binx_load8(data + 8) ^ a);
+            b = binx_fold(binx_load8(data + 16) ^ k1, binx_load8(data + 24) ^ b);
+            c = binx_fold(binx_load8(data + 32) ^ k2, binx_load8(data + 40) ^ c);
+        }
+        a ^= b ^ c;
+        for (; left > 16; left -= 16, data += 16)
+            a = binx_fold(binx_load8(data) ^ k0, binx_load8(data + 8) ^ a);
+        /* What is left, with bytes before it where it is short. */
+        if (left < 8)
+            return binx_fold(binx_load8(data + left - 8) ^ k1, a);
+        return binx_fold(binx_load8(data) ^ k1, binx_load8(data + left - 8) ^ a);
+    }
+
+    BINX_WORDS_MAYBE_UNUSED static inline int binx_same(const uint8_t *one, const uint8_t *other, int64_t size)
+    {
+        int64_t at;
+        if (size <= 8)
+            return binx_load_short(one, size) == binx_load_short(other, size);
+        for (at = 0; at + 8 < size; at += 8)
+            if (binx_load8(one + at) != binx_load8(other + at))
+                return 0;
+        return binx_load8(one + size - 8) == binx_load8(other + size - 8);
+    }
+    #endif
+    """
+    uint64_t word_at "binx_load8"(const uint8_t *data) noexcept nogil
+    uint64_t hash_of "binx_hash"(const uint8_t *data, int64_t size) noexcept nogil
+    bint are_same "binx_same"(const uint8_t *one, const uint8_t *other, int64_t size) noexcept nogil
 
 
 cdef inline uint64_t remainder_of(const uint8_t *data, int64_t size) noexcept nogil:
@@ -37,31 +118,6 @@ cdef inline uint64_t remainder_of(const uint8_t *data, int64_t size) noexcept no
     cdef uint64_t word = 0
     memcpy(&word, data, size)
     return word
-
-
-cdef inline uint64_t hash_of(const uint8_t *data, int64_t size) noexcept nogil:
-    """A hash of a string; long ones in four lanes that do not wait for each other."""
-    cdef uint64_t a = <uint64_t> size * <uint64_t> 0x9E3779B97F4A7C15
-    cdef uint64_t b = 0
-    cdef uint64_t c = 0
-    cdef uint64_t d = 0
-    while size >= 8 * LANES:
-        a = (a ^ word_at(data)) * <uint64_t> 0x9FB21C651E98DF25
-        b = (b ^ word_at(data + 8)) * <uint64_t> 0xD6E8FEB86659FD93
-        c = (c ^ word_at(data + 16)) * <uint64_t> 0xBF58476D1CE4E5B9
-        d = (d ^ word_at(data + 24)) * <uint64_t> 0x94D049BB133111EB
-        a ^= a >> 32
-        b ^= b >> 32
-        c ^= c >> 32
-        d ^= d >> 32
-        data += 8 * LANES
-        size -= 8 * LANES
-    while size >= 8:
-        a = (a ^ word_at(data)) * <uint64_t> 0x9FB21C651E98DF25
-        a ^= a >> 32
-        data += 8
-        size -= 8
-    return mix(a ^ mix(b + remainder_of(data, size)) ^ mix(c + 1) ^ mix(d + 2))
 
 
 cdef inline uint64_t sketch_of(const uint8_t *data, int64_t size) noexcept nogil:
@@ -152,7 +208,7 @@ cdef inline int64_t word_of(Words *words, const Strings *strings, int64_t place)
             known = (<int32_t *> words.places.data)[<int64_t> <uint32_t> words.table[at] - 1]
             if (
                 strings.offsets[known + 1] - strings.offsets[known] == size
-                and memcmp(strings.data + strings.offsets[known], data, size) == 0
+                and are_same(strings.data + strings.offsets[known], data, size)
             ):
                 return <int64_t> <uint32_t> words.table[at] - 1
         at = (at + 1) & (words.table_size - 1)
@@ -179,7 +235,7 @@ cdef inline bint number_words(
             size = offsets[place + 1] - offsets[place]
             if place == before or (
                 size == offsets[before + 1] - offsets[before]
-                and memcmp(strings.data + offsets[place], strings.data + offsets[before], size) == 0
+                and are_same(strings.data + offsets[place], strings.data + offsets[before], size)
             ):
                 numbers[i] = numbers[i - 1]
                 before = place

@@ -93,6 +93,7 @@ def show_command(
 ) -> int:
     """Show the events of transactions: statements with their session, rows with names and values."""
     from binx.export.show import Showing
+    from binx.stats.shown_rows import shown_rows
 
     if position is not None:
         if selection.start is not None:
@@ -117,7 +118,14 @@ def show_command(
         open_chain(files, bar.advance) as chain,
     ):
         bar.expect(sum(ends.file.size for ends in chain))
-        showing = Showing(chain, selection, catalog=catalog, readable=not as_json, verify=not no_checksums)
+        showing = Showing(
+            chain,
+            selection,
+            catalog=catalog,
+            readable=not as_json,
+            rows=shown_rows if text.is_plain and not as_json else None,
+            verify=not no_checksums,
+        )
         for chunks in _texts(showing, documents if as_json else text):
             if terminal:
                 bar.hide()
@@ -140,8 +148,7 @@ def _texts(showing: Showing, writer: ShowText | _Documents) -> Iterator[Iterable
 
     for item in showing:
         if isinstance(writer, ShowText):
-            lines = writer.event(item) if isinstance(item, ShownEvent) else writer.transaction(item)
-            yield (line.encode("utf-8", "backslashreplace") + b"\n" for line in lines)
+            yield writer.chunks(item) if isinstance(item, ShownEvent) else writer.head(item)
         elif isinstance(item, ShownEvent):
             yield safe_chunks(writer.event(item))
         else:

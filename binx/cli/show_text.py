@@ -5,19 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from datetime import tzinfo
+from itertools import islice
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from binx.cli.sections import UNKNOWN
 from binx.export.hexdump import hex_lines
 from binx.log.zones import zone_name
+from binx.stats.row_text import ARROW, CHANGED, INDENT, OPERATIONS, difference_text, padded_names
 from binx.stats.text import (
-    ELLIPSIS,
     bytes_text,
     fit_difference,
     fit_text,
     number_text,
-    pad_text,
     safe_text,
     text_width,
     time_text,
@@ -26,18 +26,12 @@ from binx.stats.text import (
 if TYPE_CHECKING:
     from binx.export.show import ShownEvent, ShownTransaction
 
-_OPERATIONS = {"insert": "INSERT INTO", "update": "UPDATE", "delete": "DELETE FROM"}
 _LONG = ("sql", "options", "columns")
 """Fields that have lines of their own."""
 _USUAL = ("sql_is_text", "has_metadata", "version")
 """Fields that say little to people."""
 _MICROSECONDS = 1_000_000
-_NAME_MOST = 32
-_LONG_SHOWN = 1024
-"""Characters that are shown of a value of 1 MiB and more."""
 BOLD, _FAINT, _OLD, _NEW, _END = "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[32m", "\x1b[0m"
-_INDENT = " " * 14
-_CHANGED = f"{_INDENT[:-2]}*   "
 
 
 class ShowText:
@@ -65,7 +59,7 @@ class ShowText:
         self._zone = zone
         self._with_bytes = with_bytes
         self._most_rows = most_rows
-        self._arrow = " \N{RIGHTWARDS ARROW} " if width is not None else " -> "
+        self._arrow = " \N{RIGHTWARDS ARROW} " if width is not None else ARROW
         self._checksum_size = 0
         self._begun = False
 
@@ -95,8 +89,22 @@ class ShowText:
         ]
         yield self.cut(f"  made by    {', '.join(about)}; {facts['kind']}")
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether lines are neither cut nor coloured."""
+        return self._width is None and not self._colour
+
+    def head(self, shown: ShownTransaction) -> Iterator[bytes]:
+        """What a transaction is, before its events, in chunks."""
+        return map(_line, self.transaction(shown))
+
+    def chunks(self, shown: ShownEvent) -> Iterator[bytes]:
+        """An event, what it says, its bytes and its rows."""
+        yield "".join(f"{line}\n" for line in self.event(shown)).encode("utf-8", "backslashreplace")
+        yield from self.rows(shown)
+
     def event(self, shown: ShownEvent) -> Iterator[str]:
-        """An event, what it says, its rows, its bytes."""
+        """An event, what it says, its bytes."""
         header, fields = shown.raw.header, dict(shown.fields)
         inner = shown.raw.inner
         place = f"{header.position}" if inner is None else f"+{inner}"
@@ -108,8 +116,7 @@ class ShowText:
         if self._with_bytes:
             size = self._checksum_size if inner is None else 0
             for line in hex_lines(header, shown.raw.data, size):
-                yield self.cut(f"{_INDENT}{line}")
-        yield from self._rows(shown)
+                yield self.cut(f"{INDENT}{line}")
 
     def _summary(self, fields: dict[str, Any]) -> str:
         """The short fields on one line."""
@@ -131,52 +138,50 @@ class ShowText:
             yield from self._wrapped("columns: " + ", ".join(map(safe_text, fields["columns"])))
         if "sql" in fields:
             for line in fields["sql"].split("\n"):
-                yield f"{_INDENT}{safe_text(line)}"
+                yield f"{INDENT}{safe_text(line)}"
 
     def _wrapped(self, text: str) -> list[str]:
         if self._width is None:
-            return [_INDENT + text]
-        return wrap(text, self._width, initial_indent=_INDENT, subsequent_indent=f"{_INDENT}  ")
+            return [INDENT + text]
+        return wrap(text, self._width, initial_indent=INDENT, subsequent_indent=f"{INDENT}  ")
 
-    def _rows(self, shown: ShownEvent) -> Iterator[str]:
+    def rows(self, shown: ShownEvent) -> Iterator[bytes]:
+        """The event's rows, in chunks, which a kernel writes where nothing is cut or coloured."""
         if shown.row_count is None:
             return
-        left = shown.row_count if self._most_rows is None else self._most_rows
-        for row in shown.rows:
-            if left == 0:
-                break
-            left -= 1
-            yield self.cut(
-                f"{_INDENT}{_OPERATIONS[row['type']]} {safe_text(row['db'])}.{safe_text(row['table'])}", BOLD
-            )
-            yield from self.values(row)
+        if self.is_plain:
+            yield from shown.rows.text(self._most_rows)
+        else:
+            for row in islice(shown.rows, self._most_rows):
+                table = f"{safe_text(row['db'])}.{safe_text(row['table'])}"
+                yield _line(self.cut(f"{INDENT}{OPERATIONS[row['type']]} {table}", BOLD))
+                for line in self.values(row):
+                    yield _line(line)
         hidden = 0 if self._most_rows is None else max(shown.row_count - self._most_rows, 0)
         if hidden:
-            yield self.cut(f"{_INDENT}{number_text(hidden)} more rows")
+            yield _line(self.cut(f"{INDENT}{number_text(hidden)} more rows"))
 
     def values(self, row: dict[str, Any]) -> Iterator[str]:
         """A row change column by column, what it changed marked."""
         before, after = row.get("before"), row.get("after")
         names = list(dict.fromkeys([*(before or ()), *(after or ())]))
-        size = min(max([text_width(safe_text(name)) for name in names], default=0), _NAME_MOST)
-        for name in names:
-            shown = pad_text(safe_text(name), size)
+        for name, shown in padded_names(names).items():
             if before is None or after is None:
-                yield self.cut(f"{_INDENT}  {shown}  {_value((after or before or {})[name])}")
+                yield self.cut(f"{INDENT}  {shown}  {_value((after or before or {})[name])}")
             elif name not in after:
-                yield self.cut(f"{_INDENT}  {shown}  {_value(before[name])}", _FAINT)
+                yield self.cut(f"{INDENT}  {shown}  {_value(before[name])}", _FAINT)
             elif name not in before:
                 yield self._got(shown, _value(after[name]))
             elif before[name] == after[name]:
-                yield self.cut(f"{_INDENT}  {shown}  {_value(after[name])}", _FAINT)
+                yield self.cut(f"{INDENT}  {shown}  {_value(after[name])}", _FAINT)
             else:
                 yield from self._change(shown, _value(before[name]), _value(after[name]))
         for name, operations in (row.get("json_diff") or {}).items():
-            yield self._got(safe_text(name), f"changed by {json.dumps(operations, ensure_ascii=False)}")
+            yield self._got(safe_text(name), difference_text(operations))
 
     def _got(self, name: str, new: str) -> str:
         """A column of which the log does not tell what it was before."""
-        head, arrow = _CHANGED + name + "  ", self._arrow.lstrip()
+        head, arrow = CHANGED + name + "  ", self._arrow.lstrip()
         if self._width is not None:
             new = fit_text(new, max(self._width - text_width(head + arrow), 1))
         return f"{self._coloured(head, BOLD)}{arrow}{self._coloured(new, _NEW)}"
@@ -186,7 +191,7 @@ class ShowText:
 
         Values that are too long for a line of their own are cut so that the first difference shows.
         """
-        head, arrow = _CHANGED + name + "  ", self._arrow
+        head, arrow = CHANGED + name + "  ", self._arrow
         below = self._width is not None and text_width(head + old + arrow + new) > self._width
         if below:
             arrow = self._arrow.lstrip()
@@ -196,7 +201,7 @@ class ShowText:
         if not below:
             yield f"{head}{old}{arrow}{new}"
             return
-        indent = " " * (len(_CHANGED) + text_width(name) + 2)
+        indent = " " * (len(CHANGED) + text_width(name) + 2)
         yield f"{head}{' ' * len(arrow)}{old}"
         yield f"{indent}{arrow}{new}"
 
@@ -221,16 +226,21 @@ class ShowText:
 def _value(value: Any) -> str:
     """A value of a column: bytes as 0x…, text in quotes, all else as JSON has it; the start of a long one."""
     from binx.export.readable import LongValue
+    from binx.stats.shown_values import long_text
 
     if value is None:
         return "NULL"
+    if isinstance(value, LongValue):
+        return long_text(value)
     if isinstance(value, dict) and list(value) == ["hex"]:
         return f"0x{value['hex']}"
-    if isinstance(value, LongValue):
-        start = next(value.text())[:_LONG_SHOWN]
-        opening = '"' if value.is_text else "0x"
-        return f"{opening}{safe_text(start)}{ELLIPSIS} ({number_text(value.size)} bytes)"
+    if isinstance(value, dict) and list(value) == ["document"]:
+        return safe_text(value["document"])
     return safe_text(json.dumps(value, ensure_ascii=False))
+
+
+def _line(text: str) -> bytes:
+    return f"{text}\n".encode("utf-8", "backslashreplace")
 
 
 def _scalar(value: Any) -> str:

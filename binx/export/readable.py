@@ -17,7 +17,10 @@ from binx.export.parts import Spelled, Spelling
 from binx.rows.types import Kind, LogicalType
 
 _BYTES_OPEN, _BYTES_CLOSE = b'{"hex": "', b'"}'
-_LONG_KINDS = frozenset({Kind.TEXT, Kind.BINARY, Kind.JSON})
+_DOCUMENT_OPEN, _DOCUMENT_CLOSE = b'{"document": ', b"}"
+
+LONG_KINDS = frozenset({Kind.TEXT, Kind.BINARY, Kind.JSON})
+"""Kinds of columns that can have long values."""
 
 
 class LongValue:
@@ -49,7 +52,11 @@ class LongValue:
 
 
 class ReadableRows:
-    """Spells rows so that bytes are told from text, as ``{"hex": …}``, and reads what was spelled."""
+    """Spells rows for people, and reads what was spelled.
+
+    Bytes are ``{"hex": …}`` and documents ``{"document": …}`` with their text, so that they are told from
+    text and from each other.
+    """
 
     def __init__(self) -> None:
         # No file can hold it, so no document of a row is taken for a long value.
@@ -58,11 +65,13 @@ class ReadableRows:
 
     def values(self, array: pa.Array, logical: LogicalType) -> tuple[Spelled, ...]:
         """How a column is spelled."""
-        if logical.kind in _LONG_KINDS and is_long(array):
+        if logical.kind in LONG_KINDS and is_long(array):
             return (self._with_long(array, logical),)
-        if logical.kind is not Kind.BINARY:
-            return json_values(array, logical)
-        return (Spelled(Spelling.SPELL_HEXADECIMAL, array, _BYTES_OPEN, _BYTES_CLOSE, NULL),)
+        if logical.kind is Kind.JSON:
+            return (Spelled(Spelling.SPELL_JSON, array, _DOCUMENT_OPEN, _DOCUMENT_CLOSE, NULL),)
+        if logical.kind is Kind.BINARY:
+            return (Spelled(Spelling.SPELL_HEXADECIMAL, array, _BYTES_OPEN, _BYTES_CLOSE, NULL),)
+        return json_values(array, logical)
 
     def document(self, text: Iterable[bytes]) -> dict[str, Any]:
         """A row change, given as text: its long values are each a :class:`LongValue`."""
@@ -75,10 +84,7 @@ class ReadableRows:
 
     def _with_long(self, array: pa.Array, logical: LogicalType) -> Spelled:
         """A column of which some values are long."""
-        charset = None
-        if logical.kind is not Kind.BINARY:
-            own = None if logical.charset is None else charset_of_name(logical.charset)
-            charset = own if own is not None and pa.types.is_binary(array.type) else _UTF8
+        charset = charset_of(array, logical)
 
         def spelled(row: int) -> Iterator[bytes]:
             value = value_of(array, row)
@@ -86,12 +92,11 @@ class ReadableRows:
                 number = len(self._long)
                 self._long[number] = LongValue(array, row, charset)
                 yield f'{{"{self._key}": {number}}}'.encode()
-            elif logical.kind is Kind.JSON:
-                (one,) = json_values(array.slice(row, 1), logical)
-                assert one.column is not None
-                yield bytes(value_of(one.column, 0))
             elif charset is None:
                 yield b"%b%b%b" % (_BYTES_OPEN, value.hex().encode(), _BYTES_CLOSE)
+            elif logical.kind is Kind.JSON:
+                text = plain_json(charset.decode(value)).encode()
+                yield b"%b%b%b" % (_DOCUMENT_OPEN, text, _DOCUMENT_CLOSE)
             else:
                 yield plain_json(charset.decode(value)).encode()
 
@@ -101,4 +106,12 @@ class ReadableRows:
 _UTF8 = charset_of_name(DEFAULT_CHARSET)
 
 
-__all__ = ["LongValue", "ReadableRows"]
+def charset_of(array: pa.Array, logical: LogicalType) -> Charset | None:
+    """The character set of a column's text as it is in memory; None for bytes."""
+    if logical.kind is Kind.BINARY:
+        return None
+    own = None if logical.charset is None else charset_of_name(logical.charset)
+    return own if own is not None and pa.types.is_binary(array.type) else _UTF8
+
+
+__all__ = ["LONG_KINDS", "LongValue", "ReadableRows", "charset_of"]

@@ -14,7 +14,7 @@ from binx.event import FormatDescription
 from binx.event.format import Flavour
 from binx.event.header import HEADER_SIZE, EventFlag, EventHeader, EventType
 from binx.event.table_map import TableMap, parse_table_map
-from binx.export.changes import Begin, Selected, decoder_warnings, ordered_changes
+from binx.export.changes import Begin, Renderer, Selected, decoder_warnings, ordered_changes
 from binx.export.event_fields import event_fields
 from binx.export.event_rows import EventRows, events_with_rows
 from binx.export.json_lines import JsonRows
@@ -71,7 +71,7 @@ class ShownRows:
         return self._rows.count
 
     def text(self, most: int | None = None) -> Iterator[bytes]:
-        """All of them, or at most so many, as JSON objects with commas between, in chunks."""
+        """All of them, or at most so many: JSON objects with commas between, or what was asked for."""
         return self._rows.text(most)
 
 
@@ -108,6 +108,7 @@ class Showing:
         catalog: tables known beforehand.
         readable: give bytes as ``{"hex": …}``, which people can tell from text, and long values as
             :class:`~binx.export.readable.LongValue`; else as ``extract --format json`` does.
+        rows: says what the text of row changes is, in place of JSON; they are then given as text alone.
         verify: whether checksums are compared.
     """
 
@@ -118,6 +119,7 @@ class Showing:
         *,
         catalog: Catalog | None = None,
         readable: bool = False,
+        rows: Renderer | None = None,
         verify: bool = True,
     ) -> None:
         self._chain = chain
@@ -126,7 +128,7 @@ class Showing:
         self._verify = verify
         readable_rows = ReadableRows()
         self._read = readable_rows.document if readable else _document
-        self._render = JsonRows(
+        self._render = rows or JsonRows(
             lines=False, values=readable_rows.values if readable else json_values, between=not readable
         )
         self._decoders: list[ChangeDecoder] = []

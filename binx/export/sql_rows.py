@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from binx.errors import RefusedError
+from binx.export.changed import changed_values
 from binx.export.images import BatchImages, ChangeGroup, Images
-from binx.export.long_texts import is_long, long_values_differ
 from binx.export.misfits import with_misfits
 from binx.export.parts import Part, Spelled, Spelling, columns
 from binx.export.pieces import Changes, changes_of
@@ -109,7 +109,7 @@ class BatchSql:
         """The columns whose values changed; all of them where none did, as an UPDATE must set something."""
         table, count = self._table, self._images.size_of(after)
         places = [place for place in table.writable if place in after.columns]
-        changed = {place: self._changed(place, before, after) for place in places}
+        changed = {place: changed_values(self._images, place, before, after) for place in places}
         differences = self._differences(after)
         any_changed = None if differences is None else differences.is_valid()
         for which in changed.values():
@@ -137,41 +137,6 @@ class BatchSql:
             )
         elif not listed:
             yield Part(f"{table.names[0]}={table.names[0]}".encode())
-
-    def _changed(self, place: int, before: Images, after: Images) -> pa.BooleanArray:
-        """For which of the changes the column's value is another one, to the last bit."""
-        if place not in before.columns:
-            return pa.repeat(pa.scalar(True), self._images.size_of(after))
-        changed = None
-        for values in self._comparable(place):
-            if _has_bytes(values.type) and is_long(values):
-                which = long_values_differ(values, before.rows, after.rows)
-            else:
-                old, new = before.pick(values), after.pick(values)
-                which = pc.not_equal(old, new)
-                if old.null_count or new.null_count:
-                    which = pc.fill_null(which, pc.xor(old.is_null(), new.is_null()))
-            changed = which if changed is None else pc.or_(changed, which)
-        return changed
-
-    def _comparable(self, place: int) -> Iterator[pa.Array]:
-        """Columns of which one differs where the column's values do."""
-        column = self._images.column(place)
-        kind = column.type
-        if pa.types.is_struct(kind):
-            yield from column.flatten()
-        elif pa.types.is_list(kind):
-            yield _bytes_of_floats(column)
-        elif pa.types.is_dictionary(kind):
-            yield column.indices
-        elif pa.types.is_floating(kind):
-            yield column.view(pa.int32() if kind == pa.float32() else pa.int64())
-        else:
-            yield column
-        misfits = self._images.misfits.get(self._table.columns[place].name)
-        if misfits is not None:
-            texts = dict(misfits)
-            yield pa.array([texts.get(row) for row in range(len(column))], pa.string())
 
     def _where(self, before: Images) -> Iterator[bytes | Part]:
         """A condition that the row alone fulfils, or only rows equal to it."""
@@ -249,22 +214,6 @@ class BatchSql:
             for text in after.pick(column).to_pylist()
         ]
         return pa.array(texts, TEXT)
-
-
-def _has_bytes(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_binary(kind) or pa.types.is_string(kind))
-
-
-def _bytes_of_floats(array: pa.Array) -> pa.Array:
-    """A column of VECTOR as the bytes of its floats."""
-    offsets = pc.shift_left(
-        pa.Array.from_buffers(pa.int32(), len(array) + 1, [None, array.buffers()[1]], offset=array.offset),
-        pa.scalar(2, pa.int32()),
-    )
-    data = pa.Array.from_buffers(
-        pa.binary(), len(array), [None, offsets.buffers()[1], array.values.buffers()[1]]
-    )
-    return pc.if_else(array.is_valid(), data, pa.scalar(None, pa.binary())) if array.null_count else data
 
 
 def _json_assignments(text: str, names: dict[str, str]) -> bytes:

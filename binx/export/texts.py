@@ -67,6 +67,12 @@ def python_reals(array: pa.Array) -> pa.Array:
     return _column(laid_out_reals(*_spans(texts), len(texts)), texts)
 
 
+def python_json_reals(array: pa.Array) -> pa.Array:
+    """The same as JSON of Python has them: what no number is stands in quotes."""
+    texts, finite = python_reals(array), pc.is_finite(array)
+    return texts if pc.all(finite).as_py() else pc.if_else(finite, texts, quoted(texts, '"'))
+
+
 def as_text(array: pa.Array) -> pa.Array:
     """Numbers as digits, text as it is."""
     if pa.types.is_large_binary(array.type):

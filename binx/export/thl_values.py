@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from binx.export.json_values import json_values, text_values, vector_values
 from binx.export.parts import Spelled, Spelling
-from binx.export.texts import constant, python_reals, quoted
+from binx.export.texts import constant, python_json_reals, python_reals
 from binx.rows.types import Kind, LogicalType
 
 NULL = b"NULL"
@@ -62,10 +62,7 @@ def _real(array: pa.Array, _: LogicalType) -> Spelled:
 
 
 def _vector(array: pa.Array, _: LogicalType) -> Spelled:
-    numbers, finite = python_reals(array.values), pc.is_finite(array.values)
-    if not pc.all(finite).as_py():
-        numbers = pc.if_else(finite, numbers, quoted(numbers, '"'))
-    return vector_values(array, numbers)
+    return vector_values(array, python_json_reals(array.values))
 
 
 def _json(array: pa.Array, logical: LogicalType) -> Spelled:

@@ -28,10 +28,12 @@ cpdef enum Spelling:
     SPELL_TIME = 13
     SPELL_ASKED = 14
     SPELL_ESCAPED = 15
-    SPELL_STATEMENT = 16
-    SPELL_EVENT = 17
-    SPELL_ORDINAL = 18
-    SPELL_BETWEEN = 19
+    SPELL_SHOWN = 16
+    SPELL_VISIBLE = 17
+    SPELL_STATEMENT = 18
+    SPELL_EVENT = 19
+    SPELL_ORDINAL = 20
+    SPELL_BETWEEN = 21
 
 cpdef enum State:
     STATE_DONE = 0
@@ -149,7 +151,7 @@ cdef inline int spell(Writer *writer, Part *part, int64_t change) except -1 nogi
         out.size = say(target, part, NULL_TEXT) - out.data
         return STATE_DONE
     target = say(target, part, OPEN)
-    if part.spelling >= SPELL_SIGNED and part.spelling != SPELL_ESCAPED:
+    if SPELL_SIGNED <= part.spelling <= SPELL_ASKED:
         if part.spelling != SPELL_ASKED:
             target = say(lay_number(target, part, part.data + i * part.width), part, CLOSE)
         out.size = target - out.data
@@ -164,7 +166,7 @@ cdef inline int spell(Writer *writer, Part *part, int64_t change) except -1 nogi
         else:
             target[0] = c"'"
             target += 1
-    elif part.spelling == SPELL_JSON:
+    elif part.spelling == SPELL_JSON or part.spelling == SPELL_SHOWN:
         target[0] = c'"'
         target += 1
     out.size = target - out.data
@@ -229,7 +231,7 @@ cdef inline int go_on_spelling(Writer *writer, const Part *part, const Bytes *va
         put(out, part.texts[ODD_CLOSE].data, part.texts[ODD_CLOSE].size)
     elif part.spelling == SPELL_SQL:
         put_byte(out, c"'")
-    elif part.spelling == SPELL_JSON:
+    elif part.spelling == SPELL_JSON or part.spelling == SPELL_SHOWN:
         put_byte(out, c'"')
     elif part.spelling == SPELL_REAL and memchr(value.data, c"e", value.size) == NULL:
         put(out, b"e0", 2)
@@ -245,9 +247,11 @@ cdef inline int64_t spell_bytes(
     if spelling == SPELL_TEXT or spelling == SPELL_REAL or (spelling == SPELL_SQL and text_class == TEXT_PLAIN):
         put(out, data, stop - first)
     elif spelling == SPELL_JSON:
-        return put_text(out, value.data, first, stop, value.size, True)
+        return put_text(out, value.data, first, stop, value.size, True, False)
     elif spelling == SPELL_ESCAPED:
-        return put_text(out, value.data, first, stop, value.size, False)
+        return put_text(out, value.data, first, stop, value.size, False, False)
+    elif spelling == SPELL_SHOWN or spelling == SPELL_VISIBLE:
+        return put_text(out, value.data, first, stop, value.size, spelling == SPELL_SHOWN, True)
     elif spelling == SPELL_BASE64:
         put_base64(out, data, stop - first)
     elif spelling == SPELL_SQL and text_class == TEXT_QUOTES:

@@ -8,7 +8,8 @@ class Spelling(IntEnum):
     ``NOTHING`` has no column; ``TEXT`` stands as it is; ``SQL`` and ``JSON`` are strings of UTF-8 in quotes;
     ``REAL`` is text that gets an exponent where it has none; ``SIGNED`` to ``TIME`` are numbers of fixed
     width: DECIMAL unscaled, moments and spans in µs, days; ``ASKED`` is told by Python, value by value;
-    ``ESCAPED`` is text with ``\xNN`` for what is no UTF-8. The last four have no column: ``STATEMENT`` is
+    ``ESCAPED`` is text with ``\xNN`` for what is no UTF-8; ``SHOWN`` is a string of JSON and ``VISIBLE``
+    text, in both of which what is invisible is escaped too. The last four have no column: ``STATEMENT`` is
     the statement's number in its transaction, on its first row; ``EVENT`` a text before the first row of a
     rows event, ``BETWEEN`` one before each other row; ``ORDINAL`` the row's number in its event.
     """
@@ -29,10 +30,12 @@ class Spelling(IntEnum):
     SPELL_TIME = 13
     SPELL_ASKED = 14
     SPELL_ESCAPED = 15
-    SPELL_STATEMENT = 16
-    SPELL_EVENT = 17
-    SPELL_ORDINAL = 18
-    SPELL_BETWEEN = 19
+    SPELL_SHOWN = 16
+    SPELL_VISIBLE = 17
+    SPELL_STATEMENT = 18
+    SPELL_EVENT = 19
+    SPELL_ORDINAL = 20
+    SPELL_BETWEEN = 21
 
 class State(IntEnum):
     """Why the writing stopped."""

@@ -10,6 +10,7 @@ import unicodedata
 from datetime import UTC, datetime, timedelta, tzinfo
 from itertools import takewhile
 
+from binx.kernels.visible import INVISIBLE
 from binx.stats.transaction import MICROSECONDS, TableChanges
 
 MINUS = "\N{MINUS SIGN}"
@@ -22,7 +23,6 @@ _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 _UNIT = 1024
 _LATEST = 253_402_300_799_999_999
 """The last µs of the year 9999."""
-_INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _COMBINING = frozenset({"Mn", "Me"})
 _WIDE = frozenset({"W", "F"})
 
@@ -86,7 +86,7 @@ def safe_text(text: str) -> str:
 
 
 def _visible(character: str) -> str:
-    if unicodedata.category(character) not in _INVISIBLE:
+    if unicodedata.category(character) not in INVISIBLE:
         return character
     code = ord(character)
     if code <= 0xFF:

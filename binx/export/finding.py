@@ -10,18 +10,16 @@ from collections.abc import Callable, Iterator
 from queue import SimpleQueue
 from typing import NamedTuple
 
-import pyarrow as pa
-
 from binx.event.gtid_set import GtidSet
 from binx.event.payload import KeptPayloads
+from binx.export.index_rows import IndexGroup, index_group
 from binx.export.salvaging import Salvaging
 from binx.export.source_sums import Counted
 from binx.export.staging import ChainState
 from binx.export.workers import Lane
-from binx.kernels.index_columns import extents
+from binx.kernels.index_columns import IndexColumns, extents
 from binx.kernels.transactions import TransactionTable
 from binx.log.identifiers import transaction_ids
-from binx.log.index import index_batch
 from binx.log.scan import Scan
 from binx.log.selection import Selector, source_of
 
@@ -31,6 +29,9 @@ STEP_BYTES = 4 * 1024 * 1024
 AHEAD = 2
 """How many tables are found ahead of the one that is decoded, at most."""
 
+GROUP_ROWS = 32_768
+"""Transactions of a row group of the data set's ``transactions``, at least, but for the last one."""
+
 
 class Found(NamedTuple):
     """Some transactions.
@@ -39,7 +40,7 @@ class Found(NamedTuple):
         table: where they are.
         marks: what is to be done with each, as the decoder takes it.
         ids: their ids, as :func:`~binx.log.identifiers.transaction_ids` gives them.
-        index: their rows in the data set's ``transactions``, of those that were chosen.
+        group: a row group of those that were chosen so far; None while it is gathered.
         span: of those, first and last commit version, earliest and latest commit time; None without any.
         counts: their row changes.
         position: how far the scan has come.
@@ -49,7 +50,7 @@ class Found(NamedTuple):
     table: TransactionTable
     marks: bytearray
     ids: tuple[bytes, bytes]
-    index: pa.RecordBatch
+    group: IndexGroup | None
     span: tuple[int, int, int, int] | None
     counts: list[Counted]
     position: int
@@ -92,6 +93,7 @@ class Finder:
         self._lane = lane
         self._payload_bytes = payload_bytes
         self._is_stopped = False
+        self._gathered = IndexColumns()
         scan.step = STEP_BYTES
         if lane is not None:
             scan.watch = self._unless_stopped(scan.watch)
@@ -108,6 +110,10 @@ class Finder:
             BinxError: as the scan and the search do; what was found before is yielded first.
         """
         return self._each() if self._lane is None else self._ahead(self._lane)
+
+    def rest(self) -> IndexGroup | None:
+        """The last row group, once all transactions are found; None where there is nothing more."""
+        return self._group() if len(self._gathered) else None
 
     def stop(self) -> None:
         """Look for no more, and wait until nobody does."""
@@ -170,18 +176,20 @@ class Finder:
             state.row_filter.keep(file, table, mask, lost)
         self.gtids |= GtidSet((source_of(key), first, last) for key, first, last in table.gtid_runs(mask))
         ids = transaction_ids(file, table)
-        index = index_batch(
-            file, scan, table, epoch=state.epoch, first_seqno=state.seqno, dictionaries=True, ids=ids
-        )
-        state.seqno += len(table)
-        if 0 in mask:
-            marks = pa.Array.from_buffers(pa.uint8(), len(mask), [None, pa.py_buffer(bytes(mask))], 0)
-            index = index.filter(marks.cast(pa.bool_()))
         span = extents(table, mask)
+        if len(table):
+            # The last transaction stands behind all others.
+            file.commit_version(table.value("start", len(table) - 1))
+        self._gathered.add(table, mask, ids, file.commit_version(0), state.seqno, state.epoch)
+        group = self._group() if len(self._gathered) >= GROUP_ROWS else None
+        state.seqno += len(table)
         if span is not None:
             span = (file.commit_version(span[0]), file.commit_version(span[1]), *span[2:])
         counts = self._counted(table, mask, lost)
-        return Found(table, mask, ids, index, span, counts, scan.position, payloads)
+        return Found(table, mask, ids, group, span, counts, scan.position, payloads)
+
+    def _group(self) -> IndexGroup:
+        return index_group(self._scan.file, self._scan, self._gathered)
 
     def _counted(self, table: TransactionTable, mask: bytearray, lost: dict[int, int]) -> list[Counted]:
         """Count row changes, and mark what is looked at only for DDL, or not for its rows."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from binx.export.parquet_format.columns import Values
 from binx.export.parquet_format.schema import (
@@ -18,14 +18,16 @@ from binx.export.parquet_format.schema import (
     integer,
     timestamp,
 )
-from binx.kernels.index_columns import count_columns, index_columns
+from binx.kernels.index_columns import IndexColumns
 from binx.kernels.levels import Levels
 from binx.kernels.numbers import Form
 from binx.kernels.transactions import TransactionTable
 from binx.log.identifiers import transaction_ids
-from binx.log.index_words import INDEX_WORDS, distinct
+from binx.log.index_words import INDEX_WORDS, TableNames
 
 if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
     from binx.log.file import BinlogFile
     from binx.log.scanning import TransactionScan
 
@@ -85,9 +87,21 @@ INDEX_STATISTICS = tuple(
 """Those whose least and largest values are kept."""
 
 
-def index_values(
+class IndexGroup(NamedTuple):
+    """A row group of transactions.
+
+    Attributes:
+        rows: how many.
+        values: of each leaf.
+    """
+
+    rows: int
+    values: tuple[Values, ...]
+
+
+def table_group(
     file: BinlogFile, scan: TransactionScan, table: TransactionTable, *, epoch: int, first_seqno: int
-) -> Iterator[Values]:
+) -> IndexGroup:
     """A table of a scan's transactions as a row group.
 
     Args:
@@ -100,19 +114,35 @@ def index_values(
     Raises:
         UnsupportedError: a transaction begins behind 4 GiB, where no commit version can be given.
     """
-    count = len(table)
-    file.commit_version(table.value("start", count - 1))
-    columns = index_columns(table, file.commit_version(0), first_seqno, epoch)
-    ids = transaction_ids(file, table)
+    file.commit_version(table.value("start", len(table) - 1))
+    gathered = IndexColumns()
+    gathered.add(table, None, transaction_ids(file, table), file.commit_version(0), first_seqno, epoch)
+    return index_group(file, scan, gathered)
+
+
+def index_group(file: BinlogFile, scan: TransactionScan, gathered: IndexColumns) -> IndexGroup:
+    """The transactions that were gathered as a row group; nothing is gathered any more.
+
+    Args:
+        file: the log.
+        scan: the scan that they are of, at ``LEVEL_TABLES``.
+        gathered: at least one transaction.
+    """
+    return IndexGroup(len(gathered), tuple(_values(file, scan, gathered)))
+
+
+def _values(file: BinlogFile, scan: TransactionScan, gathered: IndexColumns) -> Iterator[Values]:
+    count = len(gathered)
+    names = TableNames.of(scan)
+    columns, ids, elements = gathered.finish(names.database_numbers, names.table_numbers)
     for column in INDEX_COLUMNS:
         name = column.name
         if name == "tables":
-            yield from _tables(scan, table, columns[name][2])
+            yield from _tables(count, columns[name][2], elements, names)
         elif name == "transaction":
             yield Values(0, *ids)
         elif name == "gtid":
-            known = columns[name][0]
-            yield Values(0, *(ids if known is None else table.gtids()), validity=known)
+            yield Values(0, *ids, validity=columns[name][0])
         elif name == "file":
             yield _words(bytes(count), [file.name])
         elif name in INDEX_WORDS:
@@ -122,28 +152,25 @@ def index_values(
             yield Values(0, data, validity=validity)
 
 
-def _tables(scan: TransactionScan, table: TransactionTable, offsets: bytes) -> Iterator[Values]:
-    """What each transaction did to which table; records have theirs one after another, in order."""
-    names = [scan.table_name(number) for number in range(scan.table_count)]
-    databases, database_numbers = distinct([db for db, _ in names])
-    tables, table_numbers = distinct([name for _, name in names])
-    db, name, *counts = count_columns(table, database_numbers, table_numbers)
-    levels = Levels(len(table))
+def _tables(count: int, offsets: Buffer, elements: tuple[Buffer, ...], names: TableNames) -> Iterator[Values]:
+    """What each transaction did to which table."""
+    db, name, *counts = elements
+    levels = Levels(count)
     # The list, its elements, and their members: each could be null, and none is.
     levels.optional(None, 0)
     levels.repeated(offsets, 0)
     levels.optional(None, 0)
     levels.optional(None, 0)
-    yield _words(db, databases, levels)
-    yield _words(name, tables, levels)
+    yield _words(db, names.databases, levels)
+    yield _words(name, names.tables, levels)
     for data in counts:
         yield Values(0, data, levels=levels)
 
 
-def _words(places: bytes, words: Sequence[str], levels: Levels | None = None) -> Values:
+def _words(places: Buffer, words: Sequence[str], levels: Levels | None = None) -> Values:
     encoded = [word.encode("utf-8", "surrogatepass") for word in words]
     offsets = array("i", accumulate(map(len, encoded), initial=0))
     return Values(0, places, b"".join(encoded), offsets, levels=levels)
 
 
-__all__ = ["INDEX_COLUMNS", "INDEX_STATISTICS", "index_values"]
+__all__ = ["INDEX_COLUMNS", "INDEX_STATISTICS", "IndexGroup", "index_group", "table_group"]

@@ -14,6 +14,7 @@ import pyarrow as pa
 from binx.errors import OutputError
 from binx.export.dataset import Transaction, WrittenFile, escape_name
 from binx.export.file_columns import with_statistics
+from binx.export.index_rows import IndexGroup
 from binx.export.parquet_format.compression import DEFAULT_ZSTD_LEVEL
 from binx.export.parquet_output import ParquetOutput
 from binx.export.statements import STATEMENTS_BATCH, statements_batch
@@ -28,9 +29,6 @@ from binx.rows.statements import Statement
 
 if TYPE_CHECKING:
     from binx.export.where import Condition
-
-TRANSACTIONS_GROUP = 32_768
-"""Transactions of a row group, at least, but for the last one."""
 
 OPEN_WRITERS = 128
 """Parquet files that are written at the same time; beyond, the one not written to for longest is closed."""
@@ -98,15 +96,10 @@ class SourceWriters:
         self._transactions: ParquetOutput | None = None
         self._statements: ParquetOutput | None = None
         self._pending: list[Statement] = []
-        self._index: list[pa.RecordBatch] = []
-        self._index_rows = 0
 
-    def write_transactions(self, batch: pa.RecordBatch) -> None:
-        """Add transactions, as :func:`~binx.log.index.index_batch` gives them with dictionaries."""
-        self._index.append(batch)
-        self._index_rows += batch.num_rows
-        if self._index_rows >= TRANSACTIONS_GROUP:
-            self._flush_transactions()
+    def write_transactions(self, group: IndexGroup) -> None:
+        """Add a row group of transactions."""
+        self._transactions_file().write_rows(*group)
 
     def write_statement(self, statement: Statement) -> None:
         """Add a statement."""
@@ -135,7 +128,6 @@ class SourceWriters:
             OutputError: what was added before cannot be written.
         """
         self._flush_statements()
-        self._flush_transactions()
         for output in self._changes.values():
             output.close()
         self._changes.clear()
@@ -166,10 +158,6 @@ class SourceWriters:
         """Close what is open; files go with their folder."""
         for output in self._outputs:
             output.abandon()
-
-    def _flush_transactions(self) -> None:
-        index, self._index, self._index_rows = self._index, [], 0
-        self._transactions_file().write(*index)
 
     def _transactions_file(self) -> ParquetOutput:
         if self._transactions is None:

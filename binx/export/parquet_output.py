@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from typing import IO, Any
 
@@ -13,6 +13,7 @@ from binx.export.file_columns import TEXTS
 from binx.export.manifest import file_entry
 from binx.export.output import output_errors
 from binx.export.parquet_format.arrow_writer import ArrowWriter
+from binx.export.parquet_format.columns import Values
 from binx.export.workers import Lane
 
 
@@ -72,18 +73,30 @@ class ParquetOutput:
                 texts=texts,
             )
 
-    def write(self, *batches: pa.RecordBatch) -> None:
-        """Add batches as one row group.
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Add a batch as a row group.
 
         Raises:
             OutputError: it, or one before, cannot be written.
         """
-        rows = sum(batch.num_rows for batch in batches)
+        rows = batch.num_rows
         if rows:
             self._rows += rows
             if self._kind == "changes":
-                self._partial += rows - sum(batch.column("_present").null_count for batch in batches)
-            self._lane.submit(lambda: self._encode(batches), sum(batch.nbytes for batch in batches))
+                self._partial += rows - batch.column("_present").null_count
+            self._submit(lambda writer: writer.write_batch(batch), batch.nbytes)
+
+    def write_rows(self, rows: int, values: Sequence[Values]) -> None:
+        """Add a row group whose values are at hand.
+
+        Raises:
+            OutputError: it, or one before, cannot be written.
+        """
+        self._rows += rows
+        size = sum(
+            len(memoryview(data)) for one in values for data in (one.values, one.data) if data is not None
+        )
+        self._submit(lambda writer: writer.write_rows(rows, values), size)
 
     def saw(self, first: int, last: int) -> None:
         """Take in which commit versions rows have."""
@@ -122,13 +135,13 @@ class ParquetOutput:
                 self._stream.close()
             self._stream = self._writer = None
 
-    def _encode(self, batches: tuple[pa.RecordBatch, ...]) -> None:
-        if len(batches) > 1:
-            batches = tuple(pa.Table.from_batches(batches).combine_chunks().to_batches())
-        if self._writer is not None:
-            with output_errors(self._path):
-                for batch in batches:
-                    self._writer.write_batch(batch)
+    def _submit(self, write: Callable[[ArrowWriter], None], size: int) -> None:
+        def written() -> None:
+            if self._writer is not None:
+                with output_errors(self._path):
+                    write(self._writer)
+
+        self._lane.submit(written, size)
 
     def _finish(self) -> None:
         if self._stream is not None and self._writer is not None:

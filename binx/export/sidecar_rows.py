@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from binx import __version__
 from binx.export.contract import CONTRACT
-from binx.export.index_rows import INDEX_COLUMNS, INDEX_STATISTICS, index_values
+from binx.export.index_rows import INDEX_COLUMNS, INDEX_STATISTICS, table_group
 from binx.export.output import Sink
 from binx.export.parquet_format.compression import compressor
 from binx.export.parquet_format.file import ParquetFile
@@ -31,7 +31,7 @@ class RowGroups:
     ) -> None:
         """Write a table's transactions as a row group."""
         epoch = int(file.format.at_startup)
-        self._file.write_rows(len(table), index_values(file, scan, table, epoch=epoch, first_seqno=seqno))
+        self._file.write_rows(*table_group(file, scan, table, epoch=epoch, first_seqno=seqno))
 
     def close(self, section: Callable[[int], Iterator[bytes]]) -> None:
         """End the file.

@@ -222,7 +222,8 @@ class SourceExport:
     def _decode(self, finder: Finder, writers: SourceWriters, progress: Callable[[int], None]) -> None:
         decoder, sums = self._decoder, self._sums
         for found in finder:
-            writers.write_transactions(found.index)
+            if found.group is not None:
+                writers.write_transactions(found.group)
             if found.span is not None:
                 sums.sums.saw(*found.span)
             sums.take_counted(found.counts)
@@ -236,6 +237,9 @@ class SourceExport:
                 # Else its memory would be held until the next batch is full.
                 del item
             progress(found.position)
+        rest = finder.rest()
+        if rest is not None:
+            writers.write_transactions(rest)
         self._salvaging.forget_behind_damage()
         for batch in decoder.finish():
             self._take_batch(batch, writers)

@@ -1,11 +1,13 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""The columns of the transaction index, made of a table's records in one go."""
+"""The columns of the transaction index, made of the records of one table of transactions after another."""
 
 from cpython.bytearray cimport PyByteArray_AS_STRING
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint32_t
 from libc.string cimport memset
 
+from binx.kernels.memory cimport hand_over
+from binx.kernels.output cimport Output, append, release, reserve
 from binx.kernels.transactions cimport *
 
 cdef enum:
@@ -19,6 +21,54 @@ cdef enum:
     KNOWN_THREAD = 5
     KNOWN_EVENTS = 6
     KNOWN_ROWS = 7
+
+cdef enum:
+    # The columns, the wide ones first.
+    AT_COMMIT_VERSION
+    AT_XID
+    AT_SERVER_ID
+    AT_SEQNO
+    AT_START
+    AT_END
+    AT_BYTES
+    AT_UNCOMPRESSED_BYTES
+    AT_COMMIT_TIMESTAMP
+    AT_ORIGINAL_COMMIT_TIMESTAMP
+    AT_BEGIN_TIMESTAMP
+    AT_LAST_COMMITTED
+    AT_SEQUENCE_NUMBER
+    AT_THREAD_ID
+    AT_EVENTS
+    AT_ROWS
+    AT_STATEMENTS
+    AT_EPOCH
+    AT_TABLES
+    AT_KIND
+    AT_HOW
+    AT_COMMIT_TIME_SOURCE
+    COLUMNS
+    # The first columns of four bytes and of one.
+    FIRST_32 = AT_EPOCH
+    FIRST_8 = AT_KIND
+
+NAMES = (
+    "commit_version", "xid", "server_id", "seqno", "start", "end", "bytes", "uncompressed_bytes", "commit_timestamp",
+    "original_commit_timestamp", "begin_timestamp", "last_committed", "sequence_number", "thread_id", "events", "rows",
+    "statements", "epoch", "tables", "kind", "how", "commit_time_source",
+)
+
+WITH_NULLS = {
+    "gtid": KNOWN_GTID,
+    "xid": KNOWN_XID,
+    "uncompressed_bytes": KNOWN_UNCOMPRESSED,
+    "original_commit_timestamp": KNOWN_ORIGINAL,
+    "last_committed": KNOWN_CLOCK,
+    "sequence_number": KNOWN_CLOCK,
+    "thread_id": KNOWN_THREAD,
+    "events": KNOWN_EVENTS,
+    "statements": KNOWN_EVENTS,
+    "rows": KNOWN_ROWS,
+}
 
 
 cdef inline uint32_t known_of(const Transaction *record) noexcept nogil:
@@ -38,22 +88,9 @@ cdef inline uint32_t known_of(const Transaction *record) noexcept nogil:
     return known
 
 
-cdef bytes known_values(TransactionTable table):
-    """What each record has, a byte each."""
-    cdef int64_t count = table.length()
-    cdef bytes made = PyBytes_FromStringAndSize(NULL, count)
-    cdef uint8_t *known = <uint8_t *> PyBytes_AS_STRING(made)
-    cdef int64_t i
-    with nogil:
-        for i in range(count):
-            known[i] = <uint8_t> known_of(table.record(i))
-    return made
 
-
-cdef tuple validity(bytes known_values, int which):
+cdef tuple validity(const uint8_t *known, int64_t count, int which):
     """A column's validity bits, None where all are set, and how many are not."""
-    cdef int64_t count = len(known_values)
-    cdef const uint8_t *known = <const uint8_t *> PyBytes_AS_STRING(known_values)
     cdef bytes made = PyBytes_FromStringAndSize(NULL, (count + 7) // 8)
     cdef uint8_t *bits = <uint8_t *> PyBytes_AS_STRING(made)
     cdef int64_t nulls = 0
@@ -68,156 +105,220 @@ cdef tuple validity(bytes known_values, int which):
     return (made if nulls else None), nulls
 
 
-cdef class Column:
-    """Memory for a value of each record."""
-
-    cdef bytes made
-    cdef void *data
-
-    def __cinit__(self, int64_t size):
-        self.made = PyBytes_FromStringAndSize(NULL, size)
-        self.data = PyBytes_AS_STRING(self.made)
+cdef inline int width_of(int column) noexcept nogil:
+    """Bytes of a column's value."""
+    return 8 if column < FIRST_32 else 4 if column < FIRST_8 else 1
 
 
-def index_columns(TransactionTable table not None, int64_t base, int64_t first_seqno, int32_t epoch):
-    """The values of all columns, and what is null in those that may have nulls.
+cdef class IndexColumns:
+    """The columns of transactions that are added, some at a time."""
 
-    Returns by the column's name what its Arrow array is made of: validity bits (None where nothing is null), the
-    number of nulls, the values. ``kind``, ``how`` and ``commit_time_source`` are numbers of one byte, ``epoch``
-    has four, ``tables`` is the offsets of lists (four bytes, one more than there are records), all others have
-    eight.
-    """
-    cdef int64_t count = table.length()
-    cdef dict made = {}
-    cdef dict nulls = {}
-    cdef Column column
-    cdef str name
-    cdef int which
-    for name in (
-        "commit_version", "xid", "server_id", "seqno", "start", "end", "bytes", "uncompressed_bytes",
-        "commit_timestamp", "original_commit_timestamp", "begin_timestamp", "last_committed", "sequence_number",
-        "thread_id", "events", "rows", "statements",
+    cdef Output columns[COLUMNS]
+    # known: what each transaction has, a byte each; the others: of their ids, and of the lists of `tables`.
+    cdef Output known
+    cdef Output id_offsets
+    cdef Output id_text
+    cdef Output numbers
+    cdef Output inserts
+    cdef Output updates
+    cdef Output deletes
+    cdef int64_t rows
+
+    def __dealloc__(self):
+        cdef int column
+        for column in range(COLUMNS):
+            release(&self.columns[column])
+        release(&self.known)
+        release(&self.id_offsets)
+        release(&self.id_text)
+        release(&self.numbers)
+        release(&self.inserts)
+        release(&self.updates)
+        release(&self.deletes)
+
+    def __len__(self):
+        return self.rows
+
+    def add(
+        self,
+        TransactionTable table not None,
+        mask,
+        ids,
+        int64_t base,
+        int64_t first_seqno,
+        int32_t epoch,
     ):
-        made[name] = Column(8 * count)
-    for name in ("kind", "how", "commit_time_source"):
-        made[name] = Column(count)
-    made["epoch"] = Column(4 * count)
-    made["tables"] = Column(4 * count + 4)
-    fill(table, made, base, first_seqno, epoch)
-    known = known_values(table)
-    for name, which in (
-        ("gtid", KNOWN_GTID),
-        ("xid", KNOWN_XID),
-        ("uncompressed_bytes", KNOWN_UNCOMPRESSED),
-        ("original_commit_timestamp", KNOWN_ORIGINAL),
-        ("last_committed", KNOWN_CLOCK),
-        ("thread_id", KNOWN_THREAD),
-        ("events", KNOWN_EVENTS),
-        ("rows", KNOWN_ROWS),
-    ):
-        nulls[name] = validity(known, which)
-    nulls["sequence_number"] = nulls["last_committed"]
-    nulls["statements"] = nulls["events"]
-    columns = {}
-    for name, column in made.items():
-        columns[name] = (*nulls.get(name, (None, 0)), column.made)
-    columns["gtid"] = (*nulls["gtid"], b"")
-    return columns
+        """Add the marked transactions of a table, or all where ``mask`` is None."""
+        cdef bytes offsets
+        cdef bytes text
+        cdef const int32_t *ends
+        cdef const char *texts
+        cdef const uint8_t *marks = NULL
+        cdef int64_t count = table.length()
+        cdef int column
+        offsets, text = ids
+        if len(offsets) != 4 * (count + 1):
+            raise ValueError("the ids are not of this table")
+        if mask is not None:
+            table.check(mask)
+            marks = <const uint8_t *> PyByteArray_AS_STRING(mask)
+        for column in range(COLUMNS):
+            reserve(&self.columns[column], (count + 1) * width_of(column))
+        reserve(&self.known, count)
+        reserve(&self.id_offsets, (count + 1) * 4)
+        ends, texts = <const int32_t *> PyBytes_AS_STRING(offsets), PyBytes_AS_STRING(text)
+        with nogil:
+            self.fill(table, marks, ends, texts, base, first_seqno, epoch)
 
+    cdef int64_t *longs(self, int column) noexcept nogil:
+        return <int64_t *> self.columns[column].data
 
-cdef int64_t *longs(dict made, str name):
-    return <int64_t *> (<Column> made[name]).data
-
-
-cdef int fill(TransactionTable table, dict made, int64_t base, int64_t first_seqno, int32_t epoch) except -1:
-    cdef int64_t *commit_version = longs(made, "commit_version")
-    cdef int64_t *xid = longs(made, "xid")
-    cdef int64_t *server_id = longs(made, "server_id")
-    cdef int64_t *seqno = longs(made, "seqno")
-    cdef int64_t *start = longs(made, "start")
-    cdef int64_t *end = longs(made, "end")
-    cdef int64_t *size = longs(made, "bytes")
-    cdef int64_t *uncompressed = longs(made, "uncompressed_bytes")
-    cdef int64_t *commit = longs(made, "commit_timestamp")
-    cdef int64_t *original = longs(made, "original_commit_timestamp")
-    cdef int64_t *begin = longs(made, "begin_timestamp")
-    cdef int64_t *last_committed = longs(made, "last_committed")
-    cdef int64_t *sequence_number = longs(made, "sequence_number")
-    cdef int64_t *thread_id = longs(made, "thread_id")
-    cdef int64_t *events = longs(made, "events")
-    cdef int64_t *rows = longs(made, "rows")
-    cdef int64_t *statements = longs(made, "statements")
-    cdef int8_t *kind = <int8_t *> longs(made, "kind")
-    cdef int8_t *how = <int8_t *> longs(made, "how")
-    cdef int8_t *time_source = <int8_t *> longs(made, "commit_time_source")
-    cdef int32_t *epochs = <int32_t *> longs(made, "epoch")
-    cdef int32_t *lists = <int32_t *> longs(made, "tables")
-    cdef const Transaction *record
-    cdef int64_t count = table.length()
-    cdef int64_t i
-    with nogil:
-        for i in range(count):
+    cdef int fill(
+        self,
+        TransactionTable table,
+        const uint8_t *marks,
+        const int32_t *ids,
+        const char *text,
+        int64_t base,
+        int64_t first_seqno,
+        int32_t epoch,
+    ) except -1 nogil:
+        cdef int64_t *commit_version = self.longs(AT_COMMIT_VERSION)
+        cdef int64_t *xid = self.longs(AT_XID)
+        cdef int64_t *server_id = self.longs(AT_SERVER_ID)
+        cdef int64_t *seqno = self.longs(AT_SEQNO)
+        cdef int64_t *start = self.longs(AT_START)
+        cdef int64_t *end = self.longs(AT_END)
+        cdef int64_t *size = self.longs(AT_BYTES)
+        cdef int64_t *uncompressed = self.longs(AT_UNCOMPRESSED_BYTES)
+        cdef int64_t *commit = self.longs(AT_COMMIT_TIMESTAMP)
+        cdef int64_t *original = self.longs(AT_ORIGINAL_COMMIT_TIMESTAMP)
+        cdef int64_t *begin = self.longs(AT_BEGIN_TIMESTAMP)
+        cdef int64_t *last_committed = self.longs(AT_LAST_COMMITTED)
+        cdef int64_t *sequence_number = self.longs(AT_SEQUENCE_NUMBER)
+        cdef int64_t *thread_id = self.longs(AT_THREAD_ID)
+        cdef int64_t *events = self.longs(AT_EVENTS)
+        cdef int64_t *rows = self.longs(AT_ROWS)
+        cdef int64_t *statements = self.longs(AT_STATEMENTS)
+        cdef int32_t *epochs = <int32_t *> self.columns[AT_EPOCH].data
+        cdef int32_t *lists = <int32_t *> self.columns[AT_TABLES].data
+        cdef int8_t *kind = <int8_t *> self.columns[AT_KIND].data
+        cdef int8_t *how = <int8_t *> self.columns[AT_HOW].data
+        cdef int8_t *time_source = <int8_t *> self.columns[AT_COMMIT_TIME_SOURCE].data
+        cdef int32_t *ends = <int32_t *> self.id_offsets.data
+        cdef const Transaction *record
+        cdef int64_t row = self.rows
+        cdef int64_t i
+        cdef int column
+        for i in range(table.length()):
+            if marks != NULL and not marks[i]:
+                continue
             record = table.record(i)
-            commit_version[i] = base + record.start
-            xid[i] = <int64_t> record.xid
-            server_id[i] = record.server_id
-            seqno[i] = first_seqno + i
-            start[i] = record.start
-            end[i] = record.end
-            size[i] = record.end - record.start
-            uncompressed[i] = record.uncompressed_bytes
-            commit[i] = record.commit_timestamp
-            original[i] = record.original_commit_timestamp
-            begin[i] = record.begin_timestamp * MICROSECONDS
-            last_committed[i] = record.last_committed
-            sequence_number[i] = record.sequence_number
-            thread_id[i] = record.thread_id
-            events[i] = record.events
-            rows[i] = record.rows
-            statements[i] = record.statements
-            kind[i] = <int8_t> record.kind
-            how[i] = record.flags & BY_LENGTH != 0
-            time_source[i] = record.flags & COMMIT_TIME_FROM_GTID != 0
-            epochs[i] = epoch
-            lists[i] = <int32_t> record.first_count
-        lists[count] = <int32_t> (table.counts.size // <int64_t> sizeof(TableCount))
-    return 0
+            commit_version[row] = base + record.start
+            xid[row] = <int64_t> record.xid
+            server_id[row] = record.server_id
+            seqno[row] = first_seqno + i
+            start[row] = record.start
+            end[row] = record.end
+            size[row] = record.end - record.start
+            uncompressed[row] = record.uncompressed_bytes
+            commit[row] = record.commit_timestamp
+            original[row] = record.original_commit_timestamp
+            begin[row] = record.begin_timestamp * MICROSECONDS
+            last_committed[row] = record.last_committed
+            sequence_number[row] = record.sequence_number
+            thread_id[row] = record.thread_id
+            events[row] = record.events
+            rows[row] = record.rows
+            statements[row] = record.statements
+            kind[row] = <int8_t> record.kind
+            how[row] = record.flags & BY_LENGTH != 0
+            time_source[row] = record.flags & COMMIT_TIME_FROM_GTID != 0
+            epochs[row] = epoch
+            lists[row] = <int32_t> (self.numbers.size // 4)
+            self.known.data[row] = <uint8_t> known_of(record)
+            ends[row] = <int32_t> self.id_text.size
+            append(&self.id_text, text + ids[i], ids[i + 1] - ids[i])
+            self.add_counts(table, record)
+            row += 1
+        lists[row] = <int32_t> (self.numbers.size // 4)
+        ends[row] = <int32_t> self.id_text.size
+        self.rows = row
+        for column in range(COLUMNS):
+            self.columns[column].size = row * width_of(column)
+        self.known.size = row
+        self.id_offsets.size = row * 4
+        return 0
+
+    cdef int add_counts(self, TransactionTable table, const Transaction *record) except -1 nogil:
+        cdef const TableCount *counts = <const TableCount *> table.counts.data + record.first_count
+        cdef int32_t i
+        if record.counts and (
+            record.first_count < 0 or (record.first_count + record.counts) * <int64_t> sizeof(TableCount) > table.counts.size
+        ):
+            no_such_counts()
+        for i in range(record.counts):
+            append(&self.numbers, &counts[i].table, 4)
+            append(&self.inserts, &counts[i].inserts, 8)
+            append(&self.updates, &counts[i].updates, 8)
+            append(&self.deletes, &counts[i].deletes, 8)
+        return 0
+
+    def finish(self, list databases, list names):
+        """Hand the columns over, and start anew.
+
+        Args:
+            databases: by table number, the number that its database goes by.
+            names: by table number, the number that its name goes by.
+
+        Returns the columns by name, each as its validity bits (None where nothing is null), the number of nulls, and
+        the values; the ids' offsets and text; of all lists' elements the numbers of databases and of names, inserts,
+        updates and deletes.
+        """
+        cdef int64_t rows = self.rows
+        cdef int64_t counts = self.numbers.size // 4
+        cdef int column
+        nulls = {}
+        made = {}
+        for name, which in WITH_NULLS.items():
+            nulls[name] = validity(self.known.data, rows, which)
+        for column in range(COLUMNS):
+            # There is one offset more than lists.
+            values = hand_over(&self.columns[column], (rows + (column == AT_TABLES)) * width_of(column))
+            made[NAMES[column]] = (*nulls.get(NAMES[column], (None, 0)), values)
+        made["gtid"] = (*nulls["gtid"], b"")
+        ids = hand_over(&self.id_offsets, (rows + 1) * 4), hand_over(&self.id_text, self.id_text.size)
+        elements = (
+            self.renamed(databases),
+            self.renamed(names),
+            hand_over(&self.inserts, counts * 8),
+            hand_over(&self.updates, counts * 8),
+            hand_over(&self.deletes, counts * 8),
+        )
+        self.rows = self.known.size = self.numbers.size = 0
+        return made, ids, elements
+
+    cdef bytes renamed(self, list numbers):
+        """The table numbers of all lists' elements, each as another number."""
+        cdef int64_t count = self.numbers.size // 4
+        cdef int64_t known = len(numbers)
+        cdef bytes by_table = PyBytes_FromStringAndSize(NULL, 4 * known)
+        cdef bytes made = PyBytes_FromStringAndSize(NULL, 4 * count)
+        cdef int32_t *wanted = <int32_t *> PyBytes_AS_STRING(by_table)
+        cdef int32_t *out = <int32_t *> PyBytes_AS_STRING(made)
+        cdef const int32_t *tables = <const int32_t *> self.numbers.data
+        cdef int64_t i
+        for i in range(known):
+            wanted[i] = numbers[i]
+        for i in range(count):
+            if not 0 <= tables[i] < known:
+                raise IndexError(tables[i])
+            out[i] = wanted[tables[i]]
+        return made
 
 
-def count_columns(TransactionTable table not None, list databases not None, list names not None):
-    """What all transactions did to tables, one after another.
-
-    Args:
-        databases: by table number, the number that its database goes by.
-        names: by table number, the number that its name goes by.
-
-    Returns the numbers of databases and of names (four bytes each), inserts, updates and deletes (eight each).
-    """
-    cdef int64_t count = table.counts.size // <int64_t> sizeof(TableCount)
-    cdef const TableCount *counts = <const TableCount *> table.counts.data
-    cdef Column database_of = Column(4 * len(databases))
-    cdef Column name_of = Column(4 * len(names))
-    cdef int32_t *database_numbers = <int32_t *> database_of.data
-    cdef int32_t *name_numbers = <int32_t *> name_of.data
-    cdef Column database = Column(4 * count)
-    cdef Column name = Column(4 * count)
-    cdef Column inserts = Column(8 * count)
-    cdef Column updates = Column(8 * count)
-    cdef Column deletes = Column(8 * count)
-    cdef int64_t known = min(len(databases), len(names))
-    cdef int64_t i
-    for i in range(known):
-        database_numbers[i] = databases[i]
-        name_numbers[i] = names[i]
-    for i in range(count):
-        if not 0 <= counts[i].table < known:
-            raise IndexError(counts[i].table)
-        (<int32_t *> database.data)[i] = database_numbers[counts[i].table]
-        (<int32_t *> name.data)[i] = name_numbers[counts[i].table]
-        (<int64_t *> inserts.data)[i] = counts[i].inserts
-        (<int64_t *> updates.data)[i] = counts[i].updates
-        (<int64_t *> deletes.data)[i] = counts[i].deletes
-    return database.made, name.made, inserts.made, updates.made, deletes.made
+cdef int no_such_counts() except -1 with gil:
+    raise IndexError("a transaction's counts are not in its table")
 
 
 def extents(TransactionTable table not None, bytearray mask not None):

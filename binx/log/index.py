@@ -13,17 +13,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cache
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from binx.kernels.index_columns import count_columns, index_columns
+from binx.kernels.index_columns import IndexColumns
 from binx.kernels.scan import Level
 from binx.kernels.transactions import TransactionTable
 from binx.log.arrow import arrow_array
 from binx.log.file import BinlogFile
 from binx.log.identifiers import transaction_ids
-from binx.log.index_words import INDEX_WORDS, distinct
+from binx.log.index_words import INDEX_WORDS, TableNames
 from binx.log.scanning import TransactionScan
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 _TIME = pa.timestamp("us", tz="UTC")
 _WORD = pa.dictionary(pa.int8(), pa.string())
@@ -35,7 +39,8 @@ def index_schema(*, dictionaries: bool = False) -> pa.Schema:
     """The schema of the transaction index and of the data set's ``transactions``.
 
     Args:
-        dictionaries: as for :func:`index_batch`.
+        dictionaries: whether words from a short list, and names of tables, are dictionaries, as the data set
+            has them.
     """
     word = _WORD if dictionaries else pa.string()
     name = _NAME if dictionaries else pa.string()
@@ -79,8 +84,6 @@ def index_batch(
     *,
     epoch: int = 0,
     first_seqno: int = 0,
-    dictionaries: bool = False,
-    ids: tuple[bytes, bytes] | None = None,
 ) -> pa.RecordBatch:
     """One table of a scan's transactions as Arrow.
 
@@ -90,29 +93,29 @@ def index_batch(
         table: the transactions.
         epoch: how many logs of the chain, up to this one, began with a server's start.
         first_seqno: the number in the chain of the table's first transaction; the others count on.
-        dictionaries: whether words from a short list, and names of tables, come as dictionaries of
-            strings, which are cheaper to make and to write than strings are.
-        ids: what :func:`~binx.log.identifiers.transaction_ids` gives for the table, if it was asked.
 
     Raises:
         UnsupportedError: a transaction begins behind 4 GiB, where no commit version can be given.
     """
-    schema = index_schema(dictionaries=dictionaries)
+    schema = index_schema()
     count = len(table)
     if count:
         # The last transaction stands behind all others.
         file.commit_version(table.value("start", count - 1))
-    ids = transaction_ids(file, table) if ids is None else ids
-    columns = index_columns(table, file.commit_version(0), first_seqno, epoch)
-    known, without, _ = columns["gtid"]
+    gathered = IndexColumns()
+    gathered.add(table, None, transaction_ids(file, table), file.commit_version(0), first_seqno, epoch)
+    names = TableNames.of(scan)
+    columns, ids, elements = gathered.finish(names.database_numbers, names.table_numbers)
     made = {
         "transaction": _strings(count, ids),
-        "gtid": _strings(count, ids if known is None else table.gtids(), known, without),
-        "file": _words(_values(bytes(count), pa.int8()), [file.name], schema.field("file").type),
-        "tables": _tables(scan, table, columns["tables"][2], schema.field("tables").type),
+        "gtid": _strings(count, ids, *columns["gtid"][:2]),
+        "file": _words(_values(bytes(count), pa.int8()), [file.name]),
+        "tables": _tables(columns["tables"][2], elements, names)
+        if scan.level == Level.LEVEL_TABLES
+        else pa.nulls(count, schema.field("tables").type),
     }
     for name, words in INDEX_WORDS.items():
-        made[name] = _words(_values(columns[name][2], pa.int8()), words, schema.field(name).type)
+        made[name] = _words(_values(columns[name][2], pa.int8()), words)
     for field in schema:
         if field.name not in made:
             bits, nulls, data = columns[field.name]
@@ -148,39 +151,36 @@ def index_table(
     return pa.Table.from_batches(batches, schema=index_schema())
 
 
-def _tables(scan: TransactionScan, table: TransactionTable, offsets: bytes, type_: pa.DataType) -> pa.Array:
-    """What each transaction did to which table; records have theirs one after another, in order."""
-    if scan.level != Level.LEVEL_TABLES:
-        return pa.nulls(len(table), type_)
-    names = [scan.table_name(number) for number in range(scan.table_count)]
-    databases, database_numbers = distinct([db for db, _ in names])
-    tables, table_numbers = distinct([name for _, name in names])
-    db, name, *counts = count_columns(table, database_numbers, table_numbers)
-    fields = list(type_.value_type)
+def _tables(offsets: Buffer, elements: tuple[Buffer, ...], names: TableNames) -> pa.Array:
+    """What each transaction did to which table."""
+    db, name, *counts = elements
+    type_ = index_schema().field("tables").type
     arrays = [
-        _words(_values(db, pa.int32()), databases, fields[0].type),
-        _words(_values(name, pa.int32()), tables, fields[1].type),
+        _words(_values(db, pa.int32()), names.databases),
+        _words(_values(name, pa.int32()), names.tables),
         *(_values(data, pa.int64()) for data in counts),
     ]
-    struct = pa.StructArray.from_arrays(arrays, fields=fields)
-    return pa.Array.from_buffers(type_, len(table), [None, pa.py_buffer(offsets)], 0, children=[struct])
+    struct = pa.StructArray.from_arrays(arrays, fields=list(type_.value_type))
+    count = len(memoryview(offsets)) // 4 - 1
+    return pa.Array.from_buffers(type_, count, [None, pa.py_buffer(offsets)], 0, children=[struct])
 
 
-def _words(places: pa.Array, words: Sequence[str], type_: pa.DataType) -> pa.Array:
-    """The words at these places of a list, as a dictionary or plainly, as the type has them."""
-    array = pa.DictionaryArray.from_arrays(places, arrow_array(words, pa.string()), safe=False)
-    return array if pa.types.is_dictionary(type_) else array.dictionary_decode()
+def _words(places: pa.Array, words: Sequence[str]) -> pa.Array:
+    """The words at these places of a list."""
+    return pa.DictionaryArray.from_arrays(
+        places, arrow_array(words, pa.string()), safe=False
+    ).dictionary_decode()
 
 
-def _values(data: bytes, type_: pa.DataType, bits: bytes | None = None, nulls: int = 0) -> pa.Array:
+def _values(data: Buffer, type_: pa.DataType, bits: bytes | None = None, nulls: int = 0) -> pa.Array:
     """Values of one width, taken over without a copy."""
     validity = None if bits is None else pa.py_buffer(bits)
     return pa.Array.from_buffers(
-        type_, len(data) * 8 // type_.bit_width, [validity, pa.py_buffer(data)], nulls
+        type_, len(memoryview(data)) * 8 // type_.bit_width, [validity, pa.py_buffer(data)], nulls
     )
 
 
-def _strings(count: int, ids: tuple[bytes, bytes], bits: bytes | None = None, nulls: int = 0) -> pa.Array:
+def _strings(count: int, ids: tuple[Buffer, Buffer], bits: bytes | None = None, nulls: int = 0) -> pa.Array:
     validity = None if bits is None else pa.py_buffer(bits)
     offsets, text = ids
     buffers = [validity, pa.py_buffer(offsets), pa.py_buffer(text)]

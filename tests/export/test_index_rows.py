@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from binx.export.file_columns import with_statistics
-from binx.export.index_rows import INDEX_COLUMNS, INDEX_STATISTICS, index_values
+from binx.export.index_rows import INDEX_COLUMNS, INDEX_STATISTICS, table_group
 from binx.export.parquet_format.arrow_schema import columns_of
 from binx.export.parquet_format.file import ParquetFile
 from binx.kernels.scan import Level
@@ -35,8 +35,7 @@ def test_its_rows_are_those_of_arrow(path: Path) -> None:
         scan = file.scan(Level.LEVEL_TABLES)
         seqno = 5
         for table in scan:
-            values = index_values(file, scan, table, epoch=3, first_seqno=seqno)
-            written.write_rows(len(table), values)
+            written.write_rows(*table_group(file, scan, table, epoch=3, first_seqno=seqno))
             seqno += len(table)
         written.close()
         expected = index_table(file, file.scan(Level.LEVEL_TABLES), epoch=3, first_seqno=5)

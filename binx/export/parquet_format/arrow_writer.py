@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 import pyarrow as pa
 
 from binx.export.parquet_format.arrow_schema import columns_of, schema_facts
-from binx.export.parquet_format.columns import batch_values
+from binx.export.parquet_format.columns import Values, batch_values
 from binx.export.parquet_format.compression import compressor
 from binx.export.parquet_format.file import ParquetFile, Sink
 
@@ -50,6 +50,14 @@ class ArrowWriter:
         """
         if batch.num_rows:
             self._file.write_rows(batch.num_rows, batch_values(batch))
+
+    def write_rows(self, rows: int, values: Iterable[Values]) -> None:
+        """Add a row group of at least one row whose values are at hand, those of each leaf in their order.
+
+        Raises:
+            OSError: the sink does not take it.
+        """
+        self._file.write_rows(rows, values)
 
     @property
     def position(self) -> int:

@@ -14,19 +14,14 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from binx.export.pieces import Changes, Piece
+from binx.export.transaction_facts import TransactionFacts, taken_indexes
 from binx.kernels.transactions import TransactionTable
-from binx.log.arrow import arrow_scalar
 from binx.log.file import BinlogFile
-from binx.log.index import index_batch
 from binx.log.scanning import TransactionScan
 from binx.rows.batches import ChangeBatch
 from binx.rows.catalog import Catalog
-from binx.rows.decoder import TAKE, ChangeDecoder, DecoderOptions
-from binx.rows.schema import Provenance
+from binx.rows.decoder import ChangeDecoder, DecoderOptions
 from binx.rows.statements import Statement
 from binx.rows.types import ArrowOptions
 
@@ -41,8 +36,6 @@ PIECE_BYTES = 16 * 1024 * 1024
 
 PIECE_TABLES = 16_384
 """Tables with rows at which a piece ends."""
-
-_HEADS = 1024
 
 
 class Selected(NamedTuple):
@@ -256,22 +249,6 @@ def ordered_changes(
             yield from walk.up_to(None)
 
 
-def decoder_warnings(decoders: Iterable[ChangeDecoder]) -> list[str]:
-    """What decoders do not know of names and types, in sentences."""
-    unnamed = {
-        f"{table.db}.{table.name}": None
-        for decoder in decoders
-        for table in decoder.tables
-        if any(column.provenance.name is Provenance.NONE for column in table.resolved.columns)
-    }
-    sentences = [warning for decoder in decoders for warning in decoder.report.warnings]
-    if unnamed:
-        sentences.append(
-            f"the logs do not tell the names of the columns of {', '.join(unnamed)}; --schema can"
-        )
-    return list(dict.fromkeys(sentences))
-
-
 class _Look(NamedTuple):
     """How pieces are written; see :func:`ordered_changes`."""
 
@@ -289,9 +266,9 @@ class _Walk:
         self._part = part
         self._render = render
         self._look = look
-        self._taken = _marked(part.mask)
+        self._taken = taken_indexes(part.mask)
         self._next = 0
-        self._heads = _Heads(part, self._taken, look.facts)
+        self._facts = TransactionFacts(part, self._taken, look.facts)
         self._current: Begin | None = None
         self._last_version = -1
 
@@ -302,7 +279,8 @@ class _Walk:
                 return
             yield from self._end()
         while self._next < len(self._taken):
-            head = self._heads.at(self._next)
+            facts = self._facts.at(self._next)
+            head = Begin(self._part.file, facts, self._part.table, self._taken[self._next])
             self._next += 1
             yield head
             if head.version == version:
@@ -351,65 +329,6 @@ class _Walk:
             look.sizes.take(piece.long_texts, piece.longest)
 
 
-class _Heads:
-    """The transactions that are to be taken, with the facts about each, some at a time."""
-
-    def __init__(self, part: Selected, taken: array[int], facts: Sequence[str] | None) -> None:
-        self._part = part
-        self._taken = taken
-        self._facts = facts
-        self._names: list[str] = []
-        self._columns: list[pa.Array] = []
-        self._first = 0
-        self._known: list[Begin] = []
-
-    def at(self, place: int) -> Begin:
-        """The transaction at a place among those taken."""
-        if not self._first <= place < self._first + len(self._known):
-            self._read(place)
-        return self._known[place - self._first]
-
-    def _read(self, place: int) -> None:
-        part = self._part
-        if not self._columns:
-            batch = index_batch(
-                part.file, part.scan, part.table, epoch=part.epoch, first_seqno=part.first_seqno
-            )
-            facts = self._facts
-            self._names = batch.schema.names if facts is None else ["commit_version", *facts]
-            self._columns = [_plain(batch.column(name)) for name in self._names]
-        indexes = self._taken[place : place + _HEADS]
-        rows = pa.Array.from_buffers(pa.int64(), len(indexes), [None, pa.py_buffer(indexes)])
-        values = [_listed(column.take(rows)) for column in self._columns]
-        self._first = place
-        self._known = [
-            Begin(part.file, dict(zip(self._names, row, strict=True)), part.table, index)
-            for index, *row in zip(indexes, *values, strict=True)
-        ]
-
-
-def _marked(mask: bytearray) -> array[int]:
-    """The indexes of the transactions that are to be taken."""
-    marks = pa.Array.from_buffers(pa.uint8(), len(mask), [None, pa.py_buffer(mask)])
-    taken = array("q")
-    places = pc.indices_nonzero(pc.equal(marks, arrow_scalar(TAKE, pa.uint8())))
-    taken.frombytes(memoryview(places.buffers()[1])[: 8 * len(places)])
-    return taken
-
-
-def _plain(column: pa.Array) -> pa.Array:
-    """Times as numbers, the rest as it is."""
-    return column.cast(pa.timestamp("us")).cast(pa.int64()) if pa.types.is_timestamp(column.type) else column
-
-
-def _listed(column: pa.Array) -> list[Any]:
-    """The values in Python; numbers without the detour over Arrow's scalars."""
-    if pa.types.is_int64(column.type) and not column.null_count:
-        return memoryview(column.buffers()[1]).cast("q")[column.offset :][: len(column)].tolist()
-    values: list[Any] = column.to_pylist()
-    return values
-
-
 __all__ = [
     "Begin",
     "End",
@@ -419,6 +338,5 @@ __all__ = [
     "RowTexts",
     "Selected",
     "WholeTexts",
-    "decoder_warnings",
     "ordered_changes",
 ]

@@ -14,7 +14,8 @@ from binx.event import FormatDescription
 from binx.event.format import Flavour
 from binx.event.header import HEADER_SIZE, EventFlag, EventHeader, EventType
 from binx.event.table_map import TableMap, parse_table_map
-from binx.export.changes import Begin, Renderer, Selected, decoder_warnings, ordered_changes
+from binx.export.changes import Begin, Renderer, Selected, ordered_changes
+from binx.export.decoder_warnings import decoder_warnings
 from binx.export.event_fields import event_fields
 from binx.export.event_rows import EventRows, events_with_rows
 from binx.export.json_lines import JsonRows

@@ -25,7 +25,8 @@ from binx.event.rows import RowsFlag, RowsHeader
 from binx.event.session import session_options
 from binx.event.statement import Intvar, IntvarType, Rand, XaPrepare
 from binx.event.user_var import UserVar
-from binx.export.changes import Begin, Selected, WholeTexts, decoder_warnings, ordered_changes
+from binx.export.changes import Begin, Selected, WholeTexts, ordered_changes
+from binx.export.decoder_warnings import decoder_warnings
 from binx.export.event_rows import EventRows, events_with_rows
 from binx.export.output import Sink
 from binx.export.sql_literals import identifier

@@ -7,8 +7,7 @@ what gets the old key later is told too. Instead of a key a condition may say wh
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -21,9 +20,9 @@ from binx.export.json_lines import JsonRows
 from binx.export.json_values import json_values
 from binx.export.pieces import Piece
 from binx.export.readable import ReadableRows
+from binx.export.row_keys import ChangePlace, RowKey, images_with_key, key_literal, plain_key, same_key
 from binx.export.search import Search
 from binx.export.where import AFTER, BEFORE, ColumnName, Condition, Frame
-from binx.export.where_values import Literal, Operand, compared
 from binx.kernels.scan import Level
 from binx.kernels.transactions import FLAG_HAS_THREAD, TransactionTable
 from binx.log.chain import FileEnds
@@ -32,7 +31,7 @@ from binx.log.selection import Selection
 from binx.rows.batches import ChangeBatch
 from binx.rows.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
-from binx.rows.types import INTEGER_NAMES, Kind, LogicalType
+from binx.rows.types import LogicalType
 from binx.source.json_text import json_text
 
 if TYPE_CHECKING:
@@ -42,7 +41,6 @@ if TYPE_CHECKING:
 _FEW_ROWS = 64
 _LINE_END = b"}\n"
 _OFFSET = 0xFFFFFFFF
-_WHOLE = re.compile(r"\s*-?\d+\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,25 +67,6 @@ class RowChange:
     moved: bool
 
 
-class _Place(NamedTuple):
-    """Where a change stands: its commit version, and its number in the transaction."""
-
-    version: int
-    row: int
-
-
-class _Key(NamedTuple):
-    """A key that the row has had.
-
-    Attributes:
-        parts: for each of the key's columns a literal or a value.
-        since: the change that gave the row this key; earlier ones are of other rows.
-    """
-
-    parts: tuple[Literal | pa.Scalar, ...]
-    since: _Place
-
-
 class _Written(NamedTuple):
     """A change that can be written.
 
@@ -106,7 +85,7 @@ class _Written(NamedTuple):
         return self.piece.text(self.number, self.number + 1)
 
 
-_Found: TypeAlias = dict[_Place, _Written]
+_Found: TypeAlias = dict[ChangePlace, _Written]
 
 
 class RowLife:
@@ -143,7 +122,7 @@ class RowLife:
         if bool(key) == (condition is not None):
             raise UsageError("expected the row's key (--pk VALUE) or a condition (--where), one of the two")
         self.search = Search(chain, selection, verify=verify)
-        self._keys = [_Key(tuple(map(_literal, key)), _Place(-1, -1))] if key else []
+        self._keys = [RowKey(tuple(map(key_literal, key)), ChangePlace(-1, -1))] if key else []
         self._condition = condition
         self._catalog = Catalog() if catalog is None else catalog.copy()
         self._decoder: ChangeDecoder | None = None
@@ -191,7 +170,7 @@ class RowLife:
             return True
         db, table, types = self._key_types
         for key in self._keys:
-            values = _plain_key(key, types)
+            values = plain_key(key, types)
             if values is None or sidecar.may_contain(block, db, table, values):
                 return True
         return False
@@ -265,11 +244,11 @@ class RowLife:
         return found
 
     def _touched(
-        self, group: ChangeGroup, images: BatchImages, names: list[str], key: _Key
+        self, group: ChangeGroup, images: BatchImages, names: list[str], key: RowKey
     ) -> tuple[pa.BooleanArray, pa.BooleanArray]:
         """Which changes of a group are of a key, and which of these give the row another one."""
-        before = _has_key(Frame(images, group, BEFORE), names, key)
-        after = _has_key(Frame(images, group, AFTER), names, key)
+        before = images_with_key(Frame(images, group, BEFORE), names, key)
+        after = images_with_key(Frame(images, group, AFTER), names, key)
         moves = pc.and_(before, pc.invert(after))
         if group.after is None:
             moves = pa.repeat(pa.scalar(False), len(moves))
@@ -284,13 +263,13 @@ class RowLife:
         places = _places(group, moves, images)
         for index, place in zip(pc.indices_nonzero(moves).to_pylist(), places, strict=True):
             parts = tuple(column.values[index] for column in columns if column is not None)
-            key = _Key(parts, place)
-            if not any(_same(key, known) for known in self._keys):
+            key = RowKey(parts, place)
+            if not any(same_key(key, known) for known in self._keys):
                 self._keys.append(key)
 
     def _rendered(
         self, batch: ChangeBatch, rows: list[int], file: BinlogFile
-    ) -> Iterator[tuple[_Place, _Written]]:
+    ) -> Iterator[tuple[ChangePlace, _Written]]:
         """Some rows of a batch as ``extract --format json --rows`` has them."""
         if not rows:
             return
@@ -300,7 +279,7 @@ class RowLife:
         chosen = pa.array(rows, pa.int64())
         columns = (batch.batch.column(name).take(chosen).to_pylist() for name in ("_commit_version", "_row"))
         # An update has two images.
-        places = dict.fromkeys(_Place(version, row) for version, row in zip(*columns, strict=True))
+        places = dict.fromkeys(ChangePlace(version, row) for version, row in zip(*columns, strict=True))
         for number, place in enumerate(places):
             yield place, _Written(piece, number, moved=False)
 
@@ -365,64 +344,10 @@ def _document(text: Iterable[bytes]) -> dict[str, Any]:
     return document
 
 
-def _literal(text: str) -> Literal:
-    """A key's value as a person writes it: 0x… are bytes."""
-    if text[:2].lower() == "0x" and len(text) % 2 == 0:
-        try:
-            return Literal(bytes.fromhex(text[2:]))
-        except ValueError:
-            pass
-    return Literal(text)
-
-
-def _plain_key(key: _Key, types: Mapping[str, LogicalType]) -> dict[str, object] | None:
-    """The key as index files have it; None where its text may differ from theirs."""
-    values: dict[str, object] = {}
-    for part, (name, kind) in zip(key.parts, types.items(), strict=True):
-        if isinstance(part, pa.Scalar):
-            values[name] = part.as_py()
-        elif kind.kind is Kind.TEXT and isinstance(part.value, str):
-            values[name] = part.value
-        elif kind.kind in INTEGER_NAMES and isinstance(part.value, str) and _WHOLE.fullmatch(part.value):
-            values[name] = int(part.value)
-        else:
-            return None
-    return values
-
-
-def _has_key(frame: Frame, names: list[str], key: _Key) -> pa.BooleanArray:
-    """Whether the image has the key; where it is not there, it has not."""
-    found = pa.repeat(pa.scalar(True), frame.size)
-    for name, part in zip(names, key.parts, strict=True):
-        operand = frame.operand(ColumnName(None, name))
-        if operand is None:
-            return pa.repeat(pa.scalar(False), frame.size)
-        found = pc.and_(found, pc.fill_null(_equal(operand, part, name), False))
-    return found
-
-
-def _equal(operand: Operand, part: Literal | pa.Scalar, name: str) -> pa.BooleanArray:
-    if isinstance(part, Literal):
-        return compared(operand, "=", part, name)
-    values, wanted = operand.values, part
-    if pa.types.is_dictionary(values.type):
-        values = values.dictionary_decode()
-    if pa.types.is_dictionary(wanted.type):
-        wanted = wanted.as_py()
-    return pc.equal(values, wanted)
-
-
-def _same(key: _Key, other: _Key) -> bool:
-    def plain(part: Literal | pa.Scalar) -> str:
-        return str(part.value if isinstance(part, Literal) else part.as_py())
-
-    return [plain(part) for part in key.parts] == [plain(part) for part in other.parts]
-
-
-def _places(group: ChangeGroup, marks: pa.BooleanArray, images: BatchImages) -> list[_Place]:
+def _places(group: ChangeGroup, marks: pa.BooleanArray, images: BatchImages) -> list[ChangePlace]:
     versions = group.images.pick(images.system("_commit_version")).filter(marks).to_pylist()
     rows = group.images.pick(images.system("_row")).filter(marks).to_pylist()
-    return [_Place(version, row) for version, row in zip(versions, rows, strict=True)]
+    return [ChangePlace(version, row) for version, row in zip(versions, rows, strict=True)]
 
 
 __all__ = ["RowChange", "RowLife"]

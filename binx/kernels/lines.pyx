@@ -12,6 +12,7 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from binx.kernels.digits cimport *
 from binx.kernels.gtidtexts cimport render_gtid
 from binx.kernels.output cimport Output, append, release, reserve
+from binx.kernels.tablenames cimport TableText, TableTexts
 from binx.kernels.transactions cimport *
 
 cdef enum:
@@ -174,19 +175,13 @@ cdef class TransactionLines(LineBuffer):
         ending: stands behind each; None for what ends a line.
     """
 
-    cdef Output name_bytes
-    cdef Output names
+    cdef TableTexts names
     cdef bytes codes
     cdef bytes file
     cdef bytes ending
     cdef int64_t base
     cdef int64_t epoch
-    cdef object name_of
     cdef object identify
-
-    def __cinit__(self, *_):
-        memset(&self.name_bytes, 0, sizeof(Output))
-        memset(&self.names, 0, sizeof(Output))
 
     def __init__(self, object columns, object leads, bint json, object zone, bytes ending=None):
         super().__init__(leads, json, zone)
@@ -194,12 +189,9 @@ cdef class TransactionLines(LineBuffer):
         self.codes = bytes(columns)
         if len(self.codes) != self.columns() or max(self.codes, default=0) > COLUMN_DURATION:
             raise ValueError("columns and the texts before them do not fit")
+        self.names = TableTexts()
         self.file = b""
         self.base = -1
-
-    def __dealloc__(self):
-        release(&self.name_bytes)
-        release(&self.names)
 
     def begin_file(self, bytes file, int64_t base, int64_t epoch, object name_of, object identify):
         """Go on with the transactions of another scan.
@@ -214,10 +206,8 @@ cdef class TransactionLines(LineBuffer):
         self.file = file
         self.base = base
         self.epoch = epoch
-        self.name_of = name_of
         self.identify = identify
-        self.names.size = 0
-        self.name_bytes.size = 0
+        self.names.begin(name_of)
 
     def render(self, TransactionTable table, object mask, int64_t first_seqno):
         """The lines of a table's transactions.
@@ -364,20 +354,18 @@ cdef class TransactionLines(LineBuffer):
         """What a transaction did to which table."""
         cdef Output *out = &self.out
         cdef TableCount *count = (<TableCount *> table.counts.data) + record.first_count
-        cdef Piece name
+        cdef TableText name
         cdef int32_t i
         if self.json:
             put_byte(out, c"[")
         elif record.counts == 0:
             put_byte(out, c"-")
         for i in range(record.counts):
-            if count[i].table >= self.names.size // <int64_t> sizeof(Piece):
-                self.learn_names(count[i].table)
-            name = (<Piece *> self.names.data)[count[i].table]
+            self.names.find(count[i].table, &name)
             reserve(out, name.size + VALUE_MAXIMUM)
             if i:
                 put(out, b", ", 2)
-            put(out, self.name_bytes.data + name.start, name.size)
+            put(out, self.names.data.data + name.start, name.size)
             if self.json:
                 put(out, b', "inserts": ', 13)
                 put_signed(out, count[i].inserts)
@@ -399,16 +387,3 @@ cdef class TransactionLines(LineBuffer):
         if rows:
             put(&self.out, sign, 2)
             put_signed(&self.out, rows)
-
-    cdef int learn_names(self, int32_t last) except -1 with gil:
-        """Ask for the names of the tables up to this one."""
-        cdef Piece piece
-        cdef bytes text
-        cdef int32_t number
-        for number in range(<int32_t> (self.names.size // <int64_t> sizeof(Piece)), last + 1):
-            text = self.name_of(number)
-            piece.start = self.name_bytes.size
-            piece.size = len(text)
-            append(&self.name_bytes, PyBytes_AS_STRING(text), len(text))
-            append(&self.names, &piece, sizeof(Piece))
-        return 0

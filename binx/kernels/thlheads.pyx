@@ -18,6 +18,7 @@ from binx.kernels.digits cimport (
 )
 from binx.kernels.gtidtexts cimport has_gtid, render_gtid
 from binx.kernels.output cimport Output, append, release, reserve
+from binx.kernels.tablenames cimport TableText, TableTexts
 from binx.kernels.transactions cimport *
 
 cdef enum:
@@ -25,10 +26,6 @@ cdef enum:
     HEAD_MAXIMUM = 640
     POSITION_DIGITS = 16
     FRACTION_DIGITS = 6
-
-cdef struct Name:
-    int64_t start
-    int64_t size
 
 
 cdef int outside() except -1 with gil:
@@ -39,34 +36,27 @@ cdef class ThlHeads:
     """Writes the heads of transactions; see the stub."""
 
     cdef Output out
-    cdef Output name_bytes
-    cdef Output names
+    cdef TableTexts schemas
     cdef bytes file
     cdef bytes ending
     cdef int64_t epoch
-    cdef object schema_of
 
     def __cinit__(self, *_):
         memset(&self.out, 0, sizeof(Output))
-        memset(&self.name_bytes, 0, sizeof(Output))
-        memset(&self.names, 0, sizeof(Output))
 
     def __init__(self, bytes ending):
+        self.schemas = TableTexts()
         self.ending = ending
         self.file = b""
 
     def __dealloc__(self):
         release(&self.out)
-        release(&self.name_bytes)
-        release(&self.names)
 
     def begin_file(self, bytes file, int64_t epoch, object schema_of):
         """Go on with the transactions of another scan; see the stub."""
         self.file = file
         self.epoch = epoch
-        self.schema_of = schema_of
-        self.names.size = 0
-        self.name_bytes.size = 0
+        self.schemas.begin(schema_of)
 
     def render(
         self,
@@ -161,36 +151,18 @@ cdef class ThlHeads:
         """The schema of the transaction's tables, where it is one."""
         cdef Output *out = &self.out
         cdef const TableCount *count = (<const TableCount *> table.counts.data) + record.first_count
-        cdef Name *names
-        cdef Name one
+        cdef TableText one
+        cdef TableText other
         cdef int32_t i
-        for i in range(record.counts):
-            if count[i].table >= self.names.size // <int64_t> sizeof(Name):
-                self.learn_names(count[i].table)
-        names = <Name *> self.names.data
-        for i in range(1, record.counts):
-            if not self.alike(names[count[0].table], names[count[i].table]):
-                return append(out, b"#UNKNOWN", 8)
         if not record.counts:
             return append(out, b"#UNKNOWN", 8)
-        one = names[count[0].table]
-        return append(out, self.name_bytes.data + one.start, one.size)
+        self.schemas.find(count[0].table, &one)
+        for i in range(1, record.counts):
+            self.schemas.find(count[i].table, &other)
+            if not self.alike(one, other):
+                return append(out, b"#UNKNOWN", 8)
+        return append(out, self.schemas.data.data + one.start, one.size)
 
-    cdef bint alike(self, Name one, Name other) noexcept nogil:
-        return one.size == other.size and (
-            one.size == 0
-            or memcmp(self.name_bytes.data + one.start, self.name_bytes.data + other.start, one.size) == 0
-        )
-
-    cdef int learn_names(self, int32_t last) except -1 with gil:
-        """Ask for the schemas of the tables up to this one."""
-        cdef Name name
-        cdef bytes text
-        cdef int32_t number
-        for number in range(<int32_t> (self.names.size // <int64_t> sizeof(Name)), last + 1):
-            text = self.schema_of(number)
-            name.start = self.name_bytes.size
-            name.size = len(text)
-            append(&self.name_bytes, PyBytes_AS_STRING(text), len(text))
-            append(&self.names, &name, sizeof(Name))
-        return 0
+    cdef bint alike(self, TableText one, TableText other) noexcept nogil:
+        cdef const uint8_t *data = self.schemas.data.data
+        return one.size == other.size and (one.size == 0 or memcmp(data + one.start, data + other.start, one.size) == 0)

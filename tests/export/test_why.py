@@ -12,7 +12,7 @@ import pytest
 
 from binx.errors import AbsentError, RefusedError, UsageError
 from binx.export import sidecar as sidecar_module
-from binx.export import why as why_module
+from binx.export.row_keys import key_literal
 from binx.export.sidecar import write_sidecar
 from binx.export.where import Condition
 from binx.export.why import RowChange, RowLife
@@ -121,9 +121,9 @@ def test_bytes_are_given_as_digits() -> None:
     (first, *_) = life_of(SHOPS["mysql-9.7"], "shop.products", "7")
     found = life_of(SHOPS["mysql-9.7"], "shop.products", condition="sku = x'00000700'")
     assert first.row == found[0].row
-    literal = why_module._literal("0x00000700")
+    literal = key_literal("0x00000700")
     assert literal.value == b"\0\0\7\0"
-    assert why_module._literal("0xyz").value == "0xyz"
+    assert key_literal("0xyz").value == "0xyz"
 
 
 def test_a_key_of_another_length_is_refused() -> None:

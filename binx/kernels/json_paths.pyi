@@ -1,0 +1,1 @@
+"""Paths into JSON documents; for other kernels alone."""

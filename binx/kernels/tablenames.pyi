@@ -1,0 +1,1 @@
+"""Texts about tables; for other kernels alone."""

@@ -9,6 +9,7 @@ tables by commit version and row number.
 from __future__ import annotations
 
 from array import array
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -234,18 +235,18 @@ def ordered_changes(
             decoder.forget_tables()
         walk = _Walk(part, render, look) if told(part) else None
         for item in decoder.decode(part.table, part.mask):
-            batches = [*decoder.flush()]
             if walk is None:
+                deque(decoder.flush(), maxlen=0)
                 if isinstance(item, Statement):
                     yield item
             elif isinstance(item, Statement):
-                yield from walk.emit(batches)
+                yield from walk.emit(decoder.flush())
                 yield from walk.up_to(item.commit_version)
                 yield item
             else:
-                yield from walk.emit([item, *batches])
+                yield from walk.emit(chain((item,), decoder.flush()))
         if walk is not None:
-            yield from walk.emit([*decoder.flush()], final=True)
+            yield from walk.emit(decoder.flush(), final=True)
             yield from walk.up_to(None)
 
 
@@ -293,14 +294,21 @@ class _Walk:
         yield End()
 
     def emit(
-        self, batches: list[ChangeBatch], *, final: bool = False
+        self, batches: Iterator[ChangeBatch], *, final: bool = False
     ) -> Iterator[Begin | RowTexts | WholeTexts | End]:
-        """The row changes of one piece; behind a final one nothing more comes."""
-        if not batches:
+        """The row changes of one piece; behind a final one nothing more comes.
+
+        Batches are asked for one after another, and what a text does not need of one is let go before the
+        next: a piece may be of thousands of tables.
+        """
+        first = next(batches, None)
+        if first is None:
             return
         look = self._look
+        rendered = (self._render(batch, self._part.file) for batch in chain((first,), batches))
+        del first
         piece = Piece(
-            chain.from_iterable(self._render(batch, self._part.file) for batch in batches),
+            chain.from_iterable(rendered),
             backwards=look.backwards,
             separator=look.separator,
             last_version=self._last_version,

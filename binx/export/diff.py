@@ -319,9 +319,17 @@ _DIGEST = pa.binary(DIGEST_BYTES)
 
 def _different(left: _Reading, right: _Reading) -> list[str]:
     """GTIDs that both sides have with different digests, sorted."""
-    joined = left.digests.join(right.digests, "gtid", join_type="inner", right_suffix=" right")
-    differs = pc.not_equal(joined["digest"], joined["digest right"])
-    return sorted(set(joined.filter(differs)["gtid"].to_pylist()))
+    # Both ways, as a side may have one several times, of which only the first is found.
+    ways = ((left.digests, right.digests), (right.digests, left.digests))
+    return sorted({gtid for one, other in ways for gtid in _differing(one, other)})
+
+
+def _differing(digests: pa.Table, others: pa.Table) -> Iterator[str]:
+    """GTIDs that have another digest than their first one in a second table."""
+    places = pc.index_in(digests["gtid"], value_set=others["gtid"].combine_chunks())
+    found = digests.filter(pc.is_valid(places))
+    differs = pc.not_equal(found["digest"], others["digest"].take(places.drop_null()))
+    yield from found.filter(differs)["gtid"].to_pylist()
 
 
 def _looked_into(left: _Reading, right: _Reading, gtids: Sequence[str]) -> Iterator[Difference]:

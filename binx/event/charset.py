@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import codecs
 import io
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import NamedTuple
 
@@ -62,19 +62,25 @@ class Charset(NamedTuple):
         return self._as_server(data, "backslashreplace")
 
     def to_utf8(self, data: bytes) -> bytes:
-        r"""The text of ``data`` in UTF-8, with the same escapes.
+        r"""The text of ``data`` in UTF-8, with the same escapes."""
+        if len(data) <= PIECE_BYTES:
+            return self.decode(data).encode()
+        written = io.BytesIO()
+        written.writelines(self.utf8_pieces(data))
+        return written.getvalue()
 
-        A long value that is, or should be, UTF-8 goes through in pieces: as one ``str`` it may take twelve
-        times its size.
+    def utf8_pieces(self, data: bytes | memoryview) -> Iterator[bytes]:
+        """What :meth:`to_utf8` gives, piece by piece where the value is long and is, or should be, UTF-8.
+
+        As one ``str`` it may take twelve times its size.
         """
         if self.codec != "utf_8" or len(data) <= PIECE_BYTES:
-            return self.decode(data).encode()
-        decoder = codecs.getincrementaldecoder("utf_8")("backslashreplace")
-        written, view = io.BytesIO(), memoryview(data)
+            yield self.decode(data).encode()
+            return
+        decoder, view = codecs.getincrementaldecoder("utf_8")("backslashreplace"), memoryview(data)
         for start in range(0, len(data), PIECE_BYTES):
             is_last = start + PIECE_BYTES >= len(data)
-            written.write(decoder.decode(view[start : start + PIECE_BYTES], is_last).encode())
-        return written.getvalue()
+            yield decoder.decode(view[start : start + PIECE_BYTES], is_last).encode()
 
     def decode_strictly(self, data: bytes | memoryview) -> str | None:
         """The text of ``data``, or None where some byte is no character, or the set is binary."""

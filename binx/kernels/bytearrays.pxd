@@ -51,9 +51,15 @@ cdef inline int64_t shared_prefix(const uint8_t *one, const uint8_t *other, int6
 
 
 cdef inline int put_lengths_and_bytes(
-    Output *page, Output *lengths, const BlockFunctions *blocks, const Strings *strings, int64_t first, int64_t last
+    Output *page,
+    Output *lengths,
+    const BlockFunctions *blocks,
+    const Strings *strings,
+    int64_t first,
+    int64_t last,
+    bint has_bytes = True,
 ) except -1 nogil:
-    """Append values as DELTA_LENGTH_BYTE_ARRAY."""
+    """Append values as DELTA_LENGTH_BYTE_ARRAY; without their bytes, where these are taken from where they are."""
     cdef int32_t *sizes
     cdef int64_t i
     cdef int64_t place
@@ -67,7 +73,7 @@ cdef inline int put_lengths_and_bytes(
         sizes[i - first] = strings.offsets[place + 1] - strings.offsets[place]
         total += sizes[i - first]
     put_deltas(page, blocks, sizes, last - first)
-    if first == last:
+    if first == last or not has_bytes:
         return 0
     begin = strings.offsets[string_at(strings, first)]
     place = string_at(strings, last - 1)

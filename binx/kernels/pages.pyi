@@ -5,7 +5,8 @@ from binx.kernels.chunks import Chunk
 class PageEncoder(Chunk):
     """Encodes one column chunk after another.
 
-    After each page the encoder itself is a buffer of its bytes, levels and values, until the next one.
+    After each page the encoder itself is a buffer of its bytes, levels and values, until the next one. Of a
+    page of one long string these are only what stands before its bytes, which are taken from where they are.
 
     Attributes:
         page_entries: values of the page, nulls and empty lists among them.
@@ -14,8 +15,12 @@ class PageEncoder(Chunk):
     @property
     def page_entries(self) -> int: ...
     def __buffer__(self, flags: int, /) -> memoryview: ...
+    @property
+    def long_bytes(self) -> memoryview | None:
+        """The bytes of the page's one long string, which end the page; None where it has none."""
+
     def __len__(self) -> int:
-        """Bytes of the page."""
+        """Bytes of the page, those of a long string among them."""
 
     def dictionary_page(self) -> bool:
         """Encode the dictionary's page; False where the chunk has none."""

@@ -4,7 +4,8 @@
 Source: the Apache Parquet format, parquet.thrift and Encodings.md.
 """
 
-from cpython.buffer cimport PyBuffer_FillInfo
+from cpython.buffer cimport PyBUF_READ, PyBuffer_FillInfo
+from cpython.memoryview cimport PyMemoryView_FromMemory
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
@@ -30,7 +31,8 @@ cdef const uint8_t NOTHING = 0
 cdef class PageEncoder(Chunk):
     """Encodes one column chunk after another.
 
-    After each page the encoder itself is a buffer of its bytes, levels and values, until the next one.
+    After each page the encoder itself is a buffer of its bytes, levels and values, until the next one. Of a page
+    of one long string these are only what stands before its bytes, which are taken from where they are.
 
     Attributes:
         page_entries: values of the page, nulls and empty lists among them.
@@ -38,6 +40,8 @@ cdef class PageEncoder(Chunk):
 
     cdef Output page
     cdef Output suffixes
+    cdef const uint8_t *long_data
+    cdef int64_t long_size
     cdef readonly int64_t page_entries
 
     def __dealloc__(self):
@@ -48,13 +52,20 @@ cdef class PageEncoder(Chunk):
         PyBuffer_FillInfo(buffer, self, self.page.data if self.page.data else <void *> &NOTHING, self.page.size, 1, flags)
 
     def __len__(self):
-        return self.page.size
+        return self.page.size + self.long_size
+
+    @property
+    def long_bytes(self):
+        """The bytes of the page's one long string, which end the page; None where it has none."""
+        if self.long_data == NULL:
+            return None
+        return PyMemoryView_FromMemory(<char *> self.long_data, self.long_size, PyBUF_READ)
 
     def dictionary_page(self):
         """Encode the dictionary's page; False where the chunk has none."""
         if not self.has_dictionary_page:
             return False
-        self.page.size = 0
+        self.begin_page()
         with nogil:
             if self.form == FORM_BYTES or self.form == FORM_WORDS:
                 put_plain(&self.page, &self.dictionary, 0, self.dictionary_words)
@@ -68,16 +79,21 @@ cdef class PageEncoder(Chunk):
         cdef int64_t stop
         if self.row >= self.rows:
             return False
-        self.page.size = 0
+        self.begin_page()
         with nogil:
             stop = self.page_stop()
             self.put_levels(stop)
             self.put_values(self.value_start(self.row), self.value_start(stop))
         self.page_entries = self.entry_start(stop) - self.entry_start(self.row)
         self.row = stop
-        if self.page.size > 0x7FFFFFFF:
-            raise ValueError(f"a page of {self.page.size} bytes is more than Parquet can have")
+        if len(self) > 0x7FFFFFFF:
+            raise ValueError(f"a page of {len(self)} bytes is more than Parquet can have")
         return True
+
+    cdef void begin_page(self) noexcept:
+        self.page.size = 0
+        self.long_data = NULL
+        self.long_size = 0
 
     cdef int64_t value_start(self, int64_t row) noexcept nogil:
         """How many values the rows before one have."""
@@ -164,7 +180,21 @@ cdef class PageEncoder(Chunk):
             return put_differences(
                 &self.page, &self.numbers, &self.suffixes, self.blocks, &self.strings, first, last
             )
-        return put_lengths_and_bytes(&self.page, &self.numbers, self.blocks, &self.strings, first, last)
+        self.take_long_string(first, last)
+        return put_lengths_and_bytes(
+            &self.page, &self.numbers, self.blocks, &self.strings, first, last, self.long_data == NULL
+        )
+
+    cdef void take_long_string(self, int64_t first, int64_t last) noexcept nogil:
+        """See whether the page is one string that would make a page longer than others: it is not copied."""
+        cdef const int32_t *offsets = self.strings.offsets
+        cdef int64_t place
+        if last - first != 1:
+            return
+        place = string_at(&self.strings, first)
+        if offsets[place + 1] - offsets[place] > PAGE_BYTES:
+            self.long_data = self.strings.data + offsets[place]
+            self.long_size = offsets[place + 1] - offsets[place]
 
     cdef int put_numbers(self, int64_t first, int64_t last, int encoding) except -1 nogil:
         """Append values of fixed width, and take their extent."""

@@ -8,6 +8,7 @@ once is better for: character sets, names of ENUM and SET members, structs.
 
 from __future__ import annotations
 
+from array import array as numbers
 from collections.abc import Callable
 from socket import AF_INET, AF_INET6, inet_ntop
 from typing import Any, NamedTuple
@@ -15,7 +16,7 @@ from uuid import UUID
 
 import pyarrow as pa
 
-from binx.errors import DamagedError
+from binx.errors import DamagedError, UnsupportedError
 from binx.event.charset import Charset
 from binx.event.charset import charset as charset_of_name
 from binx.kernels.utf8 import are_utf8
@@ -25,6 +26,9 @@ from binx.rows.types import ArrowOptions, Kind, LogicalType, arrow_type
 FLOAT_SIZE = 4
 
 _LARGE_VALUE = 64 * 1024
+
+_MOST_TEXT = 0x7FFFFFFF
+"""Bytes that a column's batch may have, as its offsets have 32 bits."""
 
 UNMAPPED_CHARSETS = frozenset({"utf8mb4", "utf8mb3", "ascii"})
 """Character sets whose text is UTF-8 already."""
@@ -122,17 +126,30 @@ class ColumnArrays:
         return text
 
     def _converted_one_by_one(self, array: pa.Array, charset: Charset) -> pa.Array:
-        """The same of large values, which take much memory and are hardly alike."""
-        texts: list[bytes | None] = []
-        for value in (one.as_py() for one in array):
-            text = None if value is None else charset.to_utf8(value)
-            if text is not None:
+        """The same of large values, which take much memory and are hardly alike: none is held twice."""
+        text, ends, is_utf8 = bytearray(), numbers("i", [0]), charset.codec == "utf_8"
+        _, offsets, bytes_of = array.buffers()
+        places, data = memoryview(offsets).cast("i")[array.offset :], memoryview(bytes_of)
+        for row, is_there in enumerate(array.is_valid().to_pylist()):
+            if is_there:
+                begun, value = len(text), data[places[row] : places[row + 1]]
+                for piece in charset.utf8_pieces(value):
+                    text += piece
+                if len(text) > _MOST_TEXT:
+                    raise UnsupportedError(
+                        f"expected less than 2 GiB of text, found {len(text)} bytes of values that are no"
+                        f" {charset.name}, each byte as \\xNN; a dump that says that the column is of bytes"
+                        " (--schema) avoids that"
+                    )
                 # UTF-8 that is whole stays as it is.
-                is_utf8 = charset.codec == "utf_8"
-                is_whole = text == value if is_utf8 else charset.decode_strictly(value) is not None
+                with memoryview(text) as written:
+                    is_whole = (
+                        written[begun:] == value if is_utf8 else charset.decode_strictly(value) is not None
+                    )
                 self.undecodable += not is_whole
-            texts.append(text)
-        return arrow_array(texts, pa.string())
+            ends.append(len(text))
+        buffers = [array.buffers()[0], pa.py_buffer(ends), pa.py_buffer(text)]
+        return pa.Array.from_buffers(pa.string(), len(array), buffers, array.null_count)
 
     def _decimal(self, handed: Handed, rows: int) -> pa.Array:
         return (

@@ -423,7 +423,10 @@ class ChangeDecoder:
     def _flush(self, changes: TableChanges) -> Iterator[ChangeBatch]:
         handed = self._decoder.take(self._builders[changes])
         if handed["rows"]:
-            yield ChangeBatch(changes, changes.batch(handed), self._decoder.rows_flags)
+            batch = changes.batch(handed)
+            # Of text that was converted the bytes go before whoever gets the batch writes it.
+            del handed
+            yield ChangeBatch(changes, batch, self._decoder.rows_flags)
 
 
 def _alike(before: tuple[Column, ...], after: tuple[Column, ...]) -> bool:

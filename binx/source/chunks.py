@@ -15,6 +15,9 @@ CHUNK_BYTES = 1024 * 1024
 KEPT_BYTES = 64 * 1024 * 1024
 """Bytes of all pieces that are kept: more than twice what is walked before rows are decoded."""
 
+_LARGE_BYTES = 16 * 1024 * 1024
+"""A window of more is one large event: the pieces within it are not kept beside it."""
+
 _owners = count()
 
 
@@ -40,6 +43,10 @@ class ChunkCache:
         while self._held > self._most:
             _, old = self._chunks.popitem(last=False)
             self._held -= len(old)
+
+    def forget(self, owner: int, start: int) -> None:
+        """Let go of a piece."""
+        self._held -= len(self._chunks.pop((owner, start), b""))
 
     def drop(self, owner: int) -> None:
         """Let go of all pieces of a source."""
@@ -73,13 +80,18 @@ class ChunkedSource:
             DamagedError: it cannot be decompressed; ``offset`` is one in what is stored.
         """
         stop = min(stop, self.size)
+        is_large = stop - start > _LARGE_BYTES
         parts: list[memoryview] = []
         while start < stop:
             first, last = self._span(start)
+            is_whole = is_large and start == first and last <= stop
             chunk = _CACHE.get(self._owner, first)
             if chunk is None:
                 chunk = self._load(first, last)
-                _CACHE.put(self._owner, first, chunk)
+                if not is_whole:
+                    _CACHE.put(self._owner, first, chunk)
+            elif is_whole:
+                _CACHE.forget(self._owner, first)
             parts.append(memoryview(chunk)[start - first : stop - first])
             start = last
         return parts[0] if len(parts) == 1 else memoryview(b"".join(parts))

@@ -6,9 +6,11 @@ import io
 from array import array
 from itertools import accumulate
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from binx.export.parquet_format.arrow_writer import ArrowWriter
 from binx.export.parquet_format.columns import Values
 from binx.export.parquet_format.file import ParquetFile
 from binx.export.parquet_format.schema import LIST, STRING, Group, Leaf, Physical
@@ -51,6 +53,17 @@ def test_a_page_ends_before_its_texts_are_more_than_a_mebibyte() -> None:
     found = pages(TEXT, len(values), texts(*values))
     assert [entries for entries, _ in found] == [1001, 1, 1, 2, 2]
     assert sum(size for _, size in found) < sum(sizes) + 10_000
+
+
+@pytest.mark.parametrize("codec", ["none", "zstd", "snappy", "lz4"])
+def test_a_long_text_is_read_back_from_a_page_of_its_own(codec: str) -> None:
+    values = [b"a" * 10, bytes(range(97, 123)) * 100_000, None, b"", b"z" * (MIB + 1), b"end"]
+    batch = pa.record_batch({"text": pa.array(values, pa.string()).slice(1)})
+    stream = io.BytesIO()
+    writer = ArrowWriter(stream, batch.schema, compression=codec, statistics=["text"])
+    writer.write_batch(batch)
+    writer.close()
+    assert pq.read_table(stream).to_batches() == [batch]
 
 
 def test_a_page_has_65536_rows_at_most() -> None:

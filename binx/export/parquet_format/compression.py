@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 from binx.export.parquet_format.metadata import Codec
 from binx.kernels.chunks import Encoding
@@ -12,7 +11,18 @@ from binx.kernels.chunks import Encoding
 if TYPE_CHECKING:
     from binx.kernels.pages import PageEncoder
 
-Compress = Callable[["PageEncoder | memoryview"], bytes]
+
+class Compress(Protocol):
+    """A function that compresses a page."""
+
+    def __call__(
+        self, page: PageEncoder | memoryview, long_bytes: memoryview | None = None, /
+    ) -> bytes | bytearray:
+        """The page compressed, with the bytes of its one long string behind it, where it has one."""
+
+
+_LONG_PIECE = 1024 * 1024
+"""How much of a long string is compressed at a time: what comes of it is held once."""
 
 DEFAULT_ZSTD_LEVEL = 1
 """The level that pays: higher ones make files that are little smaller, and cost twice as much."""
@@ -53,19 +63,33 @@ def compressor(name: str, level: int | None = None) -> tuple[Codec, Compress | N
     import pyarrow as pa
 
     arrow = pa.Codec("lz4_raw" if codec is Codec.LZ4_RAW else name)
-    return codec, lambda page: arrow.compress(page, asbytes=True)
+
+    def compress(page: PageEncoder | memoryview, long_bytes: memoryview | None = None) -> bytes | bytearray:
+        whole = page if long_bytes is None else b"".join((page, long_bytes))
+        compressed: bytes = arrow.compress(whole, asbytes=True)
+        return compressed
+
+    return codec, compress
 
 
 def _zstd(level: int) -> Compress:
     """A function whose tables, more than a MiB, each thread has once, however many files are open."""
     import zstandard
 
-    def compress(page: PageEncoder | memoryview) -> bytes:
-        kept: dict[int, Compress] = _THREAD.__dict__.setdefault("zstd", {})
+    def compress(page: PageEncoder | memoryview, long_bytes: memoryview | None = None) -> bytes | bytearray:
+        kept: dict[int, zstandard.ZstdCompressor] = _THREAD.__dict__.setdefault("zstd", {})
         if level not in kept:
-            # It takes any buffer; its types know those of Python alone.
-            kept[level] = cast("Compress", zstandard.ZstdCompressor(level).compress)
-        return kept[level](page)
+            kept[level] = zstandard.ZstdCompressor(level)
+        # It takes any buffer; its types know those of Python alone.
+        data = cast("bytes", page)
+        if long_bytes is None:
+            return kept[level].compress(data)
+        running = kept[level].compressobj(size=len(page))
+        compressed = bytearray(running.compress(data))
+        for start in range(0, len(long_bytes), _LONG_PIECE):
+            compressed += running.compress(long_bytes[start : start + _LONG_PIECE])
+        compressed += running.flush()
+        return compressed
 
     return compress
 

@@ -156,7 +156,7 @@ class _Pages:
         is_tried = self.compress is not None and not self._has_dictionary
         count = 0
         while encoder.data_page():
-            page = encoder if self.compress is None else self.compress(encoder)
+            page = encoder if self.compress is None else self.compress(encoder, encoder.long_bytes)
             if is_tried and not self._leaf.is_worth(encoder, len(page)):
                 self.compress, page = None, encoder
             is_tried = False
@@ -165,10 +165,15 @@ class _Pages:
             count += 1
         return count
 
-    def _put(self, head: bytes, page: PageEncoder | bytes) -> None:
+    def _put(self, head: bytes, page: PageEncoder | bytes | bytearray) -> None:
         self.size += len(head) + len(self._encoder)
         self._file.write(head)
-        self._file.write(page)
+        long_bytes = self._encoder.long_bytes
+        if page is self._encoder and long_bytes is not None:
+            self._file.write(memoryview(page))
+            self._file.write(long_bytes)
+        else:
+            self._file.write(page)
 
 
 __all__ = ["LeafWriter"]

@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator, Mapping
 from datetime import tzinfo
 from itertools import islice
-from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from binx.cli.sections import UNKNOWN
@@ -21,6 +20,7 @@ from binx.stats.text import (
     safe_text,
     text_width,
     time_text,
+    wrap_text,
 )
 
 if TYPE_CHECKING:
@@ -110,7 +110,11 @@ class ShowText:
         place = f"{header.position}" if inner is None else f"+{inner}"
         summary = self._summary(fields)
         mark = "" if inner is None else "  "
-        yield self.cut(f"{place:>12}  {mark}{header.name}{summary and '  '}{summary}", _FAINT, upto=12)
+        head = f"{place:>12}  {mark}{header.name}{summary and '  '}"
+        first, *more = self._wrapped(summary, head)
+        yield self.cut(first, _FAINT, upto=12)
+        for text in more:
+            yield self.cut(text)
         for text in self._long(fields):
             yield self.cut(text)
         if self._with_bytes:
@@ -133,17 +137,18 @@ class ShowText:
         """Fields that have lines of their own."""
         if fields.get("options"):
             texts = [f"{name}={_scalar(value)}" for name, value in fields["options"].items()]
-            yield from self._wrapped("session: " + ", ".join(texts))
+            yield from self._wrapped("session: " + ", ".join(texts), INDENT)
         if fields.get("columns"):
-            yield from self._wrapped("columns: " + ", ".join(map(safe_text, fields["columns"])))
+            yield from self._wrapped("columns: " + ", ".join(map(safe_text, fields["columns"])), INDENT)
         if "sql" in fields:
             for line in fields["sql"].split("\n"):
                 yield f"{INDENT}{safe_text(line)}"
 
-    def _wrapped(self, text: str) -> list[str]:
+    def _wrapped(self, text: str, head: str) -> list[str]:
+        """A text behind a head, in as many lines as it takes; GTIDs and dates are not parted."""
         if self._width is None:
-            return [INDENT + text]
-        return wrap(text, self._width, initial_indent=INDENT, subsequent_indent=f"{INDENT}  ")
+            return [head + text]
+        return wrap_text(text, self._width, head, f"{INDENT}  ")
 
     def rows(self, shown: ShownEvent) -> Iterator[bytes]:
         """The event's rows, in chunks, which a kernel writes where nothing is cut or coloured."""

@@ -162,7 +162,10 @@ class RowLife:
             if any(mask):
                 yield from self._changes(scan.file, table, mask)
         if not self._tables:
-            raise AbsentError("expected changes of the table in the files, found none")
+            meant = ", ".join(self.search.selector.selection.tables)
+            raise AbsentError(
+                f"expected changes of {meant} in the files, found none; binx stats lists the tables"
+            )
 
     def _may_hold(self, sidecar: Sidecar, block: Block) -> bool:
         """Whether a block of an index file may change the row, as far as the index has keys."""

@@ -136,6 +136,36 @@ def fit_difference(one: str, other: str, width: int) -> tuple[str, str]:
     return fit_text(ellipsis + one[first:], width), fit_text(ellipsis + other[first:], width)
 
 
+def wrap_text(text: str, width: int, head: str, indent: str) -> list[str]:
+    """A safe text behind a head, in lines of a number of columns; no word is parted that fits a line.
+
+    Args:
+        text: words with spaces between.
+        width: columns of a line; at least one more than head and indent take.
+        head: what the first line begins with.
+        indent: what the others begin with.
+    """
+    lines, line, is_begun = [], head, False
+    for word in text.split(" "):
+        if text_width(line) + is_begun + text_width(word) <= width:
+            line += f" {word}" if is_begun else word
+            is_begun = True
+            continue
+        if is_begun or text_width(indent) + text_width(word) <= width:
+            lines.append(line)
+            line = indent
+        rest = word
+        while text_width(line) + text_width(rest) > width:
+            size = max(width - text_width(line), 1)
+            while size > 1 and text_width(line) + text_width(rest[:size]) > width:
+                size -= 1
+            lines.append(line + rest[:size])
+            line, rest = indent, rest[size:]
+        line += rest
+        is_begun = True
+    return [*lines, line]
+
+
 def pad_text(text: str, width: int, *, right: bool = False) -> str:
     """A safe text filled up with spaces to a number of columns."""
     gap = " " * max(width - text_width(text), 0)

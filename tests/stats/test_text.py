@@ -18,6 +18,7 @@ from binx.stats.text import (
     tables_text,
     text_width,
     time_text,
+    wrap_text,
 )
 from binx.stats.transaction import TableChanges
 
@@ -118,6 +119,21 @@ def test_a_text_that_is_fitted_never_takes_more_columns(text: str, width: int) -
 def test_what_was_cut_off_is_told_by_an_ellipsis() -> None:
     assert fit_text("customers", 5) == "cust\N{HORIZONTAL ELLIPSIS}"
     assert fit_text("注文明細", 4) == "注\N{HORIZONTAL ELLIPSIS}"
+
+
+@given(st.text(), st.integers(20, 60))
+def test_a_text_that_is_wrapped_loses_nothing_and_takes_no_more_columns(text: str, width: int) -> None:
+    shown = safe_text(text)
+    lines = wrap_text(shown, width, "at 4: ", "  ")
+    assert all(text_width(line) <= width for line in lines)
+    assert lines[0].startswith("at 4: ")
+    assert all(line.startswith("  ") for line in lines[1:])
+    whole = lines[0].removeprefix("at 4: ") + "".join(line[2:] for line in lines[1:])
+    assert whole.replace(" ", "") == shown.replace(" ", "")
+
+
+def test_words_that_fit_a_line_are_not_parted() -> None:
+    assert wrap_text("gtid=1-2-3 x y=10", 12, "GTID  ", "  ") == ["GTID  ", "  gtid=1-2-3", "  x y=10"]
 
 
 def test_padding_counts_columns() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -85,8 +86,14 @@ def _contents(log: Log, programs: Path) -> dict[str, int]:
 
 
 def _warm(path: Path) -> None:
-    """Read a file once, so that every task finds it in the page cache."""
+    """Read a file once from the disk, so that every task finds it in the page cache.
+
+    What a server has just written lies there in pages of 4 KiB, from which a copy takes up to three times as
+    long as from the larger ones that are read ahead: which it is must not depend on when the log was made.
+    """
     with path.open("rb", buffering=0) as file:
+        os.fsync(file.fileno())
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
         while file.read(_CHUNK):
             pass
 

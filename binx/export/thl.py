@@ -14,7 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import UTC
-from tempfile import SpooledTemporaryFile
+from tempfile import TemporaryFile
+from typing import IO
 
 from binx.event.format import Flavour
 from binx.event.load_data import ExecuteLoadQuery, LoadBlock
@@ -39,7 +40,10 @@ from binx.rows.decoder import ChangeDecoder
 FRAGMENT_BYTES = 1_000_000
 """Bytes of events at which a fragment ends unless told otherwise, as Tungsten's ``transaction_frag_size``."""
 
-_MEMORY = 1024 * 1024
+_MEMORY = 8 * 1024 * 1024
+"""Bytes of a fragment's text that are kept in memory: as many as a usual fragment has."""
+
+_CHUNK = 1024 * 1024
 _POSITION_DIGITS = 16
 _CONTROL = frozenset({"BEGIN", "COMMIT", "ROLLBACK"})
 _CHARSETS = {
@@ -96,6 +100,44 @@ def write_thl(
     return decoder_warnings(decoders)
 
 
+class _FragmentText:
+    """The text of a fragment, which waits for what stands before it: on disk where it is long.
+
+    Attributes:
+        size: its bytes.
+    """
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._chunks: list[bytes] = []
+        self._file: IO[bytes] | None = None
+
+    def write(self, chunk: bytes) -> None:
+        """Add some text."""
+        self.size += len(chunk)
+        if self.size <= _MEMORY:
+            self._chunks.append(chunk)
+            return
+        if self._file is None:
+            self._file = TemporaryFile()  # noqa: SIM115
+            self._file.writelines(self._chunks)
+            self._chunks.clear()
+        self._file.write(chunk)
+
+    def hand_over(self, output: Sink) -> None:
+        """Write all of it, and be empty again."""
+        for chunk in self._chunks:
+            output.write(chunk)
+        self._chunks.clear()
+        if self._file is not None:
+            self._file.seek(0)
+            while chunk := self._file.read(_CHUNK):
+                output.write(chunk)
+            self._file.close()
+            self._file = None
+        self.size = 0
+
+
 class _Transaction:
     """One transaction on its way to the output."""
 
@@ -104,7 +146,7 @@ class _Transaction:
         self._output = output
         self._limit = fragment_bytes
         self._fragment = 0
-        self._text = SpooledTemporaryFile(_MEMORY)  # noqa: SIM115
+        self._text = _FragmentText()
         self._size = 0
         self._sql = 0
         self._schema: str | None = None
@@ -116,7 +158,7 @@ class _Transaction:
     def take(self, raw: RawEvent, rows: EventRows) -> None:
         """Add an event."""
         header, event = raw.header, raw.event
-        if self._size >= self._limit and self._text.tell() and not self._in_rows and self._is_data(event):
+        if self._size >= self._limit and self._text.size and not self._in_rows and self._is_data(event):
             self._write(last=False)
         if raw.inner is None:
             self._position = header.end
@@ -155,7 +197,6 @@ class _Transaction:
         """Write the last fragment."""
         self._position = self._facts["end"]
         self._write(last=True)
-        self._text.close()
 
     def _is_data(self, event: object) -> bool:
         """Whether an event begins something that a fragment can begin with."""
@@ -191,14 +232,10 @@ class _Transaction:
 
     def _write(self, *, last: bool) -> None:
         """Write a fragment: its head, and what was collected."""
-        empty = self._fragment == 0 and not self._text.tell()
+        empty = self._fragment == 0 and not self._text.size
         lines = [*self._head(last), *(["## Empty event ##"] if empty else [])]
         self._output.write(("\n".join(lines) + "\n").encode("utf-8", "backslashreplace"))
-        self._text.seek(0)
-        while chunk := self._text.read(_MEMORY):
-            self._output.write(chunk)
-        self._text.seek(0)
-        self._text.truncate()
+        self._text.hand_over(self._output)
         self._fragment += 1
         self._size = 0
         self._sql = 0

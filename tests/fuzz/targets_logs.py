@@ -10,6 +10,7 @@ from contextlib import suppress
 from itertools import islice
 
 from binx.errors import BinxError
+from binx.event.format import FormatDescription
 from binx.event.gtid import Gtid
 from binx.event.gtid_set import GtidSet
 from binx.export.binlog import Run, write_binlog
@@ -112,13 +113,25 @@ def scans(data: bytes) -> None:
 def _lengths_are_right(data: bytes) -> bool:
     """Whether each transaction is as long as its GTID event says, if that says anything."""
     file = BinlogFile(Bytes(data))
+    end, described = file.first_position, file.format
     for table in file.scan(Level.LEVEL_EVENTS, verify=False):
+        described = table.format
         for index in range(len(table)):
             start, end = table.value("start", index), table.value("end", index)
-            first = next(iter(raw_events(file, start, end, table.format)))
+            first = next(iter(raw_events(file, start, end, described)))
             if isinstance(first.event, Gtid) and first.event.transaction_length not in (None, 0, end - start):
                 return False
-    return True
+    return not _claims_what_is_cut(file, end, described)
+
+
+def _claims_what_is_cut(file: BinlogFile, start: int, described: FormatDescription) -> bool:
+    """Whether one that is not whole is behind the last whole transaction, and says that it ends with the log."""
+    with suppress(BinxError):
+        for one in raw_events(file, start, file.size, described):
+            left = file.size - one.header.position
+            if isinstance(one.event, Gtid) and one.event.transaction_length == left:
+                return True
+    return False
 
 
 __all__ = ["scans", "slices", "texts"]

@@ -18,6 +18,7 @@ from binx.kernels.heads import SqlHeads, whole_transactions
 from binx.kernels.transactions import GtidKind, Kind, TransactionTable
 from binx.log.identifiers import transaction_ids
 from binx.log.moments import format_time
+from binx.rows.savepoints import is_savepoint
 from binx.rows.statements import Statement
 
 _CREATE_TABLE = re.compile(r"\s*create\s+(or\s+replace\s+)?table\b", re.IGNORECASE)
@@ -332,7 +333,8 @@ def refuse_statement(statement: Statement) -> None:
             f"{where} is a LOAD DATA, and SQL cannot hold the {statement.file_bytes} bytes of the file"
             " that it read; take --format binlog, or leave the transaction out"
         )
-    if not statement.sql_is_text:
+    # A savepoint may as well be called by the escapes of its name: no other transaction knows it.
+    if not (statement.sql_is_text or is_savepoint(statement.sql)):
         raise RefusedError(
             f"{where} has a statement with bytes that are no text in its character set; take --format binlog,"
             " or leave the transaction out"

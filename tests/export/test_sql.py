@@ -296,6 +296,14 @@ def test_a_savepoint_between_double_quotes_has_the_session_that_reads_it_so() ->
     assert "ANSI_QUOTES" not in next(line for line in reversed(lines[:place]) if "sql_mode" in line)
 
 
+def test_a_savepoint_whose_name_is_no_text_is_called_by_its_escapes(tmp_path: Path) -> None:
+    data = (TESTDATA / "mysql-9.7" / "small" / "savepoints_ansi.binlog").read_bytes()
+    log = tmp_path / "mysql-bin.000001"
+    log.write_bytes(data.replace(b'SAVEPOINT "a b"', b'SAVEPOINT "\xff\\\xfe"'))
+    lines = sql_of(log, verify=False).decode().splitlines()
+    assert [line for line in lines if "xff" in line] == ['SAVEPOINT "\\xff\\\\xfe";']
+
+
 def test_a_statement_has_the_session_that_it_ran_in() -> None:
     text = sql_of(TESTDATA / "mysql-9.7" / "small" / "statements.binlog").decode()
     lines = text.splitlines()

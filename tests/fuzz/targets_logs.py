@@ -125,7 +125,7 @@ def _lengths_are_right(data: bytes) -> bool:
 
 
 def _claims_what_is_cut(file: BinlogFile, start: int, described: FormatDescription) -> bool:
-    """Whether one that is not whole is behind the last whole transaction, and says that it ends with the log."""
+    """Whether behind the last whole transaction a cut one says that it ends where the log does."""
     with suppress(BinxError):
         for one in raw_events(file, start, file.size, described):
             left = file.size - one.header.position

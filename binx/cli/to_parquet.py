@@ -140,7 +140,8 @@ def _level(text: str) -> int:
     metavar="N",
     value=COUNT,
     section=OUTPUT,
-    help="Threads that encode and write; the files are the same.  [default: as many as processors]",
+    help="Processors to use; for large logs each takes memory of its own. The files are the same."
+    "  [default: all, but 2 for large logs]",
 )
 @option(
     "--unsigned-bigint",

@@ -158,6 +158,7 @@ class Transaction:
 
     Attributes:
         committed: whether the manifest is written.
+        folder: where they are.
     """
 
     def __init__(self, dataset: DataSet, source: str, attempt: str | None = None) -> None:
@@ -169,13 +170,13 @@ class Transaction:
         self._was_killed = False
         if attempt is None:
             self._was_killed = self._aside.begin(source)
-            self._folder = self._aside.folder(source)
+            self.folder = self._aside.folder(source)
         else:
-            self._folder = self._aside.attempt(source, attempt)
+            self.folder = self._aside.attempt(source, attempt)
 
     def path(self, name: str) -> Path:
         """Where to write a file; its folder is made."""
-        path = self._folder / name
+        path = self.folder / name
         with output_errors(path):
             path.parent.mkdir(parents=True, exist_ok=True)
         return path
@@ -183,15 +184,19 @@ class Transaction:
     def shown(self, name: str) -> Path:
         """What messages about the writing of a file call it: a path on this machine."""
         store = self.dataset.store
-        return (store.folder if isinstance(store, LocalStore) else self._folder) / name
+        return (store.folder if isinstance(store, LocalStore) else self.folder) / name
 
-    def written(self, name: str) -> WrittenFile:
-        """What to list in the manifest of a file that was written; its bytes are made durable."""
-        path = self._folder / name
+    def written(self, name: str, sha256: str) -> WrittenFile:
+        """What to list in the manifest of a file that was written; its bytes are made durable.
+
+        Args:
+            name: the file's path.
+            sha256: of its bytes, in hex.
+        """
+        path = self.folder / name
         with output_errors(path), path.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
             os.fsync(file.fileno())
-            return WrittenFile(name, os.fstat(file.fileno()).st_size, digest)
+            return WrittenFile(name, os.fstat(file.fileno()).st_size, sha256)
 
     def hand_in(self, files: Iterable[WrittenFile]) -> None:
         """Leave what this attempt wrote to whoever commits it.
@@ -233,7 +238,7 @@ class Transaction:
     def abandon(self) -> None:
         """Remove what was written; the data set is as before, where no commit had begun."""
         if self._attempt is not None:
-            shutil.rmtree(self._folder, ignore_errors=True)
+            shutil.rmtree(self.folder, ignore_errors=True)
         else:
             self._aside.abandon(self.source)
             self._aside.close()

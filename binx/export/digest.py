@@ -26,6 +26,9 @@ class LogDigest:
     Args:
         file: the log.
         lane: where it is hashed.
+
+    Attributes:
+        waits: whether :meth:`saw` waits where hashing is behind; if not, what it cannot hold is read again.
     """
 
     def __init__(self, file: BinlogFile, lane: Lane) -> None:
@@ -35,6 +38,7 @@ class LogDigest:
         self._done = 0
         self._is_dropped = False
         self._is_beside = lane.has_thread and isinstance(file.source, PlainFile)
+        self.waits = True
         self._seen: list[tuple[int, memoryview]] = []
         self._seen_bytes = 0
 
@@ -53,6 +57,9 @@ class LogDigest:
         self._seen_bytes += len(window)
         if self._seen_bytes >= _PIECE_BYTES:
             if start + len(window) > self._done + _BEHIND_BYTES:
+                if not self.waits and self._lane.is_busy:
+                    self._forget()
+                    return
                 self._lane.join()
             self._hand_over()
 
@@ -70,14 +77,18 @@ class LogDigest:
     def drop(self) -> None:
         """Take in no more."""
         self._is_dropped = True
-        self._seen.clear()
+        self._forget()
         self._lane.drop()
 
     def _hand_over(self) -> None:
         """Have hashed what was seen."""
-        seen, self._seen, self._seen_bytes = self._seen, [], 0
+        seen = self._seen
+        self._forget()
         if seen:
             self._lane.submit(partial(self._take_all, seen))
+
+    def _forget(self) -> None:
+        self._seen, self._seen_bytes = [], 0
 
     def _take_all(self, seen: list[tuple[int, memoryview]]) -> None:
         for start, window in seen:

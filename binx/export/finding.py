@@ -29,8 +29,11 @@ STEP_BYTES = 4 * 1024 * 1024
 AHEAD = 2
 """How many tables are found ahead of the one that is decoded, at most."""
 
+SLICE_BYTES = 64 * 1024 * 1024
+"""A slice has the transactions that begin between two multiples of so many bytes; it has whole steps."""
+
 GROUP_ROWS = 32_768
-"""Transactions of a row group of the data set's ``transactions``, at least, but for the last one."""
+"""Transactions of a row group of the data set's ``transactions``, at least, but for a slice's last one."""
 
 
 class Found(NamedTuple):
@@ -40,7 +43,10 @@ class Found(NamedTuple):
         table: where they are.
         marks: what is to be done with each, as the decoder takes it.
         ids: their ids, as :func:`~binx.log.identifiers.transaction_ids` gives them.
-        group: a row group of those that were chosen so far; None while it is gathered.
+        ended: where a slice begins with them, the last row group of the slice before; None where that has no
+            more.
+        begins_slice: whether one does.
+        group: a row group of those that were chosen so far of the slice; None while it is gathered.
         span: of those, first and last commit version, earliest and latest commit time; None without any.
         counts: their row changes.
         position: how far the scan has come.
@@ -50,6 +56,8 @@ class Found(NamedTuple):
     table: TransactionTable
     marks: bytearray
     ids: tuple[bytes, bytes]
+    ended: IndexGroup | None
+    begins_slice: bool
     group: IndexGroup | None
     span: tuple[int, int, int, int] | None
     counts: list[Counted]
@@ -94,7 +102,8 @@ class Finder:
         self._payload_bytes = payload_bytes
         self._is_stopped = False
         self._gathered = IndexColumns()
-        scan.step = STEP_BYTES
+        scan.step, scan.slice_bytes = STEP_BYTES, SLICE_BYTES
+        self._slice = scan.position // SLICE_BYTES
         if lane is not None:
             scan.watch = self._unless_stopped(scan.watch)
 
@@ -177,16 +186,20 @@ class Finder:
         self.gtids |= GtidSet((source_of(key), first, last) for key, first, last in table.gtid_runs(mask))
         ids = transaction_ids(file, table)
         span = extents(table, mask)
+        ended, begins_slice = None, False
         if len(table):
             # The last transaction stands behind all others.
             file.commit_version(table.value("start", len(table) - 1))
+            begun, self._slice = self._slice, table.value("start", 0) // SLICE_BYTES
+            begins_slice = self._slice > begun
+            ended = self.rest() if begins_slice else None
         self._gathered.add(table, mask, ids, file.commit_version(0), state.seqno, state.epoch)
         group = self._group() if len(self._gathered) >= GROUP_ROWS else None
         state.seqno += len(table)
         if span is not None:
             span = (file.commit_version(span[0]), file.commit_version(span[1]), *span[2:])
         counts = self._counted(table, mask, lost)
-        return Found(table, mask, ids, group, span, counts, scan.position, payloads)
+        return Found(table, mask, ids, ended, begins_slice, group, span, counts, scan.position, payloads)
 
     def _group(self) -> IndexGroup:
         return index_group(self._scan.file, self._scan, self._gathered)

@@ -133,7 +133,7 @@ def index_group(file: BinlogFile, scan: TransactionScan, gathered: IndexColumns)
 
 def _values(file: BinlogFile, scan: TransactionScan, gathered: IndexColumns) -> Iterator[Values]:
     count = len(gathered)
-    names = TableNames.of(scan)
+    names = TableNames.of(scan, gathered)
     columns, ids, elements = gathered.finish(names.database_numbers, names.table_numbers)
     for column in INDEX_COLUMNS:
         name = column.name

@@ -35,6 +35,14 @@ class TableSums:
     filtered: int = 0
     undecodable: int = 0
 
+    def add(self, other: TableSums) -> None:
+        """Take in the sum of another part of the source."""
+        self.uncounted += other.uncounted
+        self.images += other.images
+        self.written += other.written
+        self.filtered += other.filtered
+        self.undecodable += other.undecodable
+
 
 @dataclass(slots=True)
 class Sums:
@@ -62,6 +70,17 @@ class Sums:
             (first, earliest) if self.first is None else (self.first[0], min(self.first[1], earliest))
         )
         self.last = (last, latest if self.last is None else max(self.last[1], latest))
+
+    def add(self, other: Sums) -> None:
+        """Take in the sums of the next part of the source."""
+        for table, sums in other.conservation.items():
+            self.of(table).add(sums)
+        for table, counts in other.changes.items():
+            before = self.changes.setdefault(table, [0, 0, 0])
+            for kind, count in enumerate(counts):
+                before[kind] += count
+        if other.first is not None and other.last is not None:
+            self.saw(other.first[0], other.last[0], other.first[1], other.last[1])
 
     def check(self, path: str) -> None:
         """Compare what went in with what came out.

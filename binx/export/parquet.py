@@ -10,6 +10,9 @@ from binx.export.dataset import DataSet
 from binx.export.parquet_files import (
     ParquetOptions,
 )
+from binx.export.processes import Processes, can_fork
+from binx.export.sliced_export import SlicedExports
+from binx.export.slices import Slice, SliceWriter, WrittenSlice, can_be_sliced
 from binx.export.source_export import SourceExport
 from binx.export.staging import ChainState, SourceReport
 from binx.export.workers import Workers, usable_processors
@@ -17,6 +20,9 @@ from binx.log.file import BinlogFile
 from binx.log.selection import Selection, Selector
 from binx.rows.catalog import Catalog
 from binx.source.spooled import STANDARD_INPUT_NAME
+
+PROCESSES = 2
+"""How many processes decode large logs at most where nobody says: each takes memory of its own."""
 
 
 def to_parquet(
@@ -58,6 +64,12 @@ def to_parquet(
         )
     dataset = DataSet(folder)
     jobs = options.jobs or usable_processors()
+    processes = _processes(dataset, files, selector.selection, options)
+    if processes is not None:
+        with processes, dataset.locked(), Workers(jobs, options.decoder.memory // 2) as workers:
+            sliced = SlicedExports(dataset, selector, catalog, options, workers, state or ChainState())
+            yield from sliced.run(files, processes, progress)
+        return
     with dataset.locked(), Workers(jobs, options.decoder.memory // 2) as workers:
         exports = _Exports(dataset, selector, catalog, options, workers, state or ChainState())
         try:
@@ -73,6 +85,17 @@ def to_parquet(
             raise
         finally:
             exports.abandon()
+
+
+def _processes(
+    dataset: DataSet, files: Sequence[BinlogFile], selection: Selection, options: ParquetOptions
+) -> Processes[[int, Slice], WrittenSlice] | None:
+    """Processes that decode slices of the logs; None where one process does all."""
+    count = PROCESSES if options.jobs is None else options.jobs
+    count = min(count, usable_processors()) if options.jobs is None else count
+    if count == 1 or not can_be_sliced(files, selection, options) or not can_fork():
+        return None
+    return Processes(count, SliceWriter(dataset, files, selection, options))
 
 
 def _behind(done: int, progress: Callable[[int], None]) -> Callable[[int], None]:

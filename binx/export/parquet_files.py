@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter, OrderedDict
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from binx.export.dataset import Transaction, WrittenFile, escape_name
 from binx.export.file_columns import with_statistics
 from binx.export.index_rows import IndexGroup
 from binx.export.parquet_format.compression import DEFAULT_ZSTD_LEVEL
-from binx.export.parquet_output import ParquetOutput
+from binx.export.parquet_output import Fragment, OutputKind, ParquetOutput
 from binx.export.statements import STATEMENTS_BATCH, statements_batch
 from binx.export.store import Store
 from binx.export.workers import Workers
@@ -31,7 +31,9 @@ if TYPE_CHECKING:
     from binx.export.where import Condition
 
 OPEN_WRITERS = 128
-"""Parquet files that are written at the same time; beyond, the one not written to for longest is closed."""
+"""Parquet files that are open at the same time; beyond, the one not written to for longest rests."""
+
+_CHANGES, _TRANSACTIONS, _STATEMENTS = "changes", "transactions", "statements"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +46,9 @@ class ParquetOptions:
         decoder: batching, memory and Arrow types.
         verify: whether checksums of events are compared.
         force: whether a source that is committed already with the same request is written again.
-        jobs: threads that encode and write; None for as many as there are processors. What is written is the
-            same.
+        jobs: how many processors are used: by processes that decode slices of large logs, else by threads
+            that encode and write. None for as many as there are, but for at most two processes, as each takes
+            memory of its own. What is written is the same.
         on_damage: what is done where a source is damaged.
         where: a condition; only row changes that fulfil it are written, and the transactions that have some.
         where_limit: how many transactions have some, at most.
@@ -83,23 +86,33 @@ class ParquetOptions:
 
 
 class SourceWriters:
-    """The Parquet files of one source, written as batches come."""
+    """The Parquet files of one source, written as batches come.
 
-    def __init__(self, transaction: Transaction, options: ParquetOptions, workers: Workers) -> None:
+    Args:
+        transaction: the source's files.
+        options: how to write.
+        workers: what encodes and writes.
+        fragments: whether only fragments of the files are wanted, for another process.
+    """
+
+    def __init__(
+        self, transaction: Transaction, options: ParquetOptions, workers: Workers, *, fragments: bool = False
+    ) -> None:
         self.listed: list[WrittenFile] = []
         self._transaction = transaction
         self._options = options
         self._workers = workers
-        self._outputs: list[ParquetOutput] = []
-        self._changes: OrderedDict[TableChanges, ParquetOutput] = OrderedDict()
-        self._parts: dict[tuple[str, str], int] = {}
-        self._transactions: ParquetOutput | None = None
-        self._statements: ParquetOutput | None = None
+        self._are_fragments = fragments
+        self._outputs: dict[tuple[object, ...], ParquetOutput] = {}
+        self._busy: OrderedDict[tuple[object, ...], ParquetOutput] = OrderedDict()
+        self._parts: Counter[tuple[str, str]] = Counter()
         self._pending: list[Statement] = []
 
     def write_transactions(self, group: IndexGroup) -> None:
         """Add a row group of transactions."""
-        self._transactions_file().write_rows(*group)
+        output = self._transactions_file()
+        self._take_up(output)
+        output.write_rows(*group)
 
     def write_statement(self, statement: Statement) -> None:
         """Add a statement."""
@@ -108,18 +121,46 @@ class SourceWriters:
             self._flush_statements()
 
     def write_changes(self, batch: ChangeBatch) -> None:
-        """Add row changes; each table and schema version has files of its own."""
+        """Add row changes; each table and schema version has a file of its own."""
         changes = batch.table
         versions = batch.batch.column("_commit_version")
         first, last = versions[0].as_py(), versions[-1].as_py()
-        output = self._changes.get(changes)
+        output = self._outputs.get(_changes_key(changes))
         if output is None:
-            if len(self._changes) >= OPEN_WRITERS:
-                self._changes.popitem(last=False)[1].close()
-            output = self._changes[changes] = self._open_changes(changes, first)
-        self._changes.move_to_end(changes)
-        output.saw(first, last)
-        output.write(batch.batch)
+            output = self._open(_changes_kind(changes), first)
+        self._write(output, batch.batch)
+        output.counts.saw(first, last)
+
+    def end_slice(self) -> None:
+        """Write what is held back, and let all files rest: how they go on depends on nothing before.
+
+        Raises:
+            OutputError: what was added before cannot be written.
+        """
+        self._flush_statements()
+        for output in self._busy.values():
+            output.rest()
+        self._busy.clear()
+
+    def fragments(self) -> list[Fragment]:
+        """Wait for the fragments of all files, in the order in which the files were begun.
+
+        Raises:
+            OutputError: one cannot be written.
+        """
+        return [output.fragment() for output in self._outputs.values()]
+
+    def append(self, fragment: Fragment) -> None:
+        """Add a fragment to its file.
+
+        Raises:
+            OutputError: what was added before cannot be written.
+        """
+        output = self._outputs.get(fragment.kind.key)
+        if output is None:
+            output = self._open(fragment.kind, fragment.counts.first or 0)
+        self._take_up(output)
+        output.append(fragment)
 
     def close(self) -> None:
         """Have all files closed behind what was added.
@@ -127,87 +168,108 @@ class SourceWriters:
         Raises:
             OutputError: what was added before cannot be written.
         """
-        self._flush_statements()
-        for output in self._changes.values():
+        self.end_slice()
+        self._transactions_file()
+        for output in self._outputs.values():
             output.close()
-        self._changes.clear()
-        self._transactions_file().close()
-        if self._statements is not None:
-            self._statements.close()
 
-    def finish(self, tables: Sequence[TableChanges]) -> list[dict[str, Any]]:
-        """Wait for the closed files; returns the manifest's entries, sorted by path.
+    def finish(self, tables: Iterable[tuple[str, str, str]]) -> list[dict[str, Any]]:
+        """Wait for the closed files.
+
+        Args:
+            tables: database, name and schema version of the tables that were met.
+
+        Returns:
+            The manifest's entries, sorted by path.
 
         Raises:
             OutputError: one cannot be written.
         """
         entries = []
-        for output in self._outputs:
+        for output in self._outputs.values():
             written, entry = output.result()
             self.listed.append(written)
             entries.append(entry)
         used = {(entry["db"], entry["table"], entry["schema_version"]) for entry in entries if "db" in entry}
-        for changes in tables:
-            if (changes.db, changes.name, changes.version) in used:
-                used.discard((changes.db, changes.name, changes.version))
-                facts = {"db": changes.db, "table": changes.name, "schema_version": changes.version}
-                entries.append({"path": f"{_schema_path(changes)}.json", "kind": "schema", **facts})
+        for db, table, version in tables:
+            if (db, table, version) in used:
+                used.discard((db, table, version))
+                facts = {"db": db, "table": table, "schema_version": version}
+                entries.append(
+                    {"path": f"{_schema_path(db, table, version)}.json", "kind": "schema", **facts}
+                )
         return sorted(entries, key=lambda entry: entry["path"])
 
     def abandon(self) -> None:
         """Close what is open; files go with their folder."""
-        for output in self._outputs:
+        for output in self._outputs.values():
             output.abandon()
 
+    def _write(self, output: ParquetOutput, batch: pa.RecordBatch) -> None:
+        self._take_up(output)
+        output.write(batch)
+
+    def _take_up(self, output: ParquetOutput) -> None:
+        """Let the file that was not written to for longest rest, where there are too many."""
+        key = output.kind.key
+        if key not in self._busy and len(self._busy) >= OPEN_WRITERS:
+            self._busy.popitem(last=False)[1].rest()
+        self._busy[key] = output
+        self._busy.move_to_end(key)
+
     def _transactions_file(self) -> ParquetOutput:
-        if self._transactions is None:
-            name = f"transactions/{self._transaction.source}.parquet"
-            schema = index_schema(dictionaries=True)
-            self._transactions = self._open(name, "transactions", schema)
-        return self._transactions
-
-    def _open_changes(self, changes: TableChanges, first: int) -> ParquetOutput:
-        table = (changes.db, changes.name)
-        part = self._parts.get(table, 0)
-        self._parts[table] = part + 1
-        start = first & 0xFFFFFFFF
-        name = (
-            f"changes/{escape_name(changes.db)}/{escape_name(changes.name)}/"
-            f"{self._transaction.source}-{start}-{part}.parquet"
-        )
-        facts = {"db": changes.db, "table": changes.name, "schema_version": changes.version}
-        return self._open(name, "changes", changes.schema, changes.resolved.primary_key, facts)
-
-    def _open(
-        self,
-        name: str,
-        kind: str,
-        schema: pa.Schema,
-        keys: Sequence[str] = (),
-        facts: dict[str, Any] | None = None,
-    ) -> ParquetOutput:
-        output = ParquetOutput(
-            self._transaction,
-            name,
-            kind,
-            schema,
-            with_statistics(schema, keys),
-            (self._options.compression, self._options.level),
-            facts or {},
-            self._workers.lane(),
-        )
-        self._outputs.append(output)
+        output = self._outputs.get((_TRANSACTIONS,))
+        if output is None:
+            output = self._open(_other_kind(_TRANSACTIONS, index_schema(dictionaries=True)))
         return output
 
     def _flush_statements(self) -> None:
-        if not self._pending:
+        pending, self._pending = self._pending, []
+        if not pending:
             return
-        batch = statements_batch(self._pending)
-        if self._statements is None:
-            name = f"statements/{self._transaction.source}.parquet"
-            self._statements = self._open(name, "statements", batch.schema)
-        self._statements.write(batch)
-        self._pending = []
+        batch = statements_batch(pending)
+        output = self._outputs.get((_STATEMENTS,))
+        if output is None:
+            output = self._open(_other_kind(_STATEMENTS, batch.schema))
+        self._write(output, batch)
+
+    def _open(self, kind: OutputKind, first: int = 0) -> ParquetOutput:
+        """Begin a file; of row changes, whose first commit version is given."""
+        source = self._transaction.source
+        name = f"{kind.kind}/{source}.parquet"
+        if kind.kind == _CHANGES:
+            table = (kind.facts["db"], kind.facts["table"])
+            part = self._parts[table]
+            self._parts[table] += 1
+            folder = f"{_CHANGES}/{escape_name(table[0])}/{escape_name(table[1])}"
+            name = f"{folder}/{source}-{first & 0xFFFFFFFF}-{part}.parquet"
+        output = self._outputs[kind.key] = ParquetOutput(
+            self._transaction,
+            name,
+            kind,
+            (self._options.compression, self._options.level),
+            self._workers.lane(),
+            is_fragment=self._are_fragments,
+        )
+        return output
+
+
+def _changes_key(changes: TableChanges) -> tuple[object, ...]:
+    return (changes.db, changes.name, changes.version, changes.stored)
+
+
+def _changes_kind(changes: TableChanges) -> OutputKind:
+    return OutputKind(
+        _changes_key(changes),
+        _CHANGES,
+        changes.schema,
+        with_statistics(changes.schema, changes.resolved.primary_key),
+        {"db": changes.db, "table": changes.name, "schema_version": changes.version},
+    )
+
+
+def _other_kind(kind: str, schema: pa.Schema) -> OutputKind:
+    return OutputKind((kind,), kind, schema, with_statistics(schema))
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,15 +289,14 @@ class SchemaRecord:
     avro: str
 
 
-def schema_records(tables: Iterable[TableChanges]) -> Iterator[SchemaRecord]:
-    """The schema records of tables, each made when it is asked for."""
-    for changes in tables:
-        yield SchemaRecord(
-            f"{_schema_path(changes)}.json",
-            changes.valid_from,
-            json.dumps(changes.record(), indent=1, ensure_ascii=False) + "\n",
-            json.dumps(avro_schema(changes.resolved), indent=1, ensure_ascii=False) + "\n",
-        )
+def schema_record_of(changes: TableChanges) -> SchemaRecord:
+    """The schema record of a table."""
+    return SchemaRecord(
+        f"{_schema_path(changes.db, changes.name, changes.version)}.json",
+        changes.valid_from,
+        json.dumps(changes.record(), indent=1, ensure_ascii=False) + "\n",
+        json.dumps(avro_schema(changes.resolved), indent=1, ensure_ascii=False) + "\n",
+    )
 
 
 class SchemaWriter:
@@ -269,8 +330,8 @@ class SchemaWriter:
                 self._store.remove(name)
 
 
-def _schema_path(changes: TableChanges) -> str:
-    return f"schemas/{escape_name(changes.db)}/{escape_name(changes.name)}/{changes.version}"
+def _schema_path(db: str, table: str, version: str) -> str:
+    return f"schemas/{escape_name(db)}/{escape_name(table)}/{version}"
 
 
 def _valid_from(record: bytes | None) -> float:

@@ -2,76 +2,146 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
-from typing import IO, Any
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from binx.errors import OutputError
 from binx.export.dataset import Transaction, WrittenFile
 from binx.export.file_columns import TEXTS
 from binx.export.manifest import file_entry
 from binx.export.output import output_errors
 from binx.export.parquet_format.arrow_writer import ArrowWriter
 from binx.export.parquet_format.columns import Values
+from binx.export.parquet_format.file import Begun
 from binx.export.workers import Lane
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+_COPIED_AT_ONCE = 8 * 1024 * 1024
+
+
+class _Hashed:
+    """A stream whose bytes are hashed while they are in the processor's cache."""
+
+    def __init__(self, stream: IO[bytes], digest: hashlib._Hash) -> None:
+        self._stream = stream
+        self._digest = digest
+
+    def write(self, data: Buffer) -> None:
+        """Write bytes."""
+        self._digest.update(data)
+        self._stream.write(data)
+
+
+@dataclass(frozen=True, slots=True)
+class OutputKind:
+    """What all files of a kind have in common.
+
+    Attributes:
+        key: tells a source's files apart.
+        kind: what the manifest calls files like it.
+        schema: of the rows.
+        statistics: columns whose least and largest values are kept.
+        facts: what the manifest says of the file beside its rows and bytes.
+    """
+
+    key: tuple[object, ...]
+    kind: str
+    schema: pa.Schema
+    statistics: Collection[str] = ()
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Counts:
+    """What the manifest says of a file's rows.
+
+    Attributes:
+        rows: how many.
+        partial: how many of them lack columns.
+        first: their first commit version, None where that is not told.
+        last: the last one.
+    """
+
+    rows: int = 0
+    partial: int = 0
+    first: int | None = None
+    last: int | None = None
+
+    def saw(self, first: int, last: int) -> None:
+        """Take in which commit versions rows have."""
+        self.first = first if self.first is None else min(self.first, first)
+        self.last = last if self.last is None else max(self.last, last)
+
+    def add(self, other: Counts) -> None:
+        """Take in the rows of another one."""
+        self.rows += other.rows
+        self.partial += other.partial
+        if other.first is not None and other.last is not None:
+            self.saw(other.first, other.last)
+
+
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """Row groups that another process has written, to be put into the file that they belong to.
+
+    Attributes:
+        kind: of the file.
+        path: where they are.
+        begun: their bytes, and what the footer says of them.
+        counts: of their rows.
+    """
+
+    kind: OutputKind
+    path: Path
+    begun: Begun
+    counts: Counts
 
 
 class ParquetOutput:
     """A Parquet file of a source.
 
+    It takes no file descriptor, and next to no memory, while it rests.
+
     Args:
         transaction: the source's files.
         name: the file's path below the data set's folder.
-        kind: what the manifest calls files like it.
-        schema: of the rows.
-        statistics: columns whose least and largest values are kept.
+        kind: what files like it have in common.
         compression: how pages are compressed, and the level.
-        facts: what the manifest says of the file beside its rows and bytes.
         lane: where the rows are encoded and written.
-
-    Attributes:
-        first: the first commit version of its rows, None where it has none.
-        last: the last one.
-
-    Raises:
-        OutputError: it cannot be opened.
+        is_fragment: whether its row groups are all that is wanted.
     """
 
     def __init__(
         self,
         transaction: Transaction,
         name: str,
-        kind: str,
-        schema: pa.Schema,
-        statistics: Collection[str],
+        kind: OutputKind,
         compression: tuple[str, int | None],
-        facts: dict[str, Any],
         lane: Lane,
+        *,
+        is_fragment: bool = False,
     ) -> None:
-        self.first: int | None = None
-        self.last: int | None = None
+        self.kind = kind
+        self.counts = Counts()
         self._transaction = transaction
         self._name = name
-        self._kind = kind
-        self._facts = facts
+        self._compression = compression
         self._lane = lane
-        self._rows = 0
-        self._partial = 0
         self._written: WrittenFile | None = None
-        self._path = transaction.shown(name)
-        texts = [text for text in TEXTS if text in schema.names]
-        path = transaction.path(name)
-        with output_errors(self._path):
-            self._stream: IO[bytes] | None = path.open("wb")
-            self._writer: ArrowWriter | None = ArrowWriter(
-                self._stream,
-                schema,
-                compression=compression[0],
-                level=compression[1],
-                statistics=statistics,
-                texts=texts,
-            )
+        self._shown = transaction.shown(name)
+        self._path = transaction.path(name)
+        self._begun = Begun() if is_fragment else None
+        self._digest = None if is_fragment else hashlib.sha256()
+        self._stream: IO[bytes] | None = None
+        self._writer: ArrowWriter | None = None
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Add a batch as a row group.
@@ -81,9 +151,9 @@ class ParquetOutput:
         """
         rows = batch.num_rows
         if rows:
-            self._rows += rows
-            if self._kind == "changes":
-                self._partial += rows - batch.column("_present").null_count
+            self.counts.rows += rows
+            if self.kind.kind == "changes":
+                self.counts.partial += rows - batch.column("_present").null_count
             self._submit(lambda writer: writer.write_batch(batch), batch.nbytes)
 
     def write_rows(self, rows: int, values: Sequence[Values]) -> None:
@@ -92,16 +162,30 @@ class ParquetOutput:
         Raises:
             OutputError: it, or one before, cannot be written.
         """
-        self._rows += rows
+        self.counts.rows += rows
         size = sum(
             len(memoryview(data)) for one in values for data in (one.values, one.data) if data is not None
         )
         self._submit(lambda writer: writer.write_rows(rows, values), size)
 
-    def saw(self, first: int, last: int) -> None:
-        """Take in which commit versions rows have."""
-        self.first = first if self.first is None else min(self.first, first)
-        self.last = last if self.last is None else max(self.last, last)
+    def append(self, fragment: Fragment) -> None:
+        """Add the row groups of a fragment, whose file is of no use any more.
+
+        Raises:
+            OutputError: it, or something before, cannot be written.
+        """
+        self.counts.add(fragment.counts)
+        self._lane.submit(lambda: self._copy(fragment))
+
+    def rest(self) -> None:
+        """Let go of all but what is needed to write on.
+
+        How row groups are encoded is then found out anew.
+
+        Raises:
+            OutputError: what was added before cannot be written.
+        """
+        self._lane.submit(self._close_stream)
 
     def close(self) -> None:
         """Have the file closed behind what was added.
@@ -120,34 +204,74 @@ class ParquetOutput:
         self._lane.join()
         if self._written is None:
             raise ValueError(f"{self._name} is not closed")
-        facts = {**self._facts, "rows": self._rows}
-        if self._kind == "changes":
-            facts["partial_rows"] = self._partial
-        if self.first is not None:
-            facts |= {"first_commit_version": self.first, "last_commit_version": self.last}
-        return self._written, file_entry(self._written, self._kind, **facts)
+        counts = self.counts
+        facts = {**self.kind.facts, "rows": counts.rows}
+        if self.kind.kind == "changes":
+            facts["partial_rows"] = counts.partial
+        if counts.first is not None:
+            facts |= {"first_commit_version": counts.first, "last_commit_version": counts.last}
+        return self._written, file_entry(self._written, self.kind.kind, **facts)
+
+    def fragment(self) -> Fragment:
+        """Wait for what was added; nothing more is.
+
+        Raises:
+            OutputError: it cannot be written.
+        """
+        self.rest()
+        self._lane.join()
+        return Fragment(self.kind, self._path, self._begun or Begun(), self.counts)
 
     def abandon(self) -> None:
         """Close it as it is; it is of no use."""
         self._lane.drop()
-        if self._stream is not None:
-            with suppress(OSError):
-                self._stream.close()
-            self._stream = self._writer = None
+        with suppress(OutputError):
+            self._close_stream()
+
+    def _open(self) -> ArrowWriter:
+        if self._writer is None:
+            schema = self.kind.schema
+            self._stream = self._path.open("ab" if self._begun is not None else "wb")
+            self._writer = ArrowWriter(
+                self._stream if self._digest is None else _Hashed(self._stream, self._digest),
+                schema,
+                compression=self._compression[0],
+                level=self._compression[1],
+                statistics=self.kind.statistics,
+                texts=[text for text in TEXTS if text in schema.names],
+                begun=self._begun,
+            )
+            self._begun = self._writer.begun
+        return self._writer
 
     def _submit(self, write: Callable[[ArrowWriter], None], size: int) -> None:
         def written() -> None:
-            if self._writer is not None:
-                with output_errors(self._path):
-                    write(self._writer)
+            with output_errors(self._shown):
+                write(self._open())
 
         self._lane.submit(written, size)
 
+    def _copy(self, fragment: Fragment) -> None:
+        with output_errors(self._shown):
+            writer = self._open()
+            with fragment.path.open("rb", buffering=0) as file:
+                writer.append(iter(lambda: file.read(_COPIED_AT_ONCE), b""), fragment.begun)
+            fragment.path.unlink()
+
+    def _close_stream(self) -> None:
+        stream, self._stream, self._writer = self._stream, None, None
+        if stream is not None:
+            with output_errors(self._shown):
+                stream.close()
+
     def _finish(self) -> None:
-        if self._stream is not None and self._writer is not None:
-            with output_errors(self._path):
-                self._writer.close()
-                self._stream.close()
-            # A log has thousands of files: what each was written with goes before the manifest.
-            self._stream = self._writer = None
-        self._written = self._transaction.written(self._name)
+        with output_errors(self._shown):
+            self._open().close()
+        self._close_stream()
+        # A log has thousands of files: what each was written with goes before the manifest.
+        self._begun = None
+        if self._digest is not None:
+            self._written = self._transaction.written(self._name, self._digest.hexdigest())
+
+
+__all__ = ["Counts", "Fragment", "OutputKind", "ParquetOutput"]

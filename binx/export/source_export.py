@@ -2,34 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
-from binx.event.header import EventType
 from binx.event.payload import KeptPayloads
 from binx.export.contract import CONTRACT
 from binx.export.dataset import DataSet, Transaction
 from binx.export.digest import LogDigest
 from binx.export.finding import Finder
 from binx.export.manifest import manifest, source_record
-from binx.export.parquet_files import (
-    ParquetOptions,
-    SourceWriters,
-    schema_records,
-)
+from binx.export.parquet_files import ParquetOptions, SourceWriters
 from binx.export.salvaging import Salvaging, damage_sentences
-from binx.export.source_sums import SourceSums
+from binx.export.slice_export import SliceExport
+from binx.export.slices import Slice, WrittenSlice, find_slices
+from binx.export.source_told import Told
 from binx.export.staging import ChainState, SourceReport, Staged, commit_staged, source_name
 from binx.export.workers import Lane, Workers
 from binx.kernels.scan import Level
 from binx.log.file import BinlogFile
 from binx.log.on_damage import OnDamage
 from binx.log.recent import windows_kept
+from binx.log.scanning import Ending
 from binx.log.selection import Selector
-from binx.rows.batches import ChangeBatch
 from binx.rows.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
-from binx.rows.statements import Statement
 from binx.rows.undecodable import DecodingCheck
 from binx.source.plain import PlainFile
 
@@ -58,7 +56,9 @@ class SourceExport:
         self._transaction: Transaction | None = None
         self._writers: SourceWriters | None = None
         self._finder: Finder | None = None
-        self._sums = SourceSums(file, selector.takes_table)
+        self._told = Told()
+        self._ending: Ending | None = None
+        self._slice_folders: list[Path] = []
         self._request = {
             **options.facts(),
             "selection": selector.selection.facts(),
@@ -68,11 +68,12 @@ class SourceExport:
         self._scan = file.scan(Level.LEVEL_TABLES, verify=options.verify, on_damage=options.on_damage)
         self._digest = LogDigest(file, workers.lane())
         self._scan.watch = self._digest.saw
+        self._catalog = catalog
+        self._decoder = ChangeDecoder(file, catalog, selector.takes_table, options.decoder)
         salvages = options.on_damage is OnDamage.SALVAGE
         check = (
             DecodingCheck(file, catalog.copy(), selector.takes_table, options.decoder) if salvages else None
         )
-        self._decoder = ChangeDecoder(file, catalog, selector.takes_table, options.decoder)
         self._salvaging = Salvaging(self._scan, check, self._forget_tables)
 
     def begin(self, progress: Callable[[int], None]) -> None:
@@ -112,10 +113,61 @@ class SourceExport:
         Raises:
             BinxError: as :func:`to_parquet`.
         """
-        self._transaction = transaction
-        self._writers = SourceWriters(transaction, self._options, self._workers)
-        self._write(self._writers, progress)
-        self._writers.close()
+        writers = self._begin_writing(transaction)
+        finder = self._finder = Finder(
+            self._scan,
+            self._selector,
+            self._state,
+            self._salvaging,
+            self._lane_ahead(),
+            self._options.decoder.memory,
+        )
+        with windows_kept(self.file, finder.walked):
+            try:
+                self._decode(finder, writers, progress)
+            finally:
+                finder.stop()
+        self._told.gtids = finder.gtids
+        self._told.take_scan(self._scan)
+        self._ending = self._scan.ending
+        writers.close()
+
+    def slices(self, transaction: Transaction, awaited: int) -> Iterator[Slice]:
+        """Begin to write what others decode; gives the slices to be decoded, as they are found.
+
+        Args:
+            transaction: where to.
+            awaited: for how many of them somebody waits, so that they are found as soon as can be.
+
+        Raises:
+            BinxError: as :func:`to_parquet`, of what stands behind the last slice.
+        """
+        self._begin_writing(transaction)
+        self._digest.waits = not awaited
+        for number, part in enumerate(
+            find_slices(self.file, self._catalog, self._state, self._digest.saw), start=1
+        ):
+            self._digest.waits = number >= awaited
+            yield part
+
+    def take_slice(self, written: WrittenSlice) -> None:
+        """Take in the next slice.
+
+        Raises:
+            BinxError: as :func:`to_parquet`.
+        """
+        if self._writers is None:
+            raise ValueError(f"nobody asked for slices of {self.source}")
+        self._slice_folders.append(written.folder)
+        self._told.add(written.told)
+        self._selector.take_found(written.found)
+        self._selector.notes.extend(written.notes)
+        for fragment in written.fragments:
+            self._writers.append(fragment)
+        self._writers.end_slice()
+        if written.ending is not None:
+            self._ending = written.ending
+            self._writers.close()
 
     def finish(self) -> SourceReport:
         """Wait for the files, and commit them.
@@ -129,6 +181,7 @@ class SourceExport:
             raise ValueError(f"{self.source} is not decoded")
         try:
             staged = self.staged()
+            self._remove_slices()
             commit_staged(self._transaction, staged)
         except BaseException:
             self.abandon()
@@ -141,24 +194,25 @@ class SourceExport:
         Raises:
             BinxError: as :func:`to_parquet`.
         """
-        if self._writers is None or self._finder is None:
+        if self._writers is None:
             raise ValueError(f"{self.source} is not decoded")
-        files = self._writers.finish(self._decoder.tables)
-        self._sums.sums.check(self.file.path)
-        self._warn()
+        told = self._told
+        files = self._writers.finish(told.records)
+        told.sums.check(self.file.path)
+        told.count_uncounted()
         damage = self._salvaging.damage()
-        ending = "" if self._scan.ending is None else self._scan.ending.value
+        ending = "" if self._ending is None else self._ending.value
         document = manifest(
             source_record(self.file, self._digest.hexdigest(), ending),
             self._request,
-            str(self._finder.gtids),
-            self._sums.sums,
+            str(told.gtids),
+            told.sums,
             files,
-            self._sums.losses + damage_sentences(damage),
-            list(self._decoder.report.warnings),
+            told.all_losses() + damage_sentences(damage),
+            told.all_warnings(),
             damage,
         )
-        return Staged(document, tuple(self._writers.listed), schema_records(self._decoder.tables))
+        return Staged(document, tuple(self._writers.listed), (record() for record in told.records.values()))
 
     def abandon(self) -> None:
         """Remove what was staged."""
@@ -167,6 +221,7 @@ class SourceExport:
         self._digest.drop()
         if self._writers is not None:
             self._writers.abandon()
+        self._remove_slices()
         if self._transaction is not None:
             self._transaction.abandon()
 
@@ -197,21 +252,6 @@ class SourceExport:
             progress(self._scan.position)
         self._salvaging.forget_behind_damage()
 
-    def _write(self, writers: SourceWriters, progress: Callable[[int], None]) -> None:
-        finder = self._finder = Finder(
-            self._scan,
-            self._selector,
-            self._state,
-            self._salvaging,
-            self._lane_ahead(),
-            self._options.decoder.memory,
-        )
-        with windows_kept(self.file, finder.walked):
-            try:
-                self._decode(finder, writers, progress)
-            finally:
-                finder.stop()
-
     def _lane_ahead(self) -> Lane | None:
         """Where transactions are found ahead; None where finding them needs what was decoded before."""
         is_alone = self._salvaging.is_wanted or self._state.row_filter is not None
@@ -219,73 +259,37 @@ class SourceExport:
             return None
         return self._workers.lane()
 
-    def _decode(self, finder: Finder, writers: SourceWriters, progress: Callable[[int], None]) -> None:
-        decoder, sums = self._decoder, self._sums
-        for found in finder:
-            if found.group is not None:
-                writers.write_transactions(found.group)
-            if found.span is not None:
-                sums.sums.saw(*found.span)
-            sums.take_counted(found.counts)
-            decoder.payloads = found.payloads
-            for item in decoder.decode(found.table, found.marks, found.ids):
-                if isinstance(item, Statement):
-                    writers.write_statement(item)
-                    sums.take_statement(item)
-                else:
-                    self._take_batch(item, writers)
-                # Else its memory would be held until the next batch is full.
-                del item
-            progress(found.position)
-        rest = finder.rest()
-        if rest is not None:
-            writers.write_transactions(rest)
-        self._salvaging.forget_behind_damage()
-        for batch in decoder.finish():
-            self._take_batch(batch, writers)
-        for name, images in decoder.report.filtered.items():
-            sums.sums.of(name).filtered += images
-        for name, counts in decoder.report.undone.items():
-            sums.filter_out(name, counts)
-            decoder.report.warnings[
-                f"{name[0]}.{name[1]}: {sum(counts)} changes of rows are left out, as ROLLBACK TO SAVEPOINT"
-                " undid them within their transactions"
-            ] = None
-        sums.tell(decoder.tables)
+    def _remove_slices(self) -> None:
+        for folder in self._slice_folders:
+            shutil.rmtree(folder, ignore_errors=True)
 
-    def _take_batch(self, batch: ChangeBatch, writers: SourceWriters) -> None:
-        name = (batch.table.db, batch.table.name)
-        if self._state.row_filter is not None:
-            batch, dropped = self._state.row_filter.chosen(batch)
-            self._sums.filter_out(name, dropped)
-            if not batch.batch.num_rows:
-                return
-        writers.write_changes(batch)
-        self._sums.sums.of(name).written += batch.batch.num_rows
+    def _begin_writing(self, transaction: Transaction) -> SourceWriters:
+        self._transaction = transaction
+        self._writers = SourceWriters(transaction, self._options, self._workers)
+        return self._writers
+
+    def _decode(self, finder: Finder, writers: SourceWriters, progress: Callable[[int], None]) -> None:
+        """Decode slice by slice."""
+        part = self._begin_slice(writers)
+        for found in finder:
+            if found.begins_slice:
+                self._told.add(part.end(found.ended, self._told.records))
+                part = self._begin_slice(writers)
+            part.take(found)
+            progress(found.position)
+        self._salvaging.forget_behind_damage()
+        self._told.add(part.end(finder.rest(), self._told.records))
+
+    def _begin_slice(self, writers: SourceWriters) -> SliceExport:
+        row_filter = self._state.row_filter
+        part = SliceExport(self.file, self._selector, self._catalog, self._options, row_filter, writers)
+        self._decoder = part.decoder
+        return part
 
     def _forget_tables(self) -> None:
         self._decoder.forget_tables()
         if self._state.row_filter is not None:
             self._state.row_filter.forget_tables()
-
-    def _warn(self) -> None:
-        """Tell of what the scan has met and nobody can decode."""
-        warnings = self._decoder.report.warnings
-        totals = self._scan.totals()
-        if incidents := totals.events.get(EventType.INCIDENT, 0):
-            places = "1 place" if incidents == 1 else f"{incidents} places"
-            warnings[f"the server says in {places} that changes are missing in its log (INCIDENT)"] = None
-        for name, events in self._scan.uncounted().items():
-            self._sums.sums.of(name).uncounted = events
-            warnings[
-                f"{'.'.join(name)}: {events} rows events are passed over and not counted, as a column has a"
-                " type that binx does not know"
-            ] = None
-        for number, count in totals.unknown.items():
-            warnings[
-                f"{count} events of type {number}, which binx does not know, are marked as ignorable and"
-                " were passed over"
-            ] = None
 
 
 __all__ = ["SourceExport"]

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from binx.export.manifest import Sums
+from binx.export.source_told import Told
 from binx.log.file import BinlogFile
-from binx.rows.batches import TableChanges
 from binx.rows.decoder import LOST, TAKE, WITHOUT_ROWS
 from binx.rows.statements import Statement
 
@@ -37,28 +35,24 @@ class Counted(NamedTuple):
 
 
 class SourceSums:
-    """The counts of one log.
+    """Counts what becomes of a log's row changes.
 
     Args:
         file: the log.
         takes_table: whether a table's rows are wanted, by database and name.
-
-    Attributes:
-        sums: for the manifest.
-        losses: sentences for the manifest.
+        told: where the sums are kept.
     """
 
-    def __init__(self, file: BinlogFile, takes_table: Callable[[str, str], bool]) -> None:
-        self.sums = Sums()
-        self.losses: list[str] = []
+    def __init__(self, file: BinlogFile, takes_table: Callable[[str, str], bool], told: Told) -> None:
+        self._told = told
         self._takes_table = takes_table
         self._logs_undone_changes = file.format.version < _ROLLED_BACK_ALONE_SINCE
-        self._doubtful: Counter[tuple[str, str]] = Counter()
 
     def take_counted(self, counts: Iterable[Counted]) -> None:
         """Take in what the scan counted."""
+        told = self._told
         for name, mark, inserts, updates, deletes in counts:
-            sums = self.sums.of(name)
+            sums = told.sums.of(name)
             images = inserts + 2 * updates + deletes
             sums.images += images
             if mark == LOST and self._takes_table(*name):
@@ -66,9 +60,9 @@ class SourceSums:
             elif mark != TAKE:
                 sums.filtered += images
                 if mark == WITHOUT_ROWS and self._logs_undone_changes:
-                    self._doubtful[name] += inserts + updates + deletes
+                    told.doubtful[name] += inserts + updates + deletes
             elif self._takes_table(*name):
-                changes = self.sums.changes.setdefault(name, [0, 0, 0])
+                changes = told.sums.changes.setdefault(name, [0, 0, 0])
                 changes[_INSERT] += inserts
                 changes[_UPDATE] += updates
                 changes[_DELETE] += deletes
@@ -76,33 +70,18 @@ class SourceSums:
     def filter_out(self, name: tuple[str, str], counts: tuple[int, int, int]) -> None:
         """Count inserts, updates and deletes of a table as filtered that counted as taken before."""
         inserts, updates, deletes = counts
-        self.sums.of(name).filtered += inserts + 2 * updates + deletes
-        taken = self.sums.changes[name]
+        self._told.sums.of(name).filtered += inserts + 2 * updates + deletes
+        taken = self._told.sums.changes[name]
         for place, count in enumerate(counts):
             taken[place] -= count
 
     def take_statement(self, statement: Statement) -> None:
         """Tell of what a statement read that is not in the data set."""
         if statement.file_bytes:
-            self.losses.append(
+            self._told.losses.append(
                 f"{statement.transaction}: the {statement.file_bytes} bytes of the file that LOAD DATA"
                 " read are in the binary log and not in this data set"
             )
-
-    def tell(self, tables: Iterable[TableChanges]) -> None:
-        """Tell of changes that may be missing, and of text that could not be read as its character set."""
-        for (db, table), count in self._doubtful.items():
-            self.losses.append(
-                f"{db}.{table}: {count} changes of rows are left out, as their transactions end in"
-                " ROLLBACK; servers before 5.5 log so too what a table without transactions (MyISAM) kept: if"
-                " it is one, these changes are missing"
-            )
-        for changes in tables:
-            for column, count in changes.undecodable.items():
-                self.losses.append(
-                    f"{changes.db}.{changes.name}: {count} values of column {column} have bytes that their"
-                    r" character set does not have; they stand as \xNN in the text"
-                )
 
 
 __all__ = ["Counted", "SourceSums"]

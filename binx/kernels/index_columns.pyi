@@ -34,6 +34,16 @@ class IndexColumns:
             ValueError: mask or ids are not of this table.
         """
 
+    def tables(self, known: int) -> list[int]:
+        """The numbers of the tables that the transactions did something to, in the order of their first use.
+
+        Args:
+            known: how many tables there are.
+
+        Raises:
+            IndexError: a table number is beyond those.
+        """
+
     def finish(
         self, databases: list[int], names: list[int]
     ) -> tuple[

@@ -264,6 +264,22 @@ cdef class IndexColumns:
             append(&self.deletes, &counts[i].deletes, 8)
         return 0
 
+    def tables(self, int64_t known):
+        """The numbers of the tables in all lists, in the order of their first use; ``known`` is above all of them."""
+        cdef int64_t count = self.numbers.size // 4
+        cdef const int32_t *tables = <const int32_t *> self.numbers.data
+        cdef bytearray marks = bytearray(known)
+        cdef uint8_t *seen = <uint8_t *> PyByteArray_AS_STRING(marks)
+        cdef list used = []
+        cdef int64_t i
+        for i in range(count):
+            if not 0 <= tables[i] < known:
+                raise IndexError(tables[i])
+            if not seen[tables[i]]:
+                seen[tables[i]] = 1
+                used.append(tables[i])
+        return used
+
     def finish(self, list databases, list names):
         """Hand the columns over, and start anew.
 

@@ -27,6 +27,7 @@ cpdef enum Stop:
 cdef class Scanner(SearchingWalk):
     cdef int level
     cdef bint verify
+    cdef public bint ends_whole
     cdef int64_t payload_size
     cdef int64_t vouched
     cdef uint32_t vouched_stored

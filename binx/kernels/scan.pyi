@@ -38,8 +38,10 @@ class Scanner(SearchingWalk):
         misplaced: events of whose headers the position is not the offset of their end.
         first_misplaced: where the first of them begins; -1 where there is none.
         unplaced: events in whose headers the position is 0.
+        ends_whole: whether :meth:`feed` goes beyond its limit to the end of a transaction that is open there.
     """
 
+    ends_whole: bool
     drift: int
     misplaced: int
     first_misplaced: int

@@ -70,6 +70,7 @@ cdef class Scanner(SearchingWalk):
         self.level = level
         self.verify = verify
         self.vouched = -1
+        self.ends_whole = False
         self.first_misplaced = -1
 
     def set_format(self, int checksum_size, const uint8_t[::1] post_header):
@@ -89,7 +90,7 @@ cdef class Scanner(SearchingWalk):
     def feed(self, const uint8_t[::1] window, int64_t origin, int64_t limit):
         """Walk events until one begins at or behind ``limit``; returns a ``Stop``.
 
-        The window holds the file's bytes from ``origin`` on; where its last event is cut and the file goes on,
+        Where ``ends_whole`` is set, a transaction that is open there is walked to its end. The window holds the file's bytes from ``origin`` on; where its last event is cut and the file goes on,
         the walk stops before that event with ``STOP_LIMIT`` and wants a window that begins at ``position``.
 
         Raises:
@@ -201,7 +202,7 @@ cdef class Scanner(SearchingWalk):
         cdef uint32_t found
         cdef int jumped
         cdef int framed
-        while self.position < limit:
+        while self.position < limit or (self.ends_whole and self.current.start >= 0):
             framed = frame_event(
                 base, size, origin, self.position, self.file_size, self.checksum_size, self.vouched, False, &header
             )

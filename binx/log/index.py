@@ -104,7 +104,7 @@ def index_batch(
         file.commit_version(table.value("start", count - 1))
     gathered = IndexColumns()
     gathered.add(table, None, transaction_ids(file, table), file.commit_version(0), first_seqno, epoch)
-    names = TableNames.of(scan)
+    names = TableNames.of(scan, gathered)
     columns, ids, elements = gathered.finish(names.database_numbers, names.table_numbers)
     made = {
         "transaction": _strings(count, ids),

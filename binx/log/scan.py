@@ -60,8 +60,9 @@ class Scan:
             nothing does.
         watch: is told of each window before it is walked: its offset and its bytes, which follow upon those
             before or begin within them, but for events larger than a window.
-        step: bytes that are walked before a table is handed over; a transaction that begins within them is
-            walked to its end.
+        step: bytes that are walked before a table is handed over; a slice has whole steps.
+        slice_bytes: no table has transactions on both sides of a multiple of so many bytes: each counts by
+            where it begins; 0 for no such thing.
     """
 
     def __init__(
@@ -84,6 +85,7 @@ class Scan:
         self.payloads: KeptPayloads | None = None
         self.watch: Callable[[int, memoryview], None] | None = None
         self.step = WINDOW_BYTES
+        self.slice_bytes = 0
         begin = file.resumption or Resumption(file.first_position, file.format)
         self._scanner = Scanner(level, file.size, begin.position, _COMPILED, verify)
         self._scanner.set_format(begin.format.checksum_size, begin.format.post_header_lengths)
@@ -103,6 +105,11 @@ class Scan:
     def scanner(self) -> Scanner:
         """The walk, which knows how headers' positions were and whether there were GTIDs."""
         return self._scanner
+
+    @property
+    def format(self) -> FormatDescription:
+        """The format description in force."""
+        return self._format
 
     @property
     def position(self) -> int:
@@ -184,7 +191,7 @@ class Scan:
                 return
             error: BinxError | None = None
             try:
-                stop = self._advance(min(origin + self.step, self._stop))
+                stop = self._advance(min(self._next_step(origin), self._stop))
                 if self._salvage is not None:
                     self._salvage.settle()
                     if stop == Stop.STOP_TRUNCATED:
@@ -203,6 +210,10 @@ class Scan:
             else:
                 source.release(origin, scanner.position)
         self._finish(stop)
+
+    def _next_step(self, position: int) -> int:
+        """Where the table of the transactions at a position ends: within slices, wherever the walk began."""
+        return position + self.step - (position % self.step if self.slice_bytes else 0)
 
     def _pass_over(self, error: BinxError) -> int:
         """Go on behind damage, or raise the error where that is not wanted."""
@@ -237,7 +248,8 @@ class Scan:
         """Walk up to ``limit``, window by window; what needs Python on the way is done here."""
         scanner, size = self._scanner, self.file.size
         stop: int = Stop.STOP_LIMIT
-        while stop == Stop.STOP_LIMIT and scanner.position < limit:
+        scanner.ends_whole = self.slice_bytes > 0 and limit % self.slice_bytes == 0
+        while stop == Stop.STOP_LIMIT and not self._has_reached(limit):
             origin = scanner.position
             stop = self._walk(self._window(origin), origin, limit)
             if stop == Stop.STOP_LIMIT and scanner.position == origin:
@@ -253,6 +265,10 @@ class Scan:
                     window = self.file.events_window(origin, size)
                 stop = self._walk(window, origin, limit)
         return stop
+
+    def _has_reached(self, limit: int) -> bool:
+        scanner = self._scanner
+        return scanner.position >= limit and not (scanner.ends_whole and scanner.open_transaction is not None)
 
     def _window(self, origin: int) -> memoryview:
         """The bytes that are walked next."""

@@ -71,6 +71,7 @@ class TableChanges:
     Attributes:
         resolved: names and types, and where they come from.
         codecs: what the row kernel does with each column.
+        stored: how the log stores the columns: their types, and what these mean.
         valid_from: commit version of the first transaction that was read so.
         undecodable: values that became text with ``\xNN`` escapes, by column name.
     """
@@ -79,6 +80,7 @@ class TableChanges:
         self, table_map: TableMap, resolved: ResolvedTable, options: ArrowOptions, valid_from: int
     ) -> None:
         self.resolved = resolved
+        self.stored = tuple((int(stored.type), stored.metadata) for stored in table_map.columns)
         self.valid_from = valid_from
         self.codecs: list[ColumnCodec] = [
             column_codec(stored, column.type, options)

@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from binx.errors import BinxError, DamagedError
-from binx.event.column import Column
 from binx.event.header import HEADER_SIZE, EventFlag, EventHeader, EventType, parse_header
 from binx.event.payload import KeptPayloads, whole_events
 from binx.event.plain import plain_rows_event
-from binx.event.table_map import TableMap, parse_table_map
+from binx.event.table_map import parse_table_map
 from binx.kernels.builder import RowBuilder
 from binx.kernels.memory import Spare
 from binx.kernels.rows import Need, RowDecoder
@@ -23,6 +22,7 @@ from binx.rows.catalog import Catalog
 from binx.rows.names import resolve_columns
 from binx.rows.savepoints import undone_rows
 from binx.rows.schema import Change, ChangeKind
+from binx.rows.shapes import Shapes
 from binx.rows.statements import Statement, StatementReader
 from binx.rows.types import DEFAULT_ARROW_OPTIONS, ArrowOptions
 from binx.source import WINDOW_BYTES
@@ -103,6 +103,7 @@ class ChangeDecoder:
         payloads: where the scan has put the events of compressed transactions; None: nowhere.
         unreadable: takes in the tables with a column of an unknown type, by (db, table): the rows of those in
             it are passed over; None: their rows are an error.
+        shapes: the columns that tables had.
     """
 
     def __init__(
@@ -134,7 +135,7 @@ class ChangeDecoder:
         self._builders: dict[TableChanges, RowBuilder] = {}
         self._tables: list[TableChanges] = []
         self._versions: dict[tuple[object, ...], list[TableChanges]] = {}
-        self._shapes: dict[tuple[str, str], tuple[Column, ...]] = {}
+        self.shapes = Shapes()
 
     def decode(
         self, table: TransactionTable, mask: bytearray, ids: tuple[bytes, bytes] | None = None
@@ -326,15 +327,16 @@ class ChangeDecoder:
         db = change.db.casefold()
         if change.table is None:
             touched = [key for key in self._numbers if key[0] == db]
+            self.shapes.touch_database(db)
         else:
             touched = [(db, change.table.casefold())]
         if change.previous is None and change.kind in {ChangeKind.RENAMED, ChangeKind.UNPARSED}:
             # It may have been about any table.
-            self._shapes.clear()
+            self.shapes.touch_all()
         if change.previous is not None:
             touched.append((change.previous.db.casefold(), change.previous.name.casefold()))
         for key in touched:
-            self._shapes.pop(key, None)
+            self.shapes.touch(*key)
             for number in self._numbers.get(key, ()):
                 self._decoder.forget(number)
 
@@ -385,7 +387,8 @@ class ChangeDecoder:
         )
         as_stored = self.options.as_stored
         table_map = parse_table_map(body, header, table.format, optional=not as_stored)
-        self._watch(table_map)
+        if (told := self.shapes.saw(table_map)) is not None:
+            self.report.warnings[told] = None
         definition = None if as_stored else self.catalog.lookup(table_map.database, table_map.table)
         resolved = resolve_columns(table_map, definition, table.format.flavour)
         for warning in resolved.warnings:
@@ -399,18 +402,6 @@ class ChangeDecoder:
         alike.append(changes)
         self._tables.append(changes)
         return changes
-
-    def _watch(self, table_map: TableMap) -> None:
-        """Warn of a table whose columns change though no statement was seen that changed them."""
-        key = (table_map.database.casefold(), table_map.table.casefold())
-        before = self._shapes.get(key)
-        self._shapes[key] = table_map.columns
-        if before is not None and not _alike(before, table_map.columns):
-            self.report.warnings[
-                f"the columns of {table_map.name} change, and no statement that changed them is in the log:"
-                " it was not logged (sql_log_bin=0), or cannot be read. Rows on either side stand as their"
-                " own table maps have them"
-            ] = None
 
     def _fullest(self, need: int) -> TableChanges:
         """The table to hand over: the one that reached its limit, or where memory ran out the largest."""
@@ -427,15 +418,6 @@ class ChangeDecoder:
             # Of text that was converted the bytes go before whoever gets the batch writes it.
             del handed
             yield ChangeBatch(changes, batch, self._decoder.rows_flags)
-
-
-def _alike(before: tuple[Column, ...], after: tuple[Column, ...]) -> bool:
-    """Whether columns may be the same: stored alike, and called alike where both have names."""
-    return len(before) == len(after) and all(
-        (one.type, one.metadata) == (other.type, other.metadata)
-        and (one.name is None or other.name is None or one.name == other.name)
-        for one, other in zip(before, after, strict=True)
-    )
 
 
 def _shortened(sql: str) -> str:

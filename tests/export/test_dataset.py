@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ def write(folder: Path, text: str, names: tuple[str, ...] = FILES) -> None:
     written: list[WrittenFile] = []
     for name in names:
         transaction.path(name).write_text(text, "utf-8")
-        written.append(transaction.written(name))
+        written.append(transaction.written(name, sha256(text.encode()).hexdigest()))
     entries = [{"path": file.path, "kind": "changes", "sha256": file.sha256} for file in written]
     transaction.commit({"files": entries}, written)
 

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -100,7 +101,7 @@ def test_one_of_several_attempts_is_committed(bucket: Bucket, tmp_path: Path) ->
         for attempt in ("first", "second"):
             writer = DataSet(bucket.uri).attempt("log.0", attempt)
             writer.path(name).write_text(attempt)
-            taken = [writer.written(name)]
+            taken = [writer.written(name, sha256(attempt.encode()).hexdigest())]
             writer.hand_in(taken)
         assert name not in bucket.contents()
         transaction.commit({"files": []}, taken, "second")
@@ -114,7 +115,7 @@ def test_attempts_that_nobody_commits_are_removed_by_the_next_run(bucket: Bucket
     with DataSet(bucket.uri).locked():
         writer = DataSet(bucket.uri).attempt("log.0", "lost")
         writer.path("transactions/log.0.parquet").write_text("lost")
-        writer.hand_in([writer.written("transactions/log.0.parquet")])
+        writer.hand_in([writer.written("transactions/log.0.parquet", sha256(b"lost").hexdigest())])
     assert list(bucket.contents()) == ["_staging/attempts/log.0/lost/transactions/log.0.parquet"]
     with DataSet(bucket.uri).locked():
         assert bucket.contents() == {}

@@ -9,7 +9,7 @@ import pyarrow as pa
 from binx.export.parquet_format.arrow_schema import columns_of, schema_facts
 from binx.export.parquet_format.columns import Values, batch_values
 from binx.export.parquet_format.compression import compressor
-from binx.export.parquet_format.file import ParquetFile, Sink
+from binx.export.parquet_format.file import Begun, ParquetFile, Sink
 
 
 class ArrowWriter:
@@ -22,6 +22,7 @@ class ArrowWriter:
         level: of zstd; None for the one that pays.
         statistics: columns whose least and largest values are kept.
         texts: columns of words that readers take for text.
+        begun: what of the file stands before the sink's place; None for a new one.
 
     Raises:
         OSError: the sink does not take it.
@@ -37,10 +38,11 @@ class ArrowWriter:
         level: int | None = None,
         statistics: Collection[str] = (),
         texts: Collection[str] = (),
+        begun: Begun | None = None,
     ) -> None:
         codec, compress = compressor(compression, level)
         columns, facts = columns_of(schema, texts), schema_facts(schema, texts)
-        self._file = ParquetFile(sink, columns, facts, codec, compress, statistics)
+        self._file = ParquetFile(sink, columns, facts, codec, compress, statistics, begun)
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
         """Add a row group; a batch without rows adds none.
@@ -60,9 +62,26 @@ class ArrowWriter:
         self._file.write_rows(rows, values)
 
     @property
+    def begun(self) -> Begun:
+        """How far the file is."""
+        return self._file.begun
+
+    @property
     def position(self) -> int:
         """Bytes written."""
         return self._file.position
+
+    def append(self, pieces: Iterable[bytes], begun: Begun) -> None:
+        """Add the row groups of another file, which was begun without magic.
+
+        Args:
+            pieces: its bytes.
+            begun: what is known of it; it is of no use afterwards.
+
+        Raises:
+            OSError: the sink does not take them.
+        """
+        self._file.append(pieces, begun)
 
     def write(self, data: bytes) -> None:
         """Put bytes behind the row groups so far: readers pass over what no footer tells of.

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from binx import __version__
 from binx.export.parquet_format.columns import Values
 from binx.export.parquet_format.compression import Compress
 from binx.export.parquet_format.leaf import LeafWriter
-from binx.export.parquet_format.metadata import MAGIC, Codec, footer, row_group
+from binx.export.parquet_format.metadata import MAGIC, Codec, RowGroup, footer
 from binx.export.parquet_format.schema import Node, leaves
 from binx.kernels.pages import PageEncoder
 
@@ -29,6 +30,19 @@ def _encoder() -> PageEncoder:
         _THREAD.encoder = PageEncoder()
     encoder: PageEncoder = _THREAD.encoder
     return encoder
+
+
+@dataclass(slots=True)
+class Begun:
+    """A file as far as it is written.
+
+    Attributes:
+        position: its bytes.
+        groups: its row groups.
+    """
+
+    position: int = 0
+    groups: list[RowGroup] = field(default_factory=list)
 
 
 class Sink(Protocol):
@@ -51,6 +65,10 @@ class ParquetFile:
         codec: how pages are compressed.
         compress: what compresses them; None where nothing does.
         statistics: columns whose least and largest values are kept; nested ones have none.
+        begun: what of it stands before the sink's place; None for a new file, which begins with its magic.
+
+    Attributes:
+        begun: how far it is.
 
     Raises:
         OSError: the sink does not take it.
@@ -64,6 +82,7 @@ class ParquetFile:
         codec: Codec = Codec.UNCOMPRESSED,
         compress: Compress | None = None,
         statistics: Collection[str] = (),
+        begun: Begun | None = None,
     ) -> None:
         self._sink = sink
         self._columns = columns
@@ -73,10 +92,14 @@ class ParquetFile:
             for column in columns
             for path, leaf in leaves(column)
         ]
-        self._groups: list[bytes] = []
-        self._rows = 0
-        self.position = 0
-        self.write(MAGIC)
+        self.begun = begun or Begun()
+        if begun is None:
+            self.write(MAGIC)
+
+    @property
+    def position(self) -> int:
+        """Bytes written."""
+        return self.begun.position
 
     def write(self, data: Buffer) -> None:
         """Put bytes where the file has come to: readers pass over what no footer tells of.
@@ -85,7 +108,7 @@ class ParquetFile:
             OSError: the sink does not take them.
         """
         self._sink.write(data)
-        self.position += len(data)  # type: ignore[arg-type]
+        self.begun.position += len(data)  # type: ignore[arg-type]
 
     def write_rows(self, rows: int, values: Iterable[Values]) -> None:
         """Add a row group.
@@ -101,8 +124,23 @@ class ParquetFile:
         chunks = [
             leaf.write(self, encoder, rows, one) for leaf, one in zip(self._leaves, values, strict=True)
         ]
-        self._groups.append(row_group(chunks, rows, len(self._groups)))
-        self._rows += rows
+        self.begun.groups.append(RowGroup(chunks, rows))
+
+    def append(self, pieces: Iterable[bytes], begun: Begun) -> None:
+        """Add the row groups of another file of the same columns, which was begun without magic.
+
+        Args:
+            pieces: its bytes.
+            begun: what is known of it; it is of no use afterwards.
+
+        Raises:
+            OSError: the sink does not take them.
+        """
+        for group in begun.groups:
+            group.move(self.position)
+        for piece in pieces:
+            self.write(piece)
+        self.begun.groups += begun.groups
 
     def close(self) -> None:
         """Write the footer.
@@ -110,8 +148,8 @@ class ParquetFile:
         Raises:
             OSError: the sink does not take it.
         """
-        end = footer(self._columns, len(self._leaves), self._rows, self._groups, self._facts, WRITER)
+        end = footer(self._columns, len(self._leaves), self.begun.groups, self._facts, WRITER)
         self.write(end + len(end).to_bytes(4, "little") + MAGIC)
 
 
-__all__ = ["WRITER", "ParquetFile", "Sink"]
+__all__ = ["WRITER", "Begun", "ParquetFile", "Sink"]

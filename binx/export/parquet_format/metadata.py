@@ -5,6 +5,7 @@ Source: the Apache Parquet format, parquet.thrift.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -111,15 +112,19 @@ class Chunk:
     pages: int
     statistics: Statistics | None
 
-    def encoded(self) -> bytes:
-        """As Thrift."""
+    def outlined(self) -> tuple[bytes, list[int]]:
+        """As Thrift without the offsets of the first page and of the dictionary's; and where these belong."""
         has_dictionary = self.dictionary_page is not None
         facts = Struct(_chunk_head(self.physical, self.path, self.encoding, self.codec, has_dictionary), 4)
-        facts.i64(5, self.values).i64(6, self.size).i64(7, self.compressed).i64(9, self.first_page)
-        facts.i64(11, self.dictionary_page)
+        facts.i64(5, self.values).i64(6, self.size).i64(7, self.compressed)
+        places = [facts.i64_to_come(9)]
+        if has_dictionary:
+            places.append(facts.i64_to_come(11))
         facts.struct(12, None if self.statistics is None else self.statistics.encoded())
         facts.structs(13, _page_counts(self.encoding, self.pages, has_dictionary))
-        return Struct().i64(2, 0).struct(3, facts.end()).end()
+        chunk = Struct().i64(2, 0).struct(3, facts.end()).end()
+        head = len(chunk) - len(facts.so_far()) - len(STOP)
+        return chunk, [head + place for place in places]
 
 
 @lru_cache(maxsize=4096)
@@ -141,14 +146,51 @@ def _page_counts(encoding: int, pages: int, has_dictionary: bool) -> list[bytes]
     return [Struct().i32(1, kind).i32(2, one).i32(3, count).end() for kind, one, count in counts]
 
 
-def row_group(chunks: Sequence[Chunk], rows: int, ordinal: int) -> bytes:
-    """A row group in the footer."""
-    first = chunks[0]
-    start = first.first_page if first.dictionary_page is None else first.dictionary_page
-    group = Struct().structs(1, (chunk.encoded() for chunk in chunks))
-    group.i64(2, sum(chunk.size for chunk in chunks)).i64(3, rows).i64(5, start)
-    group.i64(6, sum(chunk.compressed for chunk in chunks))
-    return group.i16(7, ordinal if ordinal <= _LAST_ORDINAL else None).end()
+class RowGroup:
+    """A row group as the footer tells of it, but for where in the file it is, so that it can be moved.
+
+    Args:
+        chunks: its columns.
+        rows: how many it has.
+    """
+
+    __slots__ = ("_offsets", "_places", "_text", "rows")
+
+    def __init__(self, chunks: Sequence[Chunk], rows: int) -> None:
+        first = chunks[0]
+        start = first.first_page if first.dictionary_page is None else first.dictionary_page
+        outlined = [chunk.outlined() for chunk in chunks]
+        group = Struct().structs(1, (text for text, _ in outlined))
+        begin = len(group.so_far()) - sum(len(text) for text, _ in outlined)
+        places, offsets = array("q"), array("q")
+        for chunk, (text, within) in zip(chunks, outlined, strict=True):
+            places.extend(begin + place for place in within)
+            offsets.append(chunk.first_page)
+            if chunk.dictionary_page is not None:
+                offsets.append(chunk.dictionary_page)
+            begin += len(text)
+        group.i64(2, sum(chunk.size for chunk in chunks)).i64(3, rows)
+        places.append(group.i64_to_come(5))
+        offsets.append(start)
+        group.i64(6, sum(chunk.compressed for chunk in chunks))
+        self.rows = rows
+        self._text = group.so_far()
+        self._places = places
+        self._offsets = offsets
+
+    def move(self, distance: int) -> None:
+        """It stands so many bytes further behind."""
+        self._offsets = array("q", [offset + distance for offset in self._offsets])
+
+    def encoded(self, ordinal: int) -> bytes:
+        """As Thrift, as the file's so many-th."""
+        out, done = bytearray(), 0
+        for place, offset in zip(self._places, self._offsets, strict=True):
+            out += self._text[done:place]
+            out += zigzag(offset)
+            done = place
+        out += self._text[done:]
+        return Struct(out, 6).i16(7, ordinal if ordinal <= _LAST_ORDINAL else None).end()
 
 
 _LAST_ORDINAL = 0x7FFF
@@ -157,8 +199,7 @@ _LAST_ORDINAL = 0x7FFF
 def footer(
     columns: Sequence[Node],
     leaf_count: int,
-    rows: int,
-    groups: Sequence[bytes],
+    groups: Sequence[RowGroup],
     facts: Mapping[str, str],
     writer: str,
 ) -> bytes:
@@ -167,7 +208,6 @@ def footer(
     Args:
         columns: its schema.
         leaf_count: leaves of all columns.
-        rows: of all row groups.
         groups: the row groups.
         facts: what else it says, by name.
         writer: what wrote it.
@@ -175,6 +215,8 @@ def footer(
     pairs = [
         Struct().binary(1, name.encode()).binary(2, value.encode()).end() for name, value in facts.items()
     ]
-    document = Struct().i32(1, _FORMAT_VERSION).structs(2, schema_elements(columns)).i64(3, rows)
-    document.structs(4, groups).structs(5, pairs or None).binary(6, writer.encode())
+    document = Struct().i32(1, _FORMAT_VERSION).structs(2, schema_elements(columns))
+    document.i64(3, sum(group.rows for group in groups))
+    document.structs(4, (group.encoded(ordinal) for ordinal, group in enumerate(groups)))
+    document.structs(5, pairs or None).binary(6, writer.encode())
     return document.structs(7, [_TYPE_ORDER] * leaf_count).end()

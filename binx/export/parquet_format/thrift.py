@@ -39,7 +39,7 @@ class Struct:
         last: the number of the last of them.
     """
 
-    def __init__(self, begun: bytes = b"", last: int = 0) -> None:
+    def __init__(self, begun: bytes | bytearray = b"", last: int = 0) -> None:
         self._out = bytearray(begun)
         self._last = last
 
@@ -70,6 +70,11 @@ class Struct:
     def i64(self, number: int, value: int | None) -> Struct:
         """A number of 64 bits."""
         return self._number(number, _I64, value)
+
+    def i64_to_come(self, number: int) -> int:
+        """The head of a number of 64 bits that is put in later; tells at which byte."""
+        self._field(number, _I64)
+        return len(self._out)
 
     def binary(self, number: int, value: bytes | None) -> Struct:
         """Bytes."""

@@ -1,0 +1,132 @@
+"""What the parts of a log have come to in a data set, put together: its sums, its losses, its warnings."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+
+from binx.event.gtid_set import GtidSet
+from binx.event.header import EventType
+from binx.export.manifest import Sums
+from binx.export.parquet_files import SchemaRecord
+from binx.log.scan import Scan
+from binx.rows.shapes import Shapes
+
+TableName = tuple[str, str]
+"""Database and table."""
+
+TableVersion = tuple[str, str, str]
+"""Database, table, and schema version."""
+
+
+@dataclass(slots=True)
+class Told:
+    """What a part of a log has come to; the parts behind it can be added.
+
+    Attributes:
+        gtids: of the transactions that were taken.
+        sums: for the manifest.
+        losses: sentences about single transactions.
+        doubtful: changes that were rolled back, though they may be of a table that keeps them.
+        undone: changes that their own transaction undid.
+        undecodable: values that their character set does not have, by table's version and column.
+        warnings: sentences about names and types, each once.
+        shapes: the columns that tables had.
+        records: of the tables that were met, each made when it is asked for.
+        incidents: how often the server says that changes are missing.
+        uncounted: rows events that nobody can count.
+        unknown: events of types that binx does not know.
+    """
+
+    gtids: GtidSet = field(default_factory=GtidSet)
+    sums: Sums = field(default_factory=Sums)
+    losses: list[str] = field(default_factory=list)
+    doubtful: Counter[TableName] = field(default_factory=Counter)
+    undone: Counter[TableName] = field(default_factory=Counter)
+    undecodable: Counter[tuple[TableVersion, str]] = field(default_factory=Counter)
+    warnings: dict[str, None] = field(default_factory=dict)
+    shapes: Shapes = field(default_factory=Shapes)
+    records: dict[TableVersion, Callable[[], SchemaRecord]] = field(default_factory=dict)
+    incidents: int = 0
+    uncounted: Counter[TableName] = field(default_factory=Counter)
+    unknown: Counter[int] = field(default_factory=Counter)
+
+    def add(self, behind: Told) -> None:
+        """Take in what the next part of the log has come to."""
+        self.gtids |= behind.gtids
+        self.sums.add(behind.sums)
+        self.losses += behind.losses
+        self.doubtful.update(behind.doubtful)
+        self.undone.update(behind.undone)
+        self.undecodable.update(behind.undecodable)
+        self.warnings.update(dict.fromkeys(self.shapes.join(behind.shapes)))
+        self.warnings.update(behind.warnings)
+        for version, record in behind.records.items():
+            self.records.setdefault(version, record)
+        self.incidents += behind.incidents
+        self.uncounted.update(behind.uncounted)
+        self.unknown.update(behind.unknown)
+
+    def make_records(self) -> None:
+        """Make the records of tables now, as another process will ask for them."""
+        for version, record in self.records.items():
+            self.records[version] = partial(_itself, record())
+
+    def take_scan(self, scan: Scan) -> None:
+        """Tell of what a scan has met and nobody can decode."""
+        totals = scan.totals()
+        self.incidents += totals.events.get(EventType.INCIDENT, 0)
+        self.uncounted.update(scan.uncounted())
+        self.unknown.update(totals.unknown)
+
+    def all_losses(self) -> list[str]:
+        """Sentences about what may be missing, and about text that could not be read as its character set."""
+        doubtful = [
+            f"{db}.{table}: {count} changes of rows are left out, as their transactions end in"
+            " ROLLBACK; servers before 5.5 log so too what a table without transactions (MyISAM) kept: if"
+            " it is one, these changes are missing"
+            for (db, table), count in self.doubtful.items()
+        ]
+        undecodable = [
+            f"{db}.{table}: {count} values of column {column} have bytes that their"
+            r" character set does not have; they stand as \xNN in the text"
+            for ((db, table, _), column), count in self.undecodable.items()
+        ]
+        return self.losses + doubtful + undecodable
+
+    def all_warnings(self) -> list[str]:
+        """Sentences about names and types, and about what nobody can decode, each once."""
+        warnings = [*self.warnings]
+        warnings += [
+            f"{db}.{table}: {count} changes of rows are left out, as ROLLBACK TO SAVEPOINT"
+            " undid them within their transactions"
+            for (db, table), count in self.undone.items()
+        ]
+        if self.incidents:
+            places = "1 place" if self.incidents == 1 else f"{self.incidents} places"
+            warnings.append(f"the server says in {places} that changes are missing in its log (INCIDENT)")
+        warnings += [
+            f"{'.'.join(name)}: {events} rows events are passed over and not counted, as a column has a"
+            " type that binx does not know"
+            for name, events in self.uncounted.items()
+        ]
+        warnings += [
+            f"{count} events of type {number}, which binx does not know, are marked as ignorable and"
+            " were passed over"
+            for number, count in sorted(self.unknown.items())
+        ]
+        return warnings
+
+    def count_uncounted(self) -> None:
+        """Have the sums tell of the rows events that nobody can count."""
+        for name, events in self.uncounted.items():
+            self.sums.of(name).uncounted = events
+
+
+def _itself(record: SchemaRecord) -> SchemaRecord:
+    return record
+
+
+__all__ = ["TableName", "TableVersion", "Told"]

@@ -1,0 +1,236 @@
+"""Slices of logs, decoded side by side: the same data set, whoever decodes what."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from binx.errors import BinxError, DamagedError
+from binx.event.gtid_set import GtidSet
+from binx.export import finding, slices
+from binx.export import parquet as parquet_module
+from binx.export.parquet import to_parquet
+from binx.export.parquet_files import ParquetOptions
+from binx.export.processes import Processes
+from binx.log.file import open_files
+from binx.log.selection import Selection, Selector
+from binx.source.plain import PlainFile
+from tests.conftest import TESTDATA
+from tests.export.test_parquet import contents
+
+SLICE = 32 * 1024
+STEP = 8 * 1024
+
+CHAINS = {
+    "mysql-9.7/shop": sorted((TESTDATA / "mysql-9.7" / "shop").glob("mysql-bin.0*")),
+    "mariadb-10.11/shop": sorted((TESTDATA / "mariadb-10.11" / "shop").glob("*.0*")),
+}
+
+
+class Here:
+    """Does in this process, one after another, what processes would do side by side."""
+
+    def __init__(self, count: int, work: Callable[..., Any]) -> None:
+        self.count = count
+        self.stopped = False
+        self._work = work
+
+    def __enter__(self) -> Here:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        self.stopped = True
+
+    def submit(self, *args: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        try:
+            future.set_result(self._work(*args))
+        except BinxError as error:
+            future.set_exception(error)
+        return future
+
+
+@pytest.fixture
+def small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (finding, slices):
+        monkeypatch.setattr(module, "SLICE_BYTES", SLICE)
+    for module in (finding, slices):
+        monkeypatch.setattr(module, "STEP_BYTES", STEP)
+
+
+@pytest.fixture
+def here(small_slices: None, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Have slices decoded in this process; gives where each began."""
+    begun: list[int] = []
+
+    class Told(Here):
+        def submit(self, *args: Any) -> Future[Any]:
+            begun.append(args[1].start)
+            return super().submit(*args)
+
+    monkeypatch.setattr(parquet_module, "can_fork", lambda: True)
+    monkeypatch.setattr(parquet_module, "Processes", Told)
+    return begun
+
+
+def export(
+    folder: Path, paths: list[Path], jobs: int, selection: Selection | None = None
+) -> tuple[dict[str, str], Selector]:
+    files = open_files([str(path) for path in paths])
+    try:
+        selector = Selector(selection or Selection(), [file.name for file in files])
+        for _ in to_parquet(files, folder, selector, options=ParquetOptions(jobs=jobs)):
+            pass
+    finally:
+        for file in files:
+            file.close()
+    return contents(folder), selector
+
+
+@pytest.mark.parametrize("chain", CHAINS)
+def test_slices_make_the_data_set_that_one_pass_makes(chain: str, tmp_path: Path, here: list[int]) -> None:
+    alone, _ = export(tmp_path / "alone", CHAINS[chain], 1)
+    assert not here
+    sliced, _ = export(tmp_path / "sliced", CHAINS[chain], 2)
+    assert len(here) > len(CHAINS[chain])
+    assert sliced == alone
+
+
+@pytest.mark.parametrize("chain", CHAINS)
+def test_how_a_log_is_sliced_changes_no_row(
+    chain: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, _ = export(tmp_path / "whole", CHAINS[chain], 1)
+    for module in (finding, slices):
+        monkeypatch.setattr(module, "SLICE_BYTES", SLICE)
+    for module in (finding, slices):
+        monkeypatch.setattr(module, "STEP_BYTES", STEP)
+    sliced, _ = export(tmp_path / "sliced", CHAINS[chain], 1)
+    assert whole.keys() == sliced.keys()
+    assert whole != sliced
+    for name in whole:
+        if name.endswith(".parquet"):
+            one, other = (pq.read_table(tmp_path / folder / name) for folder in ("whole", "sliced"))
+            assert one.to_pylist() == other.to_pylist(), name
+
+
+def test_a_selection_is_answered_from_all_slices(tmp_path: Path, here: list[int]) -> None:
+    paths = CHAINS["mysql-9.7/shop"]
+    export(tmp_path / "everything", paths, 1)
+    transactions = pq.read_table(tmp_path / "everything" / "transactions")
+    gtids = [gtid for gtid in transactions["gtid"].to_pylist() if gtid]
+    wanted = GtidSet.parse(",".join([gtids[0], gtids[len(gtids) // 2], gtids[-1]]))
+    unknown = GtidSet.parse("11111111-1111-1111-1111-111111111111:7")
+    selection = Selection(gtids=wanted | unknown)
+    alone, _ = export(tmp_path / "alone", paths, 1, selection)
+    sliced, selector = export(tmp_path / "sliced", paths, 2, selection)
+    assert here
+    assert sliced == alone
+    assert selector.missing() == unknown
+
+
+def test_what_stands_before_damage_is_committed_and_the_error_is_the_same(
+    tmp_path: Path, here: list[int]
+) -> None:
+    first, second, *_ = CHAINS["mysql-9.7/shop"]
+    data = bytearray(second.read_bytes())
+    data[len(data) * 2 // 3] ^= 0xFF
+    damaged = tmp_path / second.name
+    damaged.write_bytes(data)
+    with pytest.raises(DamagedError) as alone:
+        export(tmp_path / "alone", [first, damaged], 1)
+    with pytest.raises(DamagedError) as sliced:
+        export(tmp_path / "sliced", [first, damaged], 2)
+    assert here
+    assert str(sliced.value) == str(alone.value)
+    assert contents(tmp_path / "sliced") == contents(tmp_path / "alone")
+    assert list((tmp_path / "sliced" / "_manifest").glob(f"{first.name}*"))
+
+
+def test_what_was_written_before_is_kept(tmp_path: Path, here: list[int]) -> None:
+    paths = CHAINS["mysql-9.7/shop"]
+    export(tmp_path / "out", paths[:1], 2)
+    begun = len(here)
+    sliced, _ = export(tmp_path / "out", paths, 2)
+    of_the_first = begun
+    alone, _ = export(tmp_path / "alone", paths, 1)
+    assert sliced == alone
+    assert here[begun:]
+    assert of_the_first
+
+
+def program(arguments: list[str]) -> list[str]:
+    """A command line of binx that slices small logs."""
+    text = (
+        "from binx.export import finding, slices\n"
+        f"for module in (finding, slices): module.SLICE_BYTES = {SLICE}\n"
+        f"finding.STEP_BYTES = slices.STEP_BYTES = {STEP}\n"
+        "from binx.cli.main import main\n"
+        "main()\n"
+    )
+    return [sys.executable, "-c", text, *arguments]
+
+
+def test_processes_make_it_too(tmp_path: Path, small_slices: None) -> None:
+    paths = CHAINS["mysql-9.7/shop"]
+    alone, _ = export(tmp_path / "alone", paths, 1)
+    for jobs in (2, 3):
+        command = ["to-parquet", *map(str, paths), "-o", str(tmp_path / str(jobs)), "--jobs", str(jobs)]
+        done = subprocess.run(program(command), capture_output=True, text=True, check=True)
+        assert done.stderr == ""
+        assert contents(tmp_path / str(jobs)) == alone
+
+
+def twice(number: int) -> int:
+    if number < 0:
+        raise DamagedError("expected a number that is not negative", offset=number)
+    if number == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return 2 * number
+
+
+@pytest.fixture
+def processes() -> Iterator[Processes[[int], int]]:
+    with Processes(2, twice) as started:
+        yield started
+
+
+def test_processes_answer_in_any_order(processes: Processes[[int], int]) -> None:
+    futures = [processes.submit(number) for number in range(1, 50)]
+    assert [future.result() for future in futures] == [2 * number for number in range(1, 50)]
+
+
+def test_an_error_comes_back_as_it_was_and_ends_nothing(processes: Processes[[int], int]) -> None:
+    with pytest.raises(DamagedError, match="not negative") as found:
+        processes.submit(-5).result()
+    assert found.value.offset == -5
+    assert processes.submit(4).result() == 8
+
+
+def test_a_process_that_was_killed_is_told_of(processes: Processes[[int], int]) -> None:
+    with pytest.raises(BinxError, match=r"signal 9.*--memory or --jobs"):
+        processes.submit(0).result()
+
+
+def test_only_plain_files_are_sliced(tmp_path: Path, small_slices: None) -> None:
+    files = open_files([str(CHAINS["mysql-9.7/shop"][0])])
+    try:
+        assert isinstance(files[0].source, PlainFile)
+        options = ParquetOptions()
+        assert slices.can_be_sliced(files, Selection(), options)
+        assert not slices.can_be_sliced(files, Selection(limit=3), options)
+        assert not slices.can_be_sliced(files * 2, Selection(), options)
+    finally:
+        files[0].close()

@@ -4,7 +4,7 @@
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from binx.kernels.classes cimport *
-from binx.kernels.cursor cimport Cursor, little, remaining, take, take_packed
+from binx.kernels.cursor cimport Cursor, ahead, little, remaining, take, take_packed
 from binx.kernels.events cimport *
 from binx.kernels.gtids cimport MARIADB_STANDALONE
 from binx.kernels.statements cimport *
@@ -56,7 +56,7 @@ cdef inline int classify(
 ) except -1 nogil:
     """Tell an event's class from its header, and for a QUERY from its text. A QUERY tells its thread too."""
     cdef uint8_t type = header.type
-    cdef Cursor look = body[0]
+    cdef Cursor look = ahead(body)
     if type == QUERY_EVENT or type == MARIADB_QUERY_COMPRESSED_EVENT:
         return classify_query(&look, type, event_class, thread_id)
     if rows_operation(type) >= 0:

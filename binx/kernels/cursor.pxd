@@ -65,6 +65,13 @@ cdef inline int64_t remaining(Cursor *cursor) noexcept nogil:
     return cursor.size - cursor.position
 
 
+cdef inline Cursor ahead(const Cursor *cursor) noexcept nogil:
+    """A cursor of its own over what is left: made of numbers, as a copy would wait for what was written last."""
+    return cursor_over(
+        cursor.base + cursor.position, cursor.size - cursor.position, cursor.origin + cursor.position
+    )
+
+
 cdef inline uint64_t little(const uint8_t *data, int width) noexcept nogil:
     """An unsigned little-endian integer of ``width`` bytes (1 to 8) that were taken before."""
     cdef uint64_t value = 0

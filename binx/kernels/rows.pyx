@@ -11,7 +11,7 @@ from libc.string cimport memset
 
 from binx.kernels.builder cimport Origin, RowBuilder
 from binx.kernels.counting cimport RowsEvent, count_images, open_rows
-from binx.kernels.cursor cimport Cursor, cursor_over
+from binx.kernels.cursor cimport Cursor, ahead, cursor_over
 from binx.kernels.events cimport *
 from binx.kernels.layouts cimport TableMaps
 from binx.kernels.output cimport append, release
@@ -259,7 +259,7 @@ cdef class RowDecoder:
         if type == TRANSACTION_PAYLOAD_EVENT:
             return NEED_PAYLOAD
         if type == QUERY_EVENT:
-            statement = statement_in(body[0])
+            statement = statement_in(ahead(body))
             if (
                 statement == STATEMENT_OTHER
                 or statement == STATEMENT_CHANGE

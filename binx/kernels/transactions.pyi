@@ -66,6 +66,9 @@ class TransactionTable:
     def gtids(self) -> tuple[bytes, bytes]:
         """All GTIDs as parts of an Arrow column: 32-bit offsets and UTF-8 text; empty where there is none."""
 
+    def all_have_gtids(self) -> bool:
+        """Whether every record has a GTID."""
+
     def source_key(self, index: int) -> bytes | None:
         """The source of a record's GTID: UUID and tag (16 bytes or more), domain and server (8), or None."""
 

@@ -144,6 +144,14 @@ cdef class TransactionTable:
         finally:
             release(&out)
 
+    def all_have_gtids(self):
+        """Whether every record has a GTID."""
+        cdef int64_t i
+        for i in range(self.length()):
+            if not has_gtid(self.record(i)):
+                return False
+        return True
+
     def source_key(self, int64_t index):
         """The source of a record's GTID: UUID and tag (16 bytes and more), or domain and server (8); None without."""
         cdef Transaction *record

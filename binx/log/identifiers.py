@@ -7,7 +7,7 @@ from collections.abc import Callable
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from binx.kernels.transactions import GtidKind, TransactionTable
+from binx.kernels.transactions import TransactionTable
 
 if TYPE_CHECKING:
     from binx.log.file import BinlogFile
@@ -42,8 +42,7 @@ def id_at(ids: tuple[bytes, bytes], index: int) -> str:
 def transaction_ids(file: BinlogFile, table: TransactionTable) -> tuple[bytes, bytes]:
     """All ids of a table as an Arrow string column's parts: 32-bit offsets and UTF-8 text."""
     offsets, text = table.gtids()
-    kinds = set(memoryview(table.column("gtid_kind")).cast("q"))
-    if kinds <= {GtidKind.GTID_MYSQL, GtidKind.GTID_MARIADB}:
+    if table.all_have_gtids():
         return offsets, text
     gtid_ends = memoryview(offsets).cast("i")
     starts = memoryview(table.column("start")).cast("q")

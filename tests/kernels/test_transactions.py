@@ -67,6 +67,7 @@ def test_gtids_are_written_as_servers_write_them(table: TransactionTable) -> Non
     offsets, text = table.gtids()
     ends = memoryview(offsets).cast("i")
     assert [text[ends[i] : ends[i + 1]].decode() or None for i in range(5)] == expected
+    assert not table.all_have_gtids()
 
 
 @given(st.integers(0, 2**64 - 1), st.integers(0, 2**32 - 1), st.integers(0, 2**32 - 1))
@@ -75,6 +76,7 @@ def test_any_mariadb_gtid_is_written_with_its_three_numbers(number: int, domain:
         b.mariadb_gtid(number, domain=domain, server_id=server_id, standalone=True), b.CREATE
     )
     assert table.gtid(0) == f"{domain}-{server_id}-{number}"
+    assert table.all_have_gtids()
     key = table.source_key(0)
     assert key is not None
     assert str(source_of(key)) == f"{domain}-{server_id}"

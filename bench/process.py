@@ -7,12 +7,16 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Event, Thread
 
 _KIBIBYTE = 1024
 _NO_BYTECODE = "PYTHONDONTWRITEBYTECODE"
 _LONGEST_MESSAGE = 300
+_BETWEEN_LOOKS = 0.1
+"""Seconds; looking takes time of the processor that is measured."""
 
 
 def plain_environment() -> dict[str, str]:
@@ -27,8 +31,9 @@ class Reading:
     Attributes:
         cpu: seconds of processor time, user and system, of the process and the children it waited for.
         wall: seconds from start to end.
-        peak: bytes of memory that were resident at most, in the process or in one of its children. Linux
-            counts what the parent had resident when it started the process, so that no reading is smaller.
+        peak: bytes of memory that were resident at most, in the process or in one of its children; or, where
+            it has children, in all of them together, what they share counted once. Linux counts what the parent
+            had resident when it started the process, so that no reading is smaller.
         status: the exit status; negative for the signal that ended it.
         message: the last that it wrote on standard error.
     """
@@ -38,6 +43,47 @@ class Reading:
     peak: int
     status: int
     message: str = ""
+
+
+class _Together:
+    """Looks now and then at the memory of a process and its children.
+
+    Args:
+        parent: the process.
+
+    Attributes:
+        peak: the most that was seen, in bytes; 0 where it never had children.
+    """
+
+    def __init__(self, parent: int) -> None:
+        self.peak = 0
+        self._parent = parent
+        self._is_over = Event()
+        self._thread = Thread(target=self._look, daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Look no more."""
+        self._is_over.set()
+        self._thread.join()
+
+    def _look(self) -> None:
+        while not self._is_over.wait(_BETWEEN_LOOKS):
+            with suppress(OSError):
+                children = (
+                    Path(f"/proc/{self._parent}/task/{self._parent}/children").read_text("ascii").split()
+                )
+                if children:
+                    self.peak = max(self.peak, sum(map(_proportional, [str(self._parent), *children])))
+
+
+def _proportional(process: str) -> int:
+    """Resident bytes of a process, those that it shares divided by how many share them."""
+    for line in Path(f"/proc/{process}/smaps_rollup").read_text("ascii").splitlines():
+        name, *words = line.split()
+        if name == "Pss:":
+            return int(words[0]) * _KIBIBYTE
+    return 0
 
 
 def run_measured(
@@ -60,8 +106,10 @@ def run_measured(
             cwd=folder,
             env=plain_environment(),
         )
+        together = _Together(process.pid)
         _, status, usage = os.wait4(process.pid, 0)
         wall = time.perf_counter() - begin
+        together.stop()
         process.returncode = os.waitstatus_to_exitcode(status)
         errors.seek(0)
         lines = errors.read().decode(errors="replace").split("\n")
@@ -69,7 +117,7 @@ def run_measured(
     return Reading(
         cpu=usage.ru_utime + usage.ru_stime,
         wall=wall,
-        peak=usage.ru_maxrss * _KIBIBYTE,
+        peak=max(usage.ru_maxrss * _KIBIBYTE, together.peak),
         status=process.returncode,
         message=said[-_LONGEST_MESSAGE:],
     )

@@ -32,8 +32,8 @@ class Reading:
         cpu: seconds of processor time, user and system, of the process and the children it waited for.
         wall: seconds from start to end.
         peak: bytes of memory that were resident at most, in the process or in one of its children; or, where
-            it has children, in all of them together, what they share counted once. Linux counts what the parent
-            had resident when it started the process, so that no reading is smaller.
+            it has children, in all of them together, what they share counted once. Linux counts what
+            the parent had resident when it started the process, so that no reading is smaller.
         status: the exit status; negative for the signal that ended it.
         message: the last that it wrote on standard error.
     """

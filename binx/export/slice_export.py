@@ -15,6 +15,7 @@ from binx.export.index_rows import IndexGroup
 from binx.export.parquet_files import ParquetOptions, SourceWriters, schema_record_of
 from binx.export.source_sums import SourceSums
 from binx.export.source_told import TableVersion, Told
+from binx.kernels.memory import Spare
 from binx.log.file import BinlogFile
 from binx.log.selection import Selector
 from binx.rows.batches import ChangeBatch
@@ -36,6 +37,7 @@ class SliceExport:
         options: how to write.
         row_filter: takes out row changes by what they hold; None for nothing.
         writers: where rows go.
+        spare: memory of rows, shared with other slices of the log.
 
     Attributes:
         decoder: of its rows.
@@ -49,12 +51,13 @@ class SliceExport:
         options: ParquetOptions,
         row_filter: RowFilter | None,
         writers: SourceWriters,
+        spare: Spare | None = None,
     ) -> None:
         self._told = Told()
         self._sums = SourceSums(file, selector.takes_table, self._told)
         self._row_filter = row_filter
         self._writers = writers
-        self.decoder = ChangeDecoder(file, catalog, selector.takes_table, options.decoder)
+        self.decoder = ChangeDecoder(file, catalog, selector.takes_table, options.decoder, spare)
 
     def take(self, found: Found) -> None:
         """Decode transactions, and hand the rows over to be written.

@@ -69,6 +69,7 @@ class SourceExport:
         self._digest = LogDigest(file, workers.lane())
         self._scan.watch = self._digest.saw
         self._catalog = catalog
+        self._spare = options.decoder.spare()
         self._decoder = ChangeDecoder(file, catalog, selector.takes_table, options.decoder)
         salvages = options.on_damage is OnDamage.SALVAGE
         check = (
@@ -282,7 +283,9 @@ class SourceExport:
 
     def _begin_slice(self, writers: SourceWriters) -> SliceExport:
         row_filter = self._state.row_filter
-        part = SliceExport(self.file, self._selector, self._catalog, self._options, row_filter, writers)
+        part = SliceExport(
+            self.file, self._selector, self._catalog, self._options, row_filter, writers, self._spare
+        )
         self._decoder = part.decoder
         return part
 

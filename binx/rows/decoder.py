@@ -73,6 +73,11 @@ class DecoderOptions:
     as_stored: bool = False
     tables: int = 0
 
+    def spare(self) -> Spare:
+        """What keeps the memory of rows that were written for those that come next; decoders may share it."""
+        # One batch's memory has half of the rows' at most, and some room for more.
+        return Spare(self.memory * 5 // 8)
+
 
 @dataclass(slots=True)
 class DecoderReport:
@@ -98,6 +103,7 @@ class ChangeDecoder:
         catalog: the tables known so far; moved on by the schema statements met.
         wanted: whether a table's rows are to be decoded, by database and name.
         options: batching and types.
+        spare: memory of rows that were written, as :meth:`DecoderOptions.spare` makes it; by default its own.
 
     Attributes:
         payloads: where the scan has put the events of compressed transactions; None: nowhere.
@@ -112,6 +118,7 @@ class ChangeDecoder:
         catalog: Catalog,
         wanted: Callable[[str, str], bool] = lambda db, table: True,
         options: DecoderOptions | None = None,
+        spare: Spare | None = None,
     ) -> None:
         self.file = file
         self.catalog = catalog
@@ -123,8 +130,7 @@ class ChangeDecoder:
         self._decoder = RowDecoder(
             file.file_number, self.options.row_group_rows, self.options.memory // 2, self.options.memory
         )
-        # One batch's memory has half of the rows' at most, and some room for more.
-        self._spare = Spare(self.options.memory * 5 // 8)
+        self._spare = spare or self.options.spare()
         self._decoder.with_markers = self.options.markers
         self._decoder.table_limit = self.options.tables
         self.resolve_only = False

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from binx.errors import BinxError, RefusedError
 from binx.export.dataset import DataSet
 from binx.export.parquet_files import (
     ParquetOptions,
 )
-from binx.export.processes import Processes, can_fork
 from binx.export.sliced_export import SlicedExports
 from binx.export.slices import Slice, SliceWriter, WrittenSlice, can_be_sliced
 from binx.export.source_export import SourceExport
@@ -20,6 +20,9 @@ from binx.log.file import BinlogFile
 from binx.log.selection import Selection, Selector
 from binx.rows.catalog import Catalog
 from binx.source.spooled import STANDARD_INPUT_NAME
+
+if TYPE_CHECKING:
+    from binx.export.processes import Processes
 
 PROCESSES = 2
 """How many processes decode large logs at most where nobody says: each takes memory of its own."""
@@ -93,7 +96,12 @@ def _processes(
     """Processes that decode slices of the logs; None where one process does all."""
     count = PROCESSES if options.jobs is None else options.jobs
     count = min(count, usable_processors()) if options.jobs is None else count
-    if count == 1 or not can_be_sliced(files, selection, options) or not can_fork():
+    if count == 1 or not can_be_sliced(files, selection, options):
+        return None
+    # Here and not above: they take as long to load as all else that small logs need.
+    from binx.export.processes import Processes, can_fork
+
+    if not can_fork():
         return None
     return Processes(count, SliceWriter(dataset, files, selection, options))
 

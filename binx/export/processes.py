@@ -6,6 +6,7 @@ do not.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import sys
@@ -133,8 +134,6 @@ def _serve(connection: Connection, work: Callable[..., object], parent: int) -> 
 
 def _end_with(parent: int) -> None:
     """Have this process killed when the one that began it ends, however it does."""
-    import ctypes
-
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(1)
@@ -142,8 +141,6 @@ def _end_with(parent: int) -> None:
 
 def _keep_memory() -> None:
     """Have memory that is given back kept for the next piece of work: to get it anew takes time."""
-    import ctypes
-
     with suppress(AttributeError):
         for option in (_M_MMAP_THRESHOLD, _M_TRIM_THRESHOLD):
             ctypes.CDLL(None).mallopt(option, _NEVER)

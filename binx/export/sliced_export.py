@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from binx.errors import BinxError
 from binx.export.dataset import DataSet
 from binx.export.parquet_files import ParquetOptions
-from binx.export.processes import Processes
 from binx.export.slices import Slice, WrittenSlice
 from binx.export.source_export import SourceExport
 from binx.export.staging import ChainState, SourceReport
@@ -18,6 +16,11 @@ from binx.export.workers import Workers
 from binx.log.file import BinlogFile
 from binx.log.selection import Selector
 from binx.rows.catalog import Catalog
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+    from binx.export.processes import Processes
 
 AHEAD = 2
 """How many slices are found ahead of those that are decoded."""

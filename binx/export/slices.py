@@ -13,6 +13,7 @@ from binx.event.gtid_set import GtidSet
 from binx.export.dataset import DataSet
 from binx.export.finding import SLICE_BYTES, STEP_BYTES, Finder
 from binx.export.parquet_files import ParquetOptions, SourceWriters
+from binx.export.parquet_format.compression import compressor
 from binx.export.parquet_output import Fragment
 from binx.export.salvaging import Salvaging
 from binx.export.slice_export import SliceExport
@@ -139,6 +140,8 @@ class SliceWriter:
         self._files = files
         self._selection = selection
         self._options = options
+        # So that what compresses is loaded once, and not by each process.
+        compressor(options.compression, options.level)
 
     def __call__(self, place: int, part: Slice) -> WrittenSlice:
         """Decode and write a slice of the log at a place.

@@ -17,7 +17,7 @@ import pytest
 from binx.errors import BinxError, DamagedError
 from binx.event.gtid_set import GtidSet
 from binx.export import finding, slices
-from binx.export import parquet as parquet_module
+from binx.export import processes as processes_module
 from binx.export.parquet import to_parquet
 from binx.export.parquet_files import ParquetOptions
 from binx.export.processes import Processes
@@ -80,8 +80,8 @@ def here(small_slices: None, monkeypatch: pytest.MonkeyPatch) -> list[int]:
             begun.append(args[1].start)
             return super().submit(*args)
 
-    monkeypatch.setattr(parquet_module, "can_fork", lambda: True)
-    monkeypatch.setattr(parquet_module, "Processes", Told)
+    monkeypatch.setattr(processes_module, "can_fork", lambda: True)
+    monkeypatch.setattr(processes_module, "Processes", Told)
     return begun
 
 

@@ -133,7 +133,7 @@ def _level(text: str) -> int:
     metavar="MB",
     value=Parsed("megabytes", _megabytes),
     section=OUTPUT,
-    help="What rows may take before they are written.  [default: 64]",
+    help="What rows may take before they are written; each of --jobs has as much.  [default: 32]",
 )
 @option(
     "--jobs",
@@ -269,8 +269,8 @@ def _options(
     where_limit: int | None,
 ) -> ParquetOptions:
     """What the exports take; Arrow is loaded only here, so that help comes at once."""
-    from binx.export.parquet_files import ParquetOptions
-    from binx.rows.decoder import MEMORY_BYTES, ROW_GROUP_ROWS, DecoderOptions
+    from binx.export.parquet_files import MEMORY_BYTES, ParquetOptions
+    from binx.rows.decoder import ROW_GROUP_ROWS, DecoderOptions
     from binx.rows.types import ArrowOptions
 
     return ParquetOptions(

@@ -30,6 +30,9 @@ from binx.rows.statements import Statement
 if TYPE_CHECKING:
     from binx.export.where import Condition
 
+MEMORY_BYTES = 32 * 1024 * 1024
+"""What all tables' rows may take before the largest is handed over; more makes larger row groups."""
+
 OPEN_WRITERS = 128
 """Parquet files that are open at the same time; beyond, the one not written to for longest rests."""
 
@@ -56,7 +59,7 @@ class ParquetOptions:
 
     compression: str = "zstd"
     compression_level: int | None = None
-    decoder: DecoderOptions = field(default_factory=DecoderOptions)
+    decoder: DecoderOptions = field(default_factory=lambda: DecoderOptions(memory=MEMORY_BYTES))
     verify: bool = True
     force: bool = False
     jobs: int | None = None

@@ -157,11 +157,12 @@ def test_a_gap_in_the_chain_is_told(shop: Shop, tmp_path: Path) -> None:
 
 
 def test_help_tells_the_defaults_that_hold() -> None:
-    from binx.rows.decoder import MEMORY_BYTES, ROW_GROUP_ROWS
+    from binx.export.parquet_files import MEMORY_BYTES
+    from binx.rows.decoder import ROW_GROUP_ROWS
 
     shown = " ".join(binx("to-parquet", "--help").out.split())
     assert f"Rows of a row group, at most. [default: {ROW_GROUP_ROWS}]" in shown
-    assert f"before they are written. [default: {MEMORY_BYTES >> 20}]" in shown
+    assert f"before they are written; each of --jobs has as much. [default: {MEMORY_BYTES >> 20}]" in shown
 
 
 def test_a_log_without_a_name_is_refused(shop: Shop, tmp_path: Path) -> None:

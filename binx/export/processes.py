@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from multiprocessing import get_context
+from multiprocessing import current_process, get_context
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -39,8 +39,12 @@ _ALLOCATOR = "jemalloc"
 
 
 def can_fork() -> bool:
-    """Whether copies of this process are whole: on Linux, where it has no other thread of any consequence."""
-    if sys.platform != "linux":
+    """Whether copies of this process can be made, and are whole.
+
+    They are on Linux, where it has no other thread of any consequence; a daemon of :mod:`multiprocessing` may
+    have no children.
+    """
+    if sys.platform != "linux" or current_process().daemon:
         return False
     try:
         names = [(task / "comm").read_text("utf-8", "replace") for task in Path("/proc/self/task").iterdir()]

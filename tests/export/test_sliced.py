@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -22,6 +23,7 @@ from binx.export.parquet import to_parquet
 from binx.export.parquet_files import ParquetOptions
 from binx.export.processes import Processes
 from binx.log.file import open_files
+from binx.log.on_damage import OnDamage
 from binx.log.selection import Selection, Selector
 from binx.source.plain import PlainFile
 from tests.conftest import TESTDATA
@@ -157,6 +159,38 @@ def test_what_stands_before_damage_is_committed_and_the_error_is_the_same(
     assert str(sliced.value) == str(alone.value)
     assert contents(tmp_path / "sliced") == contents(tmp_path / "alone")
     assert list((tmp_path / "sliced" / "_manifest").glob(f"{first.name}*"))
+
+
+def test_damage_that_is_salvaged_leaves_the_same_rows_however_a_log_is_sliced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = bytearray(CHAINS["mysql-9.7/shop"][1].read_bytes())
+    for place in range(20_000, len(data), 50_000):
+        data[place : place + 64] = bytes(64)
+    damaged = tmp_path / "mysql-bin.000002"
+    damaged.write_bytes(data)
+    options = ParquetOptions(on_damage=OnDamage.SALVAGE)
+    for folder in ("whole", "sliced"):
+        if folder == "sliced":
+            for module in (finding, slices):
+                monkeypatch.setattr(module, "SLICE_BYTES", SLICE)
+                monkeypatch.setattr(module, "STEP_BYTES", STEP)
+        files = open_files([str(damaged)])
+        (report,) = to_parquet(files, tmp_path / folder, options=options)
+        files[0].close()
+        assert len(report.manifest["damage"]) > 3
+    one, other = (
+        json.loads(next((tmp_path / folder / "_manifest").iterdir()).read_text("utf-8"))
+        for folder in ("whole", "sliced")
+    )
+    for part in ("damage", "conservation", "tables", "losses", "warnings", "gtid_set"):
+        assert one[part] == other[part]
+    for entry in one["files"]:
+        if entry["path"].endswith(".parquet"):
+            rows = [
+                pq.read_table(tmp_path / folder / entry["path"]).to_pylist() for folder in ("whole", "sliced")
+            ]
+            assert rows[0] == rows[1]
 
 
 def test_what_was_written_before_is_kept(tmp_path: Path, here: list[int]) -> None:

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING
 
 from binx.errors import BinxError, RefusedError
 from binx.export.dataset import DataSet
-from binx.export.parquet_files import (
-    ParquetOptions,
-)
+from binx.export.parquet_files import ParquetOptions
 from binx.export.sliced_export import SlicedExports
 from binx.export.slices import Slice, SliceWriter, WrittenSlice, can_be_sliced
 from binx.export.source_export import SourceExport
@@ -94,8 +92,7 @@ def _processes(
     dataset: DataSet, files: Sequence[BinlogFile], selection: Selection, options: ParquetOptions
 ) -> Processes[[int, Slice], WrittenSlice] | None:
     """Processes that decode slices of the logs; None where one process does all."""
-    count = PROCESSES if options.jobs is None else options.jobs
-    count = min(count, usable_processors()) if options.jobs is None else count
+    count = options.jobs or min(PROCESSES, usable_processors())
     if count == 1 or not can_be_sliced(files, selection, options):
         return None
     # Here and not above: they take as long to load as all else that small logs need.

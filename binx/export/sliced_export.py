@@ -71,7 +71,6 @@ class SlicedExports:
         self._state = state
         self._begun: deque[_Begun] = deque()
         self._open: list[SourceExport] = []
-        self._is_busy = False
 
     def run(
         self,
@@ -126,8 +125,8 @@ class SlicedExports:
                 export.pass_over(lambda position: None)
                 yield _Begun(export, done + file.size, None, is_last=True)
             else:
-                awaited = processes.count if not self._is_busy else 0
-                self._is_busy = True
+                # With slices at hand nobody waits for the first ones of this log.
+                awaited = 0 if self._begun else processes.count
                 for part in export.slices(self._dataset.begin(export.source), awaited):
                     stop = file.size if part.stop is None else part.stop
                     written = processes.submit(place, part)

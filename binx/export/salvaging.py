@@ -8,7 +8,7 @@ from typing import Any
 from binx.errors import BinxError
 from binx.kernels.transactions import TransactionTable
 from binx.log.scan import Scan
-from binx.rows.decoder import LOST
+from binx.rows.marks import LOST
 from binx.rows.undecodable import DecodingCheck
 
 

@@ -22,7 +22,8 @@ from binx.log.key_texts import column_texts
 from binx.log.scanning import TransactionScan
 from binx.rows.batches import ChangeBatch
 from binx.rows.catalog import Catalog
-from binx.rows.decoder import TAKE, ChangeDecoder, DecoderOptions
+from binx.rows.decoder import ChangeDecoder, DecoderOptions
+from binx.rows.marks import TAKE
 
 BITS_A_KEY = 10
 HASHES = 7

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from binx.export.source_told import Told
 from binx.log.file import BinlogFile
-from binx.rows.decoder import LOST, TAKE, WITHOUT_ROWS
+from binx.rows.marks import LOST, TAKE, WITHOUT_ROWS
 from binx.rows.statements import Statement
 
 _INSERT, _UPDATE, _DELETE = range(3)

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from binx.log.arrow import arrow_scalar
 from binx.log.index import index_batch
-from binx.rows.decoder import TAKE
+from binx.rows.marks import TAKE
 
 if TYPE_CHECKING:
     from binx.export.changes import Selected

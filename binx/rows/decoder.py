@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from binx.errors import BinxError, DamagedError
-from binx.event.header import HEADER_SIZE, EventFlag, EventHeader, EventType, parse_header
+from binx.event.header import HEADER_SIZE, EventHeader, parse_header
 from binx.event.payload import KeptPayloads, whole_events
 from binx.event.plain import plain_rows_event
-from binx.event.table_map import parse_table_map
 from binx.kernels.builder import RowBuilder
 from binx.kernels.memory import Spare
 from binx.kernels.rows import Need, RowDecoder
@@ -19,9 +18,8 @@ from binx.log.identifiers import id_at, transaction_ids
 from binx.log.payloads import stored_payload
 from binx.rows.batches import ChangeBatch, TableChanges
 from binx.rows.catalog import Catalog
-from binx.rows.names import resolve_columns
+from binx.rows.resolving import TableResolver
 from binx.rows.savepoints import undone_rows
-from binx.rows.schema import Change, ChangeKind
 from binx.rows.shapes import Shapes
 from binx.rows.statements import Statement, StatementReader
 from binx.rows.types import DEFAULT_ARROW_OPTIONS, ArrowOptions
@@ -32,20 +30,6 @@ ROW_GROUP_ROWS = 131_072
 
 MEMORY_BYTES = 64 * 1024 * 1024
 """What all tables' rows may take before the largest is handed over."""
-
-TAKE = 1
-"""Mark of a transaction whose rows and statements are wanted."""
-
-STATEMENTS_ONLY = 2
-"""Mark of a transaction that is looked at only for schema statements."""
-
-WITHOUT_ROWS = 3
-"""Mark of a transaction whose statements are wanted, and whose rows are not: they were rolled back."""
-
-LOST = 4
-"""Mark of a transaction that was wanted and cannot be decoded; it is never given to a decoder."""
-
-_EMPTY_TABLE_ID = b"\0" * 8
 
 _FLUSHES = (Need.NEED_FLUSH, Need.NEED_MEMORY)
 
@@ -109,7 +93,6 @@ class ChangeDecoder:
         payloads: where the scan has put the events of compressed transactions; None: nowhere.
         unreadable: takes in the tables with a column of an unknown type, by (db, table): the rows of those in
             it are passed over; None: their rows are an error.
-        shapes: the columns that tables had.
     """
 
     def __init__(
@@ -121,7 +104,6 @@ class ChangeDecoder:
         spare: Spare | None = None,
     ) -> None:
         self.file = file
-        self.catalog = catalog
         self.wanted = wanted
         self.options = options or DecoderOptions()
         self.payloads: KeptPayloads | None = None
@@ -136,12 +118,15 @@ class ChangeDecoder:
         self.resolve_only = False
         self._statements = StatementReader(file)
         self._ids = (b"", b"")
-        self._known: list[tuple[str, str]] = []
-        self._numbers: dict[tuple[str, str], list[int]] = {}
         self._builders: dict[TableChanges, RowBuilder] = {}
-        self._tables: list[TableChanges] = []
-        self._versions: dict[tuple[object, ...], list[TableChanges]] = {}
-        self.shapes = Shapes()
+        self._resolver = TableResolver(
+            file,
+            self._decoder.maps,
+            catalog,
+            self.options.arrow,
+            self.options.as_stored,
+            self.report.warnings,
+        )
 
     def decode(
         self, table: TransactionTable, mask: bytearray, ids: tuple[bytes, bytes] | None = None
@@ -153,7 +138,7 @@ class ChangeDecoder:
 
         Args:
             table: the transactions.
-            mask: a mark for each of them.
+            mask: a mark for each of them, as :mod:`binx.rows.marks` has them.
             ids: what :func:`~binx.log.identifiers.transaction_ids` gives for the table, if it was asked.
 
         Raises:
@@ -194,9 +179,9 @@ class ChangeDecoder:
         """The rows held back, table by table in the order of their first row."""
         yield from self.flush()
         for number, images in self._decoder.filtered().items():
-            self.report.filtered[self._name(number)] = images
+            self.report.filtered[self._resolver.name(number)] = images
         for number, (inserts, updates, deletes) in self._decoder.undone_rows().items():
-            self.report.undone[self._name(number)] = (inserts, updates, deletes)
+            self.report.undone[self._resolver.name(number)] = (inserts, updates, deletes)
 
     def flush(self) -> Iterator[ChangeBatch]:
         """All rows held back, table by table.
@@ -214,8 +199,7 @@ class ChangeDecoder:
         Tables whose columns the log itself names keep their names; those of others are numbers until a
         statement defines them anew.
         """
-        self.catalog.clear()
-        for number in range(self._decoder.maps.tables):
+        for number in self._resolver.forget():
             self._decoder.forget(number)
 
     @property
@@ -235,7 +219,12 @@ class ChangeDecoder:
     @property
     def tables(self) -> list[TableChanges]:
         """Every table and schema version met so far."""
-        return list(self._tables)
+        return list(self._resolver.tables)
+
+    @property
+    def shapes(self) -> Shapes:
+        """The columns that tables had."""
+        return self._resolver.shapes
 
     def _gtid(self, table: TransactionTable) -> str | None:
         """The GTID of the transaction at hand; None where it has none."""
@@ -244,10 +233,6 @@ class ChangeDecoder:
             return None
         named = (GtidKind.GTID_MYSQL, GtidKind.GTID_MARIADB)
         return id_at(self._ids, index) if table.value("gtid_kind", index) in named else None
-
-    def _name(self, number: int) -> tuple[str, str]:
-        db, table = self._decoder.maps.name(number)
-        return db.decode("utf-8", "backslashreplace"), table.decode("utf-8", "backslashreplace")
 
     def _serve(
         self, need: int, window: memoryview, origin: int, table: TransactionTable
@@ -317,40 +302,16 @@ class ChangeDecoder:
                 " set behind it is not read"
             ] = None
         if statement.context is not None:
-            for change in self.catalog.apply(statement.sql, statement.db, statement.context):
-                if change.reason is not None:
-                    self.report.warnings[f"{change.reason}: {_shortened(statement.sql)}"] = None
-                self._forget(change)
+            for number in self._resolver.apply(statement.sql, statement.db, statement.context):
+                decoder.forget(number)
         if not decoder.statements_only:
             yield statement
-
-    def _forget(self, change: Change) -> None:
-        """Have the columns of the tables that a statement touched looked up anew at their next rows."""
-        for number in range(len(self._known), self._decoder.maps.tables):
-            db, name = self._name(number)
-            self._known.append((db.casefold(), name.casefold()))
-            self._numbers.setdefault(self._known[-1], []).append(number)
-        db = change.db.casefold()
-        if change.table is None:
-            touched = [key for key in self._numbers if key[0] == db]
-            self.shapes.touch_database(db)
-        else:
-            touched = [(db, change.table.casefold())]
-        if change.previous is None and change.kind in {ChangeKind.RENAMED, ChangeKind.UNPARSED}:
-            # It may have been about any table.
-            self.shapes.touch_all()
-        if change.previous is not None:
-            touched.append((change.previous.db.casefold(), change.previous.name.casefold()))
-        for key in touched:
-            self.shapes.touch(*key)
-            for number in self._numbers.get(key, ()):
-                self._decoder.forget(number)
 
     def _set_builder(self, table: TransactionTable) -> None:
         """Find out what the table map's columns are called, and open a builder for its rows."""
         decoder = self._decoder
         number = decoder.pending_map
-        db, name = self._name(decoder.maps.table_of(number))
+        db, name = self._resolver.name(decoder.maps.table_of(number))
         unreadable = self.unreadable or ()
         if not self.wanted(db, name) or (db, name) in unreadable:
             decoder.set_builder(number, None)
@@ -361,53 +322,19 @@ class ChangeDecoder:
             self.unreadable.add((db, name))
             decoder.set_builder(number, None)
             return
-        layout = decoder.maps.columns(number)
-        changes = self._resolve(number, table, layout)
+        changes = self._resolver.resolve(number, decoder.position, table, decoder.index)
         if self.resolve_only:
             decoder.set_builder(number, None)
             return
         builder = self._builders.get(changes)
         if builder is None:
+            layout = decoder.maps.columns(number)
             plan = [
                 (int(codec.codec), prefix, width, codec.parameter)
                 for codec, (_, _, prefix, width) in zip(changes.codecs, layout, strict=True)
             ]
             builder = self._builders[changes] = RowBuilder(plan, changes, self._spare)
         decoder.set_builder(number, builder)
-
-    def _resolve(
-        self, number: int, table: TransactionTable, layout: list[tuple[int, int, int, int]]
-    ) -> TableChanges:
-        """What the rows behind a table map are read as: what was met before, where a version is the same."""
-        decoder = self._decoder
-        wide = table.format.post_header_length(EventType.TABLE_MAP, 8) != 6
-        body = memoryview(_EMPTY_TABLE_ID[: 8 if wide else 6] + decoder.maps.body(number))
-        header = EventHeader(
-            timestamp=0,
-            type=EventType.TABLE_MAP,
-            server_id=0,
-            size=HEADER_SIZE + len(body),
-            next_position=0,
-            flags=EventFlag(0),
-            position=decoder.position,
-        )
-        as_stored = self.options.as_stored
-        table_map = parse_table_map(body, header, table.format, optional=not as_stored)
-        if (told := self.shapes.saw(table_map)) is not None:
-            self.report.warnings[told] = None
-        definition = None if as_stored else self.catalog.lookup(table_map.database, table_map.table)
-        resolved = resolve_columns(table_map, definition, table.format.flavour)
-        for warning in resolved.warnings:
-            self.report.warnings[warning] = None
-        valid_from = self.file.commit_version(table.value("start", decoder.index))
-        changes = TableChanges(table_map, resolved, self.options.arrow, valid_from)
-        alike = self._versions.setdefault((changes.db, changes.name, tuple(layout)), [])
-        for known in alike:
-            if known.version == changes.version:
-                return known
-        alike.append(changes)
-        self._tables.append(changes)
-        return changes
 
     def _fullest(self, need: int) -> TableChanges:
         """The table to hand over: the one that reached its limit, or where memory ran out the largest."""
@@ -424,7 +351,3 @@ class ChangeDecoder:
             # Of text that was converted the bytes go before whoever gets the batch writes it.
             del handed
             yield ChangeBatch(changes, batch, self._decoder.rows_flags)
-
-
-def _shortened(sql: str) -> str:
-    return sql if len(sql) <= 80 else sql[:77] + "…"

@@ -19,7 +19,8 @@ from binx.log.file import BinlogFile
 from binx.rows import arrays
 from binx.rows.batches import ChangeBatch
 from binx.rows.catalog import Catalog
-from binx.rows.decoder import STATEMENTS_ONLY, ChangeDecoder, DecoderOptions
+from binx.rows.decoder import ChangeDecoder, DecoderOptions
+from binx.rows.marks import STATEMENTS_ONLY
 from binx.rows.statements import Statement
 from tests.conftest import TESTDATA
 from tests.log import building

@@ -27,7 +27,8 @@ from binx.log.relay import join_relay_logs
 from binx.log.scanning import TransactionScan
 from binx.log.selection import Selector, required_level
 from binx.rows.catalog import Catalog
-from binx.rows.decoder import STATEMENTS_ONLY, ChangeDecoder
+from binx.rows.decoder import ChangeDecoder
+from binx.rows.marks import STATEMENTS_ONLY
 from binx.rows.unify import united_schema
 from binx.spark.log_place import LogPlace
 from binx.spark.source.request import Request, What

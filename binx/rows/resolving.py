@@ -1,0 +1,144 @@
+"""What the rows of each table of a file are read as, which its statements may change on the way."""
+
+from __future__ import annotations
+
+from binx.event.header import HEADER_SIZE, EventFlag, EventHeader, EventType
+from binx.event.table_map import TableMap, parse_table_map
+from binx.kernels.layouts import TableMaps
+from binx.kernels.transactions import TransactionTable
+from binx.log.file import BinlogFile
+from binx.rows.batches import TableChanges
+from binx.rows.catalog import Catalog
+from binx.rows.names import resolve_columns
+from binx.rows.schema import Change, ChangeKind, StatementContext
+from binx.rows.shapes import Shapes
+from binx.rows.types import ArrowOptions
+
+_EMPTY_TABLE_ID = b"\0" * 8
+
+
+class TableResolver:
+    """Finds out what the columns of table maps are called and typed; the catalog goes on to the next file.
+
+    Args:
+        file: the file.
+        maps: the table maps met in it, and the tables they are of, each by a number.
+        catalog: the tables known so far; moved on by the schema statements met.
+        arrow: choices about Arrow types.
+        as_stored: whether columns are what the table maps must tell of them, whatever else is known.
+        warnings: takes in sentences about names and types, each once.
+
+    Attributes:
+        shapes: the columns that tables had.
+        tables: every table and schema version met so far.
+    """
+
+    def __init__(
+        self,
+        file: BinlogFile,
+        maps: TableMaps,
+        catalog: Catalog,
+        arrow: ArrowOptions,
+        as_stored: bool,
+        warnings: dict[str, None],
+    ) -> None:
+        self._file = file
+        self._maps = maps
+        self._catalog = catalog
+        self._arrow = arrow
+        self._as_stored = as_stored
+        self._warnings = warnings
+        self._known: list[tuple[str, str]] = []
+        self._numbers: dict[tuple[str, str], list[int]] = {}
+        self._versions: dict[tuple[object, ...], list[TableChanges]] = {}
+        self.shapes = Shapes()
+        self.tables: list[TableChanges] = []
+
+    def name(self, number: int) -> tuple[str, str]:
+        """The (db, table) of a table, by its number."""
+        db, table = self._maps.name(number)
+        return db.decode("utf-8", "backslashreplace"), table.decode("utf-8", "backslashreplace")
+
+    def resolve(self, number: int, position: int, table: TransactionTable, index: int) -> TableChanges:
+        """What the rows behind a table map are read as: what was met before, where a version is the same.
+
+        Args:
+            number: the table map's.
+            position: offset of the event that the rows stand in.
+            table: the transactions of which it is in one.
+            index: the place of that one in the table.
+        """
+        table_map = self._table_map(number, position, table)
+        if (told := self.shapes.saw(table_map)) is not None:
+            self._warnings[told] = None
+        definition = None if self._as_stored else self._catalog.lookup(table_map.database, table_map.table)
+        resolved = resolve_columns(table_map, definition, table.format.flavour)
+        for warning in resolved.warnings:
+            self._warnings[warning] = None
+        valid_from = self._file.commit_version(table.value("start", index))
+        changes = TableChanges(table_map, resolved, self._arrow, valid_from)
+        layout = tuple(self._maps.columns(number))
+        alike = self._versions.setdefault((changes.db, changes.name, layout), [])
+        for known in alike:
+            if known.version == changes.version:
+                return known
+        alike.append(changes)
+        self.tables.append(changes)
+        return changes
+
+    def _table_map(self, number: int, position: int, table: TransactionTable) -> TableMap:
+        """A table map that was met, in full."""
+        wide = table.format.post_header_length(EventType.TABLE_MAP, 8) != 6
+        body = memoryview(_EMPTY_TABLE_ID[: 8 if wide else 6] + self._maps.body(number))
+        header = EventHeader(
+            timestamp=0,
+            type=EventType.TABLE_MAP,
+            server_id=0,
+            size=HEADER_SIZE + len(body),
+            next_position=0,
+            flags=EventFlag(0),
+            position=position,
+        )
+        return parse_table_map(body, header, table.format, optional=not self._as_stored)
+
+    def apply(self, sql: str, db: str, context: StatementContext) -> list[int]:
+        """Take in a schema statement; gives the numbers of the tables that are to be resolved anew."""
+        numbers = []
+        for change in self._catalog.apply(sql, db, context):
+            if change.reason is not None:
+                self._warnings[f"{change.reason}: {_shortened(sql)}"] = None
+            numbers += self._touch(change)
+        return numbers
+
+    def forget(self) -> list[int]:
+        """Know no definition any more; gives the numbers of the tables that are to be resolved anew."""
+        self._catalog.clear()
+        return list(range(self._maps.tables))
+
+    def _touch(self, change: Change) -> list[int]:
+        """The numbers of the tables that a statement touched."""
+        for number in range(len(self._known), self._maps.tables):
+            db, name = self.name(number)
+            self._known.append((db.casefold(), name.casefold()))
+            self._numbers.setdefault(self._known[-1], []).append(number)
+        db = change.db.casefold()
+        if change.table is None:
+            touched = [key for key in self._numbers if key[0] == db]
+            self.shapes.touch_database(db)
+        else:
+            touched = [(db, change.table.casefold())]
+        if change.previous is None and change.kind in {ChangeKind.RENAMED, ChangeKind.UNPARSED}:
+            # It may have been about any table.
+            self.shapes.touch_all()
+        if change.previous is not None:
+            touched.append((change.previous.db.casefold(), change.previous.name.casefold()))
+        for key in touched:
+            self.shapes.touch(*key)
+        return [number for key in touched for number in self._numbers.get(key, ())]
+
+
+def _shortened(sql: str) -> str:
+    return sql if len(sql) <= 80 else sql[:77] + "…"
+
+
+__all__ = ["TableResolver"]

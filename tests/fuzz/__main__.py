@@ -8,6 +8,7 @@ New inputs stay in ``.fuzz/TARGET``, or in a folder that ``--corpus`` names; wha
 from __future__ import annotations
 
 import argparse
+import gc
 import hashlib
 import sys
 from pathlib import Path
@@ -18,13 +19,12 @@ with atheris.instrument_imports(include=["binx"]):
     from tests.fuzz.targets import LOGS, TARGETS, tried
 
 from tests.fuzz.mutating import changed_log
-from tests.fuzz.seeds import SEEDS
+from tests.fuzz.seeds import SEEDS, largest
 
 HOME = Path(__file__).resolve().parents[2] / ".fuzz"
 SECONDS = 60
 INPUT_SECONDS = 120
 MEMORY_MB = 2048
-LARGEST_INPUT = 64 * 1024
 
 
 def main() -> None:
@@ -44,12 +44,14 @@ def main() -> None:
         f"-max_total_time={arguments.seconds}",
         f"-timeout={INPUT_SECONDS}",
         f"-rss_limit_mb={MEMORY_MB}",
-        f"-max_len={LARGEST_INPUT}",
+        f"-max_len={largest(arguments.target)}",
         f"-artifact_prefix={found}/{arguments.target}-",
         "-print_final_stats=1",
         str(corpus),
     ]
     changes = {"custom_mutator": _changed} if arguments.target in LOGS else {}
+    # What is imported stays: it need not be gone through again each time that garbage is collected.
+    gc.freeze()
     atheris.Setup([sys.argv[0], *options], lambda data: tried(target, data), **changes)
     atheris.Fuzz()
 

@@ -10,11 +10,13 @@ import random
 import struct
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import zstandard
 
 from binx.archive.run import ArchiveRequest, ArchiveRun
+from binx.errors import BinxError
 from binx.export.parquet import to_parquet
 from binx.export.seekable import write_seekable
 from binx.export.sidecar import write_sidecar
@@ -24,21 +26,48 @@ from binx.log.file import BinlogFile
 from binx.log.sidecar_layout import FOOTER_END_SIZE, TAIL_SIZE, decode_tail, tail_offset
 from tests.conftest import CORPUS, TESTDATA
 from tests.fuzz.arrays import MAKERS
+from tests.log.memory import Bytes
 from tests.rows.ddl_cases import CASES
 
 _KERNELS = Path(__file__).resolve().parent.parent / "kernels"
 INDEXED = TESTDATA / "mysql-9.7" / "small" / "tagged_gtids.binlog"
 """The log whose index file is fuzzed."""
 
-_LARGEST = 64 * 1024
+_LARGEST_FILE = 64 * 1024
+_LARGEST_LOG = 8 * 1024
+_LARGEST_STATEMENTS = 2 * 1024
+_LARGEST_OTHER = 16 * 1024
+
+
+def largest(target: str) -> int:
+    """Bytes that an input of a target has at most: what large ones show small ones do, many times sooner."""
+    return {_logs: _LARGEST_LOG, _statements: _LARGEST_STATEMENTS}.get(SEEDS[target], _LARGEST_OTHER)
 
 
 def _logs() -> Iterator[bytes]:
     places = [*sorted(TESTDATA.glob("*/small/*.binlog")), *sorted((CORPUS / "files").glob("*.binlog"))]
     for path in places:
         data = path.read_bytes()
-        if len(data) <= _LARGEST:
+        if len(data) <= _LARGEST_LOG:
             yield data
+        elif len(data) <= _LARGEST_FILE:
+            yield from _parts(data)
+
+
+def _parts(data: bytes) -> Iterator[bytes]:
+    """A large log as several with the same head; transactions that are large themselves are left out."""
+    with suppress(BinxError):
+        file = BinlogFile(Bytes(data))
+        head = part = data[: file.first_position]
+        for table in file.scan(Level.LEVEL_TABLES, verify=False):
+            for index in range(len(table)):
+                transaction = data[table.value("start", index) : table.value("end", index)]
+                if len(part) + len(transaction) > _LARGEST_LOG:
+                    yield part
+                    part = head
+                if len(head) + len(transaction) <= _LARGEST_LOG:
+                    part += transaction
+        yield part
 
 
 def _json_documents() -> Iterator[bytes]:
@@ -76,8 +105,14 @@ def _gtid_bodies() -> Iterator[bytes]:
 
 
 def _statements() -> Iterator[bytes]:
-    yield from (case.sql.encode() for case in CASES)
-    yield "\x1e".join(case.sql for case in CASES).encode()
+    part = b""
+    for statement in (case.sql.encode() for case in CASES):
+        yield statement
+        if len(part) + len(statement) >= _LARGEST_STATEMENTS:
+            yield part
+            part = b""
+        part += b"\x1e" + statement
+    yield part
     for path in sorted(TESTDATA.glob("*/small/*.sql")):
         yield path.read_bytes()
 

@@ -92,6 +92,7 @@ def show_command(
     files: tuple[str, ...],
 ) -> int:
     """Show the events of transactions: statements with their session, rows with names and values."""
+    from binx.cli.show_frames import ShowFrames
     from binx.export.show import Showing
     from binx.stats.shown_rows import shown_rows
 
@@ -124,6 +125,7 @@ def show_command(
             catalog=catalog,
             readable=not as_json,
             rows=shown_rows if text.is_plain and not as_json else None,
+            frames=ShowFrames(text) if text.is_usual and not as_json else None,
             verify=not no_checksums,
         )
         for chunks in _texts(showing, documents if as_json else text):
@@ -144,10 +146,12 @@ def show_command(
 
 
 def _texts(showing: Showing, writer: ShowText | _Documents) -> Iterator[Iterable[bytes]]:
-    from binx.export.show import ShownEvent
+    from binx.export.show import ShownEvent, WholeTexts
 
     for item in showing:
-        if isinstance(writer, ShowText):
+        if isinstance(item, WholeTexts):
+            yield item.text
+        elif isinstance(writer, ShowText):
             yield writer.chunks(item) if isinstance(item, ShownEvent) else writer.head(item)
         elif isinstance(item, ShownEvent):
             yield safe_chunks(writer.event(item))

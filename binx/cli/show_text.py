@@ -25,6 +25,10 @@ from binx.stats.text import (
 
 if TYPE_CHECKING:
     from binx.export.show import ShownEvent, ShownTransaction
+    from binx.log.events import RawEvent
+
+PLACE_WIDTH = 12
+"""What an event's place takes at the beginning of its line, at least."""
 
 _LONG = ("sql", "options", "columns")
 """Fields that have lines of their own."""
@@ -43,6 +47,10 @@ class ShowText:
         zone: the time zone of moments.
         with_bytes: dump every event in hexadecimal.
         most_rows: how many rows of each event are shown; None for all.
+
+    Attributes:
+        zone: the time zone of moments.
+        begun: whether transactions were written, from which the next stands apart.
     """
 
     def __init__(
@@ -56,22 +64,22 @@ class ShowText:
     ) -> None:
         self._width = width
         self._colour = colour
-        self._zone = zone
+        self.zone = zone
+        self.begun = False
         self._with_bytes = with_bytes
         self._most_rows = most_rows
         self._arrow = " \N{RIGHTWARDS ARROW} " if width is not None else ARROW
         self._checksum_size = 0
-        self._begun = False
 
     def transaction(self, shown: ShownTransaction) -> Iterator[str]:
         """What a transaction is, before its events."""
         facts = shown.facts
         self._checksum_size = shown.description.checksum_size
-        if self._begun:
+        if self.begun:
             yield ""
-        self._begun = True
+        self.begun = True
         yield self.cut(f"transaction {safe_text(facts['transaction'])}", BOLD)
-        times = f"{self._time(facts['commit_timestamp'])} ({zone_name(self._zone)})"
+        times = f"{self._time(facts['commit_timestamp'])} ({zone_name(self.zone)})"
         original = facts["original_commit_timestamp"]
         if original not in (None, facts["commit_timestamp"]):
             times += f", on its first server {self._time(original)}"
@@ -94,32 +102,42 @@ class ShowText:
         """Whether lines are neither cut nor coloured."""
         return self._width is None and not self._colour
 
+    @property
+    def is_usual(self) -> bool:
+        """Whether all of each event is shown as a plain text, and not its bytes."""
+        return self.is_plain and not self._with_bytes and self._most_rows is None
+
     def head(self, shown: ShownTransaction) -> Iterator[bytes]:
         """What a transaction is, before its events, in chunks."""
         return map(_line, self.transaction(shown))
 
     def chunks(self, shown: ShownEvent) -> Iterator[bytes]:
         """An event, what it says, its bytes and its rows."""
-        yield "".join(f"{line}\n" for line in self.event(shown)).encode("utf-8", "backslashreplace")
+        lines = self.event(shown.raw, shown.fields)
+        yield "".join(f"{line}\n" for line in lines).encode("utf-8", "backslashreplace")
         yield from self.rows(shown)
 
-    def event(self, shown: ShownEvent) -> Iterator[str]:
-        """An event, what it says, its bytes."""
-        header, fields = shown.raw.header, dict(shown.fields)
-        inner = shown.raw.inner
+    def event(self, raw: RawEvent, said: Mapping[str, Any]) -> Iterator[str]:
+        """An event, what it says, its bytes.
+
+        Args:
+            raw: the event.
+            said: its fields; see :func:`~binx.export.event_fields.event_fields`.
+        """
+        header, fields, inner = raw.header, dict(said), raw.inner
         place = f"{header.position}" if inner is None else f"+{inner}"
         summary = self._summary(fields)
         mark = "" if inner is None else "  "
-        head = f"{place:>12}  {mark}{header.name}{summary and '  '}"
+        head = f"{place:>{PLACE_WIDTH}}  {mark}{header.name}{summary and '  '}"
         first, *more = self._wrapped(summary, head)
-        yield self.cut(first, _FAINT, upto=12)
+        yield self.cut(first, _FAINT, upto=PLACE_WIDTH)
         for text in more:
             yield self.cut(text)
         for text in self._long(fields):
             yield self.cut(text)
         if self._with_bytes:
             size = self._checksum_size if inner is None else 0
-            for line in hex_lines(header, shown.raw.data, size):
+            for line in hex_lines(header, raw.data, size):
                 yield self.cut(f"{INDENT}{line}")
 
     def _summary(self, fields: dict[str, Any]) -> str:
@@ -214,7 +232,7 @@ class ShowText:
         return f"{colour}{text}{_END}" if self._colour else text
 
     def _time(self, moment: int) -> str:
-        return time_text(moment, self._zone)
+        return time_text(moment, self.zone)
 
     def _size(self, size: int) -> str:
         return f"{number_text(size)} bytes" if self._width is None else bytes_text(size)
@@ -256,4 +274,4 @@ def _scalar(value: Any) -> str:
     return text if text and " " not in text else f"'{text}'"
 
 
-__all__ = ["ShowText"]
+__all__ = ["PLACE_WIDTH", "ShowText"]

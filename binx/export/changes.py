@@ -139,12 +139,16 @@ class Frame(NamedTuple):
         head_ends: where the text before each ends; 8 bytes each, native byte order.
         heads: these texts.
         foot: the text behind each.
+        events: where texts stand before the rows of each rows event and behind the last of each transaction,
+            the position of each's event, -1 behind the last; 8 bytes each. None: one text stands before each
+            transaction.
     """
 
     transactions: int
     head_ends: bytes
     heads: bytes
     foot: bytes
+    events: bytes | None = None
 
 
 class Frames(Protocol):
@@ -324,8 +328,8 @@ class _Walk:
             if self._current is None and look.frames is not None and run < stop:
                 frame = look.frames.frame(self._part, self._taken, self._next, piece, run, stop)
                 if frame is not None:
-                    count, *around = frame
-                    yield WholeTexts(count, piece.framed(run, run + count, *around))
+                    count = frame.transactions
+                    yield WholeTexts(count, piece.framed(run, run + count, *frame[1:]))
                     self._next += count
                     run += count
                     continue

@@ -30,7 +30,7 @@ class Changes:
         parts: what their texts consist of.
         marks: a small number for each change, uint8; None where all are 0.
         events: of a batch's rows the offsets of their rows events, int64, and the low byte of these events'
-            flags, uint8; None where rows are not told apart by events.
+            flags, uint8, or None for it; None where rows are not told apart by events.
     """
 
     versions: pa.Array
@@ -39,14 +39,14 @@ class Changes:
     count: int
     parts: list[Part]
     marks: pa.Array | None = None
-    events: tuple[pa.Array, pa.Array] | None = None
+    events: tuple[pa.Array, pa.Array | None] | None = None
 
 
 def changes_of(
     images: BatchImages,
     parts: Callable[[ChangeGroup], Iterable[bytes | Part]],
     marks: Callable[[ChangeGroup], pa.Array] | None = None,
-    events: tuple[pa.Array, pa.Array] | None = None,
+    events: tuple[pa.Array, pa.Array | None] | None = None,
 ) -> list[Changes]:
     """A batch's row changes, those that are written alike together.
 
@@ -103,7 +103,7 @@ class Piece:
                 numbers(one.numbers),
                 None if one.rows is None else numbers(one.rows),
                 None if one.marks is None else _bytes(one.marks),
-                None if one.events is None else (numbers(one.events[0]), _bytes(one.events[1])),
+                None if one.events is None else _events(*one.events),
                 one.count,
                 [kernel_part(part) for part in one.parts],
             )
@@ -138,7 +138,15 @@ class Piece:
         self._texts.begin(first, last, ordinal)
         return self._chunks()
 
-    def framed(self, first: int, last: int, head_ends: bytes, heads: bytes, foot: bytes) -> Iterator[bytes]:
+    def framed(
+        self,
+        first: int,
+        last: int,
+        head_ends: bytes,
+        heads: bytes,
+        foot: bytes,
+        events: bytes | None = None,
+    ) -> Iterator[bytes]:
         """The text of some runs, each of which is a whole transaction, in chunks.
 
         Args:
@@ -147,8 +155,10 @@ class Piece:
             head_ends: where the text before each transaction ends; 8 bytes each, native byte order.
             heads: these texts.
             foot: the text behind each.
+            events: where texts stand between the rows events of a transaction too; see
+                :class:`~binx.export.changes.Frame`.
         """
-        self._texts.begin_framed(first, last, head_ends, heads, foot)
+        self._texts.begin_framed(first, last, head_ends, heads, foot, events)
         return self._chunks()
 
     def _chunks(self) -> Iterator[bytes]:
@@ -165,6 +175,10 @@ class Piece:
                 texts.go_on(size)
         if texts.size:
             yield texts.taken()
+
+
+def _events(positions: pa.Array, flags: pa.Array | None) -> tuple[memoryview, memoryview | None]:
+    return numbers(positions), None if flags is None else _bytes(flags)
 
 
 def _bytes(array: pa.Array) -> memoryview:

@@ -14,7 +14,7 @@ from binx.event import FormatDescription
 from binx.event.format import Flavour
 from binx.event.header import HEADER_SIZE, EventFlag, EventHeader, EventType
 from binx.event.table_map import TableMap, parse_table_map
-from binx.export.changes import Begin, Renderer, Selected, ordered_changes
+from binx.export.changes import Begin, Frames, Renderer, Selected, WholeTexts, ordered_changes
 from binx.export.decoder_warnings import decoder_warnings
 from binx.export.event_fields import event_fields
 from binx.export.event_rows import EventRows, events_with_rows
@@ -110,6 +110,8 @@ class Showing:
         readable: give bytes as ``{"hex": …}``, which people can tell from text, and long values as
             :class:`~binx.export.readable.LongValue`; else as ``extract --format json`` does.
         rows: says what the text of row changes is, in place of JSON; they are then given as text alone.
+        frames: writes usual transactions whole, with these row changes; they come as
+            :class:`~binx.export.changes.WholeTexts`.
         verify: whether checksums are compared.
     """
 
@@ -121,6 +123,7 @@ class Showing:
         catalog: Catalog | None = None,
         readable: bool = False,
         rows: Renderer | None = None,
+        frames: Frames | None = None,
         verify: bool = True,
     ) -> None:
         self._chain = chain
@@ -129,6 +132,7 @@ class Showing:
         self._verify = verify
         readable_rows = ReadableRows()
         self._read = readable_rows.document if readable else _document
+        self._frames = frames
         self._render = rows or JsonRows(
             lines=False, values=readable_rows.values if readable else json_values, between=not readable
         )
@@ -144,8 +148,8 @@ class Showing:
         """What is not known of names and types, in sentences; whole when the iteration is over."""
         return decoder_warnings(self._decoders)
 
-    def __iter__(self) -> Iterator[ShownTransaction | ShownEvent]:
-        """The transactions, each before its events.
+    def __iter__(self) -> Iterator[ShownTransaction | ShownEvent | WholeTexts]:
+        """The transactions, each before its events, or whole.
 
         Raises:
             DamagedError, UnsupportedError: a transaction cannot be read.
@@ -157,9 +161,12 @@ class Showing:
             raw_text=True,
             undone=True,
             decoders=self._decoders,
+            frames=self._frames,
         )
         for item in items:
-            if isinstance(item, Begin):
+            if isinstance(item, WholeTexts):
+                yield item
+            elif isinstance(item, Begin):
                 description = item.table.format
                 yield ShownTransaction(item.facts, description)
                 for raw, rows in events_with_rows(item, items):
@@ -210,4 +217,4 @@ def _document(text: Iterable[bytes]) -> dict[str, Any]:
     return document
 
 
-__all__ = ["Showing", "ShownEvent", "ShownRows", "ShownTransaction"]
+__all__ = ["Showing", "ShownEvent", "ShownRows", "ShownTransaction", "WholeTexts"]

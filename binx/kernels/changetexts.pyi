@@ -54,7 +54,7 @@ class ChangeTexts:
         numbers: Buffer,
         rows: Buffer | None,
         marks: Buffer | None,
-        events: tuple[Buffer, Buffer] | None,
+        events: tuple[Buffer, Buffer | None] | None,
         count: int,
         parts: list[KernelPart],
     ) -> None:
@@ -66,7 +66,7 @@ class ChangeTexts:
             rows: which rows of the batch, int64; None for the first ones.
             marks: a small number for each change; None where all are 0.
             events: for each row of the batch the place of its rows event, int64, and the low byte of the
-                flags there; None where rows are not told apart by events.
+                flags there, None where nothing asks for these; None where rows are not told apart by events.
             count: how many changes.
             parts: what their texts consist of.
 
@@ -95,7 +95,13 @@ class ChangeTexts:
         """
 
     def begin_framed(
-        self, first_run: int, last_run: int, head_ends: Buffer, heads: Buffer, foot: bytes
+        self,
+        first_run: int,
+        last_run: int,
+        head_ends: Buffer,
+        heads: Buffer,
+        foot: bytes,
+        head_events: Buffer | None = None,
     ) -> None:
         """Set out to write all changes of some runs, each of which is a whole transaction.
 
@@ -105,10 +111,20 @@ class ChangeTexts:
             head_ends: where the text before each transaction ends, int64.
             heads: these texts.
             foot: the text behind each.
+            head_events: where a text stands before the rows of each rows event and behind the last of each
+                transaction, the place of the event, -1 behind the last, int64; None where a text stands
+                before each transaction.
+
+        Raises:
+            ValueError: there are fewer texts than transactions, or fewer places than texts.
         """
 
     def step(self) -> int:
-        """Write on; a :class:`~binx.kernels.rowparts.State`."""
+        """Write on; a :class:`~binx.kernels.rowparts.State`.
+
+        Raises:
+            DamagedError: rows are of another event than the text before them.
+        """
 
     def taken(self) -> bytes:
         """The piece of text written since it was asked for last."""

@@ -64,11 +64,13 @@ cdef class ChangeTexts:
     cdef bint framed
     cdef bint headed
     cdef int64_t run
-    cdef int64_t first_run
     cdef Bytes heads
     cdef Bytes head_ends
     cdef Bytes foot
     cdef list frame
+    # Where heads also stand between rows events: the event behind each, and the head that comes next.
+    cdef Bytes head_events
+    cdef int64_t head
     # The rows event that was written last of the transaction at hand, and whether its statement ended with it.
     cdef int64_t event
     cdef bint statement_ended
@@ -145,7 +147,7 @@ cdef class ChangeTexts:
                 raise ValueError("changes need an event each")
             memory = self.hold(flags)
             group.flags = memory.data
-            if memory.size < group.length:
+            if flags is not None and memory.size < group.length:
                 raise ValueError("changes need the flags of their events")
         group.count = <int32_t> count
         group.first_part = self.parts.size // <int64_t> sizeof(Part)
@@ -229,7 +231,9 @@ cdef class ChangeTexts:
         self.row_begun = False
         self.framed = False
 
-    def begin_framed(self, int64_t first_run, int64_t last_run, object head_ends, object heads, bytes foot):
+    def begin_framed(
+        self, int64_t first_run, int64_t last_run, object head_ends, object heads, bytes foot, object head_events=None
+    ):
         """Set out to write all changes of some runs, each of which is a whole transaction; see the stub."""
         cdef const int64_t *ends = <const int64_t *> self.order.run_ends.data
         if not 0 <= first_run < last_run <= self.order.run_ends.size // 8:
@@ -242,9 +246,16 @@ cdef class ChangeTexts:
         self.foot.size = len(foot)
         if self.head_ends.size // 8 < last_run - first_run:
             raise ValueError("there are fewer heads than transactions")
+        self.head_events.data = NULL
+        if head_events is not None:
+            self.frame.append(Held(head_events))
+            self.head_events = view_of(self.frame[3])
+            if self.head_events.size < self.head_ends.size:
+                raise ValueError("there are fewer events than heads")
         self.framed = True
         self.headed = False
-        self.run = self.first_run = first_run
+        self.run = first_run
+        self.head = 0
 
     def step(self):
         """Write on: STATE_DONE, STATE_FULL where a piece is to be taken, STATE_ASKED; see the stub."""
@@ -314,15 +325,9 @@ cdef class ChangeTexts:
     cdef int begin_row(self, Place place) except -1 nogil:
         cdef Output *out = &self.writer.out
         cdef int64_t version = version_of(&self.order, place)
-        cdef int64_t first = 0
-        cdef int64_t last
         if self.framed and not self.headed:
-            if self.run > self.first_run:
-                first = (<const int64_t *> self.head_ends.data)[self.run - self.first_run - 1]
-            last = (<const int64_t *> self.head_ends.data)[self.run - self.first_run]
-            if not 0 <= first <= last <= self.heads.size:
-                bad_column()
-            append(out, self.heads.data + first, last - first)
+            if self.head_events.data == NULL:
+                self.put_head()
             self.headed = True
             self.event = -1
             self.statement_ended = True
@@ -337,20 +342,40 @@ cdef class ChangeTexts:
         self.written = 0
         return 0
 
-    cdef void place_in_event(self, Place place) noexcept nogil:
+    cdef int put_head(self) except -1 nogil:
+        cdef const int64_t *ends = <const int64_t *> self.head_ends.data
+        cdef int64_t first = ends[self.head - 1] if self.head else 0
+        cdef int64_t last = ends[self.head]
+        if not 0 <= first <= last <= self.heads.size:
+            bad_column()
+        append(&self.writer.out, self.heads.data + first, last - first)
+        self.head += 1
+        return 0
+
+    cdef int put_head_before(self, int64_t event) except -1 nogil:
+        """Write what stands before the rows of an event; what ends a transaction stands before none, -1."""
+        cdef const int64_t *events = <const int64_t *> self.head_events.data
+        if self.head >= self.head_ends.size // 8 or events[self.head] != event:
+            other_event(event)
+        return self.put_head()
+
+    cdef int place_in_event(self, Place place) except -1 nogil:
         """Tell where the row stands among those of its rows event, and among the transaction's statements."""
         cdef Writer *writer = &self.writer
         cdef const Group *group = group_at(&self.order, place)
         cdef int64_t row = batch_row(group, place)
         writer.begins_statement = False
         if group.events == NULL or group.events[row] == self.event:
-            return
+            return 0
         self.event = group.events[row]
+        if self.head_events.data != NULL:
+            self.put_head_before(self.event)
         writer.ordinal = 0
         if self.statement_ended:
             writer.begins_statement = True
             writer.statement += 1
-        self.statement_ended = group.flags[row] & STATEMENT_END
+        self.statement_ended = group.flags != NULL and group.flags[row] & STATEMENT_END
+        return 0
 
     cdef int end_row(self) except -1 nogil:
         self.part = 0
@@ -362,10 +387,18 @@ cdef class ChangeTexts:
         if self.written > self.longest:
             self.longest = self.written
         if self.framed and self.at == (<const int64_t *> self.order.run_ends.data)[self.run]:
+            if self.head_events.data != NULL:
+                self.put_head_before(-1)
             append(&self.writer.out, self.foot.data, self.foot.size)
             self.run += 1
             self.headed = False
         return 0
+
+
+cdef int other_event(int64_t event) except -1 with gil:
+    from binx.errors import DamagedError
+
+    raise DamagedError("expected rows of each rows event of the transaction, found others", offset=event)
 
 
 cdef Bytes view_of(Held held):

@@ -25,7 +25,9 @@ from binx.stats.text import safe_text
 def shown_rows(changes: ChangeBatch, _: BinlogFile) -> list[Changes]:
     """The row changes of a batch; a renderer for :func:`~binx.export.changes.ordered_changes`."""
     images = BatchImages(changes)
-    return changes_of(images, _BatchLines(images).lines)
+    positions = images.system("_position")
+    assert positions is not None
+    return changes_of(images, _BatchLines(images).lines, events=(positions, None))
 
 
 class _BatchLines:

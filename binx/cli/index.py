@@ -13,6 +13,7 @@ from binx.export.indexing import IndexedLog, index_log
 from binx.log.file import BinlogFile
 from binx.log.inputs import STANDARD_INPUT, WatchedSource, expand_paths
 from binx.source.json_text import json_text
+from binx.source.remote import is_uri
 from binx.stats.text import bytes_text, number_text, safe_text
 
 EXAMPLES = (
@@ -86,6 +87,11 @@ def index_command(
         raise UsageError("expected --check, which writes nothing, or --force, found both")
     if STANDARD_INPUT in files:
         raise UsageError("standard input has no place beside which an index file could stand; name files")
+    if folder is not None and is_uri(folder):
+        raise UsageError(
+            f"expected a folder on this machine, found {safe_text(folder)}; leave out -o where the logs are"
+            " in an object store: their index files stand beside them"
+        )
     if schema is not None and not keys:
         raise UsageError("--schema names keys, which are looked at only with --keys")
     catalog, unclear = known_tables(schema)

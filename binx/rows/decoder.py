@@ -158,6 +158,13 @@ class ChangeDecoder:
         window, released = self.file.events_window(origin, stop), origin
         try:
             while (need := decoder.run(window, origin)) != Need.NEED_NOTHING:
+                if need in _FLUSHES and origin + len(window) == decoder.position < stop:
+                    # The bytes of a large event go before its rows are written.
+                    del window
+                    yield from self._flush(self._fullest(need))
+                    origin = decoder.position
+                    window = self.file.events_window(origin, stop)
+                    continue
                 if need != Need.NEED_WINDOW:
                     yield from self._serve(need, window, origin, table)
                     continue

@@ -210,3 +210,14 @@ def test_a_run_that_is_killed_leaves_no_index_file_and_the_next_one_makes_it(
 def test_standard_input_and_contradictions_are_refused(logs: list[Path]) -> None:
     assert binx("index", "-", stdin=logs[0].read_bytes()).code == 2
     assert binx("index", "--check", "--force", *logs).code == 2
+
+
+def test_a_folder_in_an_object_store_is_refused_and_none_made_of_its_name(
+    logs: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    before = sorted(tmp_path.iterdir())
+    run = binx("index", "-o", "s3://bucket/indexes", *logs)
+    assert run.code == 2
+    assert "expected a folder on this machine, found s3://bucket/indexes" in run.err
+    assert sorted(tmp_path.iterdir()) == before

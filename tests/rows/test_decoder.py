@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import struct
+import weakref
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -22,6 +23,7 @@ from binx.rows.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder, DecoderOptions
 from binx.rows.marks import STATEMENTS_ONLY
 from binx.rows.statements import Statement
+from binx.source import READ_BYTES
 from tests.conftest import TESTDATA
 from tests.log import building
 from tests.log.memory import Bytes
@@ -293,3 +295,36 @@ def test_large_texts_are_decoded_as_small_ones(
         found.append((rows, [table.undecodable for table in decoder.tables]))
     assert found[0] == found[1]
     assert any(any(counts.values()) for counts in found[0][1]) is wrong
+
+
+class _Windows(Bytes):
+    """Each window in memory of its own, so that it shows whether it is still held."""
+
+    def __init__(self, data: bytes) -> None:
+        super().__init__(data)
+        self.large: list[weakref.ref[_Window]] = []
+
+    def window(self, start: int, stop: int) -> memoryview:
+        window = _Window(super().window(start, stop))
+        if len(window) > READ_BYTES:
+            self.large.append(weakref.ref(window))
+        return memoryview(window)
+
+
+class _Window(bytearray):
+    """Memory that can be asked whether it is gone."""
+
+
+def test_the_bytes_of_a_large_event_are_gone_when_its_rows_are_handed_over() -> None:
+    rows = READ_BYTES // 8
+    source = _Windows(_orders(2, rows))
+    file = BinlogFile(source)
+    decoder = ChangeDecoder(file, Catalog(), options=DecoderOptions(row_group_rows=rows))
+    numbers = []
+    for table in file.scan(Level.LEVEL_TABLES, verify=False):
+        for item in decoder.decode(table, table.mask()):
+            assert isinstance(item, ChangeBatch)
+            assert source.large
+            assert not any(window() for window in source.large)
+            numbers += item.batch.column(item.batch.num_columns - 2).to_pylist()
+    assert numbers == list(range(2 * rows))

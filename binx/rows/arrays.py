@@ -64,6 +64,7 @@ class ColumnArrays:
 
         Raises:
             DamagedError: a value is not of the column's type.
+            UnsupportedError: text is more than an array can hold.
         """
         make = _MAKERS.get(self.logical.kind)
         return self._plain(handed, rows) if make is None else make(self, handed, rows)
@@ -135,12 +136,12 @@ class ColumnArrays:
                 begun, value = len(text), data[places[row] : places[row + 1]]
                 for piece in charset.utf8_pieces(value):
                     text += piece
-                if len(text) > _MOST_TEXT:
-                    raise UnsupportedError(
-                        f"expected less than 2 GiB of text, found {len(text)} bytes of values that are no"
-                        f" {charset.name}, each byte as \\xNN; a dump that says that the column is of bytes"
-                        " (--schema) avoids that"
-                    )
+                    if len(text) > _MOST_TEXT:
+                        raise UnsupportedError(
+                            "expected less than 2 GiB of text in UTF-8, found more: bytes that are no"
+                            f" {charset.name} become \\xNN each; a dump that says that the column is of bytes"
+                            " (--schema) avoids that"
+                        )
                 # UTF-8 that is whole stays as it is.
                 with memoryview(text) as written:
                     is_whole = (

@@ -8,12 +8,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
 
 import pyarrow as pa
 
+from binx.errors import BinxError
 from binx.event.column import ColumnType
 from binx.event.table_map import TableMap
 from binx.log.arrow import arrow_array
@@ -153,6 +155,7 @@ class TableChanges:
 
         Raises:
             DamagedError: a value is not of its column's type.
+            UnsupportedError: a column's text is more than a batch can hold.
         """
         rows: int = handed["rows"]
 
@@ -173,11 +176,18 @@ class TableChanges:
             arrays.append(self._differences(handed["differences"], rows))
         if self._can_misfit:
             arrays.append(self._misfits(handed["misfits"], rows))
-        pairs = zip(self._arrays, handed["columns"], strict=True)
-        arrays += [made.array(Handed(*buffers), rows) for made, buffers in pairs]
+        arrays += self._values(handed["columns"], rows)
         # What is written as text needs no version, which takes long to make where tables are many.
         schema = self._columns if self._options.raw_text else self.schema
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+    def _values(self, handed: list[tuple[Any, ...]], rows: int) -> Iterator[pa.Array]:
+        for column, made, buffers in zip(self.resolved.columns, self._arrays, handed, strict=True):
+            try:
+                yield made.array(Handed(*buffers), rows)
+            except BinxError as error:
+                error.message = f"column {column.name} of {self.db}.{self.name}: {error.message}"
+                raise
 
     def _by_row(self, places: list[tuple[int, int, str]]) -> dict[int, dict[str, str]]:
         texts: dict[int, dict[str, str]] = defaultdict(dict)

@@ -354,7 +354,10 @@ class ChangeDecoder:
     def _flush(self, changes: TableChanges) -> Iterator[ChangeBatch]:
         handed = self._decoder.take(self._builders[changes])
         if handed["rows"]:
-            batch = changes.batch(handed)
+            try:
+                batch = changes.batch(handed)
+            except BinxError as error:
+                raise error.at(path=self.file.path) from error.__cause__
             # Of text that was converted the bytes go before whoever gets the batch writes it.
             del handed
             yield ChangeBatch(changes, batch, self._decoder.rows_flags)

@@ -328,3 +328,18 @@ def test_the_bytes_of_a_large_event_are_gone_when_its_rows_are_handed_over() -> 
             assert not any(window() for window in source.large)
             numbers += item.batch.column(item.batch.num_columns - 2).to_pylist()
     assert numbers == list(range(2 * rows))
+
+
+def test_text_of_2_gib_by_escapes_is_an_error_that_names_the_column(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hundred bytes stand for the 2 GiB that one array of Arrow can hold."""
+    log = tmp_path / "mysql-bin.000001"
+    log.write_bytes((SMALL / "charsets.binlog").read_bytes().replace(b"\xc3", b"\xff"))
+    monkeypatch.setattr(arrays, "_LARGE_VALUE", -1)
+    assert decode(log, verify=False)
+    monkeypatch.setattr(arrays, "_MOST_TEXT", 100)
+    with pytest.raises(UnsupportedError, match=r"less than 2 GiB of text .* no gbk .*--schema") as caught:
+        decode(log, verify=False)
+    assert caught.value.path == str(log)
+    assert caught.value.message.startswith("column gbk of small.east: ")

@@ -32,18 +32,19 @@ EXAMPLES = (
     ),
     Example(
         "a transaction out of the archive",
-        "binx archive --quiet mysql-bin.index --to archive &&"
-        " binx extract --gtid UUID:1006 archive -o one.binlog",
+        "binx extract --gtid UUID:1006 archive -o one.binlog",
     ),
     Example(
         "whether it is whole, and all there",
-        "binx archive --quiet mysql-bin.index --to archive &&"
-        " binx archive --check mysql-bin.index --to archive",
+        "binx archive --check mysql-bin.index --to archive",
     ),
     Example(
-        "a log as it was, and the transactions of a span",
-        "binx archive --quiet mysql-bin.index --to archive &&"
-        " binx archive --restore mysql-bin.000003 --to archive -o restored.000003",
+        "a log as it was",
+        "binx archive --restore mysql-bin.000003 --to archive -o restored.000003",
+    ),
+    Example(
+        "what was committed within some minutes",
+        "binx archive --since '2026-11-21 09:30' --until '2026-11-21 09:45' --to archive -o span.binlog",
     ),
 )
 

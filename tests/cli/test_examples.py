@@ -56,8 +56,10 @@ EVERY = examples()
 
 @pytest.fixture(scope="module")
 def place(shop: Shop, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where most examples are run."""
-    return _prepare(tmp_path_factory.mktemp("examples"), shop)
+    """Where most examples are run, beside an archive of the logs."""
+    folder = _prepare(tmp_path_factory.mktemp("examples"), shop)
+    assert binx("archive", folder / "mysql-bin.index", "--to", folder / "archive").code == 0
+    return folder
 
 
 @pytest.fixture(scope="module")

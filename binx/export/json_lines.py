@@ -220,11 +220,8 @@ class _BatchJson:
         found = self._cache.get(place)
         if found is None:
             column, values = self._images.columns[place], self._images.column(place)
-            found = self._spelled(values, column.type)
             misfits = self._images.misfits.get(column.name)
-            if misfits is not None:
-                texts = [(row, plain_json(text)) for row, text in misfits]
-                found = with_misfits(found, values, texts, NULL)
+            found = with_misfits(self._spelled(values, column.type), values, misfits, NULL, plain_json)
             self._cache[place] = found
         return found
 

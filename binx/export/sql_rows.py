@@ -192,12 +192,9 @@ class BatchSql:
         found = self._cache.get((place, exact))
         if found is None:
             values = self._images.column(place)
-            found = sql_literals(values, column.type, exact=exact)
+            literals = sql_literals(values, column.type, exact=exact)
             misfits = self._images.misfits.get(column.name)
-            if misfits is not None:
-                bare = kind in _MEMBERS
-                texts = [(row, text if bare else text_literal(text)) for row, text in misfits]
-                found = with_misfits(found, values, texts, NULL)
+            found = with_misfits(literals, values, misfits, NULL, str if kind in _MEMBERS else text_literal)
             self._cache[place, exact] = found
         return found
 

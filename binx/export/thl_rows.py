@@ -66,10 +66,8 @@ class _BatchThl:
         found = self._cache.get(place)
         if found is None:
             column, values = self._images.columns[place], self._images.column(place)
-            found = thl_values(values, column.type)
             misfits = self._images.misfits.get(column.name)
-            if misfits is not None:
-                found = with_misfits(found, values, misfits, NULL)
+            found = with_misfits(thl_values(values, column.type), values, misfits, NULL)
             self._cache[place] = found
         return found
 

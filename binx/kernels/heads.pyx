@@ -20,16 +20,13 @@ from binx.kernels.digits cimport (
     put_signed,
     put_unsigned,
 )
+from binx.kernels.gtidtexts cimport has_gtid
 from binx.kernels.output cimport Output, release, reserve
 from binx.kernels.transactions cimport *
 
 cdef enum:
     # All of a head but for the names in it.
     HEAD_MAXIMUM = 512
-
-
-cdef inline bint has_gtid(const Transaction *record) noexcept nogil:
-    return record.gtid_kind == GTID_MYSQL or record.gtid_kind == GTID_MARIADB
 
 
 cdef inline bint is_usual(const Transaction *record) noexcept nogil:

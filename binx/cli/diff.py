@@ -35,7 +35,8 @@ EXAMPLES = (
 DETAILS = (
     "A and B are logs of two servers: a log, an .index file that lists some, a folder that holds some, or a"
     " pattern in quotes. A transaction is known by its GTID. What one side lacks is in neither its logs nor"
-    " before them, as PREVIOUS_GTIDS or GTID_LIST of its first log say.",
+    " before them, as PREVIOUS_GTIDS or GTID_LIST of its first log say; what one side has in its logs, and"
+    " the other had before its own, is told by itself, and its contents are not compared.",
     "Of what a side lacks, the part that it will not get by waiting is told apart: transactions older than"
     " others that it has from the same server (in MariaDB: of the same domain), and all of a server that it"
     " never had one of. On a source such transactions of its replica are errant.",
@@ -152,6 +153,8 @@ def _lines(found: LogDiff, left: str, right: str) -> Iterator[str]:
         if side.anonymous:
             yield f"   {number_text(side.anonymous)} of them without GTID, which are not compared"
     yield f"in both       {number_text(found.common)}"
+    yield from _earlier("B", found.left.gtids & found.right.before)
+    yield from _earlier("A", found.right.gtids & found.left.before)
     yield from _lacking("only in A", found.only_left, found.errant_left, "B")
     yield from _lacking("only in B", found.only_right, found.errant_right, "A")
     if not found.compared:
@@ -165,6 +168,12 @@ def _lines(found: LogDiff, left: str, right: str) -> Iterator[str]:
     left_out = found.different.count - len(found.differences)
     if left_out:
         yield f"  and {number_text(left_out)} more: {found.different}"
+
+
+def _earlier(name: str, gtids: GtidSet) -> Iterator[str]:
+    if gtids:
+        yield f"before {name}      {number_text(gtids.count)}"
+        yield f"  {gtids}, which {name} had before its first log"
 
 
 def _lacking(title: str, gtids: GtidSet, errant: GtidSet, other: str) -> Iterator[str]:

@@ -28,6 +28,18 @@ def test_equal_logs(shop: Shop) -> None:
     assert ended.lines[2:] == ["in both       1,629", "only in A     0", "only in B     0", "different     0"]
 
 
+def test_what_was_before_the_other_s_logs_is_told_so_that_all_are_accounted_for(shop: Shop) -> None:
+    first, both = shop.logs[0], shop.logs[:2]
+    for sides, before in (((first, both[1]), "B"), ((both[1], first), "A")):
+        ended = binx("diff", "--gtids", *sides)
+        assert ended.code == 3
+        told = ended.lines.index(f"before {before}      374")
+        assert ended.lines[told + 1].endswith(f":1-374, which {before} had before its first log")
+        other = "A" if before == "B" else "B"
+        assert f"only in {before}     446" in ended.lines
+        assert f"only in {other}     0" in ended.lines
+
+
 def test_what_a_replica_lacks(shop: Shop, replica: Path) -> None:
     ended = binx("diff", shop.folder, replica)
     assert ended.code == 3

@@ -208,7 +208,9 @@ class _Extraction:
         )
         self._warnings = list(report.warnings)
         if report.nothing:
-            self._warnings.append(f"{report.nothing:,} transactions changed no rows, and nothing undoes them")
+            self._warnings.append(
+                f"transactions that changed no rows, so that there is nothing to undo: {report.nothing:,}"
+            )
 
     def _write_json(self, stream: OutputStream) -> None:
         from binx.export.json_lines import write_json

@@ -191,7 +191,9 @@ class _Job:
 
     def _notes(self) -> list[str]:
         count = len(self._state.withheld)
-        return [f"{count} XA transactions are prepared or rolled back: in history only"] if count else []
+        return (
+            [f"XA transactions that are prepared or rolled back, in history only: {count}"] if count else []
+        )
 
     def _new_statements(self) -> dict[str, list[DataFile]]:
         """Files of statements that no load took, by chain."""
@@ -251,8 +253,8 @@ class _Job:
         ]
         if changes:
             self._losses.append(
-                f"{changes} changes were logged as statements: they are in the export's statements/ only, "
-                "and the tables here lack them"
+                f"changes that were logged as statements: {changes}; they are in the export's statements/"
+                " only, and the tables here lack them"
             )
         for statement in found:
             for effect in effects(statement.sql, statement.db):

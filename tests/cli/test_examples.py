@@ -1,4 +1,4 @@
-"""Every example of every help text and manual page is run, on the shop's logs."""
+"""Every example of every help text and manual page is run, on the shop's logs; those of Spark elsewhere."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def examples() -> list[str]:
     return lines
 
 
-def _prepare(folder: Path, shop: Shop) -> Path:
+def prepare(folder: Path, shop: Shop) -> Path:
     """A folder with the shop's logs, a dump of a table, and ``binx`` on its PATH."""
     for path in shop.folder.glob("mysql-bin.*"):
         shutil.copy(path, folder)
@@ -57,7 +57,7 @@ EVERY = examples()
 @pytest.fixture(scope="module")
 def place(shop: Shop, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where most examples are run, beside an archive of the logs."""
-    folder = _prepare(tmp_path_factory.mktemp("examples"), shop)
+    folder = prepare(tmp_path_factory.mktemp("examples"), shop)
     assert binx("archive", folder / "mysql-bin.index", "--to", folder / "archive").code == 0
     return folder
 
@@ -65,16 +65,7 @@ def place(shop: Shop, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def mariadb_place(mariadb_shop: Shop, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where those examples are run that MariaDB's mysqlbinlog has a part in."""
-    return _prepare(tmp_path_factory.mktemp("mariadb"), mariadb_shop)
-
-
-@pytest.fixture(scope="module")
-def spark_place(shop: Shop, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where Spark's examples are run: the data set has one table of one log, so that they take no longer."""
-    folder = _prepare(tmp_path_factory.mktemp("spark"), shop)
-    made = binx("to-parquet", "--table", "shop.orders", shop.logs[4], "-o", folder / "lake")
-    assert made.code == 0
-    return folder
+    return prepare(tmp_path_factory.mktemp("mariadb"), mariadb_shop)
 
 
 def with_values(line: str, shop: Shop) -> str:
@@ -134,12 +125,3 @@ def test_example(line: str, shop: Shop, place: Path, mariadb_shop: Shop, mariadb
         shop, place = mariadb_shop, mariadb_place
     done = run(with_values(line, shop), place)
     assert done.returncode == 0, done.stderr
-
-
-@pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java")
-@pytest.mark.parametrize("line", [line for line in EVERY if needs_spark(line)])
-def test_example_with_spark(line: str, spark_place: Path) -> None:
-    done = run(line, spark_place)
-    assert done.returncode == 0, done.stderr
-    output = "decoded" if "--engine" in line else "tables"
-    assert list((spark_place / output).rglob("*.parquet"))

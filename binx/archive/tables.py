@@ -83,16 +83,14 @@ def _export_chain(
 def _pass_over(file: BinlogFile, log: ArchivedLog, catalog: Catalog, state: ChainState) -> None:
     """Move on over a log that the data set holds."""
     from binx.rows.decoder import ChangeDecoder
+    from binx.rows.following import follow_statements
 
     state.epoch += bool(log.create_timestamp)
     state.seqno += log.transactions
     decoder = ChangeDecoder(file, catalog)
     scan = file.transactions(Level.LEVEL_TABLES, choose=lambda _: lambda block: block.statements > 0)
     for table in scan:
-        statements = bytearray(len(table))
-        table.mark_statements(statements)
-        for _ in decoder.decode(table, statements):
-            pass
+        follow_statements(decoder, table)
 
 
 def _place(log: ArchivedLog) -> tuple[int, str, int, int]:

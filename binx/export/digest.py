@@ -20,25 +20,26 @@ _BEHIND_BYTES = 24 * 1024 * 1024
 class LogDigest:
     """The SHA-256 of a log's bytes, taken as the scan reads them.
 
-    Without threads they are taken at once, while they are in the processor's cache. Where there are threads
+    Without a lane they are taken at once, while they are in the processor's cache. Where there are threads
     and the file can be read by several, they are hashed beside the scan.
 
     Args:
         file: the log.
-        lane: where it is hashed.
+        lane: where it is hashed; None: by whoever hands over.
 
     Attributes:
-        waits: whether :meth:`saw` waits where hashing is behind; if not, what it cannot hold is read again.
+        passes: whether :meth:`saw` passes over what it is given, which is then read again.
     """
 
-    def __init__(self, file: BinlogFile, lane: Lane) -> None:
+    def __init__(self, file: BinlogFile, lane: Lane | None) -> None:
         self._source = file.source
-        self._lane = lane
+        self._lane = (
+            lane if lane is not None and lane.has_thread and isinstance(file.source, PlainFile) else None
+        )
         self._digest = hashlib.sha256()
         self._done = 0
         self._is_dropped = False
-        self._is_beside = lane.has_thread and isinstance(file.source, PlainFile)
-        self.waits = True
+        self.passes = False
         self._seen: list[tuple[int, memoryview]] = []
         self._seen_bytes = 0
 
@@ -50,16 +51,15 @@ class LogDigest:
         Raises:
             SourceError: they cannot be.
         """
-        if not self._is_beside:
+        if self.passes:
+            return
+        if self._lane is None:
             self._take(start, window)
             return
         self._seen.append((start, window))
         self._seen_bytes += len(window)
         if self._seen_bytes >= _PIECE_BYTES:
             if start + len(window) > self._done + _BEHIND_BYTES:
-                if not self.waits and self._lane.is_busy:
-                    self._forget()
-                    return
                 self._lane.join()
             self._hand_over()
 
@@ -70,7 +70,8 @@ class LogDigest:
             SourceError: the file cannot be read.
         """
         self._hand_over()
-        self._lane.join()
+        if self._lane is not None:
+            self._lane.join()
         self._read(self._source.size)
         return self._digest.hexdigest()
 
@@ -78,13 +79,14 @@ class LogDigest:
         """Take in no more."""
         self._is_dropped = True
         self._forget()
-        self._lane.drop()
+        if self._lane is not None:
+            self._lane.drop()
 
     def _hand_over(self) -> None:
         """Have hashed what was seen."""
         seen = self._seen
         self._forget()
-        if seen:
+        if seen and self._lane is not None:
             self._lane.submit(partial(self._take_all, seen))
 
     def _forget(self) -> None:

@@ -7,6 +7,7 @@ there are threads it goes on some tables of transactions ahead of the decoding.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from queue import SimpleQueue
 from typing import NamedTuple
 
@@ -32,8 +33,24 @@ AHEAD = 2
 SLICE_BYTES = 64 * 1024 * 1024
 """A slice has the transactions that begin between two multiples of so many bytes; it has whole steps."""
 
+LAST_SLICE_BYTES = 16 * 1024 * 1024
+"""The same of slices near the end of a log of several, so that processes come to it at the same time."""
+
 GROUP_ROWS = 32_768
 """Transactions of a row group of the data set's ``transactions``, at least, but for a slice's last one."""
+
+
+def slice_end(position: int, size: int) -> int:
+    """Where the slice ends that has a place of a log.
+
+    Args:
+        position: the place.
+        size: the log's bytes.
+    """
+    whole = size // SLICE_BYTES
+    is_near_end = whole > 1 and position >= (whole - 1) * SLICE_BYTES
+    each = LAST_SLICE_BYTES if is_near_end else SLICE_BYTES
+    return position - position % each + each
 
 
 class Found(NamedTuple):
@@ -102,8 +119,9 @@ class Finder:
         self._payload_bytes = payload_bytes
         self._is_stopped = False
         self._gathered = IndexColumns()
-        scan.step, scan.slice_bytes = STEP_BYTES, SLICE_BYTES
-        self._slice = scan.position // SLICE_BYTES
+        self._slice_end = partial(slice_end, size=scan.file.size)
+        scan.step, scan.slice_end = STEP_BYTES, self._slice_end
+        self._slice_stop = self._slice_end(scan.position)
         if lane is not None:
             scan.watch = self._unless_stopped(scan.watch)
 
@@ -132,14 +150,14 @@ class Finder:
 
     def _each(self) -> Iterator[Found]:
         self._scan.payloads = KeptPayloads(self._payload_bytes)
-        for table in self._scan:
+        for table in self._tables():
             found = self._found(table, self._scan.payloads)
             yield found
             found.payloads.clear()
 
     def _ahead(self, lane: Lane) -> Iterator[Found]:
         results: SimpleQueue[Found | BaseException | None] = SimpleQueue()
-        tables = iter(self._scan)
+        tables = self._tables()
 
         def find() -> None:
             try:
@@ -166,6 +184,9 @@ class Finder:
             yield found
             found.payloads.clear()
 
+    def _tables(self) -> Iterator[TransactionTable]:
+        return (table for table in self._scan if len(table))
+
     def _unless_stopped(
         self, watch: Callable[[int, memoryview], None] | None
     ) -> Callable[[int, memoryview], None]:
@@ -186,13 +207,13 @@ class Finder:
         self.gtids |= GtidSet((source_of(key), first, last) for key, first, last in table.gtid_runs(mask))
         ids = transaction_ids(file, table)
         span = extents(table, mask)
-        ended, begins_slice = None, False
-        if len(table):
-            # The last transaction stands behind all others.
-            file.commit_version(table.value("start", len(table) - 1))
-            begun, self._slice = self._slice, table.value("start", 0) // SLICE_BYTES
-            begins_slice = self._slice > begun
-            ended = self.rest() if begins_slice else None
+        # The last transaction stands behind all others.
+        file.commit_version(table.value("start", len(table) - 1))
+        first = table.value("start", 0)
+        begins_slice = first >= self._slice_stop
+        ended = self.rest() if begins_slice else None
+        if begins_slice:
+            self._slice_stop = self._slice_end(first)
         self._gathered.add(table, mask, ids, file.commit_version(0), state.seqno, state.epoch)
         group = self._group() if len(self._gathered) >= GROUP_ROWS else None
         state.seqno += len(table)
@@ -218,4 +239,4 @@ class Finder:
         return counts
 
 
-__all__ = ["Finder", "Found"]
+__all__ = ["Finder", "Found", "slice_end"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 from binx.errors import BinxError, RefusedError
@@ -11,7 +12,7 @@ from binx.export.dataset import DataSet
 from binx.export.parquet_files import ParquetOptions
 from binx.export.sliced_export import SlicedExports
 from binx.export.slices import Slice, SliceWriter, WrittenSlice, can_be_sliced
-from binx.export.source_export import SourceExport
+from binx.export.source_export import ExportContext, SourceExport
 from binx.export.staging import ChainState, SourceReport
 from binx.export.workers import Workers, usable_processors
 from binx.log.file import BinlogFile
@@ -66,26 +67,16 @@ def to_parquet(
     dataset = DataSet(folder)
     jobs = options.jobs or usable_processors()
     processes = _processes(dataset, files, selector.selection, options)
-    if processes is not None:
-        with processes, dataset.locked(), Workers(jobs, options.decoder.memory // 2) as workers:
-            sliced = SlicedExports(dataset, selector, catalog, options, workers, state or ChainState())
-            yield from sliced.run(files, processes, progress)
-        return
-    with dataset.locked(), Workers(jobs, options.decoder.memory // 2) as workers:
-        exports = _Exports(dataset, selector, catalog, options, workers, state or ChainState())
-        try:
-            done = 0
-            for file in files:
-                yield from exports.add(file, _behind(done, progress))
-                done += file.size
-            yield from exports.finish()
-            exports.check()
-        except BinxError:
-            # What was decoded before is whole, whatever happened behind it.
-            yield from exports.finish()
-            raise
-        finally:
-            exports.abandon()
+    with (
+        nullcontext() if processes is None else processes,
+        dataset.locked(),
+        Workers(jobs, options.decoder.memory // 2) as workers,
+    ):
+        context = ExportContext(dataset, selector, catalog, options, state or ChainState(), workers)
+        if processes is not None:
+            yield from SlicedExports(context).run(files, processes, progress)
+        else:
+            yield from _Exports(context).run(files, progress)
 
 
 def _processes(
@@ -110,60 +101,62 @@ def _behind(done: int, progress: Callable[[int], None]) -> Callable[[int], None]
 class _Exports:
     """The sources of a data set, one decoded while the one before is still encoded."""
 
-    def __init__(
-        self,
-        dataset: DataSet,
-        selector: Selector,
-        catalog: Catalog,
-        options: ParquetOptions,
-        workers: Workers,
-        state: ChainState,
-    ) -> None:
-        self._dataset = dataset
-        self._selector = selector
-        self._catalog = catalog
-        self._options = options
-        self._workers = workers
-        self._state = state
+    def __init__(self, context: ExportContext) -> None:
+        self._context = context
+        self._begun: SourceExport | None = None
+        options = context.options
         if options.where is not None:
             from binx.export.where_rows import RowFilter
 
-            self._state.row_filter = RowFilter(
-                options.where, catalog.copy(), selector.takes_table, options.where_limit
+            context.state.row_filter = RowFilter(
+                options.where, context.catalog.copy(), context.selector.takes_table, options.where_limit
             )
-        self._begun: SourceExport | None = None
 
-    def add(self, file: BinlogFile, progress: Callable[[int], None]) -> Iterator[SourceReport]:
+    def run(self, files: Sequence[BinlogFile], progress: Callable[[int], None]) -> Iterator[SourceReport]:
+        """Write and commit the logs.
+
+        Raises:
+            BinxError: as :func:`to_parquet`.
+        """
+        try:
+            done = 0
+            for file in files:
+                yield from self._add(file, _behind(done, progress))
+                done += file.size
+            yield from self._finish()
+            if self._context.state.row_filter is not None:
+                self._context.state.row_filter.check()
+        except BinxError:
+            # What was decoded before is whole, whatever happened behind it.
+            yield from self._finish()
+            raise
+        finally:
+            self._abandon()
+
+    def _add(self, file: BinlogFile, progress: Callable[[int], None]) -> Iterator[SourceReport]:
         """Decode a source; gives the reports of those that are committed meanwhile."""
-        export = SourceExport(
-            self._dataset, file, self._selector, self._catalog, self._options, self._state, self._workers
-        )
+        export = SourceExport(self._context, file)
         if self._begun is not None and self._begun.source == export.source:
-            yield from self.finish()
+            yield from self._finish()
         export.begin(progress)
         before, self._begun = self._begun, export
         if before is not None:
             try:
                 report = before.finish()
             except BaseException:
-                self.abandon()
+                self._abandon()
                 raise
             yield report
-        if self._workers.jobs == 1:
-            yield from self.finish()
+        if self._context.workers.jobs == 1:
+            yield from self._finish()
 
-    def finish(self) -> Iterator[SourceReport]:
+    def _finish(self) -> Iterator[SourceReport]:
         """Commit what is decoded."""
         begun, self._begun = self._begun, None
         if begun is not None:
             yield begun.finish()
 
-    def check(self) -> None:
-        """Raise AbsentError where rows were asked for by columns that no table has."""
-        if self._state.row_filter is not None:
-            self._state.row_filter.check()
-
-    def abandon(self) -> None:
+    def _abandon(self) -> None:
         """Leave what is not committed out."""
         if self._begun is not None:
             self._begun.abandon()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Sequence
+import io
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,7 +25,8 @@ from binx.export.workers import Lane
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-_COPIED_AT_ONCE = 8 * 1024 * 1024
+_COPIED_AT_ONCE = 512 * 1024
+"""So much stays in the processor's cache until it is hashed and written."""
 
 
 class _Hashed:
@@ -255,7 +257,7 @@ class ParquetOutput:
         with output_errors(self._shown):
             writer = self._open()
             with fragment.path.open("rb", buffering=0) as file:
-                writer.append(iter(lambda: file.read(_COPIED_AT_ONCE), b""), fragment.begun)
+                writer.append(_pieces(file, fragment.begun.position), fragment.begun)
             fragment.path.unlink()
 
     def _close_stream(self) -> None:
@@ -272,6 +274,13 @@ class ParquetOutput:
         self._begun = None
         if self._digest is not None:
             self._written = self._transaction.written(self._name, self._digest.hexdigest())
+
+
+def _pieces(file: io.FileIO, size: int) -> Iterator[memoryview]:
+    """The bytes of a file; each piece is of use until the next one is asked for."""
+    with memoryview(bytearray(min(size, _COPIED_AT_ONCE))) as buffer:
+        while count := file.readinto(buffer):
+            yield buffer[:count]
 
 
 __all__ = ["Counts", "Fragment", "OutputKind", "ParquetOutput"]

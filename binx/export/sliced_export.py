@@ -7,15 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from binx.errors import BinxError
-from binx.export.dataset import DataSet
-from binx.export.parquet_files import ParquetOptions
 from binx.export.slices import Slice, WrittenSlice
-from binx.export.source_export import SourceExport
-from binx.export.staging import ChainState, SourceReport
-from binx.export.workers import Workers
+from binx.export.source_export import ExportContext, SourceExport
+from binx.export.staging import SourceReport
 from binx.log.file import BinlogFile
-from binx.log.selection import Selector
-from binx.rows.catalog import Catalog
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -31,44 +26,26 @@ class _Begun(NamedTuple):
 
     Attributes:
         export: the source.
-        done: bytes of all logs up to the slice's end.
+        before: bytes of the logs before it.
+        stop: where in its log the slice ends, at the least.
         written: the slice, when it is done; None for a source that was written before.
-        is_last: whether the source ends with it.
     """
 
     export: SourceExport
-    done: int
+    before: int
+    stop: int
     written: Future[WrittenSlice] | None
-    is_last: bool
 
 
 class SlicedExports:
     """The sources of a data set, whose slices others decode.
 
     Args:
-        dataset: where to.
-        selector: the search; it tells afterwards what was not found.
-        catalog: tables known beforehand; it is moved on.
-        options: how to write.
-        workers: threads that put together what others have written.
-        state: where in the chain the first source stands; it is moved on.
+        context: the export; its threads put together what others have written.
     """
 
-    def __init__(
-        self,
-        dataset: DataSet,
-        selector: Selector,
-        catalog: Catalog,
-        options: ParquetOptions,
-        workers: Workers,
-        state: ChainState,
-    ) -> None:
-        self._dataset = dataset
-        self._selector = selector
-        self._catalog = catalog
-        self._options = options
-        self._workers = workers
-        self._state = state
+    def __init__(self, context: ExportContext) -> None:
+        self._context = context
         self._begun: deque[_Begun] = deque()
         self._open: list[SourceExport] = []
 
@@ -115,33 +92,34 @@ class SlicedExports:
         processes: Processes[[int, Slice], WrittenSlice],
     ) -> Iterator[_Begun]:
         """Have slices decoded as they are found."""
-        done = 0
+        before = 0
         for place, file in enumerate(files):
-            export = SourceExport(
-                self._dataset, file, self._selector, self._catalog, self._options, self._state, self._workers
-            )
+            export = SourceExport(self._context, file, is_sliced=True)
             self._open.append(export)
             if export.find_kept():
                 export.pass_over(lambda position: None)
-                yield _Begun(export, done + file.size, None, is_last=True)
+                yield _Begun(export, before, file.size, None)
             else:
                 # With slices at hand nobody waits for the first ones of this log.
                 awaited = 0 if self._begun else processes.count
-                for part in export.slices(self._dataset.begin(export.source), awaited):
+                for part in export.slices(self._context.dataset.begin(export.source), awaited):
                     stop = file.size if part.stop is None else part.stop
-                    written = processes.submit(place, part)
-                    yield _Begun(export, done + stop, written, is_last=part.stop is None)
-            done += file.size
+                    yield _Begun(export, before, stop, processes.submit(place, part))
+            before += file.size
 
     def _end(self, begun: _Begun, progress: Callable[[int], None]) -> Iterator[SourceReport]:
         """Take in the next slice; gives the report of a source that is whole and committed."""
+        export = begun.export
         if begun.written is not None:
-            begun.export.take_slice(begun.written.result())
-        progress(begun.done)
-        if begun.is_last:
-            report = begun.export.finish()
-            self._open.remove(begun.export)
-            yield report
+            written = begun.written.result()
+            export.take_slice(written)
+            if written.ending is None:
+                progress(begun.before + begun.stop)
+                return
+        progress(begun.before + export.file.size)
+        report = export.finish()
+        self._open.remove(export)
+        yield report
 
 
 def _is_done(begun: _Begun) -> bool:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from binx.errors import BinxError
 from binx.event.format import FormatDescription
 from binx.event.gtid_set import GtidSet
 from binx.export.dataset import DataSet
-from binx.export.finding import SLICE_BYTES, STEP_BYTES, Finder
+from binx.export.finding import SLICE_BYTES, STEP_BYTES, Finder, slice_end
 from binx.export.parquet_files import ParquetOptions, SourceWriters
 from binx.export.parquet_format.compression import compressor
 from binx.export.parquet_output import Fragment
@@ -29,6 +29,7 @@ from binx.log.scanning import Ending
 from binx.log.selection import Selection, Selector
 from binx.rows.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
+from binx.rows.following import follow_statements
 from binx.source.plain import PlainFile
 
 
@@ -37,8 +38,8 @@ class Slice:
     """Whole transactions that follow each other in one log, with all that is needed to decode them.
 
     Attributes:
-        start: offset of the first one.
-        stop: offset behind the last one; None for the log's end, which is judged then.
+        start: offset where it begins; no transaction is open there.
+        stop: those that begin before it are in the slice; None for the log's end.
         format: the format description in force at the start.
         epoch: logs of the chain, up to this one, that a server began at its start.
         seqno: number of the first transaction.
@@ -52,10 +53,6 @@ class Slice:
     seqno: int
     tables: bytes
 
-    def to(self, stop: int) -> Slice:
-        """The same slice up to where the next one begins."""
-        return replace(self, stop=stop)
-
 
 @dataclass(frozen=True, slots=True)
 class WrittenSlice:
@@ -66,7 +63,7 @@ class WrittenSlice:
         fragments: its row groups, in the order in which their files were begun.
         found: the GTIDs asked for that are in it.
         notes: how positions were understood.
-        ending: how the log ends; None where the slice is not its last.
+        ending: how the log ends; None where it goes on behind the slice.
         folder: where the fragments are; it is of no use without them.
     """
 
@@ -81,7 +78,7 @@ class WrittenSlice:
 def find_slices(
     file: BinlogFile, catalog: Catalog, state: ChainState, watch: Callable[[int, memoryview], None]
 ) -> Iterator[Slice]:
-    """Give the slices of a log as they are found; catalog and state are moved on.
+    """Give each slice of a log as soon as it is known where it begins; catalog and state are moved on.
 
     Only headers of events and statements are looked at.
 
@@ -92,35 +89,33 @@ def find_slices(
         watch: is told of each window that is read.
 
     Raises:
-        BinxError: the log cannot be read on, and whoever decoded the last slice has not said so.
+        BinxError: the log cannot be read on; whoever decodes the last slice may tell more.
     """
+    size = file.size
     scan = file.scan(Level.LEVEL_EVENTS, verify=False, on_damage=OnDamage.STOP)
     scan.watch = watch
-    scan.step, scan.slice_bytes = STEP_BYTES, SLICE_BYTES
+    scan.step, scan.slice_end = STEP_BYTES, partial(slice_end, size=size)
     decoder = ChangeDecoder(file, catalog, lambda database, table: False)
     tables = pickle.dumps(catalog)
-    begun = Slice(scan.position, None, scan.format, state.epoch, state.seqno, tables)
-    failed: BinxError | None = None
     has_changed = False
-    try:
-        for table in scan:
-            first = table.value("start", 0)
-            if first // SLICE_BYTES > begun.start // SLICE_BYTES:
-                tables = pickle.dumps(catalog) if has_changed else tables
+
+    def begun() -> Slice:
+        stop = slice_end(scan.position, size)
+        return Slice(
+            scan.position, stop if stop < size else None, scan.format, state.epoch, state.seqno, tables
+        )
+
+    last = begun()
+    yield last
+    for table in scan:
+        state.seqno += len(table)
+        has_changed |= follow_statements(decoder, table)
+        if last.stop is not None and last.stop <= scan.accounted < size:
+            if has_changed:
+                tables = pickle.dumps(catalog)
                 has_changed = False
-                yield begun.to(first)
-                begun = Slice(first, None, table.format, state.epoch, state.seqno, tables)
-            state.seqno += len(table)
-            marks = bytearray(len(table))
-            table.mark_statements(marks)
-            has_changed |= any(marks)
-            for _ in decoder.decode(table, marks):
-                pass
-    except BinxError as error:
-        failed = error
-    yield begun
-    if failed is not None:
-        raise failed
+            last = begun()
+            yield last
 
 
 class SliceWriter:
@@ -168,9 +163,8 @@ class SliceWriter:
             told.make_records()
             told.gtids = finder.gtids
             told.take_scan(scan)
-            ending = scan.ending if part.stop is None else None
             return WrittenSlice(
-                told, writers.fragments(), selector.found, selector.notes, ending, transaction.folder
+                told, writers.fragments(), selector.found, selector.notes, scan.ending, transaction.folder
             )
 
 

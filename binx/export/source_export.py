@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from binx.event.payload import KeptPayloads
 from binx.export.contract import CONTRACT
@@ -24,58 +24,67 @@ from binx.kernels.scan import Level
 from binx.log.file import BinlogFile
 from binx.log.on_damage import OnDamage
 from binx.log.recent import windows_kept
+from binx.log.scan import Scan
 from binx.log.scanning import Ending
 from binx.log.selection import Selector
 from binx.rows.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
+from binx.rows.following import follow_statements
 from binx.rows.undecodable import DecodingCheck
 from binx.source.plain import PlainFile
 
 
-class SourceExport:
-    """One source on its way into a data set."""
+class ExportContext(NamedTuple):
+    """What all sources of an export have in common.
 
-    def __init__(
-        self,
-        dataset: DataSet,
-        file: BinlogFile,
-        selector: Selector,
-        catalog: Catalog,
-        options: ParquetOptions,
-        state: ChainState,
-        workers: Workers,
-    ) -> None:
-        self.dataset = dataset
+    Attributes:
+        dataset: where to.
+        selector: the search for the wanted transactions; it tells afterwards what was not found.
+        catalog: tables known beforehand; it is moved on.
+        options: how to write.
+        state: where in the chain the next source stands; it is moved on.
+        workers: threads that encode, hash and write.
+    """
+
+    dataset: DataSet
+    selector: Selector
+    catalog: Catalog
+    options: ParquetOptions
+    state: ChainState
+    workers: Workers
+
+
+class SourceExport:
+    """One source on its way into a data set.
+
+    Args:
+        context: the export.
+        file: the source.
+        is_sliced: whether others decode it, and this only finds slices for them and puts together what they
+            have written.
+    """
+
+    def __init__(self, context: ExportContext, file: BinlogFile, *, is_sliced: bool = False) -> None:
         self.file = file
         self.source = source_name(file)
-        self._selector = selector
-        self._options = options
-        self._state = state
-        self._workers = workers
+        self._context = context
         self._kept: dict[str, Any] | None = None
         self._transaction: Transaction | None = None
         self._writers: SourceWriters | None = None
         self._finder: Finder | None = None
+        self._salvaging: Salvaging | None = None
+        self._decoder: ChangeDecoder | None = None
         self._told = Told()
         self._ending: Ending | None = None
         self._slice_folders: list[Path] = []
         self._request = {
-            **options.facts(),
-            "selection": selector.selection.facts(),
-            "known_tables": catalog.fingerprint(),
+            **context.options.facts(),
+            "selection": context.selector.selection.facts(),
+            "known_tables": context.catalog.fingerprint(),
         }
-        state.epoch += file.format.at_startup
-        self._scan = file.scan(Level.LEVEL_TABLES, verify=options.verify, on_damage=options.on_damage)
-        self._digest = LogDigest(file, workers.lane())
-        self._scan.watch = self._digest.saw
-        self._catalog = catalog
-        self._spare = options.decoder.spare()
-        self._decoder = ChangeDecoder(file, catalog, selector.takes_table, options.decoder)
-        salvages = options.on_damage is OnDamage.SALVAGE
-        check = (
-            DecodingCheck(file, catalog.copy(), selector.takes_table, options.decoder) if salvages else None
-        )
-        self._salvaging = Salvaging(self._scan, check, self._forget_tables)
+        context.state.epoch += file.format.at_startup
+        self._digest = LogDigest(file, None if is_sliced else context.workers.lane())
+        self._spare = context.options.decoder.spare()
 
     def begin(self, progress: Callable[[int], None]) -> None:
         """Decode, and hand the rows over to be written; or see that the same request wrote them before.
@@ -87,7 +96,7 @@ class SourceExport:
             if self.find_kept():
                 self.pass_over(progress)
             else:
-                self.write(self.dataset.begin(self.source), progress)
+                self.write(self._context.dataset.begin(self.source), progress)
         except BaseException:
             self.abandon()
             raise
@@ -103,7 +112,8 @@ class SourceExport:
         Raises:
             BinxError: the manifest, or the log, cannot be read.
         """
-        known = None if self._options.force else self.dataset.manifest(self.source)
+        context = self._context
+        known = None if context.options.force else context.dataset.manifest(self.source)
         if known is not None and self._is_same(known, self._digest.hexdigest()):
             self._kept = known
         return self._kept is not None
@@ -114,23 +124,26 @@ class SourceExport:
         Raises:
             BinxError: as :func:`to_parquet`.
         """
+        context = self._context
         writers = self._begin_writing(transaction)
+        scan, salvaging = self._begin_scan()
+        scan.watch = self._digest.saw
         finder = self._finder = Finder(
-            self._scan,
-            self._selector,
-            self._state,
-            self._salvaging,
+            scan,
+            context.selector,
+            context.state,
+            salvaging,
             self._lane_ahead(),
-            self._options.decoder.memory,
+            context.options.decoder.memory,
         )
         with windows_kept(self.file, finder.walked):
             try:
-                self._decode(finder, writers, progress)
+                self._decode(finder, salvaging, writers, progress)
             finally:
                 finder.stop()
         self._told.gtids = finder.gtids
-        self._told.take_scan(self._scan)
-        self._ending = self._scan.ending
+        self._told.take_scan(scan)
+        self._ending = scan.ending
         writers.close()
 
     def slices(self, transaction: Transaction, awaited: int) -> Iterator[Slice]:
@@ -144,11 +157,11 @@ class SourceExport:
             BinxError: as :func:`to_parquet`, of what stands behind the last slice.
         """
         self._begin_writing(transaction)
-        self._digest.waits = not awaited
-        for number, part in enumerate(
-            find_slices(self.file, self._catalog, self._state, self._digest.saw), start=1
-        ):
-            self._digest.waits = number >= awaited
+        context = self._context
+        found = find_slices(self.file, context.catalog, context.state, self._digest.saw)
+        for number, part in enumerate(found, start=1):
+            # What takes its time is done when all have something to do.
+            self._digest.passes = number < awaited
             yield part
 
     def take_slice(self, written: WrittenSlice) -> None:
@@ -161,8 +174,8 @@ class SourceExport:
             raise ValueError(f"nobody asked for slices of {self.source}")
         self._slice_folders.append(written.folder)
         self._told.add(written.told)
-        self._selector.take_found(written.found)
-        self._selector.notes.extend(written.notes)
+        self._context.selector.take_found(written.found)
+        self._context.selector.notes.extend(written.notes)
         for fragment in written.fragments:
             self._writers.append(fragment)
         self._writers.end_slice()
@@ -201,7 +214,7 @@ class SourceExport:
         files = self._writers.finish(told.records)
         told.sums.check(self.file.path)
         told.count_uncounted()
-        damage = self._salvaging.damage()
+        damage = [] if self._salvaging is None else self._salvaging.damage()
         ending = "" if self._ending is None else self._ending.value
         document = manifest(
             source_record(self.file, self._digest.hexdigest(), ending),
@@ -235,30 +248,42 @@ class SourceExport:
 
     def pass_over(self, progress: Callable[[int], None]) -> None:
         """Move catalog, chain and search on over a source that is written already."""
-        payloads = KeptPayloads(self._options.decoder.memory)
-        self._scan.payloads = self._decoder.payloads = payloads
-        for table in self._scan:
-            mask = self._selector.mask(self.file, self._scan, table)
-            if self._state.row_filter is not None:
-                lost = self._salvaging.undecodable(table, bytearray(mask))
-                self._state.row_filter.keep(self.file, table, mask, lost)
-            self._state.seqno += len(table)
-            statements_only = bytearray(len(table))
-            table.mark_statements(statements_only)
-            for index in self._salvaging.undecodable(table, statements_only):
-                statements_only[index] = 0
-            for _ in self._decoder.decode(table, statements_only):
-                pass
+        context, state = self._context, self._context.state
+        scan, salvaging = self._begin_scan()
+        decoder = self._decoder = ChangeDecoder(
+            self.file, context.catalog, context.selector.takes_table, context.options.decoder
+        )
+        payloads = KeptPayloads(context.options.decoder.memory)
+        scan.payloads = decoder.payloads = payloads
+        for table in scan:
+            mask = context.selector.mask(self.file, scan, table)
+            if state.row_filter is not None:
+                lost = salvaging.undecodable(table, bytearray(mask))
+                state.row_filter.keep(self.file, table, mask, lost)
+            state.seqno += len(table)
+            follow_statements(decoder, table, salvaging.undecodable)
             payloads.clear()
-            progress(self._scan.position)
-        self._salvaging.forget_behind_damage()
+            progress(scan.position)
+        salvaging.forget_behind_damage()
+
+    def _begin_scan(self) -> tuple[Scan, Salvaging]:
+        """A scan of all that is in the log, and what sorts out that which cannot be decoded."""
+        context, file = self._context, self.file
+        options = context.options
+        scan = file.scan(Level.LEVEL_TABLES, verify=options.verify, on_damage=options.on_damage)
+        check = None
+        if options.on_damage is OnDamage.SALVAGE:
+            check = DecodingCheck(file, context.catalog.copy(), context.selector.takes_table, options.decoder)
+        self._salvaging = Salvaging(scan, check, self._forget_tables)
+        return scan, self._salvaging
 
     def _lane_ahead(self) -> Lane | None:
         """Where transactions are found ahead; None where finding them needs what was decoded before."""
-        is_alone = self._salvaging.is_wanted or self._state.row_filter is not None
-        if is_alone or self._workers.jobs == 1 or not isinstance(self.file.source, PlainFile):
+        context = self._context
+        is_alone = context.options.on_damage is OnDamage.SALVAGE or context.state.row_filter is not None
+        if is_alone or context.workers.jobs == 1 or not isinstance(self.file.source, PlainFile):
             return None
-        return self._workers.lane()
+        return context.workers.lane()
 
     def _remove_slices(self) -> None:
         for folder in self._slice_folders:
@@ -266,10 +291,16 @@ class SourceExport:
 
     def _begin_writing(self, transaction: Transaction) -> SourceWriters:
         self._transaction = transaction
-        self._writers = SourceWriters(transaction, self._options, self._workers)
+        self._writers = SourceWriters(transaction, self._context.options, self._context.workers)
         return self._writers
 
-    def _decode(self, finder: Finder, writers: SourceWriters, progress: Callable[[int], None]) -> None:
+    def _decode(
+        self,
+        finder: Finder,
+        salvaging: Salvaging,
+        writers: SourceWriters,
+        progress: Callable[[int], None],
+    ) -> None:
         """Decode slice by slice."""
         part = self._begin_slice(writers)
         for found in finder:
@@ -278,21 +309,28 @@ class SourceExport:
                 part = self._begin_slice(writers)
             part.take(found)
             progress(found.position)
-        self._salvaging.forget_behind_damage()
+        salvaging.forget_behind_damage()
         self._told.add(part.end(finder.rest(), self._told.records))
 
     def _begin_slice(self, writers: SourceWriters) -> SliceExport:
-        row_filter = self._state.row_filter
+        context = self._context
         part = SliceExport(
-            self.file, self._selector, self._catalog, self._options, row_filter, writers, self._spare
+            self.file,
+            context.selector,
+            context.catalog,
+            context.options,
+            context.state.row_filter,
+            writers,
+            self._spare,
         )
         self._decoder = part.decoder
         return part
 
     def _forget_tables(self) -> None:
-        self._decoder.forget_tables()
-        if self._state.row_filter is not None:
-            self._state.row_filter.forget_tables()
+        if self._decoder is not None:
+            self._decoder.forget_tables()
+        if self._context.state.row_filter is not None:
+            self._context.state.row_filter.forget_tables()
 
 
-__all__ = ["SourceExport"]
+__all__ = ["ExportContext", "SourceExport"]

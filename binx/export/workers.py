@@ -89,11 +89,6 @@ class Lane:
         """Whether the pieces are done beside whoever hands them over."""
         return self._pool is not None
 
-    @property
-    def is_busy(self) -> bool:
-        """Whether pieces are done, or wait for it, at this moment."""
-        return self._is_busy
-
     def submit(self, work: Callable[[], object], size: int = 0) -> None:
         """Hand over a piece that holds so many bytes.
 

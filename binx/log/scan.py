@@ -32,8 +32,8 @@ class Resumption(NamedTuple):
     Attributes:
         position: offset of the first event that is read.
         format: the format description in force there.
-        stop: where the scan ends, the end of a transaction; None for the file's end. How the file ends is
-            judged only there.
+        stop: where the scan ends, the end of a transaction, or of a slice; None for the file's end. How the
+            file ends is judged only there.
     """
 
     position: int
@@ -60,9 +60,10 @@ class Scan:
             nothing does.
         watch: is told of each window before it is walked: its offset and its bytes, which follow upon those
             before or begin within them, but for events larger than a window.
-        step: bytes that are walked before a table is handed over; a slice has whole steps.
-        slice_bytes: no table has transactions on both sides of a multiple of so many bytes: each counts by
-            where it begins; 0 for no such thing.
+        step: bytes that are walked before a table is handed over.
+        slice_end: tells of an offset where the slice ends that it is in. A slice has the transactions that
+            begin in it; no table has those of two, and a slice's end gives a table even where that is empty.
+            None: there are no slices.
     """
 
     def __init__(
@@ -85,7 +86,8 @@ class Scan:
         self.payloads: KeptPayloads | None = None
         self.watch: Callable[[int, memoryview], None] | None = None
         self.step = WINDOW_BYTES
-        self.slice_bytes = 0
+        self.slice_end: Callable[[int], int] | None = None
+        self._slice_stop = 0
         begin = file.resumption or Resumption(file.first_position, file.format)
         self._scanner = Scanner(level, file.size, begin.position, _COMPILED, verify)
         self._scanner.set_format(begin.format.checksum_size, begin.format.post_header_lengths)
@@ -187,18 +189,18 @@ class Scan:
         stop: int = Stop.STOP_LIMIT
         while stop not in (Stop.STOP_END, Stop.STOP_TRUNCATED):
             origin = scanner.position
-            if origin >= self._stop:
+            if origin >= self._stop and self._is_at_rest():
                 return
             error: BinxError | None = None
             try:
-                stop = self._advance(min(self._next_step(origin), self._stop))
+                stop = self._advance(self._next_limit(origin))
                 if self._salvage is not None:
                     self._salvage.settle()
                     if stop == Stop.STOP_TRUNCATED:
                         self._look_behind_a_cut_event()
             except BinxError as found:
                 error = found
-            if len(scanner.table):
+            if len(scanner.table) or self._is_behind_slice():
                 yield self._take_table()
             if error is not None:
                 stop = self._pass_over(error)
@@ -211,9 +213,21 @@ class Scan:
                 source.release(origin, scanner.position)
         self._finish(stop)
 
-    def _next_step(self, position: int) -> int:
+    def _next_limit(self, position: int) -> int:
         """Where the table of the transactions at a position ends: within slices, wherever the walk began."""
-        return position + self.step - (position % self.step if self.slice_bytes else 0)
+        if self.slice_end is None:
+            return min(position + self.step, self._stop)
+        if position >= self._slice_stop and self._is_at_rest():
+            self._slice_stop = self.slice_end(position)
+        limit = min(position - position % self.step + self.step, self._slice_stop)
+        return min(limit, self._stop) if position < self._stop else limit
+
+    def _is_at_rest(self) -> bool:
+        """Whether no transaction is open that a slice has to have whole."""
+        return self.slice_end is None or self._scanner.open_transaction is None
+
+    def _is_behind_slice(self) -> bool:
+        return self._scanner.ends_whole and self._scanner.position >= self._slice_stop and self._is_at_rest()
 
     def _pass_over(self, error: BinxError) -> int:
         """Go on behind damage, or raise the error where that is not wanted."""
@@ -248,7 +262,7 @@ class Scan:
         """Walk up to ``limit``, window by window; what needs Python on the way is done here."""
         scanner, size = self._scanner, self.file.size
         stop: int = Stop.STOP_LIMIT
-        scanner.ends_whole = self.slice_bytes > 0 and limit % self.slice_bytes == 0
+        scanner.ends_whole = self.slice_end is not None and limit == self._slice_stop
         while stop == Stop.STOP_LIMIT and not self._has_reached(limit):
             origin = scanner.position
             stop = self._walk(self._window(origin), origin, limit)

@@ -17,7 +17,7 @@ from binx.errors import BinxError
 from binx.event.gtid_set import GtidSet
 from binx.export.dataset import DataSet
 from binx.export.parquet_files import ParquetOptions
-from binx.export.source_export import SourceExport
+from binx.export.source_export import ExportContext, SourceExport
 from binx.export.staging import ChainState, Staged
 from binx.export.where_rows import RowFilter, RowsSeen
 from binx.export.workers import Workers
@@ -28,6 +28,7 @@ from binx.log.scan import Resumption
 from binx.log.selection import Selection, Selector, required_level
 from binx.rows.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
+from binx.rows.following import follow_statements
 from binx.rows.schema import DEFAULT_CONTEXT, Change, Provenance, StatementContext
 from binx.source.keyring import KEY_FILE_VARIABLE, KEYRING_VARIABLE, Keys, given_keys
 from binx.spark.log_place import LogPlace
@@ -211,10 +212,7 @@ def survey(surveys: Iterable[Survey]) -> Iterator[Found]:
                     count += len(table)
                     if selector is not None:
                         passed += selector.mask(file, scan, table).count(1)
-                    marks = bytearray(len(table))
-                    table.mark_statements(marks)
-                    for _ in decoder.decode(table, marks):
-                        pass
+                    follow_statements(decoder, table)
         except BinxError as found:
             error = found
         yield Found(count, passed, tuple(definitions.found), error)
@@ -248,7 +246,7 @@ def _written(share: Share, file: BinlogFile, attempt: str) -> Answer:
     )
     state = ChainState(share.place.epoch, share.place.seqno, rows)
     with Workers(options.jobs or 1, options.decoder.memory // 2) as workers:
-        export = SourceExport(dataset, file, selector, catalog, options, state, workers)
+        export = SourceExport(ExportContext(dataset, selector, catalog, options, state, workers), file)
         try:
             if export.find_kept():
                 was_damaged = bool(export.kept and export.kept["damage"])

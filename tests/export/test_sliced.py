@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import signal
@@ -22,15 +23,18 @@ from binx.export import processes as processes_module
 from binx.export.parquet import to_parquet
 from binx.export.parquet_files import ParquetOptions
 from binx.export.processes import Processes
-from binx.log.file import open_files
+from binx.export.staging import ChainState
+from binx.log.file import BinlogFile, open_files
 from binx.log.on_damage import OnDamage
 from binx.log.selection import Selection, Selector
+from binx.rows.catalog import Catalog
 from binx.source.plain import PlainFile
 from tests.conftest import TESTDATA
+from tests.export.slices import contiguous, slice_of
 from tests.export.test_parquet import contents
 
-SLICE = 32 * 1024
-STEP = 8 * 1024
+SIZES = {"SLICE_BYTES": 32 * 1024, "LAST_SLICE_BYTES": 16 * 1024, "STEP_BYTES": 8 * 1024}
+"""How logs are sliced here, so that small ones have several slices."""
 
 CHAINS = {
     "mysql-9.7/shop": sorted((TESTDATA / "mysql-9.7" / "shop").glob("mysql-bin.0*")),
@@ -64,12 +68,15 @@ class Here:
         return future
 
 
+def slice_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (finding, slices):
+        for name, size in SIZES.items():
+            monkeypatch.setattr(module, name, size, raising=False)
+
+
 @pytest.fixture
 def small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (finding, slices):
-        monkeypatch.setattr(module, "SLICE_BYTES", SLICE)
-    for module in (finding, slices):
-        monkeypatch.setattr(module, "STEP_BYTES", STEP)
+    slice_small(monkeypatch)
 
 
 @pytest.fixture
@@ -115,10 +122,7 @@ def test_how_a_log_is_sliced_changes_no_row(
     chain: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole, _ = export(tmp_path / "whole", CHAINS[chain], 1)
-    for module in (finding, slices):
-        monkeypatch.setattr(module, "SLICE_BYTES", SLICE)
-    for module in (finding, slices):
-        monkeypatch.setattr(module, "STEP_BYTES", STEP)
+    slice_small(monkeypatch)
     sliced, _ = export(tmp_path / "sliced", CHAINS[chain], 1)
     assert whole.keys() == sliced.keys()
     assert whole != sliced
@@ -126,6 +130,59 @@ def test_how_a_log_is_sliced_changes_no_row(
         if name.endswith(".parquet"):
             one, other = (pq.read_table(tmp_path / folder / name) for folder in ("whole", "sliced"))
             assert one.to_pylist() == other.to_pylist(), name
+
+
+@pytest.mark.parametrize("chain", CHAINS)
+def test_a_slice_has_whole_what_begins_in_it(chain: str, small_slices: None) -> None:
+    for path in CHAINS[chain]:
+        with BinlogFile.open(str(path)) as file:
+            begins = [table.value("start", i) for table in file.scan() for i in range(len(table))]
+            found = list(slices.find_slices(file, Catalog(), ChainState(), lambda start, window: None))
+        assert found[0].start == file.first_position
+        assert found[-1].seqno <= len(begins) + 1
+        for one, behind in itertools.pairwise(found):
+            inside = [begin for begin in begins if one.start <= begin < behind.start]
+            assert one.stop is not None
+            assert all(begin < one.stop for begin in inside)
+            assert behind.start >= one.stop
+            assert behind.seqno == one.seqno + len(inside)
+
+
+def test_the_first_slice_is_given_before_the_log_is_read(small_slices: None) -> None:
+    read: list[int] = []
+    with BinlogFile.open(str(CHAINS["mysql-9.7/shop"][0])) as file:
+        found = slices.find_slices(
+            file, Catalog(), ChainState(), lambda start, window: read.append(len(window))
+        )
+        assert next(found).start == file.first_position
+        assert not read
+        next(found)
+        assert read
+
+
+def test_a_transaction_that_is_longer_than_slices_is_one(tmp_path: Path, here: list[int]) -> None:
+    source = CHAINS["mariadb-10.11/shop"][3]
+    log = tmp_path / source.name
+    data, report = slice_of([source], contiguous(1, 1))
+    log.write_bytes(data)
+    assert report.transactions == 1
+    assert len(data) > 2 * SIZES["SLICE_BYTES"]
+    alone, _ = export(tmp_path / "alone", [log], 1)
+    sliced, _ = export(tmp_path / "sliced", [log], 2)
+    assert len(here) == 1
+    assert sliced == alone
+
+
+@pytest.mark.parametrize("size", [10 << 20, 100 << 20, 128 << 20, 1000 << 20, 4100 << 20])
+def test_slices_are_small_where_a_log_of_several_ends(size: int) -> None:
+    ends = [finding.slice_end(0, size)]
+    while ends[-1] < size:
+        ends.append(finding.slice_end(ends[-1], size))
+    lengths = [stop - start for start, stop in itertools.pairwise([0, *ends])]
+    assert set(lengths) <= {finding.SLICE_BYTES, finding.LAST_SLICE_BYTES}
+    assert lengths == sorted(lengths, reverse=True)
+    assert (lengths[-1] == finding.LAST_SLICE_BYTES) == (size >= 2 * finding.SLICE_BYTES)
+    assert len(lengths) <= size / finding.SLICE_BYTES + 7
 
 
 def test_a_selection_is_answered_from_all_slices(tmp_path: Path, here: list[int]) -> None:
@@ -172,9 +229,7 @@ def test_damage_that_is_salvaged_leaves_the_same_rows_however_a_log_is_sliced(
     options = ParquetOptions(on_damage=OnDamage.SALVAGE)
     for folder in ("whole", "sliced"):
         if folder == "sliced":
-            for module in (finding, slices):
-                monkeypatch.setattr(module, "SLICE_BYTES", SLICE)
-                monkeypatch.setattr(module, "STEP_BYTES", STEP)
+            slice_small(monkeypatch)
         files = open_files([str(damaged)])
         (report,) = to_parquet(files, tmp_path / folder, options=options)
         files[0].close()
@@ -209,8 +264,7 @@ def program(arguments: list[str]) -> list[str]:
     """A command line of binx that slices small logs."""
     text = (
         "from binx.export import finding, slices\n"
-        f"for module in (finding, slices): module.SLICE_BYTES = {SLICE}\n"
-        f"finding.STEP_BYTES = slices.STEP_BYTES = {STEP}\n"
+        f"for module in (finding, slices): vars(module).update({SIZES})\n"
         "from binx.cli.main import main\n"
         "main()\n"
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -10,6 +11,9 @@ from binx.export.parquet_format.arrow_schema import columns_of, schema_facts
 from binx.export.parquet_format.columns import Values, batch_values
 from binx.export.parquet_format.compression import compressor
 from binx.export.parquet_format.file import Begun, ParquetFile, Sink
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 
 class ArrowWriter:
@@ -71,7 +75,7 @@ class ArrowWriter:
         """Bytes written."""
         return self._file.position
 
-    def append(self, pieces: Iterable[bytes], begun: Begun) -> None:
+    def append(self, pieces: Iterable[Buffer], begun: Begun) -> None:
         """Add the row groups of another file, which was begun without magic.
 
         Args:

@@ -126,7 +126,7 @@ class ParquetFile:
         ]
         self.begun.groups.append(RowGroup(chunks, rows))
 
-    def append(self, pieces: Iterable[bytes], begun: Begun) -> None:
+    def append(self, pieces: Iterable[Buffer], begun: Begun) -> None:
         """Add the row groups of another file of the same columns, which was begun without magic.
 
         Args:

@@ -1,0 +1,40 @@
+"""Transactions that are not decoded, of whose statements the tables must be known behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from binx.kernels.transactions import TransactionTable
+from binx.rows.decoder import ChangeDecoder
+
+
+def follow_statements(
+    decoder: ChangeDecoder,
+    table: TransactionTable,
+    unreadable: Callable[[TransactionTable, bytearray], Iterable[int]] = lambda table, marks: (),
+) -> bool:
+    """Move the catalog of a decoder on over transactions.
+
+    Args:
+        decoder: the decoder.
+        table: the transactions, with what a scan at ``LEVEL_EVENTS`` finds out, or more.
+        unreadable: tells which of those that are marked cannot be decoded; they are passed over.
+
+    Returns:
+        Whether some have statements.
+
+    Raises:
+        DamagedError, UnsupportedError: a transaction with statements cannot be decoded.
+    """
+    marks = bytearray(len(table))
+    table.mark_statements(marks)
+    for index in unreadable(table, marks):
+        marks[index] = 0
+    if not any(marks):
+        return False
+    for _ in decoder.decode(table, marks):
+        pass
+    return True
+
+
+__all__ = ["follow_statements"]

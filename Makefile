@@ -53,8 +53,8 @@ check: $(VENV)/.installed ## lint and types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-unit: $(VENV)/.installed needs-java ## all tests
-	$(BIN)/python -m pytest
+unit: $(VENV)/.installed needs-java ## all tests, on up to four cores
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4
 
 test-live: $(VENV)/.installed ## the tests against real servers, which are unpacked where they are missing (ROUNDS=9 SEED=x)
 	$(BIN)/python testdata/make.py --install

@@ -1,8 +1,9 @@
-"""Places that tests read from: the project's own testdata, and the corpus of foreign binary logs."""
+"""Where tests run, and what they read from: the project's own testdata, a corpus of foreign binary logs."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -15,6 +16,22 @@ CORPUS = PROJECT.parent / "shared" / "corpus"
 # How long an example takes says what else the machine does.
 settings.register_profile("binx", deadline=None)
 settings.load_profile("binx")
+
+TOGETHER = ("tests/spark/", "tests/live/")
+"""Folders whose tests share something large: a Spark session, servers."""
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Where tests run in several processes, keep those of a file, or of such a folder, in one of them."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class Scheduling(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            folders = (folder for folder in TOGETHER if nodeid.startswith(folder))
+            return next(folders, super()._split_scope(nodeid))
+
+    return Scheduling(config, log)
 
 
 @pytest.fixture(scope="session")

@@ -99,6 +99,8 @@ def gather(
             selector.complete or selector.rules_out(one.file, one.previous_gtids)
         ):
             read += one.file.size
+            if on_progress is not None:
+                on_progress(read)
             continue
         scan = (one.file.transactions if stored else one.file.scan)(level, verify=verify)
         gathering.begin(one, scan, epoch)

@@ -54,6 +54,16 @@ def test_only_the_file_that_holds_the_gtid_is_walked(
     assert [run.file.name for run in runs] == [demo["file"]]
 
 
+def test_files_that_are_ruled_out_count_as_done(shop: Path, demo: dict[str, str]) -> None:
+    """So that a bar whose whole is all files moves over them."""
+    done: list[int] = []
+    with open_chain(logs(shop), done.append) as chain:
+        before = [ends.file.size for ends in chain if ends.file.name < demo["file"]]
+        list(Search(chain, Selection(gtids=GtidSet.parse(demo["gtid"]))).runs())
+    assert before
+    assert done[: len(before)] == before
+
+
 def test_a_file_is_walked_where_the_next_one_is_not_there_to_rule_it_out(
     shop: Path, demo: dict[str, str], walked: list[str]
 ) -> None:

@@ -194,10 +194,13 @@ def test_a_log_that_is_cut_anywhere_counts_up_to_its_damage() -> None:
         assert figures.complete == (cut in ends)
 
 
-def test_progress_ends_with_all_bytes() -> None:
+@pytest.mark.parametrize(
+    "selection", [None, Selection(limit=1)], ids=["all are read", "others are passed over"]
+)
+def test_progress_ends_with_all_bytes(selection: Selection | None) -> None:
     seen: list[int] = []
     files = [BinlogFile.open(str(path)) for path in shop_of("mysql-9.7")]
-    gather(files, on_progress=seen.append)
+    gather(files, selection=selection, on_progress=seen.append)
     assert seen == sorted(seen)
     assert seen[-1] == sum(file.size for file in files)
 

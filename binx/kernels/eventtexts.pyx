@@ -13,6 +13,7 @@ from cpython.bytes cimport PyBytes_AS_STRING
 from binx.kernels.cursor cimport Cursor, cursor_over, little, remaining, take, take_little, take_packed
 from binx.kernels.digits cimport *
 from binx.kernels.events cimport *
+from binx.kernels.gtids cimport is_mysql_number
 from binx.kernels.hashing cimport Slots, slot_of, slots_release
 from binx.kernels.lines cimport LineBuffer
 from binx.kernels.output cimport Output, append, append_byte, release, reserve
@@ -129,7 +130,7 @@ cdef class EventTexts(LineBuffer):
         cdef uint64_t number = little(data + GTID_FIXED - 8, 8)
         cdef uint64_t last_committed
         cdef uint64_t sequence_number
-        if number >> 63 or (number == 0) != (type == ANONYMOUS_GTID_EVENT):
+        if number != 0 if type == ANONYMOUS_GTID_EVENT else not is_mysql_number(number):
             return False
         put(out, b"  ANONYMOUS_GTID " if type == ANONYMOUS_GTID_EVENT else b"  GTID ", 17 if type == ANONYMOUS_GTID_EVENT else 7)
         if number:

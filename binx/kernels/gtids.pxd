@@ -34,6 +34,11 @@ cdef enum:
     MARIADB_SOURCE_SIZE = 8
 
 
+cdef inline bint is_mysql_number(uint64_t number) noexcept nogil:
+    """Whether a MySQL server gives this number to a transaction (``GNO_END``, sql/rpl_gtid.h, is 2^63-1)."""
+    return 0 < number < <uint64_t> 0x7FFFFFFFFFFFFFFF
+
+
 cdef inline int bad_gtid(Cursor *body, const char *found) except -1 with gil:
     from binx.errors import DamagedError
 
@@ -59,8 +64,8 @@ cdef inline int read_gtid(
     else:
         transaction.gtid_kind = GTID_MYSQL
         transaction.source = slot_of(sources, data + 1, UUID_SIZE)
-        if transaction.number == 0 or transaction.number >> 63:
-            return bad_gtid(body, b"a transaction number outside 1 to 2^63-1")
+        if not is_mysql_number(transaction.number):
+            return bad_gtid(body, b"a transaction number outside 1 to 2^63-2")
     if remaining(body) < 17:
         return 0
     data = take(body, 17)
@@ -187,8 +192,8 @@ cdef inline int read_tagged_gtid(Cursor *body, Slots *sources, Transaction *tran
             transaction.original_commit_timestamp = <int64_t> value
         elif field == 8:
             transaction.claimed_length = <int64_t> value if value < (<uint64_t> 1 << 62) else 0
-    if source_size < UUID_SIZE or transaction.number == 0 or transaction.number >> 63:
-        return bad_gtid(body, b"one without a UUID or with a number outside 1 to 2^63-1")
+    if source_size < UUID_SIZE or not is_mysql_number(transaction.number):
+        return bad_gtid(body, b"one without a UUID or with a number outside 1 to 2^63-2")
     transaction.flags |= HAS_CLOCK | COMMIT_TIME_FROM_GTID
     transaction.source = slot_of(sources, source, source_size)
     # Not before: a reader that passes over an event that is damaged must not look for its source.

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from binx.errors import BinxError, DamagedError
+from binx.event.gtid_source import MYSQL_MAX_NUMBER
 from binx.kernels.scan import Level, Stop
 from binx.kernels.transactions import FLAG_BY_LENGTH, FLAG_LENGTH_WRONG
 from binx.log.file import BinlogFile
@@ -140,6 +141,19 @@ def test_a_body_cut_anywhere_is_an_error_or_an_answer(event: bytes, level: Level
             scan = b.scanner(level)
             with suppress(BinxError):
                 b.feed(scan, *before, cut)
+
+
+@pytest.mark.parametrize("level", list(Level))
+@pytest.mark.parametrize("number", [0, MYSQL_MAX_NUMBER + 1, (1 << 64) - 1])
+def test_a_number_that_no_server_gives_is_damage(number: int, level: Level) -> None:
+    """As of a GTID set, which the transactions of a log are gathered in."""
+    behind = (b.BEGIN, b.table_map(), b.rows(1), b.xid())
+    most = read(b.whole_log(b.gtid(MYSQL_MAX_NUMBER), *behind), level)
+    assert most.error is None
+    assert [one[3] for one in most.transactions] == [MYSQL_MAX_NUMBER]
+    reading = read(b.whole_log(b.gtid(number), *behind), level)
+    assert isinstance(reading.error, DamagedError)
+    assert "number" in reading.error.message
 
 
 def test_a_tag_that_is_no_name_is_damage() -> None:

@@ -244,7 +244,9 @@ def _engine(
     """What exports: a function as ``to_parquet`` is, and what it needs to run."""
     if name == "native":
         from binx.export.parquet import to_parquet
+        from binx.kernels.memory import keep_freed
 
+        keep_freed()
         yield to_parquet
         return
     from binx.spark.export import to_parquet_on_spark

@@ -12,7 +12,6 @@ import signal
 import sys
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
 from multiprocessing import current_process, get_context
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
@@ -22,17 +21,13 @@ from types import TracebackType
 from typing import Generic, ParamSpec, Self, TypeVar
 
 from binx.errors import BinxError
+from binx.kernels.memory import keep_freed
 
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
 
 _PR_SET_PDEATHSIG = 1
 """Linux, prctl(2): the signal that a process gets when the one that began it ends."""
-
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
-"""glibc, mallopt(3): what is freed is given back to the system from so many bytes on."""
-
-_NEVER = 1 << 30
 
 _ALLOCATOR = "jemalloc"
 """What the threads are called that Arrow's allocator has; it brings itself in order in a copy."""
@@ -121,7 +116,7 @@ class Processes(Generic[_Arguments, _Result]):
 def _serve(connection: Connection, work: Callable[..., object], parent: int) -> None:
     """Do what is asked for until nobody asks; runs in a process of its own."""
     _end_with(parent)
-    _keep_memory()
+    keep_freed()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     while True:
@@ -141,13 +136,6 @@ def _end_with(parent: int) -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(1)
-
-
-def _keep_memory() -> None:
-    """Have memory that is given back kept for the next piece of work: to get it anew takes time."""
-    with suppress(AttributeError):
-        for option in (_M_MMAP_THRESHOLD, _M_TRIM_THRESHOLD):
-            ctypes.CDLL(None).mallopt(option, _NEVER)
 
 
 def _how(code: int | None) -> str:

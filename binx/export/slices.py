@@ -135,6 +135,7 @@ class SliceWriter:
         self._files = files
         self._selection = selection
         self._options = options
+        self._spare = options.decoder.spare()
         # So that what compresses is loaded once, and not by each process.
         compressor(options.compression, options.level)
 
@@ -151,11 +152,11 @@ class SliceWriter:
         transaction = self._dataset.attempt(source_name(file), f"slice-{part.start}")
         with Workers(1, 0) as workers:
             writers = SourceWriters(transaction, options, workers, fragments=True)
-            decoded = SliceExport(file, selector, catalog, options, None, writers)
+            decoded = SliceExport(file, selector, catalog, options, None, writers, self._spare)
             scan = file.scan(Level.LEVEL_TABLES, verify=options.verify, on_damage=OnDamage.STOP)
             salvaging = Salvaging(scan, None, decoded.decoder.forget_tables)
             state = ChainState(part.epoch, part.seqno)
-            finder = Finder(scan, selector, state, salvaging, None, options.decoder.memory)
+            finder = Finder(scan, selector, state, salvaging, None, options.decoder.payload_bytes)
             with windows_kept(file, finder.walked):
                 for found in finder:
                     decoded.take(found)

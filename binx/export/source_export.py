@@ -134,7 +134,7 @@ class SourceExport:
             context.state,
             salvaging,
             self._lane_ahead(),
-            context.options.decoder.memory,
+            context.options.decoder.payload_bytes,
         )
         with windows_kept(self.file, finder.walked):
             try:
@@ -253,7 +253,7 @@ class SourceExport:
         decoder = self._decoder = ChangeDecoder(
             self.file, context.catalog, context.selector.takes_table, context.options.decoder
         )
-        payloads = KeptPayloads(context.options.decoder.memory)
+        payloads = KeptPayloads(context.options.decoder.payload_bytes)
         scan.payloads = decoder.payloads = payloads
         for table in scan:
             mask = context.selector.mask(self.file, scan, table)

@@ -19,9 +19,9 @@ cdef class RowBuffers:
     cdef readonly int64_t rows
     cdef readonly int32_t columns
     cdef int64_t capacity
-    cdef int64_t first_capacity
     cdef int64_t row_bytes
-    # What the batch before had of bytes beside the fixed widths: of each column, of identifiers.
+    # What the batches before had: of rows, and of bytes beside the fixed widths of each column and of identifiers.
+    cdef int64_t rows_before
     cdef int64_t *data_before
     cdef int64_t text_before
     cdef int64_t ids_before
@@ -51,8 +51,12 @@ cdef class RowBuffers:
     cdef Output misfits
     cdef Output misfit_text
     cdef readonly object key
+    cdef object name
     cdef int grow(self) except -1 nogil
+    cdef int keep(self, Output *output, int64_t held, int64_t size) except -1 nogil
     cdef int begin_large(self) except -1 with gil
+    cdef int remember_sizes(self) except -1
+    cdef int recall_sizes(self) except -1
     cdef Memory over(self, Output *output, int64_t size)
     cdef int rewind(self, int64_t rows, int64_t variable_bytes) except -1 nogil
     cdef int64_t bytes_held(self) noexcept nogil

@@ -7,7 +7,9 @@ from binx.kernels.memory import Spare
 class RowBuffers:
     """The columns of one table."""
 
-    def __init__(self, plan: list[tuple[int, int, int, int]], key: object, spare: Spare) -> None:
+    def __init__(
+        self, plan: list[tuple[int, int, int, int]], key: object, name: object, spare: Spare
+    ) -> None:
         """Begin with no rows.
 
         Args:
@@ -15,6 +17,7 @@ class RowBuffers:
                 parameter is precision << 8 | scale for DECIMAL, fractional digits for times, the padded
                 length for BINARY, the number of members for ENUM.
             key: whatever the caller knows the table by.
+            name: what the table's rows in other slices of the log are known by, too.
             spare: where the memory of batches that are done with is kept for the next ones.
         """
 

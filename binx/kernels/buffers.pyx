@@ -12,7 +12,7 @@ from libc.string cimport memset
 from binx.kernels.codecs cimport *
 from binx.kernels.json_diff cimport release_patch
 from binx.kernels.layouts cimport bit_at
-from binx.kernels.memory cimport Memory, Spare, hand_over
+from binx.kernels.memory cimport SPARE_LEAST, Memory, Spare, hand_over, reserve_of
 from binx.kernels.output cimport Output, release, reserve
 from binx.kernels.values cimport Column
 from binx.kernels.ways cimport choose_way
@@ -29,16 +29,17 @@ cdef class RowBuffers:
             parameter is precision << 8 | scale for DECIMAL, fractional digits for times, the padded length for
             BINARY, the number of members for ENUM.
         key: whatever the caller knows the table by.
+        name: what the table's rows in other slices of the log are known by, too.
         spare: where the memory of batches that are done with is kept for the next ones.
     """
 
-    def __cinit__(self, list plan, object key, Spare spare not None):
+    def __cinit__(self, list plan, object key, object name, Spare spare not None):
         cdef Column *column
         self.columns = len(plan)
         self.key = key
+        self.name = name
         self.spare = spare
         self.last_ordinal = -1
-        self.first_capacity = FIRST_CAPACITY
         self.column = <Column *> calloc(self.columns + 1, sizeof(Column))
         self.data_before = <int64_t *> calloc(self.columns + 1, sizeof(int64_t))
         if self.column == NULL or self.data_before == NULL:
@@ -54,6 +55,7 @@ cdef class RowBuffers:
             column.item = item_size(codec)
             choose_way(column)
             self.row_bytes += column.item + 1
+        self.recall_sizes()
 
     def __dealloc__(self):
         cdef int32_t i
@@ -94,35 +96,40 @@ cdef class RowBuffers:
 
     cdef int grow(self) except -1 nogil:
         """Make room for twice as many rows in every fixed-width buffer."""
-        cdef int64_t capacity = self.capacity * 2 if self.capacity else self.first_capacity
+        cdef int64_t capacity = self.capacity * 2 if self.capacity else with_slack(self.rows_before)
         cdef int32_t i
         cdef Column *column
-        if self.capacity == 0 and capacity > FIRST_CAPACITY:
+        if self.capacity == 0 and self.rows_before * self.row_bytes >= SPARE_LEAST:
             self.begin_large()
         for i in range(self.columns):
             column = &self.column[i]
             # One value more: offsets have an end behind the last row.
-            reserve_keeping(&column.values, (self.rows + 1) * column.item if self.capacity else 0, (capacity + 1) * column.item)
+            self.keep(&column.values, (self.rows + 1) * column.item if self.capacity else 0, (capacity + 1) * column.item)
             if self.capacity == 0:
                 memset(column.values.data, 0, column.item)
             if column.validity.data != NULL:
                 widen_validity(&column.validity, capacity)
-        reserve_keeping(&self.change_types, self.rows, capacity)
-        reserve_keeping(&self.commit_versions, self.rows * 8, capacity * 8)
-        reserve_keeping(&self.commit_timestamps, self.rows * 8, capacity * 8)
-        reserve_keeping(&self.row_numbers, self.rows * 8, capacity * 8)
-        reserve_keeping(&self.transactions, self.rows * 4, capacity * 4)
-        reserve_keeping(&self.event_timestamps, self.rows * 8, capacity * 8)
-        reserve_keeping(&self.positions, self.rows * 8, capacity * 8)
+        self.keep(&self.change_types, self.rows, capacity)
+        self.keep(&self.commit_versions, self.rows * 8, capacity * 8)
+        self.keep(&self.commit_timestamps, self.rows * 8, capacity * 8)
+        self.keep(&self.row_numbers, self.rows * 8, capacity * 8)
+        self.keep(&self.transactions, self.rows * 4, capacity * 4)
+        self.keep(&self.event_timestamps, self.rows * 8, capacity * 8)
+        self.keep(&self.positions, self.rows * 8, capacity * 8)
         if self.present_offsets.data != NULL:
-            reserve_keeping(&self.present_offsets, (self.rows + 1) * 4, (capacity + 1) * 4)
+            self.keep(&self.present_offsets, (self.rows + 1) * 4, (capacity + 1) * 4)
             widen_validity(&self.present_validity, capacity)
         self.capacity = capacity
         return 0
 
+    cdef int keep(self, Output *output, int64_t held, int64_t size) except -1 nogil:
+        """Make a buffer hold ``size`` bytes of which the first ``held`` are kept; what is behind them is written later."""
+        output.size = held
+        return reserve_of(self.spare, output, size - held)
+
     cdef int begin_large(self) except -1 with gil:
         """Get memory for as much as the batch before had, and a little more."""
-        cdef int64_t rows = self.first_capacity
+        cdef int64_t rows = with_slack(self.rows_before)
         cdef int32_t i
         for i in range(self.columns):
             self.spare.take(&self.column[i].values, (rows + 1) * self.column[i].item)
@@ -171,6 +178,22 @@ cdef class RowBuffers:
         self.rows = rows
         return 0
 
+    cdef int remember_sizes(self) except -1:
+        """Keep what the batches have come to for the table's rows in the next slice, if that is worth it."""
+        if self.rows_before * self.row_bytes >= SPARE_LEAST:
+            data = [self.data_before[i] for i in range(self.columns)]
+            self.spare.sizes[self.name] = self.rows_before, self.text_before, self.ids_before, data
+        return 0
+
+    cdef int recall_sizes(self) except -1:
+        cdef list data
+        sizes = self.spare.sizes.get(self.name)
+        if sizes is not None and len(sizes[3]) == self.columns:
+            self.rows_before, self.text_before, self.ids_before, data = sizes
+            for i in range(self.columns):
+                self.data_before[i] = data[i]
+        return 0
+
     cdef Memory over(self, Output *output, int64_t size):
         return hand_over(output, size, self.spare)
 
@@ -190,7 +213,7 @@ cdef class RowBuffers:
             column = &self.column[i]
             validity = self.over(&column.validity, (rows + 7) >> 3) if column.nulls else None
             offsets = has_offsets(column.codec)
-            self.data_before[i] = column.data.size
+            self.data_before[i] = at_least_half(column.data.size, self.data_before[i])
             columns.append((
                 validity,
                 column.nulls,
@@ -200,7 +223,8 @@ cdef class RowBuffers:
             ))
             release(&column.validity)
             column.nulls = 0
-        self.text_before, self.ids_before = self.id_text.size, self.id_offsets.size
+        self.text_before = at_least_half(self.id_text.size, self.text_before)
+        self.ids_before = at_least_half(self.id_offsets.size, self.ids_before)
         result = {
             "rows": rows,
             "change_type": self.over(&self.change_types, rows),
@@ -227,8 +251,9 @@ cdef class RowBuffers:
                 self.over(&self.present_bits, self.present_bits.size),
                 rows - self.partial_rows,
             )
-        # A table that filled a batch will fill the next one: it gets its memory at once, and copies nothing.
-        self.first_capacity = with_slack(rows) if rows > self.capacity // 2 else FIRST_CAPACITY
+        # A table that has filled a batch will fill the next one: it gets its memory at once, and copies nothing.
+        self.rows_before = at_least_half(rows, self.rows_before)
+        self.remember_sizes()
         self.rows = 0
         self.capacity = 0
         self.variable_bytes = 0
@@ -236,6 +261,11 @@ cdef class RowBuffers:
         self.ids = 0
         self.last_ordinal = -1
         return result
+
+
+cdef int64_t at_least_half(int64_t size, int64_t before) noexcept nogil:
+    """What to expect after a size: a slice ends with batches that are not full."""
+    return max(size, before // 2)
 
 
 cdef int64_t with_slack(int64_t size) noexcept nogil:
@@ -267,13 +297,6 @@ cdef list taken(Output *places, Output *text):
     release(places)
     release(text)
     return result
-
-
-cdef int reserve_keeping(Output *output, int64_t held, int64_t size) except -1 nogil:
-    """Make the buffer hold ``size`` bytes of which the first ``held`` are kept; what is behind them is written later."""
-    output.size = held
-    reserve(output, size - held)
-    return 0
 
 
 cdef int widen_validity(Output *validity, int64_t rows) except -1 nogil:

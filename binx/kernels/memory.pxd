@@ -16,7 +16,10 @@ cdef class Spare:
     cdef int count
     cdef int64_t held
     cdef int64_t limit
+    # By what is held in pieces of such memory: the sizes that it came to last, see `RowBuffers`.
+    cdef dict sizes
     cdef int take(self, Output *output, int64_t size) except -1
+    cdef int widen(self, Output *output, int64_t wanted) except -1 with gil
     cdef void give(self, Output *output) noexcept
     cdef void drop(self, int piece) noexcept
 
@@ -24,6 +27,13 @@ cdef class Spare:
 cdef class Memory:
     cdef Output output
     cdef Spare spare
+
+
+cdef inline int reserve_of(Spare spare, Output *output, int64_t more) except -1 nogil:
+    """Make room for ``more`` bytes behind ``size``, as ``reserve`` does, in memory that is at hand."""
+    if output.size + more > output.capacity:
+        spare.widen(output, output.size + more)
+    return 0
 
 
 cdef Memory hand_over(Output *output, int64_t size, Spare spare=*)

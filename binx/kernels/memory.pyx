@@ -8,9 +8,29 @@ from cpython.buffer cimport PyBuffer_FillInfo
 from cython cimport final
 from libc.stdint cimport int64_t, uint8_t
 from libc.stdlib cimport realloc
-from libc.string cimport memmove, memset
+from libc.string cimport memcpy, memmove, memset
 
 from binx.kernels.output cimport Output, release, reserve
+
+cdef extern from *:
+    """
+    #include <stdlib.h>
+    #ifdef __GLIBC__
+    #include <malloc.h>
+    static void binx_keep_freed(void) {
+        mallopt(M_MMAP_THRESHOLD, 1 << 30);
+        mallopt(M_TRIM_THRESHOLD, 1 << 30);
+    }
+    #else
+    static void binx_keep_freed(void) {}
+    #endif
+    """
+    void binx_keep_freed() nogil
+
+
+def keep_freed():
+    """Have memory that is freed stay with the process, where its C library can be told so."""
+    binx_keep_freed()
 
 
 @final
@@ -23,6 +43,7 @@ cdef class Spare:
 
     def __cinit__(self, int64_t limit):
         self.limit = limit
+        self.sizes = {}
 
     def __dealloc__(self):
         while self.count:
@@ -43,6 +64,21 @@ cdef class Spare:
         output[0] = self.pieces[best]
         output.size = 0
         self.drop(best)
+        return 0
+
+    cdef int widen(self, Output *output, int64_t wanted) except -1 with gil:
+        """Make a buffer hold ``wanted`` bytes, twice as many as before at least; what it holds is kept."""
+        cdef int64_t size = max(wanted, output.capacity * 2)
+        cdef Output wider
+        if size < SPARE_LEAST:
+            return reserve(output, wanted - output.size)
+        memset(&wider, 0, sizeof(Output))
+        self.take(&wider, size)
+        if output.size:
+            memcpy(wider.data, output.data, output.size)
+        wider.size = output.size
+        self.give(output)
+        output[0] = wider
         return 0
 
     cdef void give(self, Output *output) noexcept:

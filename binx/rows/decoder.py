@@ -59,8 +59,13 @@ class DecoderOptions:
 
     def spare(self) -> Spare:
         """What keeps the memory of rows that were written for those that come next; decoders may share it."""
-        # One batch's memory has half of the rows' at most, and some room for more.
-        return Spare(self.memory * 5 // 8)
+        return Spare(self.memory)
+
+    @property
+    def payload_bytes(self) -> int:
+        """How much of compressed transactions is kept from when they are found to when they are decoded."""
+        # A transaction that fills the memory of rows takes a little more as the log has it.
+        return self.memory * 3 // 2
 
 
 @dataclass(slots=True)
@@ -340,7 +345,8 @@ class ChangeDecoder:
                 (int(codec.codec), prefix, width, codec.parameter)
                 for codec, (_, _, prefix, width) in zip(changes.codecs, layout, strict=True)
             ]
-            builder = self._builders[changes] = RowBuilder(plan, changes, self._spare)
+            builder = RowBuilder(plan, changes, (changes.db, changes.name), self._spare)
+            self._builders[changes] = builder
         decoder.set_builder(number, builder)
 
     def _fullest(self, need: int) -> TableChanges:

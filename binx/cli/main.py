@@ -10,7 +10,7 @@ import signal
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from types import FrameType
+from types import FrameType, ModuleType
 from typing import NoReturn
 
 from binx.cli.commands import quick_answer, without_help_word
@@ -23,6 +23,7 @@ INTERRUPTED = 130
 _SIGNAL_BASE = 128
 _OPEN_FILES = 65_536
 _TRACEBACK = "BINX_TRACEBACK"
+_DOCUMENTS = "pyarrow.vendored.docscrape"
 _DAMAGE = "`binx verify` tells what is whole, and --on-damage salvage of extract and to-parquet takes it out"
 _OBJECTS_BETWEEN_COLLECTIONS = 50_000
 
@@ -43,14 +44,33 @@ def main() -> NoReturn:
     """
     # Modules live as long as the process: to look among them for garbage every 700 objects only costs time.
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
-    # Where numpy is installed, pyarrow loads it, which takes longer than pyarrow itself; only Spark uses it
-    # (see binx.cli.spark_options.allow_numpy).
-    sys.modules["numpy"] = None  # type: ignore[assignment]
+    _load_less()
     code = run()
     atexit._run_exitfuncs()
     if sys.stderr is not None:
         sys.stderr.flush()
     os._exit(code)
+
+
+class _NoDocument:
+    """A docstring of which nothing is read: it has no parameters."""
+
+    def __init__(self, *_: str) -> None:
+        pass
+
+    def __getitem__(self, _: str) -> tuple[()]:
+        return ()
+
+
+def _load_less() -> None:
+    """Keep pyarrow from what takes longer than all else at the start, and that no command looks at."""
+    # Where numpy is installed, pyarrow loads it, which takes longer than pyarrow itself; only Spark uses it
+    # (see binx.cli.spark_options.allow_numpy).
+    sys.modules["numpy"] = None  # type: ignore[assignment]
+    # pyarrow.compute parses the docstrings of some seventy classes, to make docstrings of its functions.
+    documents = ModuleType(_DOCUMENTS)
+    vars(documents)["NumpyDocString"] = _NoDocument
+    sys.modules[_DOCUMENTS] = documents
 
 
 def run(arguments: Sequence[str] | None = None) -> int:

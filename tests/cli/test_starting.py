@@ -143,3 +143,11 @@ def test_converting_loads_of_pyarrow_what_it_needs(tmp_path: Path) -> None:
     loaded = loaded_by_program("to-parquet", plain, "-o", tmp_path / "lake", "--jobs", "1", "--quiet")
     assert "pyarrow" in loaded
     assert not loaded & {"numpy", "pandas", "pyarrow.compute", "pyarrow.parquet", "logging"}
+
+
+def test_pyarrow_makes_its_functions_without_reading_docstrings(tmp_path: Path) -> None:
+    log = PROJECT / "testdata/mysql-9.7/small/no_checksum.binlog"
+    loaded = loaded_by_program("extract", "--format", "json", "-o", tmp_path / "out", "--quiet", log)
+    assert "pyarrow.compute" in loaded
+    # Only the module that reads docstrings needs it.
+    assert "pydoc" not in loaded

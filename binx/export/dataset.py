@@ -20,6 +20,7 @@ from typing import Any
 
 from binx.errors import OutputError, SourceError
 from binx.export.aside import aside_of
+from binx.export.durable import synchronize
 from binx.export.output import output_errors
 from binx.export.store import MANIFESTS, LocalStore, open_store
 
@@ -187,16 +188,19 @@ class Transaction:
         return (store.folder if isinstance(store, LocalStore) else self.folder) / name
 
     def written(self, name: str, sha256: str) -> WrittenFile:
-        """What to list in the manifest of a file that was written; its bytes are made durable.
+        """What to list in the manifest of a file that was written.
+
+        The commit makes its bytes durable, those of an attempt are so at once: another machine may commit it.
 
         Args:
             name: the file's path.
             sha256: of its bytes, in hex.
         """
         path = self.folder / name
-        with output_errors(path), path.open("rb") as file:
-            os.fsync(file.fileno())
-            return WrittenFile(name, os.fstat(file.fileno()).st_size, sha256)
+        if self._attempt is not None:
+            synchronize([path])
+        with output_errors(path):
+            return WrittenFile(name, path.stat().st_size, sha256)
 
     def hand_in(self, files: Iterable[WrittenFile]) -> None:
         """Leave what this attempt wrote to whoever commits it.

@@ -246,7 +246,7 @@ def _replacing(path: str) -> Iterator[OutputStream]:
     target = os.path.realpath(path)
     try:
         _refuse_impossible(target)
-        temporary, descriptor = _create_beside(target)
+        temporary, descriptor = create_beside(target)
     except OSError as error:
         raise output_error(error, path) from error
     try:
@@ -267,8 +267,17 @@ def _refuse_impossible(target: str) -> None:
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
 
 
-def _create_beside(target: str) -> tuple[str, int]:
-    """A new file in the target's folder, with the permissions that the umask gives a new file."""
+def create_beside(target: str) -> tuple[str, int]:
+    """A new file in the target's folder, with the permissions that the umask gives a new file.
+
+    As long as it is open, :func:`remove_leftovers` leaves it alone.
+
+    Returns:
+        Its path, and a descriptor that can write it.
+
+    Raises:
+        OSError: it cannot be made.
+    """
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     for _ in range(_TEMPORARY_ATTEMPTS):
         temporary = os.path.join(os.path.dirname(target), f".binx-{os.urandom(6).hex()}.tmp")

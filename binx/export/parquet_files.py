@@ -7,6 +7,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -302,6 +303,10 @@ def schema_record_of(changes: TableChanges) -> SchemaRecord:
     )
 
 
+_RECORDS = 128
+"""Records that are written together."""
+
+
 class SchemaWriter:
     """Writes the schema records of a source; those that are new can be taken back."""
 
@@ -316,6 +321,13 @@ class SchemaWriter:
             OutputError: one cannot be written.
             SourceError: one that is there cannot be read.
         """
+        left = iter(records)
+        while some := list(islice(left, _RECORDS)):
+            self._write_some(some)
+
+    def _write_some(self, records: list[SchemaRecord]) -> None:
+        texts: list[tuple[str, bytes]] = []
+        schemas: list[tuple[str, bytes]] = []
         for one in records:
             avro_path = f"{one.path.removesuffix('.json')}.avsc"
             there = self._store.read(one.path)
@@ -323,8 +335,11 @@ class SchemaWriter:
                 continue
             if there is None:
                 self._new += [one.path, avro_path]
-            self._store.put(avro_path, one.avro.encode("utf-8", "surrogatepass"))
-            self._store.put(one.path, one.text.encode("utf-8", "surrogatepass"))
+            schemas.append((avro_path, one.avro.encode("utf-8", "surrogatepass")))
+            texts.append((one.path, one.text.encode("utf-8", "surrogatepass")))
+        # A record that is there tells that the schema is.
+        self._store.put_all(schemas)
+        self._store.put_all(texts)
 
     def take_back(self) -> None:
         """Remove what was not there before."""

@@ -6,10 +6,12 @@ import fcntl
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
+from itertools import islice
 from pathlib import Path
 from typing import Protocol
 
 from binx.errors import OutputError, SourceError
+from binx.export.durable import synchronize, write_together
 from binx.export.output import Sink, open_output, output_errors, remove_leftovers
 from binx.source import PlainFile, Source
 from binx.source.remote import beside, is_uri
@@ -20,6 +22,9 @@ MANIFESTS = "_manifest"
 LOCK = "_lock"
 
 _FILE_SCHEME = "file://"
+
+_WRITTEN_TOGETHER = 128
+"""Small files that are open at the same time."""
 
 
 class CountedSink(Sink, Protocol):
@@ -100,6 +105,13 @@ class Store(Protocol):
 
         Raises:
             OutputError: it cannot be written.
+        """
+
+    def put_all(self, objects: Iterable[tuple[str, bytes]]) -> None:
+        """Write small objects, each whole or not at all; their folders are made.
+
+        Raises:
+            OutputError: one cannot be written; some may be.
         """
 
     def take(self, files: Iterable[tuple[Path, str]]) -> None:
@@ -207,25 +219,35 @@ class LocalStore:
         with self.writing(name) as sink:
             sink.write(data)
 
+    def put_all(self, objects: Iterable[tuple[str, bytes]]) -> None:
+        """As :class:`Store` says."""
+        left = ((self._folder / name, data) for name, data in objects)
+        while files := list(islice(left, _WRITTEN_TOGETHER)):
+            for path, _ in files:
+                with output_errors(path):
+                    path.parent.mkdir(parents=True, exist_ok=True)
+            write_together(files)
+
     def take(self, files: Iterable[tuple[Path, str]]) -> None:
-        """As :class:`Store` says; folders are brought to the disk when all files have been moved."""
+        """As :class:`Store` says; files are brought to the disk before they are moved, folders after."""
+        moves = [(path, self._folder / name) for path, name in files]
+        synchronize(path for path, _ in moves)
+        folders: dict[Path, None] = {}
         with output_errors(self._folder):
-            folders = set()
-            for path, name in files:
-                target = self._folder / name
-                target.parent.mkdir(parents=True, exist_ok=True)
+            for path, target in moves:
+                if target.parent not in folders:
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    folders[target.parent] = None
                 path.replace(target)
-                folders.add(target.parent)
-            for folder in folders:
-                _sync_folder(folder)
+        synchronize(folders)
 
     def remove(self, name: str) -> None:
         """As :class:`Store` says."""
         path = self._folder / name
         with output_errors(path):
             path.unlink(missing_ok=True)
-            if path.parent.is_dir():
-                _sync_folder(path.parent)
+        if path.parent.is_dir():
+            synchronize([path.parent])
 
 
 def open_store(place: str) -> Store:
@@ -306,14 +328,6 @@ def _holder(descriptor: int) -> str:
     """The number of the process that holds a lock, as it has written it down."""
     text = os.pread(descriptor, 32, 0).strip()
     return f" ({int(text)})" if text.isdigit() else ""
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 __all__ = ["MANIFESTS", "CountedSink", "LocalStore", "Store", "hold_lock", "open_file", "open_store"]

@@ -414,10 +414,10 @@ def test_a_disk_that_is_full_at_a_schema_record_leaves_none_of_them(
     written: list[str] = []
     replace = os.replace
 
-    def rename(path: str, target: str) -> None:
-        if target.endswith(fails) and len(written) > 4:
+    def rename(path: str | Path, target: str | Path) -> None:
+        if str(target).endswith(fails) and len(written) > 4:
             raise OSError(errno.ENOSPC, "No space left on device", path)
-        written.append(target)
+        written.append(str(target))
         replace(path, target)
 
     monkeypatch.setattr(os, "replace", rename)

@@ -35,6 +35,7 @@ TO_PARQUET, TO_PARQUET_JOBS, PYARROW = (
     "pyarrow, the same tables",
 )
 TWO_LOGS, TWO_LOGS_JOBS = "to-parquet of two logs, --jobs 1", "to-parquet of two logs, --jobs 2"
+TWO_AT_ONCE = "two of to-parquet --jobs 1 at once"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +110,7 @@ def log_tasks(log: Log, programs: Programs) -> list[Task]:
         Task(VERIFY, (*BINX, "verify", "--quiet", path), against=(READER_CHECKSUMS, CAT)),
         Task(TO_PARQUET, _to_parquet(1, path), against=(READER_ROWS, PYARROW)),
         Task(TO_PARQUET_JOBS, _to_parquet(2, path), against=(TO_PARQUET,), wall_against=(TO_PARQUET,)),
+        Task(TWO_AT_ONCE, _two_at_once(path), wall_against=(TO_PARQUET,)),
         _two_logs(TWO_LOGS, log, 1),
         replace(_two_logs(TWO_LOGS_JOBS, log, 2), against=(TWO_LOGS,), wall_against=(TWO_LOGS,)),
         Task(
@@ -127,6 +129,13 @@ def _extract(log: Log, *options: str) -> tuple[str, ...]:
 
 def _to_parquet(jobs: int, *logs: str) -> tuple[str, ...]:
     return (*BINX, "to-parquet", "--quiet", "--jobs", str(jobs), "-o", "{work}", *logs)
+
+
+def _two_at_once(log: str) -> tuple[str, ...]:
+    """Twice the work by two processes that share nothing: what a second processor of the machine is worth."""
+    export = '"$1" to-parquet --quiet --jobs 1 -o "$2/{}" "$3"'
+    script = f"{export.format('one')} & {export.format('other')} && wait $!"
+    return ("sh", "-c", script, "sh", *BINX, "{work}", log)
 
 
 def _two_logs(name: str, log: Log, jobs: int) -> Task:
@@ -183,6 +192,6 @@ TASK_NAMES = (
         STATS_BARE,
         VERIFY,
     ),
-    *(TO_PARQUET, TO_PARQUET_JOBS, TWO_LOGS, TWO_LOGS_JOBS, PYARROW, EXTRACT_SQL),
+    *(TO_PARQUET, TO_PARQUET_JOBS, TWO_AT_ONCE, TWO_LOGS, TWO_LOGS_JOBS, PYARROW, EXTRACT_SQL),
 )
 """Every task."""

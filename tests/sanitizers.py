@@ -13,11 +13,14 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 _SUFFIX = sysconfig.get_config_var("EXT_SUFFIX")
 _CHECKS = "address,undefined"
+_AT_ONCE = 4
+"""Compilers that run side by side: an instrumented kernel takes hundreds of megabytes of them."""
 _FLAGS = [
     *("-O1", "-g", "-fno-omit-frame-pointer", "-fPIC", "-shared", "-fwrapv"),
     # Cython's own code relies on these two: it calls functions through casts, and adds 0 to null pointers.
@@ -37,12 +40,20 @@ def build(folder: Path, *, fuzzer: bool) -> str:
     )
     kernels = package / "kernels"
     newest = max(path.stat().st_mtime for path in kernels.glob("*.pxd"))
-    for source in sorted(kernels.glob("*.pyx")):
-        built = source.with_name(source.stem + _SUFFIX)
-        if not built.exists() or built.stat().st_mtime < max(newest, source.stat().st_mtime):
-            print(f"building {source.stem}", file=sys.stderr, flush=True)
-            _compile(source, built, fuzzer=fuzzer)
+    with ThreadPoolExecutor(min(_AT_ONCE, os.cpu_count() or 1)) as threads:
+        compiled = [
+            threads.submit(_compile, source, fuzzer=fuzzer)
+            for source in sorted(kernels.glob("*.pyx"))
+            if _is_stale(source, newest)
+        ]
+    for each in compiled:
+        each.result()
     return _preloaded(fuzzer=fuzzer)
+
+
+def _is_stale(source: Path, newest: float) -> bool:
+    built = source.with_name(source.stem + _SUFFIX)
+    return not built.exists() or built.stat().st_mtime < max(newest, source.stat().st_mtime)
 
 
 def _remove_what_is_gone(package: Path) -> None:
@@ -55,7 +66,9 @@ def _remove_what_is_gone(package: Path) -> None:
                     copy.with_name(copy.stem + _SUFFIX).unlink(missing_ok=True)
 
 
-def _compile(source: Path, built: Path, *, fuzzer: bool) -> None:
+def _compile(source: Path, *, fuzzer: bool) -> None:
+    print(f"building {source.stem}", file=sys.stderr, flush=True)
+    built = source.with_name(source.stem + _SUFFIX)
     code = source.with_suffix(".c")
     subprocess.run(
         [sys.executable, "-m", "cython", "-3", source.relative_to(source.parents[2]), "-o", code],

@@ -304,7 +304,7 @@ def schema_record_of(changes: TableChanges) -> SchemaRecord:
 
 
 _RECORDS = 128
-"""Records that are written together."""
+"""Records that are written together: so many texts are held, and so many files are open."""
 
 
 class SchemaWriter:

@@ -6,7 +6,6 @@ import fcntl
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
-from itertools import islice
 from pathlib import Path
 from typing import Protocol
 
@@ -22,9 +21,6 @@ MANIFESTS = "_manifest"
 LOCK = "_lock"
 
 _FILE_SCHEME = "file://"
-
-_WRITTEN_TOGETHER = 128
-"""Small files that are open at the same time."""
 
 
 class CountedSink(Sink, Protocol):
@@ -109,6 +105,8 @@ class Store(Protocol):
 
     def put_all(self, objects: Iterable[tuple[str, bytes]]) -> None:
         """Write small objects, each whole or not at all; their folders are made.
+
+        All of them may be open at the same time: whoever has thousands writes them some at a time.
 
         Raises:
             OutputError: one cannot be written; some may be.
@@ -221,12 +219,11 @@ class LocalStore:
 
     def put_all(self, objects: Iterable[tuple[str, bytes]]) -> None:
         """As :class:`Store` says."""
-        left = ((self._folder / name, data) for name, data in objects)
-        while files := list(islice(left, _WRITTEN_TOGETHER)):
-            for path, _ in files:
-                with output_errors(path):
-                    path.parent.mkdir(parents=True, exist_ok=True)
-            write_together(files)
+        files = [(self._folder / name, data) for name, data in objects]
+        for path, _ in files:
+            with output_errors(path):
+                path.parent.mkdir(parents=True, exist_ok=True)
+        write_together(files)
 
     def take(self, files: Iterable[tuple[Path, str]]) -> None:
         """As :class:`Store` says; files are brought to the disk before they are moved, folders after."""

@@ -7,13 +7,14 @@ from collections.abc import Callable
 from datetime import UTC
 from functools import partial
 
-from binx.cli.show_text import PLACE_WIDTH, ShowText
+from binx.cli.show_text import ShowText
 from binx.event import FormatDescription, parse_event, parse_header
 from binx.event.header import HEADER_SIZE, EventType, event_name
 from binx.event.mariadb import MariadbGtidFlag
 from binx.export.changes import Frame, Selected
 from binx.export.event_fields import event_fields
 from binx.export.pieces import Piece
+from binx.kernels.eventtexts import PLACE_WIDTH
 from binx.kernels.heads import whole_transactions
 from binx.kernels.shown import ShownTexts
 from binx.log.events import RawEvent

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from binx.cli.sections import UNKNOWN
 from binx.export.hexdump import hex_lines
+from binx.kernels.eventtexts import PLACE_WIDTH
 from binx.log.zones import zone_name
 from binx.stats.row_text import ARROW, CHANGED, INDENT, OPERATIONS, difference_text, padded_names
 from binx.stats.text import (
@@ -26,9 +27,6 @@ from binx.stats.text import (
 if TYPE_CHECKING:
     from binx.export.show import ShownEvent, ShownTransaction
     from binx.log.events import RawEvent
-
-PLACE_WIDTH = 12
-"""What an event's place takes at the beginning of its line, at least."""
 
 _LONG = ("sql", "options", "columns")
 """Fields that have lines of their own."""
@@ -274,4 +272,4 @@ def _scalar(value: Any) -> str:
     return text if text and " " not in text else f"'{text}'"
 
 
-__all__ = ["PLACE_WIDTH", "ShowText"]
+__all__ = ["ShowText"]

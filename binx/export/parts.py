@@ -13,7 +13,7 @@ import pyarrow as pa
 from binx.kernels.rowparts import Spelling
 
 if TYPE_CHECKING:
-    from binx.kernels.changetexts import Column, KernelPart
+    from binx.kernels.changeparts import Column, KernelPart
 
 _FLOAT_BYTES = 4
 

@@ -9,17 +9,13 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from binx.errors import AbsentError, RefusedError
 from binx.event.format import ChecksumAlgorithm, Flavour, FormatDescription
 from binx.export.search import Run
-from binx.kernels.rewrite import merged_ranges
+from binx.kernels.ranges import merged_ranges
 from binx.log.file import BinlogFile
-
-if TYPE_CHECKING:
-    pass
-
 
 _NUMBERS = 3
 """Integers that a range takes: start, end, transactions (-1 for one that stands apart)."""
@@ -57,7 +53,7 @@ class Part:
         self._numbers = array("q")
 
     def add(self, ranges: bytes) -> None:
-        """Append what :func:`~binx.kernels.rewrite.merged_ranges` gave."""
+        """Append what :func:`~binx.kernels.ranges.merged_ranges` gave."""
         added = array("q", ranges)
         last = self._numbers
         if last and last[-2] == added[0] and last[-1] > 0 and added[2] > 0:

@@ -1,46 +1,23 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """Row changes of several tables as one text in the log's order, straight from the columns' own memory.
 
-What a row's text consists of is told part by part: a column, how its values are spelled, and what stands around
-them. No text of a whole row, and none of a whole column, is ever made: the output is handed over in pieces of
+No text of a whole row, and none of a whole column, is ever made: the output is handed over in pieces of
 bounded size, and a long value is spelled across as many of them as it takes.
 """
 
-from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
-from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdint cimport int64_t, uint8_t
 from libc.string cimport memset
 
-from binx.kernels.changeorder cimport (
-    Group,
-    Order,
-    Place,
-    batch_row,
-    group_at,
-    merge_groups,
-    place_at,
-    release_order,
-    version_of,
-)
-from binx.kernels.output cimport Output, append, release
+from binx.kernels.changeorder cimport Group, Place, batch_row, group_at, place_at, version_of
+from binx.kernels.changeparts cimport ChangeParts, Held, view_of
+from binx.kernels.output cimport Output, append, bytes_in, release
 from binx.kernels.rowparts cimport *
 
 cdef enum:
     # Of a rows event's flags: it is the last of its statement.
     STATEMENT_END = 1
 
-cdef class Held:
-    """A view of some memory, kept while its address is in use."""
-
-    cdef Py_buffer view
-
-    def __cinit__(self, object memory):
-        PyObject_GetBuffer(memory, &self.view, PyBUF_SIMPLE)
-
-    def __dealloc__(self):
-        PyBuffer_Release(&self.view)
-
-
-cdef class ChangeTexts:
+cdef class ChangeTexts(ChangeParts):
     """Row changes, to be written in the log's order.
 
     Args:
@@ -49,10 +26,6 @@ cdef class ChangeTexts:
     """
 
     cdef Writer writer
-    cdef Output parts
-    cdef Order order
-    cdef list held
-    cdef list askers
     cdef Bytes separator
     # Where the writing stands: row and part.
     cdef int64_t at
@@ -81,12 +54,9 @@ cdef class ChangeTexts:
 
     def __cinit__(self, *_):
         memset(&self.writer, 0, sizeof(Writer))
-        memset(&self.parts, 0, sizeof(Output))
-        memset(&self.order, 0, sizeof(Order))
 
     def __init__(self, bytes separator, int64_t limit, int64_t packet, int64_t last_version):
-        self.held = []
-        self.askers = []
+        super().__init__()
         self.separator = self.hold(separator)
         self.writer.limit = limit
         self.writer.byte = -1
@@ -95,128 +65,6 @@ cdef class ChangeTexts:
 
     def __dealloc__(self):
         release(&self.writer.out)
-        release(&self.parts)
-        release_order(&self.order)
-
-    cdef Bytes hold(self, object memory):
-        """The address of some memory, which stays there as long as this object does; none for None."""
-        cdef Bytes bytes_
-        cdef Held held
-        bytes_.data = NULL
-        bytes_.size = 0
-        if memory is not None:
-            held = Held(memory)
-            self.held.append(held)
-            bytes_.data = <const uint8_t *> held.view.buf
-            bytes_.size = held.view.len
-        return bytes_
-
-    def add(
-        self, object versions, object numbers, object rows, object marks, object events, int64_t count, list parts
-    ):
-        """Add changes of one kind; see the stub."""
-        cdef Group group
-        cdef Bytes memory
-        cdef int64_t row
-        memset(&group, 0, sizeof(Group))
-        memory = self.hold(versions)
-        group.versions = <const int64_t *> memory.data
-        group.length = memory.size // 8
-        memory = self.hold(numbers)
-        group.numbers = <const int64_t *> memory.data
-        if memory.size // 8 < group.length:
-            raise ValueError("changes need a version and a number each")
-        memory = self.hold(rows)
-        group.rows = <const int64_t *> memory.data
-        if count < 0 or count >> 31 or (rows is not None and memory.size // 8 < count):
-            raise ValueError("fewer rows are told than changes are said to be")
-        if rows is None and group.length < count:
-            raise ValueError("fewer versions are told than changes are said to be")
-        for row in range(count if rows is not None else 0):
-            if not 0 <= group.rows[row] < group.length:
-                raise ValueError("a change stands in a row that there is not")
-        memory = self.hold(marks)
-        group.marks = memory.data
-        if marks is not None and memory.size < count:
-            raise ValueError("fewer marks are told than changes are said to be")
-        if events is not None:
-            places, flags = events
-            memory = self.hold(places)
-            group.events = <const int64_t *> memory.data
-            if memory.size // 8 < group.length:
-                raise ValueError("changes need an event each")
-            memory = self.hold(flags)
-            group.flags = memory.data
-            if flags is not None and memory.size < group.length:
-                raise ValueError("changes need the flags of their events")
-        group.count = <int32_t> count
-        group.first_part = self.parts.size // <int64_t> sizeof(Part)
-        group.parts = len(parts)
-        for part in parts:
-            self.add_part(part, count)
-        append(&self.order.groups, &group, sizeof(Group))
-        self.order.total += count
-
-    cdef int add_part(self, tuple given, int64_t count) except -1:
-        cdef Part part
-        cdef Bytes memory
-        cdef int i
-        memset(&part, 0, sizeof(Part))
-        part.spelling, texts, part.parameter, part.listed, column, rows, mask, asker = given
-        for i in range(TEXTS):
-            if texts[i]:
-                part.texts[i] = self.hold(texts[i])
-                part.around += part.texts[i].size
-        memory = self.hold(rows)
-        part.rows = <const int64_t *> memory.data
-        if rows is not None and memory.size // 8 < count:
-            raise ValueError("fewer rows are told than changes are said to be")
-        if mask is not None:
-            bits, part.mask_offset = mask
-            memory = self.hold(bits)
-            part.mask = memory.data
-            if memory.size * 8 < part.mask_offset + count:
-                raise ValueError("a mask has fewer bits than there are changes")
-        if column is not None:
-            (
-                data, part.width, offsets, part.offset_width, part.unit, validity, codes, part.code_width, part.offset,
-                part.length,
-            ) = column
-            memory = self.hold(data)
-            part.data = memory.data
-            part.data_size = memory.size
-            memory = self.hold(offsets)
-            part.offsets = memory.data
-            if offsets is not None:
-                part.offset_count = memory.size // part.offset_width
-            memory = self.hold(validity)
-            part.validity = memory.data
-            if validity is not None and memory.size * 8 < part.offset + part.length:
-                raise ValueError("a column has fewer validity bits than values")
-            memory = self.hold(codes)
-            part.codes = memory.data
-            if codes is not None and memory.size < (part.offset + part.length) * part.code_width:
-                raise ValueError("a column has fewer codes than values")
-            if codes is None and offsets is None and part.data_size < (part.offset + part.length) * part.width:
-                raise ValueError("a column has fewer bytes than its values take")
-        elif part.spelling != SPELL_NOTHING and part.spelling < SPELL_STATEMENT:
-            raise ValueError("a part needs a column")
-        if part.spelling == SPELL_ASKED:
-            part.asker = len(self.askers)
-            self.askers.append(asker)
-        append(&self.parts, &part, sizeof(Part))
-        return 0
-
-    def merge(self, bint backwards):
-        """Put the changes in order; see the stub."""
-        cdef Order *order = &self.order
-        with nogil:
-            merge_groups(order, backwards)
-        return (
-            order.run_versions.data[: order.run_versions.size] if order.run_versions.size else b"",
-            order.run_marks.data[: order.run_marks.size] if order.run_marks.size else b"",
-            order.run_ends.data[: order.run_ends.size] if order.run_ends.size else b"",
-        )
 
     def begin(self, int64_t first, int64_t last, int64_t ordinal=0):
         """Set out to write the changes from one place up to another; see the stub."""
@@ -272,7 +120,7 @@ cdef class ChangeTexts:
     def taken(self):
         """The piece of text written since it was asked for last."""
         cdef Output *out = &self.writer.out
-        cdef bytes piece = out.data[: out.size] if out.size else b""
+        cdef bytes piece = bytes_in(out)
         out.size = 0
         return piece
 
@@ -399,10 +247,3 @@ cdef int other_event(int64_t event) except -1 with gil:
     from binx.errors import DamagedError
 
     raise DamagedError("expected rows of each rows event of the transaction, found others", offset=event)
-
-
-cdef Bytes view_of(Held held):
-    cdef Bytes view
-    view.data = <const uint8_t *> held.view.buf
-    view.size = held.view.len
-    return view

@@ -13,6 +13,10 @@ cdef enum:
     # All numbers and words of an event, or of what stands before a transaction's, but for names.
     TEXT_MAXIMUM = 1024
 
+cpdef enum:
+    # Characters of an event's place, at least.
+    PLACE_WIDTH = 12
+
 cdef struct Learnt:
     # Where the text of an event stands, and how many of its bytes come before the number of a group commit.
     Piece text

@@ -20,7 +20,6 @@ from binx.kernels.output cimport Output, append, append_byte, release, reserve
 from binx.kernels.sessions cimport MICROSECONDS_SIZE, microseconds_at
 
 cdef enum:
-    PLACE_WIDTH = 12
     # Bytes of texts that are kept, with those that they follow from.
     KEPT_MAXIMUM = 16777216
     DUMMY_TABLE_ID = 0xFFFFFF

@@ -21,7 +21,7 @@ from binx.kernels.digits cimport (
     put_unsigned,
 )
 from binx.kernels.gtidtexts cimport has_gtid
-from binx.kernels.output cimport Output, release, reserve
+from binx.kernels.output cimport Output, bytes_in, release, reserve
 from binx.kernels.transactions cimport *
 
 cdef enum:
@@ -143,7 +143,7 @@ cdef class SqlHeads:
                 )
                 moment = table.record(index).begin_timestamp
                 end[i] = self.out.size
-        return ends, self.out.data[: self.out.size] if self.out.size else b"", moment
+        return ends, bytes_in(&self.out), moment
 
     cdef int head(
         self,

@@ -11,7 +11,7 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 
 from binx.kernels.digits cimport *
 from binx.kernels.gtidtexts cimport render_gtid
-from binx.kernels.output cimport Output, append, release, reserve
+from binx.kernels.output cimport Output, append, bytes_in, release, reserve
 from binx.kernels.tablenames cimport TableText, TableTexts
 from binx.kernels.transactions cimport *
 
@@ -106,7 +106,7 @@ cdef class LineBuffer:
 
     cdef bytes taken(self):
         """The lines written so far."""
-        return self.out.data[: self.out.size] if self.out.size else b""
+        return bytes_in(&self.out)
 
     cdef void quote(self) noexcept nogil:
         if self.json:

@@ -55,6 +55,11 @@ cdef inline int append_byte(Output *output, uint8_t byte) except -1 nogil:
     return 0
 
 
+cdef inline bytes bytes_in(const Output *output):
+    """A copy of what is written; of nothing there may be no address."""
+    return output.data[: output.size] if output.size else b""
+
+
 cdef inline void release(Output *output) noexcept nogil:
     free(output.data)
     output.data = NULL

@@ -4,7 +4,7 @@
 from libc.stdint cimport int64_t, uint8_t
 from libc.string cimport memset
 
-from binx.kernels.output cimport Output, append, release
+from binx.kernels.output cimport Output, append, bytes_in, release
 from binx.kernels.transactions cimport Transaction, TransactionTable
 
 cdef enum:
@@ -58,7 +58,7 @@ def measures(TransactionTable table, mask, int measure):
                 if marks[i] == 1:
                     value = measured(table.record(i), measure)
                     append(&out, &value, sizeof(int64_t))
-        return out.data[: out.size] if out.size else b""
+        return bytes_in(&out)
     finally:
         release(&out)
 

@@ -10,14 +10,11 @@ here: events are looked at, and the caller writes the window's own bytes.
 
 cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
-from libc.string cimport memcpy, memset
+from libc.string cimport memcpy
 
 from binx.kernels.crc32 cimport crc32
 from binx.kernels.cursor cimport Cursor, cursor_over, little, remaining, take
 from binx.kernels.events cimport *
-from binx.kernels.hashing cimport slot_entry
-from binx.kernels.output cimport Output, append, release
-from binx.kernels.transactions cimport GTID_MYSQL, LENGTH_WRONG, Transaction, TransactionTable
 
 cdef enum:
     SIZE_OFFSET = 9
@@ -28,18 +25,9 @@ cdef enum:
     SEQUENCE_NUMBER_OFFSET = HEADER_SIZE + 34
     GTID_HEAD_SIZE = HEADER_SIZE + 42
     CLOCK_TYPE = 2
-    UUID_SIZE = 16
     BETWEEN_EVENTS = -1
     NO_PAUSE = 5
     SMALLEST_BUFFER = 4096
-    # In place of the number of transactions: one, which stands apart.
-    APART = -1
-
-cdef struct TransactionRange:
-    int64_t start
-    int64_t end
-    int64_t transactions
-
 
 cdef inline void store(uint8_t *data, uint64_t value, int width) noexcept nogil:
     """An unsigned little-endian integer into ``width`` bytes."""
@@ -359,49 +347,3 @@ def measure(
         position += header.size
         take(&source, min(<int64_t> header.size - HEADER_SIZE, remaining(&source)))
     return position, events, size
-
-
-def merged_ranges(TransactionTable table not None, const uint8_t[::1] mask, bint lengths_change):
-    """The marked transactions as byte ranges, those that follow each other in the file merged into one."""
-    cdef Output ranges
-    memset(&ranges, 0, sizeof(Output))
-    if mask is not None and mask.shape[0] != table.length():
-        raise ValueError(f"a mask of {mask.shape[0]} for {table.length()} records")
-    try:
-        with nogil:
-            merge(table, mask, lengths_change, &ranges)
-        return ranges.data[: ranges.size] if ranges.size else b""
-    finally:
-        release(&ranges)
-
-
-cdef int merge(TransactionTable table, const uint8_t[::1] mask, bint lengths_change, Output *ranges) except -1 nogil:
-    cdef Transaction *record
-    cdef TransactionRange *last
-    cdef TransactionRange fresh
-    cdef int64_t i
-    cdef bint masked = mask is not None
-    for i in range(table.length()):
-        if masked and not mask[i]:
-            continue
-        record = table.record(i)
-        fresh.start = record.start
-        fresh.end = record.end
-        fresh.transactions = APART if stands_apart(table, record, lengths_change) else 1
-        if ranges.size and fresh.transactions != APART:
-            last = <TransactionRange *> (ranges.data + ranges.size) - 1
-            if last.end == fresh.start and last.transactions != APART:
-                last.end = fresh.end
-                last.transactions += 1
-                continue
-        append(ranges, &fresh, sizeof(TransactionRange))
-    return 0
-
-
-cdef bint stands_apart(TransactionTable table, Transaction *record, bint lengths_change) noexcept nogil:
-    """Whether a transaction's GTID event takes more than patching in place."""
-    return (
-        record.flags & LENGTH_WRONG
-        or (lengths_change and record.claimed_length)
-        or (record.gtid_kind == GTID_MYSQL and slot_entry(table.sources, record.source).size > UUID_SIZE)
-    )

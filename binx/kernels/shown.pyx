@@ -9,7 +9,7 @@ from binx.kernels.cursor cimport Cursor, cursor_over, remaining
 from binx.kernels.digits cimport *
 from binx.kernels.eventtexts cimport TEXT_MAXIMUM, EventTexts
 from binx.kernels.gtidtexts cimport has_gtid, render_gtid
-from binx.kernels.output cimport Output, append, append_byte, reserve
+from binx.kernels.output cimport Output, append, append_byte, bytes_in, reserve
 from binx.kernels.transactions cimport *
 
 cdef enum:
@@ -63,7 +63,7 @@ cdef class ShownTexts(EventTexts):
             pass
         self.out.size = size
         self.ends.size = self.events.size = heads
-        return written, bytes_of(&self.ends), self.taken(), bytes_of(&self.events)
+        return written, bytes_in(&self.ends), self.taken(), bytes_in(&self.events)
 
     cdef bint transaction(
         self, TransactionTable table, int64_t index, const uint8_t[::1] window, int64_t origin, bint begun
@@ -169,7 +169,3 @@ cdef class ShownTexts(EventTexts):
             unit //= 1000
             put_byte(out, c",")
             out.size = lay_padded(out.data + out.size, number // unit % 1000, 3) - out.data
-
-
-cdef bytes bytes_of(const Output *output):
-    return output.data[: output.size] if output.size else b""

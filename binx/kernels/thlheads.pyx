@@ -17,7 +17,7 @@ from binx.kernels.digits cimport (
     put_unsigned,
 )
 from binx.kernels.gtidtexts cimport has_gtid, render_gtid
-from binx.kernels.output cimport Output, append, release, reserve
+from binx.kernels.output cimport Output, append, bytes_in, release, reserve
 from binx.kernels.tablenames cimport TableText, TableTexts
 from binx.kernels.transactions cimport *
 
@@ -89,7 +89,7 @@ cdef class ThlHeads:
                 self.head(table, record, first_seqno + index)
                 end[written] = self.out.size
                 written += 1
-        return written, ends[: 8 * written], self.out.data[: self.out.size] if self.out.size else b""
+        return written, ends[: 8 * written], bytes_in(&self.out)
 
     cdef int head(self, TransactionTable table, const Transaction *record, int64_t seqno) except -1 nogil:
         cdef Output *out = &self.out

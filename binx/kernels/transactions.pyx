@@ -14,7 +14,7 @@ from binx.kernels.fields cimport *
 from binx.kernels.gtidtexts cimport has_gtid, render_gtid, render_number_of, render_source
 from binx.kernels.hashing cimport Slots, slot_bytes, slot_entry
 from binx.kernels.intervals cimport in_intervals
-from binx.kernels.output cimport Output, append, release, reserve
+from binx.kernels.output cimport Output, append, bytes_in, release, reserve
 
 cdef enum:
     LARGEST_MARK = 7
@@ -140,7 +140,7 @@ cdef class TransactionTable:
                         held_size = out.size - held_at
                     render_number_of(record, &out)
                     ends[i + 1] = <int32_t> out.size
-            return offsets, out.data[: out.size] if out.size else b""
+            return offsets, bytes_in(&out)
         finally:
             release(&out)
 

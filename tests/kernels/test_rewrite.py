@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import struct
 import zlib
-from array import array
 from contextlib import suppress
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from binx.errors import ChecksumError, DamagedError
-from binx.kernels.rewrite import Pause, Rewriter, measure, merged_ranges
-from binx.log.file import BinlogFile
+from binx.kernels.rewrite import Pause, Rewriter, measure
 
 HEADER = struct.Struct("<IBIIIH")
 QUERY, ROTATE, GTID, TABLE_MAP = 2, 4, 33, 19
@@ -182,32 +179,3 @@ def test_measuring_leaves_out_events_about_the_file() -> None:
 def test_measuring_stops_where_the_window_does() -> None:
     data = event(QUERY, b"abc") * 2
     assert measure(data[:30], 0, 0, len(data), 4) == (len(data) // 2, 1, HEADER.size + 3)
-
-
-def test_transactions_that_touch_are_one_range(testdata: Path) -> None:
-    with BinlogFile.open(str(testdata / "mysql-9.7" / "shop" / "mysql-bin.000001")) as file:
-        (table,) = file.scan()
-        last = len(table) - 1
-        whole = array("q", merged_ranges(table, None, False))
-        assert whole.tolist() == [table.value("start", 0), table.value("end", last), len(table)]
-        mask = bytearray(len(table))
-        mask[3] = mask[4] = mask[9] = 1
-        found = array("q", merged_ranges(table, mask, False)).tolist()
-        first, second = (table.value("start", 3), table.value("end", 4), 2), (9,)
-        assert found[:3] == list(first)
-        assert found[3:] == [table.value("start", second[0]), table.value("end", 9), 1]
-
-
-def test_tagged_transactions_stand_apart(testdata: Path) -> None:
-    with BinlogFile.open(str(testdata / "mysql-9.7" / "small" / "tagged_gtids.binlog")) as file:
-        (table,) = file.scan()
-        counts = array("q", merged_ranges(table, None, False))[2::3]
-        tagged = sum((table.gtid(i) or "").count(":") == 2 for i in range(len(table)))
-        assert counts.tolist().count(-1) == tagged > 0
-
-
-def test_a_mask_of_another_length_is_a_mistake_of_the_caller(testdata: Path) -> None:
-    with BinlogFile.open(str(testdata / "mysql-9.7" / "shop" / "mysql-bin.000001")) as file:
-        (table,) = file.scan()
-        with pytest.raises(ValueError, match="mask"):
-            merged_ranges(table, b"\1", False)

@@ -2,8 +2,9 @@
 
 ``python -m tests.archive.killing COMMAND TIMES [SEED]`` kills ``archive``, ``to-parquet`` or ``index`` so
 often at random moments, and tells what then was not as it must be: no manifest without its files, the next
-run completes, and what stands there then is what an undisturbed run leaves. ``--s3`` lets the first two write
-to an object store.
+run completes, and what stands there then is what an undisturbed run leaves. ``index-beside`` writes index
+files beside their logs, and ``to-parquet-sliced`` has two processes decode slices of the logs, which are
+killed too. ``--s3`` lets the commands write to an object store.
 """
 
 from __future__ import annotations
@@ -12,23 +13,31 @@ import argparse
 import hashlib
 import json
 import logging
+import os
 import random
 import shutil
 import signal
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from time import monotonic
+from time import monotonic, sleep
 from typing import NamedTuple
 
-from tests.archive.places import SHOP, check_manifests, contents
+from tests.archive.places import SHOP, check_manifests, contents, copy_logs
 from tests.cli.process import BINX, after, environment
+from tests.export.slices import SLICED
 from tests.object_store import Bucket, object_store
 
 STEPS = ("open", "os.rename", "os.mkdir", "os.remove", "os.rmdir", "os.truncate")
 """Audit events of what changes a folder."""
+
+NUMBERS = range(1, 6)
+"""The logs of the shop."""
+
+GONE_SECONDS = 20
+"""Until when the processes of a command have to be gone that was killed."""
 
 
 class Victim(NamedTuple):
@@ -37,10 +46,24 @@ class Victim(NamedTuple):
     Attributes:
         arguments: of the command, given the folder of logs and the place that it writes to.
         check: holds the place against what must be true of it at any moment.
+        before: Python that its process runs first.
+        has_logs: whether the logs are in the place, as copies.
     """
 
     arguments: Callable[[Path, Path], list[str]]
     check: Callable[[Path], None]
+    before: str = ""
+    has_logs: bool = False
+
+    def program(self, code: str = "") -> tuple[str, ...]:
+        """What runs the command, after some more Python."""
+        return after(self.before + code) if self.before or code else BINX
+
+    def make(self, place: Path, *numbers: int) -> None:
+        """Make the place as it is before the first run, with some of the logs."""
+        place.mkdir()
+        if self.has_logs:
+            copy_logs(place, *numbers)
 
 
 def _check_archive(place: Path) -> None:
@@ -59,10 +82,12 @@ def check_manifests_of_tables(place: Path) -> None:
 
 def _check_indexes(place: Path) -> None:
     """An index file is there whole or not at all."""
-    logs = sorted(map(str, SHOP.glob("mysql-bin.0*")))
+    logs = [path for path in place.glob("mysql-bin.0*") if path.suffix != ".binx"]
+    beside = [str(place)] if logs else ["-o", str(place), *map(str, SHOP.glob("mysql-bin.0*"))]
+    assert all(path.read_bytes() == (SHOP / path.name).read_bytes() for path in logs)
     if any(place.glob("*.binx")):
         done = subprocess.run(
-            [*BINX, "index", "--check", "-o", str(place), *logs],
+            [*BINX, "index", "--check", *beside],
             capture_output=True,
             env=environment(),
             check=False,
@@ -81,11 +106,17 @@ VICTIMS = {
     "to-parquet": Victim(
         lambda logs, place: ["to-parquet", str(logs), "-o", str(place)], check_manifests_of_tables
     ),
+    "to-parquet-sliced": Victim(
+        lambda logs, place: ["to-parquet", "--jobs", "2", str(logs), "-o", str(place)],
+        check_manifests_of_tables,
+        before=SLICED,
+    ),
     "index": Victim(lambda logs, place: ["index", str(logs), "-o", str(place)], _check_indexes),
+    "index-beside": Victim(lambda _, place: ["index", str(place)], _check_indexes, has_logs=True),
 }
 
 
-def killed_at(step: int, place: Path, arguments: list[str]) -> int:
+def killed_at(step: int, victim: Victim, logs: Path, place: Path) -> int:
     """Run a command that is killed before a step on the disk below a place; gives its exit code."""
     code = f"""
 left = {step}
@@ -97,15 +128,24 @@ def watch(event, arguments):
             os.kill(os.getpid(), signal.SIGKILL)
 sys.addaudithook(watch)
 """
-    done = subprocess.run([*after(code), *arguments], capture_output=True, env=environment(), check=False)
+    done = subprocess.run(
+        [*victim.program(code), *victim.arguments(logs, place)],
+        capture_output=True,
+        env=environment(),
+        check=False,
+    )
     return done.returncode
 
 
-def finish(place: Path, arguments: list[str]) -> None:
+def finish(victim: Victim, logs: Path, place: Path) -> None:
     """Run a command to its end."""
-    done = subprocess.run([*BINX, *arguments], capture_output=True, env=environment(), check=False)
-    assert done.returncode == 0, done.stderr.decode()
+    _finish([*victim.program(), *victim.arguments(logs, place)])
     assert not list(place.rglob(".binx-*.tmp"))
+
+
+def _finish(command: list[str]) -> None:
+    done = subprocess.run(command, capture_output=True, env=environment(), check=False)
+    assert done.returncode == 0, done.stderr.decode()
 
 
 def _compare(place: Path, expected: Path) -> None:
@@ -119,13 +159,13 @@ class Target(NamedTuple):
     """Where the killed runs write to.
 
     Attributes:
-        arguments: of the command.
+        command: what is run.
         check: holds what is there against what must be true at any moment.
         compare: holds it against what an undisturbed run leaves.
-        clear: removes all of it.
+        clear: removes all that was written.
     """
 
-    arguments: list[str]
+    command: list[str]
     check: Callable[[], None]
     compare: Callable[[Path], None]
     clear: Callable[[], None]
@@ -134,14 +174,15 @@ class Target(NamedTuple):
 def _in_folder(victim: Victim, place: Path) -> Target:
     def clear() -> None:
         shutil.rmtree(place, ignore_errors=True)
-        place.mkdir()
+        victim.make(place, *NUMBERS)
 
     def compare(expected: Path) -> None:
         assert not list(place.rglob(".binx-*.tmp"))
         _compare(place, expected)
 
     clear()
-    return Target(victim.arguments(SHOP, place), lambda: victim.check(place), compare, clear)
+    command = [*victim.program(), *victim.arguments(SHOP, place)]
+    return Target(command, lambda: victim.check(place), compare, clear)
 
 
 @contextmanager
@@ -164,14 +205,22 @@ def _in_object_store(victim: Victim, folder: Path) -> Iterator[Target]:
         def clear() -> None:
             for key in bucket.listed("logs/"):
                 bucket.client.delete_object(Bucket=bucket.name, Key=key)
+            begun = folder / "begun"
+            shutil.rmtree(begun, ignore_errors=True)
+            victim.make(begun, *NUMBERS)
+            for path in begun.iterdir():
+                bucket.client.put_object(Bucket=bucket.name, Key=f"logs/{path.name}", Body=path.read_bytes())
 
+        clear()
         paths = victim.arguments(SHOP, Path("/PLACE"))
         arguments = [
-            bucket.place("logs" + path.removeprefix("/PLACE")) if path.startswith("/PLACE") else path
+            bucket.place(f"logs{path.removeprefix('/PLACE')}" + "/" * victim.has_logs)
+            if path.startswith("/PLACE")
+            else path
             for path in paths
         ]
         yield Target(
-            arguments,
+            [*victim.program(), *arguments],
             lambda: victim.check(copied()),
             lambda expected: _compare(copied(), expected),
             clear,
@@ -184,8 +233,8 @@ def kill_at_random(name: str, times: int, seed: int, *, s3: bool = False) -> int
     with tempfile.TemporaryDirectory() as name_of_folder:
         folder = Path(name_of_folder)
         expected = folder / "expected"
-        expected.mkdir()
-        finish(expected, victim.arguments(SHOP, expected))
+        victim.make(expected, *NUMBERS)
+        finish(victim, SHOP, expected)
         if not s3:
             return _kill(_in_folder(victim, folder / "place"), expected, times, random.Random(seed))
         with _in_object_store(victim, folder) as target:
@@ -194,32 +243,61 @@ def kill_at_random(name: str, times: int, seed: int, *, s3: bool = False) -> int
 
 def _kill(target: Target, expected: Path, times: int, moments: random.Random) -> int:
     begun = monotonic()
-    finish(expected, target.arguments)
+    _finish(target.command)
     lasts = monotonic() - begun
     target.compare(expected)
     target.clear()
     killed = 0
     while killed < times:
         process = subprocess.Popen(
-            [*BINX, *target.arguments],
+            target.command,
             stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
             env=environment(),
+            start_new_session=True,
         )
         try:
             process.wait(moments.uniform(0, lasts * 1.1))
         except subprocess.TimeoutExpired:
-            process.kill()
-            killed += process.wait() == -signal.SIGKILL
+            killed += _kill_one(process, moments)
+            _wait_until_gone(process.pid)
             target.check()
         else:
             assert process.returncode == 0
-            finish(expected, target.arguments)
+        if process.returncode == 0:
+            _finish(target.command)
             target.compare(expected)
             target.clear()
-    finish(expected, target.arguments)
+    _finish(target.command)
     target.compare(expected)
     return killed
+
+
+def _kill_one(process: subprocess.Popen[bytes], moments: random.Random) -> bool:
+    """Kill a command, or one of the processes that decode for it; says whether it ended of that."""
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    chosen = moments.choice([process.pid, *map(int, children)])
+    with suppress(ProcessLookupError):
+        os.kill(chosen, signal.SIGKILL)
+    _, told = process.communicate()
+    if process.returncode == 1:
+        assert chosen != process.pid
+        assert b"was ended from outside (signal 9)" in told, told.decode()
+    else:
+        assert process.returncode in (0, -signal.SIGKILL), told.decode()
+    return process.returncode != 0
+
+
+def _wait_until_gone(session: int) -> None:
+    """No process of a command stays behind."""
+    until = monotonic() + GONE_SECONDS
+    while monotonic() < until:
+        try:
+            os.killpg(session, 0)
+        except ProcessLookupError:
+            return
+        sleep(0.01)
+    raise AssertionError("a process was left behind")
 
 
 def main() -> None:

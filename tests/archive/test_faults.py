@@ -16,21 +16,21 @@ from tests.archive.killing import VICTIMS, finish, killed_at
 from tests.archive.places import SHOP, archive, check_manifests, contents, copy_logs, states
 from tests.cli.process import binx, binx_with
 
-STEPS = {"archive": (3, 7, 11, 15, 19), "to-parquet": (4, 12, 20), "index": (2, 3, 4)}
+STEPS = {"archive": (3, 7, 11, 15, 19), "to-parquet": (4, 12, 20), "index": (2, 3, 4), "index-beside": (3, 4)}
 
 
-@pytest.mark.parametrize("name", VICTIMS)
+@pytest.mark.parametrize("name", STEPS)
 def test_a_run_that_is_killed_leaves_nothing_false_and_the_next_completes(name: str, tmp_path: Path) -> None:
     victim = VICTIMS[name]
     logs = copy_logs(tmp_path / "logs", 1)
     expected, place = tmp_path / "expected", tmp_path / "place"
-    expected.mkdir()
-    finish(expected, victim.arguments(logs, expected))
+    for folder in (expected, place):
+        victim.make(folder, 1)
+    finish(victim, logs, expected)
     for step in STEPS[name]:
-        place.mkdir(exist_ok=True)
-        assert killed_at(step, place, victim.arguments(logs, place)) == -signal.SIGKILL
+        assert killed_at(step, victim, logs, place) == -signal.SIGKILL
         victim.check(place)
-    finish(place, victim.arguments(logs, place))
+    finish(victim, logs, place)
     assert contents(place) == contents(expected)
     assert contents(logs) == contents(copy_logs(tmp_path / "again", 1))
 
@@ -162,8 +162,8 @@ def test_a_disk_that_is_full_for_other_commands_is_told_and_the_next_run_complet
     assert (ended.code, "cannot be written" in ended.err) == (1, True)
     assert not list(place.glob("_manifest/*"))
     victim.check(place)
-    finish(place, victim.arguments(logs, place))
-    finish(expected, victim.arguments(logs, expected))
+    finish(victim, logs, place)
+    finish(victim, logs, expected)
     assert contents(place) == contents(expected)
 
 
@@ -189,6 +189,6 @@ sys.addaudithook(watch)
     assert (ended.code, "shrank while it was read" in ended.err) == (1, True)
     assert not [path for path in place.rglob("*") if path.suffix in (".json", ".parquet", ".binx")]
     copy_logs(logs, 1)
-    finish(place, victim.arguments(logs, place))
-    finish(expected, victim.arguments(logs, expected))
+    finish(victim, logs, place)
+    finish(victim, logs, expected)
     assert contents(place) == contents(expected)

@@ -30,11 +30,8 @@ from binx.log.selection import Selection, Selector
 from binx.rows.catalog import Catalog
 from binx.source.plain import PlainFile
 from tests.conftest import TESTDATA
-from tests.export.slices import contiguous, slice_of
+from tests.export.slices import SIZES, contiguous, slice_of
 from tests.export.test_parquet import contents
-
-SIZES = {"SLICE_BYTES": 32 * 1024, "LAST_SLICE_BYTES": 16 * 1024, "STEP_BYTES": 8 * 1024}
-"""How logs are sliced here, so that small ones have several slices."""
 
 CHAINS = {
     "mysql-9.7/shop": sorted((TESTDATA / "mysql-9.7" / "shop").glob("mysql-bin.0*")),

@@ -33,11 +33,11 @@ from binx.log.file import BinlogFile
 from binx.log.scan import Scan
 from binx.log.scanning import ENDINGS
 from binx.log.sidecar import log_facts
+from binx.log.sidecar_directory import encode_directory
 from binx.log.sidecar_layout import (
     Block,
     Directory,
     KeyFilter,
-    encode_directory,
     encode_tail,
 )
 

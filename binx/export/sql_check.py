@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from binx.export.changes import Selected, ordered_changes
 from binx.export.pieces import Changes
-from binx.export.sql_script import CHECKED_FACTS, PreparedXa, refuse_statement
+from binx.export.sql_refusals import CHECKED_FACTS, PreparedXa, refuse_statement
 from binx.export.sql_tables import refuse_table
 from binx.kernels.transactions import Kind, TransactionTable
 from binx.log.file import BinlogFile

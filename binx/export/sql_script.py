@@ -7,27 +7,23 @@ from array import array
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from binx.errors import RefusedError
 from binx.event.format import Flavour
 from binx.event.header import HEADER_SIZE, parse_header
 from binx.event.mariadb import parse_mariadb_gtid
 from binx.export.changes import Begin, End, Frame, RowTexts, Selected, WholeTexts
 from binx.export.pieces import Piece
+from binx.export.sql_refusals import PreparedXa, refuse_other_flavour, refuse_statement
 from binx.export.sql_session import SqlSession
 from binx.kernels.heads import SqlHeads, whole_transactions
-from binx.kernels.transactions import GtidKind, Kind, TransactionTable
+from binx.kernels.transactions import GtidKind, TransactionTable
 from binx.log.identifiers import transaction_ids
 from binx.log.moments import format_time
-from binx.rows.savepoints import is_savepoint
 from binx.rows.statements import Statement
 
 _CREATE_TABLE = re.compile(r"\s*create\s+(or\s+replace\s+)?table\b", re.IGNORECASE)
 _START_TRANSACTION = re.compile(r"\s+START\s+TRANSACTION\s*\Z", re.IGNORECASE)
 _XA_WORDS = ("XA PREPARE ", "XA COMMIT ", "XA ROLLBACK ")
-_INCIDENT = "-- INCIDENT "
 _LOGGED = "SET @@session.sql_log_bin=1;\n"
-_XA_KIND_NUMBERS = frozenset({Kind.KIND_XA_PREPARE, Kind.KIND_XA_COMMIT, Kind.KIND_XA_ROLLBACK})
-_XA_ENDS = frozenset({"xa_commit", "xa_rollback"})
 _LOOSE_KINDS = frozenset({"dml", "rollback"})
 _FRAMED = 4096
 """Transactions whose heads are made at once."""
@@ -37,9 +33,6 @@ FACTS = (
     *("commit_timestamp", "begin_timestamp", "rows", "statements"),
 )
 """What a script looks at of the facts about a transaction."""
-
-CHECKED_FACTS = ("transaction", "kind")
-"""What :class:`PreparedXa` looks at."""
 
 
 @dataclass(slots=True)
@@ -269,81 +262,6 @@ class SqlScript:
         if not _has_mysql_gtid(begin):
             return ""
         return f"{self._set_gtid(begin)}BEGIN;\nCOMMIT;\n"
-
-
-class PreparedXa:
-    """MariaDB's session between XA PREPARE and the end: it takes nothing else, not even a GTID (error 1953).
-
-    The number that the server gives next is the one in the log where the end follows at once.
-
-    Attributes:
-        ends_here: whether the transaction at hand ends the XA transaction that the one before it prepared.
-    """
-
-    def __init__(self) -> None:
-        self.ends_here = False
-        self._prepared = False
-        self._mariadb = False
-
-    @property
-    def is_prepared(self) -> bool:
-        """Whether the transaction that came last is prepared, and its end must come next."""
-        return self._prepared
-
-    def looks_at(self, part: Selected) -> bool:
-        """Whether there may be something to follow in a part of a log."""
-        if self._prepared or part.file.format.flavour is not Flavour.MARIADB:
-            return self._prepared
-        return not _XA_KIND_NUMBERS.isdisjoint(memoryview(part.table.column("kind")).cast("q"))
-
-    def take(self, item: Begin | RowTexts | WholeTexts | Statement | End) -> None:
-        """Follow the transactions.
-
-        Raises:
-            RefusedError: another transaction comes before the end.
-        """
-        if isinstance(item, Begin):
-            ends = item.facts["kind"] in _XA_ENDS
-            if self._prepared and not ends:
-                raise RefusedError(
-                    f"transaction {item.facts['transaction']} was run while an XA transaction was prepared,"
-                    " which one session of a MariaDB server cannot do; take --format binlog, or leave one out"
-                )
-            self.ends_here, self._prepared = self._prepared and ends, False
-            self._mariadb = item.file.format.flavour is Flavour.MARIADB
-        elif isinstance(item, Statement) and self._mariadb:
-            self._prepared = self._prepared or (item.kind == "other" and item.sql.startswith("XA PREPARE "))
-
-
-def refuse_other_flavour(flavour: Flavour, begin: Begin) -> None:
-    """Raise RefusedError for a transaction of another kind of server than those before it."""
-    if begin.file.format.flavour is not flavour:
-        raise RefusedError(
-            "expected logs of one kind of server, found some of MySQL and some of MariaDB, whose SQL"
-            " differs; write them to outputs of their own",
-            path=begin.file.path,
-        )
-
-
-def refuse_statement(statement: Statement) -> None:
-    """Raise RefusedError for a statement that SQL text cannot carry."""
-    where = f"transaction {statement.transaction}"
-    if statement.file_bytes is not None:
-        raise RefusedError(
-            f"{where} is a LOAD DATA, and SQL cannot hold the {statement.file_bytes} bytes of the file"
-            " that it read; take --format binlog, or leave the transaction out"
-        )
-    # A savepoint may as well be called by the escapes of its name: no other transaction knows it.
-    if not (statement.sql_is_text or is_savepoint(statement.sql)):
-        raise RefusedError(
-            f"{where} has a statement with bytes that are no text in its character set; take --format binlog,"
-            " or leave the transaction out"
-        )
-    if statement.sql.startswith(_INCIDENT) and statement.thread_id is None:
-        raise RefusedError(
-            f"{where} says that the server lost events ({statement.sql.removeprefix(_INCIDENT)}), so what"
-            " replays it would not be equal; leave the transaction out"
-        )
 
 
 def comment_text(text: str) -> str:

@@ -22,7 +22,8 @@ from binx.event.format import Flavour
 from binx.export.changes import Begin, RowTexts, Selected, ordered_changes
 from binx.export.output import Sink
 from binx.export.pieces import Changes
-from binx.export.sql_script import comment_text, refuse_other_flavour
+from binx.export.sql_refusals import refuse_other_flavour
+from binx.export.sql_script import comment_text
 from binx.export.sql_session import SqlSession
 from binx.export.sql_sizes import StatementSizes
 from binx.export.sql_tables import SqlDialect

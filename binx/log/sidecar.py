@@ -18,13 +18,13 @@ from binx.kernels.stored import StoredTables
 from binx.kernels.transactions import TransactionTable
 from binx.log.index_use import unused
 from binx.log.key_texts import key_texts
+from binx.log.sidecar_directory import decode_directory
 from binx.log.sidecar_layout import (
     FOOTER_END_SIZE,
     TAIL_SIZE,
     Block,
     Directory,
     LogFacts,
-    decode_directory,
     decode_tail,
     tail_offset,
 )

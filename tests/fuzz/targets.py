@@ -27,7 +27,7 @@ from binx.log.events import raw_events
 from binx.log.file import BinlogFile
 from binx.log.on_damage import OnDamage
 from binx.log.sidecar import Sidecar
-from binx.log.sidecar_layout import decode_directory
+from binx.log.sidecar_directory import decode_directory
 from binx.rows.batches import ChangeBatch
 from binx.rows.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder, DecoderOptions

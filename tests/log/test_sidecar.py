@@ -21,13 +21,12 @@ from binx.log.inputs import open_logs
 from binx.log.scan import Scan
 from binx.log.scanning import TransactionScan
 from binx.log.sidecar import Sidecar
+from binx.log.sidecar_directory import decode_directory, encode_directory
 from binx.log.sidecar_layout import (
     Block,
     Directory,
     KeyFilter,
     LogFacts,
-    decode_directory,
-    encode_directory,
 )
 from binx.log.sidecar_state import SidecarState, examine_sidecar
 from binx.log.stored import StoredScan

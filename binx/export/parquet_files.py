@@ -25,7 +25,6 @@ from binx.log.index import index_schema
 from binx.log.on_damage import OnDamage
 from binx.rows.batches import ChangeBatch, TableChanges
 from binx.rows.decoder import DecoderOptions
-from binx.rows.records import avro_schema
 from binx.rows.statements import Statement
 
 if TYPE_CHECKING:
@@ -298,8 +297,8 @@ def schema_record_of(changes: TableChanges) -> SchemaRecord:
     return SchemaRecord(
         f"{_schema_path(changes.db, changes.name, changes.version)}.json",
         changes.valid_from,
-        json.dumps(changes.record(), indent=1, ensure_ascii=False) + "\n",
-        json.dumps(avro_schema(changes.resolved), indent=1, ensure_ascii=False) + "\n",
+        changes.schema_record(),
+        changes.avro_schema(),
     )
 
 

@@ -5,7 +5,6 @@ The shape is that of Delta's change data feed: one row a row image, an update as
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Iterator
@@ -16,34 +15,15 @@ from typing import Any
 import pyarrow as pa
 
 from binx.errors import BinxError
-from binx.event.column import ColumnType
 from binx.event.table_map import TableMap
 from binx.log.arrow import arrow_array
+from binx.rows.alike import MISFITS, UTC_TIMESTAMP, alike_columns
 from binx.rows.arrays import ColumnArrays, Handed
-from binx.rows.codecs import MARIADB_COMPRESSED, ColumnCodec, column_codec
 from binx.rows.names import ResolvedTable
-from binx.rows.records import schema_record
-from binx.rows.types import ArrowOptions, can_misfit
+from binx.rows.types import ArrowOptions
 
 CHANGE_TYPES = ("insert", "update_preimage", "update_postimage", "delete")
 """In the order of the kernel's numbers."""
-
-VERSION_DIGITS = 8
-
-_UTC_TIMESTAMP = pa.timestamp("us", tz="UTC")
-_CHANGE_TYPE = pa.dictionary(pa.int8(), pa.string())
-_TRANSACTION = pa.dictionary(pa.int32(), pa.string())
-_MISFITS = pa.map_(pa.string(), pa.string())
-_SYSTEM_FIELDS = (
-    pa.field("_change_type", _CHANGE_TYPE, nullable=False),
-    pa.field("_commit_version", pa.int64(), nullable=False),
-    pa.field("_commit_timestamp", _UTC_TIMESTAMP, nullable=False),
-    pa.field("_row", pa.int64(), nullable=False),
-    pa.field("_transaction", _TRANSACTION, nullable=False),
-    pa.field("_event_timestamp", _UTC_TIMESTAMP, nullable=False),
-    pa.field("_position", pa.int64(), nullable=False),
-    pa.field("_present", pa.binary()),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +52,7 @@ class TableChanges:
 
     Attributes:
         resolved: names and types, and where they come from.
-        codecs: what the row kernel does with each column.
+        alike: what it has in common with all tables of the same columns.
         stored: how the log stores the columns: their types, and what these mean.
         valid_from: commit version of the first transaction that was read so.
         undecodable: values that became text with ``\xNN`` escapes, by column name.
@@ -82,39 +62,27 @@ class TableChanges:
         self, table_map: TableMap, resolved: ResolvedTable, options: ArrowOptions, valid_from: int
     ) -> None:
         self.resolved = resolved
-        self.stored = tuple((int(stored.type), stored.metadata) for stored in table_map.columns)
+        self.alike = alike_columns(table_map.columns, resolved.columns, options)
         self.valid_from = valid_from
-        self.codecs: list[ColumnCodec] = [
-            column_codec(stored, column.type, options)
-            for stored, column in zip(table_map.columns, resolved.columns, strict=True)
-        ]
-        self._stored = table_map.columns
-        self._options = options
+
+    @property
+    def stored(self) -> tuple[tuple[int, int], ...]:
+        """How the log stores the columns."""
+        return self.alike.stored
 
     @cached_property
     def _arrays(self) -> list[ColumnArrays]:
-        return [
-            ColumnArrays(column.type, self._options, compressed=stored.type in MARIADB_COMPRESSED)
-            for stored, column in zip(self._stored, self.resolved.columns, strict=True)
-        ]
-
-    @cached_property
-    def _can_misfit(self) -> bool:
-        return any(can_misfit(column.type) for column in self.resolved.columns)
-
-    @cached_property
-    def _can_differ(self) -> bool:
-        return any(stored.type is ColumnType.JSON for stored in self._stored)
+        return self.alike.arrays()
 
     @cached_property
     def version(self) -> str:
         """8 hex digits over all that a reader of the rows relies on."""
-        return _version(self.resolved, self._options)
+        return self.alike.records.version(self.db, self.name)
 
     @cached_property
     def schema(self) -> pa.Schema:
         """The Arrow schema of the batches, which lack the version where text is as stored."""
-        return self._columns.with_metadata({b"binx.schema_version": self.version.encode()})
+        return self.alike.schema.with_metadata({b"binx.schema_version": self.version.encode()})
 
     @property
     def db(self) -> str:
@@ -132,23 +100,13 @@ class TableChanges:
         pairs = zip(self.resolved.columns, self._arrays, strict=True)
         return {column.name: arrays.undecodable for column, arrays in pairs if arrays.undecodable}
 
-    def record(self) -> dict[str, Any]:
-        """The schema record of this version, see :func:`~binx.rows.records.schema_record`."""
-        return {
-            **schema_record(self.resolved, self.valid_from, options=self._options),
-            "version": self.version,
-        }
+    def schema_record(self) -> str:
+        """The schema record of this version, as JSON."""
+        return self.alike.records.schema_record(self.resolved, self.valid_from)
 
-    @cached_property
-    def _columns(self) -> pa.Schema:
-        fields = [*_SYSTEM_FIELDS]
-        if self._can_differ:
-            fields.append(pa.field("_json_diff", pa.string()))
-        if self._can_misfit:
-            fields.append(pa.field("_misfits", _MISFITS))
-        pairs = zip(self.resolved.columns, self._arrays, strict=True)
-        fields += [pa.field(column.name, arrays.type) for column, arrays in pairs]
-        return pa.schema(fields)
+    def avro_schema(self) -> str:
+        """The same as an Avro schema, as JSON."""
+        return self.alike.records.avro_schema(self.resolved)
 
     def batch(self, handed: dict[str, Any]) -> pa.RecordBatch:
         """The rows that the kernel handed over.
@@ -165,20 +123,20 @@ class TableChanges:
         arrays = [
             pa.DictionaryArray.from_arrays(column("change_type", pa.int8()), _change_types()),
             column("commit_version", pa.int64()),
-            column("commit_timestamp", _UTC_TIMESTAMP),
+            column("commit_timestamp", UTC_TIMESTAMP),
             column("row", pa.int64()),
             pa.DictionaryArray.from_arrays(column("transaction", pa.int32()), _identifiers(handed)),
-            column("event_timestamp", _UTC_TIMESTAMP),
+            column("event_timestamp", UTC_TIMESTAMP),
             column("position", pa.int64()),
             _present(handed, rows),
         ]
-        if self._can_differ:
+        if self.alike.can_differ:
             arrays.append(self._differences(handed["differences"], rows))
-        if self._can_misfit:
+        if self.alike.can_misfit:
             arrays.append(self._misfits(handed["misfits"], rows))
         arrays += self._values(handed["columns"], rows)
         # What is written as text needs no version, which takes long to make where tables are many.
-        schema = self._columns if self._options.raw_text else self.schema
+        schema = self.alike.schema if self.alike.options.raw_text else self.schema
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
     def _values(self, handed: list[tuple[Any, ...]], rows: int) -> Iterator[pa.Array]:
@@ -197,10 +155,10 @@ class TableChanges:
 
     def _misfits(self, places: list[tuple[int, int, str]], rows: int) -> pa.Array:
         if not places:
-            return pa.nulls(rows, _MISFITS)
+            return pa.nulls(rows, MISFITS)
         texts = self._by_row(places)
         items = [list(texts[row].items()) if row in texts else None for row in range(rows)]
-        return arrow_array(items, _MISFITS)
+        return arrow_array(items, MISFITS)
 
     def _differences(self, places: list[tuple[int, int, str]], rows: int) -> pa.Array:
         """A JSON object by column; each difference is JSON text already."""
@@ -230,13 +188,3 @@ def _present(handed: dict[str, Any], rows: int) -> pa.Array:
     return pa.Array.from_buffers(
         pa.binary(), rows, [pa.py_buffer(validity), pa.py_buffer(offsets), pa.py_buffer(bits)], nulls
     )
-
-
-def _version(resolved: ResolvedTable, options: ArrowOptions) -> str:
-    """Digits over all that a reader of the rows relies on: columns, types, key; not their provenance."""
-    record = schema_record(resolved, 0, "", options)
-    columns = [
-        {fact: column[fact] for fact in column if fact != "provenance"} for column in record["columns"]
-    ]
-    text = json.dumps([resolved.db, resolved.name, columns, record["primary_key"]], sort_keys=True)
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:VERSION_DIGITS]

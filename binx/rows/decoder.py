@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import accumulate
+from operator import attrgetter
 
 from binx.errors import BinxError, DamagedError
 from binx.event.header import HEADER_SIZE, EventHeader, parse_header
@@ -31,6 +33,10 @@ ROW_GROUP_ROWS = 131_072
 MEMORY_BYTES = 64 * 1024 * 1024
 """What all tables' rows may take before the largest is handed over."""
 
+_SHARE = 8
+"""So many times what goes at once where memory runs out is the memory."""
+
+_BYTES = attrgetter("bytes")
 _FLUSHES = (Need.NEED_FLUSH, Need.NEED_MEMORY)
 
 
@@ -166,7 +172,7 @@ class ChangeDecoder:
                 if need in _FLUSHES and origin + len(window) == decoder.position < stop:
                     # The bytes of a large event go before its rows are written.
                     del window
-                    yield from self._flush(self._fullest(need))
+                    yield from self._hand_over(need)
                     origin = decoder.position
                     window = self.file.events_window(origin, stop)
                     continue
@@ -254,7 +260,7 @@ class ChangeDecoder:
         if need == Need.NEED_BUILDER:
             self._set_builder(table)
         elif need in _FLUSHES:
-            yield from self._flush(self._fullest(need))
+            yield from self._hand_over(need)
         elif need == Need.NEED_PAYLOAD:
             header = parse_header(window, decoder.position, origin=origin)
             if header.end > table.value("end", decoder.index):
@@ -294,7 +300,7 @@ class ChangeDecoder:
                 event = events[done - decoder.event_size : done]
                 yield from self._take_statement(event[HEADER_SIZE:], parse_header(event, 0), table)
             elif need in _FLUSHES:
-                yield from self._flush(self._fullest(need))
+                yield from self._hand_over(need)
             elif need != Need.NEED_NOTHING:
                 raise DamagedError(
                     "expected no compressed event within a compressed payload, found one",
@@ -343,19 +349,31 @@ class ChangeDecoder:
             layout = decoder.maps.columns(number)
             plan = [
                 (int(codec.codec), prefix, width, codec.parameter)
-                for codec, (_, _, prefix, width) in zip(changes.codecs, layout, strict=True)
+                for codec, (_, _, prefix, width) in zip(changes.alike.codecs, layout, strict=True)
             ]
             builder = RowBuilder(plan, changes, (changes.db, changes.name), self._spare)
             self._builders[changes] = builder
         decoder.set_builder(number, builder)
 
-    def _fullest(self, need: int) -> TableChanges:
-        """The table to hand over: the one that reached its limit, or where memory ran out the largest."""
+    def _hand_over(self, need: int) -> Iterator[ChangeBatch]:
+        """Hand over the table that reached its limit, or where memory ran out the largest ones."""
         full = self._decoder.full
         if need == Need.NEED_FLUSH and full is not None:
-            changes: TableChanges = full.key
-            return changes
-        return max(self._builders, key=lambda changes: self._builders[changes].bytes)
+            yield from self._flush(full.key)
+            return
+        for builder in self._largest():
+            yield from self._flush(builder.key)
+
+    def _largest(self) -> list[RowBuilder]:
+        """The tables that hold most, and together at least a share of the memory.
+
+        With one at a time, all of thousands would be looked at for each of them.
+        """
+        builders = sorted(self._builders.values(), key=_BYTES, reverse=True)
+        wanted = self.options.memory // _SHARE
+        held = accumulate(builder.bytes for builder in builders)
+        count = next((number for number, size in enumerate(held, start=1) if size >= wanted), len(builders))
+        return builders[:count]
 
     def _flush(self, changes: TableChanges) -> Iterator[ChangeBatch]:
         handed = self._decoder.take(self._builders[changes])

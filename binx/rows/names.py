@@ -7,7 +7,7 @@ source that has it, and where it came from is kept beside it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -26,6 +26,9 @@ _HASHES = "db_row_hash_"
 
 _ALIKE_COLUMNS = 4096
 """How many columns are remembered: those of other tables are often alike."""
+
+_ALIKE_TABLES, _FEW_COLUMNS = 64, 64
+"""How many tables' columns are remembered, and how many columns these have at most."""
 
 SYSTEM_COLUMNS: tuple[str, ...] = (
     "_change_type",
@@ -106,12 +109,17 @@ class ResolvedTable:
     @property
     def primary_key(self) -> tuple[str, ...]:
         """The output names of the primary key's columns, in the key's order; empty where none is known."""
-        placed = [
-            (column.primary_key_position, column.name)
-            for column in self.columns
-            if column.primary_key_position is not None
-        ]
-        return tuple(name for _, name in sorted(placed))
+        return primary_key(self.columns)
+
+
+def primary_key(columns: Iterable[ResolvedColumn]) -> tuple[str, ...]:
+    """The output names of the columns in the primary key, in the key's order."""
+    placed = [
+        (column.primary_key_position, column.name)
+        for column in columns
+        if column.primary_key_position is not None
+    ]
+    return tuple(name for _, name in sorted(placed))
 
 
 def resolve_columns(
@@ -135,21 +143,14 @@ def resolve_columns(
         for number in sorted({number for number, _ in table_map.unknown_metadata})
     ]
     used = definition if any(definitions) else None
+    source = definition.provenance if definition is not None else Provenance.NONE
     key_source = _key_source(table_map, named, used)
     key = used.row_key if used is not None and key_source is used.provenance else ()
-    source = definition.provenance if definition is not None else Provenance.NONE
-    columns = [
-        _resolve(f"c{number}", column, known, source, _KeyFacts(key_source, key))
-        for number, (column, known) in enumerate(zip(table_map.columns, definitions, strict=True), start=1)
-    ]
-    names = output_names([column.source_name for column in columns])
+    resolve = _resolve_alike if len(definitions) <= _FEW_COLUMNS else _resolve_all
     return ResolvedTable(
         db=table_map.database,
         name=table_map.table,
-        columns=tuple(
-            column if column.name == name else replace(column, name=name)
-            for column, name in zip(columns, names, strict=True)
-        ),
+        columns=resolve(table_map.columns, tuple(definitions), source, _KeyFacts(key_source, key)),
         definition=used,
         warnings=tuple(warnings),
     )
@@ -250,6 +251,26 @@ class _KeyFacts:
 
     source: Provenance
     columns: tuple[str, ...]
+
+
+def _resolve_all(
+    stored: Sequence[Column],
+    definitions: Sequence[ColumnDefinition | None],
+    source: Provenance,
+    key: _KeyFacts,
+) -> tuple[ResolvedColumn, ...]:
+    columns = [
+        _resolve(f"c{number}", column, known, source, key)
+        for number, (column, known) in enumerate(zip(stored, definitions, strict=True), start=1)
+    ]
+    names = output_names([column.source_name for column in columns])
+    return tuple(
+        column if column.name == name else replace(column, name=name)
+        for column, name in zip(columns, names, strict=True)
+    )
+
+
+_resolve_alike = lru_cache(_ALIKE_TABLES)(_resolve_all)
 
 
 @lru_cache(_ALIKE_COLUMNS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -12,9 +13,9 @@ from binx.event.format import Flavour
 from binx.event.table_map import TableMap
 from binx.rows.catalog import Catalog
 from binx.rows.names import ResolvedTable, output_names, resolve_columns
-from binx.rows.records import avro_schema, schema_record
+from binx.rows.records import ColumnRecords
 from binx.rows.schema import Provenance, StatementContext, TableDefinition
-from binx.rows.types import Kind
+from binx.rows.types import DEFAULT_ARROW_OPTIONS, Kind
 
 LATIN1, UTF8MB4, BINARY = 8, 255, 63
 
@@ -233,7 +234,8 @@ def test_names_like_system_columns_and_names_equal_up_to_case_are_changed() -> N
 def test_a_schema_record_holds_every_fact_and_where_it_is_from() -> None:
     definition = defined("CREATE TABLE orders (`_row` INT UNSIGNED PRIMARY KEY, state ENUM('new'))")
     resolved = resolve_columns(table_map(LONG, column(ColumnType.ENUM, 1)), definition)
-    record = schema_record(resolved, 4294967300)
+    records = ColumnRecords(resolved.columns, DEFAULT_ARROW_OPTIONS)
+    record = json.loads(records.schema_record(resolved, 4294967300))
     assert record["valid_from"] == 4294967300
     assert record["ddl"] == definition.ddl
     assert record["primary_key"] == ["_row_"]
@@ -254,7 +256,8 @@ def test_a_schema_record_holds_every_fact_and_where_it_is_from() -> None:
 def test_an_avro_schema_has_names_that_avro_allows_and_keeps_the_real_ones() -> None:
     definition = defined("CREATE TABLE orders (`größe €` INT, `1st` POINT)")
     resolved = resolve_columns(table_map(LONG, column(ColumnType.GEOMETRY, 4)), definition)
-    size, place = avro_schema(resolved)["fields"]
+    records = ColumnRecords(resolved.columns, DEFAULT_ARROW_OPTIONS)
+    size, place = json.loads(records.avro_schema(resolved))["fields"]
     assert size["name"] == "gr_xf6__xdf_e_x20__x20ac_"
     assert size["mysql_name"] == "größe €"
     assert size["type"] == ["null", "int"]

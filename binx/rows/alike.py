@@ -1,0 +1,114 @@
+"""What tables of the same columns have in common: it is made once for all of them."""
+
+from __future__ import annotations
+
+from functools import cached_property, lru_cache
+
+import pyarrow as pa
+
+from binx.event.column import Column, ColumnType
+from binx.rows.arrays import ColumnArrays
+from binx.rows.codecs import MARIADB_COMPRESSED, ColumnCodec, column_codec
+from binx.rows.names import ResolvedColumn
+from binx.rows.records import ColumnRecords
+from binx.rows.types import ArrowOptions, can_misfit
+
+UTC_TIMESTAMP = pa.timestamp("us", tz="UTC")
+MISFITS = pa.map_(pa.string(), pa.string())
+
+_CHANGE_TYPE = pa.dictionary(pa.int8(), pa.string())
+_TRANSACTION = pa.dictionary(pa.int32(), pa.string())
+_SYSTEM_FIELDS = (
+    pa.field("_change_type", _CHANGE_TYPE, nullable=False),
+    pa.field("_commit_version", pa.int64(), nullable=False),
+    pa.field("_commit_timestamp", UTC_TIMESTAMP, nullable=False),
+    pa.field("_row", pa.int64(), nullable=False),
+    pa.field("_transaction", _TRANSACTION, nullable=False),
+    pa.field("_event_timestamp", UTC_TIMESTAMP, nullable=False),
+    pa.field("_position", pa.int64(), nullable=False),
+    pa.field("_present", pa.binary()),
+)
+
+_ALIKE_TABLES, _FEW_COLUMNS = 64, 64
+"""How many are remembered, and how many columns these have at most."""
+
+
+class AlikeColumns:
+    """The columns of tables that are stored, called and typed alike.
+
+    Attributes:
+        stored: how the log stores them: their types, and what these mean.
+        options: choices about Arrow types.
+        codecs: what the row kernel does with each.
+        records: what the schema records say of them.
+        can_misfit: whether there can be values that their types do not hold.
+        can_differ: whether there can be JSON documents of which only changes are logged.
+    """
+
+    def __init__(
+        self, stored: tuple[Column, ...], columns: tuple[ResolvedColumn, ...], options: ArrowOptions
+    ) -> None:
+        self.stored = tuple((int(column.type), column.metadata) for column in stored)
+        self.options = options
+        self.codecs: list[ColumnCodec] = [
+            column_codec(one, column.type, options) for one, column in zip(stored, columns, strict=True)
+        ]
+        self.records = ColumnRecords(columns, options)
+        self._columns = columns
+
+    @cached_property
+    def can_misfit(self) -> bool:
+        """Whether there can be values that their types do not hold."""
+        return any(can_misfit(column.type) for column in self._columns)
+
+    @cached_property
+    def can_differ(self) -> bool:
+        """Whether there can be JSON documents of which only changes are logged."""
+        return any(kind == ColumnType.JSON for kind, _ in self.stored)
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """The Arrow schema of the batches, without a table's version."""
+        fields = [*_SYSTEM_FIELDS]
+        if self.can_differ:
+            fields.append(pa.field("_json_diff", pa.string()))
+        if self.can_misfit:
+            fields.append(pa.field("_misfits", MISFITS))
+        pairs = zip(self._columns, self.arrays(), strict=True)
+        fields += [pa.field(column.name, arrays.type) for column, arrays in pairs]
+        return pa.schema(fields)
+
+    def arrays(self) -> list[ColumnArrays]:
+        """What turns the columns of one table into arrays."""
+        return [
+            ColumnArrays(column.type, self.options, compressed=kind in MARIADB_COMPRESSED)
+            for (kind, _), column in zip(self.stored, self._columns, strict=True)
+        ]
+
+
+def alike_columns(
+    stored: tuple[Column, ...], columns: tuple[ResolvedColumn, ...], options: ArrowOptions
+) -> AlikeColumns:
+    """What tables with these columns have in common.
+
+    Args:
+        stored: how the log stores them.
+        columns: what they are called and hold.
+        options: choices about Arrow types.
+
+    Raises:
+        UnsupportedError: a column of a type that no row image can hold.
+    """
+    # Each of many columns takes its time anyway.
+    make = _remembered if len(stored) <= _FEW_COLUMNS else AlikeColumns
+    return make(stored, columns, options)
+
+
+@lru_cache(_ALIKE_TABLES)
+def _remembered(
+    stored: tuple[Column, ...], columns: tuple[ResolvedColumn, ...], options: ArrowOptions
+) -> AlikeColumns:
+    return AlikeColumns(stored, columns, options)
+
+
+__all__ = ["MISFITS", "UTC_TIMESTAMP", "AlikeColumns", "alike_columns"]

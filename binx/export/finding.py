@@ -7,10 +7,12 @@ there are threads it goes on some tables of transactions ahead of the decoding.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from queue import SimpleQueue
 from typing import NamedTuple
 
+from binx.event.format import FormatDescription
 from binx.event.gtid_set import GtidSet
 from binx.event.payload import KeptPayloads
 from binx.export.index_rows import IndexGroup, index_group
@@ -20,8 +22,9 @@ from binx.export.staging import ChainState
 from binx.export.workers import Lane
 from binx.kernels.index_columns import IndexColumns, extents
 from binx.kernels.transactions import TransactionTable
+from binx.log.file import BinlogFile
 from binx.log.identifiers import transaction_ids
-from binx.log.scan import Scan
+from binx.log.scan import Resumption, Scan
 from binx.log.selection import Selector, source_of
 
 STEP_BYTES = 4 * 1024 * 1024
@@ -51,6 +54,33 @@ def slice_end(position: int, size: int) -> int:
     is_near_end = whole > 1 and position >= (whole - 1) * SLICE_BYTES
     each = LAST_SLICE_BYTES if is_near_end else SLICE_BYTES
     return position - position % each + each
+
+
+def slice_from(position: int, description: FormatDescription, size: int) -> Resumption:
+    """The slice that begins at a place of a log.
+
+    Args:
+        position: the place; no transaction is open there.
+        description: the format description in force there.
+        size: the log's bytes.
+    """
+    stop = slice_end(position, size)
+    return Resumption(position, description, stop if stop < size else None)
+
+
+def slice_behind(scan: Scan) -> Resumption | None:
+    """The slice behind the one that a scan has walked; None at the log's end."""
+    return None if scan.ending is not None else slice_from(scan.position, scan.format, scan.file.size)
+
+
+@contextmanager
+def resumed(file: BinlogFile, resumption: Resumption) -> Iterator[None]:
+    """While this lasts, scans over a file read a part of it."""
+    before, file.resumption = file.resumption, resumption
+    try:
+        yield
+    finally:
+        file.resumption = before
 
 
 class Found(NamedTuple):
@@ -239,4 +269,4 @@ class Finder:
         return counts
 
 
-__all__ = ["Finder", "Found", "slice_end"]
+__all__ = ["Finder", "Found", "resumed", "slice_behind", "slice_end", "slice_from"]

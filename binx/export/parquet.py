@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 from binx.errors import BinxError, RefusedError
@@ -65,33 +64,32 @@ def to_parquet(
             " save the log under its own name first"
         )
     dataset = DataSet(folder)
+    state = state or ChainState()
+    writer = SliceWriter(dataset, files, selector.selection, options)
+    # Copies of this process are made before it has threads, and anything open.
+    processes = _processes(files, selector.selection, options, writer)
+    if processes is not None:
+        with processes, dataset.locked(), Workers(1, 0) as workers:
+            context = ExportContext(dataset, selector, catalog, options, state, workers)
+            yield from SlicedExports(context, writer, processes).run(files, progress)
+        return
     jobs = options.jobs or usable_processors()
-    processes = _processes(dataset, files, selector.selection, options)
-    with (
-        nullcontext() if processes is None else processes,
-        dataset.locked(),
-        Workers(jobs, options.decoder.memory // 2) as workers,
-    ):
-        context = ExportContext(dataset, selector, catalog, options, state or ChainState(), workers)
-        if processes is not None:
-            yield from SlicedExports(context).run(files, processes, progress)
-        else:
-            yield from _Exports(context).run(files, progress)
+    with dataset.locked(), Workers(jobs, options.decoder.memory // 2) as workers:
+        context = ExportContext(dataset, selector, catalog, options, state, workers)
+        yield from _Exports(context).run(files, progress)
 
 
 def _processes(
-    dataset: DataSet, files: Sequence[BinlogFile], selection: Selection, options: ParquetOptions
+    files: Sequence[BinlogFile], selection: Selection, options: ParquetOptions, writer: SliceWriter
 ) -> Processes[[int, Slice], WrittenSlice] | None:
-    """Processes that decode slices of the logs; None where one process does all."""
+    """Processes that decode slices of the logs beside this one; None where one process does all."""
     count = options.jobs or min(PROCESSES, usable_processors())
     if count == 1 or not can_be_sliced(files, selection, options):
         return None
-    # Here and not above: they take as long to load as all else that small logs need.
+    # Here and not above: small logs have no use for them.
     from binx.export.processes import Processes, can_fork
 
-    if not can_fork():
-        return None
-    return Processes(count, SliceWriter(dataset, files, selection, options))
+    return Processes(count - 1, writer) if can_fork() else None
 
 
 def _behind(done: int, progress: Callable[[int], None]) -> Callable[[int], None]:

@@ -1,17 +1,16 @@
-"""A log's slices: found by one process, decoded by others, and put together again by the first."""
+"""A log's slices: decoded by several processes, and put together again by the one that found them."""
 
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from binx.event.format import FormatDescription
 from binx.event.gtid_set import GtidSet
 from binx.export.dataset import DataSet
-from binx.export.finding import SLICE_BYTES, STEP_BYTES, Finder, slice_end
+from binx.export.finding import SLICE_BYTES, Finder, resumed, slice_behind
 from binx.export.parquet_files import ParquetOptions, SourceWriters
 from binx.export.parquet_format.compression import compressor
 from binx.export.parquet_output import Fragment
@@ -28,8 +27,6 @@ from binx.log.scan import Resumption
 from binx.log.scanning import Ending
 from binx.log.selection import Selection, Selector
 from binx.rows.catalog import Catalog
-from binx.rows.decoder import ChangeDecoder
-from binx.rows.following import follow_statements
 from binx.source.plain import PlainFile
 
 
@@ -75,49 +72,6 @@ class WrittenSlice:
     folder: Path
 
 
-def find_slices(
-    file: BinlogFile, catalog: Catalog, state: ChainState, watch: Callable[[int, memoryview], None]
-) -> Iterator[Slice]:
-    """Give each slice of a log as soon as it is known where it begins; catalog and state are moved on.
-
-    Only headers of events and statements are looked at.
-
-    Args:
-        file: the log.
-        catalog: the tables known at its beginning.
-        state: where in the chain it stands.
-        watch: is told of each window that is read.
-
-    Raises:
-        BinxError: the log cannot be read on; whoever decodes the last slice may tell more.
-    """
-    size = file.size
-    scan = file.scan(Level.LEVEL_EVENTS, verify=False, on_damage=OnDamage.STOP)
-    scan.watch = watch
-    scan.step, scan.slice_end = STEP_BYTES, partial(slice_end, size=size)
-    decoder = ChangeDecoder(file, catalog, lambda database, table: False)
-    tables = pickle.dumps(catalog)
-    has_changed = False
-
-    def begun() -> Slice:
-        stop = slice_end(scan.position, size)
-        return Slice(
-            scan.position, stop if stop < size else None, scan.format, state.epoch, state.seqno, tables
-        )
-
-    last = begun()
-    yield last
-    for table in scan:
-        state.seqno += len(table)
-        has_changed |= follow_statements(decoder, table)
-        if last.stop is not None and last.stop <= scan.accounted < size:
-            if has_changed:
-                tables = pickle.dumps(catalog)
-                has_changed = False
-            last = begun()
-            yield last
-
-
 class SliceWriter:
     """Decodes and writes slices, in whichever process.
 
@@ -145,17 +99,42 @@ class SliceWriter:
         Raises:
             BinxError: as :func:`~binx.export.parquet.to_parquet`.
         """
+        begin = Resumption(part.start, part.format, part.stop)
+        state = ChainState(part.epoch, part.seqno)
+        return self.write(place, begin, pickle.loads(part.tables), state)[0]
+
+    def write(
+        self,
+        place: int,
+        begin: Resumption,
+        catalog: Catalog,
+        state: ChainState,
+        watch: Callable[[int, memoryview], None] | None = None,
+    ) -> tuple[WrittenSlice, Resumption | None]:
+        """Decode and write a slice of the log at a place.
+
+        Args:
+            place: of the log.
+            begin: where the slice begins and ends.
+            catalog: the tables known there; it is moved on.
+            state: where in the chain it stands; it is moved on.
+            watch: is told of each window that is read.
+
+        Returns:
+            The slice, and the one behind it; None at the log's end.
+
+        Raises:
+            BinxError: as :func:`~binx.export.parquet.to_parquet`.
+        """
         file, options = self._files[place], self._options
-        file.resumption = Resumption(part.start, part.format, part.stop)
         selector = Selector(self._selection, [one.name for one in self._files])
-        catalog: Catalog = pickle.loads(part.tables)
-        transaction = self._dataset.attempt(source_name(file), f"slice-{part.start}")
-        with Workers(1, 0) as workers:
+        transaction = self._dataset.attempt(source_name(file), f"slice-{begin.position}")
+        with Workers(1, 0) as workers, resumed(file, begin):
             writers = SourceWriters(transaction, options, workers, fragments=True)
             decoded = SliceExport(file, selector, catalog, options, None, writers, self._spare)
             scan = file.scan(Level.LEVEL_TABLES, verify=options.verify, on_damage=OnDamage.STOP)
+            scan.watch = watch
             salvaging = Salvaging(scan, None, decoded.decoder.forget_tables)
-            state = ChainState(part.epoch, part.seqno)
             finder = Finder(scan, selector, state, salvaging, None, options.decoder.payload_bytes)
             with windows_kept(file, finder.walked):
                 for found in finder:
@@ -164,9 +143,10 @@ class SliceWriter:
             told.make_records()
             told.gtids = finder.gtids
             told.take_scan(scan)
-            return WrittenSlice(
+            written = WrittenSlice(
                 told, writers.fragments(), selector.found, selector.notes, scan.ending, transaction.folder
             )
+            return written, slice_behind(scan)
 
 
 def can_be_sliced(files: Sequence[BinlogFile], selection: Selection, options: ParquetOptions) -> bool:
@@ -181,4 +161,4 @@ def can_be_sliced(files: Sequence[BinlogFile], selection: Selection, options: Pa
     )
 
 
-__all__ = ["Slice", "SliceWriter", "WrittenSlice", "can_be_sliced", "find_slices"]
+__all__ = ["Slice", "SliceWriter", "WrittenSlice", "can_be_sliced"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,7 +16,8 @@ from binx.export.manifest import manifest, source_record
 from binx.export.parquet_files import ParquetOptions, SourceWriters
 from binx.export.salvaging import Salvaging, damage_sentences
 from binx.export.slice_export import SliceExport
-from binx.export.slices import Slice, WrittenSlice, find_slices
+from binx.export.slice_finder import SliceFinder
+from binx.export.slices import WrittenSlice
 from binx.export.source_told import Told
 from binx.export.staging import ChainState, SourceReport, Staged, commit_staged, source_name
 from binx.export.workers import Lane, Workers
@@ -60,8 +61,7 @@ class SourceExport:
     Args:
         context: the export.
         file: the source.
-        is_sliced: whether others decode it, and this only finds slices for them and puts together what they
-            have written.
+        is_sliced: whether slices of it are decoded side by side, and this puts together what was written.
     """
 
     def __init__(self, context: ExportContext, file: BinlogFile, *, is_sliced: bool = False) -> None:
@@ -146,23 +146,22 @@ class SourceExport:
         self._ending = scan.ending
         writers.close()
 
-    def slices(self, transaction: Transaction, awaited: int) -> Iterator[Slice]:
-        """Begin to write what others decode; gives the slices to be decoded, as they are found.
+    def begin_slices(self, transaction: Transaction) -> SliceFinder:
+        """Begin to put together what is decoded slice by slice; gives what finds the slices.
 
         Args:
             transaction: where to.
-            awaited: for how many of them somebody waits, so that they are found as soon as can be.
 
         Raises:
-            BinxError: as :func:`to_parquet`, of what stands behind the last slice.
+            BinxError: as :func:`to_parquet`.
         """
         self._begin_writing(transaction)
         context = self._context
-        found = find_slices(self.file, context.catalog, context.state, self._digest.saw)
-        for number, part in enumerate(found, start=1):
-            # What takes its time is done when all have something to do.
-            self._digest.passes = number < awaited
-            yield part
+        return SliceFinder(self.file, context.catalog, context.state, self._digest.saw)
+
+    def hash_later(self, later: bool) -> None:
+        """Whether what is read now is hashed later, and read once more for that, as somebody waits."""
+        self._digest.passes = later
 
     def take_slice(self, written: WrittenSlice) -> None:
         """Take in the next slice.

@@ -73,6 +73,10 @@ class Catalog:
         self._shared = other._shared = True
         return other
 
+    def is_as(self, before: Catalog) -> bool:
+        """Whether no schema statement was met since a copy was made."""
+        return self._tables is before._tables and self._databases is before._databases
+
     def clear(self) -> None:
         """Forget everything: statements may have been missed, and what was known may be true no more."""
         self._tables, self._databases = {}, {}

@@ -12,16 +12,13 @@ def follow_statements(
     decoder: ChangeDecoder,
     table: TransactionTable,
     unreadable: Callable[[TransactionTable, bytearray], Iterable[int]] = lambda table, marks: (),
-) -> bool:
+) -> None:
     """Move the catalog of a decoder on over transactions.
 
     Args:
         decoder: the decoder.
         table: the transactions, with what a scan at ``LEVEL_EVENTS`` finds out, or more.
         unreadable: tells which of those that are marked cannot be decoded; they are passed over.
-
-    Returns:
-        Whether some have statements.
 
     Raises:
         DamagedError, UnsupportedError: a transaction with statements cannot be decoded.
@@ -30,11 +27,9 @@ def follow_statements(
     table.mark_statements(marks)
     for index in unreadable(table, marks):
         marks[index] = 0
-    if not any(marks):
-        return False
-    for _ in decoder.decode(table, marks):
-        pass
-    return True
+    if any(marks):
+        for _ in decoder.decode(table, marks):
+            pass
 
 
 __all__ = ["follow_statements"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -20,12 +21,16 @@ from binx.errors import BinxError, DamagedError
 from binx.event.gtid_set import GtidSet
 from binx.export import finding, slices
 from binx.export import processes as processes_module
+from binx.export.dataset import DataSet
 from binx.export.parquet import to_parquet
 from binx.export.parquet_files import ParquetOptions
-from binx.export.processes import Processes
-from binx.export.staging import ChainState
+from binx.export.processes import QUEUED, Processes
+from binx.export.slice_finder import SliceFinder
+from binx.export.slices import Slice, SliceWriter
+from binx.export.staging import ChainState, source_name
 from binx.log.file import BinlogFile, open_files
 from binx.log.on_damage import OnDamage
+from binx.log.scan import Resumption
 from binx.log.selection import Selection, Selector
 from binx.rows.catalog import Catalog
 from binx.source.plain import PlainFile
@@ -40,12 +45,21 @@ CHAINS = {
 
 
 class Here:
-    """Does in this process, one after another, what processes would do side by side."""
+    """Does in this process, one after another, what processes would do side by side.
+
+    They have room for two slices, and then for none while the third one is decoded by whoever asks.
+    """
 
     def __init__(self, count: int, work: Callable[..., Any]) -> None:
-        self.count = count
         self.stopped = False
+        self.has_idle = False
+        self._asked = 0
         self._work = work
+
+    @property
+    def has_room(self) -> bool:
+        self._asked += 1
+        return self._asked % 3 != 0
 
     def __enter__(self) -> Here:
         return self
@@ -80,14 +94,15 @@ def small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
 def here(small_slices: None, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Have slices decoded in this process; gives where each began."""
     begun: list[int] = []
+    write = slices.SliceWriter.write
 
-    class Told(Here):
-        def submit(self, *args: Any) -> Future[Any]:
-            begun.append(args[1].start)
-            return super().submit(*args)
+    def written(writer: slices.SliceWriter, place: int, begin: Resumption, *args: Any) -> Any:
+        begun.append(begin.position)
+        return write(writer, place, begin, *args)
 
     monkeypatch.setattr(processes_module, "can_fork", lambda: True)
-    monkeypatch.setattr(processes_module, "Processes", Told)
+    monkeypatch.setattr(processes_module, "Processes", Here)
+    monkeypatch.setattr(slices.SliceWriter, "write", written)
     return begun
 
 
@@ -110,7 +125,7 @@ def test_slices_make_the_data_set_that_one_pass_makes(chain: str, tmp_path: Path
     alone, _ = export(tmp_path / "alone", CHAINS[chain], 1)
     assert not here
     sliced, _ = export(tmp_path / "sliced", CHAINS[chain], 2)
-    assert len(here) > len(CHAINS[chain])
+    assert len(here) > 3 * len(CHAINS[chain])
     assert sliced == alone
 
 
@@ -129,13 +144,23 @@ def test_how_a_log_is_sliced_changes_no_row(
             assert one.to_pylist() == other.to_pylist(), name
 
 
+def slices_of(file: BinlogFile) -> list[Slice]:
+    finder = SliceFinder(file, Catalog(), ChainState(), lambda start, window: None)
+    found = []
+    while not finder.at_end:
+        found.append(finder.slice())
+        finder.pass_over()
+    return found
+
+
 @pytest.mark.parametrize("chain", CHAINS)
 def test_a_slice_has_whole_what_begins_in_it(chain: str, small_slices: None) -> None:
     for path in CHAINS[chain]:
         with BinlogFile.open(str(path)) as file:
             begins = [table.value("start", i) for table in file.scan() for i in range(len(table))]
-            found = list(slices.find_slices(file, Catalog(), ChainState(), lambda start, window: None))
+            found = slices_of(file)
         assert found[0].start == file.first_position
+        assert found[-1].stop is None
         assert found[-1].seqno <= len(begins) + 1
         for one, behind in itertools.pairwise(found):
             inside = [begin for begin in begins if one.start <= begin < behind.start]
@@ -145,16 +170,58 @@ def test_a_slice_has_whole_what_begins_in_it(chain: str, small_slices: None) -> 
             assert behind.seqno == one.seqno + len(inside)
 
 
-def test_the_first_slice_is_given_before_the_log_is_read(small_slices: None) -> None:
+@pytest.mark.parametrize("chain", CHAINS)
+def test_a_slice_that_is_decoded_leads_where_it_does_that_is_walked_over(
+    chain: str, tmp_path: Path, small_slices: None
+) -> None:
+    files = open_files([str(path) for path in CHAINS[chain]])
+    dataset = DataSet(tmp_path / "out")
+    writer = SliceWriter(dataset, files, Selection(), ParquetOptions())
+    catalog, state, read = Catalog(), ChainState(), 0
+
+    def watch(start: int, window: memoryview) -> None:
+        nonlocal read
+        assert start <= read
+        read = max(read, start + len(window))
+
+    for number, file in enumerate(files):
+        found, read = slices_of(file), file.first_position
+        transaction = dataset.begin(source_name(file))
+        state.seqno = 1
+        finder = SliceFinder(file, catalog, state, watch)
+        for part in found:
+            here = finder.slice()
+            assert (here.start, here.stop, here.seqno) == (part.start, part.stop, part.seqno)
+            finder.decode(writer, number)
+        assert finder.at_end
+        assert read == file.size
+        transaction.abandon()
+        file.close()
+    assert len(catalog) > 1
+
+
+def test_a_slice_is_known_before_it_is_read(small_slices: None) -> None:
     read: list[int] = []
     with BinlogFile.open(str(CHAINS["mysql-9.7/shop"][0])) as file:
-        found = slices.find_slices(
-            file, Catalog(), ChainState(), lambda start, window: read.append(len(window))
+        finder = SliceFinder(
+            file, Catalog(), ChainState(), lambda start, window: read.append(start + len(window))
         )
-        assert next(found).start == file.first_position
+        assert finder.slice().start == file.first_position
         assert not read
-        next(found)
-        assert read
+        finder.pass_over()
+        behind = finder.slice()
+        assert read[0] > behind.start
+
+
+def test_tables_are_pickled_anew_where_statements_stand_between_slices(small_slices: None) -> None:
+    found = []
+    for path in CHAINS["mysql-9.7/shop"]:
+        with BinlogFile.open(str(path)) as file:
+            found += slices_of(file)
+    known = [list(pickle.loads(part.tables)) for part in found]
+    assert not known[0]
+    assert known[1]
+    assert any(one is behind for one, behind in itertools.pairwise(part.tables for part in found))
 
 
 def test_a_transaction_that_is_longer_than_slices_is_one(tmp_path: Path, here: list[int]) -> None:
@@ -278,7 +345,7 @@ def test_processes_make_it_too(tmp_path: Path, small_slices: None) -> None:
         assert contents(tmp_path / str(jobs)) == alone
 
 
-def twice(number: int) -> int:
+def twice(number: int, padding: bytes = b"") -> int:
     if number < 0:
         raise DamagedError("expected a number that is not negative", offset=number)
     if number == 0:
@@ -287,26 +354,53 @@ def twice(number: int) -> int:
 
 
 @pytest.fixture
-def processes() -> Iterator[Processes[[int], int]]:
+def processes() -> Iterator[Processes[[int, bytes], int]]:
     with Processes(2, twice) as started:
         yield started
 
 
-def test_processes_answer_in_any_order(processes: Processes[[int], int]) -> None:
-    futures = [processes.submit(number) for number in range(1, 50)]
+def test_processes_answer_in_any_order(processes: Processes[[int, bytes], int]) -> None:
+    futures = [processes.submit(number, b"") for number in range(1, 50)]
     assert [future.result() for future in futures] == [2 * number for number in range(1, 50)]
 
 
-def test_an_error_comes_back_as_it_was_and_ends_nothing(processes: Processes[[int], int]) -> None:
+def test_work_that_no_pipe_holds_waits_until_it_is_read(processes: Processes[[int, bytes], int]) -> None:
+    futures = [processes.submit(number, bytes(300_000)) for number in range(1, 10)]
+    assert [future.result() for future in futures] == [2 * number for number in range(1, 10)]
+
+
+def test_a_process_has_a_queue_of_work() -> None:
+    reading, writing = os.pipe()
+
+    def wait(number: int) -> int:
+        os.read(reading, 1)
+        return number
+
+    with Processes(2, wait) as processes:
+        assert processes.has_idle
+        answers = [processes.submit(0)]
+        assert processes.has_idle
+        answers += [processes.submit(number) for number in range(1, 2 * QUEUED)]
+        assert not processes.has_idle
+        assert not processes.has_room
+        assert not any(answer.done() for answer in answers)
+        os.write(writing, bytes(len(answers)))
+        assert [answer.result() for answer in answers] == list(range(2 * QUEUED))
+        assert processes.has_room
+    for end in (reading, writing):
+        os.close(end)
+
+
+def test_an_error_comes_back_as_it_was_and_ends_nothing(processes: Processes[[int, bytes], int]) -> None:
     with pytest.raises(DamagedError, match="not negative") as found:
-        processes.submit(-5).result()
+        processes.submit(-5, b"").result()
     assert found.value.offset == -5
-    assert processes.submit(4).result() == 8
+    assert processes.submit(4, b"").result() == 8
 
 
-def test_a_process_that_was_killed_is_told_of(processes: Processes[[int], int]) -> None:
+def test_a_process_that_was_killed_is_told_of(processes: Processes[[int, bytes], int]) -> None:
     with pytest.raises(BinxError, match=r"signal 9.*--memory or --jobs"):
-        processes.submit(0).result()
+        processes.submit(0, b"").result()
 
 
 def test_only_plain_files_are_sliced(tmp_path: Path, small_slices: None) -> None:

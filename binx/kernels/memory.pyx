@@ -14,12 +14,32 @@ from binx.kernels.output cimport Output, release, reserve
 
 cdef extern from *:
     """
+    #include <stdint.h>
     #include <stdlib.h>
     #ifdef __GLIBC__
     #include <malloc.h>
+    #include <sys/mman.h>
+    #define BINX_LARGE_PAGE ((uintptr_t) 2 << 20)
+    /* Address space, not memory: as much as the rows of a run take, and what they are encoded in. */
+    #define BINX_ROOM ((size_t) 256 << 20)
     static void binx_keep_freed(void) {
+    #ifdef MADV_HUGEPAGE
+        void *room;
+        uintptr_t start, stop;
+    #endif
         mallopt(M_MMAP_THRESHOLD, 1 << 30);
         mallopt(M_TRIM_THRESHOLD, 1 << 30);
+    #ifdef MADV_HUGEPAGE
+        /* What is freed stays at the heap's end, and comes from there again: in large pages, where the system has
+           them for those who ask. */
+        room = malloc(BINX_ROOM);
+        if (room == NULL)
+            return;
+        start = ((uintptr_t) room + BINX_LARGE_PAGE - 1) & ~(BINX_LARGE_PAGE - 1);
+        stop = ((uintptr_t) room + BINX_ROOM) & ~(BINX_LARGE_PAGE - 1);
+        madvise((void *) start, stop - start, MADV_HUGEPAGE);
+        free(room);
+    #endif
     }
     #else
     static void binx_keep_freed(void) {}
@@ -29,7 +49,7 @@ cdef extern from *:
 
 
 def keep_freed():
-    """Have memory that is freed stay with the process, where its C library can be told so."""
+    """Have memory that is freed stay with the process, and be of large pages, where its C library can be told so."""
     binx_keep_freed()
 
 

@@ -10,6 +10,7 @@ from binx.cli.progress import progress_bar
 from binx.cli.terminal import TextOutput, say_error, say_note, text_output
 from binx.errors import BinxError, ExitCode, UsageError
 from binx.export.indexing import IndexedLog, index_log
+from binx.kernels.memory import keep_freed
 from binx.log.file import BinlogFile
 from binx.log.inputs import STANDARD_INPUT, WatchedSource, expand_paths
 from binx.source.json_text import json_text
@@ -99,6 +100,7 @@ def index_command(
         for line in unclear:
             say_note(line)
     paths = expand_paths(files)
+    keep_freed()
     code = ExitCode.DONE
     with text_output() as output, progress_bar("index", quiet=quiet) as bar:
         sizes = [_size(path) for path in paths]

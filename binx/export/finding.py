@@ -15,7 +15,7 @@ from typing import NamedTuple
 from binx.event.format import FormatDescription
 from binx.event.gtid_set import GtidSet
 from binx.event.payload import KeptPayloads
-from binx.export.index_rows import IndexGroup, index_group
+from binx.export.index_rows import GROUP_ROWS, IndexGroup, index_group
 from binx.export.salvaging import Salvaging
 from binx.export.source_sums import Counted
 from binx.export.staging import ChainState
@@ -38,9 +38,6 @@ SLICE_BYTES = 64 * 1024 * 1024
 
 LAST_SLICE_BYTES = 16 * 1024 * 1024
 """The same of slices near the end of a log of several, so that processes come to it at the same time."""
-
-GROUP_ROWS = 32_768
-"""Transactions of a row group of the data set's ``transactions``, at least, but for a slice's last one."""
 
 
 def slice_end(position: int, size: int) -> int:

@@ -87,6 +87,10 @@ INDEX_STATISTICS = tuple(
 """Those whose least and largest values are kept."""
 
 
+GROUP_ROWS = 32_768
+"""Transactions of a row group, at least, but for the last one; each group has thirty column chunks."""
+
+
 class IndexGroup(NamedTuple):
     """A row group of transactions.
 
@@ -99,14 +103,14 @@ class IndexGroup(NamedTuple):
     values: tuple[Values, ...]
 
 
-def table_group(
-    file: BinlogFile, scan: TransactionScan, table: TransactionTable, *, epoch: int, first_seqno: int
-) -> IndexGroup:
-    """A table of a scan's transactions as a row group.
+def gather(
+    gathered: IndexColumns, file: BinlogFile, table: TransactionTable, *, epoch: int, first_seqno: int
+) -> None:
+    """Add a table of a scan's transactions to those of a row group.
 
     Args:
+        gathered: the row group as far as it is; :func:`index_group` makes it of that.
         file: the log.
-        scan: the scan that gave the table, at ``LEVEL_TABLES``.
         table: the transactions; at least one.
         epoch: as for :func:`binx.log.index.index_batch`.
         first_seqno: the same.
@@ -115,9 +119,7 @@ def table_group(
         UnsupportedError: a transaction begins behind 4 GiB, where no commit version can be given.
     """
     file.commit_version(table.value("start", len(table) - 1))
-    gathered = IndexColumns()
     gathered.add(table, None, transaction_ids(file, table), file.commit_version(0), first_seqno, epoch)
-    return index_group(file, scan, gathered)
 
 
 def index_group(file: BinlogFile, scan: TransactionScan, gathered: IndexColumns) -> IndexGroup:
@@ -173,4 +175,4 @@ def _words(places: Buffer, words: Sequence[str], levels: Levels | None = None) -
     return Values(0, places, b"".join(encoded), offsets, levels=levels)
 
 
-__all__ = ["INDEX_COLUMNS", "INDEX_STATISTICS", "IndexGroup", "index_group", "table_group"]
+__all__ = ["GROUP_ROWS", "INDEX_COLUMNS", "INDEX_STATISTICS", "IndexGroup", "gather", "index_group"]

@@ -1,8 +1,8 @@
 """Writes index files: Parquet with one row a transaction, and within it what binx looks things up by.
 
-The log is scanned once. Its transactions become row groups at once; the same records, packed, go into a
-temporary file, and from there behind the last row group. So memory holds one block and the directory,
-whatever the size of the log.
+The log is scanned once. Its transactions become row groups; the same records, packed, go into a
+temporary file, and from there behind the last row group. So memory holds a block, a row group and the
+directory, whatever the size of the log.
 """
 
 from __future__ import annotations
@@ -135,12 +135,12 @@ class SidecarWriter:
             DamagedError, UnsupportedError: the log cannot be read to its end.
             OutputError: the sink does not take what is written.
         """
-        rows = RowGroups(sink)
+        rows = RowGroups(sink, self._file, self._scan)
         with tempfile.SpooledTemporaryFile(_SPOOLED_BYTES) as spool:
             seqno = 1
             for table in _blocks(self._scan):
                 self._take(table, cast("IO[bytes]", spool))
-                rows.write_rows(self._file, self._scan, table, seqno)
+                rows.add(table, seqno)
                 seqno += len(table)
             rows.close(partial(self._section, cast("IO[bytes]", spool)))
 

@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator
 
 from binx import __version__
 from binx.export.contract import CONTRACT
-from binx.export.index_rows import INDEX_COLUMNS, INDEX_STATISTICS, table_group
+from binx.export.index_rows import GROUP_ROWS, INDEX_COLUMNS, INDEX_STATISTICS, gather, index_group
 from binx.export.output import Sink
 from binx.export.parquet_format.compression import compressor
 from binx.export.parquet_format.file import ParquetFile
+from binx.kernels.index_columns import IndexColumns
 from binx.kernels.transactions import TransactionTable
 from binx.log.file import BinlogFile
 from binx.log.scanning import TransactionScan
@@ -20,18 +21,23 @@ class RowGroups:
 
     Args:
         sink: where it goes.
+        file: the log.
+        scan: the scan that gives its transactions, at ``LEVEL_TABLES``.
     """
 
-    def __init__(self, sink: Sink) -> None:
+    def __init__(self, sink: Sink, file: BinlogFile, scan: TransactionScan) -> None:
+        self._log = file
+        self._scan = scan
+        self._gathered = IndexColumns()
         facts = {"binx.contract": str(CONTRACT), "binx.version": __version__}
         self._file = ParquetFile(sink, INDEX_COLUMNS, facts, *compressor("zstd"), INDEX_STATISTICS)
 
-    def write_rows(
-        self, file: BinlogFile, scan: TransactionScan, table: TransactionTable, seqno: int
-    ) -> None:
-        """Write a table's transactions as a row group."""
-        epoch = int(file.format.at_startup)
-        self._file.write_rows(*table_group(file, scan, table, epoch=epoch, first_seqno=seqno))
+    def add(self, table: TransactionTable, seqno: int) -> None:
+        """Take a table's transactions, the first of which has a number; they are written in row groups."""
+        epoch = int(self._log.format.at_startup)
+        gather(self._gathered, self._log, table, epoch=epoch, first_seqno=seqno)
+        if len(self._gathered) >= GROUP_ROWS:
+            self._write_group()
 
     def close(self, section: Callable[[int], Iterator[bytes]]) -> None:
         """End the file.
@@ -39,9 +45,14 @@ class RowGroups:
         Args:
             section: what shall stand between the last row group and the footer; it is told its offset.
         """
+        if len(self._gathered):
+            self._write_group()
         for piece in section(self._file.position):
             self._file.write(piece)
         self._file.close()
+
+    def _write_group(self) -> None:
+        self._file.write_rows(*index_group(self._log, self._scan, self._gathered))
 
 
 __all__ = ["RowGroups"]

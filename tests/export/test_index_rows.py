@@ -10,9 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from binx.export.file_columns import with_statistics
-from binx.export.index_rows import INDEX_COLUMNS, INDEX_STATISTICS, table_group
+from binx.export.index_rows import INDEX_COLUMNS, INDEX_STATISTICS, gather, index_group
 from binx.export.parquet_format.arrow_schema import columns_of
 from binx.export.parquet_format.file import ParquetFile
+from binx.kernels.index_columns import IndexColumns
 from binx.kernels.scan import Level
 from binx.log.file import BinlogFile
 from binx.log.index import index_schema, index_table
@@ -33,9 +34,10 @@ def test_its_rows_are_those_of_arrow(path: Path) -> None:
     with BinlogFile.open(str(path)) as file:
         written = ParquetFile(stream, INDEX_COLUMNS, {}, statistics=INDEX_STATISTICS)
         scan = file.scan(Level.LEVEL_TABLES)
-        seqno = 5
+        gathered, seqno = IndexColumns(), 5
         for table in scan:
-            written.write_rows(*table_group(file, scan, table, epoch=3, first_seqno=seqno))
+            gather(gathered, file, table, epoch=3, first_seqno=seqno)
+            written.write_rows(*index_group(file, scan, gathered))
             seqno += len(table)
         written.close()
         expected = index_table(file, file.scan(Level.LEVEL_TABLES), epoch=3, first_seqno=5)

@@ -56,16 +56,20 @@ def test_other_programs_read_it(tmp_path: Path) -> None:
     assert [row[3] for row in by_duckdb] == expected["xid"].to_pylist()
 
 
-def test_many_blocks_are_as_many_row_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_are_gathered_into_row_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("binx.log.scan.WINDOW_BYTES", 4096)
     monkeypatch.setattr("binx.export.sidecar.BLOCK_RECORDS", 10)
+    monkeypatch.setattr("binx.export.sidecar_rows.GROUP_ROWS", 25)
     index = tmp_path / "log.binx"
     with BinlogFile.open(str(LOG)) as file:
         write_sidecar(file, str(index))
         expected = index_table(
             file, file.scan(Level.LEVEL_TABLES), epoch=int(file.format.at_startup), first_seqno=1
         )
-    assert pq.ParquetFile(index).num_row_groups > 3
+    written = pq.ParquetFile(index).metadata
+    rows = [written.row_group(number).num_rows for number in range(written.num_row_groups)]
+    assert len(rows) > 3
+    assert all(count >= 25 for count in rows[:-1])
     assert pq.read_table(index).to_pylist() == expected.to_pylist()
 
 

@@ -51,6 +51,8 @@ def export_tables(store: Store, logs: Sequence[ArchivedLog], place: str) -> Iter
     dataset = DataSet(place)
     readable = [log for log in logs if not log.is_unidentified]
     kept = sorted(without_superseded(readable)[0], key=_place)
+    # A run may have been killed when it had committed the last log that was pending.
+    dataset.tidy()
     for _, chain in groupby(kept, key=lambda log: _place(log)[:2]):
         yield from _export_chain(store, list(chain), dataset, place)
 

@@ -27,6 +27,9 @@ class Aside(Protocol):
     def folder(self, source: str) -> Path:
         """Where a source's files are written."""
 
+    def is_empty(self) -> bool:
+        """Whether no run is at work in the data set, and none was killed that left anything in it."""
+
     def begun(self) -> list[str] | None:
         """The sources that killed runs had begun; None where there is nothing of them."""
 
@@ -100,9 +103,13 @@ class LocalAside:
         """As :class:`Aside` says."""
         return self._staging / source
 
+    def is_empty(self) -> bool:
+        """As :class:`Aside` says."""
+        return not self._staging.is_dir()
+
     def begun(self) -> list[str] | None:
         """As :class:`Aside` says."""
-        if not self._staging.is_dir():
+        if self.is_empty():
             return None
         with output_errors(self._staging):
             return sorted(entry.name for entry in self._staging.iterdir())
@@ -171,6 +178,10 @@ class RemoteAside:
     def folder(self, source: str) -> Path:
         """As :class:`Aside` says."""
         return self._root / source
+
+    def is_empty(self) -> bool:
+        """As :class:`Aside` says; what is left on this machine is not looked at."""
+        return not self._store.find(STAGING)
 
     def begun(self) -> list[str] | None:
         """As :class:`Aside` says; what is left on this machine of any source, and of attempts, is removed."""

@@ -13,7 +13,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from binx.errors import OutputError, SourceError
 from binx.export.aside import aside_of
 from binx.export.durable import synchronize
 from binx.export.output import output_errors
-from binx.export.store import MANIFESTS, LocalStore, open_store
+from binx.export.store import MANIFESTS, LocalStore, LockedError, open_store
 
 _NAME_BYTES = 200
 """Longest folder name made from a table's; file systems take 255 bytes."""
@@ -94,6 +94,17 @@ class DataSet:
         with self.store.locked():
             self._clear_away()
             yield
+
+    def tidy(self) -> None:
+        """Remove what a killed run left, as writers do; where one is at work, it does.
+
+        Raises:
+            OutputError: it cannot be removed.
+        """
+        if self._aside.is_empty():
+            return
+        with suppress(LockedError), self.locked():
+            pass
 
     def _clear_away(self) -> None:
         """Remove what a killed run left; what it has moved goes with its source's next transaction."""

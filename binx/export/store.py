@@ -288,6 +288,10 @@ def open_file(path: str) -> Iterator[CountedSink]:
         yield sink
 
 
+class LockedError(OutputError):
+    """Another process is writing to a place."""
+
+
 @contextmanager
 def hold_lock(path: Path, where: str) -> Iterator[None]:
     """Hold a lock file; it stays, as another process may be about to lock it.
@@ -297,7 +301,8 @@ def hold_lock(path: Path, where: str) -> Iterator[None]:
         where: what it protects, for messages.
 
     Raises:
-        OutputError: another process holds it, or it cannot be made.
+        LockedError: another process holds it.
+        OutputError: it cannot be made.
     """
     with output_errors(path):
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
@@ -305,7 +310,7 @@ def hold_lock(path: Path, where: str) -> Iterator[None]:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise OutputError(
+            raise LockedError(
                 f"another binx process{_holder(descriptor)} is writing to it", path=where
             ) from None
         with suppress(OSError):
@@ -327,4 +332,13 @@ def _holder(descriptor: int) -> str:
     return f" ({int(text)})" if text.isdigit() else ""
 
 
-__all__ = ["MANIFESTS", "CountedSink", "LocalStore", "Store", "hold_lock", "open_file", "open_store"]
+__all__ = [
+    "MANIFESTS",
+    "CountedSink",
+    "LocalStore",
+    "LockedError",
+    "Store",
+    "hold_lock",
+    "open_file",
+    "open_store",
+]

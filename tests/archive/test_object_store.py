@@ -12,6 +12,7 @@ from binx.archive.check import check_archive
 from binx.archive.restore import find_named, restore_log, restore_span
 from binx.errors import BinxError, OutputError, UsageError
 from binx.event.gtid_set import GtidSet
+from binx.export.aside import RemoteAside
 from binx.export.remote_store import RemoteStore
 from binx.export.store import LocalStore, open_store
 from binx.log.selection import Selection
@@ -122,3 +123,25 @@ def test_uris_that_are_refused(uri: str) -> None:
     with pytest.raises(UsageError, match="expected") as caught:
         open_store(uri)
     assert "secret@" not in str(caught.value)
+
+
+class KilledError(BaseException):
+    """Stands for the process's end."""
+
+
+def killed(*_: object) -> None:
+    raise KilledError
+
+
+def test_that_a_commit_of_tables_has_begun_is_no_longer_said_when_it_has_ended(
+    bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run was killed between the manifest and the end, and had nothing else to do."""
+    source, lake = copy_logs(tmp_path / "logs", 1), bucket.place("lake")
+    with monkeypatch.context() as patch:
+        patch.setattr(RemoteAside, "clear", killed)
+        with pytest.raises(KilledError):
+            archive(source, tmp_path / "archive", parquet=lake)
+    assert bucket.listed("lake/_staging/") == ["lake/_staging/mysql-bin.000001.531885cf"]
+    assert archive(source, tmp_path / "archive", parquet=lake)[1].is_idle
+    assert bucket.listed("lake/_staging/") == []

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from binx.export.aside import LocalAside
+from binx.export.dataset import DataSet
 from binx.export.parquet import to_parquet
 from binx.log.inputs import open_chain
 from tests.archive.places import MARIADB_SHOP, SHOP, archive, contents, copy_logs, states
@@ -51,3 +53,27 @@ def test_a_second_run_writes_nothing(tmp_path: Path) -> None:
 def test_a_dry_run_makes_no_data_set(tmp_path: Path) -> None:
     archive(SHOP, tmp_path / "archive", parquet=str(tmp_path / "lake"), dry_run=True)
     assert list(tmp_path.iterdir()) == []
+
+
+class KilledError(BaseException):
+    """Stands for the process's end."""
+
+
+def killed(*_: object) -> None:
+    raise KilledError
+
+
+def test_what_a_run_left_that_was_killed_behind_its_last_commit_is_removed_by_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, place, lake = copy_logs(tmp_path / "logs", 1), tmp_path / "archive", tmp_path / "lake"
+    with monkeypatch.context() as patch:
+        patch.setattr(LocalAside, "clear", killed)
+        with pytest.raises(KilledError):
+            archive(source, place, parquet=str(lake))
+    assert [path.name for path in (lake / "_staging").iterdir()] == ["mysql-bin.000001.531885cf"]
+    with DataSet(lake).store.locked():
+        # Whoever writes there now removes it, and is no reason to fail.
+        assert archive(source, place, parquet=str(lake))[1].is_idle
+    assert archive(source, place, parquet=str(lake))[1].is_idle
+    assert not (lake / "_staging").exists()

@@ -156,7 +156,7 @@ class ParquetOutput:
             self.counts.rows += rows
             if self.kind.kind == "changes":
                 self.counts.partial += rows - batch.column("_present").null_count
-            self._submit(lambda writer: writer.write_batch(batch), batch.nbytes)
+            self._submit(lambda writer: writer.write_batch(batch), batch.get_total_buffer_size())
 
     def write_rows(self, rows: int, values: Sequence[Values]) -> None:
         """Add a row group whose values are at hand.

@@ -10,7 +10,7 @@ from pathlib import Path
 from binx.archive.digests import object_digest
 from binx.archive.manifest import ArchivedLog, StoredObject, read_manifests
 from binx.archive.opening import of_server, open_in_order, without_superseded
-from binx.errors import AbsentError, BinxError, DamagedError, OutputError, UsageError
+from binx.errors import AbsentError, BinxError, DamagedError, OutputError, SourceError, UsageError
 from binx.event.gtid_set import GtidSet
 from binx.export.extract import ExtractReport, extract
 from binx.export.output import STANDARD_OUTPUT, open_output
@@ -32,15 +32,20 @@ def find_named(store: Store, name: str) -> ArchivedLog:
     Raises:
         AbsentError: there is none.
         UsageError: several have that name.
-        SourceError: the archive cannot be read.
+        SourceError: the archive cannot be read, or there is none among the manifests that can be read.
     """
     logs, errors = read_manifests(store)
     found = [log for log in logs if name in (log.stem, log.log.path)]
     if not found:
         found, _ = without_superseded([log for log in logs if log.name == name])
+    if not found and errors:
+        raise SourceError(
+            f"expected {name} in the archive, found no log of that name among the manifests that can be read;"
+            f" {len(errors)} cannot be read, see --check",
+            path=store.where,
+        ) from errors[0]
     if not found:
-        more = f"; {len(errors)} of its manifests cannot be read, see --check" if errors else ""
-        more += "; transactions are asked for with --gtid" if _is_gtid_set(name) else ""
+        more = "; transactions are asked for with --gtid" if _is_gtid_set(name) else ""
         raise AbsentError(
             f"expected {name} in the archive, found no log of that name{more}", path=store.where
         )

@@ -8,7 +8,7 @@ import pytest
 
 from binx.archive.manifest import read_manifests
 from binx.archive.restore import find_named, restore_log, restore_span
-from binx.errors import AbsentError, DamagedError, UsageError
+from binx.errors import AbsentError, DamagedError, SourceError, UsageError
 from binx.event.gtid_set import GtidSet
 from binx.export.extract import extract
 from binx.export.store import LocalStore
@@ -55,6 +55,16 @@ def test_a_name_that_several_logs_have_asks_which(store: LocalStore, tmp_path: P
 def test_a_log_that_is_not_there_is_absent(store: LocalStore) -> None:
     with pytest.raises(AbsentError, match=r"mysql-bin\.000099"):
         find_named(store, "mysql-bin.000099")
+
+
+def test_a_log_is_not_said_to_be_absent_whose_manifest_may_be_one_that_cannot_be_read(
+    store: LocalStore,
+) -> None:
+    (manifest,) = Path(store.where).glob("_manifest/mysql-bin.000002.*")
+    manifest.write_bytes(b"{")
+    with pytest.raises(SourceError, match="1 cannot be read, see --check"):
+        find_named(store, "mysql-bin.000002")
+    assert find_named(store, "mysql-bin.000001").name == "mysql-bin.000001"
 
 
 def test_damage_leaves_nothing(store: LocalStore, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ begun. What other machines write for it is put below ``_staging/attempts/`` ther
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 from collections.abc import Iterable
 from contextlib import suppress
@@ -19,6 +20,12 @@ from binx.export.store import LocalStore, Store
 
 STAGING = "_staging"
 _ATTEMPTS = f"{STAGING}/attempts"
+_NAME_BYTES = 16
+
+
+def name_aside(name: str) -> str:
+    """What a file is called while it is aside: all are in one folder, whatever their own are."""
+    return hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=_NAME_BYTES).hexdigest()
 
 
 class Aside(Protocol):
@@ -141,7 +148,7 @@ class LocalAside:
     def take(self, source: str, attempt: str | None, files: Iterable[str]) -> None:
         """As :class:`Aside` says."""
         folder = self.folder(source) / (attempt or "")
-        self._store.take((folder / name, name) for name in files)
+        self._store.take((folder / name_aside(name), name) for name in files)
 
     def clear(self, source: str) -> None:
         """As :class:`Aside` says."""
@@ -215,7 +222,7 @@ class RemoteAside:
     def hand_in(self, source: str, attempt: str, files: Iterable[str]) -> None:
         """As :class:`Aside` says."""
         folder = self._written_to(source, attempt)
-        self._store.take((folder / name, _handed_in(source, attempt, name)) for name in files)
+        self._store.take((folder / name_aside(name), _handed_in(source, attempt, name)) for name in files)
         shutil.rmtree(folder, ignore_errors=True)
 
     def mark(self, source: str) -> None:
@@ -226,7 +233,7 @@ class RemoteAside:
         """As :class:`Aside` says."""
         if attempt is None:
             folder = self.folder(source)
-            self._store.take((folder / name, name) for name in files)
+            self._store.take((folder / name_aside(name), name) for name in files)
             return
         for name in files:
             self._store.move(_handed_in(source, attempt, name), name)
@@ -273,4 +280,4 @@ def _remove_empty(folder: Path) -> None:
         folder.rmdir()
 
 
-__all__ = ["STAGING", "Aside", "aside_of"]
+__all__ = ["STAGING", "Aside", "aside_of", "name_aside"]

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from binx.errors import OutputError, SourceError
-from binx.export.aside import aside_of
-from binx.export.durable import synchronize
+from binx.export.aside import aside_of, name_aside
+from binx.export.durable import begin_to_synchronize, synchronize
 from binx.export.output import output_errors
 from binx.export.store import MANIFESTS, LocalStore, LockedError, open_store
 
@@ -187,11 +187,29 @@ class Transaction:
             self.folder = self._aside.attempt(source, attempt)
 
     def path(self, name: str) -> Path:
-        """Where to write a file; its folder is made."""
-        path = self.folder / name
-        with output_errors(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
-        return path
+        """Where to write a file."""
+        return self.folder / name_aside(name)
+
+    def write(self, name: str, data: bytes) -> None:
+        """Write a small file.
+
+        Raises:
+            OutputError: it cannot be written.
+        """
+        path = self.path(name)
+        with output_errors(self.shown(name)), path.open("wb", buffering=0) as file:
+            done = 0
+            while done < len(data):
+                done += file.write(data[done:])
+            begin_to_synchronize(file.fileno())
+
+    def place(self, names: Iterable[str]) -> None:
+        """Move files to their places before the commit, which is of no effect on what readers see.
+
+        Raises:
+            OutputError: one cannot be moved.
+        """
+        self._aside.take(self.source, None, names)
 
     def shown(self, name: str) -> Path:
         """What messages about the writing of a file call it: a path on this machine."""
@@ -207,7 +225,7 @@ class Transaction:
             name: the file's path.
             sha256: of its bytes, in hex.
         """
-        path = self.folder / name
+        path = self.path(name)
         if self._attempt is not None:
             synchronize([path])
         with output_errors(path):
@@ -282,10 +300,20 @@ def manifest_name(source: str) -> str:
 
 
 def _json(document: dict[str, Any]) -> bytes:
+    """The document, a member a line, and of lists an item a line: there are thousands of them."""
     buffer = io.BytesIO()
     text = io.TextIOWrapper(buffer, "utf-8", "surrogatepass", newline="\n")
-    # Of thousands of files, the parts of the text at once would take several times what it does itself.
-    text.writelines(json.JSONEncoder(indent=1, ensure_ascii=False).iterencode(document))
-    text.write("\n")
+    encode = json.JSONEncoder(ensure_ascii=False).encode
+    opening = "{\n"
+    for name, value in document.items():
+        text.write(f"{opening} {encode(name)}: ")
+        opening = ",\n"
+        if isinstance(value, list) and value:
+            # The lines of all at once would take as much as the text does.
+            text.writelines(f"{',' if place else '['}\n  {encode(item)}" for place, item in enumerate(value))
+            text.write("\n ]")
+        else:
+            text.write(encode(value))
+    text.write("\n}\n")
     text.flush()
     return buffer.getvalue()

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from threading import Thread
 
-from binx.export.output import create_beside, output_error, output_errors
+from binx.export.output import output_error
 
 _TOGETHER = 16
 """Files that are brought to the disk at the same time."""
+
+_SMALL = 1024 * 1024
+"""Bytes of a file of which there may be thousands."""
 
 
 def synchronize(paths: Iterable[Path]) -> None:
@@ -50,40 +53,18 @@ def synchronize(paths: Iterable[Path]) -> None:
         raise error
 
 
-def write_together(files: Sequence[tuple[Path, bytes]]) -> None:
-    """Write small files, each whole or not at all, whose folders are there.
+def begin_to_synchronize(descriptor: int) -> None:
+    """Have the system begin to bring a file to the disk that :func:`synchronize` will wait for.
 
-    Raises:
-        OutputError: one cannot be written; some may be.
+    Space on the disk is found for it now, and not within a write of the journal for each of thousands.
+
+    Args:
+        descriptor: of a file that is written.
     """
-    written: list[tuple[Path, Path]] = []
-    descriptors: list[int] = []
-    try:
-        for path, data in files:
-            with output_errors(path):
-                beside, descriptor = create_beside(str(path))
-                # As long as it is open, nobody takes it for what a killed process has left.
-                descriptors.append(descriptor)
-                written.append((Path(beside), path))
-                _write(descriptor, data)
-        synchronize([temporary for temporary, _ in written])
-        for temporary, path in written:
-            with output_errors(path):
-                temporary.replace(path)
-        synchronize({path.parent: None for path, _ in files})
-    except BaseException:
-        for temporary, _ in written:
-            temporary.unlink(missing_ok=True)
-        raise
-    finally:
-        for descriptor in descriptors:
-            os.close(descriptor)
-
-
-def _write(descriptor: int, data: bytes) -> None:
-    done = 0
-    while done < len(data):
-        done += os.write(descriptor, data[done:])
+    with suppress(OSError):
+        if os.fstat(descriptor).st_size <= _SMALL:
+            # It says that nobody will read it soon, upon which Linux begins to write it.
+            os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def _synchronize(path: Path) -> None:
@@ -94,4 +75,4 @@ def _synchronize(path: Path) -> None:
         os.close(descriptor)
 
 
-__all__ = ["synchronize", "write_together"]
+__all__ = ["begin_to_synchronize", "synchronize"]

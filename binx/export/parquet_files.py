@@ -7,7 +7,6 @@ from collections import Counter, OrderedDict
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -19,7 +18,6 @@ from binx.export.index_rows import IndexGroup
 from binx.export.parquet_format.compression import DEFAULT_ZSTD_LEVEL
 from binx.export.parquet_output import Fragment, OutputKind, ParquetOutput
 from binx.export.statements import STATEMENTS_BATCH, statements_batch
-from binx.export.store import Store
 from binx.export.workers import Workers
 from binx.log.index import index_schema
 from binx.log.on_damage import OnDamage
@@ -302,15 +300,12 @@ def schema_record_of(changes: TableChanges) -> SchemaRecord:
     )
 
 
-_RECORDS = 128
-"""Records that are written together: so many texts are held, and so many files are open."""
-
-
 class SchemaWriter:
     """Writes the schema records of a source; those that are new can be taken back."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, transaction: Transaction) -> None:
+        self._transaction = transaction
+        self._store = transaction.dataset.store
         self._new: list[str] = []
 
     def write(self, records: Iterable[SchemaRecord]) -> None:
@@ -320,13 +315,8 @@ class SchemaWriter:
             OutputError: one cannot be written.
             SourceError: one that is there cannot be read.
         """
-        left = iter(records)
-        while some := list(islice(left, _RECORDS)):
-            self._write_some(some)
-
-    def _write_some(self, records: list[SchemaRecord]) -> None:
-        texts: list[tuple[str, bytes]] = []
-        schemas: list[tuple[str, bytes]] = []
+        schemas: list[str] = []
+        texts: list[str] = []
         for one in records:
             avro_path = f"{one.path.removesuffix('.json')}.avsc"
             there = self._store.read(one.path)
@@ -334,11 +324,13 @@ class SchemaWriter:
                 continue
             if there is None:
                 self._new += [one.path, avro_path]
-            schemas.append((avro_path, one.avro.encode("utf-8", "surrogatepass")))
-            texts.append((one.path, one.text.encode("utf-8", "surrogatepass")))
+            self._transaction.write(avro_path, one.avro.encode("utf-8", "surrogatepass"))
+            self._transaction.write(one.path, one.text.encode("utf-8", "surrogatepass"))
+            schemas.append(avro_path)
+            texts.append(one.path)
         # A record that is there tells that the schema is.
-        self._store.put_all(schemas)
-        self._store.put_all(texts)
+        self._transaction.place(schemas)
+        self._transaction.place(texts)
 
     def take_back(self) -> None:
         """Remove what was not there before."""

@@ -4,42 +4,83 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from binx.errors import OutputError
 from binx.export.dataset import Transaction, WrittenFile
+from binx.export.durable import begin_to_synchronize
 from binx.export.file_columns import TEXTS
 from binx.export.manifest import file_entry
 from binx.export.output import output_errors
+from binx.export.parquet_format.arrow_schema import file_schema
 from binx.export.parquet_format.arrow_writer import ArrowWriter
 from binx.export.parquet_format.columns import Values
 from binx.export.parquet_format.file import Begun
+from binx.export.parquet_format.schema import FileSchema
 from binx.export.workers import Lane
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
+_WRITTEN_AT_ONCE = 256 * 1024
 _COPIED_AT_ONCE = 512 * 1024
 """So much stays in the processor's cache until it is hashed and written."""
 
 
-class _Hashed:
-    """A stream whose bytes are hashed while they are in the processor's cache."""
+class _Stream:
+    """A file whose bytes are hashed and written some at a time, while they are in the processor's cache.
 
-    def __init__(self, stream: IO[bytes], digest: hashlib._Hash) -> None:
-        self._stream = stream
+    Args:
+        path: the file; it is made, or written on.
+        digest: of the bytes; None where nobody asks for it.
+    """
+
+    def __init__(self, path: str, digest: hashlib._Hash | None) -> None:
         self._digest = digest
+        self._held = bytearray()
+        self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
 
     def write(self, data: Buffer) -> None:
         """Write bytes."""
-        self._digest.update(data)
-        self._stream.write(data)
+        # Of what is written, all has a length.
+        if len(self._held) + len(data) <= _WRITTEN_AT_ONCE:  # type: ignore[arg-type]
+            self._held += data
+            return
+        self._flush()
+        with memoryview(data) as view:
+            self._put(view)
+
+    def close(self, *, is_whole: bool) -> None:
+        """Write what is held.
+
+        Args:
+            is_whole: whether nothing more comes.
+        """
+        try:
+            self._flush()
+            if is_whole:
+                begin_to_synchronize(self._descriptor)
+        finally:
+            os.close(self._descriptor)
+
+    def _flush(self) -> None:
+        held, self._held = self._held, bytearray()
+        with memoryview(held) as view:
+            self._put(view)
+
+    def _put(self, data: memoryview) -> None:
+        if self._digest is not None:
+            self._digest.update(data)
+        done = 0
+        while done < len(data):
+            done += os.write(self._descriptor, data[done:])
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +183,8 @@ class ParquetOutput:
         self._path = transaction.path(name)
         self._begun = Begun() if is_fragment else None
         self._digest = None if is_fragment else hashlib.sha256()
-        self._stream: IO[bytes] | None = None
+        self._stream: _Stream | None = None
+        self._columns: FileSchema | None = None
         self._writer: ArrowWriter | None = None
 
     def write(self, batch: pa.RecordBatch) -> None:
@@ -233,15 +275,18 @@ class ParquetOutput:
     def _open(self) -> ArrowWriter:
         if self._writer is None:
             schema = self.kind.schema
-            self._stream = self._path.open("ab" if self._begun is not None else "wb")
+            texts = [text for text in TEXTS if schema.get_field_index(text) >= 0]
+            self._columns = self._columns or file_schema(schema, texts)
+            self._stream = _Stream(str(self._path), self._digest)
             self._writer = ArrowWriter(
-                self._stream if self._digest is None else _Hashed(self._stream, self._digest),
+                self._stream,
                 schema,
                 compression=self._compression[0],
                 level=self._compression[1],
                 statistics=self.kind.statistics,
-                texts=[text for text in TEXTS if text in schema.names],
+                texts=texts,
                 begun=self._begun,
+                columns=self._columns,
             )
             self._begun = self._writer.begun
         return self._writer
@@ -260,16 +305,16 @@ class ParquetOutput:
                 writer.append(_pieces(file, fragment.begun.position), fragment.begun)
             fragment.path.unlink()
 
-    def _close_stream(self) -> None:
+    def _close_stream(self, *, is_whole: bool = False) -> None:
         stream, self._stream, self._writer = self._stream, None, None
         if stream is not None:
             with output_errors(self._shown):
-                stream.close()
+                stream.close(is_whole=is_whole)
 
     def _finish(self) -> None:
         with output_errors(self._shown):
             self._open().close()
-        self._close_stream()
+        self._close_stream(is_whole=True)
         # A log has thousands of files: what each was written with goes before the manifest.
         self._begun = None
         if self._digest is not None:

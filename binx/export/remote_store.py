@@ -172,11 +172,6 @@ class RemoteStore:
         with self.writing(name) as sink:
             sink.write(data)
 
-    def put_all(self, objects: Iterable[tuple[str, bytes]]) -> None:
-        """As :class:`~binx.export.store.Store` says."""
-        for name, data in objects:
-            self.put(name, data)
-
     def take(self, files: Iterable[tuple[Path, str]]) -> None:
         """As :class:`~binx.export.store.Store` says."""
         for path, name in files:

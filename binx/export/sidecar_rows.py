@@ -10,6 +10,7 @@ from binx.export.index_rows import GROUP_ROWS, INDEX_COLUMNS, INDEX_STATISTICS, 
 from binx.export.output import Sink
 from binx.export.parquet_format.compression import compressor
 from binx.export.parquet_format.file import ParquetFile
+from binx.export.parquet_format.schema import FileSchema
 from binx.kernels.index_columns import IndexColumns
 from binx.kernels.transactions import TransactionTable
 from binx.log.file import BinlogFile
@@ -29,8 +30,7 @@ class RowGroups:
         self._log = file
         self._scan = scan
         self._gathered = IndexColumns()
-        facts = {"binx.contract": str(CONTRACT), "binx.version": __version__}
-        self._file = ParquetFile(sink, INDEX_COLUMNS, facts, *compressor("zstd"), INDEX_STATISTICS)
+        self._file = ParquetFile(sink, FileSchema(INDEX_COLUMNS), *compressor("zstd"), INDEX_STATISTICS)
 
     def add(self, table: TransactionTable, seqno: int) -> None:
         """Take a table's transactions, the first of which has a number; they are written in row groups."""
@@ -49,7 +49,7 @@ class RowGroups:
             self._write_group()
         for piece in section(self._file.position):
             self._file.write(piece)
-        self._file.close()
+        self._file.close({"binx.contract": str(CONTRACT), "binx.version": __version__})
 
     def _write_group(self) -> None:
         self._file.write_rows(*index_group(self._log, self._scan, self._gathered))

@@ -70,7 +70,7 @@ def commit_staged(transaction: Transaction, staged: Staged, attempt: str | None 
     Raises:
         OutputError: something cannot be written.
     """
-    schemas = SchemaWriter(transaction.dataset.store)
+    schemas = SchemaWriter(transaction)
     try:
         schemas.write(staged.schemas)
         transaction.commit(staged.manifest, staged.files, attempt)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from binx.errors import OutputError, SourceError
-from binx.export.durable import synchronize, write_together
+from binx.export.durable import synchronize
 from binx.export.output import Sink, open_output, output_errors, remove_leftovers
 from binx.source import PlainFile, Source
 from binx.source.remote import beside, is_uri
@@ -101,15 +101,6 @@ class Store(Protocol):
 
         Raises:
             OutputError: it cannot be written.
-        """
-
-    def put_all(self, objects: Iterable[tuple[str, bytes]]) -> None:
-        """Write small objects, each whole or not at all; their folders are made.
-
-        All of them may be open at the same time: whoever has thousands writes them some at a time.
-
-        Raises:
-            OutputError: one cannot be written; some may be.
         """
 
     def take(self, files: Iterable[tuple[Path, str]]) -> None:
@@ -217,26 +208,19 @@ class LocalStore:
         with self.writing(name) as sink:
             sink.write(data)
 
-    def put_all(self, objects: Iterable[tuple[str, bytes]]) -> None:
-        """As :class:`Store` says."""
-        files = [(self._folder / name, data) for name, data in objects]
-        for path, _ in files:
-            with output_errors(path):
-                path.parent.mkdir(parents=True, exist_ok=True)
-        write_together(files)
-
     def take(self, files: Iterable[tuple[Path, str]]) -> None:
         """As :class:`Store` says; files are brought to the disk before they are moved, folders after."""
-        moves = [(path, self._folder / name) for path, name in files]
+        moves = [(path, name) for path, name in files]
         synchronize(path for path, _ in moves)
-        folders: dict[Path, None] = {}
+        folders: dict[str, Path] = {}
         with output_errors(self._folder):
-            for path, target in moves:
-                if target.parent not in folders:
-                    target.parent.mkdir(parents=True, exist_ok=True)
-                    folders[target.parent] = None
-                path.replace(target)
-        synchronize(folders)
+            for path, name in moves:
+                folder = name.rpartition("/")[0]
+                if folder not in folders:
+                    folders[folder] = self._folder / folder
+                    folders[folder].mkdir(parents=True, exist_ok=True)
+                path.replace(self._folder / name)
+        synchronize(folders.values())
 
     def remove(self, name: str) -> None:
         """As :class:`Store` says."""

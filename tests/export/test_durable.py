@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from binx.errors import OutputError
-from binx.export.durable import synchronize, write_together
+from binx.export.durable import begin_to_synchronize, synchronize
 from binx.export.store import LocalStore
 
 MANY = 100
@@ -48,17 +48,6 @@ def in_order(steps: list[tuple[str, int]], paths: list[Path]) -> bool:
     )
 
 
-def test_files_are_on_the_disk_before_they_have_their_names(
-    tmp_path: Path, told: list[tuple[str, int]]
-) -> None:
-    paths = [tmp_path / str(number % 7) / f"{number}.json" for number in range(MANY)]
-    for path in paths:
-        path.parent.mkdir(exist_ok=True)
-    write_together([(path, path.name.encode()) for path in paths])
-    assert [path.read_text() for path in paths] == [path.name for path in paths]
-    assert in_order(told, paths)
-
-
 def test_files_that_are_taken_are_on_the_disk_before_they_are_moved(
     tmp_path: Path, told: list[tuple[str, int]]
 ) -> None:
@@ -79,14 +68,22 @@ def test_what_cannot_be_brought_there_is_told_and_nothing_gets_its_name(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OutputError, match="no space is left"):
-        write_together([(tmp_path / str(number), b"record") for number in range(MANY)])
-    assert list(tmp_path.iterdir()) == []
     (tmp_path / "rows").write_bytes(b"rows")
     with pytest.raises(OutputError, match="rows: cannot be written: no space is left"):
         synchronize([tmp_path / "rows"])
+    with pytest.raises(OutputError, match="no space is left"):
+        LocalStore(tmp_path / "lake").take([(tmp_path / "rows", "rows")])
+    assert [path.name for path in tmp_path.iterdir()] == ["rows"]
+
+
+def test_a_file_whose_way_to_the_disk_has_begun_is_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "rows"
+    with path.open("wb") as file:
+        file.write(b"rows")
+        file.flush()
+        begin_to_synchronize(file.fileno())
+    assert path.read_bytes() == b"rows"
 
 
 def test_nothing_is_nothing() -> None:
     synchronize([])
-    write_together([])

@@ -17,6 +17,7 @@ from binx.export import finding
 from binx.export.finding import Finder, Found
 from binx.export.index_rows import INDEX_COLUMNS
 from binx.export.parquet_format.file import ParquetFile
+from binx.export.parquet_format.schema import FileSchema
 from binx.export.salvaging import Salvaging
 from binx.export.staging import ChainState
 from binx.export.workers import Workers
@@ -67,13 +68,13 @@ def facts(found: Found) -> tuple[Any, ...]:
 def index_rows(made: Finder) -> list[dict[str, Any]]:
     """All transactions that a finder lists, out of a file of its row groups."""
     stream = io.BytesIO()
-    file = ParquetFile(stream, INDEX_COLUMNS, {})
+    file = ParquetFile(stream, FileSchema(INDEX_COLUMNS))
     groups = [found.group for found in made if found.group is not None]
     assert all(group.rows >= 50 for group in groups)
     for group in (*groups, made.rest()):
         if group is not None:
             file.write_rows(*group)
-    file.close()
+    file.close({})
     rows: list[dict[str, Any]] = pq.read_table(stream).to_pylist()
     return rows
 

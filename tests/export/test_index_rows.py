@@ -13,6 +13,7 @@ from binx.export.file_columns import with_statistics
 from binx.export.index_rows import INDEX_COLUMNS, INDEX_STATISTICS, gather, index_group
 from binx.export.parquet_format.arrow_schema import columns_of
 from binx.export.parquet_format.file import ParquetFile
+from binx.export.parquet_format.schema import FileSchema
 from binx.kernels.index_columns import IndexColumns
 from binx.kernels.scan import Level
 from binx.log.file import BinlogFile
@@ -32,14 +33,14 @@ def test_its_columns_are_those_of_arrow() -> None:
 def test_its_rows_are_those_of_arrow(path: Path) -> None:
     stream = io.BytesIO()
     with BinlogFile.open(str(path)) as file:
-        written = ParquetFile(stream, INDEX_COLUMNS, {}, statistics=INDEX_STATISTICS)
+        written = ParquetFile(stream, FileSchema(INDEX_COLUMNS), statistics=INDEX_STATISTICS)
         scan = file.scan(Level.LEVEL_TABLES)
         gathered, seqno = IndexColumns(), 5
         for table in scan:
             gather(gathered, file, table, epoch=3, first_seqno=seqno)
             written.write_rows(*index_group(file, scan, gathered))
             seqno += len(table)
-        written.close()
+        written.close({})
         expected = index_table(file, file.scan(Level.LEVEL_TABLES), epoch=3, first_seqno=5)
     found = pq.read_table(io.BytesIO(stream.getvalue()))
     assert found.to_pylist() == expected.to_pylist()

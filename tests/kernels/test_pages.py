@@ -13,7 +13,7 @@ import pytest
 from binx.export.parquet_format.arrow_writer import ArrowWriter
 from binx.export.parquet_format.columns import Values
 from binx.export.parquet_format.file import ParquetFile
-from binx.export.parquet_format.schema import LIST, STRING, Group, Leaf, Physical
+from binx.export.parquet_format.schema import LIST, STRING, FileSchema, Group, Leaf, Physical
 from binx.kernels.levels import Levels
 from binx.kernels.numbers import Form
 from binx.kernels.pages import PageEncoder
@@ -81,18 +81,18 @@ def test_a_list_stays_in_one_page_however_long() -> None:
     numbers = Values(0, array("q", range(sum(lengths))), levels=levels)
     assert [entries for entries, _ in pages(NUMBER, 5, numbers)] == [70_000, 65_001, 1000]
     stream = io.BytesIO()
-    file = ParquetFile(stream, [Group("a", (NUMBER,), LIST)], {})
+    file = ParquetFile(stream, FileSchema([Group("a", (NUMBER,), LIST)]))
     file.write_rows(5, [numbers])
-    file.close()
+    file.close({})
     assert [len(row) for row in pq.read_table(stream)["a"].to_pylist()] == lengths
 
 
 def test_one_value_may_be_larger_than_any_page() -> None:
     value = b"long " * (8 * MIB)
     stream = io.BytesIO()
-    file = ParquetFile(stream, [TEXT], {})
+    file = ParquetFile(stream, FileSchema([TEXT]))
     file.write_rows(3, [texts(b"a", value, b"b")])
-    file.close()
+    file.close({})
     assert pq.read_table(stream)["text"].to_pylist() == ["a", value.decode(), "b"]
 
 

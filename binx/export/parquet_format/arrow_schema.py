@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Collection
 from dataclasses import replace
+from functools import lru_cache
 
 import pyarrow as pa
 
@@ -14,6 +15,7 @@ from binx.export.parquet_format.schema import (
     LIST,
     MAP,
     STRING,
+    FileSchema,
     Group,
     Leaf,
     Meaning,
@@ -27,6 +29,9 @@ from binx.kernels.numbers import Form
 
 _INT32_DIGITS, _INT64_DIGITS = 9, 18
 """Decimals of so many digits are written as integers."""
+
+_ALIKE_FILES, _FEW_COLUMNS = 64, 96
+"""How many files' columns are remembered, and how many these have at most."""
 
 _PLAIN: dict[pa.DataType, tuple[Form, Physical, Meaning | None]] = {
     pa.bool_(): (Form.FORM_BOOL, Physical.BOOLEAN, None),
@@ -64,6 +69,22 @@ def columns_of(schema: pa.Schema, texts: Collection[str] = ()) -> list[Node]:
         replace(node, has_dictionary=False) if isinstance(node, Leaf) and node.name in texts else node
         for node in nodes
     ]
+
+
+def file_schema(schema: pa.Schema, texts: Collection[str] = ()) -> FileSchema:
+    """The columns of a file, as :func:`columns_of` has them; files of the same few columns share them.
+
+    Raises:
+        TypeError: a type is none of the data set's.
+    """
+    if len(schema) > _FEW_COLUMNS:
+        return FileSchema(columns_of(schema, texts))
+    return _remembered(schema.remove_metadata(), tuple(texts))
+
+
+@lru_cache(_ALIKE_FILES)
+def _remembered(schema: pa.Schema, texts: tuple[str, ...]) -> FileSchema:
+    return FileSchema(columns_of(schema, texts))
 
 
 def schema_facts(schema: pa.Schema, texts: Collection[str] = ()) -> dict[str, str]:

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from binx.export.parquet_format.arrow_schema import columns_of, schema_facts
+from binx.export.parquet_format.arrow_schema import file_schema, schema_facts
 from binx.export.parquet_format.columns import Values, batch_values
 from binx.export.parquet_format.compression import compressor
 from binx.export.parquet_format.file import Begun, ParquetFile, Sink
+from binx.export.parquet_format.schema import FileSchema
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -27,6 +28,7 @@ class ArrowWriter:
         statistics: columns whose least and largest values are kept.
         texts: columns of words that readers take for text.
         begun: what of the file stands before the sink's place; None for a new one.
+        columns: what :func:`~binx.export.parquet_format.arrow_schema.file_schema` gives, if it was asked.
 
     Raises:
         OSError: the sink does not take it.
@@ -43,10 +45,12 @@ class ArrowWriter:
         statistics: Collection[str] = (),
         texts: Collection[str] = (),
         begun: Begun | None = None,
+        columns: FileSchema | None = None,
     ) -> None:
         codec, compress = compressor(compression, level)
-        columns, facts = columns_of(schema, texts), schema_facts(schema, texts)
-        self._file = ParquetFile(sink, columns, facts, codec, compress, statistics, begun)
+        self._schema, self._texts = schema, texts
+        columns = columns or file_schema(schema, texts)
+        self._file = ParquetFile(sink, columns, codec, compress, statistics, begun)
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
         """Add a row group; a batch without rows adds none.
@@ -101,7 +105,7 @@ class ArrowWriter:
         Raises:
             OSError: the sink does not take it.
         """
-        self._file.close()
+        self._file.close(schema_facts(self._schema, self._texts))
 
 
 __all__ = ["ArrowWriter"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
@@ -12,7 +12,7 @@ from binx.export.parquet_format.columns import Values
 from binx.export.parquet_format.compression import Compress
 from binx.export.parquet_format.leaf import LeafWriter
 from binx.export.parquet_format.metadata import MAGIC, Codec, RowGroup, footer
-from binx.export.parquet_format.schema import Node, leaves
+from binx.export.parquet_format.schema import FileSchema
 from binx.kernels.pages import PageEncoder
 
 if TYPE_CHECKING:
@@ -60,8 +60,7 @@ class ParquetFile:
 
     Args:
         sink: where to.
-        columns: the schema.
-        facts: what the footer says by name.
+        schema: its columns.
         codec: how pages are compressed.
         compress: what compresses them; None where nothing does.
         statistics: columns whose least and largest values are kept; nested ones have none.
@@ -77,20 +76,17 @@ class ParquetFile:
     def __init__(
         self,
         sink: Sink,
-        columns: Sequence[Node],
-        facts: Mapping[str, str],
+        schema: FileSchema,
         codec: Codec = Codec.UNCOMPRESSED,
         compress: Compress | None = None,
         statistics: Collection[str] = (),
         begun: Begun | None = None,
     ) -> None:
         self._sink = sink
-        self._columns = columns
-        self._facts = facts
+        self._schema = schema
         self._leaves = [
             LeafWriter(path, leaf, codec, compress, has_statistics=len(path) == 1 and path[0] in statistics)
-            for column in columns
-            for path, leaf in leaves(column)
+            for path, leaf in schema.leaves
         ]
         self.begun = begun or Begun()
         if begun is None:
@@ -142,13 +138,16 @@ class ParquetFile:
             self.write(piece)
         self.begun.groups += begun.groups
 
-    def close(self) -> None:
+    def close(self, facts: Mapping[str, str]) -> None:
         """Write the footer.
+
+        Args:
+            facts: what it says by name.
 
         Raises:
             OSError: the sink does not take it.
         """
-        end = footer(self._columns, len(self._leaves), self.begun.groups, self._facts, WRITER)
+        end = footer(self._schema, self.begun.groups, facts, WRITER)
         self.write(end + len(end).to_bytes(4, "little") + MAGIC)
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from functools import lru_cache
 
-from binx.export.parquet_format.schema import Node, Physical, schema_elements
+from binx.export.parquet_format.schema import FileSchema, Physical
 from binx.export.parquet_format.thrift import STOP, Struct, zigzag
 from binx.kernels.chunks import Encoding
 
@@ -196,18 +196,11 @@ class RowGroup:
 _LAST_ORDINAL = 0x7FFF
 
 
-def footer(
-    columns: Sequence[Node],
-    leaf_count: int,
-    groups: Sequence[RowGroup],
-    facts: Mapping[str, str],
-    writer: str,
-) -> bytes:
+def footer(schema: FileSchema, groups: Sequence[RowGroup], facts: Mapping[str, str], writer: str) -> bytes:
     """A file's footer.
 
     Args:
-        columns: its schema.
-        leaf_count: leaves of all columns.
+        schema: its columns.
         groups: the row groups.
         facts: what else it says, by name.
         writer: what wrote it.
@@ -215,8 +208,8 @@ def footer(
     pairs = [
         Struct().binary(1, name.encode()).binary(2, value.encode()).end() for name, value in facts.items()
     ]
-    document = Struct().i32(1, _FORMAT_VERSION).structs(2, schema_elements(columns))
+    document = Struct().i32(1, _FORMAT_VERSION).structs(2, schema.elements)
     document.i64(3, sum(group.rows for group in groups))
     document.structs(4, (group.encoded(ordinal) for ordinal, group in enumerate(groups)))
     document.structs(5, pairs or None).binary(6, writer.encode())
-    return document.structs(7, [_TYPE_ORDER] * leaf_count).end()
+    return document.structs(7, [_TYPE_ORDER] * len(schema.leaves)).end()

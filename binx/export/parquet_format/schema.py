@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import cached_property
 
 from binx.export.parquet_format.thrift import STOP, Struct
 from binx.kernels.numbers import Form
@@ -145,8 +146,27 @@ def leaves(node: Node, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, 
         yield from leaves(child, path)
 
 
-def schema_elements(columns: Sequence[Node]) -> Iterator[bytes]:
-    """The schema of a file with these columns, as its footer has it."""
+class FileSchema:
+    """The columns of files, and what follows from them; files may share it.
+
+    Args:
+        columns: the columns.
+
+    Attributes:
+        leaves: the leaves of all columns in their order, each with its path.
+    """
+
+    def __init__(self, columns: Sequence[Node]) -> None:
+        self.leaves = [found for column in columns for found in leaves(column)]
+        self._columns = tuple(columns)
+
+    @cached_property
+    def elements(self) -> list[bytes]:
+        """The schema as a footer has it."""
+        return list(_schema_elements(self._columns))
+
+
+def _schema_elements(columns: Sequence[Node]) -> Iterator[bytes]:
     yield _element("schema", _REQUIRED, children=len(columns))
     for column in columns:
         yield from _node_elements(column)

@@ -6,6 +6,7 @@ do not. Whoever hands out work looks for answers when it has time to: it has no 
 
 from __future__ import annotations
 
+import fcntl
 import gc
 import os
 import pickle
@@ -15,6 +16,7 @@ import sys
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Generic, NoReturn, ParamSpec, Self, TypeVar
@@ -25,11 +27,11 @@ from binx.kernels.memory import keep_freed
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
 
-QUEUED = 3
-"""How many pieces of work a process has at most, so that it need not wait for the next one."""
-
 _PIPE_BYTES = 64 * 1024
 """What fits into a pipe, on Linux, before anybody reads it."""
+
+_ANSWERS_BYTES = 1024 * 1024
+"""What a pipe for answers is to hold, so that no process waits until somebody looks: what anyone may have."""
 
 _LENGTH_BYTES = 8
 
@@ -108,9 +110,8 @@ class _Helper(Generic[_Result]):
 
     def has_room(self, size: int) -> bool:
         """Whether a piece of work of so many bytes can be given to it without waiting until it reads."""
-        return not self.asked or (
-            len(self.asked) < QUEUED and size + sum(held for _, held in self.asked) <= _PIPE_BYTES
-        )
+        # The first one is read by now, or will be at once.
+        return size + sum(held for _, held in islice(self.asked, 1, None)) <= _PIPE_BYTES or not self.asked
 
     def ask(self, request: bytes, answer: Answer[_Result]) -> None:
         """Give it a piece of work."""
@@ -119,7 +120,7 @@ class _Helper(Generic[_Result]):
         except OSError:
             answer.give(False, self._ended())
             return
-        self.asked.append((answer, len(request)))
+        self.asked.append((answer, _LENGTH_BYTES + len(request)))
 
     def take(self) -> None:
         """Take in its next answer; waits until it is there."""
@@ -158,9 +159,13 @@ class Processes(Generic[_Arguments, _Result]):
     Args:
         count: how many.
         work: what they do; arguments and results are pickled.
+
+    Attributes:
+        count: how many there are.
     """
 
     def __init__(self, count: int, work: Callable[_Arguments, _Result]) -> None:
+        self.count = count
         self._waiting: deque[tuple[bytes, Answer[_Result]]] = deque()
         self._helpers: list[_Helper[_Result]] = []
         try:
@@ -191,12 +196,6 @@ class Processes(Generic[_Arguments, _Result]):
         self._look(False)
         return any(not helper.asked for helper in self._helpers)
 
-    @property
-    def has_room(self) -> bool:
-        """Whether a process would soon have nothing to do."""
-        self._look(False)
-        return not self._waiting and any(len(helper.asked) < QUEUED for helper in self._helpers)
-
     def submit(self, *args: _Arguments.args, **kwargs: _Arguments.kwargs) -> Answer[_Result]:
         """Have a piece of work done as soon as a process has time for it."""
         answer: Answer[_Result] = Answer(self._look)
@@ -218,7 +217,7 @@ class Processes(Generic[_Arguments, _Result]):
         while self._waiting:
             request, answer = self._waiting[0]
             helper = min(self._helpers, key=lambda one: len(one.asked))
-            if not helper.has_room(len(request)):
+            if not helper.has_room(_LENGTH_BYTES + len(request)):
                 return
             self._waiting.popleft()
             helper.ask(request, answer)
@@ -229,6 +228,8 @@ def _begin(work: Callable[..., object]) -> _Helper[Any]:
     parent = os.getpid()
     their_requests, requests = os.pipe()
     answers, their_answers = os.pipe()
+    with suppress(OSError):
+        fcntl.fcntl(answers, fcntl.F_SETPIPE_SZ, _ANSWERS_BYTES)
     number = os.fork()
     if number == 0:
         _serve(their_requests, their_answers, work, parent)
@@ -301,4 +302,4 @@ def _how(code: int) -> str:
     return f"signal {-code}" if code < 0 else f"exit code {code}"
 
 
-__all__ = ["QUEUED", "Answer", "Processes", "can_fork"]
+__all__ = ["Answer", "Processes", "can_fork"]

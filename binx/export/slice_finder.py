@@ -47,6 +47,11 @@ class SliceFinder:
         return self._place is None
 
     @property
+    def start(self) -> int:
+        """Where in the log the slice at hand begins."""
+        return self._at_hand().position
+
+    @property
     def stop(self) -> int:
         """Where in the log the slice at hand ends, at the least."""
         place = self._at_hand()

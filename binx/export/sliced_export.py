@@ -19,6 +19,12 @@ if TYPE_CHECKING:
 BEGUN = 12
 """How many slices are begun at most that are not put together."""
 
+QUEUED = 2.5
+"""How many slices as long as the next one a process has before it, until this one decodes that itself.
+
+Meanwhile the process is busy; at a log's end, where slices are small, not for longer than this one.
+"""
+
 
 class _Awaited(Protocol):
     """A slice that is written here or elsewhere."""
@@ -53,12 +59,14 @@ class _Begun(NamedTuple):
     Attributes:
         export: the source.
         before: bytes of the logs before it.
-        stop: where in its log the slice ends, at the least.
+        start: where in its log the slice begins.
+        stop: where it ends, at the least.
         written: the slice, when it is done; None for a source that was written before.
     """
 
     export: SourceExport
     before: int
+    start: int
     stop: int
     written: _Awaited | None
 
@@ -126,7 +134,7 @@ class SlicedExports:
             self._open.append(export)
             if export.find_kept():
                 export.pass_over(lambda position: None)
-                yield _Begun(export, before, file.size, None)
+                yield _Begun(export, before, 0, file.size, None)
             else:
                 finder = export.begin_slices(self._context.dataset.begin(export.source))
                 while not finder.at_end:
@@ -136,9 +144,9 @@ class SlicedExports:
     def _begin_slice(
         self, export: SourceExport, finder: SliceFinder, number: int, before: int
     ) -> Iterator[_Begun]:
-        stop = finder.stop
-        if self._processes.has_room:
-            yield _Begun(export, before, stop, self._processes.submit(number, finder.slice()))
+        start, stop = finder.start, finder.stop
+        if self._queued() < QUEUED * self._processes.count * (stop - start):
+            yield _Begun(export, before, start, stop, self._processes.submit(number, finder.slice()))
             # What takes its time is done when all have something to do.
             export.hash_later(self._processes.has_idle)
             finder.pass_over()
@@ -147,9 +155,13 @@ class SlicedExports:
         try:
             written = finder.decode(self._writer, number)
         except BinxError as error:
-            yield _Begun(export, before, stop, _Here(error))
+            yield _Begun(export, before, start, stop, _Here(error))
             raise
-        yield _Begun(export, before, stop, _Here(written))
+        yield _Begun(export, before, start, stop, _Here(written))
+
+    def _queued(self) -> int:
+        """Bytes of the slices that are not written."""
+        return sum(begun.stop - begun.start for begun in self._begun if not begun.done())
 
     def _end(self, begun: _Begun, progress: Callable[[int], None]) -> Iterator[SourceReport]:
         """Take in the next slice; gives the report of a source that is whole and committed."""

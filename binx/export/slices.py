@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,7 @@ from binx.export.parquet_format.compression import compressor
 from binx.export.parquet_output import Fragment
 from binx.export.salvaging import Salvaging
 from binx.export.slice_export import SliceExport
-from binx.export.source_told import Told
+from binx.export.source_told import TableVersion, Told
 from binx.export.staging import ChainState, source_name
 from binx.export.workers import Workers
 from binx.kernels.scan import Level
@@ -90,6 +91,7 @@ class SliceWriter:
         self._selection = selection
         self._options = options
         self._spare = options.decoder.spare()
+        self._known: defaultdict[int, set[TableVersion]] = defaultdict(set)
         # So that what compresses is loaded once, and not by each process.
         compressor(options.compression, options.level)
 
@@ -139,8 +141,11 @@ class SliceWriter:
             with windows_kept(file, finder.walked):
                 for found in finder:
                     decoded.take(found)
-            told = decoded.end(finder.rest())
+            known = self._known[place]
+            told = decoded.end(finder.rest(), known)
             told.make_records()
+            # Who gets the slices has them from the one before.
+            known |= told.records.keys()
             told.gtids = finder.gtids
             told.take_scan(scan)
             written = WrittenSlice(

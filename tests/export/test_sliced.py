@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,7 @@ from binx.export import processes as processes_module
 from binx.export.dataset import DataSet
 from binx.export.parquet import to_parquet
 from binx.export.parquet_files import ParquetOptions
-from binx.export.processes import QUEUED, Processes
+from binx.export.processes import Processes
 from binx.export.slice_finder import SliceFinder
 from binx.export.slices import Slice, SliceWriter
 from binx.export.staging import ChainState, source_name
@@ -44,22 +43,33 @@ CHAINS = {
 }
 
 
+class Late:
+    """What is done when it is asked for the tenth time."""
+
+    def __init__(self, work: Callable[..., Any], args: tuple[Any, ...]) -> None:
+        self._work = work
+        self._args = args
+        self._asked = 0
+
+    def done(self) -> bool:
+        self._asked += 1
+        return self._asked > 9
+
+    def result(self) -> Any:
+        return self._work(*self._args)
+
+
 class Here:
     """Does in this process, one after another, what processes would do side by side.
 
-    They have room for two slices, and then for none while the third one is decoded by whoever asks.
+    What is done is not told of at once, so that whoever asks for it has something to do too.
     """
 
     def __init__(self, count: int, work: Callable[..., Any]) -> None:
+        self.count = count
         self.stopped = False
         self.has_idle = False
-        self._asked = 0
         self._work = work
-
-    @property
-    def has_room(self) -> bool:
-        self._asked += 1
-        return self._asked % 3 != 0
 
     def __enter__(self) -> Here:
         return self
@@ -70,13 +80,8 @@ class Here:
     def stop(self) -> None:
         self.stopped = True
 
-    def submit(self, *args: Any) -> Future[Any]:
-        future: Future[Any] = Future()
-        try:
-            future.set_result(self._work(*args))
-        except BinxError as error:
-            future.set_exception(error)
-        return future
+    def submit(self, *args: Any) -> Late:
+        return Late(self._work, args)
 
 
 def slice_small(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -380,13 +385,12 @@ def test_a_process_has_a_queue_of_work() -> None:
         assert processes.has_idle
         answers = [processes.submit(0)]
         assert processes.has_idle
-        answers += [processes.submit(number) for number in range(1, 2 * QUEUED)]
+        answers += [processes.submit(number) for number in range(1, 6)]
         assert not processes.has_idle
-        assert not processes.has_room
         assert not any(answer.done() for answer in answers)
         os.write(writing, bytes(len(answers)))
-        assert [answer.result() for answer in answers] == list(range(2 * QUEUED))
-        assert processes.has_room
+        assert [answer.result() for answer in answers] == list(range(6))
+        assert processes.has_idle
     for end in (reading, writing):
         os.close(end)
 

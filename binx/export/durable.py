@@ -7,6 +7,7 @@ after another wait for a write of its journal each.
 from __future__ import annotations
 
 import os
+import sys
 from collections import deque
 from collections.abc import Iterable
 from contextlib import suppress
@@ -61,9 +62,12 @@ def begin_to_synchronize(descriptor: int) -> None:
     Args:
         descriptor: of a file that is written.
     """
+    if sys.platform != "linux":
+        return
     with suppress(OSError):
         if os.fstat(descriptor).st_size <= _SMALL:
-            # It says that nobody will read it soon, upon which Linux begins to write it.
+            # It says that nobody will read it soon, upon which Linux begins to write it; elsewhere it is no
+            # call, or does nothing.
             os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
 
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+pytestmark = pytest.mark.skipif(
+    "asan" in os.environ.get("LD_PRELOAD", ""), reason="a sanitizer has an allocator of its own"
+)
 
 _LARGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 

@@ -20,6 +20,7 @@ from typing import Any
 
 from binx.errors import OutputError, SourceError
 from binx.export.aside import aside_of, name_aside
+from binx.export.descriptors import write_whole
 from binx.export.durable import begin_to_synchronize, synchronize
 from binx.export.output import output_errors
 from binx.export.store import MANIFESTS, LocalStore, LockedError, open_store
@@ -198,9 +199,7 @@ class Transaction:
         """
         path = self.path(name)
         with output_errors(self.shown(name)), path.open("wb", buffering=0) as file:
-            done = 0
-            while done < len(data):
-                done += file.write(data[done:])
+            write_whole(file.fileno(), data)
             begin_to_synchronize(file.fileno())
 
     def place(self, names: Iterable[str]) -> None:

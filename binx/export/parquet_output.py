@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from binx.errors import OutputError
 from binx.export.dataset import Transaction, WrittenFile
+from binx.export.descriptors import write_whole
 from binx.export.durable import begin_to_synchronize
 from binx.export.file_columns import TEXTS
 from binx.export.manifest import file_entry
@@ -78,9 +79,7 @@ class _Stream:
     def _put(self, data: memoryview) -> None:
         if self._digest is not None:
             self._digest.update(data)
-        done = 0
-        while done < len(data):
-            done += os.write(self._descriptor, data[done:])
+        write_whole(self._descriptor, data)
 
 
 @dataclass(frozen=True, slots=True)

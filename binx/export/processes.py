@@ -22,6 +22,7 @@ from types import TracebackType
 from typing import Any, Generic, NoReturn, ParamSpec, Self, TypeVar
 
 from binx.errors import BinxError
+from binx.export.descriptors import write_whole
 from binx.kernels.memory import keep_freed
 
 _Arguments = ParamSpec("_Arguments")
@@ -260,9 +261,7 @@ def _serve(requests: int, answers: int, work: Callable[..., object], parent: int
 
 
 def _write(descriptor: int, message: bytes) -> None:
-    left = memoryview(len(message).to_bytes(_LENGTH_BYTES, "little") + message)
-    while left:
-        left = left[os.write(descriptor, left) :]
+    write_whole(descriptor, len(message).to_bytes(_LENGTH_BYTES, "little") + message)
 
 
 def _read(descriptor: int) -> Any:

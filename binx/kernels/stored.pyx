@@ -2,11 +2,10 @@
 """Records of transactions as an index file keeps them: packed column by column, and unpacked again.
 
 A block holds the transactions of one table as 22 columns of records and 5 of per-table counts, one behind the
-other, each delta-packed. Some columns hold what differs from the rule: a transaction begins where the one
-before ended, its length is what its GTID event claims, its times are close to each other.
+other, each delta-packed; see stored_columns.pxd.
 """
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
@@ -16,184 +15,31 @@ from binx.kernels.delta cimport bad_delta, put_deltas, take_deltas
 from binx.kernels.fields cimport *
 from binx.kernels.hashing cimport Slots, slot_entry, slot_of, slots_release
 from binx.kernels.output cimport Output, append, no_memory, release, reserve
+from binx.kernels.stored_columns cimport *
 from binx.kernels.transactions cimport *
 from binx.kernels.transactions import FIELDS
 
-cdef enum Column:
-    COLUMN_GAP
-    COLUMN_BYTES
-    COLUMN_CLAIM
-    COLUMN_UNCOMPRESSED_BYTES
-    COLUMN_COMMIT
-    COLUMN_ORIGINAL
-    COLUMN_BEGIN
-    COLUMN_SEQUENCE_NUMBER
-    COLUMN_DEPENDENCY
-    COLUMN_NUMBER
-    COLUMN_XID
-    COLUMN_ROWS
-    COLUMN_EVENTS
-    COLUMN_STATEMENTS
-    COLUMN_COUNTS
-    COLUMN_SOURCE
-    COLUMN_SERVER_ID
-    COLUMN_THREAD_ID
-    COLUMN_KIND
-    COLUMN_GTID_KIND
-    COLUMN_FLAGS
-    COLUMN_UNDOES_PART
-    COLUMNS
-
-cdef enum CountColumn:
-    COUNT_TABLE
-    COUNT_INSERTS
-    COUNT_UPDATES
-    COUNT_DELETES
-    COUNT_BYTES
-    COUNT_COLUMNS
-
 cdef enum:
-    MICROSECONDS = 1000000
     UUID_SIZE = 16
     # What a GTID's tag takes at most, see gtids.pxd.
     TAG_SIZE = 32
     DOMAIN_SIZE = 8
-    KINDS = KIND_INCIDENT + 1
-    GTID_KINDS = GTID_ANONYMOUS + 1
-    # What a block may hold: a window of 16 MiB has fewer transactions of the smallest size.
-    RECORDS_LIMIT = 1048576
-    COUNTS_LIMIT = 4194304
 
 RECORDS_MAXIMUM = RECORDS_LIMIT
 COUNTS_MAXIMUM = COUNTS_LIMIT
-
-
-cdef int64_t column_value(const Transaction *record, int64_t before, int column) noexcept nogil:
-    """What a column holds of a record; ``before`` is where the transaction before it ended."""
-    if column == COLUMN_GAP:
-        return record.start - before
-    if column == COLUMN_BYTES:
-        return record.end - record.start
-    if column == COLUMN_CLAIM:
-        return 0 if record.flags & BY_LENGTH else record.claimed_length
-    if column == COLUMN_UNCOMPRESSED_BYTES:
-        return record.uncompressed_bytes
-    if column == COLUMN_COMMIT:
-        return record.commit_timestamp
-    if column == COLUMN_ORIGINAL:
-        return <int64_t> (<uint64_t> record.original_commit_timestamp - <uint64_t> record.commit_timestamp)
-    if column == COLUMN_BEGIN:
-        return <int64_t> (<uint64_t> record.begin_timestamp - <uint64_t> (record.commit_timestamp // MICROSECONDS))
-    if column == COLUMN_SEQUENCE_NUMBER:
-        return record.sequence_number
-    if column == COLUMN_DEPENDENCY:
-        return <int64_t> (<uint64_t> record.last_committed - <uint64_t> record.sequence_number)
-    if column == COLUMN_NUMBER:
-        return <int64_t> record.number
-    if column == COLUMN_XID:
-        return <int64_t> record.xid
-    if column == COLUMN_ROWS:
-        return record.rows
-    if column == COLUMN_EVENTS:
-        return record.events
-    if column == COLUMN_STATEMENTS:
-        return record.statements
-    if column == COLUMN_COUNTS:
-        return record.counts
-    if column == COLUMN_SOURCE:
-        return record.source
-    if column == COLUMN_SERVER_ID:
-        return record.server_id
-    if column == COLUMN_THREAD_ID:
-        return record.thread_id
-    if column == COLUMN_KIND:
-        return record.kind
-    if column == COLUMN_GTID_KIND:
-        return record.gtid_kind
-    if column == COLUMN_FLAGS:
-        return record.flags
-    return record.undoes_part
-
-
-cdef int set_value(Transaction *record, int column, int64_t value) noexcept nogil:
-    """Give a record what a column holds of it; columns come in order. False: no record has that."""
-    if column == COLUMN_GAP:
-        record.start = value
-    elif column == COLUMN_BYTES:
-        record.end = value
-    elif column == COLUMN_CLAIM:
-        record.claimed_length = value
-    elif column == COLUMN_UNCOMPRESSED_BYTES:
-        record.uncompressed_bytes = value
-    elif column == COLUMN_COMMIT:
-        record.commit_timestamp = value
-    elif column == COLUMN_ORIGINAL:
-        record.original_commit_timestamp = <int64_t> (<uint64_t> record.commit_timestamp + <uint64_t> value)
-    elif column == COLUMN_BEGIN:
-        record.begin_timestamp = <int64_t> (<uint64_t> (record.commit_timestamp // MICROSECONDS) + <uint64_t> value)
-    elif column == COLUMN_SEQUENCE_NUMBER:
-        record.sequence_number = value
-    elif column == COLUMN_DEPENDENCY:
-        record.last_committed = <int64_t> (<uint64_t> record.sequence_number + <uint64_t> value)
-    elif column == COLUMN_NUMBER:
-        record.number = <uint64_t> value
-    elif column == COLUMN_XID:
-        record.xid = <uint64_t> value
-    elif column == COLUMN_ROWS:
-        record.rows = value
-    elif column == COLUMN_EVENTS:
-        record.events = value
-    elif column == COLUMN_STATEMENTS:
-        record.statements = value
-    elif column == COLUMN_COUNTS:
-        record.counts = <int32_t> value
-        return 0 <= value <= COUNTS_LIMIT
-    elif column == COLUMN_SOURCE:
-        record.source = <int32_t> value
-        return record.source == value
-    elif column == COLUMN_SERVER_ID:
-        record.server_id = <uint32_t> value
-        return record.server_id == <uint64_t> value
-    elif column == COLUMN_THREAD_ID:
-        record.thread_id = <uint32_t> value
-        return record.thread_id == <uint64_t> value
-    elif column == COLUMN_KIND:
-        record.kind = <uint8_t> value
-        return 0 <= value < KINDS
-    elif column == COLUMN_GTID_KIND:
-        record.gtid_kind = <uint8_t> value
-        return 0 <= value < GTID_KINDS
-    elif column == COLUMN_FLAGS:
-        record.flags = <uint8_t> value
-        return record.flags == <uint64_t> value
-    else:
-        record.undoes_part = <uint8_t> value
-        return record.undoes_part == <uint64_t> value
-    return True
-
-
-cdef int64_t *count_field(TableCount *count, int column) noexcept nogil:
-    """The field of a count that a column other than that of the tables holds."""
-    if column == COUNT_INSERTS:
-        return &count.inserts
-    if column == COUNT_UPDATES:
-        return &count.updates
-    if column == COUNT_DELETES:
-        return &count.deletes
-    return &count.bytes
 
 
 def pack(TransactionTable table not None):
     """A table's transactions as one block."""
     cdef int64_t records = table.length()
     cdef int64_t counts = table.counts.size // <int64_t> sizeof(TableCount)
-    cdef int64_t larger = records if records > counts else counts
+    cdef int64_t larger = COLUMNS * records if COLUMNS * records > counts else counts
     cdef int64_t *values = <int64_t *> malloc(larger * 8 + 8)
     cdef const BlockFunctions *blocks = best_blocks()
     cdef Output out
     cdef TableCount *count = <TableCount *> table.counts.data
     cdef Transaction *record
-    cdef int64_t before
+    cdef int64_t before = 0
     cdef int64_t i
     cdef int column
     if values == NULL:
@@ -201,13 +47,12 @@ def pack(TransactionTable table not None):
     memset(&out, 0, sizeof(Output))
     try:
         with nogil:
+            for i in range(records):
+                record = table.record(i)
+                put_values(record, before, values + i, records)
+                before = record.end
             for column in range(COLUMNS):
-                before = 0
-                for i in range(records):
-                    record = table.record(i)
-                    values[i] = column_value(record, before, column)
-                    before = record.end
-                put_deltas(&out, blocks, values, records)
+                put_deltas(&out, blocks, values + column * records, records)
             for column in range(COUNT_COLUMNS):
                 for i in range(counts):
                     values[i] = count[i].table if column == COUNT_TABLE else count_field(&count[i], column)[0]

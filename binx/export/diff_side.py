@@ -1,0 +1,198 @@
+"""One server's logs as they are compared: which transactions they have, and a digest of what each did."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from itertools import islice
+from typing import Any
+
+import pyarrow as pa
+
+from binx.event.gtid_set import GtidSet
+from binx.event.gtid_source import DomainSource
+from binx.export.changes import Begin, RowTexts, ordered_changes
+from binx.export.json_lines import JsonRows
+from binx.export.search import Search
+from binx.log.chain import FileEnds
+from binx.log.selection import Selection, source_of
+from binx.rows.catalog import Catalog
+from binx.rows.statements import Statement
+
+DIGEST_BYTES = 16
+
+ROWS_KEPT = 1000
+"""Row changes of a transaction that are compared one by one, at most."""
+
+_BLOCK = 65_536
+
+_DIGEST = pa.binary(DIGEST_BYTES)
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """What one server's logs have.
+
+    Attributes:
+        files: how many.
+        gtids: the transactions in the logs that were chosen.
+        before: the GTIDs of transactions before the first log, as its head tells them.
+        transactions: how many were chosen.
+        anonymous: how many of these have no GTID.
+    """
+
+    files: int
+    gtids: GtidSet
+    before: GtidSet
+    transactions: int
+    anonymous: int
+
+
+class SideReading:
+    """One side's logs on their way through.
+
+    Args:
+        chain: the files in their order, with their ends read.
+        selection: which transactions are compared.
+        catalog: tables known beforehand.
+        unreadable: tables, as (db, table), whose rows nobody can tell apart; those found are added.
+        verify: whether checksums are compared.
+
+    Attributes:
+        digests: what was found last, as columns ``gtid`` and ``digest``; a GTID may be there several times.
+    """
+
+    def __init__(
+        self,
+        chain: Sequence[FileEnds],
+        selection: Selection,
+        catalog: Catalog,
+        unreadable: set[tuple[str, str]],
+        *,
+        verify: bool,
+    ) -> None:
+        self._chain = chain
+        self._unreadable = unreadable
+        self._selection = selection
+        self._catalog = catalog
+        self._verify = verify
+        self.digests = pa.table({"gtid": pa.array([], pa.string()), "digest": pa.array([], _DIGEST)})
+
+    def gtids(self) -> Side:
+        """Which transactions there are.
+
+        Raises:
+            DamagedError, UnsupportedError: a file cannot be read.
+        """
+        search = self._search(self._selection)
+        gtids = GtidSet()
+        known = 0
+        for run in search.runs():
+            mask = run.table.mask() if run.mask is None else run.mask
+            runs = run.table.gtid_runs(mask)
+            known += sum(last - first + 1 for _, first, last in runs)
+            gtids |= GtidSet((source_of(key), first, last) for key, first, last in runs)
+        return self._side(gtids, search.taken, search.taken - known)
+
+    def contents(self) -> Side:
+        """Which transactions there are, with digests of what they did.
+
+        Raises:
+            DamagedError, UnsupportedError: a file cannot be read.
+        """
+        search = self._search(self._selection)
+        found: list[str] = []
+        digests: list[bytes] = []
+        blocks: list[pa.RecordBatch] = []
+        gtids = GtidSet()
+        anonymous = 0
+
+        def close_block() -> None:
+            nonlocal gtids
+            gtids |= GtidSet.parse(",".join(found))
+            blocks.append(
+                pa.record_batch({"gtid": pa.array(found, pa.string()), "digest": pa.array(digests, _DIGEST)})
+            )
+            found.clear()
+            digests.clear()
+
+        for gtid, digest in self._digested(search):
+            if gtid is None:
+                anonymous += 1
+                continue
+            found.append(gtid)
+            digests.append(digest)
+            if len(found) == _BLOCK:
+                close_block()
+        close_block()
+        self.digests = pa.Table.from_batches(blocks)
+        return self._side(gtids, search.taken, anonymous)
+
+    def rows(self, gtids: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
+        """Row changes and statements of some transactions, the first of each."""
+        wanted = Selection(gtids=GtidSet.parse(",".join(gtids)))
+        kept: dict[str, list[dict[str, Any]]] = {}
+        current: list[dict[str, Any]] = []
+        items = ordered_changes(
+            self._search(wanted).selected(),
+            self._catalog.copy(),
+            JsonRows(lines=True),
+            unreadable=self._unreadable,
+        )
+        for item in items:
+            if isinstance(item, Begin):
+                current = kept.setdefault(item.facts["gtid"], [])
+            elif isinstance(item, RowTexts):
+                room = max(ROWS_KEPT - len(current), 0)
+                lines = islice(item.each(), room)
+                current += [_plain(json.loads(b"".join(line))) for line in lines]
+            elif isinstance(item, Statement):
+                current.append({"type": "statement", "db": item.db, "sql": item.sql})
+        return kept
+
+    def _search(self, selection: Selection) -> Search:
+        return Search(self._chain, selection, verify=self._verify)
+
+    def _side(self, gtids: GtidSet, transactions: int, anonymous: int) -> Side:
+        before = GtidSet()
+        if self._chain:
+            first = self._chain[0]
+            before = first.previous_gtids or GtidSet(
+                (DomainSource(position.domain, position.server_id), 0, position.sequence)
+                for position in first.gtid_list or ()
+            )
+        return Side(len(self._chain), gtids, before, transactions, anonymous)
+
+    def _digested(self, search: Search) -> Iterator[tuple[str | None, bytes]]:
+        """GTID and digest of each transaction."""
+        digest = blake2b(digest_size=DIGEST_BYTES)
+        gtid: str | None = None
+        items = ordered_changes(
+            search.selected(),
+            Catalog(),
+            JsonRows(lines=False),
+            as_stored=True,
+            unreadable=self._unreadable,
+        )
+        for item in items:
+            if isinstance(item, Begin):
+                digest = blake2b(digest_size=DIGEST_BYTES)
+                gtid = item.facts["gtid"]
+            elif isinstance(item, RowTexts):
+                for chunk in item.text():
+                    digest.update(chunk)
+            elif isinstance(item, Statement):
+                digest.update(json.dumps([item.kind, item.db, item.sql]).encode())
+            else:
+                yield gtid, digest.digest()
+
+
+def _plain(row: dict[str, Any]) -> dict[str, Any]:
+    """A row change without what says where it stands."""
+    kept = ("type", "db", "table", "before", "after", "json_diff")
+    return {name: row[name] for name in kept if name in row}
+
+
+__all__ = ["Side", "SideReading"]

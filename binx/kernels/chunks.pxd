@@ -58,6 +58,22 @@ cdef class Chunk:
     cdef readonly int64_t values
     cdef readonly int encoding
     cdef readonly int64_t dictionary_words
+    cpdef begin(
+        self,
+        int form,
+        int width,
+        int64_t rows,
+        int64_t first,
+        values,
+        data,
+        words,
+        validity,
+        bint optional,
+        bint has_dictionary,
+        Levels levels,
+        bint extent,
+    )
+    cpdef end(self)
     cdef int take_levels(self) except -1
     cdef int add_first(self, Levels levels) except -1 nogil
     cdef int check(self) except -1

@@ -72,7 +72,7 @@ cdef class Chunk:
     def entries(self):
         return self.levels.entries if self.levels is not None else self.rows
 
-    def begin(
+    cpdef begin(
         self,
         int form,
         int width,
@@ -88,8 +88,10 @@ cdef class Chunk:
         bint extent,
     ):
         """Begin a chunk."""
-        for view, memory in enumerate((values, data, words, validity)):
-            look_at(&self.views[view], memory)
+        look_at(&self.views[VALUES], values)
+        look_at(&self.views[DATA], data)
+        look_at(&self.views[WORDS], words)
+        look_at(&self.views[VALIDITY], validity)
         self.form, self.width = form, width
         self.rows, self.first, self.row = rows, first, 0
         self.levels, self.is_optional, self.has_dictionary = levels, optional, has_dictionary
@@ -257,7 +259,7 @@ cdef class Chunk:
         self.strings.words = <const uint32_t *> self.numbers_of_words.data
         return True
 
-    def end(self):
+    cpdef end(self):
         """Let go of the chunk's memory."""
         self.levels = None
         self.let_go()

@@ -38,12 +38,6 @@ cdef class PageEncoder(Chunk):
         page_entries: values of the page, nulls and empty lists among them.
     """
 
-    cdef Output page
-    cdef Output suffixes
-    cdef const uint8_t *long_data
-    cdef int64_t long_size
-    cdef readonly int64_t page_entries
-
     def __dealloc__(self):
         release(&self.page)
         release(&self.suffixes)
@@ -61,7 +55,7 @@ cdef class PageEncoder(Chunk):
             return None
         return PyMemoryView_FromMemory(<char *> self.long_data, self.long_size, PyBUF_READ)
 
-    def dictionary_page(self):
+    cpdef bint dictionary_page(self) except -1:
         """Encode the dictionary's page; False where the chunk has none."""
         if not self.has_dictionary_page:
             return False
@@ -74,7 +68,7 @@ cdef class PageEncoder(Chunk):
         self.page_entries = self.dictionary_words
         return True
 
-    def data_page(self):
+    cpdef bint data_page(self) except -1:
         """Encode the next page of values; False where all are written."""
         cdef int64_t stop
         if self.row >= self.rows:
@@ -249,38 +243,46 @@ cdef class PageEncoder(Chunk):
                 )
         return 0
 
-    def least_and_largest(self):
-        """The least and the largest value of the chunk as PLAIN has them; None where that is not known."""
+    cdef bint take_bounds(self, Bounds *bounds) noexcept nogil:
+        """The least and the largest value of the chunk as PLAIN has them; False where that is not known."""
+        cdef Extent *extent = &self.extent
         cdef float least
         cdef float largest
-        cdef Extent *extent = &self.extent
         if not extent.is_known:
-            return None
-        if self.form == FORM_BYTES:
-            return extent.least_bytes[: extent.least_size], extent.largest_bytes[: extent.largest_size]
-        if self.form == FORM_DECIMAL:
-            return big_endian(extent.least_high, extent.least, self.width), big_endian(
-                extent.largest_high, extent.largest, self.width
-            )
-        if self.form == FORM_FLOAT32 or self.form == FORM_FLOAT64:
+            return False
+        bounds.least, bounds.largest = bounds.least_room, bounds.largest_room
+        if self.form == FORM_BYTES or self.form == FORM_WORDS:
+            bounds.least, bounds.least_size = extent.least_bytes, extent.least_size
+            bounds.largest, bounds.largest_size = extent.largest_bytes, extent.largest_size
+        elif self.form == FORM_DECIMAL:
+            bounds.least_size = bounds.largest_size = self.width
+            big_endian(bounds.least_room, extent.least_high, extent.least, self.width)
+            big_endian(bounds.largest_room, extent.largest_high, extent.largest, self.width)
+        elif self.form == FORM_FLOAT32 or self.form == FORM_FLOAT64:
             # Which of the two zeros it was is not told by their order.
             if extent.least_float == 0:
                 extent.least_float = -0.0
             if extent.largest_float == 0:
                 extent.largest_float = 0.0
             if self.form == FORM_FLOAT64:
-                return (<uint8_t *> &extent.least_float)[:8], (<uint8_t *> &extent.largest_float)[:8]
-            least, largest = <float> extent.least_float, <float> extent.largest_float
-            return (<uint8_t *> &least)[:4], (<uint8_t *> &largest)[:4]
-        if is_32(self.form):
-            return (<uint8_t *> &extent.least)[:4], (<uint8_t *> &extent.largest)[:4]
-        return (<uint8_t *> &extent.least)[:8], (<uint8_t *> &extent.largest)[:8]
+                fill(bounds, &extent.least_float, &extent.largest_float, 8)
+            else:
+                least, largest = <float> extent.least_float, <float> extent.largest_float
+                fill(bounds, &least, &largest, 4)
+        else:
+            # Processors are little-endian wherever binx runs.
+            fill(bounds, &extent.least, &extent.largest, 4 if is_32(self.form) else 8)
+        return True
 
 
-cdef bytes big_endian(int64_t high, int64_t low, int width):
+cdef inline void fill(Bounds *bounds, const void *least, const void *largest, int size) noexcept nogil:
+    bounds.least_size = bounds.largest_size = size
+    memcpy(bounds.least_room, least, size)
+    memcpy(bounds.largest_room, largest, size)
+
+
+cdef void big_endian(uint8_t *out, int64_t high, int64_t low, int width) noexcept nogil:
     """A number of 128 bits in so many bytes, the highest first."""
-    cdef uint8_t out[16]
     cdef int i
-    for i in range(16):
-        out[15 - i] = <uint8_t> ((<uint64_t> low >> (8 * i)) if i < 8 else (<uint64_t> high >> (8 * (i - 8))))
-    return out[16 - width : 16]
+    for i in range(width):
+        out[width - 1 - i] = <uint8_t> ((<uint64_t> low >> (8 * i)) if i < 8 else (<uint64_t> high >> (8 * (i - 8))))

@@ -125,6 +125,13 @@ def test_buffers_that_are_too_short_are_refused(leaf: Leaf, values: Values) -> N
         begin(PageEncoder(), leaf, 4, values)
 
 
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_a_row_group_has_values_of_all_leaves(count: int) -> None:
+    file = ParquetFile(io.BytesIO(), FileSchema([NUMBER, TEXT]))
+    with pytest.raises(ValueError, match=f"of 2 leaves, found {count if count < 2 else 'more'}"):
+        file.write_rows(1, [Values(0, bytes(8)), texts(b"a"), texts(b"b")][:count])
+
+
 def test_levels_refuse_what_they_cannot_tell() -> None:
     levels = Levels(4)
     with pytest.raises(ValueError, match="shorter"):

@@ -1,25 +1,32 @@
-"""Pages compressed, and whether that is worth it."""
+"""Pages compressed."""
 
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Protocol, cast
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from binx.export.parquet_format.metadata import Codec
-from binx.kernels.chunks import Encoding
+from binx.kernels.pages import PageEncoder
 
 if TYPE_CHECKING:
-    from binx.kernels.pages import PageEncoder
+    import zstandard
 
 
-class Compress(Protocol):
-    """A function that compresses a page."""
+class PageCompressors(NamedTuple):
+    """What a thread compresses pages with.
 
-    def __call__(
-        self, page: PageEncoder | memoryview, long_bytes: memoryview | None = None, /
-    ) -> bytes | bytearray:
-        """The page compressed, with the bytes of its one long string behind it, where it has one."""
+    Attributes:
+        page: compresses a page.
+        long_page: compresses a page with the bytes of its one long string behind it.
+    """
 
+    page: Callable[[PageEncoder], bytes]
+    long_page: Callable[[PageEncoder, memoryview], bytes | bytearray]
+
+
+Compress = Callable[[], PageCompressors]
+"""Gives what this thread compresses pages with."""
 
 _LONG_PIECE = 1024 * 1024
 """How much of a long string is compressed at a time: what comes of it is held once."""
@@ -30,14 +37,6 @@ DEFAULT_ZSTD_LEVEL = 1
 _THREAD = threading.local()
 
 _CODECS = {"none": Codec.UNCOMPRESSED, "snappy": Codec.SNAPPY, "zstd": Codec.ZSTD, "lz4": Codec.LZ4_RAW}
-
-_PACKED = frozenset({Encoding.ENCODING_DELTA_BINARY_PACKED})
-
-_WORTH_PACKED, _WORTH = 0.75, 0.95
-"""What is left of a page, at most, where compression is worth it: for numbers that are packed, for others."""
-
-_RETRIED_AFTER = 16
-"""Chunks of a column after which what was not worth it is tried again."""
 
 
 def compressor(name: str, level: int | None = None) -> tuple[Codec, Compress | None]:
@@ -64,54 +63,43 @@ def compressor(name: str, level: int | None = None) -> tuple[Codec, Compress | N
 
     arrow = pa.Codec("lz4_raw" if codec is Codec.LZ4_RAW else name)
 
-    def compress(page: PageEncoder | memoryview, long_bytes: memoryview | None = None) -> bytes | bytearray:
-        whole = page if long_bytes is None else b"".join((page, long_bytes))
-        compressed: bytes = arrow.compress(whole, asbytes=True)
+    def page(data: PageEncoder) -> bytes:
+        compressed: bytes = arrow.compress(data, asbytes=True)
         return compressed
 
-    return codec, compress
+    def long_page(data: PageEncoder, long_bytes: memoryview) -> bytes:
+        compressed: bytes = arrow.compress(b"".join((data, long_bytes)), asbytes=True)
+        return compressed
+
+    both = PageCompressors(page, long_page)
+    return codec, lambda: both
 
 
 def _zstd(level: int) -> Compress:
-    """A function whose tables, more than a MiB, each thread has once, however many files are open."""
+    """Compressors whose tables, more than a MiB, each thread has once, however many files are open."""
     import zstandard
 
-    def compress(page: PageEncoder | memoryview, long_bytes: memoryview | None = None) -> bytes | bytearray:
-        kept: dict[int, zstandard.ZstdCompressor] = _THREAD.__dict__.setdefault("zstd", {})
-        if level not in kept:
-            kept[level] = zstandard.ZstdCompressor(level)
-        # It takes any buffer; its types know those of Python alone.
-        data = cast("bytes", page)
-        if long_bytes is None:
-            return kept[level].compress(data)
-        running = kept[level].compressobj(size=len(page))
-        compressed = bytearray(running.compress(data))
+    def of_thread() -> PageCompressors:
+        kept: dict[int, PageCompressors] = _THREAD.__dict__.setdefault("zstd", {})
+        found = kept.get(level)
+        if found is None:
+            found = kept[level] = _zstd_compressors(zstandard.ZstdCompressor(level))
+        return found
+
+    return of_thread
+
+
+def _zstd_compressors(zstd: zstandard.ZstdCompressor) -> PageCompressors:
+    def long_page(data: PageEncoder, long_bytes: memoryview) -> bytearray:
+        running = zstd.compressobj(size=len(data))
+        compressed = bytearray(running.compress(cast("bytes", data)))
         for start in range(0, len(long_bytes), _LONG_PIECE):
             compressed += running.compress(long_bytes[start : start + _LONG_PIECE])
         compressed += running.flush()
         return compressed
 
-    return compress
+    # It takes any buffer; its types know those of Python alone.
+    return PageCompressors(cast("Callable[[PageEncoder], bytes]", zstd.compress), long_page)
 
 
-class Worth:
-    """Whether compressing a column's chunks is worth it, as its chunks before tell."""
-
-    def __init__(self) -> None:
-        self._chunks_left = 0
-
-    def begin(self) -> bool:
-        """Whether to compress the next chunk, or to try."""
-        self._chunks_left -= 1
-        return self._chunks_left < 0
-
-    def saw(self, encoding: int, size: int, compressed: int) -> bool:
-        """Take in what came out; returns whether it was worth it."""
-        limit = _WORTH_PACKED if encoding in _PACKED else _WORTH
-        if compressed <= size * limit:
-            return True
-        self._chunks_left = _RETRIED_AFTER
-        return False
-
-
-__all__ = ["DEFAULT_ZSTD_LEVEL", "Compress", "Worth", "compressor"]
+__all__ = ["DEFAULT_ZSTD_LEVEL", "Compress", "PageCompressors", "compressor"]

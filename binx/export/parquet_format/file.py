@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from binx import __version__
+from binx.export.parquet_format.bounds import text_bounds
 from binx.export.parquet_format.columns import Values
 from binx.export.parquet_format.compression import Compress
-from binx.export.parquet_format.leaf import LeafWriter
-from binx.export.parquet_format.metadata import MAGIC, Codec, RowGroup, footer
+from binx.export.parquet_format.metadata import MAGIC, Codec, footer
 from binx.export.parquet_format.schema import FileSchema
-from binx.kernels.pages import PageEncoder
+from binx.kernels.leaves import Worth
+from binx.kernels.rowgroups import RowGroup, RowGroupEncoder
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -24,11 +25,11 @@ WRITER = f"binx version {__version__}"
 _THREAD = threading.local()
 
 
-def _encoder() -> PageEncoder:
+def _encoder() -> RowGroupEncoder:
     """The thread's encoder: what it needs of memory does not grow with the files that are open."""
     if not hasattr(_THREAD, "encoder"):
-        _THREAD.encoder = PageEncoder()
-    encoder: PageEncoder = _THREAD.encoder
+        _THREAD.encoder = RowGroupEncoder(text_bounds)
+    encoder: RowGroupEncoder = _THREAD.encoder
     return encoder
 
 
@@ -84,10 +85,10 @@ class ParquetFile:
     ) -> None:
         self._sink = sink
         self._schema = schema
-        self._leaves = [
-            LeafWriter(path, leaf, codec, compress, has_statistics=len(path) == 1 and path[0] in statistics)
-            for path, leaf in schema.leaves
-        ]
+        self._codec = codec
+        self._compress = compress
+        self._leaves = schema.written(statistics)
+        self._worth = Worth(self._leaves)
         self.begun = begun or Begun()
         if begun is None:
             self.write(MAGIC)
@@ -116,11 +117,19 @@ class ParquetFile:
         Raises:
             OSError: the sink does not take it.
         """
-        encoder = _encoder()
-        chunks = [
-            leaf.write(self, encoder, rows, one) for leaf, one in zip(self._leaves, values, strict=True)
-        ]
-        self.begun.groups.append(RowGroup(chunks, rows))
+        begun = self.begun
+        group = _encoder().write(
+            self._sink.write,
+            self._leaves,
+            self._worth,
+            self._codec,
+            None if self._compress is None else self._compress(),
+            begun.position,
+            rows,
+            values,
+        )
+        begun.position += group.bytes
+        begun.groups.append(group)
 
     def append(self, pieces: Iterable[Buffer], begun: Begun) -> None:
         """Add the row groups of another file of the same columns, which was begun without magic.

@@ -5,12 +5,13 @@ Source: the Apache Parquet format, ``SchemaElement`` in parquet.thrift, and Logi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
 
 from binx.export.parquet_format.thrift import STOP, Struct
+from binx.kernels.leaves import Leaves
 from binx.kernels.numbers import Form
 
 _REQUIRED, _OPTIONAL, _REPEATED = range(3)
@@ -153,17 +154,41 @@ class FileSchema:
         columns: the columns.
 
     Attributes:
-        leaves: the leaves of all columns in their order, each with its path.
+        count: leaves of all columns.
     """
 
     def __init__(self, columns: Sequence[Node]) -> None:
-        self.leaves = [found for column in columns for found in leaves(column)]
         self._columns = tuple(columns)
+        self._leaves = [found for column in columns for found in leaves(column)]
+        self._written: dict[frozenset[str], Leaves] = {}
+        self.count = len(self._leaves)
 
     @cached_property
     def elements(self) -> list[bytes]:
         """The schema as a footer has it."""
         return list(_schema_elements(self._columns))
+
+    def written(self, statistics: Collection[str]) -> Leaves:
+        """The leaves as they are written.
+
+        Args:
+            statistics: columns whose least and largest values are kept; nested ones have none.
+        """
+        kept = frozenset(statistics)
+        if kept not in self._written:
+            self._written[kept] = Leaves([_written(path, leaf, kept) for path, leaf in self._leaves])
+        return self._written[kept]
+
+
+def _written(
+    path: tuple[str, ...], leaf: Leaf, statistics: frozenset[str]
+) -> tuple[int, int, int, bool, bool, bool, bool, bytes]:
+    return (
+        *(leaf.form, leaf.width, leaf.physical, leaf.optional, leaf.has_dictionary),
+        len(path) == 1 and path[0] in statistics,
+        leaf.meaning is not None,
+        Struct(last=2).texts(3, path).so_far(),
+    )
 
 
 def _schema_elements(columns: Sequence[Node]) -> Iterator[bytes]:

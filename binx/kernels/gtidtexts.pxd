@@ -47,6 +47,7 @@ cdef inline int render_source(const Transaction *record, Slots *sources, Output 
     """Append a GTID as far as all of one source begin alike."""
     cdef const uint8_t *source
     cdef uint8_t *target
+    cdef uint32_t[2] numbers
     cdef int64_t size
     cdef int i
     cdef const char *hexadecimal = b"0123456789abcdef"
@@ -57,9 +58,11 @@ cdef inline int render_source(const Transaction *record, Slots *sources, Output 
     reserve(out, GTID_TEXT_MAXIMUM)
     target = out.data + out.size
     if record.gtid_kind == GTID_MARIADB:
-        target += render_number((<const uint32_t *> source)[0], target)
+        # Keys lie one behind the other, whatever their sizes.
+        memcpy(numbers, source, sizeof(numbers))
+        target += render_number(numbers[0], target)
         target[0] = b"-"
-        target += 1 + render_number((<const uint32_t *> source)[1], target + 1)
+        target += 1 + render_number(numbers[1], target + 1)
         target[0] = b"-"
     else:
         for i in range(UUID_SIZE):

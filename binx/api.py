@@ -238,6 +238,7 @@ def open(  # noqa: A001 - it is called as binx.open
     schema: str | None = None,
     keyring: str | PathLike[str] | None = None,
     key_file: str | PathLike[str] | None = None,
+    identity: str | PathLike[str] | None = None,
 ) -> Binlogs:
     """Open binary logs of one server's chain, in its order.
 
@@ -246,6 +247,7 @@ def open(  # noqa: A001 - it is called as binx.open
         schema: SQL as ``mysqldump --no-data`` writes it, which names the columns where the logs do not.
         keyring: the server's keyring file, for encrypted logs; else ``BINX_KEYRING`` in the environment.
         key_file: a file that holds one key; else ``BINX_KEY_FILE``, or the key itself in ``BINX_KEY``.
+        identity: a file of age identities, for files that are encrypted with age; else ``BINX_IDENTITY``.
 
     Raises:
         UsageError: no path is given.
@@ -256,11 +258,14 @@ def open(  # noqa: A001 - it is called as binx.open
     if not paths:
         raise UsageError("expected at least one binary log to open, found none")
     keys = None
-    if keyring is not None or key_file is not None:
+    if any(given is not None for given in (keyring, key_file, identity)):
         from binx.source.keyring import given_keys
 
-        keyrings = [] if keyring is None else [fspath(keyring)]
-        keys = given_keys(keyrings, None if key_file is None else fspath(key_file))
+        keys = given_keys(
+            [] if keyring is None else [fspath(keyring)],
+            None if key_file is None else fspath(key_file),
+            [] if identity is None else [fspath(identity)],
+        )
     files = open_files(expand_paths([fspath(path) for path in paths]), keys)
     try:
         join_relay_logs(files)

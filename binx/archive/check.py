@@ -12,7 +12,8 @@ from binx.archive.manifest import INDEX, ArchivedLog, StoredObject, find_log, re
 from binx.archive.opening import open_archived, without_superseded
 from binx.archive.restore import check_object
 from binx.archive.sources import open_source_logs
-from binx.errors import AbsentError, BinxError, SourceError
+from binx.archive.unopened import unopened_ends
+from binx.errors import AbsentError, BinxError, EncryptedError, SourceError
 from binx.event.gtid_set import GtidSet
 from binx.export.store import Store
 from binx.log.chain import FileEnds, known_ends, order_ends
@@ -20,7 +21,7 @@ from binx.log.file import BinlogFile
 from binx.log.gtid_gaps import missing_gtids
 from binx.log.on_damage import OnDamage
 from binx.log.selection import source_of
-from binx.source.names import printable
+from binx.source.names import printable, unencrypted_name
 from binx.verify.links import link_problems
 from binx.verify.problems import ProblemKind
 
@@ -99,6 +100,8 @@ class CheckReport:
         bytes: of these logs.
         stored_bytes: of their objects.
         transactions: whole ones.
+        encrypted: how many of the logs are.
+        unopened: how many of these no identity that is at hand opens.
         gtids: of all of them.
         missing: GTIDs that no log holds though earlier and later ones of their source are there.
         problems: what is wrong.
@@ -110,6 +113,8 @@ class CheckReport:
     bytes: int = 0
     stored_bytes: int = 0
     transactions: int = 0
+    encrypted: int = 0
+    unopened: int = 0
     gtids: GtidSet = field(default_factory=GtidSet)
     missing: GtidSet = field(default_factory=GtidSet)
     problems: list[CheckProblem] = field(default_factory=list)
@@ -134,6 +139,8 @@ class CheckReport:
             "bytes": self.bytes,
             "stored_bytes": self.stored_bytes,
             "transactions": self.transactions,
+            "encrypted": self.encrypted,
+            "unopened": self.unopened,
             "gtid_set": str(self.gtids),
             "missing_gtids": str(self.missing),
             "problems": [problem.as_dict() for problem in self.problems],
@@ -150,7 +157,8 @@ def check_archive(
     """Prove what an archive covers.
 
     All objects are hashed; the logs are held against each other as ``verify`` does, and those of the source
-    that are not archived yet follow them.
+    that are not archived yet follow them. What nobody here can decrypt is not opened: of such a log the
+    manifest is asked.
 
     Args:
         store: the archive.
@@ -181,11 +189,8 @@ def check_archive(
         for damage in log.damage:
             _add(report, Finding.DAMAGED, store.path(log.log.path), damage)
     with ExitStack() as stack:
-        found = [
-            (known_ends(open_archived(store, log, stack)), log.gtids)
-            for log in kept
-            if not log.is_unidentified
-        ]
+        found = [(_ends_of(store, log, report, stack), log.gtids) for log in kept if not log.is_unidentified]
+        _note_encrypted(report)
         report.gtids = GtidSet(interval for _, gtids in found for interval in gtids)
         if source is not None:
             found += _tail(source, logs, report, stack)
@@ -193,6 +198,31 @@ def check_archive(
         chain = order_ends(ends for ends, _ in found)
         _check_links(chain, [contents[id(ends.file)] for ends in chain], report)
     return report
+
+
+def _ends_of(store: Store, log: ArchivedLog, report: CheckReport, stack: ExitStack) -> FileEnds:
+    """What a log says of its place among others, or its manifest does."""
+    try:
+        return known_ends(open_archived(store, log, stack))
+    except EncryptedError:
+        if not log.recipients:
+            raise
+        report.unopened += 1
+        return unopened_ends(store, log)
+
+
+def _note_encrypted(report: CheckReport) -> None:
+    if report.unopened:
+        report.notes.append(
+            f"{report.unopened} encrypted log{' was' if report.unopened == 1 else 's were'} not opened, as no"
+            " identity at hand is one of their recipients (--identity): objects have the bytes that were"
+            " written, and what is said of the logs' order and GTIDs is what their manifests say"
+        )
+    if 0 < report.encrypted < report.logs:
+        report.notes.append(
+            f"{report.logs - report.encrypted} of {report.logs} logs are not encrypted: they were archived"
+            " without --encrypt-to"
+        )
 
 
 def _check_objects(
@@ -212,6 +242,7 @@ def _check_objects(
         report.bytes += log.bytes
         report.stored_bytes += log.stored_bytes
         report.transactions += log.transactions
+        report.encrypted += bool(log.recipients)
         done += log.stored_bytes
         progress(done, total)
     return whole
@@ -232,7 +263,11 @@ def _is_right(store: Store, stored: StoredObject, report: CheckReport) -> bool:
 def _note_unlisted(store: Store, logs: Sequence[ArchivedLog], report: CheckReport) -> None:
     listed = {one.path for log in logs for one in log.objects}
     for name in store.names():
-        if name.endswith((".zst", ".binx")) and not name.startswith(".") and name not in listed:
+        if (
+            unencrypted_name(name).endswith((".zst", ".binx"))
+            and not name.startswith(".")
+            and name not in listed
+        ):
             report.notes.append(
                 f"{name}: no manifest lists it: a run was killed before its commit, and its log is archived"
                 " by the next run, or its manifest is lost"

@@ -14,9 +14,13 @@ from binx.event.gtid_set import GtidSet
 from binx.export.store import MANIFESTS, Store
 from binx.log.file import BinlogFile
 from binx.log.sidecar import log_facts
+from binx.source.names import ENCRYPTION_SUFFIX
 
-CONTRACT = 1
-"""The archive's version: a manifest of another one is refused."""
+CONTRACT = 2
+"""The archive's version: a manifest of a later one is refused."""
+
+_PLAIN_CONTRACT = 1
+"""That of a manifest whose objects are not encrypted: there is nothing in it that is not in this one."""
 
 LOG, INDEX = "log", "index"
 """Kinds of objects."""
@@ -78,6 +82,7 @@ class ArchivedLog:
         problems: what is wrong in it though its bytes are as its server wrote them, in sentences.
         objects: what is stored of it; of a damaged log no index.
         damage: why its bytes are not those that its server wrote, in sentences; it is kept as it was found.
+        recipients: whom its objects are encrypted to, as age writes them; none: they are not encrypted.
     """
 
     name: str
@@ -105,6 +110,7 @@ class ArchivedLog:
     problems: tuple[str, ...]
     objects: tuple[StoredObject, ...]
     damage: tuple[str, ...] = ()
+    recipients: tuple[str, ...] = ()
 
     @property
     def stem(self) -> str:
@@ -163,12 +169,19 @@ def _types_of(kind: type) -> dict[str, tuple[type, ...]]:
     return {name: types for name, types in fields.items() if get_origin(hints[name]) is not tuple}
 
 
+_TEXTS = ("problems", "damage", "recipients")
+"""Fields that are texts, any number of them."""
+
 _TYPES, _OBJECT_TYPES = _types_of(ArchivedLog), _types_of(StoredObject)
 
 
 def encode_manifest(log: ArchivedLog) -> bytes:
     """A manifest's text."""
-    document = {"contract": CONTRACT, "binx": __version__, **asdict(log)}
+    facts = asdict(log)
+    if not log.recipients:
+        del facts["recipients"]
+    contract = CONTRACT if log.recipients else _PLAIN_CONTRACT
+    document = {"contract": contract, "binx": __version__, **facts}
     return (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode("utf-8", "surrogatepass")
 
 
@@ -187,16 +200,19 @@ def decode_manifest(data: bytes, path: str) -> ArchivedLog:
         document: dict[str, Any] = json.loads(data)
         contract = document.pop("contract", None)
         document.pop("binx", None)
-        if not isinstance(contract, int) or contract < CONTRACT:
+        if not isinstance(contract, int) or contract < _PLAIN_CONTRACT:
             raise ValueError(f"its contract is {contract!r}")
         if contract > CONTRACT:
             raise UnsupportedError(
-                f"expected a manifest of contract {CONTRACT}, found {contract!r}; a newer binx wrote it",
+                f"expected a manifest of contract {CONTRACT} at most, found {contract!r}; a newer binx wrote"
+                " it",
                 path=path,
             )
         objects = tuple(StoredObject(**entry) for entry in document.pop("objects"))
-        problems, damage = (tuple(document.pop(name, ())) for name in ("problems", "damage"))
-        log = ArchivedLog(objects=objects, problems=problems, damage=damage, **document)
+        problems, damage, recipients = (tuple(document.pop(name, ())) for name in _TEXTS)
+        log = ArchivedLog(
+            objects=objects, problems=problems, damage=damage, recipients=recipients, **document
+        )
         _check(log)
     except (ValueError, TypeError, KeyError, AttributeError, UsageError, RecursionError) as error:
         raise DamagedError(f"expected a manifest, found what is none: {error}", path=path) from error
@@ -209,15 +225,19 @@ def _check(log: ArchivedLog) -> None:
         for name, expected in types.items():
             if type(getattr(one, name)) not in expected:
                 raise ValueError(f"{name!r} is of another type")
-    if not all(isinstance(text, str) for text in (*log.problems, *log.damage)):
-        raise ValueError("a problem is no text")
+    if not all(isinstance(text, str) for name in _TEXTS for text in getattr(log, name)):
+        raise ValueError("a problem or a recipient is no text")
     for one in log.objects:
         if "/" in one.path or not one.path.startswith(log.stem):
             raise ValueError(f"{one.path!r} is not this log's")
+        if one.path.endswith(ENCRYPTION_SUFFIX) is not bool(log.recipients):
+            raise ValueError(f"{one.path!r} is encrypted, or not, as its recipients do not say")
     kinds = sorted(one.kind for one in log.objects)
     if kinds != ([LOG] if log.damage else [INDEX, LOG]):
         raise ValueError(f"objects of these kinds are listed: {', '.join(kinds)}")
     _ = log.gtids
+    if log.previous_gtids is not None:
+        GtidSet.parse(log.previous_gtids)
 
 
 def stem(name: str, identity: str, sha256: str) -> str:

@@ -11,6 +11,7 @@ from binx.export.store import Store
 from binx.log.chain import FileEnds, known_ends, order_ends
 from binx.log.file import BinlogFile
 from binx.log.sidecar import Sidecar
+from binx.source.opening import decrypted
 
 
 def open_archived(store: Store, log: ArchivedLog, stack: ExitStack) -> BinlogFile:
@@ -23,13 +24,14 @@ def open_archived(store: Store, log: ArchivedLog, stack: ExitStack) -> BinlogFil
 
     Raises:
         SourceError: it is not there, or cannot be read.
+        EncryptedError: it is encrypted, and no identity that the environment names is one of its recipients.
         DamagedError: it is damaged.
     """
     file = stack.enter_context(BinlogFile.open(store.path(log.log.path)))
     if log.index is None:
         return file
     try:
-        file.sidecar = Sidecar.read_from(store.open(log.index.path), file)
+        file.sidecar = Sidecar.read_from(decrypted(store.open(log.index.path)), file)
     except BinxError:
         # The log itself tells the same, and --check tells of the index.
         file.sidecar = None
@@ -42,7 +44,7 @@ def open_in_order(
     """Open archived logs, in the order of their chains.
 
     Raises:
-        SourceError, DamagedError: as :func:`open_archived`.
+        SourceError, EncryptedError, DamagedError: as :func:`open_archived`.
     """
     opened = {}
     for log in logs:

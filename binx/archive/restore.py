@@ -19,7 +19,7 @@ from binx.log.file import BinlogFile
 from binx.log.moments import format_time
 from binx.log.selection import Selection
 from binx.source import READ_BYTES
-from binx.source.opening import decompressed
+from binx.source.opening import decompressed, decrypted
 
 
 def find_named(store: Store, name: str) -> ArchivedLog:
@@ -74,10 +74,11 @@ def restore_log(
 
     Raises:
         SourceError, DamagedError: the archive does not give it back.
+        EncryptedError: it is encrypted, and no identity that the environment names is one of its recipients.
         OutputError, RefusedError: it cannot be written.
     """
     path = str(Path(output, log.name)) if Path(output).is_dir() else output
-    source = decompressed(store.open(log.log.path), of_logs=False)
+    source = decompressed(decrypted(store.open(log.log.path)), of_logs=False)
     try:
         with open_output(path) as stream:
             digest = hashlib.sha256()
@@ -113,7 +114,7 @@ def restore_span(
     Raises:
         AbsentError: there is none of them; nothing was written.
         UsageError: logs of several servers have some, and none is named.
-        SourceError, DamagedError: the archive does not give them back.
+        SourceError, EncryptedError, DamagedError: the archive does not give them back.
         OutputError, RefusedError: they cannot be written.
     """
     logs, errors = read_manifests(store)

@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING
 from binx.archive.manifest import ArchivedLog, find_log, read_manifests
 from binx.archive.prune import prove, prunable, purge_statement, remove
 from binx.archive.sources import SourceLogs, open_source_logs
+from binx.archive.storing import Storage
 from binx.archive.tables import export_tables, has_tables
 from binx.archive.unreadable import keep_unreadable
 from binx.archive.writing import DamagedLogError, archive_log, is_encrypted
-from binx.errors import BinxError, OutputError, RefusedError
+from binx.errors import BinxError, OutputError, RefusedError, UsageError
 from binx.export.dataset import DataSet
 from binx.export.store import MANIFESTS, Store, open_store
 from binx.log.chain import FileEnds
+from binx.source.age_keys import Recipient, given_identities
 from binx.source.names import printable
 from binx.source.remote import is_uri
 
@@ -56,7 +58,9 @@ class ArchiveRequest:
     Attributes:
         source: a folder of logs, a server's index, or a log.
         archive: a folder, or a URI.
-        decrypt: whether encrypted logs are taken, decrypted.
+        decrypt: whether encrypted logs are taken, decrypted; where there are recipients, whether Parquet is
+            written, which is not encrypted.
+        recipients: whom what is archived is encrypted to; none: it is not encrypted.
         keep_damaged: whether damaged logs are taken, as they are.
         dry_run: whether nothing is written.
         max_files: logs taken at most; None for all.
@@ -75,6 +79,7 @@ class ArchiveRequest:
     max_seconds: int | None = None
     parquet: str | None = None
     prune_days: int | None = None
+    recipients: tuple[Recipient, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +114,7 @@ class LogReport:
                 "sha256": one.sha256,
                 "problems": list(one.problems),
                 **({"damage": list(one.damage)} if one.damage else {}),
+                **({"recipients": list(one.recipients)} if one.recipients else {}),
             }
         if self.tables is not None:
             facts |= {
@@ -203,12 +209,15 @@ class ArchiveRun:
         Raises:
             OutputError: the archive cannot be written, or another process is writing to it.
             SourceError, UsageError, AbsentError: the source cannot be read.
+            UsageError: what is asked for contradicts itself.
             UnsupportedError: a newer binx has written to the archive.
         """
         begun = monotonic()
         request = self.request
+        _check_tables(request)
         with ExitStack() as stack:
             store = open_store(request.archive)
+            storage = Storage(store, request.recipients)
             stack.enter_context(nullcontext() if request.dry_run else store.locked())
             if not request.dry_run:
                 store.prepare([MANIFESTS])
@@ -216,7 +225,7 @@ class ArchiveRun:
             logs = open_source_logs(request.source, stack)
             self.report.open = tuple(ends.file.path for ends in logs.open)
             yield from map(self._failed, unreadable)
-            yield from self._take_unreadable(logs, store, held)
+            yield from self._take_unreadable(logs, storage, held)
             pending = [ends for ends in logs.closed if find_log(held, ends.file) is None]
             total = sum(ends.file.size for ends in pending)
             done = 0
@@ -224,7 +233,7 @@ class ArchiveRun:
                 if self._is_enough(place, begun):
                     self.report.remaining = len(pending) - place
                     break
-                yield self._take(ends, store, held, _behind(self.progress, done, total))
+                yield self._take(ends, storage, held, _behind(self.progress, done, total))
                 done += ends.file.size
             self.report.held = len(held)
             if request.parquet is not None and not request.dry_run:
@@ -281,7 +290,7 @@ class ArchiveRun:
         return LogReport(State.FAILED, error.path or self.request.source, error=error)
 
     def _take_unreadable(
-        self, logs: SourceLogs, store: Store, held: list[ArchivedLog]
+        self, logs: SourceLogs, storage: Storage, held: list[ArchivedLog]
     ) -> Iterator[LogReport]:
         for log in logs.unreadable:
             keeps = self.request.keep_damaged and log.closed and log.is_damaged and not is_uri(log.path)
@@ -293,7 +302,7 @@ class ArchiveRun:
                 yield LogReport(State.WOULD_ARCHIVE, log.path)
                 continue
             try:
-                archived = keep_unreadable(log, store, held)
+                archived = keep_unreadable(log, storage, held)
             except OutputError:
                 raise
             except BinxError as error:
@@ -312,20 +321,21 @@ class ArchiveRun:
         return request.max_seconds is not None and monotonic() - begun >= request.max_seconds
 
     def _take(
-        self, ends: FileEnds, store: Store, held: list[ArchivedLog], progress: Callable[[int], None]
+        self, ends: FileEnds, storage: Storage, held: list[ArchivedLog], progress: Callable[[int], None]
     ) -> LogReport:
         report, path = self.report, ends.file.path
         try:
-            if is_encrypted(ends.file) and not self.request.decrypt:
+            if is_encrypted(ends.file) and not (storage.recipients or self.request.decrypt):
                 raise RefusedError(
-                    "it is encrypted, and the archive would not be; archive it decrypted with --decrypt, into"
-                    " a place that is as safe as the server's keyring",
+                    "it is encrypted, and the archive would not be; archive it encrypted with --encrypt-to"
+                    " age1…, or decrypted with --decrypt, into a place that is as safe as the server's"
+                    " keyring",
                     path=path,
                 )
             if self.request.dry_run:
                 report.archived += 1
                 return LogReport(State.WOULD_ARCHIVE, path)
-            archived = archive_log(ends, store, progress, keep_damaged=self.request.keep_damaged)
+            archived = archive_log(ends, storage, progress, keep_damaged=self.request.keep_damaged)
         except OutputError:
             raise
         except DamagedLogError as error:
@@ -339,6 +349,21 @@ class ArchiveRun:
         report.problems += len(archived.problems)
         report.damaged += bool(archived.damage)
         return LogReport(State.KEPT if archived.damage else State.ARCHIVED, path, archived)
+
+
+def _check_tables(request: ArchiveRequest) -> None:
+    """Refuse tables that nobody said may be in the clear, or that an encrypted archive does not give."""
+    if request.parquet is None or not request.recipients:
+        return
+    if not request.decrypt:
+        raise UsageError(
+            "expected --decrypt beside --encrypt-to and --parquet, as Parquet holds the rows in the clear; or"
+            " leave --parquet out"
+        )
+    if not given_identities().found:
+        raise UsageError(
+            "expected --identity beside --encrypt-to and --parquet, as Parquet is made out of the archive"
+        )
 
 
 def _behind(progress: Callable[[int, int], None], done: int, total: int) -> Callable[[int], None]:

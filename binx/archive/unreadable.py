@@ -8,20 +8,20 @@ from contextlib import closing
 from binx.archive.digests import digest_of
 from binx.archive.manifest import UNKNOWN, UNKNOWN_IDENTITY, ArchivedLog, stem
 from binx.archive.sources import UnreadableLog
+from binx.archive.storing import Storage
 from binx.archive.writing import LONGEST_FRAME, commit, read_back, write_log
-from binx.export.store import Store
 from binx.source.plain import PlainFile
 from binx.verify.problems import ProblemKind
 
 
 def keep_unreadable(
-    unreadable: UnreadableLog, store: Store, held: Sequence[ArchivedLog]
+    unreadable: UnreadableLog, storage: Storage, held: Sequence[ArchivedLog]
 ) -> ArchivedLog | None:
     """Take such a log into the archive; None where it is there already.
 
     Args:
         unreadable: the log, on a local disk.
-        store: where to.
+        storage: where to.
         held: what the archive holds.
 
     Raises:
@@ -34,8 +34,8 @@ def keep_unreadable(
             return None
         log_stem = stem(source.name, UNKNOWN_IDENTITY, sha256)
         cuts = range(LONGEST_FRAME, source.size, LONGEST_FRAME)
-        log = write_log(source, cuts, store, f"{log_stem}.zst", sha256)
-        read_back(store, log, None, sha256)
+        log = write_log(source, cuts, storage, f"{log_stem}.zst", sha256)
+        read_back(storage, log, None, sha256)
         archived = ArchivedLog(
             name=source.name,
             identity=UNKNOWN_IDENTITY,
@@ -60,11 +60,11 @@ def keep_unreadable(
             first_commit=None,
             last_commit=None,
             problems=(),
-            objects=(log,),
+            objects=(log.stored,),
             damage=(f"{ProblemKind.FORMAT.value}: {unreadable.error.message}",),
         )
-    commit(store, archived)
-    return archived
+    storage.remove_unencrypted([f"{log_stem}.zst"])
+    return commit(storage, archived)
 
 
 __all__ = ["keep_unreadable"]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, suppress
+from dataclasses import replace
 
-from binx.archive.digests import DigestSink, digest_of, object_digest
+from binx.archive.digests import digest_of, object_digest
 from binx.archive.manifest import INDEX, LOG, ArchivedLog, StoredObject, encode_manifest, manifest_name, stem
+from binx.archive.storing import Storage, Written
 from binx.errors import BinxError, DamagedError, OutputError, SourceError, UnsupportedError
 from binx.export.seekable import FRAME_BYTES, write_seekable
 from binx.export.sidecar import SidecarWriter
@@ -17,7 +19,9 @@ from binx.log.index_use import SUFFIX
 from binx.log.on_damage import OnDamage
 from binx.log.sidecar import Sidecar, log_facts
 from binx.source import Source
+from binx.source.age import AgeFile
 from binx.source.encrypted import EncryptedFile
+from binx.source.inflated import Inflated
 from binx.source.opening import decompressed
 from binx.verify.content import ContentCheck
 from binx.verify.problems import Problem, ProblemKind
@@ -59,7 +63,7 @@ class DamagedLogError(DamagedError):
 
 def archive_log(
     ends: FileEnds,
-    store: Store,
+    storage: Storage,
     progress: Callable[[int], None] = lambda position: None,
     *,
     keep_damaged: bool = False,
@@ -68,11 +72,12 @@ def archive_log(
 
     The log is hashed and verified, compressed in frames that end where transactions do, and read back: the
     restored bytes must have its hash, and the index is made of them. The manifest is written last. Of a
-    damaged log there is no index, and the manifest says what is wrong.
+    damaged log there is no index, and the manifest says what is wrong. Where there are recipients, compressed
+    log and index are encrypted to them.
 
     Args:
         ends: the log.
-        store: where to.
+        storage: where to.
         progress: called now and then with how much of the log's bytes is done.
         keep_damaged: whether a damaged log is taken too, as it is.
 
@@ -95,49 +100,53 @@ def archive_log(
         raise DamagedLogError(damage, file.path)
     log_stem = stem(file.name, file.identity, sha256)
     cuts = _cuts(file) if not damage else _cuts_of_damaged(file)
-    log = write_log(file.source, cuts, store, f"{log_stem}.zst", sha256)
+    names = (f"{log_stem}.zst", f"{log_stem}{SUFFIX}")
+    log = write_log(file.source, cuts, storage, names[0], sha256)
     step(2)(size)
-    index, times = read_back(store, log, None if damage else f"{log_stem}{SUFFIX}", sha256)
-    objects = (log,) if index is None else (log, index)
+    index, times = read_back(storage, log, None if damage else names[1], sha256)
+    objects = (log.stored,) if index is None else (log.stored, index)
     archived = _described(ends, report, check.problems, sha256, objects, times)
-    commit(store, archived)
+    archived = replace(archived, decrypted=is_encrypted(file) and not storage.recipients)
+    storage.remove_unencrypted(names)
+    archived = commit(storage, archived)
     progress(size)
     return archived
 
 
-def commit(store: Store, archived: ArchivedLog) -> None:
-    """Write a log's manifest, when all that it lists is there.
+def commit(storage: Storage, archived: ArchivedLog) -> ArchivedLog:
+    """Write a log's manifest, when all that it lists is there; gives what it says.
 
     Raises:
         OutputError: the archive cannot be written.
     """
-    with store.writing(manifest_name(archived.stem)) as sink:
-        sink.write(encode_manifest(archived))
+    committed = replace(archived, recipients=tuple(one.text for one in storage.recipients))
+    with storage.store.writing(manifest_name(committed.stem)) as sink:
+        sink.write(encode_manifest(committed))
+    return committed
 
 
-def write_log(source: Source, cuts: Iterable[int], store: Store, name: str, sha256: str) -> StoredObject:
+def write_log(source: Source, cuts: Iterable[int], storage: Storage, name: str, sha256: str) -> Written:
     """Write a log's bytes, compressed.
 
     Args:
         source: the bytes.
         cuts: where frames may end, ascending.
-        store: where to.
-        name: the object's.
+        storage: where to.
+        name: the object's where it is not encrypted.
         sha256: of the bytes, as they were read before.
 
     Raises:
         SourceError: they cannot be read, or are others now.
         OutputError: the archive cannot be written.
     """
-    with store.writing(name) as sink:
-        output = DigestSink(sink)
+    with storage.writing(name, LOG) as output:
         written = write_seekable(source, cuts, output)
         if written.sha256 != sha256:
             raise SourceError(
                 "the log changed while it was archived; run again when nothing writes it any more",
                 path=source.path,
             )
-    return StoredObject(name, LOG, output.bytes, output.hexdigest())
+    return output.written
 
 
 def _cuts(file: BinlogFile, on_damage: OnDamage = OnDamage.STOP) -> Iterator[int]:
@@ -160,7 +169,7 @@ def _cuts_of_damaged(file: BinlogFile) -> Iterator[int]:
 
 
 def read_back(
-    store: Store, log: StoredObject, name: str | None, sha256: str
+    storage: Storage, log: Written, name: str | None, sha256: str
 ) -> tuple[StoredObject | None, list[int]]:
     """Read the compressed log back, and make its index of it where that has a name.
 
@@ -170,33 +179,32 @@ def read_back(
         OutputError: the archive does not give back what was written.
     """
     try:
-        _compare(store, log)
-        with closing(decompressed(store.open(log.path), of_logs=False)) as restored:
+        _compare(storage.store, log.stored)
+        with closing(decompressed(storage.open(log), of_logs=False)) as restored:
             if digest_of(restored) != sha256:
                 raise DamagedError("expected the bytes of the log, found others")
         if name is None:
             return None, []
-        with BinlogFile.open(store.path(log.path)) as back:
-            with store.writing(name) as sink:
-                output = DigestSink(sink)
+        with BinlogFile.inside(decompressed(storage.open(log))) as back:
+            with storage.writing(name, INDEX) as output:
                 SidecarWriter(back).write(output)
-            index = StoredObject(name, INDEX, output.bytes, output.hexdigest())
-            _compare(store, index)
-            times = [time for block in _blocks_of(store, name, back) for time in block]
+            index = output.written
+            _compare(storage.store, index.stored)
+            times = [time for block in _blocks_of(storage, index, back) for time in block]
     except OutputError:
         raise
     except BinxError as error:
         raise OutputError(
             f"the archive does not give back what was written to it: {error.message}; see to its storage, and"
             " run again",
-            path=error.path or store.path(log.path),
+            path=error.path or storage.store.path(log.stored.path),
         ) from error
-    return index, times
+    return index.stored, times
 
 
-def _blocks_of(store: Store, name: str, back: BinlogFile) -> Iterator[tuple[int, int]]:
+def _blocks_of(storage: Storage, index: Written, back: BinlogFile) -> Iterator[tuple[int, int]]:
     """The commit times of the blocks of an index file, all of which are read."""
-    with closing(Sidecar.read_from(store.open(name), back)) as sidecar:
+    with closing(Sidecar.read_from(storage.open(index), back)) as sidecar:
         for block in sidecar.directory.blocks:
             sidecar.table(block)
             if block.records:
@@ -234,7 +242,7 @@ def _described(
         in_use=description.in_use,
         ending=report.ending,
         unfinished_bytes=report.unfinished_bytes,
-        decrypted=is_encrypted(file),
+        decrypted=False,
         next_file=ends.next_file,
         previous_gtids=report.previous_gtids,
         gtid_set=report.gtid_set,
@@ -252,8 +260,11 @@ def _sentence(problem: Problem) -> str:
 
 
 def is_encrypted(file: BinlogFile) -> bool:
-    """Whether a log's bytes are encrypted where it is."""
-    return isinstance(file.source, EncryptedFile)
+    """Whether a log's bytes are encrypted where it is: by its server, or with age."""
+    source = file.source
+    while isinstance(source, Inflated):
+        source = source.inner
+    return isinstance(source, (EncryptedFile, AgeFile))
 
 
 __all__ = [

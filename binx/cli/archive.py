@@ -19,6 +19,7 @@ from binx.export.output import STANDARD_OUTPUT
 from binx.export.store import open_store
 from binx.log.moments import parse_time
 from binx.log.selection import Selection
+from binx.source.age_keys import Recipient, parse_recipient, read_recipients
 from binx.source.json_text import json_text
 from binx.source.names import printable
 from binx.stats.text import bytes_text, number_text
@@ -29,6 +30,11 @@ EXAMPLES = (
     Example(
         "with tables, and what the server may purge when it is proved",
         "binx archive mysql-bin.index --to archive --parquet lake --prune 7 --json",
+    ),
+    Example(
+        "encrypted, on a machine that has the public key alone",
+        "binx archive mysql-bin.index --to sealed --encrypt-to"
+        " age1dkzd62lh6n2t6aj9jh3v099ded0gv9nvnavvpa3q2e6vgt89lv2s5jd6jj",
     ),
     Example(
         "a transaction out of the archive",
@@ -67,14 +73,23 @@ DETAILS = (
     " --parquet writes what is whole. A whole copy that takes its place in SOURCE is archived beside it,"
     " and stands for it from then on. A log whose first event is damaged is kept so too, when a"
     " later one is there; nothing can be read of it.",
-    "An encrypted log is taken only with --decrypt, and is then not encrypted in the archive. What is"
-    " written has the permissions that umask gives.",
+    "A log that its server encrypted is taken with --encrypt-to, or with --decrypt, and is then not"
+    " encrypted in the archive. What is written has the permissions that umask gives.",
+    "With --encrypt-to all that this run archives is encrypted with age (https://age-encryption.org/v1) to"
+    " the recipients, compressed logs and index files: their names end in .zst.age and .binx.age, commands"
+    " read them in place with --identity, and age -d -i FILE X.zst.age | zstd -d restores the identical log."
+    " No secret key is needed to archive, to --check by hashes, or to --prune. Manifests are not encrypted:"
+    " names, sizes, times, GTIDs and recipients can be read in them. Recipients are X25519 keys, as"
+    " age-keygen makes them; those of plugins, SSH, passphrases and the post-quantum hybrid are refused. A"
+    " log that DEST holds already stays as it is there, encrypted or not. --parquet writes rows in the clear,"
+    " and wants --decrypt and --identity beside --encrypt-to. To encrypt an archive to others, give it as"
+    " SOURCE, with the --identity that reads it.",
     "One line is printed for each log that was taken, or one where there was nothing to do. With --json"
     " each line is an object: one for each log with log, state (archived, would archive, damaged, kept"
     " damaged, failed, tables written, pruned, would prune, purgeable), name, bytes, stored_bytes,"
-    " transactions, gtid_set, sha256, problems, damage, rows, losses and error; and one for the run with"
-    " run (ok, problems, failed), held, archived, remaining, open, damaged, failed, problems, tables,"
-    " losses, pruned, purge and seconds.",
+    " transactions, gtid_set, sha256, problems, damage, recipients, rows, losses and error; and one for the"
+    " run with run (ok, problems, failed), held, archived, remaining, open, damaged, failed, problems,"
+    " tables, losses, pruned, purge and seconds.",
     "With --parquet the data set of to-parquet is written too, out of the archive: of each archived log"
     " that DIR does not hold yet, with the tables' columns as the statements in the logs before it name"
     " them.",
@@ -88,7 +103,8 @@ DETAILS = (
     " those of SOURCE, where that is given: the GTIDs that are covered, logs and GTIDs that are missing"
     " between them, GTIDs that two logs of a server hold, and the tail that is not archived yet. With"
     " --json it prints one object with check (ok, problems, missing), logs, bytes, stored_bytes,"
-    " transactions, gtid_set, missing_gtids, problems, notes and tail.",
+    " transactions, encrypted, unopened (encrypted logs that no identity opens), gtid_set, missing_gtids,"
+    " problems, notes and tail.",
     "--restore LOG writes a log as it was; its bytes must have the hash that they had, or nothing is"
     " written. Several logs of that name are listed, with the longer names to tell them apart. With"
     " --gtid, --since or --until a binary log with these transactions is written, as binx extract does it;"
@@ -131,6 +147,21 @@ _NAMELESS = "-"
     help="Remove logs of SOURCE that are older and proved to be archived; see the manual page.",
 )
 @option("--decrypt", is_flag=True, section=OUTPUT, help="Take encrypted logs too, decrypted.")
+@option(
+    "--encrypt-to",
+    metavar="RECIPIENT",
+    multiple=True,
+    section=OUTPUT,
+    help="Encrypt what is archived with age, to this public key (age1…); may be given several times.",
+)
+@option(
+    "--encrypt-to-file",
+    metavar="FILE",
+    value=FilePath(),
+    multiple=True,
+    section=OUTPUT,
+    help="The same, to the recipients in a file, one a line, as age -R has it.",
+)
 @option(
     "--on-damage",
     value=Choice("leave", "keep"),
@@ -187,6 +218,8 @@ def archive_command(
     parquet: str | None,
     prune_days: int | None,
     decrypt: bool,
+    encrypt_to: tuple[str, ...],
+    encrypt_to_file: tuple[str, ...],
     on_damage: str,
     dry_run: bool,
     as_json: bool,
@@ -235,8 +268,18 @@ def archive_command(
         max_seconds=max_seconds,
         parquet=parquet,
         prune_days=prune_days,
+        recipients=_recipients(encrypt_to, encrypt_to_file),
     )
     return _run(request, as_json=as_json, quiet=quiet)
+
+
+def _recipients(texts: tuple[str, ...], paths: tuple[str, ...]) -> tuple[Recipient, ...]:
+    """Whom to encrypt to, each once."""
+    if not texts and not paths:
+        return ()
+    given = [parse_recipient(text) for text in texts]
+    given += [recipient for path in paths for recipient in read_recipients(path)]
+    return tuple(dict.fromkeys(given))
 
 
 def _run(request: ArchiveRequest, *, as_json: bool, quiet: bool) -> int:

@@ -32,7 +32,7 @@ VARIABLE = "BINX_CONFIG"
 """Where it is set, the file's path; where it is empty, there is no file."""
 
 COMMON = frozenset(
-    {"quiet", "verbose", "no-checksums", "no-index", "schema", "memory", "jobs", "keyring", "tz"}
+    {"quiet", "verbose", "no-checksums", "no-index", "schema", "memory", "jobs", "keyring", "identity", "tz"}
 )
 """Options that mean the same for all commands which have them, and may be set for all at once."""
 

@@ -50,6 +50,10 @@ _ENVIRONMENT = (
         "A key of 64 hex digits, for encrypted logs. There is no option that takes a key itself, since"
         " all users of a machine see command lines.",
     ),
+    (
+        "BINX_IDENTITY",
+        "Files of age identities, separated by colons, for files that are encrypted with age: as --identity.",
+    ),
     ("BINX_TRACEBACK", "Where it is 1, errors show where in the program they came from."),
 )
 

@@ -67,8 +67,16 @@ _KEY_FILE = option(
     act=_to_environment("BINX_KEY_FILE"),
     help="A file with one key of 32 bytes or 64 hex digits, for encrypted logs.",
 )
-KEYS = combined(_KEYRING, _KEY_FILE)
-"""The keys of encrypted files."""
+_IDENTITY = option(
+    "--identity",
+    metavar="FILE",
+    value=FilePath(),
+    multiple=True,
+    act=_to_environment("BINX_IDENTITY"),
+    help="A file of age identities, as age-keygen writes it, for files that are encrypted with age.",
+)
+KEYS = combined(_KEYRING, _KEY_FILE, _IDENTITY)
+"""The keys of encrypted logs and files."""
 
 
 def _tell_steps(asked: bool) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from binx.export.output import output_errors, remove_leftovers
 from binx.export.sidecar import write_sidecar
 from binx.log.file import BinlogFile
-from binx.log.index_use import sidecar_path
+from binx.log.index_use import sidecar_path, sidecar_places
 from binx.log.sidecar import Sidecar
 from binx.log.sidecar_state import SidecarState, examine_sidecar
 from binx.source.names import printable
@@ -79,19 +79,10 @@ def index_log(
         DamagedError, UnsupportedError: the log cannot be read to its end.
         OutputError: the index file cannot be written.
     """
+    for found in [] if force and not check else _found(file, folder):
+        if check or found.has_keys or (found.is_true and not keys):
+            return found
     path = sidecar_path(file, folder)
-    state, problem = (SidecarState.ABSENT, None) if force else examine_sidecar(file, path)
-    if state is SidecarState.TRUE:
-        with closing(Sidecar.open(path, file)) as sidecar:
-            log, has_keys = sidecar.directory.log, sidecar.directory.keys is not None
-            if check or has_keys or not keys:
-                return IndexedLog(
-                    *(file.path, path, state.value, sidecar.transactions, sidecar.size),
-                    unfinished_bytes=log.size - log.covered,
-                    has_keys=has_keys,
-                )
-    if check:
-        return IndexedLog(file.path, path, state.value, problem=problem)
     if folder is not None:
         with output_errors(Path(folder)):
             Path(folder).mkdir(parents=True, exist_ok=True)
@@ -110,6 +101,25 @@ def index_log(
         unfinished_bytes=report.unfinished,
         has_keys=keys,
     )
+
+
+def _found(file: BinlogFile, folder: str | None) -> list[IndexedLog]:
+    """The index files that a log has, a true one first; where it has none, one that is absent."""
+    found = [_examined(file, path) for path in sidecar_places(file, folder)]
+    return sorted(found, key=lambda one: (not one.is_true, not one.has_keys, one.state == "absent"))
+
+
+def _examined(file: BinlogFile, path: str) -> IndexedLog:
+    state, problem = examine_sidecar(file, path)
+    if state is not SidecarState.TRUE:
+        return IndexedLog(file.path, path, state.value, problem=problem)
+    with closing(Sidecar.open(path, file)) as sidecar:
+        log = sidecar.directory.log
+        return IndexedLog(
+            *(file.path, path, state.value, sidecar.transactions, sidecar.size),
+            unfinished_bytes=log.size - log.covered,
+            has_keys=sidecar.directory.keys is not None,
+        )
 
 
 __all__ = ["IndexedLog", "index_log"]

@@ -46,6 +46,8 @@ class BinlogFile:
         """What keeps the windows that a scan walks, where they are looked at again."""
         self.sidecar: Sidecar | None = None
         """The file's index, where one was looked for and is true."""
+        self.keys: Keys | None = None
+        """The keys that it was opened with, for its index; None for those that the environment names."""
         try:
             if read_magic(source.window(0, MAGIC_SIZE)) is Magic.ENCRYPTED:
                 raise EncryptedError("expected the decrypted bytes of the log, found it encrypted")
@@ -85,7 +87,17 @@ class BinlogFile:
             EncryptedError: it is encrypted, and no key fits.
             NotABinlogError, DamagedError, UnsupportedError: see :class:`BinlogFile`.
         """
-        source = open_source(path, keys)
+        file = cls.inside(open_source(path, keys))
+        file.keys = keys
+        return file
+
+    @classmethod
+    def inside(cls, source: Source) -> Self:
+        """The log in a source that is open already; where it is none, the source is closed.
+
+        Raises:
+            NotABinlogError, DamagedError, UnsupportedError: see :class:`BinlogFile`.
+        """
         try:
             return cls(source)
         except BinxError:

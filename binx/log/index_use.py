@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from binx.errors import BinxError, SourceError
 from binx.log.steps import tell
-from binx.source.names import uncompressed_name
+from binx.source.names import ENCRYPTION_SUFFIX, uncompressed_name, unencrypted_name
 from binx.source.remote import beside, is_uri
 
 if TYPE_CHECKING:
@@ -47,24 +47,47 @@ def sidecar_path(file: BinlogFile, folder: str | None = None) -> str:
     return os.path.join(folder, f"{file.name}.{file.identity}{SUFFIX}")
 
 
+def sidecar_places(file: BinlogFile, folder: str | None = None) -> list[str]:
+    """Where the index file of a log may stand; an archive encrypts that of an encrypted log too.
+
+    Args:
+        file: as :func:`sidecar_path`.
+        folder: the same.
+    """
+    path = sidecar_path(file, folder)
+    log, _, _ = _parted(file.path)
+    if folder is not None or unencrypted_name(log) == log:
+        return [path]
+    place, mark, options = _parted(path)
+    return [path, f"{place}{ENCRYPTION_SUFFIX}{mark}{options}"]
+
+
+def _parted(path: str) -> tuple[str, str, str]:
+    """A path, and what options a URI has behind it."""
+    return path.partition("?") if is_uri(path) else (path, "", "")
+
+
 def attach_sidecars(files: Iterable[BinlogFile], use: IndexUse) -> None:
     """Open the index files of logs, where there are any that are true.
 
     What cannot be used is told, and left aside. Logs from standard input have none.
     """
     for file in files:
-        path = sidecar_path(file, use.folder)
-        if file.path == "-" or not (is_uri(path) or os.path.exists(path)):
-            continue
-        from binx.log.sidecar import Sidecar
+        for path in sidecar_places(file, use.folder):
+            if file.sidecar is None and file.path != "-" and (is_uri(path) or os.path.exists(path)):
+                _attach(file, path, use.warn)
 
-        try:
-            file.sidecar = Sidecar.find(path, file, use.warn)
-            if file.sidecar is not None:
-                tell(file.path, f"its index file is used: {path}")
-        except (BinxError, MemoryError) as error:
-            if use.warn is not None:
-                use.warn(unused(error, path))
+
+def _attach(file: BinlogFile, path: str, warn: Callable[[BinxError], None] | None) -> None:
+    from binx.log.sidecar import Sidecar
+
+    try:
+        file.sidecar = Sidecar.find(path, file, warn)
+        if file.sidecar is not None:
+            tell(file.path, f"its index file is used: {path}")
+    except (BinxError, MemoryError) as error:
+        if warn is not None:
+            warn(unused(error, path))
 
 
 def unused(error: BinxError | MemoryError, path: str) -> BinxError:
@@ -73,4 +96,4 @@ def unused(error: BinxError | MemoryError, path: str) -> BinxError:
     return SourceError(f"the index file is not used: {reason}", path=path)
 
 
-__all__ = ["SUFFIX", "IndexUse", "attach_sidecars", "sidecar_path", "unused"]
+__all__ = ["SUFFIX", "IndexUse", "attach_sidecars", "sidecar_path", "sidecar_places", "unused"]

@@ -25,6 +25,8 @@ from binx.log.places import (
 )
 from binx.log.relay import join_relay_logs
 from binx.source import WINDOW_BYTES, Source
+from binx.source.magic import AGE_MAGIC
+from binx.source.names import unencrypted_name
 from binx.source.remote import is_folder, is_uri
 
 STANDARD_INPUT = "-"
@@ -176,7 +178,7 @@ def _logs(path: str) -> Iterator[str]:
 
 
 def _is_sidecar(path: str) -> bool:
-    return path.endswith(SUFFIX) and magic_of(path) == _PARQUET_MAGIC
+    return unencrypted_name(path).endswith(SUFFIX) and magic_of(path) in (_PARQUET_MAGIC, AGE_MAGIC)
 
 
 __all__ = [

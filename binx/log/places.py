@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from binx.errors import AbsentError, SourceError, UsageError
 from binx.event.format import ENCRYPTED_MAGIC, MAGIC
-from binx.source.magic import is_gzip, is_zstd
+from binx.source.magic import is_age, is_gzip, is_zstd
 from binx.source.names import COMPRESSION_SUFFIXES, log_name, uncompressed_name
 from binx.source.remote import beside, list_folder
 
@@ -151,7 +151,7 @@ def _by_magic(folder: str, names: Iterable[str]) -> list[str]:
         path = os.path.join(folder, name)
         magic = magic_of(path)
         numbered = log_name(name).rpartition(".")[2].isdigit()
-        packed = (is_gzip(magic) or is_zstd(magic)) and numbered
+        packed = (is_gzip(magic) or is_zstd(magic) or is_age(magic)) and numbered
         if magic in (MAGIC, ENCRYPTED_MAGIC) or packed:
             logs.setdefault(uncompressed_name(name), path)
         elif numbered and magic:

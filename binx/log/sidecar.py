@@ -29,6 +29,7 @@ from binx.log.sidecar_layout import (
     tail_offset,
 )
 from binx.source import PlainFile, Source
+from binx.source.opening import decrypted
 from binx.source.remote import RemoteFile, is_uri
 
 if TYPE_CHECKING:
@@ -107,9 +108,10 @@ class Sidecar:
         Raises:
             SourceError, DamagedError, StaleError: as :meth:`open`.
         """
-        source = RemoteFile.find(path) if is_uri(path) else PlainFile.open(path)
-        if source is None:
+        stored = RemoteFile.find(path) if is_uri(path) else PlainFile.open(path)
+        if stored is None:
             return None
+        source = decrypted(stored, file.keys)
         try:
             return cls.read_from(source, file, warn)
         except BinxError:

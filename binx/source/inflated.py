@@ -55,11 +55,14 @@ class Inflated(ChunkedSource):
         inner: the compressed bytes; closed with this.
         layout: how they are decompressed.
         name: the binary log's name.
+
+    Attributes:
+        inner: the compressed bytes.
     """
 
     def __init__(self, inner: Source, layout: Layout, name: str) -> None:
         super().__init__(inner.path, name, layout.size)
-        self._inner = inner
+        self.inner = inner
         self._layout = layout
         self._decoder: Decoder | None = None
         self._position = 0
@@ -68,7 +71,7 @@ class Inflated(ChunkedSource):
         """Close the file."""
         super().close()
         self._decoder = None
-        self._inner.close()
+        self.inner.close()
 
     def _span(self, position: int) -> tuple[int, int]:
         return self._layout.span(position)

@@ -14,8 +14,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from struct import Struct, error
+from typing import TYPE_CHECKING
 
 from binx.errors import EncryptedError, SourceError, UsageError
+
+if TYPE_CHECKING:
+    from binx.source.age_keys import Identities
 
 KEYRING_VARIABLE = "BINX_KEYRING"
 """Environment variable: keyring files, separated as in PATH."""
@@ -45,18 +49,22 @@ class Keys:
         by_name: keys of a keyring, by their names.
         single: a key that was given by itself, for whatever name a log asks.
         origin: where they are from, for messages.
+        identities: of age files; None for those that the environment names.
     """
 
     by_name: Mapping[str, bytes] = field(default_factory=dict, repr=False)
     single: bytes | None = field(default=None, repr=False)
     origin: str = ""
+    identities: Identities | None = None
 
     def find(self, name: str) -> bytes | None:
         """The key of a name, or the one that was given by itself."""
         return self.by_name.get(name, self.single)
 
 
-def given_keys(keyrings: Sequence[str] = (), key_file: str | None = None) -> Keys:
+def given_keys(
+    keyrings: Sequence[str] = (), key_file: str | None = None, identities: Sequence[str] = ()
+) -> Keys:
     """The keys that were given: by argument, else in the environment.
 
     A key is taken from a file or the environment only: a command line is shown to all users of a machine.
@@ -65,10 +73,12 @@ def given_keys(keyrings: Sequence[str] = (), key_file: str | None = None) -> Key
         keyrings: paths of keyring files. A server that rotates its master key keeps the new one alone, so
             that copies of logs from before need the keyring from before.
         key_file: path of a file that holds a key: 64 hex digits, or 32 bytes.
+        identities: paths of files of age identities; those that the environment names are read when there is
+            an age file.
 
     Raises:
         SourceError: a file cannot be read.
-        EncryptedError: a file is no keyring, or damaged.
+        EncryptedError: a file is no keyring, or damaged; or the package cryptography is not installed.
         UsageError: a key is not of the form that it must have.
     """
     if not keyrings:
@@ -84,7 +94,12 @@ def given_keys(keyrings: Sequence[str] = (), key_file: str | None = None) -> Key
     for path in keyrings:
         by_name |= read_keyring(path)
     alone = key_file or (KEY_VARIABLE if text else None)
-    return Keys(by_name, single, " and ".join([*keyrings, *([alone] if alone else [])]))
+    origin = " and ".join([*keyrings, *([alone] if alone else [])])
+    if not identities:
+        return Keys(by_name, single, origin)
+    from binx.source.age_keys import given_identities
+
+    return Keys(by_name, single, origin, given_identities(identities))
 
 
 def read_keyring(path: str) -> dict[str, bytes]:

@@ -16,6 +16,12 @@ GZIP_MAGIC = b"\x1f\x8b"
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 """RFC 8878, section 3.1.1."""
 
+AGE_MAGIC = b"age-"
+"""The first bytes of an age file, of its version line (C2SP's ``age.md``)."""
+
+_ARMOR = b"-----BEGIN AGE ENCRYPTED FILE-----"
+"""The first bytes of an age file that is written as text."""
+
 _SKIPPABLE = b"\x2a\x4d\x18"
 _SKIPPABLE_FIRST = range(0x50, 0x60)
 
@@ -23,6 +29,16 @@ _SKIPPABLE_FIRST = range(0x50, 0x60)
 def is_gzip(data: memoryview | bytes) -> bool:
     """Whether a gzip member begins here."""
     return bytes(data[:2]) == GZIP_MAGIC
+
+
+def is_age(data: memoryview | bytes) -> bool:
+    """Whether an age file begins here."""
+    return bytes(data[: len(AGE_MAGIC)]) == AGE_MAGIC
+
+
+def is_armored(data: memoryview | bytes) -> bool:
+    """Whether an age file that is written as text begins here."""
+    return bytes(data[: len(_ARMOR)]) == _ARMOR
 
 
 def is_skippable(data: memoryview | bytes) -> bool:

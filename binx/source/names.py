@@ -8,6 +8,9 @@ import re
 COMPRESSION_SUFFIXES = (".zst", ".gz")
 """What programs that compress add to a file's name."""
 
+ENCRYPTION_SUFFIX = ".age"
+"""What age's users add to the name of a file that they encrypt."""
+
 _ARCHIVE_TAG = re.compile(r"(?<=.)\.[0-9a-f]{8}-[0-9a-f]{8}$")
 """What an archive adds, so that logs of one name have a place each; no server's log ends so."""
 
@@ -17,8 +20,15 @@ def printable(name: str) -> str:
     return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
+def unencrypted_name(name: str) -> str:
+    """An encrypted file's name without the suffix that says so."""
+    stem, suffix = os.path.splitext(name)
+    return stem if suffix.lower() == ENCRYPTION_SUFFIX else name
+
+
 def uncompressed_name(name: str) -> str:
-    """A compressed file's name without the suffix that says so."""
+    """A compressed or encrypted file's name without the suffixes that say so."""
+    name = unencrypted_name(name)
     stem, suffix = os.path.splitext(name)
     return stem if suffix.lower() in COMPRESSION_SUFFIXES else name
 
@@ -35,5 +45,5 @@ def own_name(name: str) -> str:
 
 
 def log_name(name: str) -> str:
-    """The binary log's own name from that of its file: without compression, without an archive's addition."""
+    """The binary log's own name from that of its file, which compression, encryption and archives add to."""
     return own_name(uncompressed_name(name))

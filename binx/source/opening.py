@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from binx.source.base import Source
-from binx.source.magic import ENCRYPTED_MAGIC, is_gzip, is_zstd
+from binx.source.magic import ENCRYPTED_MAGIC, is_age, is_armored, is_gzip, is_zstd
 from binx.source.names import log_name
 from binx.source.plain import PlainFile
 from binx.source.remote import RemoteFile, is_uri
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from binx.source.keyring import Keys
 
 _HEAD = 4
+_ARMOR_HEAD = 64
 
 
 def open_source(path: str, keys: Keys | None = None) -> Source:
@@ -25,7 +26,7 @@ def open_source(path: str, keys: Keys | None = None) -> Source:
 
     Args:
         path: what the user named.
-        keys: for encrypted logs; None: those that the environment names.
+        keys: for encrypted logs and files; None: those that the environment names.
 
     Raises:
         EncryptedError: it is encrypted, and no key fits.
@@ -33,7 +34,7 @@ def open_source(path: str, keys: Keys | None = None) -> Source:
         NotABinlogError: it is empty, or compressed and no binary log inside.
         DamagedError: it is compressed, and damaged or cut.
     """
-    source = decompressed(_opened(path))
+    source = decompressed(decrypted(_opened(path), keys))
     try:
         if bytes(source.window(0, _HEAD)) == ENCRYPTED_MAGIC:
             from binx.source.encrypted import EncryptedFile
@@ -50,6 +51,36 @@ def _opened(path: str) -> Source:
     if path == "-":
         return spool(sys.stdin.buffer)
     return RemoteFile.open(path) if is_uri(path) else PlainFile.open(path)
+
+
+def decrypted(source: Source, keys: Keys | None = None) -> Source:
+    """The source itself, or what is inside of it where it is an age file.
+
+    Args:
+        source: the file; it is closed with what is returned.
+        keys: as :func:`open_source`.
+
+    Raises:
+        EncryptedError: it is an age file, and no identity is one of its recipients.
+        SourceError, DamagedError, UsageError: as :func:`open_source`, and of the identities; the source is
+            closed then.
+    """
+    try:
+        head = source.window(0, _ARMOR_HEAD)
+        if is_age(head):
+            from binx.source.age import AgeFile
+            from binx.source.age_keys import given_identities
+
+            identities = None if keys is None else keys.identities
+            return AgeFile(source, given_identities() if identities is None else identities)
+        if is_armored(head):
+            from binx.source.age import refuse_armor
+
+            raise refuse_armor(source.path)
+    except BaseException:
+        source.close()
+        raise
+    return source
 
 
 def decompressed(source: Source, *, of_logs: bool = True) -> Source:

@@ -30,6 +30,7 @@ from binx.rows.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
 from binx.rows.following import follow_statements
 from binx.rows.schema import DEFAULT_CONTEXT, Change, Provenance, StatementContext
+from binx.source.age_keys import IDENTITY_VARIABLE
 from binx.source.keyring import KEY_FILE_VARIABLE, KEYRING_VARIABLE, Keys, given_keys
 from binx.spark.log_place import LogPlace
 from binx.spark.source.slices import packed, unpacked
@@ -48,6 +49,7 @@ class TaskLog:
         resumption: of a relay log, where its first transaction begins; None for its beginning.
         keyrings: paths of keyring files; they must be the same everywhere.
         key_file: path of a file with a key.
+        identities: paths of files of age identities.
     """
 
     place: LogPlace
@@ -55,24 +57,30 @@ class TaskLog:
     resumption: Resumption | None
     keyrings: tuple[str, ...]
     key_file: str | None
+    identities: tuple[str, ...]
 
     @classmethod
     def of(cls, file: BinlogFile) -> TaskLog:
         """What a task needs to open a log that is open here."""
-        keyrings = [path for path in os.environ.get(KEYRING_VARIABLE, "").split(os.pathsep) if path]
         return cls(
             LogPlace.of(file),
             file.size,
             file.resumption,
-            tuple(keyrings),
+            _paths_in(KEYRING_VARIABLE),
             os.environ.get(KEY_FILE_VARIABLE),
+            _paths_in(IDENTITY_VARIABLE),
         )
 
     def keys(self) -> Keys | None:
         """The keys of encrypted logs, from files; None where none were given."""
-        if not self.keyrings and self.key_file is None:
+        if not self.keyrings and self.key_file is None and not self.identities:
             return None
-        return given_keys(self.keyrings, self.key_file)
+        return given_keys(self.keyrings, self.key_file, self.identities)
+
+
+def _paths_in(variable: str) -> tuple[str, ...]:
+    """The paths that a variable of the environment names."""
+    return tuple(path for path in os.environ.get(variable, "").split(os.pathsep) if path)
 
 
 @dataclass(frozen=True, slots=True)

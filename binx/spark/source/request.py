@@ -46,6 +46,7 @@ class Request:
         selection: which transactions.
         schema: a dump of tables' definitions; None for none.
         keyring: a server's keyring file; None for those that the environment names.
+        identity: a file of age identities; None for those that the environment names.
         split_bytes: bytes of a log that a task reads, about.
         batch_rows: rows of a batch, at most.
         verify: whether checksums of events are compared.
@@ -58,6 +59,7 @@ class Request:
     selection: Selection = field(default_factory=Selection)
     schema: str | None = None
     keyring: str | None = None
+    identity: str | None = None
     split_bytes: int = SPLIT_BYTES
     batch_rows: int = BATCH_ROWS
     verify: bool = True
@@ -65,11 +67,14 @@ class Request:
 
     def keys(self) -> Keys | None:
         """The keys of encrypted logs; None for those that the environment names."""
-        if self.keyring is None:
+        if self.keyring is None and self.identity is None:
             return None
         from binx.source.keyring import given_keys
 
-        return given_keys([self.keyring])
+        return given_keys(
+            [] if self.keyring is None else [self.keyring],
+            identities=[] if self.identity is None else [self.identity],
+        )
 
 
 def parse_request(options: Mapping[str, str]) -> Request:
@@ -96,6 +101,7 @@ def parse_request(options: Mapping[str, str]) -> Request:
         selection=_selection(given, what),
         schema=given.get("schema"),
         keyring=given.get("keyring"),
+        identity=given.get("identity"),
         split_bytes=_size(given, "splitbytes") or SPLIT_BYTES,
         batch_rows=_one(given, "batchrows", _whole) or BATCH_ROWS,
         verify=_flag(given, "checksums", default=True),
@@ -125,6 +131,7 @@ _NAMES = {
         "limit",
         "schema",
         "keyring",
+        "identity",
         "splitBytes",
         "batchRows",
         "checksums",

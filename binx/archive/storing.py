@@ -1,0 +1,137 @@
+"""How an archive's objects are written: as they are, or encrypted with age; and read again right after."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from binx.archive.digests import DigestSink
+from binx.archive.manifest import StoredObject
+from binx.export.age import AgeWriter
+from binx.export.output import Sink
+from binx.export.store import Store
+from binx.source import Source
+from binx.source.age import AgeFile
+from binx.source.age_keys import FileKey, Recipient
+from binx.source.names import ENCRYPTION_SUFFIX
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+
+class Written(NamedTuple):
+    """An object that was written by this process.
+
+    Attributes:
+        stored: what a manifest says of it.
+        key: with which it is encrypted; None where it is not.
+    """
+
+    stored: StoredObject
+    key: FileKey | None
+
+
+class ObjectWriter:
+    """Takes the bytes of an object.
+
+    Args:
+        name: the object's.
+        kind: its kind, for the manifest.
+        sink: where what is stored goes.
+        recipients: whom it is encrypted to; none: it is stored as it is.
+
+    Raises:
+        OutputError: the sink does not take what is written.
+    """
+
+    def __init__(self, name: str, kind: str, sink: Sink, recipients: tuple[Recipient, ...]) -> None:
+        self._name = name
+        self._kind = kind
+        self._digest = DigestSink(sink)
+        self._age = AgeWriter(self._digest, recipients) if recipients else None
+
+    def write(self, data: Buffer, /) -> int:
+        """Write all bytes.
+
+        Raises:
+            OutputError: the sink does not take them.
+        """
+        return (self._age or self._digest).write(data)
+
+    def finish(self) -> None:
+        """Write what an encrypted object ends in.
+
+        Raises:
+            OutputError: the sink does not take it.
+        """
+        if self._age is not None:
+            self._age.finish()
+
+    @property
+    def written(self) -> Written:
+        """What was written, when it is all there."""
+        stored = StoredObject(self._name, self._kind, self._digest.bytes, self._digest.hexdigest())
+        return Written(stored, None if self._age is None else self._age.key)
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """An archive that is written to.
+
+    Attributes:
+        store: where it is.
+        recipients: whom its new objects are encrypted to; none: they are stored as they are.
+    """
+
+    store: Store
+    recipients: tuple[Recipient, ...] = ()
+
+    @contextmanager
+    def writing(self, name: str, kind: str) -> Iterator[ObjectWriter]:
+        """Write an object; it appears whole when the block is left without an error.
+
+        Args:
+            name: what it is called where it is not encrypted.
+            kind: its kind, for the manifest.
+
+        Raises:
+            OutputError: it cannot be written.
+        """
+        stored_name = f"{name}{ENCRYPTION_SUFFIX}" if self.recipients else name
+        with self.store.writing(stored_name) as sink:
+            writer = ObjectWriter(stored_name, kind, sink, self.recipients)
+            yield writer
+            writer.finish()
+
+    def open(self, written: Written) -> Source:
+        """What went into an object, read from what is stored.
+
+        Raises:
+            SourceError: it is not there, or cannot be read.
+            DamagedError: it is not what was written.
+        """
+        source = self.store.open(written.stored.path)
+        if written.key is None:
+            return source
+        try:
+            return AgeFile(source, written.key)
+        except BaseException:
+            source.close()
+            raise
+
+    def remove_unencrypted(self, names: Iterable[str]) -> None:
+        """Remove what a run that did not encrypt, and was killed, has left of objects that are encrypted now.
+
+        Args:
+            names: what they are called where they are not encrypted.
+
+        Raises:
+            OutputError: one is there, and cannot be removed.
+        """
+        for name in names if self.recipients else ():
+            self.store.remove(name)
+
+
+__all__ = ["ObjectWriter", "Storage", "Written"]

@@ -1,0 +1,63 @@
+"""Keys and age files for tests, made by pyrage: rage, an implementation that is not ours."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from binx.source.age import AgeFile
+from binx.source.age_keys import Identities, Identity, Recipient, given_identities
+from binx.source.base import Source
+from tests.log.memory import Bytes
+
+
+def rage() -> Any:
+    """The package, without which the tests skip."""
+    return pytest.importorskip("pyrage")
+
+
+def make_key(folder: Path, name: str = "key.txt") -> tuple[Path, str]:
+    """A file with a new identity, as ``age-keygen`` writes it, and its recipient."""
+    identity = rage().x25519.Identity.generate()
+    recipient = str(identity.to_public())
+    path = folder / name
+    path.write_text(f"# created: 2026-11-21T09:48:52Z\n# public key: {recipient}\n{identity}\n")
+    return path, recipient
+
+
+def encrypted(data: bytes, *recipients: str) -> bytes:
+    """An age file."""
+    pyrage = rage()
+    return bytes(pyrage.encrypt(data, [pyrage.x25519.Recipient.from_str(text) for text in recipients]))
+
+
+def decrypted(data: bytes, key: Path) -> bytes:
+    """What is inside of one."""
+    pyrage = rage()
+    (line,) = [line for line in key.read_text().splitlines() if not line.startswith("#")]
+    return bytes(pyrage.decrypt(data, [pyrage.x25519.Identity.from_str(line)]))
+
+
+def opened(data: bytes, key: Path, name: str = "mysql-bin.000001.age") -> AgeFile:
+    """An age file, opened with the identities in a file."""
+    return AgeFile(Bytes(data, name), given_identities([str(key)]))
+
+
+def everything(source: Source) -> bytes:
+    """All bytes of a source."""
+    return bytes(source.window(0, source.size))
+
+
+def new_identity() -> tuple[Identities, Recipient]:
+    """An identity that no file holds, and its recipient."""
+    from binx.source.age_primitives import public_key
+
+    secret = os.urandom(32)
+    public = public_key(secret)
+    return Identities((Identity(secret, public),), "memory"), Recipient(public)
+
+
+__all__ = ["decrypted", "encrypted", "everything", "make_key", "new_identity", "opened", "rage"]

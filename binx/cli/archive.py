@@ -283,7 +283,7 @@ def _recipients(texts: tuple[str, ...], paths: tuple[str, ...]) -> tuple[Recipie
 
 
 def _run(request: ArchiveRequest, *, as_json: bool, quiet: bool) -> int:
-    with text_output() as text, progress_bar("archive", quiet=quiet) as bar:
+    with text_output(plain=as_json) as text, progress_bar("archive", quiet=quiet) as bar:
         run = ArchiveRun(request, partial(_advance, bar))
         for log in run:
             tell_log(log, text, as_json=as_json, quiet=quiet)
@@ -294,7 +294,7 @@ def _run(request: ArchiveRequest, *, as_json: bool, quiet: bool) -> int:
 
 
 def _check(archive: str, source: str | None, *, as_json: bool, quiet: bool) -> int:
-    with text_output() as text:
+    with text_output(plain=as_json) as text:
         with progress_bar("check", quiet=quiet) as bar:
             report = check_archive(open_store(archive), source, partial(_advance, bar))
         tell_check(report, text, as_json=as_json, quiet=quiet)
@@ -344,7 +344,7 @@ def _tell_restored(
 ) -> None:
     """Tell of a restored file on standard error, where standard output is it; else as of all files."""
     if as_json and path != STANDARD_OUTPUT:
-        with text_output() as text:
+        with text_output(plain=as_json) as text:
             document = {"output": printable(path), "bytes": size, "transactions": transactions, **facts}
             text.line(json_text(document))
     elif not quiet:

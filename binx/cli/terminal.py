@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from binx.export.output import Sink
 
 _RED, _YELLOW = "1;31", "1;33"
+_CONTINUED = ("  ", "Try: ")
+"""How lines of a message begin behind its first."""
+
 _WIDTH = 80
 _NARROWEST = 40
 _BUFFER_CHARACTERS = 64 * 1024
@@ -71,12 +74,14 @@ def _say(message: str, label: str, colour: str) -> None:
 
 
 def _shown(message: str) -> str:
-    """A message whose names, which come from files, cannot drive the terminal."""
-    if message.replace("\n", "").isprintable():
+    """A message whose names, which come from files, cannot drive the terminal, nor begin a line."""
+    if message.isprintable():
         return message
     from binx.stats.text import safe_text
 
-    return "\n".join(safe_text(line) for line in message.split("\n"))
+    first, *others = message.split("\n")
+    ends = ["\n" if line.startswith(_CONTINUED) else r"\x0a" for line in others]
+    return safe_text(first) + "".join(end + safe_text(line) for end, line in zip(ends, others, strict=True))
 
 
 class TextOutput:
@@ -143,7 +148,7 @@ class TextOutput:
 
 
 @contextmanager
-def text_output(path: str = "-", *, plain: bool = False) -> Iterator[TextOutput]:
+def text_output(path: str = "-", *, plain: bool = False, told: bool = False) -> Iterator[TextOutput]:
     """Standard output, or a file that is there when the block ends without an error.
 
     What was written to standard output before an error stands.
@@ -151,6 +156,7 @@ def text_output(path: str = "-", *, plain: bool = False) -> Iterator[TextOutput]
     Args:
         path: the file, or ``-``.
         plain: whether the text has no colours, so that a terminal need not be driven by any of it.
+        told: whether to tell of characters that a terminal gets otherwise than a file would.
 
     Raises:
         OutputError: it cannot be written.
@@ -166,6 +172,8 @@ def text_output(path: str = "-", *, plain: bool = False) -> Iterator[TextOutput]
                 output.flush()
             raise
         output.flush()
+    for note in stream.notes if told else ():
+        say_note(note)
 
 
 def missing_gtids(missing: GtidSet) -> ExitCode:

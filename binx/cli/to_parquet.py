@@ -217,7 +217,7 @@ def to_parquet_command(
             say_note(line)
     summary = Summary(as_json=as_json, quiet=quiet)
     with (
-        text_output() as text,
+        text_output(plain=as_json) as text,
         progress_bar("to-parquet", quiet=quiet) as bar,
         open_chain(files, on_damage=options.on_damage) as chain,
     ):

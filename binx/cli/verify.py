@@ -45,7 +45,7 @@ _DAMAGED = "damaged"
 @FILES
 def verify_command(quick: bool, as_json: bool, quiet: bool, files: tuple[str, ...]) -> int:
     """Find out whether logs are whole, and all there: checksums, structure, positions, GTIDs, the chain."""
-    with text_output() as output:
+    with text_output(plain=as_json) as output:
         with progress_bar("verify", quiet=quiet) as bar:
 
             def progress(done: int, total: int) -> None:

@@ -166,7 +166,7 @@ def open_output(path: str, *, binary: bool = True, plain: bool = False) -> Itera
         with _standard_output(binary, plain) as stream:
             yield stream
     elif _is_special(path):
-        with _direct(path, binary) as stream:
+        with _direct(path, binary, plain) as stream:
             yield stream
     else:
         with _replacing(path) as stream:
@@ -230,7 +230,7 @@ def _standard_output(binary: bool, plain: bool) -> Iterator[OutputStream]:
 
 
 @contextmanager
-def _direct(path: str, binary: bool) -> Iterator[OutputStream]:
+def _direct(path: str, binary: bool, plain: bool) -> Iterator[OutputStream]:
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
     except OSError as error:
@@ -238,7 +238,8 @@ def _direct(path: str, binary: bool) -> Iterator[OutputStream]:
     with os.fdopen(descriptor, "wb", buffering=0) as file:
         if binary:
             _refuse_terminal(file.isatty())
-        yield OutputStream(file, path)
+        kind = ShownStream if plain and file.isatty() else OutputStream
+        yield kind(file, path)
 
 
 @contextmanager

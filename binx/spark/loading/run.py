@@ -12,6 +12,7 @@ from .manifests import Manifest, read_manifests
 from .outcome import LoadError, reason_of
 from .records import ICEBERG
 from .storage import LocalStorage, is_local
+from .visible import visible
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -62,11 +63,13 @@ class _Lines:
     def __call__(self, done: int, total: int, what: str) -> None:
         if what not in self._said:
             self._said.add(what)
-            print(f"[{done / _MEGABYTE:,.1f} of {total / _MEGABYTE:,.1f} MB] {what}", file=sys.stderr)
+            reached = f"{done / _MEGABYTE:,.1f} of {total / _MEGABYTE:,.1f} MB"
+            print(f"[{reached}] {visible(what)}", file=sys.stderr)
 
 
 def _failed(error: LoadError) -> int:
-    print(f"load.py: error: {error}", file=sys.stderr)
+    text = "\n".join(map(visible, str(error).split("\n")))
+    print(f"load.py: error: {text}", file=sys.stderr)
     return error.exit_code
 
 
@@ -89,7 +92,7 @@ def run(
     except LoadError as error:
         return _failed(error)
     if options.json:
-        print(json.dumps(summary.to_json(), ensure_ascii=False))
+        print(json.dumps(summary.to_json()))
     elif not options.quiet:
         print("\n".join(summary.lines()))
     return summary.exit_code

@@ -8,6 +8,7 @@ from typing import Any
 
 from .manifests import TableName
 from .outcome import ExitCode
+from .visible import visible
 
 
 @dataclass(slots=True)
@@ -74,7 +75,7 @@ class Summary:
         heads = ("table", "listed", "known", "repeated", "loaded", "inserts", "updates", "deletes", "current")
         rows = [
             (
-                f"{table.db}.{table.table}",
+                visible(f"{table.db}.{table.table}"),
                 *(f"{getattr(table, name):,}" for name in heads[1:-1]),
                 "-" if table.current is None else f"{table.current:,}",
             )
@@ -87,7 +88,7 @@ class Summary:
         text += [f"note: {note}" for note in self.notes] + [f"loss: {loss}" for loss in self.losses]
         done = f"load {self.load} is committed" if self.changed else f"nothing new; load {self.load} stands"
         took = f"{self.new_manifests} of {self.manifests} manifests new, {self.seconds:.1f} s"
-        return [*text, f"{self.output}: {done} ({took})"]
+        return [visible(line) for line in [*text, f"{self.output}: {done} ({took})"]]
 
 
 def _align(rows: Sequence[Sequence[str]]) -> list[str]:

@@ -8,7 +8,7 @@ from binx.cli.declaration import OUTPUT, Example, FilePath, command, option
 from binx.cli.options import FILES, NO_CHECKSUMS, QUIET, SCHEMA, known_tables
 from binx.cli.progress import progress_bar
 from binx.cli.terminal import TextOutput, say_error, say_note, text_output
-from binx.errors import BinxError, ExitCode, UsageError
+from binx.errors import BinxError, ExitCode, OutputError, SourceError, UsageError
 from binx.export.indexing import IndexedLog, index_log
 from binx.kernels.memory import keep_freed
 from binx.log.file import BinlogFile
@@ -102,7 +102,7 @@ def index_command(
     paths = expand_paths(files)
     keep_freed()
     code = ExitCode.DONE
-    with text_output() as output, progress_bar("index", quiet=quiet) as bar:
+    with text_output(plain=as_json) as output, progress_bar("index", quiet=quiet) as bar:
         sizes = [_size(path) for path in paths]
         bar.expect(sum(sizes))
         for place, path in enumerate(paths):
@@ -121,6 +121,13 @@ def index_command(
             except BinxError as error:
                 say_error(str(error))
                 code = ExitCode.FAILED
+                left = len(paths) - place - 1
+                if left and is_uri(path) and _is_of_the_store(error):
+                    say_error(
+                        f"the logs behind this one ({number_text(left)}) were not looked at, as each might"
+                        " wait as long for the object store; run the command again when it answers"
+                    )
+                    break
                 continue
             bar.reach(sum(sizes[: place + 1]))
             if check and not done.is_true and code is ExitCode.DONE:
@@ -128,6 +135,11 @@ def index_command(
             if as_json or not quiet:
                 _tell(done, as_json, output)
     return code
+
+
+def _is_of_the_store(error: BinxError) -> bool:
+    """Whether an error is about the place where a log stands, and not about the log."""
+    return isinstance(error, SourceError | OutputError) and not isinstance(error.__cause__, FileNotFoundError)
 
 
 def _size(path: str) -> int:

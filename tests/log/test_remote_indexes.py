@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from binx.archive import writing
+from binx.cli.main import run
 from binx.errors import AbsentError
 from binx.event.gtid_set import GtidSet
 from binx.export.extract import extract
@@ -20,7 +21,7 @@ from binx.log.selection import Selection
 from binx.source import remote
 from tests.archive.places import SHOP, archive
 from tests.cli.process import binx
-from tests.object_store import Bucket, object_store
+from tests.object_store import Bucket, at_request, object_store, timed_out
 
 LOGS = sorted(SHOP.glob("mysql-bin.0*"))
 FRAME = 8192
@@ -135,6 +136,37 @@ def test_index_files_are_written_and_checked_there(archived: Bucket) -> None:
     assert binx("index", "--check", uri).code == 0
     assert archived.listed("new/") == ["new/mysql-bin.000001", "new/mysql-bin.000001.binx"]
     assert "its index file is used" in binx("ls", "--verbose", uri).err
+
+
+@pytest.mark.parametrize("request_number", [2, 4])
+def test_a_store_that_does_not_answer_is_waited_for_once_and_not_for_each_log(
+    archived: Bucket,
+    request_number: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Once when a log is read, and once when its index file is written."""
+    for log in LOGS[:3]:
+        key = f"silent-{request_number}/{log.name}"
+        archived.client.put_object(Bucket=archived.name, Key=key, Body=log.read_bytes())
+    uri = folder(archived, f"silent-{request_number}/")
+    with monkeypatch.context() as patch:
+        at_request(patch, request_number, timed_out)
+        assert run(["index", uri]) == 1
+    told = capsys.readouterr().err
+    assert told.count("the connection timed out") == 1
+    assert "the logs behind this one (2) were not looked at" in told
+    written = [key for key in archived.listed(f"silent-{request_number}/") if key.endswith(".binx")]
+    assert written == []
+    assert run(["index", uri]) == 0
+    assert run(["index", "--check", uri]) == 0
+
+
+def test_a_log_there_that_is_gone_keeps_no_other_from_its_index_file(archived: Bucket) -> None:
+    archived.client.put_object(Bucket=archived.name, Key="some/mysql-bin.000002", Body=LOGS[1].read_bytes())
+    ended = binx("index", archived.place("some/mysql-bin.000001"), archived.place("some/mysql-bin.000002"))
+    assert (ended.code, "there is no such file" in ended.err) == (1, True)
+    assert archived.listed("some/") == ["some/mysql-bin.000002", "some/mysql-bin.000002.binx"]
 
 
 def test_a_log_there_without_an_index_file_is_read_without_a_word(archived: Bucket) -> None:

@@ -111,7 +111,7 @@ def _command_page(command: ClickCommand, summary: str, parent: click.Context) ->
     lines += [".SH SYNOPSIS", rf".B {PROGRAM} {escaped(command.name or '')}", r"[\fIOPTIONS\fR]"]
     for one in arguments:
         more = "..." if one.nargs < 0 else ""
-        lines.append(rf"\fI{escaped(one.make_metavar(ctx).removesuffix('...'))}\fR{more}")
+        lines.append(rf"\fI{escaped(one.human_readable_name.removesuffix('...'))}\fR{more}")
     lines += [".SH DESCRIPTION", _text(command.help or "")]
     reads_logs = any(one.name in ("files", "left") for one in arguments)
     for paragraph in (*command.declared.details, *([_FILES] if reads_logs else [])):

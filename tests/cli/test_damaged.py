@@ -1,6 +1,6 @@
 """Every command on files that are cut or have a flipped bit: an error that can be told, or the right answer.
 
-Some places are tried of each file; ``BINX_EVERY_BIT=1`` tries all.
+Some places are tried of each file; ``BINX_EVERY_BIT=1`` tries all, ``BINX_EVERY_BIT=9`` every ninth bit.
 """
 
 from __future__ import annotations
@@ -19,8 +19,11 @@ from binx.log.file import BinlogFile
 from tests.archive.places import SHOP
 from tests.conftest import TESTDATA
 
-PLACES = None if os.environ.get("BINX_EVERY_BIT") else 10
-"""How many bits are flipped of a file, and at how many it is cut."""
+STRIDE = int(os.environ.get("BINX_EVERY_BIT", "0"))
+"""From one bit that is flipped to the next; 0 for some bits of a file."""
+
+PLACES = 10
+"""How many bits are flipped of a file then, and at how many bytes it is cut."""
 
 MYSQL, MARIADB = TESTDATA / "mysql-9.7", TESTDATA / "mariadb-10.11"
 ENCRYPTED = MYSQL / "encrypted"
@@ -103,14 +106,14 @@ def is_told(answer: Answer) -> bool:
     return '"checksum": "bad"' in answer.out or "0 archived, 1 being written" in answer.out
 
 
-def some(many: int) -> range:
+def some(many: int, stride: int) -> range:
     """Places among so many, spread over all of them."""
-    return range(0, many, 1 if PLACES is None else max(1, many // PLACES) | 1)
+    return range(0, many, stride or max(1, many // PLACES) | 1)
 
 
 def flipped(data: bytes) -> Iterator[bytes]:
     """The same with one bit flipped, for some bits."""
-    for bit in some(len(data) * 8):
+    for bit in some(len(data) * 8, STRIDE):
         changed = bytearray(data)
         changed[bit // 8] ^= 1 << bit % 8
         yield bytes(changed)
@@ -118,7 +121,7 @@ def flipped(data: bytes) -> Iterator[bytes]:
 
 def cut(data: bytes) -> Iterator[bytes]:
     """The beginning of it, cut at some bytes."""
-    for size in some(len(data)):
+    for size in some(len(data), (STRIDE + 7) // 8):
         yield data[:size]
 
 

@@ -123,14 +123,11 @@ class SourceWriters:
 
     def write_changes(self, batch: ChangeBatch) -> None:
         """Add row changes; each table and schema version has a file of its own."""
-        changes = batch.table
-        versions = batch.batch.column("_commit_version")
-        first, last = versions[0].as_py(), versions[-1].as_py()
-        output = self._outputs.get(_changes_key(changes))
+        output = self._outputs.get(_changes_key(batch.table))
         if output is None:
-            output = self._open(_changes_kind(changes), first)
-        self._write(output, batch.batch)
-        output.counts.saw(first, last)
+            output = self._open(_changes_kind(batch.table), batch.versions[0])
+        self._take_up(output)
+        output.write_changes(batch)
 
     def end_slice(self) -> None:
         """Write what is held back, and let all files rest: how they go on depends on nothing before.
@@ -206,10 +203,6 @@ class SourceWriters:
         for output in self._outputs.values():
             output.abandon()
 
-    def _write(self, output: ParquetOutput, batch: pa.RecordBatch) -> None:
-        self._take_up(output)
-        output.write(batch)
-
     def _take_up(self, output: ParquetOutput) -> None:
         """Let the file that was not written to for longest rest, where there are too many."""
         key = output.kind.key
@@ -232,7 +225,8 @@ class SourceWriters:
         output = self._outputs.get((_STATEMENTS,))
         if output is None:
             output = self._open(_other_kind(_STATEMENTS, batch.schema))
-        self._write(output, batch)
+        self._take_up(output)
+        output.write(batch)
 
     def _open(self, kind: OutputKind, first: int = 0) -> ParquetOutput:
         """Begin a file; of row changes, whose first commit version is given."""

@@ -22,15 +22,18 @@ from binx.export.manifest import file_entry
 from binx.export.output import output_errors
 from binx.export.parquet_format.arrow_schema import file_schema
 from binx.export.parquet_format.arrow_writer import ArrowWriter
-from binx.export.parquet_format.columns import Values
+from binx.export.parquet_format.columns import Values, array_values
 from binx.export.parquet_format.file import Begun
 from binx.export.parquet_format.schema import FileSchema
 from binx.export.workers import Lane
+from binx.rows.batches import ChangeBatch
+from binx.rows.column_buffers import ColumnBuffers
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 _WRITTEN_AT_ONCE = 256 * 1024
+_NOTHING = b""
 _COPIED_AT_ONCE = 512 * 1024
 """So much stays in the processor's cache until it is hashed and written."""
 
@@ -192,12 +195,19 @@ class ParquetOutput:
         Raises:
             OutputError: it, or one before, cannot be written.
         """
-        rows = batch.num_rows
-        if rows:
-            self.counts.rows += rows
-            if self.kind.kind == "changes":
-                self.counts.partial += rows - batch.column("_present").null_count
-            self._submit(lambda writer: writer.write_batch(batch), batch.get_total_buffer_size())
+        self.counts.rows += batch.num_rows
+        self._submit(lambda writer: writer.write_batch(batch), batch.get_total_buffer_size)
+
+    def write_changes(self, batch: ChangeBatch) -> None:
+        """Add row changes as a row group.
+
+        Raises:
+            OutputError: they, or what was added before, cannot be written.
+        """
+        self.counts.rows += batch.rows
+        self.counts.partial += batch.partial_rows
+        self.counts.saw(*batch.versions)
+        self._submit(lambda writer: writer.write_rows(batch.rows, _values(batch)), lambda: _size(batch))
 
     def write_rows(self, rows: int, values: Sequence[Values]) -> None:
         """Add a row group whose values are at hand.
@@ -205,10 +215,11 @@ class ParquetOutput:
         Raises:
             OutputError: it, or one before, cannot be written.
         """
+
+        def size() -> int:
+            return sum(_bytes(data) for one in values for data in (one.values, one.data))
+
         self.counts.rows += rows
-        size = sum(
-            len(memoryview(data)) for one in values for data in (one.values, one.data) if data is not None
-        )
         self._submit(lambda writer: writer.write_rows(rows, values), size)
 
     def append(self, fragment: Fragment) -> None:
@@ -290,12 +301,12 @@ class ParquetOutput:
             self._begun = self._writer.begun
         return self._writer
 
-    def _submit(self, write: Callable[[ArrowWriter], None], size: int) -> None:
+    def _submit(self, write: Callable[[ArrowWriter], None], size: Callable[[], int]) -> None:
         def written() -> None:
             with output_errors(self._shown):
                 write(self._open())
 
-        self._lane.submit(written, size)
+        self._lane.submit(written, size() if self._lane.has_thread else 0)
 
     def _copy(self, fragment: Fragment) -> None:
         with output_errors(self._shown):
@@ -318,6 +329,30 @@ class ParquetOutput:
         self._begun = None
         if self._digest is not None:
             self._written = self._transaction.written(self._name, self._digest.hexdigest())
+
+
+def _values(batch: ChangeBatch) -> Iterator[Values]:
+    """The values of all leaves of row changes, in their order."""
+    for place, column in enumerate(batch.columns):
+        if isinstance(column, ColumnBuffers):
+            values = _NOTHING if column.values is None else column.values
+            yield Values(0, values, column.data, column.words, column.validity)
+        else:
+            yield from array_values(column, batch.table.schema.field(place).nullable, batch.rows)
+
+
+def _size(batch: ChangeBatch) -> int:
+    """The bytes that row changes hold."""
+    return sum(
+        _bytes(column.values) + _bytes(column.data)
+        if isinstance(column, ColumnBuffers)
+        else column.get_total_buffer_size()
+        for column in batch.columns
+    )
+
+
+def _bytes(data: Buffer | None) -> int:
+    return 0 if data is None else memoryview(data).nbytes
 
 
 def _pieces(file: io.FileIO, size: int) -> Iterator[memoryview]:

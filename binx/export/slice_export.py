@@ -119,10 +119,10 @@ class SliceExport:
         if self._row_filter is not None:
             batch, dropped = self._row_filter.chosen(batch)
             self._sums.filter_out(name, dropped)
-            if not batch.batch.num_rows:
+            if not batch.rows:
                 return
         self._writers.write_changes(batch)
-        self._told.sums.of(name).written += batch.batch.num_rows
+        self._told.sums.of(name).written += batch.rows
 
 
 __all__ = ["SliceExport"]

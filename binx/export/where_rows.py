@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -120,7 +120,7 @@ class RowFilter:
             dropped[group.operation] += len(marks) - marks.true_count
         rows = batch.batch.take(arrow_array(sorted(passing), pa.int64()))
         counts = (dropped["insert"], dropped["update"], dropped["delete"])
-        return replace(batch, batch=rows), counts
+        return batch.with_rows(rows), counts
 
     @property
     def seen(self) -> RowsSeen:

@@ -277,7 +277,7 @@ class RowLife:
         if not rows:
             return
         rows = sorted(rows)
-        parts = [replace(batch, batch=part) for part in _picked(batch.batch, rows)]
+        parts = [batch.with_rows(part) for part in _picked(batch.batch, rows)]
         piece = Piece(changes for part in parts for changes in self._render(part, file))
         chosen = pa.array(rows, pa.int64())
         columns = (batch.batch.column(name).take(chosen).to_pylist() for name in ("_commit_version", "_row"))

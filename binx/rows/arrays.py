@@ -1,4 +1,4 @@
-"""From the row kernel's buffers to Arrow arrays.
+"""From the row kernel's buffers to columns as Arrow has them.
 
 Most columns take the kernel's memory as it is. Here stands what a whole column at
 once is better for: character sets, names of ENUM and SET members, structs.
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from array import array as numbers
 from collections.abc import Callable
+from functools import cached_property
 from socket import AF_INET, AF_INET6, inet_ntop
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -21,6 +22,7 @@ from binx.event.charset import Charset
 from binx.event.charset import charset as charset_of_name
 from binx.kernels.utf8 import are_utf8
 from binx.log.arrow import arrow_array, arrow_scalar
+from binx.rows.column_buffers import Column, ColumnBuffers
 from binx.rows.types import ArrowOptions, Kind, LogicalType, arrow_type
 
 FLOAT_SIZE = 4
@@ -45,7 +47,7 @@ class Handed(NamedTuple):
 
 
 class ColumnArrays:
-    r"""Turns one column's buffers into arrays, batch after batch.
+    r"""Turns one column's buffers into values as Arrow has them, batch after batch.
 
     Attributes:
         undecodable: values whose bytes their character set does not have; they became ``\xNN`` escapes.
@@ -58,45 +60,44 @@ class ColumnArrays:
         self._compressed = compressed
         self._charset = _charset_of(logical)
         self._set_names: dict[int, str] = {}
+        self._make: _Maker = _MAKERS.get(logical.kind, ColumnArrays._plain)
 
-    def array(self, handed: Handed, rows: int) -> pa.Array:
+    def column(self, handed: Handed, rows: int) -> Column:
         """The column's values.
 
         Raises:
             DamagedError: a value is not of the column's type.
             UnsupportedError: text is more than an array can hold.
         """
-        make = _MAKERS.get(self.logical.kind)
-        return self._plain(handed, rows) if make is None else make(self, handed, rows)
+        return self._make(self, handed, rows)
 
-    def _validity(self, handed: Handed) -> pa.Buffer | None:
-        return None if handed.validity is None else pa.py_buffer(handed.validity)
+    def _plain(self, handed: Handed, rows: int) -> ColumnBuffers:
+        """A column of fixed width whose values are the kernel's."""
+        return ColumnBuffers(handed.values, None, None, handed.validity, handed.nulls)
 
-    def _plain(self, handed: Handed, rows: int, data_type: pa.DataType | None = None) -> pa.Array:
-        """A fixed-width column whose values are the kernel's."""
-        buffers = [self._validity(handed), pa.py_buffer(handed.values)]
-        return pa.Array.from_buffers(data_type or self.type, rows, buffers, handed.nulls)
-
-    def _bytes(self, handed: Handed, rows: int, data_type: pa.DataType) -> pa.Array:
+    def _bytes(self, handed: Handed) -> ColumnBuffers:
         """A column of offsets and data."""
-        buffers = [self._validity(handed), pa.py_buffer(handed.values), pa.py_buffer(handed.data)]
-        array = pa.Array.from_buffers(data_type, rows, buffers, handed.nulls)
+        return ColumnBuffers(handed.values, handed.data, None, handed.validity, handed.nulls)
+
+    def _bytes_array(self, handed: Handed, rows: int) -> pa.Array:
+        """The same as an array of binary, without what MariaDB has compressed."""
+        array = self._bytes(handed).array(pa.binary(), rows)
         return _map_distinct(array, pa.binary(), _uncompressed) if self._compressed else array
 
-    def _binary(self, handed: Handed, rows: int) -> pa.Array:
-        return self._bytes(handed, rows, pa.binary())
+    def _binary(self, handed: Handed, rows: int) -> Column:
+        return self._bytes_array(handed, rows) if self._compressed else self._bytes(handed)
 
-    def _text(self, handed: Handed, rows: int) -> pa.Array:
+    def _text(self, handed: Handed, rows: int) -> Column:
         charset = self._charset
         if pa.types.is_binary(self.type):
-            return self._bytes(handed, rows, self.type)
+            return self._binary(handed, rows)
         if self._compressed:
-            return self._utf8(self._bytes(handed, rows, pa.binary()).cast(pa.string(), safe=False), charset)
+            return self._utf8(self._bytes_array(handed, rows).cast(pa.string(), safe=False), charset)
         if charset is not None and charset.name not in UNMAPPED_CHARSETS:
-            return self._converted(self._bytes(handed, rows, pa.binary()), charset)
+            return self._converted(self._bytes_array(handed, rows), charset)
         if are_utf8(handed.values, handed.data, rows):
-            return self._bytes(handed, rows, pa.string())
-        return self._converted(self._bytes(handed, rows, pa.binary()), charset or _UTF8MB4)
+            return self._bytes(handed)
+        return self._converted(self._bytes_array(handed, rows), charset or _UTF8MB4)
 
     def _utf8(self, array: pa.Array, charset: Charset | None) -> pa.Array:
         """The array, its bytes checked; one value that is not UTF-8 sends it through the slow way."""
@@ -152,54 +153,58 @@ class ColumnArrays:
         buffers = [array.buffers()[0], pa.py_buffer(ends), pa.py_buffer(text)]
         return pa.Array.from_buffers(pa.string(), len(array), buffers, array.null_count)
 
-    def _decimal(self, handed: Handed, rows: int) -> pa.Array:
-        return (
-            self._bytes(handed, rows, self.type)
-            if pa.types.is_string(self.type)
-            else self._plain(handed, rows)
-        )
+    def _decimal(self, handed: Handed, rows: int) -> Column:
+        return self._bytes(handed) if pa.types.is_string(self.type) else self._plain(handed, rows)
 
-    def _bool(self, handed: Handed, rows: int) -> pa.Array:
+    def _bool(self, handed: Handed, rows: int) -> Column:
         import pyarrow.compute as pc
 
-        return pc.not_equal(self._plain(handed, rows, pa.uint8()), arrow_scalar(0, pa.uint8()))
+        return pc.not_equal(self._plain(handed, rows).array(pa.uint8(), rows), arrow_scalar(0, pa.uint8()))
 
-    def _enum(self, handed: Handed, rows: int) -> pa.Array:
+    def _enum(self, handed: Handed, rows: int) -> Column:
         """The kernel's numbers are the dictionary's: 0 is the empty error value, members begin at 1."""
-        if self.logical.members is None:
-            return self._plain(handed, rows)
-        codes = self._plain(handed, rows, pa.int32())
-        names = ["", *self.logical.members]
-        distinct = list(dict.fromkeys(names))
-        if len(distinct) != len(names):
-            places = arrow_array([distinct.index(name) for name in names], pa.int32())
-            codes = places.take(codes)
-        return pa.DictionaryArray.from_arrays(codes, arrow_array(distinct, pa.string()))
-
-    def _set(self, handed: Handed, rows: int) -> pa.Array:
-        numbers = self._plain(handed, rows, pa.uint64())
+        numbers = self._plain(handed, rows)
         if self.logical.members is None:
             return numbers
-        return _map_distinct(numbers, pa.string(), self._set_text)
+        if not self._has_equal_members:
+            return numbers._replace(data=self._member_words[0], words=self._member_words[1])
+        names = ["", *self.logical.members]
+        distinct = list(dict.fromkeys(names))
+        places = arrow_array([distinct.index(name) for name in names], pa.int32())
+        codes = places.take(numbers.array(pa.int32(), rows))
+        return pa.DictionaryArray.from_arrays(codes, arrow_array(distinct, pa.string()))
+
+    @cached_property
+    def _has_equal_members(self) -> bool:
+        names = ("", *(self.logical.members or ()))
+        return len(set(names)) != len(names)
+
+    @cached_property
+    def _member_words(self) -> tuple[Any, Any]:
+        """The bytes of the members of an ENUM behind the empty one, and where each begins."""
+        _, offsets, data = arrow_array(["", *(self.logical.members or ())], pa.string()).buffers()
+        return data, offsets
+
+    def _set(self, handed: Handed, rows: int) -> Column:
+        numbers = self._plain(handed, rows)
+        if self.logical.members is None:
+            return numbers
+        return _map_distinct(numbers.array(pa.uint64(), rows), pa.string(), self._set_text)
 
     def _set_text(self, number: int) -> str:
         members = self.logical.members or ()
         return ",".join(member for place, member in enumerate(members) if number >> place & 1)
 
-    def _json(self, handed: Handed, rows: int) -> pa.Array:
+    def _json(self, handed: Handed, rows: int) -> Column:
         """The kernel rendered it as UTF-8; MariaDB's JSON is text and needs the check."""
-        if self.logical.base != "json":
-            return self._text(handed, rows)
-        return pa.ExtensionArray.from_storage(self.type, self._bytes(handed, rows, pa.string()))
+        return self._bytes(handed) if self.logical.base == "json" else self._text(handed, rows)
 
-    def _geometry(self, handed: Handed, rows: int) -> pa.Array:
+    def _geometry(self, handed: Handed, rows: int) -> Column:
         srid = pa.Array.from_buffers(pa.uint32(), rows, [None, pa.py_buffer(handed.extra)], 0)
-        wkb = self._bytes(handed._replace(validity=None, nulls=0), rows, pa.binary())
-        return pa.Array.from_buffers(
-            self.type, rows, [self._validity(handed)], handed.nulls, children=[srid, wkb]
-        )
+        wkb = self._bytes(handed._replace(validity=None, nulls=0)).array(pa.binary(), rows)
+        return pa.Array.from_buffers(self.type, rows, [_validity(handed)], handed.nulls, children=[srid, wkb])
 
-    def _vector(self, handed: Handed, rows: int) -> pa.Array:
+    def _vector(self, handed: Handed, rows: int) -> Column:
         import pyarrow.compute as pc
 
         offsets = pa.Array.from_buffers(pa.int32(), rows + 1, [None, pa.py_buffer(handed.values)], 0)
@@ -208,24 +213,30 @@ class ColumnArrays:
         elements = pc.shift_right(offsets, _integer(2))
         count = elements[-1].as_py()
         floats = pa.Array.from_buffers(pa.float32(), count, [None, pa.py_buffer(handed.data)], 0)
-        buffers = [self._validity(handed), elements.buffers()[1]]
+        buffers = [_validity(handed), elements.buffers()[1]]
         return pa.Array.from_buffers(self.type, rows, buffers, handed.nulls, children=[floats])
 
-    def _address(self, handed: Handed, rows: int) -> pa.Array:
+    def _address(self, handed: Handed, rows: int) -> Column:
         """INET4, INET6 and UUID are logged as their bytes; trailing zero bytes may have been stripped."""
         size, text = _ADDRESSES[self.logical.kind]
         return _map_distinct(
-            self._bytes(handed, rows, pa.binary()),
+            self._bytes(handed).array(pa.binary(), rows),
             pa.string(),
             lambda value: text(value.ljust(size, b"\0")[:size]),
         )
 
+
+_Maker = Callable[[ColumnArrays, Handed, int], Column]
 
 _UTF8MB4 = Charset("utf8mb4", "utf_8", None, 4)
 
 
 def _charset_of(logical: LogicalType) -> Charset | None:
     return None if logical.charset is None else charset_of_name(logical.charset)
+
+
+def _validity(handed: Handed) -> pa.Buffer | None:
+    return None if handed.validity is None else pa.py_buffer(handed.validity)
 
 
 def _integer(value: int) -> pa.Scalar:
@@ -278,7 +289,7 @@ _ADDRESSES: dict[Kind, tuple[int, Callable[[bytes], str]]] = {
     Kind.UUID: (16, lambda value: str(UUID(bytes=value))),
 }
 
-_MAKERS: dict[Kind, Callable[[ColumnArrays, Handed, int], pa.Array]] = {
+_MAKERS: dict[Kind, _Maker] = {
     Kind.TEXT: ColumnArrays._text,
     Kind.BINARY: ColumnArrays._binary,
     Kind.DECIMAL: ColumnArrays._decimal,

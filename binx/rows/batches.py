@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
 
@@ -17,34 +15,74 @@ import pyarrow as pa
 from binx.errors import BinxError
 from binx.event.table_map import TableMap
 from binx.log.arrow import arrow_array
-from binx.rows.alike import MISFITS, UTC_TIMESTAMP, alike_columns
+from binx.rows.alike import MISFITS, alike_columns
 from binx.rows.arrays import ColumnArrays, Handed
+from binx.rows.column_buffers import Column, ColumnBuffers
 from binx.rows.names import ResolvedTable
 from binx.rows.types import ArrowOptions
 
 CHANGE_TYPES = ("insert", "update_preimage", "update_postimage", "delete")
 """In the order of the kernel's numbers."""
 
+_COMMIT_VERSION, _PRESENT = 1, 7
+"""Places of system columns."""
 
-@dataclass(frozen=True, slots=True)
+
 class ChangeBatch:
     """Row changes of one table, all of one schema version.
 
+    Args:
+        table: the table as its rows were read.
+        rows: how many there are, in the order of the log.
+        columns: their values, of each column of the table's schema.
+        rows_flags: all flags that the rows events had, and maybe those of other rows before.
+
     Attributes:
         table: the table as its rows were read.
-        version: the schema version, 8 hex digits.
-        batch: the rows, in the order of the log.
+        rows: how many there are.
+        columns: their values.
         rows_flags: all flags that the rows events had, and maybe those of other rows before.
     """
 
-    table: TableChanges
-    batch: pa.RecordBatch
-    rows_flags: int
+    def __init__(self, table: TableChanges, rows: int, columns: list[Column], rows_flags: int) -> None:
+        self.table = table
+        self.rows = rows
+        self.columns = columns
+        self.rows_flags = rows_flags
 
     @property
     def version(self) -> str:
         """The schema version of the rows."""
         return self.table.version
+
+    @property
+    def versions(self) -> tuple[int, int]:
+        """The first and the last commit version."""
+        versions = self.columns[_COMMIT_VERSION]
+        if isinstance(versions, ColumnBuffers):
+            numbers = memoryview(versions.values).cast("q")
+            return numbers[0], numbers[self.rows - 1]
+        return versions[0].as_py(), versions[-1].as_py()
+
+    @property
+    def partial_rows(self) -> int:
+        """How many rows lack columns."""
+        present = self.columns[_PRESENT]
+        return self.rows - (present.nulls if isinstance(present, ColumnBuffers) else present.null_count)
+
+    @cached_property
+    def batch(self) -> pa.RecordBatch:
+        """The rows as Arrow has them."""
+        schema = self.table.batch_schema
+        arrays = [
+            column.array(field.type, self.rows) if isinstance(column, ColumnBuffers) else column
+            for field, column in zip(schema, self.columns, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+    def with_rows(self, batch: pa.RecordBatch) -> ChangeBatch:
+        """Other rows of the same table."""
+        return ChangeBatch(self.table, batch.num_rows, batch.columns, self.rows_flags)
 
 
 class TableChanges:
@@ -108,44 +146,46 @@ class TableChanges:
         """The same as an Avro schema, as JSON."""
         return self.alike.records.avro_schema(self.resolved)
 
-    def batch(self, handed: dict[str, Any]) -> pa.RecordBatch:
+    @property
+    def batch_schema(self) -> pa.Schema:
+        """The schema of batches."""
+        # What is written as text needs no version, which takes long to make where tables are many.
+        return self.alike.schema if self.alike.options.raw_text else self.schema
+
+    def batch(self, handed: dict[str, Any], rows_flags: int) -> ChangeBatch:
         """The rows that the kernel handed over.
+
+        Args:
+            handed: what :meth:`binx.kernels.builder.RowBuilder.finish` gives.
+            rows_flags: all flags that their events had.
 
         Raises:
             DamagedError: a value is not of its column's type.
             UnsupportedError: a column's text is more than a batch can hold.
         """
         rows: int = handed["rows"]
-
-        def column(name: str, data_type: pa.DataType) -> pa.Array:
-            return pa.Array.from_buffers(data_type, rows, [None, pa.py_buffer(handed[name])], 0)
-
-        arrays = [
-            pa.DictionaryArray.from_arrays(column("change_type", pa.int8()), _change_types()),
-            column("commit_version", pa.int64()),
-            column("commit_timestamp", UTC_TIMESTAMP),
-            column("row", pa.int64()),
-            pa.DictionaryArray.from_arrays(column("transaction", pa.int32()), _identifiers(handed)),
-            column("event_timestamp", UTC_TIMESTAMP),
-            column("position", pa.int64()),
+        offsets, text, _ = handed["identifiers"]
+        columns: list[Column] = [
+            ColumnBuffers(handed["change_type"], *_change_types()),
+            ColumnBuffers(handed["commit_version"]),
+            ColumnBuffers(handed["commit_timestamp"]),
+            ColumnBuffers(handed["row"]),
+            ColumnBuffers(handed["transaction"], text, offsets),
+            ColumnBuffers(handed["event_timestamp"]),
+            ColumnBuffers(handed["position"]),
             _present(handed, rows),
         ]
         if self.alike.can_differ:
-            arrays.append(self._differences(handed["differences"], rows))
+            columns.append(self._differences(handed["differences"], rows))
         if self.alike.can_misfit:
-            arrays.append(self._misfits(handed["misfits"], rows))
-        arrays += self._values(handed["columns"], rows)
-        # What is written as text needs no version, which takes long to make where tables are many.
-        schema = self.alike.schema if self.alike.options.raw_text else self.schema
-        return pa.RecordBatch.from_arrays(arrays, schema=schema)
-
-    def _values(self, handed: list[tuple[Any, ...]], rows: int) -> Iterator[pa.Array]:
-        for column, made, buffers in zip(self.resolved.columns, self._arrays, handed, strict=True):
+            columns.append(self._misfits(handed["misfits"], rows))
+        for column, made, buffers in zip(self.resolved.columns, self._arrays, handed["columns"], strict=True):
             try:
-                yield made.array(Handed(*buffers), rows)
+                columns.append(made.column(Handed(*buffers), rows))
             except BinxError as error:
                 error.message = f"column {column.name} of {self.db}.{self.name}: {error.message}"
                 raise
+        return ChangeBatch(self, rows, columns, rows_flags)
 
     def _by_row(self, places: list[tuple[int, int, str]]) -> dict[int, dict[str, str]]:
         texts: dict[int, dict[str, str]] = defaultdict(dict)
@@ -172,19 +212,14 @@ class TableChanges:
 
 
 @cache
-def _change_types() -> pa.Array:
-    return arrow_array(CHANGE_TYPES, pa.string())
+def _change_types() -> tuple[pa.Buffer, pa.Buffer]:
+    """The words' bytes, and where each begins."""
+    _, offsets, data = arrow_array(CHANGE_TYPES, pa.string()).buffers()
+    return data, offsets
 
 
-def _identifiers(handed: dict[str, Any]) -> pa.Array:
-    offsets, text, count = handed["identifiers"]
-    return pa.Array.from_buffers(pa.string(), count, [None, pa.py_buffer(offsets), pa.py_buffer(text)], 0)
-
-
-def _present(handed: dict[str, Any], rows: int) -> pa.Array:
+def _present(handed: dict[str, Any], rows: int) -> ColumnBuffers:
     if handed["present"] is None:
-        return pa.nulls(rows, pa.binary())
+        return ColumnBuffers(None, validity=bytes((rows + 7) // 8), nulls=rows)
     validity, offsets, bits, nulls = handed["present"]
-    return pa.Array.from_buffers(
-        pa.binary(), rows, [pa.py_buffer(validity), pa.py_buffer(offsets), pa.py_buffer(bits)], nulls
-    )
+    return ColumnBuffers(offsets, bits, None, validity, nulls)

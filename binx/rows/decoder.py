@@ -379,9 +379,9 @@ class ChangeDecoder:
         handed = self._decoder.take(self._builders[changes])
         if handed["rows"]:
             try:
-                batch = changes.batch(handed)
+                batch = changes.batch(handed, self._decoder.rows_flags)
             except BinxError as error:
                 raise error.at(path=self.file.path) from error.__cause__
             # Of text that was converted the bytes go before whoever gets the batch writes it.
             del handed
-            yield ChangeBatch(changes, batch, self._decoder.rows_flags)
+            yield batch

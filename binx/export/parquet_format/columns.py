@@ -47,10 +47,17 @@ _NOTHING = b""
 def batch_values(batch: pa.RecordBatch) -> Iterator[Values]:
     """The values of all leaves, in their order."""
     for field, column in zip(batch.schema, batch.columns, strict=True):
-        yield from _column_values(column, field.nullable, batch.num_rows)
+        yield from array_values(column, field.nullable, batch.num_rows)
 
 
-def _column_values(column: pa.Array, optional: bool, rows: int) -> Iterator[Values]:
+def array_values(column: pa.Array, optional: bool, rows: int) -> Iterator[Values]:
+    """The values of the leaves of one column.
+
+    Args:
+        column: its values.
+        optional: whether one can be null.
+        rows: how many there are.
+    """
     import pyarrow as pa
 
     if isinstance(column, pa.ExtensionArray):
@@ -119,4 +126,4 @@ def _levels(parts: tuple[_Part, ...], rows: int) -> Levels:
     return levels
 
 
-__all__ = ["Values", "batch_values"]
+__all__ = ["Values", "array_values", "batch_values"]

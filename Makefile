@@ -10,7 +10,7 @@ VENV := .venv
 ROUNDS ?= 3
 FUZZ_SECONDS ?= 60
 FUZZ_TARGETS ?= events rows json_document json_changes gtid_text gtid_binary ddl manifest index_file compressed \
-	encryption where scans slices texts data_set parquet archived archive_manifest keyring
+	encryption where scans slices texts data_set parquet archived archive_manifest keyring age_file
 # Where memory was taken is kept for one call only: more takes more than half of the time. An input that is found shows all.
 FUZZ_ASAN := detect_leaks=0:allocator_may_return_null=1:max_allocation_size_mb=1024:malloc_context_size=1:quarantine_size_mb=32
 # Left out are those of the Parquet writer that compare it with what the newest pyarrow writes.

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field
-from enum import Enum
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING
 
 from binx.archive.manifest import ArchivedLog, find_log, read_manifests
 from binx.archive.prune import prove, prunable, purge_statement, remove
+from binx.archive.run_report import ArchiveRequest, LogReport, RunReport, State
 from binx.archive.sources import SourceLogs, open_source_logs
 from binx.archive.storing import Storage
 from binx.archive.tables import export_tables, has_tables
@@ -21,172 +20,8 @@ from binx.errors import BinxError, OutputError, RefusedError, UsageError
 from binx.export.dataset import DataSet
 from binx.export.store import MANIFESTS, Store, open_store
 from binx.log.chain import FileEnds
-from binx.source.age_keys import Recipient, given_identities
-from binx.source.names import printable
+from binx.source.age_keys import given_identities
 from binx.source.remote import is_uri
-
-if TYPE_CHECKING:
-    from binx.export.staging import SourceReport
-
-
-class State(Enum):
-    """What became of a log in a run."""
-
-    ARCHIVED = "archived"
-    WOULD_ARCHIVE = "would archive"
-    """It would be, were this no dry run."""
-    DAMAGED = "damaged"
-    """It was not taken, as its bytes are not what its server wrote."""
-    KEPT = "kept damaged"
-    """It was taken as it is, though its bytes are not what its server wrote."""
-    FAILED = "failed"
-    """It could not be taken, or removed, for another reason."""
-    TABLES = "tables written"
-    """Its Parquet was written."""
-    PRUNED = "pruned"
-    """It was removed from the source, as the archive holds it."""
-    WOULD_PRUNE = "would prune"
-    """It would be removed, were this no dry run."""
-    PURGEABLE = "purgeable"
-    """The archive holds it; the server that has it in its index can remove it."""
-
-
-@dataclass(frozen=True, slots=True)
-class ArchiveRequest:
-    """What a run is to do.
-
-    Attributes:
-        source: a folder of logs, a server's index, or a log.
-        archive: a folder, or a URI.
-        decrypt: whether encrypted logs are taken, decrypted; where there are recipients, whether Parquet is
-            written, which is not encrypted.
-        recipients: whom what is archived is encrypted to; none: it is not encrypted.
-        keep_damaged: whether damaged logs are taken, as they are.
-        dry_run: whether nothing is written.
-        max_files: logs taken at most; None for all.
-        max_seconds: after so many seconds no log is begun; None for no limit.
-        parquet: the folder, or URI, of a data set that grows with the archive; None for none.
-        prune_days: logs that were not written to for so many days are removed from the source, as far as
-            the archive proves to hold them; None: the source is left as it is.
-    """
-
-    source: str
-    archive: str
-    decrypt: bool = False
-    keep_damaged: bool = False
-    dry_run: bool = False
-    max_files: int | None = None
-    max_seconds: int | None = None
-    parquet: str | None = None
-    prune_days: int | None = None
-    recipients: tuple[Recipient, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class LogReport:
-    """What became of one log.
-
-    Attributes:
-        state: see State.
-        log: its path.
-        archived: what the archive says of it; None where it does not hold it.
-        error: why it was not taken.
-        tables: what became of it in the data set.
-    """
-
-    state: State
-    log: str
-    archived: ArchivedLog | None = None
-    error: BinxError | None = None
-    tables: SourceReport | None = None
-
-    def as_dict(self) -> dict[str, object]:
-        """The same for JSON."""
-        facts: dict[str, object] = {"log": printable(self.log), "state": self.state.value}
-        if self.archived is not None:
-            one = self.archived
-            facts |= {
-                "name": one.stem,
-                "bytes": one.bytes,
-                "stored_bytes": one.stored_bytes,
-                "transactions": one.transactions,
-                "gtid_set": one.gtid_set,
-                "sha256": one.sha256,
-                "problems": list(one.problems),
-                **({"damage": list(one.damage)} if one.damage else {}),
-                **({"recipients": list(one.recipients)} if one.recipients else {}),
-            }
-        if self.tables is not None:
-            facts |= {
-                "source": self.tables.source,
-                "rows": self.tables.rows,
-                "losses": list(self.tables.manifest["losses"]),
-            }
-        if self.error is not None:
-            facts["error"] = self.error.message
-        if isinstance(self.error, DamagedLogError):
-            facts["problems"] = [problem.facts() for problem in self.error.problems]
-        return facts
-
-
-@dataclass(slots=True)
-class RunReport:
-    """What a run has done.
-
-    Attributes:
-        held: logs that the archive holds now.
-        archived: of them those that were taken in this run; those that would be in a dry run.
-        remaining: closed logs that are left for the next run, because of a limit.
-        open: logs that are still being written.
-        damaged: logs that are damaged: not taken, or taken as they are.
-        failed: logs that could not be taken for another reason.
-        problems: problems of logs that were taken.
-        tables: logs that Parquet was written of.
-        losses: what Parquet lacks of the logs that it was written of.
-        pruned: logs that were removed from the source; those that would be in a dry run.
-        purge: what removes on the server the logs that the archive holds; None where there are none.
-        seconds: how long it took.
-    """
-
-    held: int = 0
-    archived: int = 0
-    remaining: int = 0
-    open: tuple[str, ...] = ()
-    damaged: int = 0
-    failed: int = 0
-    problems: int = 0
-    tables: int = 0
-    losses: int = 0
-    pruned: int = 0
-    purge: str | None = None
-    seconds: float = 0.0
-
-    @property
-    def has_problems(self) -> bool:
-        """Whether something is wrong though nothing failed."""
-        return bool(self.damaged or self.problems or self.losses)
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether no log has told anything."""
-        return not (self.archived or self.damaged or self.failed or self.pruned or self.purge or self.tables)
-
-    def as_dict(self) -> dict[str, object]:
-        """The same for JSON."""
-        return {
-            "run": "failed" if self.failed else "problems" if self.has_problems else "ok",
-            "held": self.held,
-            "archived": self.archived,
-            "remaining": self.remaining,
-            "open": [printable(path) for path in self.open],
-            "damaged": self.damaged,
-            "failed": self.failed,
-            "problems": self.problems,
-            "losses": self.losses,
-            "pruned": self.pruned,
-            "purge": self.purge,
-            "seconds": round(self.seconds, 3),
-        }
 
 
 @dataclass(slots=True)
@@ -370,4 +205,4 @@ def _behind(progress: Callable[[int, int], None], done: int, total: int) -> Call
     return lambda position: progress(done + position, total)
 
 
-__all__ = ["ArchiveRequest", "ArchiveRun", "LogReport", "RunReport", "State"]
+__all__ = ["ArchiveRun"]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from binx.archive.check import CheckReport
-from binx.archive.run import LogReport, RunReport, State
+from binx.archive.check_report import CheckReport
+from binx.archive.run_report import LogReport, RunReport, State
 from binx.cli.terminal import TextOutput, say_error, say_note, say_warning
 from binx.source.json_text import json_text
 from binx.stats.text import bytes_text, number_text, safe_text

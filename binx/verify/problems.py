@@ -66,7 +66,7 @@ ADVICE: Final = {
         f"{_COPY}; the first event of another file of the same server and version can stand in for this one",
     ),
     ProblemKind.ENCRYPTED: Advice(
-        "What it holds was not looked at.", "let the server decrypt it, as the message says"
+        "What it holds was not looked at.", "give its key, or let it be decrypted, as the message says"
     ),
     ProblemKind.CHECKSUM: Advice(
         "The bytes were changed after the server wrote them, as by a bad disk or a bad copy.",

@@ -4,7 +4,8 @@
 often at random moments, and tells what then was not as it must be: no manifest without its files, the next
 run completes, and what stands there then is what an undisturbed run leaves. ``index-beside`` writes index
 files beside their logs, and ``to-parquet-sliced`` has two processes decode slices of the logs, which are
-killed too. ``--s3`` lets the commands write to an object store.
+killed too. ``archive-encrypted`` encrypts what it archives. ``--s3`` lets the commands write to an object
+store.
 """
 
 from __future__ import annotations
@@ -25,10 +26,11 @@ from pathlib import Path
 from time import monotonic
 from typing import NamedTuple
 
-from tests.archive.places import SHOP, check_manifests, contents, copy_logs
+from tests.archive.places import SHOP, check_manifests, contents, copy_logs, revealed
 from tests.cli.process import BINX, after, environment
 from tests.export.slices import SLICED
 from tests.object_store import Bucket, object_store
+from tests.source.ages import EXAMPLE_RECIPIENT
 
 STEPS = ("open", "os.rename", "os.mkdir", "os.remove", "os.rmdir", "os.truncate")
 """Audit events of what changes a folder."""
@@ -48,12 +50,14 @@ class Victim(NamedTuple):
         check: holds the place against what must be true of it at any moment.
         before: Python that its process runs first.
         has_logs: whether the logs are in the place, as copies.
+        contents: what two places have in common that hold the same.
     """
 
     arguments: Callable[[Path, Path], list[str]]
     check: Callable[[Path], None]
     before: str = ""
     has_logs: bool = False
+    contents: Callable[[Path], dict[str, str]] = contents
 
     def program(self, code: str = "") -> tuple[str, ...]:
         """What runs the command, after some more Python."""
@@ -103,6 +107,13 @@ VICTIMS = {
         ],
         _check_archive,
     ),
+    "archive-encrypted": Victim(
+        lambda logs, place: [
+            *("archive", str(logs), "--to", str(place / "archive"), "--encrypt-to", EXAMPLE_RECIPIENT),
+        ],
+        _check_archive,
+        contents=revealed,
+    ),
     "to-parquet": Victim(
         lambda logs, place: ["to-parquet", str(logs), "-o", str(place)], check_manifests_of_tables
     ),
@@ -148,9 +159,9 @@ def _finish(command: list[str]) -> None:
     assert done.returncode == 0, done.stderr.decode()
 
 
-def _compare(place: Path, expected: Path) -> None:
+def _compare(victim: Victim, place: Path, expected: Path) -> None:
     """Two places hold the same; what differs is named."""
-    found, wanted = contents(place), contents(expected)
+    found, wanted = victim.contents(place), victim.contents(expected)
     different = [name for name in sorted({*found, *wanted}) if found.get(name) != wanted.get(name)]
     assert not different, f"these differ: {', '.join(different)}"
 
@@ -178,7 +189,7 @@ def _in_folder(victim: Victim, place: Path) -> Target:
 
     def compare(expected: Path) -> None:
         assert not list(place.rglob(".binx-*.tmp"))
-        _compare(place, expected)
+        _compare(victim, place, expected)
 
     clear()
     command = [*victim.program(), *victim.arguments(SHOP, place)]
@@ -222,7 +233,7 @@ def _in_object_store(victim: Victim, folder: Path) -> Iterator[Target]:
         yield Target(
             [*victim.program(), *arguments],
             lambda: victim.check(copied()),
-            lambda expected: _compare(copied(), expected),
+            lambda expected: _compare(victim, copied(), expected),
             clear,
         )
 

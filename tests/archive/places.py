@@ -8,8 +8,16 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from binx.archive.run import ArchiveRequest, ArchiveRun, LogReport, RunReport, State
+from binx.archive.run import ArchiveRun
+from binx.archive.run_report import ArchiveRequest, LogReport, RunReport, State
+from binx.source import PlainFile
+from binx.source.age import AgeFile
+from binx.source.age_keys import Identities, Identity, parse_recipient
 from tests.conftest import TESTDATA
+from tests.source.ages import EXAMPLE_RECIPIENT
+
+EXAMPLE = Identities((Identity(b"B" * 32, parse_recipient(EXAMPLE_RECIPIENT).public),), "the standard")
+"""Who decrypts what is encrypted to the standard's example."""
 
 SHOP = TESTDATA / "mysql-9.7" / "shop"
 MARIADB_SHOP = TESTDATA / "mariadb-10.11" / "shop"
@@ -45,6 +53,26 @@ def contents(folder: Path) -> dict[str, str]:
     }
 
 
+def revealed(folder: Path) -> dict[str, str]:
+    """The same of an archive that is encrypted to the standard's example, whose bytes are others each time.
+
+    Of an encrypted object it is what went in, and a manifest tells neither its size nor its hash.
+    """
+    found = contents(folder)
+    for path in folder.rglob("*"):
+        name = str(path.relative_to(folder))
+        if path.suffix == ".age":
+            source = AgeFile(PlainFile.open(str(path)), EXAMPLE)
+            found[name] = hashlib.sha256(source.window(0, source.size)).hexdigest()
+            source.close()
+        elif path.parent.name == "_manifest":
+            manifest = json.loads(path.read_bytes())
+            for one in manifest.get("objects", []):
+                del one["bytes"], one["sha256"]
+            found[name] = json.dumps(manifest)
+    return found
+
+
 def manifests(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(path.read_bytes()) for path in sorted((folder / "_manifest").glob("*.json"))]
 
@@ -68,5 +96,6 @@ __all__ = [
     "contents",
     "copy_logs",
     "manifests",
+    "revealed",
     "states",
 ]

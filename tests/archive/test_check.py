@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from binx.archive.check import CheckReport, check_archive
+from binx.archive.check import check_archive
+from binx.archive.check_report import CheckReport
 from binx.archive.manifest import decode_manifest
 from binx.errors import DamagedError
 from binx.event.gtid_set import GtidSet

@@ -16,7 +16,13 @@ from tests.archive.killing import VICTIMS, finish, killed_at
 from tests.archive.places import SHOP, archive, check_manifests, contents, copy_logs, states
 from tests.cli.process import binx, binx_with
 
-STEPS = {"archive": (3, 7, 11, 15, 19), "to-parquet": (4, 12, 20), "index": (2, 3, 4), "index-beside": (3, 4)}
+STEPS = {
+    "archive": (3, 7, 11, 15, 19),
+    "archive-encrypted": (3, 7, 11, 15),
+    "to-parquet": (4, 12, 20),
+    "index": (2, 3, 4),
+    "index-beside": (3, 4),
+}
 
 
 @pytest.mark.parametrize("name", STEPS)
@@ -31,7 +37,7 @@ def test_a_run_that_is_killed_leaves_nothing_false_and_the_next_completes(name: 
         assert killed_at(step, victim, logs, place) == -signal.SIGKILL
         victim.check(place)
     finish(victim, logs, place)
-    assert contents(place) == contents(expected)
+    assert victim.contents(place) == victim.contents(expected)
     assert contents(logs) == contents(copy_logs(tmp_path / "again", 1))
 
 

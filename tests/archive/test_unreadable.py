@@ -9,7 +9,7 @@ import pytest
 
 from binx.archive.check import check_archive
 from binx.archive.restore import find_named, restore_log, restore_span
-from binx.archive.run import LogReport, RunReport
+from binx.archive.run_report import LogReport, RunReport
 from binx.errors import AbsentError
 from binx.event.gtid_set import GtidSet
 from binx.export.store import LocalStore

@@ -18,6 +18,7 @@ from binx.cli.main import run
 from binx.log.file import BinlogFile
 from tests.archive.places import SHOP
 from tests.conftest import TESTDATA
+from tests.source.ages import EXAMPLE_IDENTITY, EXAMPLE_RECIPIENT
 
 STRIDE = int(os.environ.get("BINX_EVERY_BIT", "0"))
 """From one bit that is flipped to the next; 0 for some bits of a file."""
@@ -216,6 +217,46 @@ def test_a_damaged_index_file_changes_no_answer(
         index.write_bytes(data)
         for arguments, one, other in zip(READING, without, known, strict=True):
             assert ask(arguments, LOG=log) in (one, other)
+
+
+@pytest.fixture
+def encrypted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An archive of one log that is encrypted, to be read with the standard's example."""
+    source, identity = tmp_path / "source", tmp_path / "key.txt"
+    source.mkdir()
+    shutil.copy(SHOP / "mysql-bin.000005", source)
+    identity.write_text(EXAMPLE_IDENTITY)
+    monkeypatch.setenv("BINX_IDENTITY", str(identity))
+    place = tmp_path / "archive"
+    arguments = ["archive", "--quiet", str(source), "--to", str(place), "--encrypt-to", EXAMPLE_RECIPIENT]
+    assert run(arguments) == 0
+    return place
+
+
+@pytest.mark.parametrize("change", [flipped, cut])
+def test_a_damaged_object_of_an_encrypted_archive_is_met_or_changes_no_answer(
+    change: Callable[[bytes], Iterator[bytes]], ask: Asked, encrypted: Path
+) -> None:
+    """Of a damaged index nothing is used: the log tells the same, more slowly."""
+    (log,) = encrypted.glob("*.zst.age")
+    (index,) = encrypted.glob("*.binx.age")
+    restore = ["archive", "--restore", "mysql-bin.000005", "--to", "ARCHIVE", "-o", "OUT/log"]
+    commands = [["ls", "LOG"], ["extract", "-o", "OUT/slice", "LOG"], restore]
+    known = [ask(arguments, LOG=log, ARCHIVE=encrypted) for arguments in commands]
+    for damaged in (log, index):
+        original = damaged.read_bytes()
+        for data in change(original):
+            damaged.write_bytes(data)
+            assert ask(["archive", "--check", "--to", "ARCHIVE"], ARCHIVE=encrypted).code in (3, 4)
+            for arguments, expected in zip(commands, known, strict=True):
+                answer = ask(arguments, LOG=log, ARCHIVE=encrypted)
+                if damaged == index:
+                    assert (answer.code, answer.out, answer.files) == expected
+                elif answer.code == 0:
+                    assert answer == expected
+                else:
+                    assert answer.files == {}, arguments
+        damaged.write_bytes(original)
 
 
 @pytest.fixture

@@ -15,7 +15,8 @@ from pathlib import Path
 
 import zstandard
 
-from binx.archive.run import ArchiveRequest, ArchiveRun
+from binx.archive.run import ArchiveRun
+from binx.archive.run_report import ArchiveRequest
 from binx.errors import BinxError
 from binx.export.parquet import to_parquet
 from binx.export.seekable import write_seekable
@@ -24,8 +25,11 @@ from binx.kernels.scan import Level
 from binx.kernels.stored import counts_of, pack
 from binx.log.file import BinlogFile
 from binx.log.sidecar_layout import FOOTER_END_SIZE, TAIL_SIZE, decode_tail, tail_offset
+from binx.source.age import PIECE_BYTES, payload_cipher, piece_nonce
+from binx.source.age_header import Stanza, encode_base64, encode_header
 from tests.conftest import CORPUS, TESTDATA
 from tests.fuzz.arrays import MAKERS
+from tests.fuzz.targets_files import AGE_KEY
 from tests.log.memory import Bytes
 from tests.rows.ddl_cases import CASES
 
@@ -180,6 +184,24 @@ def _keyrings() -> Iterator[bytes]:
     yield b"Keyring file version:2.0" + entries + b"EOF" + hashlib.sha256(entries).digest()
 
 
+def _age_files() -> Iterator[bytes]:
+    stanzas = [
+        Stanza(("X25519", encode_base64(bytes(range(32))).decode()), bytes(32)),
+        Stanza(("some-grease", "x"), bytes(range(100))),
+        Stanza(("scrypt", "c2FsdA", "18"), bytes(32)),
+    ]
+    nonce = bytes(16)
+    cipher = payload_cipher(AGE_KEY, nonce)
+    for count, size in ((1, 0), (2, 100), (3, PIECE_BYTES + 1)):
+        content = bytes(size)
+        parts = [content[start : start + PIECE_BYTES] for start in range(0, size, PIECE_BYTES)] or [b""]
+        pieces = (
+            cipher.encrypt(piece_nonce(number, is_last=number == len(parts) - 1), part, None)
+            for number, part in enumerate(parts)
+        )
+        yield encode_header(stanzas[:count], AGE_KEY) + nonce + b"".join(pieces)
+
+
 def _columns() -> Iterator[bytes]:
     dice = random.Random(5)
     for first in range(len(MAKERS)):
@@ -227,4 +249,5 @@ SEEDS: dict[str, Callable[[], Iterator[bytes]]] = {
     "archived": _archived,
     "archive_manifest": _archive_manifests,
     "keyring": _keyrings,
+    "age_file": _age_files,
 }

@@ -38,7 +38,7 @@ from binx.spark.loading.manifests import read_manifests, read_schema
 from binx.spark.loading.outcome import LoadError
 from binx.spark.loading.storage import Storage
 from binx.stats.event_list import EventListing
-from tests.fuzz.targets_files import archive_manifest, archived, data_set, keyring, parquet
+from tests.fuzz.targets_files import age_file, archive_manifest, archived, data_set, keyring, parquet
 from tests.fuzz.targets_logs import scans, slices, texts
 from tests.log.memory import Bytes
 
@@ -263,6 +263,7 @@ TARGETS: dict[str, Target] = {
         archived,
         archive_manifest,
         keyring,
+        age_file,
     )
 }
 

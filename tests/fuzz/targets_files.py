@@ -5,17 +5,23 @@ from __future__ import annotations
 import io
 import json
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 import pyarrow.parquet as pq
 
 from binx.archive.manifest import decode_manifest, encode_manifest
+from binx.errors import DamagedError, EncryptedError
 from binx.export.parquet import to_parquet
 from binx.export.parquet_files import ParquetOptions
 from binx.export.parquet_format.arrow_writer import ArrowWriter
 from binx.export.seekable import write_seekable
 from binx.log.file import BinlogFile
 from binx.rows.decoder import DecoderOptions
+from binx.source.age import PIECE_BYTES, AgeFile
+from binx.source.age_header import encode_header, parse_header
+from binx.source.age_keys import FileKey, Identities, Identity
+from binx.source.age_primitives import public_key
 from binx.source.keyring import read_keyring
 from binx.source.opening import decompressed
 from tests.fuzz.arrays import batch_of
@@ -91,4 +97,25 @@ def keyring(data: bytes) -> None:
             assert (type(name), type(key)) == (str, bytes)
 
 
-__all__ = ["archive_manifest", "archived", "data_set", "keyring", "parquet"]
+AGE_KEY = bytes(range(16))
+"""The key of the age files that are tried."""
+
+_IDENTITIES = Identities((Identity(b"B" * 32, public_key(b"B" * 32)),), "memory")
+
+
+def age_file(data: bytes) -> None:
+    """An age file: a header that is understood has one text; what is behind it is read with a known key."""
+    header = parse_header(Bytes(data))
+    with suppress(EncryptedError, DamagedError):
+        _IDENTITIES.file_key(header, "memory")
+    mended = encode_header(header.stanzas, AGE_KEY)
+    assert mended[: len(header.text)] == header.text
+    source = AgeFile(Bytes(mended + data[header.size :]), FileKey(AGE_KEY))
+    try:
+        for start in range(0, source.size, PIECE_BYTES):
+            assert len(source.window(start, start + PIECE_BYTES)) == min(PIECE_BYTES, source.size - start)
+    finally:
+        source.close()
+
+
+__all__ = ["AGE_KEY", "age_file", "archive_manifest", "archived", "data_set", "keyring", "parquet"]

@@ -9,9 +9,13 @@ from typing import Any
 import pytest
 
 from binx.source.age import AgeFile
-from binx.source.age_keys import Identities, Identity, Recipient, given_identities
+from binx.source.age_keys import Identities, Identity, Recipient, given_identities, parse_recipient
 from binx.source.base import Source
 from tests.log.memory import Bytes
+
+EXAMPLE_IDENTITY = "AGE-SECRET-KEY-1GFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPQ4EGAEX"
+EXAMPLE_RECIPIENT = "age1zvkyg2lqzraa2lnjvqej32nkuu0ues2s82hzrye869xeexvn73equnujwj"
+"""The key that the standard gives as an example: 32 times the letter B."""
 
 
 def rage() -> Any:
@@ -60,4 +64,26 @@ def new_identity() -> tuple[Identities, Recipient]:
     return Identities((Identity(secret, public),), "memory"), Recipient(public)
 
 
-__all__ = ["decrypted", "encrypted", "everything", "make_key", "new_identity", "opened", "rage"]
+class Key:
+    """A key: the file of its identity, and its recipient."""
+
+    def __init__(self, folder: Path, name: str = "key.txt") -> None:
+        self.path, self.text = make_key(folder, name)
+
+    @property
+    def recipient(self) -> Recipient:
+        return parse_recipient(self.text)
+
+
+__all__ = [
+    "EXAMPLE_IDENTITY",
+    "EXAMPLE_RECIPIENT",
+    "Key",
+    "decrypted",
+    "encrypted",
+    "everything",
+    "make_key",
+    "new_identity",
+    "opened",
+    "rage",
+]

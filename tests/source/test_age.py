@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import gzip
-import os
 import random
 import sys
 from pathlib import Path
 
 import pytest
 
-from binx.errors import BinxError, DamagedError, EncryptedError, SourceError, TruncatedError, UsageError
+from binx.errors import BinxError, DamagedError, EncryptedError, TruncatedError
 from binx.log.file import BinlogFile
 from binx.log.inputs import expand_paths
 from binx.source import open_source
 from binx.source.age import PIECE_BYTES, AgeFile
 from binx.source.age_header import Stanza, encode_base64, encode_header
-from binx.source.age_keys import Identities, given_identities, parse_recipient, read_recipients
-from binx.source.age_primitives import derived, shared_secret
+from binx.source.age_keys import Identities, given_identities
 from binx.source.keyring import given_keys
 from testdata import encrypted as encrypted_logs
 from tests.conftest import TESTDATA
@@ -25,9 +23,6 @@ from tests.log.memory import Bytes
 from tests.source.ages import decrypted, encrypted, everything, make_key, new_identity, opened, rage
 
 LOG = TESTDATA / "mysql-9.7" / "shop" / "mysql-bin.000001"
-EXAMPLE_IDENTITY = "AGE-SECRET-KEY-1GFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPQ4EGAEX"
-EXAMPLE_RECIPIENT = "age1zvkyg2lqzraa2lnjvqej32nkuu0ues2s82hzrye869xeexvn73equnujwj"
-SSH_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIF7ZuYVjHvYXtNAdAWSXPzbcKnTJpBLjEoOkNPEjKyLh user@host"
 
 
 @pytest.fixture(autouse=True)
@@ -290,103 +285,6 @@ class TestMessages:
                 patch.setitem(sys.modules, f"cryptography.hazmat.primitives.{module}", None)
                 with pytest.raises(EncryptedError, match=r"pip install 'binx\[encryption\]'"):
                     opened(data, key)
-
-
-class TestKeys:
-    def test_the_standard_s_example(self, tmp_path: Path) -> None:
-        (tmp_path / "key").write_text(EXAMPLE_IDENTITY)
-        (identity,) = given_identities([str(tmp_path / "key")]).found
-        assert (identity.secret, identity.public) == (b"B" * 32, parse_recipient(EXAMPLE_RECIPIENT).public)
-        assert parse_recipient(EXAMPLE_RECIPIENT).text == EXAMPLE_RECIPIENT
-
-    def test_wrapping_is_as_the_standard_says(self) -> None:
-        """What the identity derives is what the recipient does, from either side of one exchange."""
-        identities, recipient = new_identity()
-        (identity,) = identities.found
-        stanza = recipient.wrap(bytes(range(16)))
-        assert stanza.kind == "X25519"
-        assert decrypted_by_hand(identity.secret, identity.public, stanza) == bytes(range(16))
-
-    def test_identities_come_from_the_environment_too(
-        self, key: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        other, _ = make_key(tmp_path, "other")
-        monkeypatch.setenv("BINX_IDENTITY", f"{other}{os.pathsep}{key}")
-        assert len(given_identities().found) == 2
-        assert given_identities([str(key)]).origin == str(key)
-
-    def test_nothing_shows_a_secret(self, key: Path) -> None:
-        identities = given_identities([str(key)])
-        (identity,) = identities.found
-        assert repr(identity.secret)[2:10] not in repr(identities) + repr(identity)
-
-    def test_an_absent_file_is_named(self, tmp_path: Path) -> None:
-        with pytest.raises(SourceError, match="absent"):
-            given_identities([str(tmp_path / "absent")])
-        with pytest.raises(SourceError, match="absent"):
-            read_recipients(str(tmp_path / "absent"))
-
-    def test_recipients_are_read_as_age_does(self, tmp_path: Path) -> None:
-        lines = tmp_path / "recipients"
-        lines.write_text(f"# backup\n\n{EXAMPLE_RECIPIENT}\r\n  {EXAMPLE_RECIPIENT}\n")
-        assert [one.text for one in read_recipients(str(lines))] == [EXAMPLE_RECIPIENT] * 2
-
-    @pytest.mark.parametrize(
-        ("text", "says"),
-        [
-            ("", "found something else"),
-            ("hello", "found something else"),
-            (EXAMPLE_RECIPIENT[:-1], "an age1… that is not right"),
-            (EXAMPLE_RECIPIENT[:-1] + "q", "an age1… that is not right"),
-            (EXAMPLE_RECIPIENT.upper(), "an age1… that is not right"),
-            (EXAMPLE_IDENTITY, "that is the secret key"),
-            (EXAMPLE_IDENTITY.lower(), "that is the secret key"),
-            ("age1pq1" + "q" * 1959, "post-quantum"),
-            ("AGE-SECRET-KEY-PQ-1XX76JRALNLXDMEW0CRK45", "post-quantum"),
-            ("age1yubikey1qwt50d05nh5vutpdzmlg5wn80xq5negm4uj9ghv0snvdd3yysf5yw3rhl3t", "a plugin"),
-            ("AGE-PLUGIN-YUBIKEY-1Q9TSVFR", "a plugin"),
-            (SSH_KEY, "an SSH key"),
-            ("-----BEGIN OPENSSH PRIVATE KEY-----", "an SSH key"),
-            ("-----BEGIN AGE ENCRYPTED FILE-----", "encrypted itself"),
-            ("age-encryption.org/v1", "encrypted itself"),
-            ("age1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqj8cm5e", "not right"),
-        ],
-    )
-    def test_other_kinds_are_called_by_their_names_and_not_shown(
-        self, text: str, says: str, tmp_path: Path
-    ) -> None:
-        with pytest.raises(UsageError, match=says) as caught:
-            parse_recipient(text)
-        assert len(text) < 10 or text[:-4] not in str(caught.value)
-        file = tmp_path / "keys"
-        file.write_text(f"# first line\n{text}\n")
-        for read in (read_recipients, lambda path: given_identities([path])):
-            if text not in (EXAMPLE_IDENTITY, ""):
-                with pytest.raises(UsageError, match="line 2: ") as caught:
-                    read(str(file))
-                assert len(text) < 10 or text[:-4] not in str(caught.value)
-
-    def test_a_file_without_keys_is_told(self, tmp_path: Path) -> None:
-        (tmp_path / "keys").write_text("# nothing\n\n")
-        for read in (read_recipients, lambda path: given_identities([path])):
-            with pytest.raises(UsageError, match="found none"):
-                read(str(tmp_path / "keys"))
-
-    def test_a_recipient_of_low_order_protects_nothing(self) -> None:
-        from binx.source import bech32
-
-        with pytest.raises(UsageError, match="of low order"):
-            parse_recipient(bech32.encode("age", bytes(32)))
-
-
-def decrypted_by_hand(secret: bytes, public: bytes, stanza: Stanza) -> bytes:
-    from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
-
-    from binx.source.age_header import decode_base64
-
-    share = decode_base64(stanza.arguments[1].encode())
-    wrapping = derived(shared_secret(secret, share), share + public, b"age-encryption.org/v1/X25519")
-    return ChaCha20Poly1305(wrapping).decrypt(bytes(12), stanza.body, None)
 
 
 def test_rage_reads_it_back_too(key: Path) -> None:

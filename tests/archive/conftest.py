@@ -1,0 +1,25 @@
+"""Keys and encrypted archives that several pages of tests look at."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.archive.places import SHOP, archive
+from tests.source.ages import Key
+
+
+@pytest.fixture
+def key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Key:
+    """A new key, which nothing in the environment names."""
+    for name in ("BINX_KEYRING", "BINX_KEY_FILE", "BINX_KEY", "BINX_IDENTITY"):
+        monkeypatch.delenv(name, raising=False)
+    return Key(tmp_path)
+
+
+@pytest.fixture
+def sealed(tmp_path: Path, key: Key) -> Path:
+    """An archive of the shop's logs, encrypted to that key."""
+    archive(SHOP, tmp_path / "archive", recipients=(key.recipient,))
+    return tmp_path / "archive"

@@ -13,12 +13,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from binx.errors import RefusedError
 from binx.event.gtid_set import GtidSet
 from binx.event.gtid_source import DomainSource
+from binx.export.diff_digests import GtidKeys
 from binx.export.diff_side import Side, SideReading
 from binx.log.chain import FileEnds
 from binx.log.selection import Selection
@@ -106,8 +104,9 @@ def diff_logs(
         DamagedError, UnsupportedError: a file cannot be read.
     """
     unreadable: set[tuple[str, str]] = set()
+    keys = GtidKeys()
     sides = [
-        SideReading(chain, selection, catalog or Catalog(), unreadable, verify=verify)
+        SideReading(chain, selection, catalog or Catalog(), unreadable, keys, verify=verify)
         for chain in (left, right)
     ]
     facts = _facts(sides, unreadable) if contents else [side.gtids() for side in sides]
@@ -120,7 +119,7 @@ def diff_logs(
     one, other = facts
     only_left = one.gtids - other.gtids - other.before
     only_right = other.gtids - one.gtids - one.before
-    different = _different(sides[0], sides[1]) if contents else []
+    different = sorted(set(sides[0].digests.different(sides[1].digests))) if contents else []
     return LogDiff(
         left=one,
         right=other,
@@ -161,21 +160,6 @@ def _errant(lacking: GtidSet, side: Side) -> GtidSet:
         if first <= end:
             intervals.append((source, first, end))
     return GtidSet(intervals)
-
-
-def _different(left: SideReading, right: SideReading) -> list[str]:
-    """GTIDs that both sides have with different digests, sorted."""
-    # Both ways, as a side may have one several times, of which only the first is found.
-    ways = ((left.digests, right.digests), (right.digests, left.digests))
-    return sorted({gtid for one, other in ways for gtid in _differing(one, other)})
-
-
-def _differing(digests: pa.Table, others: pa.Table) -> Iterator[str]:
-    """GTIDs that have another digest than their first one in a second table."""
-    places = pc.index_in(digests["gtid"], value_set=others["gtid"].combine_chunks())
-    found = digests.filter(pc.is_valid(places))
-    differs = pc.not_equal(found["digest"], others["digest"].take(places.drop_null()))
-    yield from found.filter(differs)["gtid"].to_pylist()
 
 
 def _looked_into(left: SideReading, right: SideReading, gtids: Sequence[str]) -> Iterator[Difference]:

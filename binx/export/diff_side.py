@@ -9,11 +9,10 @@ from hashlib import blake2b
 from itertools import islice
 from typing import Any
 
-import pyarrow as pa
-
 from binx.event.gtid_set import GtidSet
 from binx.event.gtid_source import DomainSource
 from binx.export.changes import Begin, RowTexts, ordered_changes
+from binx.export.diff_digests import DIGEST_BYTES, Digests, GtidKeys
 from binx.export.json_lines import JsonRows
 from binx.export.search import Search
 from binx.log.chain import FileEnds
@@ -21,14 +20,10 @@ from binx.log.selection import Selection, source_of
 from binx.rows.catalog import Catalog
 from binx.rows.statements import Statement
 
-DIGEST_BYTES = 16
-
 ROWS_KEPT = 1000
 """Row changes of a transaction that are compared one by one, at most."""
 
 _BLOCK = 65_536
-
-_DIGEST = pa.binary(DIGEST_BYTES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +53,11 @@ class SideReading:
         selection: which transactions are compared.
         catalog: tables known beforehand.
         unreadable: tables, as (db, table), whose rows nobody can tell apart; those found are added.
+        keys: of GTIDs, for both sides.
         verify: whether checksums are compared.
 
     Attributes:
-        digests: what was found last, as columns ``gtid`` and ``digest``; a GTID may be there several times.
+        digests: of the contents that were read last.
     """
 
     def __init__(
@@ -70,6 +66,7 @@ class SideReading:
         selection: Selection,
         catalog: Catalog,
         unreadable: set[tuple[str, str]],
+        keys: GtidKeys,
         *,
         verify: bool,
     ) -> None:
@@ -78,7 +75,8 @@ class SideReading:
         self._selection = selection
         self._catalog = catalog
         self._verify = verify
-        self.digests = pa.table({"gtid": pa.array([], pa.string()), "digest": pa.array([], _DIGEST)})
+        self._keys = keys
+        self.digests = Digests(keys)
 
     def gtids(self) -> Side:
         """Which transactions there are.
@@ -103,31 +101,20 @@ class SideReading:
             DamagedError, UnsupportedError: a file cannot be read.
         """
         search = self._search(self._selection)
+        self.digests = Digests(self._keys)
         found: list[str] = []
-        digests: list[bytes] = []
-        blocks: list[pa.RecordBatch] = []
         gtids = GtidSet()
         anonymous = 0
-
-        def close_block() -> None:
-            nonlocal gtids
-            gtids |= GtidSet.parse(",".join(found))
-            blocks.append(
-                pa.record_batch({"gtid": pa.array(found, pa.string()), "digest": pa.array(digests, _DIGEST)})
-            )
-            found.clear()
-            digests.clear()
-
         for gtid, digest in self._digested(search):
             if gtid is None:
                 anonymous += 1
                 continue
+            self.digests.add(gtid, digest)
             found.append(gtid)
-            digests.append(digest)
             if len(found) == _BLOCK:
-                close_block()
-        close_block()
-        self.digests = pa.Table.from_batches(blocks)
+                gtids |= GtidSet.parse(",".join(found))
+                found.clear()
+        gtids |= GtidSet.parse(",".join(found))
         return self._side(gtids, search.taken, anonymous)
 
     def rows(self, gtids: Sequence[str]) -> dict[str, list[dict[str, Any]]]:

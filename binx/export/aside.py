@@ -8,8 +8,9 @@ begun. What other machines write for it is put below ``_staging/attempts/`` ther
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
@@ -148,7 +149,7 @@ class LocalAside:
     def take(self, source: str, attempt: str | None, files: Iterable[str]) -> None:
         """As :class:`Aside` says."""
         folder = self.folder(source) / (attempt or "")
-        self._store.take((folder / name_aside(name), name) for name in files)
+        self._store.take(_written_aside(folder, files))
 
     def clear(self, source: str) -> None:
         """As :class:`Aside` says."""
@@ -222,7 +223,9 @@ class RemoteAside:
     def hand_in(self, source: str, attempt: str, files: Iterable[str]) -> None:
         """As :class:`Aside` says."""
         folder = self._written_to(source, attempt)
-        self._store.take((folder / name_aside(name), _handed_in(source, attempt, name)) for name in files)
+        self._store.take(
+            (path, _handed_in(source, attempt, name)) for path, name in _written_aside(folder, files)
+        )
         shutil.rmtree(folder, ignore_errors=True)
 
     def mark(self, source: str) -> None:
@@ -233,7 +236,7 @@ class RemoteAside:
         """As :class:`Aside` says."""
         if attempt is None:
             folder = self.folder(source)
-            self._store.take((folder / name_aside(name), name) for name in files)
+            self._store.take(_written_aside(folder, files))
             return
         for name in files:
             self._store.move(_handed_in(source, attempt, name), name)
@@ -269,6 +272,12 @@ def aside_of(store: Store) -> Aside:
     if isinstance(store, RemoteStore):
         return RemoteAside(store)
     raise TypeError(f"{type(store).__name__} has no place for files on their way to it")
+
+
+def _written_aside(folder: Path, files: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Where files are while they are aside, and their names."""
+    inside = f"{folder}{os.sep}"
+    return ((inside + name_aside(name), name) for name in files)
 
 
 def _handed_in(source: str, attempt: str, name: str) -> str:

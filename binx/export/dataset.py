@@ -11,11 +11,11 @@ import hashlib
 import io
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from binx.errors import OutputError, SourceError
@@ -28,6 +28,11 @@ from binx.export.store import MANIFESTS, LocalStore, LockedError, open_store
 _NAME_BYTES = 200
 """Longest folder name made from a table's; file systems take 255 bytes."""
 
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_]*").fullmatch
+
+_WRITTEN_ANEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+_NEW_FILE_MODE = 0o666
+
 _PLAIN_PUNCTUATION = frozenset("_-.$@+,")
 
 
@@ -37,6 +42,8 @@ def escape_name(name: str) -> str:
     Letters and digits of any script stay. ``_`` and ``.`` are escaped at the beginning, where Spark takes
     them for hidden files; all other characters but ``-$@+,`` are, as the bytes of their UTF-8.
     """
+    if _PLAIN_NAME(name) is not None and len(name) <= _NAME_BYTES:
+        return name
     parts = []
     for place, character in enumerate(name):
         plain = character.isalnum() or (
@@ -186,10 +193,14 @@ class Transaction:
             self.folder = self._aside.folder(source)
         else:
             self.folder = self._aside.attempt(source, attempt)
+        self._inside = f"{self.folder}{os.sep}"
+        store = dataset.store
+        self._shown_inside = f"{store.folder if isinstance(store, LocalStore) else self.folder}{os.sep}"
 
-    def path(self, name: str) -> Path:
+    def path(self, name: str) -> str:
         """Where to write a file."""
-        return self.folder / name_aside(name)
+        # A log has thousands of files: paths are put together as texts.
+        return self._inside + name_aside(name)
 
     def write(self, name: str, data: bytes) -> None:
         """Write a small file.
@@ -197,10 +208,13 @@ class Transaction:
         Raises:
             OutputError: it cannot be written.
         """
-        path = self.path(name)
-        with output_errors(self.shown(name)), path.open("wb", buffering=0) as file:
-            write_whole(file.fileno(), data)
-            begin_to_synchronize(file.fileno())
+        with output_errors(self.shown(name)):
+            descriptor = os.open(self.path(name), _WRITTEN_ANEW, _NEW_FILE_MODE)
+            try:
+                write_whole(descriptor, data)
+                begin_to_synchronize(descriptor)
+            finally:
+                os.close(descriptor)
 
     def place(self, names: Iterable[str]) -> None:
         """Move files to their places before the commit, which is of no effect on what readers see.
@@ -210,10 +224,9 @@ class Transaction:
         """
         self._aside.take(self.source, None, names)
 
-    def shown(self, name: str) -> Path:
+    def shown(self, name: str) -> str:
         """What messages about the writing of a file call it: a path on this machine."""
-        store = self.dataset.store
-        return (store.folder if isinstance(store, LocalStore) else self.folder) / name
+        return self._shown_inside + name
 
     def written(self, name: str, sha256: str) -> WrittenFile:
         """What to list in the manifest of a file that was written.
@@ -228,7 +241,7 @@ class Transaction:
         if self._attempt is not None:
             synchronize([path])
         with output_errors(path):
-            return WrittenFile(name, path.stat().st_size, sha256)
+            return WrittenFile(name, os.stat(path).st_size, sha256)
 
     def hand_in(self, files: Iterable[WrittenFile]) -> None:
         """Leave what this attempt wrote to whoever commits it.

@@ -23,14 +23,14 @@ _SMALL = 1024 * 1024
 """Bytes of a file of which there may be thousands."""
 
 
-def synchronize(paths: Iterable[Path]) -> None:
+def synchronize(paths: Iterable[str | Path]) -> None:
     """Bring files and folders to the disk, and return when they are there.
 
     Raises:
         OutputError: one cannot be brought there; some file systems say only now that they have no space.
     """
     left = deque(paths)
-    errors: list[tuple[BaseException, Path]] = []
+    errors: list[tuple[BaseException, str | Path]] = []
 
     def work() -> None:
         while left and not errors:
@@ -71,7 +71,7 @@ def begin_to_synchronize(descriptor: int) -> None:
             os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
 
 
-def _synchronize(path: Path) -> None:
+def _synchronize(path: str | Path) -> None:
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

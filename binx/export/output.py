@@ -201,7 +201,7 @@ def output_error(error: OSError, path: str) -> OutputError:
 
 
 @contextmanager
-def output_errors(path: Path) -> Iterator[None]:
+def output_errors(path: str | Path) -> Iterator[None]:
     """Say of an operating system's error what could not be written.
 
     Raises:

@@ -16,11 +16,13 @@ from binx.export.dataset import Transaction, WrittenFile, escape_name
 from binx.export.file_columns import with_statistics
 from binx.export.index_rows import IndexGroup
 from binx.export.parquet_format.compression import DEFAULT_ZSTD_LEVEL
-from binx.export.parquet_output import Fragment, OutputKind, ParquetOutput
+from binx.export.parquet_format.schema import FileSchema
+from binx.export.parquet_output import Fragment, OutputKind, ParquetOutput, columns_written
 from binx.export.statements import STATEMENTS_BATCH, statements_batch
 from binx.export.workers import Workers
 from binx.log.index import index_schema
 from binx.log.on_damage import OnDamage
+from binx.rows.alike import AlikeColumns
 from binx.rows.batches import ChangeBatch, TableChanges
 from binx.rows.decoder import DecoderOptions
 from binx.rows.statements import Statement
@@ -108,6 +110,7 @@ class SourceWriters:
         self._busy: OrderedDict[tuple[object, ...], ParquetOutput] = OrderedDict()
         self._parts: Counter[tuple[str, str]] = Counter()
         self._pending: list[Statement] = []
+        self._alike: dict[tuple[AlikeColumns, tuple[str, ...]], tuple[list[str], FileSchema]] = {}
 
     def write_transactions(self, group: IndexGroup) -> None:
         """Add a row group of transactions."""
@@ -125,7 +128,7 @@ class SourceWriters:
         """Add row changes; each table and schema version has a file of its own."""
         output = self._outputs.get(_changes_key(batch.table))
         if output is None:
-            output = self._open(_changes_kind(batch.table), batch.versions[0])
+            output = self._open(*self._changes_kind(batch.table), first=batch.versions[0])
         self._take_up(output)
         output.write_changes(batch)
 
@@ -156,7 +159,7 @@ class SourceWriters:
         """
         output = self._outputs.get(fragment.kind.key)
         if output is None:
-            output = self._open(fragment.kind, fragment.counts.first or 0)
+            output = self._open(fragment.kind, first=fragment.counts.first or 0)
         self._take_up(output)
         output.append(fragment)
 
@@ -228,7 +231,18 @@ class SourceWriters:
         self._take_up(output)
         output.write(batch)
 
-    def _open(self, kind: OutputKind, first: int = 0) -> ParquetOutput:
+    def _changes_kind(self, changes: TableChanges) -> tuple[OutputKind, FileSchema]:
+        """What files of a table's changes are; tables that are alike share all but the names."""
+        keys = changes.resolved.primary_key
+        shared = self._alike.get((changes.alike, keys))
+        if shared is None:
+            shared = with_statistics(changes.schema, keys), columns_written(changes.schema)
+            self._alike[changes.alike, keys] = shared
+        statistics, columns = shared
+        facts = {"db": changes.db, "table": changes.name, "schema_version": changes.version}
+        return OutputKind(_changes_key(changes), _CHANGES, changes.schema, statistics, facts), columns
+
+    def _open(self, kind: OutputKind, columns: FileSchema | None = None, *, first: int = 0) -> ParquetOutput:
         """Begin a file; of row changes, whose first commit version is given."""
         source = self._transaction.source
         name = f"{kind.kind}/{source}.parquet"
@@ -244,6 +258,7 @@ class SourceWriters:
             kind,
             (self._options.compression, self._options.level),
             self._workers.lane(),
+            columns=columns,
             is_fragment=self._are_fragments,
         )
         return output
@@ -251,16 +266,6 @@ class SourceWriters:
 
 def _changes_key(changes: TableChanges) -> tuple[object, ...]:
     return (changes.db, changes.name, changes.version, changes.stored)
-
-
-def _changes_kind(changes: TableChanges) -> OutputKind:
-    return OutputKind(
-        _changes_key(changes),
-        _CHANGES,
-        changes.schema,
-        with_statistics(changes.schema, changes.resolved.primary_key),
-        {"db": changes.db, "table": changes.name, "schema_version": changes.version},
-    )
 
 
 def _other_kind(kind: str, schema: pa.Schema) -> OutputKind:

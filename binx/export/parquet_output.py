@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -15,9 +14,8 @@ import pyarrow as pa
 
 from binx.errors import OutputError
 from binx.export.dataset import Transaction, WrittenFile
-from binx.export.descriptors import write_whole
-from binx.export.durable import begin_to_synchronize
 from binx.export.file_columns import TEXTS
+from binx.export.hashed_stream import HashedStream
 from binx.export.manifest import file_entry
 from binx.export.output import output_errors
 from binx.export.parquet_format.arrow_schema import file_schema
@@ -32,57 +30,9 @@ from binx.rows.column_buffers import ColumnBuffers
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-_WRITTEN_AT_ONCE = 256 * 1024
 _NOTHING = b""
 _COPIED_AT_ONCE = 512 * 1024
 """So much stays in the processor's cache until it is hashed and written."""
-
-
-class _Stream:
-    """A file whose bytes are hashed and written some at a time, while they are in the processor's cache.
-
-    Args:
-        path: the file; it is made, or written on.
-        digest: of the bytes; None where nobody asks for it.
-    """
-
-    def __init__(self, path: str, digest: hashlib._Hash | None) -> None:
-        self._digest = digest
-        self._held = bytearray()
-        self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
-
-    def write(self, data: Buffer) -> None:
-        """Write bytes."""
-        # Of what is written, all has a length.
-        if len(self._held) + len(data) <= _WRITTEN_AT_ONCE:  # type: ignore[arg-type]
-            self._held += data
-            return
-        self._flush()
-        with memoryview(data) as view:
-            self._put(view)
-
-    def close(self, *, is_whole: bool) -> None:
-        """Write what is held.
-
-        Args:
-            is_whole: whether nothing more comes.
-        """
-        try:
-            self._flush()
-            if is_whole:
-                begin_to_synchronize(self._descriptor)
-        finally:
-            os.close(self._descriptor)
-
-    def _flush(self) -> None:
-        held, self._held = self._held, bytearray()
-        with memoryview(held) as view:
-            self._put(view)
-
-    def _put(self, data: memoryview) -> None:
-        if self._digest is not None:
-            self._digest.update(data)
-        write_whole(self._descriptor, data)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +95,7 @@ class Fragment:
     """
 
     kind: OutputKind
-    path: Path
+    path: str
     begun: Begun
     counts: Counts
 
@@ -161,6 +111,7 @@ class ParquetOutput:
         kind: what files like it have in common.
         compression: how pages are compressed, and the level.
         lane: where the rows are encoded and written.
+        columns: what :func:`columns_written` gives for the kind's schema, if it was asked.
         is_fragment: whether its row groups are all that is wanted.
     """
 
@@ -172,6 +123,7 @@ class ParquetOutput:
         compression: tuple[str, int | None],
         lane: Lane,
         *,
+        columns: FileSchema | None = None,
         is_fragment: bool = False,
     ) -> None:
         self.kind = kind
@@ -185,8 +137,8 @@ class ParquetOutput:
         self._path = transaction.path(name)
         self._begun = Begun() if is_fragment else None
         self._digest = None if is_fragment else hashlib.sha256()
-        self._stream: _Stream | None = None
-        self._columns: FileSchema | None = None
+        self._stream: HashedStream | None = None
+        self._columns = columns
         self._writer: ArrowWriter | None = None
 
     def write(self, batch: pa.RecordBatch) -> None:
@@ -285,16 +237,15 @@ class ParquetOutput:
     def _open(self) -> ArrowWriter:
         if self._writer is None:
             schema = self.kind.schema
-            texts = [text for text in TEXTS if schema.get_field_index(text) >= 0]
-            self._columns = self._columns or file_schema(schema, texts)
-            self._stream = _Stream(str(self._path), self._digest)
+            self._columns = self._columns or columns_written(schema)
+            self._stream = HashedStream(self._path, self._digest)
             self._writer = ArrowWriter(
                 self._stream,
                 schema,
                 compression=self._compression[0],
                 level=self._compression[1],
                 statistics=self.kind.statistics,
-                texts=texts,
+                texts=_texts(schema),
                 begun=self._begun,
                 columns=self._columns,
             )
@@ -311,9 +262,9 @@ class ParquetOutput:
     def _copy(self, fragment: Fragment) -> None:
         with output_errors(self._shown):
             writer = self._open()
-            with fragment.path.open("rb", buffering=0) as file:
+            with Path(fragment.path).open("rb", buffering=0) as file:
                 writer.append(_pieces(file, fragment.begun.position), fragment.begun)
-            fragment.path.unlink()
+            Path(fragment.path).unlink()
 
     def _close_stream(self, *, is_whole: bool = False) -> None:
         stream, self._stream, self._writer = self._stream, None, None
@@ -329,6 +280,15 @@ class ParquetOutput:
         self._begun = None
         if self._digest is not None:
             self._written = self._transaction.written(self._name, self._digest.hexdigest())
+
+
+def columns_written(schema: pa.Schema) -> FileSchema:
+    """The columns of files of a schema."""
+    return file_schema(schema, _texts(schema))
+
+
+def _texts(schema: pa.Schema) -> list[str]:
+    return [text for text in TEXTS if schema.get_field_index(text) >= 0]
 
 
 def _values(batch: ChangeBatch) -> Iterator[Values]:
@@ -362,4 +322,4 @@ def _pieces(file: io.FileIO, size: int) -> Iterator[memoryview]:
             yield buffer[:count]
 
 
-__all__ = ["Counts", "Fragment", "OutputKind", "ParquetOutput"]
+__all__ = ["Counts", "Fragment", "OutputKind", "ParquetOutput", "columns_written"]

@@ -172,14 +172,14 @@ class RemoteStore:
         with self.writing(name) as sink:
             sink.write(data)
 
-    def take(self, files: Iterable[tuple[Path, str]]) -> None:
+    def take(self, files: Iterable[tuple[str, str]]) -> None:
         """As :class:`~binx.export.store.Store` says."""
         for path, name in files:
             self._make_folder(name)
-            with output_errors(path), path.open("rb") as file, self.writing(name) as sink:
+            with output_errors(path), Path(path).open("rb") as file, self.writing(name) as sink:
                 shutil.copyfileobj(file, sink, _COPY_BYTES)
             with output_errors(path):
-                path.unlink()
+                Path(path).unlink()
 
     def move(self, name: str, to: str) -> None:
         """Give an object another name, in place of one that has it.

@@ -103,12 +103,12 @@ class Store(Protocol):
             OutputError: it cannot be written.
         """
 
-    def take(self, files: Iterable[tuple[Path, str]]) -> None:
+    def take(self, files: Iterable[tuple[str, str]]) -> None:
         """Move files of this machine to their places; each appears whole, and its folder is made.
 
         Args:
-            files: where one is, and the name that it gets. A local store takes only files of its own file
-                system.
+            files: the path where one is, and the name that it gets. A local store takes only files of its
+                own file system.
 
         Raises:
             OutputError: one cannot be moved; those before it are.
@@ -131,6 +131,7 @@ class LocalStore:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._inside = f"{folder}{os.sep}"
 
     @property
     def where(self) -> str:
@@ -179,7 +180,7 @@ class LocalStore:
 
     def path(self, name: str) -> str:
         """As :class:`Store` says."""
-        return str(self._folder / name)
+        return self._inside + name
 
     def open(self, name: str) -> Source:
         """As :class:`Store` says."""
@@ -188,7 +189,8 @@ class LocalStore:
     def read(self, name: str) -> bytes | None:
         """As :class:`Store` says."""
         try:
-            return (self._folder / name).read_bytes()
+            with open(self.path(name), "rb", buffering=0) as file:
+                return file.readall()
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -208,18 +210,18 @@ class LocalStore:
         with self.writing(name) as sink:
             sink.write(data)
 
-    def take(self, files: Iterable[tuple[Path, str]]) -> None:
+    def take(self, files: Iterable[tuple[str, str]]) -> None:
         """As :class:`Store` says; files are brought to the disk before they are moved, folders after."""
-        moves = [(path, name) for path, name in files]
+        moves = [*files]
         synchronize(path for path, _ in moves)
-        folders: dict[str, Path] = {}
+        folders: dict[str, str] = {}
         with output_errors(self._folder):
             for path, name in moves:
                 folder = name.rpartition("/")[0]
                 if folder not in folders:
-                    folders[folder] = self._folder / folder
-                    folders[folder].mkdir(parents=True, exist_ok=True)
-                path.replace(self._folder / name)
+                    folders[folder] = self.path(folder)
+                    os.makedirs(folders[folder], exist_ok=True)
+                os.replace(path, self.path(name))
         synchronize(folders.values())
 
     def remove(self, name: str) -> None:

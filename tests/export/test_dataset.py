@@ -25,7 +25,7 @@ def write(folder: Path, text: str, names: tuple[str, ...] = FILES) -> None:
     transaction = DataSet(folder).begin(SOURCE)
     written: list[WrittenFile] = []
     for name in names:
-        transaction.path(name).write_text(text, "utf-8")
+        Path(transaction.path(name)).write_text(text, "utf-8")
         written.append(transaction.written(name, sha256(text.encode()).hexdigest()))
     entries = [{"path": file.path, "kind": "changes", "sha256": file.sha256} for file in written]
     transaction.commit({"files": entries}, written)
@@ -48,7 +48,7 @@ def test_a_committed_source_is_visible_and_nothing_else_is_left(tmp_path: Path) 
 def test_an_abandoned_source_leaves_the_data_set_as_it_was(tmp_path: Path) -> None:
     write(tmp_path, "one")
     transaction = DataSet(tmp_path).begin(SOURCE)
-    transaction.path(FILES[0]).write_text("two", "utf-8")
+    Path(transaction.path(FILES[0])).write_text("two", "utf-8")
     transaction.abandon()
     assert visible(tmp_path) == dict.fromkeys(FILES, "one")
     assert not (tmp_path / "_staging").exists()

@@ -57,7 +57,7 @@ def test_files_that_are_taken_are_on_the_disk_before_they_are_moved(
     files = [aside / str(number) for number in range(MANY)]
     for path in files:
         path.write_bytes(b"rows")
-    LocalStore(tmp_path / "lake").take(zip(files, names, strict=True))
+    LocalStore(tmp_path / "lake").take(zip(map(str, files), names, strict=True))
     assert in_order(told, [tmp_path / "lake" / name for name in names])
 
 
@@ -72,7 +72,7 @@ def test_what_cannot_be_brought_there_is_told_and_nothing_gets_its_name(
     with pytest.raises(OutputError, match="rows: cannot be written: no space is left"):
         synchronize([tmp_path / "rows"])
     with pytest.raises(OutputError, match="no space is left"):
-        LocalStore(tmp_path / "lake").take([(tmp_path / "rows", "rows")])
+        LocalStore(tmp_path / "lake").take([(str(tmp_path / "rows"), "rows")])
     assert [path.name for path in tmp_path.iterdir()] == ["rows"]
 
 

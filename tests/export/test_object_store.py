@@ -100,7 +100,7 @@ def test_one_of_several_attempts_is_committed(bucket: Bucket, tmp_path: Path) ->
         taken = []
         for attempt in ("first", "second"):
             writer = DataSet(bucket.uri).attempt("log.0", attempt)
-            writer.path(name).write_text(attempt)
+            Path(writer.path(name)).write_text(attempt)
             taken = [writer.written(name, sha256(attempt.encode()).hexdigest())]
             writer.hand_in(taken)
         assert name not in bucket.contents()
@@ -114,7 +114,7 @@ def test_one_of_several_attempts_is_committed(bucket: Bucket, tmp_path: Path) ->
 def test_attempts_that_nobody_commits_are_removed_by_the_next_run(bucket: Bucket, tmp_path: Path) -> None:
     with DataSet(bucket.uri).locked():
         writer = DataSet(bucket.uri).attempt("log.0", "lost")
-        writer.path("transactions/log.0.parquet").write_text("lost")
+        Path(writer.path("transactions/log.0.parquet")).write_text("lost")
         writer.hand_in([writer.written("transactions/log.0.parquet", sha256(b"lost").hexdigest())])
     assert list(bucket.contents()) == ["_staging/attempts/log.0/lost/transactions/log.0.parquet"]
     with DataSet(bucket.uri).locked():

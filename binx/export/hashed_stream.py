@@ -1,0 +1,65 @@
+"""A file that is hashed as it is written."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from typing import TYPE_CHECKING
+
+from binx.export.descriptors import write_whole
+from binx.export.durable import begin_to_synchronize
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+_WRITTEN_AT_ONCE = 256 * 1024
+
+
+class HashedStream:
+    """A file whose bytes are hashed and written some at a time, while they are in the processor's cache.
+
+    Args:
+        path: the file; it is made, or written on.
+        digest: of the bytes; None where nobody asks for it.
+    """
+
+    def __init__(self, path: str, digest: hashlib._Hash | None) -> None:
+        self._digest = digest
+        self._held = bytearray()
+        self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
+
+    def write(self, data: Buffer) -> None:
+        """Write bytes."""
+        # Of what is written, all has a length.
+        if len(self._held) + len(data) <= _WRITTEN_AT_ONCE:  # type: ignore[arg-type]
+            self._held += data
+            return
+        self._flush()
+        with memoryview(data) as view:
+            self._put(view)
+
+    def close(self, *, is_whole: bool) -> None:
+        """Write what is held.
+
+        Args:
+            is_whole: whether nothing more comes.
+        """
+        try:
+            self._flush()
+            if is_whole:
+                begin_to_synchronize(self._descriptor)
+        finally:
+            os.close(self._descriptor)
+
+    def _flush(self) -> None:
+        held, self._held = self._held, bytearray()
+        with memoryview(held) as view:
+            self._put(view)
+
+    def _put(self, data: memoryview) -> None:
+        if self._digest is not None:
+            self._digest.update(data)
+        write_whole(self._descriptor, data)
+
+
+__all__ = ["HashedStream"]

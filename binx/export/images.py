@@ -60,18 +60,17 @@ class BatchImages:
 
     def __init__(self, changes: ChangeBatch) -> None:
         self.changes = changes
-        self.batch = changes.batch
         self.columns: tuple[ResolvedColumn, ...] = changes.table.resolved.columns
-        self._first = self.batch.num_columns - len(self.columns)
+        self._first = len(changes.columns) - len(self.columns)
 
     def system(self, name: str) -> pa.Array | None:
         """A system column; None where the table's batches have none of that name."""
-        index = self.batch.schema.get_field_index(name)
-        return None if index < 0 else self.batch.column(index)
+        place = self.changes.table.alike.places.get(name)
+        return None if place is None else self.changes.array(place)
 
     def column(self, place: int) -> pa.Array:
         """A column of the table, as stored."""
-        array = self.batch.column(self._first + place)
+        array = self.changes.array(self._first + place)
         return array.storage if isinstance(array, pa.ExtensionArray) else array
 
     @cached_property
@@ -89,31 +88,29 @@ class BatchImages:
 
     def size_of(self, images: Images) -> int:
         """How many rows of the batch the images are."""
-        return self.batch.num_rows if images.rows is None else len(images.rows)
+        return self.changes.rows if images.rows is None else len(images.rows)
 
     def rows_of(self, group: ChangeGroup, marks: pa.BooleanArray) -> list[int]:
         """Places in the batch of the images of a group's marked changes."""
         places: list[int] = []
         for side in (group.before, group.after):
             if side is not None:
-                every = range(self.batch.num_rows)
+                every = range(self.changes.rows)
                 rows = arrow_array(every, pa.int64()) if side.rows is None else side.rows
                 places += rows.filter(marks).to_pylist()
         return places
 
     def groups(self) -> Iterator[ChangeGroup]:
         """The batch's row changes; an update's images stand next to each other, the one before first."""
-        codes = self.batch.column(0).indices
-        present = self.system("_present")
-        assert present is not None
         all_columns = tuple(range(len(self.columns)))
-        if present.null_count == len(present):
+        if not self.changes.partial_rows:
             patterns, columns = None, [all_columns]
         else:
+            present = self.system("_present")
             encoded = pc.fill_null(present, b"\xff" * (len(all_columns) // 8 + 1)).dictionary_encode()
             patterns = encoded.indices
             columns = [_present_columns(bits, all_columns) for bits in encoded.dictionary.to_pylist()]
-        kinds = memoryview(codes.buffers()[1])[codes.offset :][: len(codes)].tobytes()
+        kinds = self.changes.change_types
         for code in (INSERT, UPDATE_BEFORE, DELETE):
             count = kinds.count(code)
             if not count:
@@ -122,7 +119,7 @@ class BatchImages:
             rows = (
                 None
                 if count == len(kinds)
-                else pc.indices_nonzero(pc.equal(codes, pa.scalar(code, codes.type)))
+                else pc.indices_nonzero(pc.equal(_codes(kinds), pa.scalar(code, pa.int8())))
             )
             if code == UPDATE_BEFORE:
                 assert rows is not None
@@ -131,6 +128,10 @@ class BatchImages:
             for pattern, picked in _by_pattern(rows, patterns):
                 images = Images(picked, columns[pattern])
                 yield ChangeGroup(None, images) if code == INSERT else ChangeGroup(images, None)
+
+
+def _codes(kinds: bytes) -> pa.Array:
+    return pa.Array.from_buffers(pa.int8(), len(kinds), [None, pa.py_buffer(kinds)])
 
 
 def _present_columns(bits: bytes, all_columns: tuple[int, ...]) -> tuple[int, ...]:

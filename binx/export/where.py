@@ -59,7 +59,7 @@ class Frame:
         self._default = default
         self._places = {column.source_name.casefold(): i for i, column in enumerate(images.columns)}
         picked = group.images
-        self.size = images.batch.num_rows if picked.rows is None else len(picked.rows)
+        self.size = images.changes.rows if picked.rows is None else len(picked.rows)
 
     def operand(self, column: ColumnName) -> Operand | None:
         """A column's values; None where the log does not have them."""
@@ -74,7 +74,7 @@ class Frame:
         texts = None
         if misfits:
             known = dict(misfits)
-            rows = range(self._images.batch.num_rows)
+            rows = range(self._images.changes.rows)
             texts = source.pick(pa.array([known.get(row) for row in rows], pa.string()))
         return Operand(source.pick(self._images.column(place)), resolved.type, texts)
 

@@ -78,6 +78,16 @@ class AlikeColumns:
         fields += [pa.field(column.name, arrays.type) for column, arrays in pairs]
         return pa.schema(fields)
 
+    @cached_property
+    def types(self) -> tuple[pa.DataType, ...]:
+        """The types of the schema's columns."""
+        return tuple(self.schema.types)
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """The places of the schema's columns."""
+        return {name: place for place, name in enumerate(self.schema.names)}
+
     def arrays(self) -> list[ColumnArrays]:
         """What turns the columns of one table into arrays."""
         return [

@@ -73,12 +73,24 @@ class ChangeBatch:
     @cached_property
     def batch(self) -> pa.RecordBatch:
         """The rows as Arrow has them."""
-        schema = self.table.batch_schema
-        arrays = [
-            column.array(field.type, self.rows) if isinstance(column, ColumnBuffers) else column
-            for field, column in zip(schema, self.columns, strict=True)
-        ]
-        return pa.RecordBatch.from_arrays(arrays, schema=schema)
+        arrays = [self.array(place) for place in range(len(self.columns))]
+        return pa.RecordBatch.from_arrays(arrays, schema=self.table.batch_schema)
+
+    def array(self, place: int) -> pa.Array:
+        """The values of the column at a place as an array."""
+        column = self.columns[place]
+        if isinstance(column, ColumnBuffers):
+            return column.array(self.table.alike.types[place], self.rows)
+        return column
+
+    @property
+    def change_types(self) -> bytes:
+        """What each row is, by the numbers of :data:`CHANGE_TYPES`."""
+        codes = self.columns[0]
+        if isinstance(codes, ColumnBuffers):
+            return bytes(codes.values)
+        numbers = codes.indices
+        return memoryview(numbers.buffers()[1])[numbers.offset :][: len(numbers)].tobytes()
 
     def with_rows(self, batch: pa.RecordBatch) -> ChangeBatch:
         """Other rows of the same table."""

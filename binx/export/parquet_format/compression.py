@@ -34,6 +34,11 @@ _LONG_PIECE = 1024 * 1024
 DEFAULT_ZSTD_LEVEL = 1
 """The level that pays: higher ones make files that are little smaller, and cost twice as much."""
 
+_LARGE_PAGE = 256 * 1024
+_LARGE_WINDOW_LOG, _LARGE_HASH_LOG = 18, 12
+"""Level 1 finds what comes again through a table of 64 KiB where a page is large: with one of 16 KiB, which
+leaves room in the processor's first cache, it takes less time, and what comes out is as small."""
+
 _THREAD = threading.local()
 
 _CODECS = {"none": Codec.UNCOMPRESSED, "snappy": Codec.SNAPPY, "zstd": Codec.ZSTD, "lz4": Codec.LZ4_RAW}
@@ -83,13 +88,30 @@ def _zstd(level: int) -> Compress:
         kept: dict[int, PageCompressors] = _THREAD.__dict__.setdefault("zstd", {})
         found = kept.get(level)
         if found is None:
-            found = kept[level] = _zstd_compressors(zstandard.ZstdCompressor(level))
+            plain = zstandard.ZstdCompressor(level)
+            found = kept[level] = _zstd_compressors(plain, _for_large_pages(plain, level))
         return found
 
     return of_thread
 
 
-def _zstd_compressors(zstd: zstandard.ZstdCompressor) -> PageCompressors:
+def _for_large_pages(plain: zstandard.ZstdCompressor, level: int) -> zstandard.ZstdCompressor:
+    """What compresses pages of more than 256 KiB."""
+    import zstandard
+
+    if level != DEFAULT_ZSTD_LEVEL:
+        return plain
+    parameters = zstandard.ZstdCompressionParameters.from_level(
+        level, window_log=_LARGE_WINDOW_LOG, hash_log=_LARGE_HASH_LOG
+    )
+    return zstandard.ZstdCompressor(compression_params=parameters)
+
+
+def _zstd_compressors(zstd: zstandard.ZstdCompressor, large: zstandard.ZstdCompressor) -> PageCompressors:
+    def page(data: PageEncoder) -> bytes:
+        # It takes any buffer; its types know those of Python alone.
+        return (zstd if len(data) <= _LARGE_PAGE else large).compress(cast("bytes", data))
+
     def long_page(data: PageEncoder, long_bytes: memoryview) -> bytearray:
         running = zstd.compressobj(size=len(data))
         compressed = bytearray(running.compress(cast("bytes", data)))
@@ -98,8 +120,7 @@ def _zstd_compressors(zstd: zstandard.ZstdCompressor) -> PageCompressors:
         compressed += running.flush()
         return compressed
 
-    # It takes any buffer; its types know those of Python alone.
-    return PageCompressors(cast("Callable[[PageEncoder], bytes]", zstd.compress), long_page)
+    return PageCompressors(page, long_page)
 
 
 __all__ = ["DEFAULT_ZSTD_LEVEL", "Compress", "PageCompressors", "compressor"]

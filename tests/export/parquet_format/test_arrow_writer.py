@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import tempfile
 from pathlib import Path
@@ -81,6 +82,20 @@ def test_many_pages_and_row_groups_of_every_type(tmp_path: Path, compression: st
             sum(len(value) for value in expected["tables"].to_pylist() if value is not None),
         )
     ]
+
+
+@pytest.mark.parametrize("level", [None, 1, 3])
+def test_large_pages_of_text_at_every_level(tmp_path: Path, level: int | None) -> None:
+    digests = (hashlib.sha256(str(number).encode()).hexdigest() for number in range(20_000))
+    notes = [f"please ring twice; voucher {digest}" for digest in digests]
+    batch = pa.record_batch({"note": pa.array(notes)})
+    path = write(tmp_path / "large.parquet", batch, compression="zstd", level=level)
+    chunk = pq.read_metadata(path).row_group(0).column(0)
+    assert chunk.total_uncompressed_size > 1_000_000
+    assert chunk.total_compressed_size < 0.75 * chunk.total_uncompressed_size
+    assert pq.read_table(path)["note"].to_pylist() == notes
+    found = _CONNECTION.execute(f"SELECT note FROM read_parquet('{path}')").fetchall()
+    assert found == [(note,) for note in notes]
 
 
 def test_the_same_rows_give_the_same_bytes() -> None:

@@ -15,11 +15,12 @@ import pyarrow as pa
 import pytest
 
 import binx
-from binx.errors import AbsentError, BinxError, RefusedError, StaleError, UsageError
+from binx.errors import AbsentError, BinxError, EncryptedError, RefusedError, StaleError, UsageError
 from binx.event.gtid_set import GtidSet
 from binx.export.statements import statements_schema
 from binx.log.index import index_schema
 from binx.log.selection import Selection
+from binx.source.age_keys import parse_recipient
 from binx.spark.source.columns import fitted
 from binx.spark.source.plan import plan, table_schema
 from binx.spark.source.pushdown import narrowed
@@ -27,7 +28,9 @@ from binx.spark.source.request import Request, What, parse_request
 from binx.spark.source.rows import read_slices
 from binx.spark.source.slices import Slice
 from binx.spark.source.stream import Offset, Stream
+from tests.archive.places import archive, copy_logs
 from tests.conftest import TESTDATA
+from tests.source.ages import EXAMPLE_IDENTITY, EXAMPLE_RECIPIENT
 
 MYSQL = TESTDATA / "mysql-9.7"
 MARIADB = TESTDATA / "mariadb-10.11"
@@ -137,6 +140,19 @@ def test_an_encrypted_log_is_read_with_its_keyring_on_every_machine() -> None:
     )
     with binx.open(folder / "mysql-bin.000003", keyring=folder / "keyring.json") as logs:
         assert found.equals(logs.index())
+
+
+def test_an_encrypted_archive_is_read_with_an_identity_on_every_machine(tmp_path: Path) -> None:
+    (tmp_path / "key.txt").write_text(EXAMPLE_IDENTITY)
+    recipient = parse_recipient(EXAMPLE_RECIPIENT)
+    archive(copy_logs(tmp_path / "logs", 1), tmp_path / "archive", recipients=(recipient,))
+    (log,) = (tmp_path / "archive").glob("*.zst.age")
+    found = rows(request(log, transactions=True, identity=tmp_path / "key.txt", splitBytes=100_000))
+    assert found.equals(
+        rows(request(tmp_path / "logs" / "mysql-bin.000001", transactions=True, splitBytes=100_000))
+    )
+    with pytest.raises(EncryptedError, match="no identity"):
+        plan(request(log, transactions=True))
 
 
 def test_a_log_that_was_replaced_since_the_plan_is_not_read(tmp_path: Path) -> None:

@@ -332,9 +332,10 @@ class SchemaWriter:
         self._transaction.place(texts)
 
     def take_back(self) -> None:
-        """Remove what was not there before."""
-        for name in self._new:
-            with suppress(OutputError):
+        """Remove what was not there before, as far as that can be removed: what stays is not believed."""
+        # A store that does not answer would let each removal wait for minutes.
+        with suppress(OutputError):
+            for name in self._new:
                 self._store.remove(name)
 
 

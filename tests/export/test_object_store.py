@@ -91,6 +91,28 @@ def test_a_bucket_holds_what_a_folder_would(bucket: Bucket, tmp_path: Path, expe
     assert on_the_way(tmp_path) == []
 
 
+def test_a_store_that_falls_silent_is_asked_once_to_remove_what_was_begun(
+    bucket: Bucket, monkeypatch: pytest.MonkeyPatch, expected: dict[str, str]
+) -> None:
+    """Each question would take minutes, and there are two records of each table."""
+    asked: list[str] = []
+
+    def silent(_: RemoteStore, name: str) -> None:
+        asked.append(name)
+        raise OutputError("the connection timed out")
+
+    with monkeypatch.context() as patch:
+        at_request(patch, 40, timed_out)
+        patch.setattr(RemoteStore, "remove", silent)
+        with pytest.raises(BinxError, match="timed out"):
+            export(bucket.uri)
+    assert len(asked) == 1
+    assert asked[0].startswith("schemas/")
+    check_manifests(bucket)
+    export(bucket.uri)
+    assert bucket.contents() == expected
+
+
 def test_one_of_several_attempts_is_committed(bucket: Bucket, tmp_path: Path) -> None:
     """Other machines write them, which do not commit: they hand in what they wrote."""
     name = "changes/shop/orders/log.0-4-0.parquet"

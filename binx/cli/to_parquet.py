@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -30,9 +30,12 @@ from binx.log.on_damage import OnDamage
 from binx.log.selection import Selection, Selector
 
 if TYPE_CHECKING:
+    from binx.export.look_ahead import LookAhead
     from binx.export.parquet_files import ParquetOptions
     from binx.export.staging import SourceReport
     from binx.export.where import Condition
+    from binx.log.file import BinlogFile
+    from binx.rows.catalog import Catalog
 
 EXAMPLES = (
     Example(
@@ -198,19 +201,7 @@ def to_parquet_command(
     for name, value in spark.items():
         if value and engine != "spark":
             raise UsageError(f"{name} is about --engine spark")
-    options = _options(
-        compression,
-        compression_level,
-        row_group_rows,
-        memory,
-        unsigned_bigint,
-        jobs=jobs,
-        verify=not no_checksums,
-        force=force,
-        on_damage=OnDamage(on_damage),
-        where=where,
-        where_limit=None if where is None else selection.limit,
-    )
+    damage = OnDamage(on_damage)
     catalog, warnings = known_tables(schema)
     if not quiet:
         for line in [*understood(selection), *warnings]:
@@ -219,7 +210,7 @@ def to_parquet_command(
     with (
         text_output(plain=as_json) as text,
         progress_bar("to-parquet", quiet=quiet) as bar,
-        open_chain(files, on_damage=options.on_damage) as chain,
+        open_chain(files, on_damage=damage) as chain,
     ):
         if not quiet:
             for problem in ends_problems(chain):
@@ -229,17 +220,54 @@ def to_parquet_command(
         # What the rows decide comes before the limit.
         wanted = selection if where is None else selection._replace(limit=None)
         selector = Selector(wanted, [log.name for log in logs])
-        with _engine(engine, master, driver_memory, dict(settings)) as export:
-            for report in export(logs, output, selector, catalog, options, bar.reach):
-                summary.take(report, text)
+        # It begins before Arrow is loaded, which takes its time.
+        with _ahead(engine, logs, wanted, catalog, jobs, damage, where) as ahead:
+            options = _options(
+                compression,
+                compression_level,
+                row_group_rows,
+                memory,
+                unsigned_bigint,
+                jobs=jobs,
+                verify=not no_checksums,
+                force=force,
+                on_damage=damage,
+                where=where,
+                where_limit=None if where is None else selection.limit,
+            )
+            with _engine(engine, master, driver_memory, dict(settings), ahead) as export:
+                for report in export(logs, output, selector, catalog, options, bar.reach):
+                    summary.take(report, text)
         for note in [] if quiet else selector.notes:
             say_note(note)
     return summary.exit_code(selector.missing())
 
 
+def _ahead(
+    engine: str,
+    logs: Sequence[BinlogFile],
+    selection: Selection,
+    catalog: Catalog | None,
+    jobs: int | None,
+    on_damage: OnDamage,
+    where: Condition | None,
+) -> AbstractContextManager[LookAhead | None]:
+    """What looks ahead of processes that decode the logs; None where that is not wanted."""
+    if engine != "native":
+        return nullcontext()
+    from binx.export.look_ahead import begin_to_look_ahead
+
+    ahead = begin_to_look_ahead(logs, selection, catalog, jobs=jobs, on_damage=on_damage, where=where)
+    return nullcontext() if ahead is None else ahead
+
+
 @contextmanager
 def _engine(
-    name: str, master: str | None, driver_memory: str | None, settings: Mapping[str, str]
+    name: str,
+    master: str | None,
+    driver_memory: str | None,
+    settings: Mapping[str, str],
+    ahead: LookAhead | None,
 ) -> Iterator[Callable[..., Iterator[SourceReport]]]:
     """What exports: a function as ``to_parquet`` is, and what it needs to run."""
     if name == "native":
@@ -247,7 +275,7 @@ def _engine(
         from binx.kernels.memory import keep_freed
 
         keep_freed()
-        yield to_parquet
+        yield partial(to_parquet, ahead=ahead)
         return
     from binx.spark.export import to_parquet_on_spark
     from binx.spark.session import local_context

@@ -158,6 +158,10 @@ class DataSet:
         """Begin to write a source's files."""
         return Transaction(self, source)
 
+    def begun(self, source: str) -> Transaction:
+        """A source's files, to be written for another process of this machine, which begins and commits."""
+        return Transaction(self, source, is_begun=True)
+
     def attempt(self, source: str, name: str) -> Transaction:
         """Begin to write a source's files in a process that shall not commit them.
 
@@ -181,15 +185,18 @@ class Transaction:
         folder: where they are.
     """
 
-    def __init__(self, dataset: DataSet, source: str, attempt: str | None = None) -> None:
+    def __init__(
+        self, dataset: DataSet, source: str, attempt: str | None = None, *, is_begun: bool = False
+    ) -> None:
         self.dataset = dataset
         self.source = source
         self.committed = False
         self._aside = dataset._aside
         self._attempt = attempt
+        self._is_begun = is_begun
         self._was_killed = False
         if attempt is None:
-            self._was_killed = self._aside.begin(source)
+            self._was_killed = not is_begun and self._aside.begin(source)
             self.folder = self._aside.folder(source)
         else:
             self.folder = self._aside.attempt(source, attempt)
@@ -281,7 +288,12 @@ class Transaction:
         self._aside.close()
 
     def abandon(self) -> None:
-        """Remove what was written; the data set is as before, where no commit had begun."""
+        """Remove what was written; the data set is as before, where no commit had begun.
+
+        Nothing is removed of what another process has begun: it does.
+        """
+        if self._is_begun:
+            return
         if self._attempt is not None:
             shutil.rmtree(self.folder, ignore_errors=True)
         else:

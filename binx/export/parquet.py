@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from binx.errors import BinxError, RefusedError
 from binx.export.dataset import DataSet
+from binx.export.look_ahead import LookAhead, begin_to_look_ahead, decoding_processes
 from binx.export.parquet_files import ParquetOptions
-from binx.export.sliced_export import SlicedExports
-from binx.export.slices import Slice, SliceWriter, WrittenSlice, can_be_sliced
+from binx.export.shared_export import Part, PartWriter, SharedExports, Written
 from binx.export.source_export import ExportContext, SourceExport
 from binx.export.staging import ChainState, SourceReport
 from binx.export.workers import Workers, usable_processors
@@ -22,9 +22,6 @@ from binx.source.spooled import STANDARD_INPUT_NAME
 if TYPE_CHECKING:
     from binx.export.processes import Processes
 
-PROCESSES = 2
-"""How many processes decode large logs at most where nobody says: each takes memory of its own."""
-
 
 def to_parquet(
     files: Sequence[BinlogFile],
@@ -34,6 +31,7 @@ def to_parquet(
     options: ParquetOptions | None = None,
     progress: Callable[[int], None] = lambda position: None,
     state: ChainState | None = None,
+    ahead: LookAhead | None = None,
 ) -> Iterator[SourceReport]:
     """Write the sources one after another, in the order given, and commit each.
 
@@ -46,6 +44,7 @@ def to_parquet(
         options: how to write.
         progress: called with the bytes of all files that are done, now and then.
         state: where in the chain the first file stands, where others were before; it is moved on.
+        ahead: looks ahead over the files, where that was begun for these arguments; it is stopped.
 
     Raises:
         RefusedError: a log comes from standard input, and so has no number.
@@ -63,33 +62,40 @@ def to_parquet(
             "a log from standard input has no name, and the data set orders changes by the number in it;"
             " save the log under its own name first"
         )
-    dataset = DataSet(folder)
     state = state or ChainState()
-    writer = SliceWriter(dataset, files, selector.selection, options)
-    # Copies of this process are made before it has threads, and anything open.
-    processes = _processes(files, selector.selection, options, writer)
-    if processes is not None:
-        with processes, dataset.locked(), Workers(1, 0) as workers:
-            context = ExportContext(dataset, selector, catalog, options, state, workers)
-            yield from SlicedExports(context, writer, processes).run(files, progress)
+    if ahead is None:
+        ahead = begin_to_look_ahead(
+            files,
+            selector.selection,
+            catalog,
+            jobs=options.jobs,
+            on_damage=options.on_damage,
+            where=options.where,
+            epoch=state.epoch,
+            seqno=state.seqno,
+        )
+    if ahead is not None:
+        with ahead:
+            dataset = DataSet(folder)
+            writer = PartWriter(dataset, files, selector.selection, options)
+            # Copies of this process are made before it has threads, and anything open.
+            with _processes(options, writer) as processes, dataset.locked(), Workers(1, 0) as workers:
+                context = ExportContext(dataset, selector, catalog, options, state, workers)
+                yield from SharedExports(context, writer, processes, ahead).run(files, progress)
         return
+    dataset = DataSet(folder)
     jobs = options.jobs or usable_processors()
     with dataset.locked(), Workers(jobs, options.decoder.memory // 2) as workers:
         context = ExportContext(dataset, selector, catalog, options, state, workers)
         yield from _Exports(context).run(files, progress)
 
 
-def _processes(
-    files: Sequence[BinlogFile], selection: Selection, options: ParquetOptions, writer: SliceWriter
-) -> Processes[[int, Slice], WrittenSlice] | None:
-    """Processes that decode slices of the logs beside this one; None where one process does all."""
-    count = options.jobs or min(PROCESSES, usable_processors())
-    if count == 1 or not can_be_sliced(files, selection, options):
-        return None
+def _processes(options: ParquetOptions, writer: PartWriter) -> Processes[[int, Part], Written]:
+    """Processes that decode beside this one."""
     # Here and not above: small logs have no use for them.
-    from binx.export.processes import Processes, can_fork
+    from binx.export.processes import Processes
 
-    return Processes(count - 1, writer) if can_fork() else None
+    return Processes(decoding_processes(options.jobs) - 1, writer)
 
 
 def _behind(done: int, progress: Callable[[int], None]) -> Callable[[int], None]:

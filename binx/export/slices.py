@@ -11,7 +11,7 @@ from pathlib import Path
 from binx.event.format import FormatDescription
 from binx.event.gtid_set import GtidSet
 from binx.export.dataset import DataSet
-from binx.export.finding import SLICE_BYTES, Finder, resumed, slice_behind
+from binx.export.finding import Finder, resumed, slice_behind
 from binx.export.parquet_files import ParquetOptions, SourceWriters
 from binx.export.parquet_format.compression import compressor
 from binx.export.parquet_output import Fragment
@@ -28,7 +28,6 @@ from binx.log.scan import Resumption
 from binx.log.scanning import Ending
 from binx.log.selection import Selection, Selector
 from binx.rows.catalog import Catalog
-from binx.source.plain import PlainFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,16 +153,4 @@ class SliceWriter:
             return written, slice_behind(scan)
 
 
-def can_be_sliced(files: Sequence[BinlogFile], selection: Selection, options: ParquetOptions) -> bool:
-    """Whether slices of logs can be decoded side by side: nothing asks for one pass in order, and it pays."""
-    return (
-        sum(file.size for file in files) >= 2 * SLICE_BYTES
-        and options.on_damage is OnDamage.STOP
-        and options.where is None
-        and selection.limit is None
-        and all(isinstance(file.source, PlainFile) for file in files)
-        and len({source_name(file) for file in files}) == len(files)
-    )
-
-
-__all__ = ["Slice", "SliceWriter", "WrittenSlice", "can_be_sliced"]
+__all__ = ["Slice", "SliceWriter", "WrittenSlice"]

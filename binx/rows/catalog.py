@@ -73,6 +73,11 @@ class Catalog:
         self._shared = other._shared = True
         return other
 
+    def become(self, other: Catalog) -> None:
+        """Take over what another one knows; both move on by themselves."""
+        self._tables, self._databases = other._tables, other._databases
+        self._shared = other._shared = True
+
     def is_as(self, before: Catalog) -> bool:
         """Whether no schema statement was met since a copy was made."""
         return self._tables is before._tables and self._databases is before._databases

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import accumulate
 from operator import attrgetter
+from typing import TYPE_CHECKING
 
 from binx.errors import BinxError, DamagedError
 from binx.event.header import HEADER_SIZE, EventHeader, parse_header
@@ -18,7 +19,6 @@ from binx.kernels.transactions import GtidKind, TransactionTable
 from binx.log.file import BinlogFile
 from binx.log.identifiers import id_at, transaction_ids
 from binx.log.payloads import stored_payload
-from binx.rows.batches import ChangeBatch, TableChanges
 from binx.rows.catalog import Catalog
 from binx.rows.resolving import TableResolver
 from binx.rows.savepoints import undone_rows
@@ -26,6 +26,9 @@ from binx.rows.shapes import Shapes
 from binx.rows.statements import Statement, StatementReader
 from binx.rows.types import DEFAULT_ARROW_OPTIONS, ArrowOptions
 from binx.source import WINDOW_BYTES
+
+if TYPE_CHECKING:
+    from binx.rows.batches import ChangeBatch, TableChanges
 
 ROW_GROUP_ROWS = 131_072
 """Rows of a batch, unless the memory runs out before."""

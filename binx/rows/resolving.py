@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from binx.event.header import HEADER_SIZE, EventFlag, EventHeader, EventType
 from binx.event.table_map import TableMap, parse_table_map
 from binx.kernels.layouts import TableMaps
 from binx.kernels.transactions import TransactionTable
 from binx.log.file import BinlogFile
-from binx.rows.batches import TableChanges
 from binx.rows.catalog import Catalog
 from binx.rows.names import resolve_columns
 from binx.rows.schema import Change, ChangeKind, StatementContext
 from binx.rows.shapes import Shapes
 from binx.rows.types import ArrowOptions
+
+if TYPE_CHECKING:
+    from binx.rows.batches import TableChanges
 
 _EMPTY_TABLE_ID = b"\0" * 8
 
@@ -68,6 +72,9 @@ class TableResolver:
             table: the transactions of which it is in one.
             index: the place of that one in the table.
         """
+        # Here and not above: who follows statements alone has no use for Arrow.
+        from binx.rows.batches import TableChanges
+
         table_map = self._table_map(number, position, table)
         if (told := self.shapes.saw(table_map)) is not None:
             self._warnings[told] = None

@@ -19,13 +19,18 @@ MYSQL, MARIADB = TESTDATA / "mysql-9.7", TESTDATA / "mariadb-10.11"
 SHOPS = [sorted((folder / "shop").glob("mysql-bin.0*")) for folder in (MYSQL, MARIADB)]
 SMALL = sorted(path for folder in (MYSQL, MARIADB) for path in (folder / "small").glob("*.binlog"))
 
-SIZES = {"SLICE_BYTES": 32 * 1024, "LAST_SLICE_BYTES": 16 * 1024, "STEP_BYTES": 8 * 1024}
+SIZES = {
+    "SLICE_BYTES": 32 * 1024,
+    "LAST_SLICE_BYTES": 16 * 1024,
+    "STEP_BYTES": 8 * 1024,
+    "LEAST_SHARED": 64 * 1024,
+}
 """How logs are sliced so that small ones have several slices, each decoded by itself."""
 
 SLICED = f"""
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
-from binx.export import finding, slices
-for module in (finding, slices):
+from binx.export import finding, look_ahead
+for module in (finding, look_ahead):
     vars(module).update({SIZES!r})
 """
 """Python that slices them so in a process of the command, which has no other threads and so can be copied."""

@@ -18,7 +18,7 @@ import pytest
 
 from binx.errors import BinxError, DamagedError
 from binx.event.gtid_set import GtidSet
-from binx.export import finding, slices
+from binx.export import finding, look_ahead, slices
 from binx.export import processes as processes_module
 from binx.export.dataset import DataSet
 from binx.export.parquet import to_parquet
@@ -85,7 +85,7 @@ class Here:
 
 
 def slice_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (finding, slices):
+    for module in (finding, look_ahead):
         for name, size in SIZES.items():
             monkeypatch.setattr(module, name, size, raising=False)
 
@@ -105,7 +105,8 @@ def here(small_slices: None, monkeypatch: pytest.MonkeyPatch) -> list[int]:
         begun.append(begin.position)
         return write(writer, place, begin, *args)
 
-    monkeypatch.setattr(processes_module, "can_fork", lambda: True)
+    monkeypatch.setattr(look_ahead, "can_fork", lambda: True)
+    monkeypatch.setattr(look_ahead, "whole_logs", lambda sizes, processes: 0)
     monkeypatch.setattr(processes_module, "Processes", Here)
     monkeypatch.setattr(slices.SliceWriter, "write", written)
     return begun
@@ -332,8 +333,8 @@ def test_what_was_written_before_is_kept(tmp_path: Path, here: list[int]) -> Non
 def program(arguments: list[str]) -> list[str]:
     """A command line of binx that slices small logs."""
     text = (
-        "from binx.export import finding, slices\n"
-        f"for module in (finding, slices): vars(module).update({SIZES})\n"
+        "from binx.export import finding, look_ahead\n"
+        f"for module in (finding, look_ahead): vars(module).update({SIZES})\n"
         "from binx.cli.main import main\n"
         "main()\n"
     )
@@ -407,13 +408,13 @@ def test_a_process_that_was_killed_is_told_of(processes: Processes[[int, bytes],
         processes.submit(0, b"").result()
 
 
-def test_only_plain_files_are_sliced(tmp_path: Path, small_slices: None) -> None:
+def test_only_plain_files_are_shared(tmp_path: Path, small_slices: None) -> None:
     files = open_files([str(CHAINS["mysql-9.7/shop"][0])])
     try:
         assert isinstance(files[0].source, PlainFile)
-        options = ParquetOptions()
-        assert slices.can_be_sliced(files, Selection(), options)
-        assert not slices.can_be_sliced(files, Selection(limit=3), options)
-        assert not slices.can_be_sliced(files * 2, Selection(), options)
+        assert look_ahead.can_be_shared(files, Selection(), OnDamage.STOP, None)
+        assert not look_ahead.can_be_shared(files, Selection(), OnDamage.SALVAGE, None)
+        assert not look_ahead.can_be_shared(files, Selection(limit=3), OnDamage.STOP, None)
+        assert not look_ahead.can_be_shared(files * 2, Selection(), OnDamage.STOP, None)
     finally:
         files[0].close()

@@ -31,6 +31,7 @@ class EventWalk:
         unexpected: events that cannot stand where they do, or whose bytes cannot be read.
         first_unexpected: offset of the first of them, -1 without.
         payload_position: offset of the payload that the walk has passed last.
+        open_transaction: where the transaction begins that is not at its end yet, -1 between transactions.
     """
 
     @property
@@ -45,6 +46,8 @@ class EventWalk:
     def first_unexpected(self) -> int: ...
     @property
     def payload_position(self) -> int: ...
+    @property
+    def open_transaction(self) -> int: ...
     def __init__(
         self,
         file_size: int,

@@ -91,6 +91,10 @@ cdef class EventWalk:
     def __len__(self):
         return self.records.size // <int64_t> sizeof(EventRecord)
 
+    @property
+    def open_transaction(self):
+        return self.current.start
+
     def clear(self):
         """Forget the records kept so far."""
         self.records.size = 0

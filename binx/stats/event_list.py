@@ -154,13 +154,8 @@ class EventListing:
             raise error.at(path=file.path) from error.__cause__
         yield self._take(walk)
         self._note_problems(file, walk)
-        if follower.truncated and not file.format.in_use:
-            raise TruncatedError(
-                f"the file ends inside an event: {file.size - walk.position} bytes are not a whole one; the"
-                " file was cut or copied while it was written",
-                path=file.path,
-                offset=walk.position,
-            )
+        if self._left != 0 and not file.format.in_use:
+            _check_end(file, walk, truncated=follower.truncated)
 
     def _take(self, walk: EventWalk) -> bytes:
         count = len(walk) if self._left is None else min(self._left, len(walk))
@@ -196,6 +191,24 @@ def flag_names(number: int) -> list[str]:
     names = [str(flag.name) for flag in EventFlag if number & flag]
     rest = number & ~sum(EventFlag)
     return [*names, f"{rest:#06x}"] if rest else names
+
+
+def _check_end(file: BinlogFile, walk: EventWalk, *, truncated: bool) -> None:
+    """A log that is walked to its end, and that no server writes any more, ends behind a transaction."""
+    if truncated:
+        raise TruncatedError(
+            f"the file ends inside an event: {file.size - walk.position} bytes are not a whole one; the"
+            " file was cut or copied while it was written",
+            path=file.path,
+            offset=walk.position,
+        )
+    if walk.position == file.size and walk.open_transaction >= 0:
+        raise TruncatedError(
+            f"the file ends inside the transaction at {walk.open_transaction}; the file was cut or copied"
+            " while it was written, or it is a relay log whose next one has the rest: give both",
+            path=file.path,
+            offset=walk.position,
+        )
 
 
 class _Follower:

@@ -132,13 +132,8 @@ def copy(log: Path, folder: Path) -> Path:
     return Path(shutil.copy(log, folder / "mysql-bin.000001"))
 
 
-def whole_ends(log: Path, command: str) -> set[int]:
-    """Where a log can end and nobody sees that anything is missing: what lists events tells of those."""
-    if command == "events":
-        data, ends = log.read_bytes(), {4}
-        while max(ends) < len(data):
-            ends.add(max(ends) + int.from_bytes(data[max(ends) + 9 : max(ends) + 13], "little"))
-        return ends
+def whole_ends(log: Path) -> set[int]:
+    """Where a log can end and nobody sees that anything is missing."""
     with BinlogFile.open(str(log)) as file:
         spans = [
             (table.value("start", index), table.value("end", index))
@@ -178,7 +173,7 @@ def test_a_log_that_is_cut_is_told_or_ends_with_a_whole_transaction(
     log: Path, command: str, ask: Asked, tmp_path: Path
 ) -> None:
     whole, damaged = copy(log, tmp_path / "whole"), copy(log, tmp_path / "damaged")
-    ends = whole_ends(log, command)
+    ends = whole_ends(log)
     for data in cut(log.read_bytes()):
         damaged.write_bytes(data)
         answer = ask(COMMANDS[command], LOG=damaged, WHOLE=whole, FOLDER=damaged.parent)

@@ -211,6 +211,32 @@ def test_a_cut_file_is_listed_up_to_its_last_whole_event() -> None:
             next(lines)
 
 
+def test_a_log_that_ends_between_the_events_of_a_transaction_is_listed_and_told(tmp_path: Path) -> None:
+    path = TESTDATA / "mysql-9.7" / "small" / "tagged_gtids.binlog"
+    with BinlogFile.open(str(path)) as file:
+        events = listed(file)
+    data = path.read_bytes()
+    told = 0
+    for one in events:
+        cut = tmp_path / "mysql-bin.000001"
+        cut.write_bytes(data[: one["end"]])
+        following = [other for other in events if other["position"] >= one["end"]]
+        inside = (
+            one["transaction"] is not None and following and following[0]["transaction"] == one["transaction"]
+        )
+        with BinlogFile.open(str(cut)) as file:
+            lines = EventListing([file], as_json=True).lines()
+            if not inside:
+                assert len(b"".join(lines).splitlines()) == len(events) - len(following)
+                continue
+            found: list[bytes] = []
+            with pytest.raises(TruncatedError, match="ends inside the transaction at"):
+                found.extend(lines)
+            assert len(b"".join(found).splitlines()) == len(events) - len(following)
+            told += 1
+    assert told > len(events) / 2
+
+
 def test_a_size_that_no_event_has_ends_the_listing() -> None:
     data = bytearray(log_bytes([Statement(), Statement()], next_file=None))
     with BinlogFile(BytesSource(bytes(data), "made.000001")) as file:

@@ -70,9 +70,9 @@ class _Together:
     def _look(self) -> None:
         while not self._is_over.wait(_BETWEEN_LOOKS):
             with suppress(OSError):
-                children = (
-                    Path(f"/proc/{self._parent}/task/{self._parent}/children").read_text("ascii").split()
-                )
+                # Those of each thread have a list of their own.
+                lists = Path(f"/proc/{self._parent}/task").glob("*/children")
+                children = [child for one in lists for child in one.read_text("ascii").split()]
                 if children:
                     self.peak = max(self.peak, sum(map(_proportional, [str(self._parent), *children])))
 

@@ -7,14 +7,13 @@ from pathlib import Path
 import pytest
 
 from tests.archive.places import SHOP, archive
-from tests.source.ages import Key
+from tests.source.ages import Key, forget_keys
 
 
 @pytest.fixture
 def key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Key:
     """A new key, which nothing in the environment names."""
-    for name in ("BINX_KEYRING", "BINX_KEY_FILE", "BINX_KEY", "BINX_IDENTITY"):
-        monkeypatch.delenv(name, raising=False)
+    forget_keys(monkeypatch)
     return Key(tmp_path)
 
 

@@ -32,6 +32,17 @@ def make_key(folder: Path, name: str = "key.txt") -> tuple[Path, str]:
     return path, recipient
 
 
+def recipient_of(key: Path) -> str:
+    """The recipient that a file of :func:`make_key` names."""
+    return key.read_text().split("public key: ")[1].split("\n")[0]
+
+
+def forget_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing in the environment names a key."""
+    for name in ("BINX_KEYRING", "BINX_KEY_FILE", "BINX_KEY", "BINX_IDENTITY"):
+        monkeypatch.delenv(name, raising=False)
+
+
 def encrypted(data: bytes, *recipients: str) -> bytes:
     """An age file."""
     pyrage = rage()

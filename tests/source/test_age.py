@@ -20,24 +20,18 @@ from binx.source.keyring import given_keys
 from testdata import encrypted as encrypted_logs
 from tests.conftest import TESTDATA
 from tests.log.memory import Bytes
-from tests.source.ages import decrypted, encrypted, everything, make_key, new_identity, opened, rage
+from tests.source.ages import (
+    decrypted,
+    encrypted,
+    everything,
+    make_key,
+    new_identity,
+    opened,
+    rage,
+    recipient_of,
+)
 
 LOG = TESTDATA / "mysql-9.7" / "shop" / "mysql-bin.000001"
-
-
-@pytest.fixture(autouse=True)
-def without_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("BINX_KEYRING", "BINX_KEY_FILE", "BINX_KEY", "BINX_IDENTITY"):
-        monkeypatch.delenv(name, raising=False)
-
-
-@pytest.fixture
-def key(tmp_path: Path) -> Path:
-    return make_key(tmp_path)[0]
-
-
-def recipient_of(key: Path) -> str:
-    return key.read_text().split("public key: ")[1].split("\n")[0]
 
 
 class TestReading:

@@ -16,21 +16,6 @@ from tests.source.ages import EXAMPLE_IDENTITY, EXAMPLE_RECIPIENT, make_key, new
 SSH_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIF7ZuYVjHvYXtNAdAWSXPzbcKnTJpBLjEoOkNPEjKyLh user@host"
 
 
-@pytest.fixture(autouse=True)
-def without_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("BINX_KEYRING", "BINX_KEY_FILE", "BINX_KEY", "BINX_IDENTITY"):
-        monkeypatch.delenv(name, raising=False)
-
-
-@pytest.fixture
-def key(tmp_path: Path) -> Path:
-    return make_key(tmp_path)[0]
-
-
-def recipient_of(key: Path) -> str:
-    return key.read_text().split("public key: ")[1].split("\n")[0]
-
-
 def test_the_standard_s_example(tmp_path: Path) -> None:
     (tmp_path / "key").write_text(EXAMPLE_IDENTITY)
     (identity,) = given_identities([str(tmp_path / "key")]).found

@@ -25,12 +25,6 @@ LOGS = [encrypted.FOLDER / name for name in encrypted.LOGS]
 PLUGIN_KEYRING = CORPUS.parent / "corpus/keyrings/rpl_nogtid_encryption_keyring_master"
 
 
-@pytest.fixture(autouse=True)
-def without_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("BINX_KEYRING", "BINX_KEY_FILE", "BINX_KEY"):
-        monkeypatch.delenv(name, raising=False)
-
-
 def keys() -> Keys:
     return given_keys(list(map(str, KEYRINGS)))
 

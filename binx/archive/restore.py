@@ -159,7 +159,8 @@ def check_object(store: Store, stored: StoredObject) -> None:
     if found != (stored.bytes, stored.sha256):
         raise DamagedError(
             "expected the bytes that the manifest tells the hash of, found others; take the object from"
-            " another copy of the archive, or archive the log again",
+            " another copy of the archive, or remove it: the next run archives the log again where the source"
+            " has it",
             path=store.path(stored.path),
         )
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
 
-from binx.archive.manifest import ArchivedLog, find_log, read_manifests
+from binx.archive.manifest import ArchivedLog, find_log, manifest_name, read_manifests
 from binx.archive.prune import prove, prunable, purge_statement, remove
 from binx.archive.run_report import ArchiveRequest, LogReport, RunReport, State
 from binx.archive.sources import SourceLogs, open_source_logs
@@ -16,7 +16,7 @@ from binx.archive.storing import Storage
 from binx.archive.tables import export_tables, has_tables
 from binx.archive.unreadable import keep_unreadable
 from binx.archive.writing import DamagedLogError, archive_log, is_encrypted
-from binx.errors import BinxError, OutputError, RefusedError, UsageError
+from binx.errors import AbsentError, BinxError, OutputError, RefusedError, UsageError
 from binx.export.dataset import DataSet
 from binx.export.store import MANIFESTS, Store, open_store
 from binx.log.chain import FileEnds
@@ -57,6 +57,7 @@ class ArchiveRun:
             if not request.dry_run:
                 store.prepare([MANIFESTS])
             held, unreadable = read_manifests(store)
+            lost = _set_aside_lost(store, held)
             logs = open_source_logs(request.source, stack)
             self.report.open = tuple(ends.file.path for ends in logs.open)
             yield from map(self._failed, unreadable)
@@ -70,6 +71,7 @@ class ArchiveRun:
                     break
                 yield self._take(ends, storage, held, _behind(self.progress, done, total))
                 done += ends.file.size
+            yield from self._tell_lost(store, lost, held, pending)
             self.report.held = len(held)
             if request.parquet is not None and not request.dry_run:
                 yield from self._export(store, held, request.parquet)
@@ -123,6 +125,22 @@ class ArchiveRun:
         """A log failed, or a manifest: what that said is archived anew, where the source has it still."""
         self.report.failed += 1
         return LogReport(State.FAILED, error.path or self.request.source, error=error)
+
+    def _tell_lost(
+        self, store: Store, lost: list[ArchivedLog], held: list[ArchivedLog], pending: list[FileEnds]
+    ) -> Iterator[LogReport]:
+        """Logs that lack objects, but for those that are archived anew by this run or a later one."""
+        again = [find_log(lost, ends.file) for ends in pending] if lost else []
+        anew = {log.stem for log in (*held, *again) if log is not None}
+        for log in lost:
+            if log.stem not in anew:
+                held.append(log)
+                error = AbsentError(
+                    "an object of it is missing, and the source has the log no more; take the object from"
+                    f" another copy of the archive, or remove {manifest_name(log.stem)} to give the log up",
+                    path=store.path(log.stem),
+                )
+                yield self._failed(error)
 
     def _take_unreadable(
         self, logs: SourceLogs, storage: Storage, held: list[ArchivedLog]
@@ -184,6 +202,14 @@ class ArchiveRun:
         report.problems += len(archived.problems)
         report.damaged += bool(archived.damage)
         return LogReport(State.KEPT if archived.damage else State.ARCHIVED, path, archived)
+
+
+def _set_aside_lost(store: Store, held: list[ArchivedLog]) -> list[ArchivedLog]:
+    """Take the logs out of those that the archive holds of which it lacks objects."""
+    names = set(store.names())
+    lost = [log for log in held if any(one.path not in names for one in log.objects)]
+    held[:] = [log for log in held if log not in lost]
+    return lost
 
 
 def _check_tables(request: ArchiveRequest) -> None:

@@ -60,7 +60,9 @@ def test_the_log_before_one_that_is_being_written_may_go(source: Path, tmp_path:
 
 
 @pytest.mark.parametrize("suffix", [".zst", ".binx"])
-def test_nothing_goes_that_the_archive_has_lost(source: Path, tmp_path: Path, suffix: str) -> None:
+def test_nothing_goes_that_is_changed_until_it_is_archived_again(
+    source: Path, tmp_path: Path, suffix: str
+) -> None:
     archive(source, tmp_path / "archive")
     (path,) = (tmp_path / "archive").glob(f"{LOGS[1]}.*{suffix}")
     data = bytearray(path.read_bytes())
@@ -71,8 +73,9 @@ def test_nothing_goes_that_the_archive_has_lost(source: Path, tmp_path: Path, su
     assert [report.state.value for report in reports[1:]] == ["failed"]
     assert (left(source), run.failed) == (LOGS[1:], 1)
     path.unlink()
-    archive(source, tmp_path / "archive", prune_days=7)
-    assert left(source) == LOGS[1:]
+    reports, run = archive(source, tmp_path / "archive", prune_days=7)
+    assert states(reports)[0] == (LOGS[1], "archived")
+    assert (left(source), run.failed) == (LOGS[-1:], 0)
 
 
 def test_a_log_that_differs_in_its_middle_stays(source: Path, tmp_path: Path) -> None:

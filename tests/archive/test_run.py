@@ -69,6 +69,40 @@ def test_a_second_run_changes_nothing(tmp_path: Path) -> None:
     assert contents(tmp_path / "archive") == before
 
 
+@pytest.mark.parametrize("suffix", ["zst", "binx"])
+def test_a_log_is_archived_again_of_which_an_object_is_gone(tmp_path: Path, suffix: str) -> None:
+    source, place = copy_logs(tmp_path / "logs", 1, 2), tmp_path / "archive"
+    archive(source, place)
+    before = contents(place)
+    next(place.glob(f"mysql-bin.000001.*.{suffix}")).unlink()
+    reports, run = archive(source, place)
+    assert (states(reports), run.held) == ([("mysql-bin.000001", "archived")], 2)
+    assert contents(place) == before
+
+
+def test_an_object_is_missed_by_each_run_when_the_source_has_its_log_no_more(tmp_path: Path) -> None:
+    source, place = copy_logs(tmp_path / "logs", 1, 2, 3), tmp_path / "archive"
+    archive(source, place)
+    gone = next(place.glob("mysql-bin.000001.*.zst"))
+    gone.unlink()
+    (source / "mysql-bin.000001").unlink()
+    for _ in range(2):
+        reports, run = archive(source, place)
+        assert (states(reports), run.held, run.failed) == ([(gone.stem, "failed")], 3, 1)
+        assert f"remove _manifest/{gone.stem}.json" in str(reports[0].error)
+
+
+def test_a_log_that_lacks_an_object_waits_for_a_later_run_as_others_do(tmp_path: Path) -> None:
+    source, place = copy_logs(tmp_path / "logs", 1, 2, 3), tmp_path / "archive"
+    archive(source, place)
+    for gone in place.glob("mysql-bin.00000[12].*.zst"):
+        gone.unlink()
+    reports, run = archive(source, place, max_files=1)
+    assert (states(reports), run.remaining) == ([("mysql-bin.000001", "archived")], 1)
+    reports, run = archive(source, place)
+    assert (states(reports), run.held) == ([("mysql-bin.000002", "archived")], 3)
+
+
 def test_one_run_and_several_leave_the_same(tmp_path: Path) -> None:
     archive(copy_logs(tmp_path / "logs", 1, 2, 3), tmp_path / "at once")
     for number in (1, 2, 3):

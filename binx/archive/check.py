@@ -21,6 +21,7 @@ from binx.log.gtid_gaps import missing_gtids
 from binx.log.on_damage import OnDamage
 from binx.log.selection import source_of
 from binx.source.names import unencrypted_name
+from binx.source.wording import counted
 from binx.verify.links import link_problems
 from binx.verify.problems import ProblemKind
 
@@ -203,8 +204,8 @@ def _check_links(chain: Sequence[FileEnds], contents: Sequence[GtidSet], report:
     )
     if report.missing:
         report.notes.append(
-            f"{report.missing.count:,} GTIDs are in none of the logs though later ones of their source are;"
-            " normal on replicas that filter or commit out of order, and in group replication"
+            f"{counted(report.missing.count, 'GTID')} in none of the logs, though later ones of their source"
+            " are there; normal on replicas that filter or commit out of order, and in group replication"
         )
 
 
@@ -235,7 +236,8 @@ def _check_overlaps(chain: Sequence[FileEnds], contents: Sequence[GtidSet], repo
             shared |= gtids & other
     if shared:
         report.notes.append(
-            f"{shared.count:,} GTIDs are in logs of several servers, as a replica logs what its source did"
+            f"{counted(shared.count, 'GTID')} in logs of several servers, as a replica logs what its source"
+            " did"
         )
 
 

@@ -24,7 +24,8 @@ from binx.log.selection import Selection
 from binx.source.age_keys import Recipient, parse_recipient, read_recipients
 from binx.source.json_text import json_text
 from binx.source.names import printable
-from binx.stats.text import bytes_text, number_text
+from binx.source.wording import counted
+from binx.stats.text import bytes_text
 
 LIMITS = "Limits"
 ASK = "Ask and restore"
@@ -259,10 +260,7 @@ def _tell_restored(
             document = {"output": printable(path), "bytes": size, "transactions": transactions, **facts}
             text.line(json_text(document))
     elif not quiet:
-        say_note(
-            f"{path}: {number_text(transactions)} transaction{'' if transactions == 1 else 's'},"
-            f" {bytes_text(size)}, verified"
-        )
+        say_note(f"{path}: {counted(transactions, 'transaction')}, {bytes_text(size)}, verified")
 
 
 def _advance(bar: ProgressBar, done: int, total: int) -> None:

@@ -6,7 +6,8 @@ from binx.archive.check_report import CheckReport
 from binx.archive.run_report import LogReport, RunReport, State
 from binx.cli.terminal import TextOutput, say_error, say_note, say_warning
 from binx.source.json_text import json_text
-from binx.stats.text import bytes_text, number_text, safe_text
+from binx.source.wording import counted
+from binx.stats.text import bytes_text, safe_text
 
 
 def tell_log(log: LogReport, output: TextOutput, *, as_json: bool, quiet: bool) -> None:
@@ -35,7 +36,7 @@ def tell_run(run: RunReport, output: TextOutput, *, as_json: bool, quiet: bool) 
         output.line(json_text(run.as_dict()))
     elif not quiet and run.is_idle:
         left = (
-            f"{_counted(run.remaining, 'closed log')} left to the next run"
+            f"{counted(run.remaining, 'closed log')} left to the next run"
             if run.remaining
             else "nothing to do"
         )
@@ -64,10 +65,10 @@ def tell_check(check: CheckReport, output: TextOutput, *, as_json: bool, quiet: 
         state = "closed, left to the next run" if log.closed else "being written"
         gtids = f", {log.gtids}" if log.gtids else ""
         output.line(safe_text(f"not archived yet: {log.log}, {bytes_text(log.bytes)}, {state}{gtids}"))
-    verdict = "ok" if check.ok else _counted(len(check.problems), "problem")
+    verdict = "ok" if check.ok else counted(len(check.problems), "problem")
     output.line(
-        f"{verdict}: {_counted(check.logs, 'log')}, {bytes_text(check.bytes)} in"
-        f" {bytes_text(check.stored_bytes)}, {_counted(check.transactions, 'transaction')}"
+        f"{verdict}: {counted(check.logs, 'log')}, {bytes_text(check.bytes)} in"
+        f" {bytes_text(check.stored_bytes)}, {counted(check.transactions, 'transaction')}"
     )
 
 
@@ -76,16 +77,12 @@ def _log_line(log: LogReport) -> str:
     if log.archived is not None:
         one = log.archived
         text += (
-            f", {_counted(one.transactions, 'transaction')},"
+            f", {counted(one.transactions, 'transaction')},"
             f" {bytes_text(one.bytes)} in {bytes_text(one.stored_bytes)}, as {safe_text(one.stem)}"
         )
     if log.tables is not None:
-        text += f", {_counted(log.tables.rows, 'row')}, as {safe_text(log.tables.source)}"
+        text += f", {counted(log.tables.rows, 'row')}, as {safe_text(log.tables.source)}"
     return text
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number_text(number)} {noun}{'' if number == 1 else 's'}"
 
 
 __all__ = ["tell_check", "tell_log", "tell_run"]

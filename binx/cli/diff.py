@@ -15,6 +15,7 @@ from binx.errors import ExitCode
 from binx.log.inputs import open_chain
 from binx.log.selection import Selection
 from binx.source.json_text import json_text
+from binx.source.wording import counted
 from binx.stats.text import number_text, safe_text
 
 if TYPE_CHECKING:
@@ -148,8 +149,8 @@ def _document(found: LogDiff) -> str:
 
 def _lines(found: LogDiff, left: str, right: str) -> Iterator[str]:
     for name, path, side in (("A", left, found.left), ("B", right, found.right)):
-        logs = "1 log" if side.files == 1 else f"{number_text(side.files)} logs"
-        yield f"{name}  {safe_text(path)}: {logs}, {number_text(side.transactions)} transactions"
+        held = f"{counted(side.files, 'log')}, {counted(side.transactions, 'transaction')}"
+        yield f"{name}  {safe_text(path)}: {held}"
         if side.anonymous:
             yield f"   {number_text(side.anonymous)} of them without GTID, which are not compared"
     yield f"in both       {number_text(found.common)}"

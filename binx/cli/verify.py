@@ -10,6 +10,7 @@ from binx.cli.options import FILES, QUIET
 from binx.cli.progress import progress_bar
 from binx.cli.terminal import TextOutput, has_colour, is_terminal, say_note, terminal_width, text_output
 from binx.errors import ExitCode
+from binx.source.wording import counted
 from binx.stats.text import bytes_text, number_text, safe_text
 from binx.verify import FileReport, Problem, VerifyReport, verify
 
@@ -91,7 +92,7 @@ def _file_line(file: FileReport) -> str:
     parts = [
         safe_text(file.server_version),
         bytes_text(file.bytes),
-        _counted(file.transactions, "transaction"),
+        counted(file.transactions, "transaction"),
     ]
     if file.ending != _DAMAGED or not file.damaged_bytes:
         parts.append(file.ending)
@@ -135,19 +136,15 @@ def _wrapped(head: str, text: str, width: int, indent: str | None = None) -> lis
 def _verdict(report: VerifyReport) -> tuple[str, str]:
     """What all comes to, and its colour."""
     size = sum(file.bytes for file in report.files)
-    files, transactions = _counted(len(report.files), "file"), _counted(report.transactions, "transaction")
+    files, transactions = counted(len(report.files), "file"), counted(report.transactions, "transaction")
     read = f"{files}, {bytes_text(size)}, {transactions}"
     without = "" if report.checksums else ", checksums not compared"
     if report.ok:
         return f"ok: {read}{without}", _GREEN
     lost = report.lost
-    losses = f", at least {_counted(lost, 'transaction')} lost" if lost else ""
-    return f"{_counted(len(report.problems), 'problem')}{losses}: {read}{without}", _BOLD
+    losses = f", at least {counted(lost, 'transaction')} lost" if lost else ""
+    return f"{counted(len(report.problems), 'problem')}{losses}: {read}{without}", _BOLD
 
 
 def _coloured(text: str, code: str, *, colour: bool) -> str:
     return f"\x1b[{code}m{text}\x1b[0m" if colour else text
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number_text(number)} {noun}{'' if number == 1 else 's'}"

@@ -10,6 +10,7 @@ from binx.kernels.transactions import TransactionTable
 from binx.log.scan import Scan
 from binx.rows.marks import LOST
 from binx.rows.undecodable import DecodingCheck
+from binx.source.wording import counted
 
 
 class Salvaging:
@@ -104,7 +105,7 @@ def damage_sentences(damage: Sequence[dict[str, Any]]) -> list[str]:
         gtid = "" if one["gtid"] is None else f" (transaction {one['gtid']})"
         told.append(
             f"bytes {one['start']:,} to {one['end']:,}{gtid} could not be read and are left out,"
-            f" at least {one['transactions']:,} transactions: {one['message']}"
+            f" at least {counted(one['transactions'], 'transaction')}: {one['message']}"
         )
     return told
 

@@ -13,6 +13,7 @@ from binx.export.manifest import Sums
 from binx.export.parquet_files import SchemaRecord
 from binx.log.scan import Scan
 from binx.rows.shapes import Shapes
+from binx.source.wording import counted
 
 TableName = tuple[str, str]
 """Database and table."""
@@ -84,13 +85,13 @@ class Told:
     def all_losses(self) -> list[str]:
         """Sentences about what may be missing, and about text that could not be read as its character set."""
         doubtful = [
-            f"{db}.{table}: {count} changes of rows are left out, as their transactions end in"
-            " ROLLBACK; servers before 5.5 log so too what a table without transactions (MyISAM) kept: if"
-            " it is one, these changes are missing"
+            f"{db}.{table}: {counted(count, 'change')} of rows left out, undone by a ROLLBACK at the"
+            " end; servers before 5.5 log so too what a table without transactions (MyISAM) kept: if it is"
+            " one, these changes are missing"
             for (db, table), count in self.doubtful.items()
         ]
         undecodable = [
-            f"{db}.{table}: {count} values of column {column} have bytes that their"
+            f"{db}.{table}: {counted(count, 'value')} of column {column} with bytes that their"
             r" character set does not have; they stand as \xNN in the text"
             for ((db, table, _), column), count in self.undecodable.items()
         ]
@@ -100,21 +101,22 @@ class Told:
         """Sentences about names and types, and about what nobody can decode, each once."""
         warnings = [*self.warnings]
         warnings += [
-            f"{db}.{table}: {count} changes of rows are left out, as ROLLBACK TO SAVEPOINT"
-            " undid them within their transactions"
+            f"{db}.{table}: {counted(count, 'change')} of rows left out, undone by ROLLBACK TO SAVEPOINT"
             for (db, table), count in self.undone.items()
         ]
         if self.incidents:
-            places = "1 place" if self.incidents == 1 else f"{self.incidents} places"
-            warnings.append(f"the server says in {places} that changes are missing in its log (INCIDENT)")
+            warnings.append(
+                f"the server says in {counted(self.incidents, 'place')} that changes are missing in its log"
+                " (INCIDENT)"
+            )
         warnings += [
-            f"{'.'.join(name)}: {events} rows events are passed over and not counted, as a column has a"
-            " type that binx does not know"
+            f"{'.'.join(name)}: {counted(events, 'rows event')} passed over and not counted, as a column has"
+            " a type that binx does not know"
             for name, events in self.uncounted.items()
         ]
         warnings += [
-            f"{count} events of type {number}, which binx does not know, are marked as ignorable and"
-            " were passed over"
+            f"{counted(count, 'event')} of type {number}, which binx does not know, marked as ignorable and"
+            " passed over"
             for number, count in sorted(self.unknown.items())
         ]
         return warnings

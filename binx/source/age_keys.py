@@ -29,6 +29,7 @@ from binx.source.age_primitives import (
     public_key,
     shared_secret,
 )
+from binx.source.wording import counted
 
 IDENTITY_VARIABLE = "BINX_IDENTITY"
 """Environment variable: files of age identities, separated as in PATH."""
@@ -294,7 +295,7 @@ def _kinds(header: AgeHeader) -> str:
     others = sorted({stanza.kind[:_SHOWN_LETTERS] for stanza in stanzas} - {X25519})
     kinds = ", ".join(others[:_SHOWN_KINDS])
     known = f" (among them {kinds}, which binx does not take)" if others else ""
-    return f"{count} recipient{'' if count == 1 else 's'}{known}"
+    return f"{counted(count, 'recipient')}{known}"
 
 
 __all__ = [

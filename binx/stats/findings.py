@@ -30,6 +30,7 @@ from dataclasses import dataclass, field
 
 from binx.event.format import Flavour
 from binx.log.chain import ChainProblem
+from binx.source.wording import counted
 from binx.stats.records import FileFigures, Finding, KindFigures
 from binx.stats.transaction import MICROSECONDS, ListedTransaction
 
@@ -120,7 +121,7 @@ def _about_files(evidence: Evidence) -> Iterator[Finding]:
         if file.damaged_bytes:
             yield Finding(
                 "damaged",
-                f"{_counted(file.damaged_bytes, 'byte')} could not be read: {file.problem}",
+                f"{counted(file.damaged_bytes, 'byte')} could not be read: {file.problem}",
                 file.damaged_bytes,
             )
     for file in evidence.files:
@@ -139,7 +140,7 @@ def _about_files(evidence: Evidence) -> Iterator[Finding]:
         count = sum(evidence.unknown_events.values())
         yield Finding(
             "unknown_events",
-            f"{_counted(count, 'event')} of types that binx does not know ({types}), which are marked as"
+            f"{counted(count, 'event')} of types that binx does not know ({types}), which are marked as"
             " ignorable, were passed over",
             count,
         )
@@ -147,7 +148,7 @@ def _about_files(evidence: Evidence) -> Iterator[Finding]:
     if incidents:
         yield Finding(
             "incident",
-            f"the server says in {_counted(incidents, 'place')} that changes are missing in its log",
+            f"the server says in {counted(incidents, 'place')} that changes are missing in its log",
             incidents,
         )
     bare = [file.name for file in evidence.files if file.checksum == "OFF"]
@@ -163,7 +164,7 @@ def _about_gtids(evidence: Evidence) -> Iterator[Finding]:
     if evidence.missing_count:
         yield Finding(
             "missing_gtids",
-            f"{_counted(evidence.missing_count, 'GTID')} not in these logs, though later ones of the source"
+            f"{counted(evidence.missing_count, 'GTID')} not in these logs, though later ones of the source"
             f" are (lost, filtered out, or never given): {_shortened(evidence.missing_gtids)}",
             evidence.missing_count,
         )
@@ -202,7 +203,7 @@ def _about_tables(evidence: Evidence) -> Iterator[Finding]:
     if evidence.cascades and any(not _logs_cascades(*version) for version in evidence.versions):
         yield Finding(
             "cascades_not_logged",
-            f"{_counted(evidence.cascades, 'statement')} with foreign keys that change rows by themselves;"
+            f"{counted(evidence.cascades, 'statement')} with foreign keys that change rows by themselves;"
             " such changes are not in the log of MariaDB, nor in that of MySQL before 9.6",
             evidence.cascades,
         )
@@ -212,7 +213,7 @@ def _about_transactions(evidence: Evidence) -> Iterator[Finding]:
     if evidence.with_text:
         yield Finding(
             "statements_as_text",
-            f"{_counted(evidence.with_text, 'transaction')} with statements as text; what rows these changed"
+            f"{counted(evidence.with_text, 'transaction')} with statements as text; what rows these changed"
             " is not in the log",
             evidence.with_text,
         )
@@ -220,7 +221,7 @@ def _about_transactions(evidence: Evidence) -> Iterator[Finding]:
     if rolled_back:
         yield Finding(
             "rolled_back",
-            f"{_counted(rolled_back, 'transaction')} rolled back: only what they did to tables without"
+            f"{counted(rolled_back, 'transaction')} rolled back: only what they did to tables without"
             " transactions stays",
             rolled_back,
         )
@@ -235,7 +236,7 @@ def _about_transactions(evidence: Evidence) -> Iterator[Finding]:
         worst = evidence.largest[0]
         yield Finding(
             "huge_transaction",
-            f"{_counted(huge, 'transaction')} of over {bound:,} bytes, for which replicas wait; the largest,"
+            f"{counted(huge, 'transaction')} of over {bound:,} bytes, for which replicas wait; the largest,"
             f" {worst.transaction}, has {worst.bytes:,}",
             huge,
         )
@@ -243,7 +244,7 @@ def _about_transactions(evidence: Evidence) -> Iterator[Finding]:
         worst = evidence.longest[0]
         yield Finding(
             "long_transaction",
-            f"{_counted(evidence.long_count, 'transaction')} took over a minute from the first statement to"
+            f"{counted(evidence.long_count, 'transaction')} took over a minute from the first statement to"
             f" the commit, and held locks so long; the longest, {worst.transaction}, took"
             f" {worst.duration / MICROSECONDS:,.0f} s",
             evidence.long_count,
@@ -251,7 +252,7 @@ def _about_transactions(evidence: Evidence) -> Iterator[Finding]:
     if evidence.backward_steps:
         yield Finding(
             "clock_back",
-            f"commit time goes back in {_counted(evidence.backward_steps, 'place')} by more than a second, at"
+            f"commit time goes back in {counted(evidence.backward_steps, 'place')} by more than a second, at"
             f" most by {evidence.largest_step / MICROSECONDS:,.1f} s: a clock was set back, or logs of"
             " several servers mix",
             evidence.backward_steps,
@@ -264,11 +265,6 @@ def _logs_cascades(flavour: Flavour, version: tuple[int, int, int]) -> bool:
 
 def _transactions(evidence: Evidence, kind: str) -> int:
     return sum(one.transactions for one in evidence.kinds if one.kind == kind)
-
-
-def _counted(number: int, noun: str) -> str:
-    """A number and what it counts, in the plural where there is not one."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _names(names: Iterable[str]) -> str:

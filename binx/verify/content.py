@@ -18,6 +18,7 @@ from binx.log.chain import FileEnds
 from binx.log.damage import Cause, Damage
 from binx.log.on_damage import OnDamage
 from binx.log.selection import source_of
+from binx.source.wording import counted
 from binx.verify.problems import Problem, ProblemKind
 from binx.verify.report import FileReport
 
@@ -120,7 +121,7 @@ class ContentCheck:
             yield Problem(
                 ProblemKind.DUPLICATE_GTID,
                 path,
-                f"expected each GTID once, found {_counted(repeated.count, 'GTID')} that the file holds"
+                f"expected each GTID once, found {counted(repeated.count, 'GTID')} that the file holds"
                 " twice, or that were in files before it as its own beginning says",
                 gtid=str(repeated),
             )
@@ -139,7 +140,7 @@ class ContentCheck:
             ProblemKind.INCIDENT: "the server noted that changes are missing in its log",
         }
         for kind, (count, start, gtid) in self._faults.items():
-            more = f" ({_counted(count, 'transaction')}, this is the first)" if count > 1 else ""
+            more = f" ({counted(count, 'transaction')}, this is the first)" if count > 1 else ""
             yield Problem(kind, self._file.path, words[kind] + more, start, None, gtid)
 
     def _about_table_maps(self) -> Iterator[Problem]:
@@ -168,7 +169,7 @@ class ContentCheck:
     def _about_positions(self) -> Iterator[Problem]:
         scanner, description = self._scan.scanner, self._file.format
         if scanner.misplaced:
-            count = _counted(scanner.misplaced, "event")
+            count = counted(scanner.misplaced, "event")
             yield Problem(
                 ProblemKind.POSITION,
                 self._file.path,
@@ -177,7 +178,7 @@ class ContentCheck:
             )
         zeros = description.flavour is Flavour.MARIADB and description.version >= _ZERO_POSITIONS_SINCE
         if scanner.unplaced and not zeros:
-            count = _counted(scanner.unplaced, "event")
+            count = counted(scanner.unplaced, "event")
             yield Problem(
                 ProblemKind.POSITION,
                 self._file.path,
@@ -224,7 +225,7 @@ class ContentCheck:
         walked = self._transactions - self._by_length
         if self._by_length and walked:
             self.notes.append(
-                f"{file.path}: {_counted(walked, 'transaction')} without a length of their own, found by"
+                f"{file.path}: {counted(walked, 'transaction')} without a length of their own, found by"
                 " their events alone"
             )
 
@@ -268,7 +269,7 @@ def _damaged(path: str, damage: Damage) -> Problem:
     lost = damage.transactions
     words = f"{damage.message} (at {damage.offset:,})"
     if lost:
-        what = f"{_counted(lost, 'transaction')} lost"
+        what = f"{counted(lost, 'transaction')} lost"
         words += f"; {what}, its end is missing" if damage.cut and lost == 1 else f"; {what}"
     return Problem(_KINDS[damage.cause], path, words, damage.start, damage.end, damage.gtid, lost)
 
@@ -281,10 +282,6 @@ def _repeated_in(runs: Sequence[tuple[GtidSource, int, int]]) -> GtidSet:
         repeated |= seen & one
         seen |= one
     return repeated
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 __all__ = ["ContentCheck"]

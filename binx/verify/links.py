@@ -10,6 +10,7 @@ from binx.event.gtid_source import DomainSource
 from binx.log.chain import FileEnds, ends_problems
 from binx.log.chain import ProblemKind as LinkKind
 from binx.log.gtid_gaps import missing_gtids
+from binx.source.wording import counted
 from binx.verify.problems import Problem, ProblemKind
 
 _KINDS = {
@@ -113,8 +114,9 @@ def gap_notes(
             missing -= GtidSet.parse(problem.gtid)
     if missing:
         yield (
-            f"{missing.count:,} GTIDs are in none of the files though later ones of their source are:"
-            f" {missing}; normal on replicas that filter or commit out of order, and in group replication"
+            f"{counted(missing.count, 'GTID')} in none of the files, though later ones of their source are"
+            f" there: {missing}; normal on replicas that filter or commit out of order, and in group"
+            " replication"
         )
 
 

@@ -7,6 +7,7 @@ from datetime import UTC, tzinfo
 
 from binx import __version__
 from binx.log.zones import zone_name
+from binx.source.wording import counted
 from binx.stats.figures import Statistics
 from binx.stats.page.markup import Markup, element, joined
 from binx.stats.page.sections import all_sections
@@ -77,10 +78,10 @@ def _about(figures: Statistics, zone: tzinfo) -> Iterator[Markup]:
 
 
 def _tiles(figures: Statistics) -> Iterator[Markup]:
-    yield _tile(bytes_text(figures.bytes), f"in {_counted(len(figures.files), 'file')}")
+    yield _tile(bytes_text(figures.bytes), f"in {counted(len(figures.files), 'file')}")
     yield _tile(number_text(figures.transactions), "transactions")
     if figures.rows is not None and figures.tables is not None:
-        yield _tile(number_text(figures.rows), f"row changes in {_counted(len(figures.tables), 'table')}")
+        yield _tile(number_text(figures.rows), f"row changes in {counted(len(figures.tables), 'table')}")
     if figures.first is not None and figures.last is not None:
         span = max(figures.last.commit_timestamp - figures.first.commit_timestamp, 0)
         yield _tile(duration_text(span), "from first to last commit")
@@ -103,10 +104,6 @@ def _warnings(figures: Statistics) -> Markup:
         return joined()
     items = [element("li", text) for text in texts]
     return element("section", element("h2", "Worth a look"), element("ul", *items), class_="warnings")
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 __all__ = ["html_page"]

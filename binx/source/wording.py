@@ -1,0 +1,11 @@
+"""How messages of all layers word what they tell."""
+
+from __future__ import annotations
+
+
+def counted(number: int, noun: str) -> str:
+    """A number and what it counts, in the plural where there is not one: ``1 row``, ``2,030,000 rows``."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+__all__ = ["counted"]

@@ -12,7 +12,8 @@ from binx.kernels.scan import Level, Scanner, Stop
 from binx.kernels.transactions import TransactionTable
 from binx.log.boundary import compiled
 from binx.log.on_damage import OnDamage
-from binx.log.scanning import Ending, Totals
+from binx.log.scanning import Ending
+from binx.log.walked import Walked
 from binx.source import READ_BYTES, WINDOW_BYTES, Source
 
 if TYPE_CHECKING:
@@ -41,13 +42,13 @@ class Resumption(NamedTuple):
     stop: int | None = None
 
 
-class Scan:
+class Scan(Walked):
     """One pass over a file that yields its transactions in tables of some ten thousands.
 
     Iterate it once. What was found before damage is yielded before the error is raised; a scan that salvages
     raises none but about the format description, without which no event can be read, and goes on behind the
-    damage. It reads every event, as one that is passed over could be
-    damaged, and takes ``LEVEL_INDEX`` for ``LEVEL_TABLES``.
+    damage. It reads every event, as one that is passed over could be damaged, and takes ``LEVEL_INDEX`` for
+    ``LEVEL_TABLES``.
 
     A scan at ``LEVEL_INDEX`` for GTIDs (as :func:`~binx.log.selection.kernel_intervals` has them) leaves out
     most of the transactions that have none of them. Of these it reads only where they begin and end.
@@ -78,7 +79,8 @@ class Scan:
         salvages = on_damage is OnDamage.SALVAGE
         if salvages and level is Level.LEVEL_INDEX:
             level = Level.LEVEL_TABLES
-        self.file = file
+        begin = file.resumption or Resumption(file.first_position, file.format)
+        super().__init__(file, Scanner(level, file.size, begin.position, _COMPILED, verify))
         self.level = level
         self.ending: Ending | None = None
         self.unfinished = 0
@@ -88,8 +90,6 @@ class Scan:
         self.step = WINDOW_BYTES
         self.slice_end: Callable[[int], int] | None = None
         self._slice_stop = 0
-        begin = file.resumption or Resumption(file.first_position, file.format)
-        self._scanner = Scanner(level, file.size, begin.position, _COMPILED, verify)
         self._scanner.set_format(begin.format.checksum_size, begin.format.post_header_lengths)
         if gtids is not None and not salvages:
             self._scanner.search(gtids)
@@ -104,78 +104,9 @@ class Scan:
         return () if self._salvage is None else self._salvage.damage
 
     @property
-    def scanner(self) -> Scanner:
-        """The walk, which knows how headers' positions were and whether there were GTIDs."""
-        return self._scanner
-
-    @property
     def format(self) -> FormatDescription:
         """The format description in force."""
         return self._format
-
-    @property
-    def position(self) -> int:
-        """Offset of the next event: how far the scan has come."""
-        return self._scanner.position
-
-    @property
-    def control_events(self) -> list[tuple[int, int, int]]:
-        """Type, position and size of the events about the file itself so far; not FORMAT_DESCRIPTION."""
-        return self._scanner.control_events
-
-    def totals(self) -> Totals:
-        """Events and bytes by type, of what the scan has walked: at ``LEVEL_INDEX`` only a part."""
-        by_type = self._scanner.type_totals()
-        first_size = self.file.first_position - MAGIC_SIZE
-        fde = int(EventType.FORMAT_DESCRIPTION)
-        events, size = by_type.get(fde, (0, 0))
-        by_type[fde] = (events + 1, size + first_size)
-        return Totals(
-            {number: count for number, (count, _) in by_type.items()},
-            {number: size for number, (_, size) in by_type.items()},
-            self._scanner.inner_type_totals(),
-        )
-
-    def table_name(self, number: int) -> tuple[str, str]:
-        """Database and table of a table number that the tables' counts speak of."""
-        db, table = self._scanner.maps.name(number)
-        return db.decode("utf-8", "backslashreplace"), table.decode("utf-8", "backslashreplace")
-
-    def table_keys(self) -> tuple[tuple[bytes, bytes], ...]:
-        """Database and table of every table number so far, as logged."""
-        maps = self._scanner.maps
-        return tuple(maps.name(number) for number in range(maps.tables))
-
-    @property
-    def table_count(self) -> int:
-        """How many tables were seen so far."""
-        return self._scanner.maps.tables
-
-    @property
-    def map_count(self) -> int | None:
-        """How many distinct table maps were seen so far."""
-        return self._scanner.maps.count
-
-    def table_maps(self) -> Iterator[tuple[int, bytes]]:
-        """Each distinct table map so far: its table's number, its bytes behind table id and flags."""
-        maps = self._scanner.maps
-        for number in range(maps.count):
-            yield maps.table_of(number), maps.body(number)
-
-    def uncounted(self) -> dict[tuple[str, str], int]:
-        """How many rows events are not counted, by (db, table): a column's type is not known."""
-        counts = ((number, self._scanner.uncounted_events(number)) for number in range(self.table_count))
-        return {self.table_name(number): count for number, count in counts if count}
-
-    def uncounted_tables(self) -> list[tuple[str, str]]:
-        """As :class:`~binx.log.scanning.TransactionScan` says."""
-        return list(self.uncounted())
-
-    @property
-    def accounted(self) -> int:
-        """Offset behind the last whole transaction, or the last event between transactions."""
-        begun: int | None = self._scanner.open_transaction
-        return self._scanner.position if begun is None else begun
 
     def __iter__(self) -> Iterator[TransactionTable]:
         """Yield tables of transactions, in the file's order.

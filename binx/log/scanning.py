@@ -27,6 +27,12 @@ class Ending(Enum):
     """The last bytes are damage that a salvaging scan has listed."""
 
 
+def decoded_name(name: tuple[bytes, bytes]) -> tuple[str, str]:
+    r"""Database and table, as logged, as text; what of them is not UTF-8 becomes ``\xNN``."""
+    db, table = name
+    return db.decode("utf-8", "backslashreplace"), table.decode("utf-8", "backslashreplace")
+
+
 ENDINGS = (Ending.CLOSED, Ending.IN_USE, Ending.OPEN)
 """The endings by the numbers that index files give them."""
 
@@ -108,4 +114,4 @@ class TransactionScan(Protocol):
         """Yield tables of transactions, in the file's order."""
 
 
-__all__ = ["ENDINGS", "Ending", "Totals", "TransactionScan"]
+__all__ = ["ENDINGS", "Ending", "Totals", "TransactionScan", "decoded_name"]

@@ -18,6 +18,7 @@ from binx.kernels.stored import StoredTables
 from binx.kernels.transactions import TransactionTable
 from binx.log.index_use import unused
 from binx.log.key_texts import key_texts
+from binx.log.scanning import decoded_name
 from binx.log.sidecar_directory import decode_directory
 from binx.log.sidecar_layout import (
     FOOTER_END_SIZE,
@@ -195,7 +196,7 @@ class Sidecar:
     def _number_of(self, db: str, table: str) -> int | None:
         """A table's number; None where the log has no row of it."""
         for number, names in enumerate(self.directory.tables):
-            if tuple(name.decode("utf-8", "backslashreplace") for name in names) == (db, table):
+            if decoded_name(names) == (db, table):
                 return number
         return None
 

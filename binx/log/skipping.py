@@ -7,6 +7,7 @@ from functools import cache
 
 from binx.event.gtid_set import GtidSet
 from binx.log.file import BinlogFile
+from binx.log.scanning import decoded_name
 from binx.log.selection import Selection, Selector, key_of
 from binx.log.sidecar_layout import Block, Directory
 
@@ -30,7 +31,9 @@ class BlockFilter:
         self._directory = directory
         self._offsets = selector.offsets(file)
         self._gtids = _intervals(selector.selection.gtids)
-        self._takes_table = cache(lambda number: selector.takes_table(*_decoded(directory.tables[number])))
+        self._takes_table = cache(
+            lambda number: selector.takes_table(*decoded_name(directory.tables[number]))
+        )
 
     def may_pass(self, block: Block) -> bool:
         """Whether a block has to be read."""
@@ -94,11 +97,6 @@ def _intervals(gtids: GtidSet | None) -> dict[bytes, tuple[list[int], list[int]]
         starts.append(first)
         ends.append(last)
     return intervals
-
-
-def _decoded(name: tuple[bytes, bytes]) -> tuple[str, str]:
-    db, table = name
-    return db.decode("utf-8", "backslashreplace"), table.decode("utf-8", "backslashreplace")
 
 
 __all__ = ["BlockFilter"]

@@ -10,7 +10,7 @@ from binx.kernels.layouts import unknown_column
 from binx.kernels.scan import Level
 from binx.kernels.transactions import TransactionTable
 from binx.log.file import BinlogFile
-from binx.log.scanning import ENDINGS, Ending, Totals
+from binx.log.scanning import ENDINGS, Ending, Totals, decoded_name
 
 if TYPE_CHECKING:
     from binx.log.sidecar import Sidecar
@@ -77,8 +77,7 @@ class StoredScan:
 
     def table_name(self, number: int) -> tuple[str, str]:
         """Database and table of a table number that the tables' counts speak of."""
-        db, table = self._directory.tables[number]
-        return db.decode("utf-8", "backslashreplace"), table.decode("utf-8", "backslashreplace")
+        return decoded_name(self._directory.tables[number])
 
     @property
     def table_count(self) -> int:

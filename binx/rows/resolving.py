@@ -9,6 +9,7 @@ from binx.event.table_map import TableMap, parse_table_map
 from binx.kernels.layouts import TableMaps
 from binx.kernels.transactions import TransactionTable
 from binx.log.file import BinlogFile
+from binx.log.scanning import decoded_name
 from binx.rows.catalog import Catalog
 from binx.rows.names import resolve_columns
 from binx.rows.schema import Change, ChangeKind, StatementContext
@@ -60,8 +61,7 @@ class TableResolver:
 
     def name(self, number: int) -> tuple[str, str]:
         """The (db, table) of a table, by its number."""
-        db, table = self._maps.name(number)
-        return db.decode("utf-8", "backslashreplace"), table.decode("utf-8", "backslashreplace")
+        return decoded_name(self._maps.name(number))
 
     def resolve(self, number: int, position: int, table: TransactionTable, index: int) -> TableChanges:
         """What the rows behind a table map are read as: what was met before, where a version is the same.

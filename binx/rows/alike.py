@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import pyarrow as pa
 
@@ -11,6 +11,7 @@ from binx.rows.arrays import ColumnArrays
 from binx.rows.codecs import MARIADB_COMPRESSED, ColumnCodec, column_codec
 from binx.rows.names import ResolvedColumn
 from binx.rows.records import ColumnRecords
+from binx.rows.remembering import made_once_for_alike_tables
 from binx.rows.types import ArrowOptions, can_misfit
 
 UTC_TIMESTAMP = pa.timestamp("us", tz="UTC")
@@ -28,9 +29,6 @@ _SYSTEM_FIELDS = (
     pa.field("_position", pa.int64(), nullable=False),
     pa.field("_present", pa.binary()),
 )
-
-_ALIKE_TABLES, _FEW_COLUMNS = 64, 64
-"""How many are remembered, and how many columns these have at most."""
 
 
 class AlikeColumns:
@@ -96,6 +94,7 @@ class AlikeColumns:
         ]
 
 
+@made_once_for_alike_tables
 def alike_columns(
     stored: tuple[Column, ...], columns: tuple[ResolvedColumn, ...], options: ArrowOptions
 ) -> AlikeColumns:
@@ -109,15 +108,6 @@ def alike_columns(
     Raises:
         UnsupportedError: a column of a type that no row image can hold.
     """
-    # Each of many columns takes its time anyway.
-    make = _remembered if len(stored) <= _FEW_COLUMNS else AlikeColumns
-    return make(stored, columns, options)
-
-
-@lru_cache(_ALIKE_TABLES)
-def _remembered(
-    stored: tuple[Column, ...], columns: tuple[ResolvedColumn, ...], options: ArrowOptions
-) -> AlikeColumns:
     return AlikeColumns(stored, columns, options)
 
 

@@ -16,6 +16,7 @@ from binx.event.format import Flavour
 from binx.event.table_map import TableMap
 from binx.rows.absent import Absent, absent_value
 from binx.rows.column_types import compatible, logical_type
+from binx.rows.remembering import made_once_for_alike_tables
 from binx.rows.schema import ColumnDefinition, Provenance, TableDefinition
 from binx.rows.types import LogicalType, mysql_name
 
@@ -26,9 +27,6 @@ _HASHES = "db_row_hash_"
 
 _ALIKE_COLUMNS = 4096
 """How many columns are remembered: those of other tables are often alike."""
-
-_ALIKE_TABLES, _FEW_COLUMNS = 64, 64
-"""How many tables' columns are remembered, and how many columns these have at most."""
 
 SYSTEM_COLUMNS: tuple[str, ...] = (
     "_change_type",
@@ -146,11 +144,10 @@ def resolve_columns(
     source = definition.provenance if definition is not None else Provenance.NONE
     key_source = _key_source(table_map, named, used)
     key = used.row_key if used is not None and key_source is used.provenance else ()
-    resolve = _resolve_alike if len(definitions) <= _FEW_COLUMNS else _resolve_all
     return ResolvedTable(
         db=table_map.database,
         name=table_map.table,
-        columns=resolve(table_map.columns, tuple(definitions), source, _KeyFacts(key_source, key)),
+        columns=_resolve_all(table_map.columns, tuple(definitions), source, _KeyFacts(key_source, key)),
         definition=used,
         warnings=tuple(warnings),
     )
@@ -253,9 +250,10 @@ class _KeyFacts:
     columns: tuple[str, ...]
 
 
+@made_once_for_alike_tables
 def _resolve_all(
-    stored: Sequence[Column],
-    definitions: Sequence[ColumnDefinition | None],
+    stored: tuple[Column, ...],
+    definitions: tuple[ColumnDefinition | None, ...],
     source: Provenance,
     key: _KeyFacts,
 ) -> tuple[ResolvedColumn, ...]:
@@ -268,9 +266,6 @@ def _resolve_all(
         column if column.name == name else replace(column, name=name)
         for column, name in zip(columns, names, strict=True)
     )
-
-
-_resolve_alike = lru_cache(_ALIKE_TABLES)(_resolve_all)
 
 
 @lru_cache(_ALIKE_COLUMNS)

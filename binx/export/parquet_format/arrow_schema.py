@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 from collections.abc import Collection
 from dataclasses import replace
-from functools import lru_cache
 
 import pyarrow as pa
 
@@ -26,12 +25,10 @@ from binx.export.parquet_format.schema import (
     timestamp,
 )
 from binx.kernels.numbers import Form
+from binx.rows.remembering import made_once_for_alike_tables
 
 _INT32_DIGITS, _INT64_DIGITS = 9, 18
 """Decimals of so many digits are written as integers."""
-
-_ALIKE_FILES, _FEW_COLUMNS = 64, 96
-"""How many files' columns are remembered, and how many these have at most."""
 
 _PLAIN: dict[pa.DataType, tuple[Form, Physical, Meaning | None]] = {
     pa.bool_(): (Form.FORM_BOOL, Physical.BOOLEAN, None),
@@ -77,13 +74,11 @@ def file_schema(schema: pa.Schema, texts: Collection[str] = ()) -> FileSchema:
     Raises:
         TypeError: a type is none of the data set's.
     """
-    if len(schema) > _FEW_COLUMNS:
-        return FileSchema(columns_of(schema, texts))
-    return _remembered(schema.remove_metadata(), tuple(texts))
+    return _file_schema(schema.remove_metadata(), tuple(texts))
 
 
-@lru_cache(_ALIKE_FILES)
-def _remembered(schema: pa.Schema, texts: tuple[str, ...]) -> FileSchema:
+@made_once_for_alike_tables
+def _file_schema(schema: pa.Schema, texts: tuple[str, ...]) -> FileSchema:
     return FileSchema(columns_of(schema, texts))
 
 

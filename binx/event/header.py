@@ -136,11 +136,6 @@ class EventHeader(NamedTuple):
         return event_name(self.type)
 
     @property
-    def type_known(self) -> bool:
-        """Whether the type's number has a name."""
-        return self.type in _NAMES
-
-    @property
     def end(self) -> int:
         """Offset in the file of the byte after the event."""
         return self.position + self.size

@@ -76,11 +76,6 @@ class MariadbGtid(NamedTuple):
     thread_id: int | None = None
 
     @property
-    def standalone(self) -> bool:
-        """Whether one event follows, with no BEGIN and no end."""
-        return MariadbGtidFlag.STANDALONE in self.flags
-
-    @property
     def number(self) -> int:
         """The sequence number, as GTID sets call it."""
         return self.sequence

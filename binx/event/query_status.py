@@ -223,11 +223,3 @@ def parse_status(reader: Reader) -> QueryStatus:
         else:
             values.update(read(reader))
     return QueryStatus(**values)  # type: ignore[arg-type]
-
-
-def status_name(code: int) -> str:
-    """The name of a status variable's code, or its number where binx does not know it."""
-    try:
-        return StatusCode(code).name
-    except ValueError:
-        return f"status variable {code}"

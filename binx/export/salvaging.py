@@ -31,11 +31,6 @@ class Salvaging:
         self._damages = 0
         self._damage: list[dict[str, Any]] = []
 
-    @property
-    def is_wanted(self) -> bool:
-        """Whether damage is salvaged."""
-        return self._check is not None
-
     def undecodable(self, table: TransactionTable, marks: bytearray) -> dict[int, BinxError]:
         """The marked transactions that cannot be decoded, by their index."""
         if self._check is None:

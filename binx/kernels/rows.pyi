@@ -99,11 +99,8 @@ class RowDecoder:
             DamagedError, UnsupportedError: as for :meth:`run`.
         """
 
-    def pass_event(self) -> None:
-        """Go on behind the event at ``position``, which Python has dealt with."""
-
     def pass_bytes(self, size: int) -> None:
-        """The same where the event's size in the file is known to the caller alone."""
+        """Go on behind the event at ``position``, of that size, which Python has dealt with."""
 
     def set_builder(self, map: int, builder: RowBuilder | None) -> None:  # noqa: A002 - the kernel's name
         """Say where the rows of a table map go; None: they are counted and passed over."""

@@ -123,12 +123,8 @@ cdef class RowDecoder:
             self.decoding = False
         return 0
 
-    def pass_event(self):
-        """Go on behind the event at ``position``, which Python has dealt with."""
-        self.position += self.event_size
-
     def pass_bytes(self, int64_t size):
-        """The same where the event's size in the file is known to the caller alone."""
+        """Go on behind the event at ``position``, of that size, which Python has dealt with."""
         self.position += size
 
     @property

@@ -59,7 +59,6 @@ class ColumnArrays:
         self.undecodable = 0
         self._compressed = compressed
         self._charset = _charset_of(logical)
-        self._set_names: dict[int, str] = {}
         self._make: _Maker = _MAKERS.get(logical.kind, ColumnArrays._plain)
 
     def column(self, handed: Handed, rows: int) -> Column:

@@ -6,7 +6,7 @@ import pytest
 
 from binx.errors import DamagedError
 from binx.event import FormatDescription, Query, session_options
-from binx.event.query_status import parse_status, status_name
+from binx.event.query_status import parse_status
 from binx.event.reader import Reader
 from tests.event import samples
 from tests.event.reading import MARIADB, MYSQL, read
@@ -121,8 +121,6 @@ def test_an_unknown_status_variable_keeps_the_rest() -> None:
     status = parse_status(Reader(bytes.fromhex("00 01000000 63 aabbcc")))
     assert status.flags2 == 1
     assert status.unknown == ((99, b"\xaa\xbb\xcc"),)
-    assert status_name(99) == "status variable 99"
-    assert status_name(1) == "SQL_MODE"
 
 
 def test_a_status_variable_that_is_cut_is_damage() -> None:

@@ -59,10 +59,6 @@ class Struct:
         self._out.append(value)
         return self
 
-    def i16(self, number: int, value: int | None) -> Struct:
-        """A number of 16 bits."""
-        return self._number(number, _I16, value)
-
     def i32(self, number: int, value: int | None) -> Struct:
         """A number of 32 bits."""
         return self._number(number, _I32, value)
@@ -70,11 +66,6 @@ class Struct:
     def i64(self, number: int, value: int | None) -> Struct:
         """A number of 64 bits."""
         return self._number(number, _I64, value)
-
-    def i64_to_come(self, number: int) -> int:
-        """The head of a number of 64 bits that is put in later; tells at which byte."""
-        self._field(number, _I64)
-        return len(self._out)
 
     def binary(self, number: int, value: bytes | None) -> Struct:
         """Bytes."""

@@ -31,6 +31,7 @@ from binx.kernels.transactions import TransactionTable
 from binx.log.file import BinlogFile
 from binx.log.index_use import IndexUse, attach_sidecars
 from binx.log.inputs import STANDARD_INPUT, expand_paths
+from binx.log.scanning import decoded_name
 from binx.source.remote import is_uri
 
 EXAMPLES = (
@@ -182,10 +183,7 @@ def _names() -> set[tuple[str, str]]:
     with suppress(BinxError), _logs() as logs:
         for log in logs:
             if log.sidecar is not None:
-                found = log.sidecar.directory.tables
-                names |= {
-                    (db.decode("utf-8", "replace"), table.decode("utf-8", "replace")) for db, table in found
-                }
+                names |= set(map(decoded_name, log.sidecar.directory.tables))
                 continue
             scan = log.scan(Level.LEVEL_TABLES, verify=False)
             for _ in scan:

@@ -9,7 +9,9 @@ from binx.cli.terminal import TextOutput, is_terminal, missing_gtids, say_note, 
 from binx.errors import ExitCode
 from binx.event.gtid_set import GtidSet
 from binx.source.json_text import json_text
-from binx.stats.text import bytes_text, number_text, safe_text
+from binx.source.names import printable
+from binx.source.wording import counted
+from binx.stats.text import bytes_text, safe_text
 
 if TYPE_CHECKING:
     from binx.export.staging import SourceReport
@@ -56,7 +58,7 @@ def _document(report: SourceReport) -> dict[str, Any]:
     entries = report.manifest["files"]
     return {
         "source": report.source,
-        "path": report.path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace"),
+        "path": printable(report.path),
         "state": "kept" if report.kept else "written",
         "transactions": report.transactions,
         "rows": report.rows,
@@ -71,8 +73,8 @@ def _document(report: SourceReport) -> dict[str, Any]:
 def _line(document: dict[str, Any]) -> str:
     return (
         f"{safe_text(document['source'])}  {document['state']}"
-        f"  {number_text(document['transactions'])} transactions  {number_text(document['rows'])} rows"
-        f"  {number_text(document['files'])} files  {bytes_text(document['bytes'])}"
+        f"  {counted(document['transactions'], 'transaction')}  {counted(document['rows'], 'row')}"
+        f"  {counted(document['files'], 'file')}  {bytes_text(document['bytes'])}"
     )
 
 

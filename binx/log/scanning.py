@@ -27,12 +27,6 @@ class Ending(Enum):
     """The last bytes are damage that a salvaging scan has listed."""
 
 
-def decoded_name(name: tuple[bytes, bytes]) -> tuple[str, str]:
-    r"""Database and table, as logged, as text; what of them is not UTF-8 becomes ``\xNN``."""
-    db, table = name
-    return db.decode("utf-8", "backslashreplace"), table.decode("utf-8", "backslashreplace")
-
-
 ENDINGS = (Ending.CLOSED, Ending.IN_USE, Ending.OPEN)
 """The endings by the numbers that index files give them."""
 
@@ -112,6 +106,12 @@ class TransactionScan(Protocol):
 
     def __iter__(self) -> Iterator[TransactionTable]:
         """Yield tables of transactions, in the file's order."""
+
+
+def decoded_name(name: tuple[bytes, bytes]) -> tuple[str, str]:
+    r"""Database and table, as logged, as text; what of them is not UTF-8 becomes ``\xNN``."""
+    db, table = name
+    return db.decode("utf-8", "backslashreplace"), table.decode("utf-8", "backslashreplace")
 
 
 __all__ = ["ENDINGS", "Ending", "Totals", "TransactionScan", "decoded_name"]

@@ -16,8 +16,8 @@ _ARCHIVE_TAG = re.compile(r"(?<=.)\.[0-9a-f]{8}-[0-9a-f]{8}$")
 
 
 def printable(name: str) -> str:
-    """A file's name as UTF-8 can hold it: what it has of other bytes becomes escapes."""
-    return os.fsencode(name).decode("utf-8", "backslashreplace")
+    """A name as UTF-8 can hold it: what it has of other bytes becomes escapes."""
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def unencrypted_name(name: str) -> str:

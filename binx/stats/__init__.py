@@ -1,1 +1,1 @@
-"""binx.stats."""
+"""Figures and listings: what is in logs, for people and for programs."""

@@ -6,8 +6,8 @@ import csv
 import io
 from collections.abc import Iterator
 
+from binx.source.names import printable
 from binx.stats.dimensions import MEASURES, Breakdown
-from binx.stats.transaction import printable
 
 _LINES = 1_024
 

@@ -22,8 +22,8 @@ from binx.log.file import BinlogFile
 from binx.log.payloads import stored_payload, sums
 from binx.log.zones import zone_offset
 from binx.source import READ_BYTES
+from binx.source.names import printable
 from binx.stats.text import safe_text
-from binx.stats.transaction import printable
 
 EVENT_COLUMNS = tuple(column.name.removeprefix("EVENT_").lower() for column in EventColumn)
 """What JSON says of an event, in this order."""

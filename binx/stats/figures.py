@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 from binx.source.json_text import json_text
+from binx.source.names import printable
 from binx.stats.dimensions import Breakdown
 from binx.stats.records import (
     Bucket,
@@ -29,7 +30,7 @@ from binx.stats.records import (
     TableFigures,
     ThreadFigures,
 )
-from binx.stats.transaction import ListedTransaction, moment_json, printable
+from binx.stats.transaction import ListedTransaction, moment_json
 
 
 @dataclass(frozen=True, slots=True)

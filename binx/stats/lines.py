@@ -11,8 +11,9 @@ from binx.errors import UsageError
 from binx.kernels.lines import LineColumn, TransactionLines
 from binx.log.identifiers import anonymous_id
 from binx.log.zones import zone_offset
+from binx.source.names import printable
 from binx.stats.text import safe_text
-from binx.stats.transaction import Page, printable
+from binx.stats.transaction import Page
 
 COLUMNS = tuple(column.name.removeprefix("COLUMN_").lower() for column in LineColumn)
 """The names of columns, as JSON has them; ``duration`` is not in the data set."""

@@ -25,6 +25,7 @@ from binx.log.file import BinlogFile
 from binx.log.identifiers import transaction_id
 from binx.log.moments import format_time
 from binx.log.scanning import TransactionScan
+from binx.source.names import printable
 
 MICROSECONDS = 1_000_000
 KIND_NAMES = tuple(kind.name.removeprefix("KIND_").lower() for kind in Kind)
@@ -129,11 +130,6 @@ def moment_json(moment: int) -> str | int:
     return f"{_second_json(seconds)}{fraction}Z"
 
 
-def printable(text: str) -> str:
-    """A text as UTF-8 can hold it: what a path has of other bytes becomes escapes."""
-    return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-
-
 @lru_cache(maxsize=1024)
 def _second_json(seconds: int) -> str:
     """A whole second without its zone; transactions come in the order of time, so that most ask again."""
@@ -235,5 +231,4 @@ __all__ = [
     "Page",
     "TableChanges",
     "moment_json",
-    "printable",
 ]

@@ -15,12 +15,13 @@ from binx.archive.sources import SourceLogs, open_source_logs
 from binx.archive.storing import Storage
 from binx.archive.tables import export_tables, has_tables
 from binx.archive.unreadable import keep_unreadable
-from binx.archive.writing import DamagedLogError, archive_log, is_encrypted
+from binx.archive.writing import DamagedLogError, archive_log
 from binx.errors import AbsentError, BinxError, OutputError, RefusedError, UsageError
 from binx.export.dataset import DataSet
 from binx.export.store import MANIFESTS, Store, open_store
 from binx.log.chain import FileEnds
 from binx.source.age_keys import given_identities
+from binx.source.opening import is_encrypted
 from binx.source.remote import is_uri
 
 
@@ -178,7 +179,7 @@ class ArchiveRun:
     ) -> LogReport:
         report, path = self.report, ends.file.path
         try:
-            if is_encrypted(ends.file) and not (storage.recipients or self.request.decrypt):
+            if is_encrypted(ends.file.source) and not (storage.recipients or self.request.decrypt):
                 raise RefusedError(
                     "it is encrypted, and the archive would not be; archive it encrypted with --encrypt-to"
                     " age1…, or decrypted with --decrypt, into a place that is as safe as the server's"

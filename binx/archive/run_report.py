@@ -169,6 +169,7 @@ class RunReport:
             "damaged": self.damaged,
             "failed": self.failed,
             "problems": self.problems,
+            "tables": self.tables,
             "losses": self.losses,
             "pruned": self.pruned,
             "purge": self.purge,

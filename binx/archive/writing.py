@@ -19,10 +19,7 @@ from binx.log.index_use import SUFFIX
 from binx.log.on_damage import OnDamage
 from binx.log.sidecar import Sidecar, log_facts
 from binx.source import Source
-from binx.source.age import AgeFile
-from binx.source.encrypted import EncryptedFile
-from binx.source.inflated import Inflated
-from binx.source.opening import decompressed
+from binx.source.opening import decompressed, is_encrypted
 from binx.verify.content import ContentCheck
 from binx.verify.problems import Problem, ProblemKind
 from binx.verify.report import FileReport
@@ -106,7 +103,7 @@ def archive_log(
     index, times = read_back(storage, log, None if damage else names[1], sha256)
     objects = (log.stored,) if index is None else (log.stored, index)
     archived = _described(ends, report, check.problems, sha256, objects, times)
-    archived = replace(archived, decrypted=is_encrypted(file) and not storage.recipients)
+    archived = replace(archived, decrypted=is_encrypted(file.source) and not storage.recipients)
     storage.remove_unencrypted(names)
     archived = commit(storage, archived)
     progress(size)
@@ -259,20 +256,11 @@ def _sentence(problem: Problem) -> str:
     return f"{problem.kind.value}: {problem.message}"
 
 
-def is_encrypted(file: BinlogFile) -> bool:
-    """Whether a log's bytes are encrypted where it is: by its server, or with age."""
-    source = file.source
-    while isinstance(source, Inflated):
-        source = source.inner
-    return isinstance(source, (EncryptedFile, AgeFile))
-
-
 __all__ = [
     "LONGEST_FRAME",
     "DamagedLogError",
     "archive_log",
     "commit",
-    "is_encrypted",
     "read_back",
     "write_log",
 ]

@@ -151,6 +151,8 @@ def archive_command(
     restores = name is not None or span
     if check and restores:
         raise UsageError("expected --check, or what is to be restored, found both")
+    if restores and dry_run:
+        raise UsageError("--dry-run is about archiving; what is restored is written to -o")
     if check:
         return _check(archive, source, as_json=as_json, quiet=quiet)
     if restores:
@@ -168,6 +170,8 @@ def archive_command(
         return _restore_log(archive, str(name), output, as_json=as_json, quiet=quiet)
     if output is not None:
         raise UsageError("-o is about --restore")
+    if server_id is not None:
+        raise UsageError("--server-id is about --gtid, --since and --until, which bring transactions back")
     if source is None:
         raise UsageError("expected SOURCE, the folder of the logs or their index")
     request = ArchiveRequest(

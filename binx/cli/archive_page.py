@@ -67,9 +67,9 @@ DETAILS = (
     "One line is printed for each log that was taken, or one where there was nothing to do. With --json"
     " each line is an object: one for each log with log, state (archived, would archive, damaged, kept"
     " damaged, failed, tables written, pruned, would prune, purgeable), name, bytes, stored_bytes,"
-    " transactions, gtid_set, sha256, problems, damage, recipients, rows, losses and error; and one for the"
-    " run with run (ok, problems, failed), held, archived, remaining, open, damaged, failed, problems,"
-    " tables, losses, pruned, purge and seconds.",
+    " transactions, gtid_set, sha256, problems, damage, recipients, source (its name in"
+    " the data set), rows, losses and error; and one for the run with run (ok, problems, failed), held,"
+    " archived, remaining, open, damaged, failed, problems, tables, losses, pruned, purge and seconds.",
     "With --parquet the data set of to-parquet is written too, out of the archive: of each archived log"
     " that DIR does not hold yet, with the tables' columns as the statements in the logs before it name"
     " them.",

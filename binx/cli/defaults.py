@@ -32,7 +32,19 @@ VARIABLE = "BINX_CONFIG"
 """Where it is set, the file's path; where it is empty, there is no file."""
 
 COMMON = frozenset(
-    {"quiet", "verbose", "no-checksums", "no-index", "schema", "memory", "jobs", "keyring", "identity", "tz"}
+    {
+        "identity",
+        "jobs",
+        "key-file",
+        "keyring",
+        "memory",
+        "no-checksums",
+        "no-index",
+        "quiet",
+        "schema",
+        "tz",
+        "verbose",
+    }
 )
 """Options that mean the same for all commands which have them, and may be set for all at once."""
 

@@ -9,12 +9,14 @@ from binx.cli.options import FILES, NO_CHECKSUMS, QUIET, SCHEMA, known_tables
 from binx.cli.progress import progress_bar
 from binx.cli.terminal import TextOutput, say_error, say_note, text_output
 from binx.errors import BinxError, ExitCode, OutputError, SourceError, UsageError
-from binx.export.indexing import IndexedLog, index_log
+from binx.export.indexing import WRITTEN, IndexedLog, index_log
 from binx.kernels.memory import keep_freed
 from binx.log.file import BinlogFile
 from binx.log.inputs import STANDARD_INPUT, WatchedSource, expand_paths
 from binx.source.json_text import json_text
+from binx.source.opening import is_encrypted
 from binx.source.remote import is_uri
+from binx.source.wording import counted
 from binx.stats.text import bytes_text, number_text, safe_text
 
 EXAMPLES = (
@@ -46,6 +48,8 @@ DETAILS = (
     " were changed, as a Bloom filter for each table: of a key that is not there it says so in 119 of 120"
     " cases. The key must be known from the log itself, by binlog_row_metadata=FULL or by DDL before the"
     " rows, or from --schema.",
+    "The index file of an encrypted log is not encrypted: GTIDs, times and names of tables can be read in it,"
+    " and it has to be as safe as the keys. Only binx archive --encrypt-to encrypts index files.",
     "An index file is a Parquet file with a row a transaction, and the columns of the data set's"
     " transactions; epoch and seqno count within the log alone.",
 )
@@ -102,12 +106,14 @@ def index_command(
     paths = expand_paths(files)
     keep_freed()
     code = ExitCode.DONE
+    encrypted = 0
     with text_output(plain=as_json) as output, progress_bar("index", quiet=quiet) as bar:
         sizes = [_size(path) for path in paths]
         bar.expect(sum(sizes))
         for place, path in enumerate(paths):
             try:
                 with BinlogFile.open(path) as file:
+                    is_secret = is_encrypted(file.source)
                     file.source = WatchedSource(file.source, bar.advance)
                     done = index_log(
                         file,
@@ -130,10 +136,16 @@ def index_command(
                     break
                 continue
             bar.reach(sum(sizes[: place + 1]))
+            encrypted += is_secret and done.state == WRITTEN
             if check and not done.is_true and code is ExitCode.DONE:
                 code = ExitCode.ABSENT
             if as_json or not quiet:
                 _tell(done, as_json, output)
+    if encrypted and not quiet:
+        say_note(
+            "index files are not encrypted: GTIDs, times and names of tables can be read in"
+            f" {'that' if encrypted == 1 else 'those'} of {counted(encrypted, 'encrypted log')}"
+        )
     return code
 
 
@@ -155,7 +167,7 @@ def _tell(done: IndexedLog, as_json: bool, output: TextOutput) -> None:
         return
     text = f"{safe_text(done.index)}: {done.state}"
     if done.transactions is not None and done.bytes is not None:
-        text += f", {number_text(done.transactions)} transactions, {bytes_text(done.bytes)}"
+        text += f", {counted(done.transactions, 'transaction')}, {bytes_text(done.bytes)}"
     if done.unfinished_bytes:
         text += f"; the log's last {number_text(done.unfinished_bytes)} bytes are no whole transaction yet"
     if done.problem is not None:

@@ -36,6 +36,7 @@ _EXIT_STATUS = (
     ("3", "Done, with losses, which are listed on standard error."),
     ("4", "Something asked for, such as a GTID, is not there."),
     ("130", "Interrupted by Ctrl\N{HYPHEN-MINUS}C; no half-written file is left."),
+    ("129, 143", "Ended by SIGHUP or SIGTERM; no half-written file is left."),
 )
 _ENVIRONMENT = (
     ("NO_COLOR", "Where it is set and not empty, no colours are used."),
@@ -43,7 +44,10 @@ _ENVIRONMENT = (
     ("TMPDIR", "Where standard input is kept while it is read."),
     ("BINX_CONFIG", "The file of defaults, see binx-config(1); empty for none."),
     ("BINX_COMMAND_OPTION", "An option's default, such as BINX_TO_PARQUET_COMPRESSION; see binx-config(1)."),
-    ("BINX_KEYRING", "The server's keyring file, for encrypted logs: as --keyring."),
+    (
+        "BINX_KEYRING",
+        "The server's keyring file, for encrypted logs, or several, separated by colons: as --keyring.",
+    ),
     ("BINX_KEY_FILE", "A file with one key, for encrypted logs: as --key-file."),
     (
         "BINX_KEY",

@@ -201,6 +201,8 @@ def to_parquet_command(
     for name, value in spark.items():
         if value and engine != "spark":
             raise UsageError(f"{name} is about --engine spark")
+    if compression_level is not None and compression != "zstd":
+        raise UsageError(f"--compression-level is about --compression zstd, not {compression}")
     damage = OnDamage(on_damage)
     catalog, warnings = known_tables(schema)
     if not quiet:

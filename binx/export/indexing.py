@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from binx.rows.catalog import Catalog
 
 
+WRITTEN = "written"
+"""The state of an index file that was made anew."""
+
+
 @dataclass(frozen=True, slots=True)
 class IndexedLog:
     """What became of a log's index file.
@@ -97,7 +101,7 @@ def index_log(
         known = Catalog() if catalog is None else catalog.copy()
     report = write_sidecar(file, path, keys=known, verify=verify)
     return IndexedLog(
-        *(file.path, path, "written", report.transactions, report.bytes),
+        *(file.path, path, WRITTEN, report.transactions, report.bytes),
         unfinished_bytes=report.unfinished,
         has_keys=keys,
     )
@@ -122,4 +126,4 @@ def _examined(file: BinlogFile, path: str) -> IndexedLog:
         )
 
 
-__all__ = ["IndexedLog", "index_log"]
+__all__ = ["WRITTEN", "IndexedLog", "index_log"]

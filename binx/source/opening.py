@@ -53,6 +53,20 @@ def _opened(path: str) -> Source:
     return RemoteFile.open(path) if is_uri(path) else PlainFile.open(path)
 
 
+def is_encrypted(source: Source) -> bool:
+    """Whether the bytes that a source gives are encrypted where they are: by a server, or with age."""
+    from binx.source.inflated import Inflated
+
+    while isinstance(source, Inflated):
+        source = source.inner
+    if isinstance(source, PlainFile | RemoteFile):
+        return False
+    from binx.source.age import AgeFile
+    from binx.source.encrypted import EncryptedFile
+
+    return isinstance(source, AgeFile | EncryptedFile)
+
+
 def decrypted(source: Source, keys: Keys | None = None) -> Source:
     """The source itself, or what is inside of it where it is an age file.
 

@@ -57,9 +57,23 @@ def test_what_fails_gives_exit_code_1(tmp_path: Path) -> None:
 def test_a_log_being_written_is_counted(tmp_path: Path) -> None:
     source = copy_logs(tmp_path / "logs")
     shutil.copy(IN_USE, source)
+    before = contents(tmp_path)
     ended = binx("archive", "--dry-run", source, "--to", tmp_path / "archive")
     assert (ended.code, ended.out) == (0, "nothing to do: 0 archived, 1 being written\n")
-    assert contents(tmp_path) == contents(tmp_path)
+    assert contents(tmp_path) == before
+
+
+def test_what_restoring_would_not_heed_is_refused(tmp_path: Path) -> None:
+    source = copy_logs(tmp_path / "logs", 1)
+    place, output = tmp_path / "archive", tmp_path / "restored"
+    binx("archive", source, "--to", place)
+    ended = binx("archive", "--dry-run", "--restore", "mysql-bin.000001", "--to", place, "-o", output)
+    assert (ended.code, ended.out) == (2, "")
+    assert "--dry-run is about archiving" in ended.err
+    assert not output.exists()
+    ended = binx("archive", source, "--to", place, "--server-id", "97")
+    assert ended.code == 2
+    assert "--server-id is about --gtid, --since and --until" in ended.err
 
 
 def test_a_check_tells_programs_and_people(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from binx.source.keyring import read_keyring
 from tests.cli.process import binx
 from tests.conftest import TESTDATA
 from tests.source.ages import EXAMPLE_RECIPIENT
+from tests.source.test_encrypted import key_of
 
 FOLDER = TESTDATA / "mysql-9.7" / "encrypted"
 KEYRING = FOLDER / "keyring.json"
@@ -93,3 +94,25 @@ def test_a_key_of_another_log_is_not_said(tmp_path: Path) -> None:
     assert ended.code == 1
     assert "5a5a" not in (ended.out + ended.err).lower()
     assert "ZZZZ" not in (ended.out + ended.err)
+
+
+@pytest.mark.parametrize("option", ["keyring", "key-file"])
+def test_keys_may_be_set_for_all_commands_in_the_file_of_defaults(option: str, tmp_path: Path) -> None:
+    (tmp_path / "key").write_text(key_of(LOG).hex())
+    config = tmp_path / "config.toml"
+    config.write_text(f'{option} = "{KEYRING if option == "keyring" else tmp_path / "key"}"\n')
+    ended = binx("ls", LOG, env={"BINX_CONFIG": str(config)})
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.lines
+
+
+def test_an_index_file_that_is_not_encrypted_as_its_log_is_is_told(tmp_path: Path) -> None:
+    """An index in the clear beside an encrypted log tells GTIDs, times and names of tables."""
+    plain = TESTDATA / "mysql-9.7" / "small" / "tagged_gtids.binlog"
+    written = binx("index", "--keyring", KEYRING, "-o", tmp_path, LOG, plain)
+    assert written.code == 0
+    assert "names of tables can be read in that of 1 encrypted log" in written.err
+    runs: list[list[str | Path]] = [["--keyring", KEYRING, LOG], ["--force", plain]]
+    for arguments in runs:
+        assert binx("index", "-o", tmp_path, *arguments).err == ""
+    assert binx("index", "--quiet", "--force", "--keyring", KEYRING, "-o", tmp_path, LOG).err == ""

@@ -80,6 +80,14 @@ def test_compression(shop: Shop, tmp_path: Path, compression: str) -> None:
     assert group.num_rows <= 100
 
 
+def test_a_level_is_about_zstd(shop: Shop, tmp_path: Path) -> None:
+    arguments = ["--compression", "lz4", "--compression-level", "5"]
+    ended = binx("to-parquet", *arguments, shop.logs[0], "-o", tmp_path / "lake")
+    assert (ended.code, ended.out) == (2, "")
+    assert "--compression-level is about --compression zstd, not lz4" in ended.err
+    assert not (tmp_path / "lake").exists()
+
+
 def test_unsigned_bigint_as_decimal(shop: Shop, tmp_path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from os import PathLike, fspath
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, TypeAlias
 
 from binx.errors import AbsentError, BinxError, UsageError
 from binx.kernels.scan import Level
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
     from binx.rows.catalog import Catalog
     from binx.rows.decoder import ChangeDecoder
+
+Path: TypeAlias = str | PathLike[str]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -95,11 +97,18 @@ class Binlogs:
     """One or more binary logs, in the order of their chain.
 
     Close it, or use it as a context manager, when it is no longer needed.
+
+    Args:
+        files: the logs.
+        known: tables known beforehand; None: the logs tell of all.
+
+    Attributes:
+        files: the logs, each with its path, size and format.
     """
 
-    def __init__(self, files: Sequence[BinlogFile], schema: str | None = None) -> None:
+    def __init__(self, files: Sequence[BinlogFile], known: Catalog | None = None) -> None:
         self.files = tuple(files)
-        self._schema = schema
+        self._known = known
 
     def __enter__(self) -> Self:
         return self
@@ -159,16 +168,15 @@ class Binlogs:
         """The row changes of one table, as a stream of record batches.
 
         Whatever takes Arrow takes it as it is: ``reader.read_pandas()``,
-            ``polars.from_arrow(reader.read_all())``,
-        ``duckdb.sql("select … from reader")``. Where the table was altered in between, all batches have
-        one schema that holds all versions.
+        ``polars.from_arrow(reader.read_all())``, ``duckdb.sql("select … from reader")``. Where the table was
+        altered in between, all batches have one schema that holds all versions.
 
         Args:
             table: ``db.table``.
-            batch_rows: most rows of a batch, nearly.
+            batch_rows: a batch is handed over when it has so many rows, or those of one more event.
 
         Raises:
-            UsageError: ``table`` is not of that form.
+            UsageError: ``table`` is not of that form, or ``batch_rows`` is not at least 1.
             AbsentError: no file has changes of the table.
             DamagedError, TruncatedError, UnsupportedError: a file cannot be read to its end.
         """
@@ -179,9 +187,14 @@ class Binlogs:
         db, dot, name = table.partition(".")
         if not dot or not db or not name:
             raise UsageError(f"expected DB.TABLE, found {table!r}")
+        if batch_rows is not None and batch_rows < 1:
+            raise UsageError(f"expected batches of at least 1 row, found {batch_rows}")
         schemas = self._schemas((db, name))
         if not schemas:
-            raise AbsentError(f"no row of {table} changes in {', '.join(file.path for file in self.files)}")
+            raise AbsentError(
+                f"expected changes of rows of {table}, found none in"
+                f" {', '.join(file.path for file in self.files)}; tables() names those that have some"
+            )
         schema = united_schema(schemas)
         return pa.RecordBatchReader.from_batches(schema, self._batches((db, name), schema, batch_rows))
 
@@ -227,44 +240,45 @@ class Binlogs:
     def _catalog(self) -> Catalog:
         from binx.rows.catalog import Catalog
 
-        catalog = Catalog()
-        if self._schema is not None:
-            catalog.load_dump(self._schema)
-        return catalog
+        return Catalog() if self._known is None else self._known.copy()
 
 
 def open(  # noqa: A001 - it is called as binx.open
-    *paths: str | PathLike[str],
-    schema: str | None = None,
-    keyring: str | PathLike[str] | None = None,
-    key_file: str | PathLike[str] | None = None,
-    identity: str | PathLike[str] | None = None,
+    *paths: Path,
+    schema: Path | None = None,
+    keyring: Path | Sequence[Path] | None = None,
+    key_file: Path | None = None,
+    identity: Path | Sequence[Path] | None = None,
 ) -> Binlogs:
     """Open binary logs of one server's chain, in its order.
 
     Args:
         paths: files, ``.index`` files, folders, or URIs that ``pyarrow.fs`` knows.
-        schema: SQL as ``mysqldump --no-data`` writes it, which names the columns where the logs do not.
-        keyring: the server's keyring file, for encrypted logs; else ``BINX_KEYRING`` in the environment.
+        schema: SQL as ``mysqldump --no-data`` writes it, which names the columns where the logs do not: a
+            text, or as :class:`pathlib.Path` a file of it.
+        keyring: the server's keyring file, or several, for encrypted logs; else ``BINX_KEYRING`` in the
+            environment.
         key_file: a file that holds one key; else ``BINX_KEY_FILE``, or the key itself in ``BINX_KEY``.
-        identity: a file of age identities, for files that are encrypted with age; else ``BINX_IDENTITY``.
+        identity: a file of age identities, or several, for files that are encrypted with age; else
+            ``BINX_IDENTITY``.
 
     Raises:
-        UsageError: no path is given.
+        UsageError: no path is given, or ``schema`` is a text that defines no table.
         SourceError: a file cannot be read.
         NotABinlogError: a file is no binary log.
         EncryptedError: a file is encrypted, and no key fits.
     """
     if not paths:
         raise UsageError("expected at least one binary log to open, found none")
+    known = None if schema is None else _known_tables(schema)
     keys = None
     if any(given is not None for given in (keyring, key_file, identity)):
         from binx.source.keyring import given_keys
 
         keys = given_keys(
-            [] if keyring is None else [fspath(keyring)],
+            _listed(keyring),
             None if key_file is None else fspath(key_file),
-            [] if identity is None else [fspath(identity)],
+            _listed(identity),
         )
     files = open_files(expand_paths([fspath(path) for path in paths]), keys)
     try:
@@ -273,7 +287,30 @@ def open(  # noqa: A001 - it is called as binx.open
         for file in files:
             file.close()
         raise
-    return Binlogs(files, schema)
+    return Binlogs(files, known)
+
+
+def _listed(paths: Path | Sequence[Path] | None) -> list[str]:
+    if paths is None:
+        return []
+    return [fspath(path) for path in ([paths] if isinstance(paths, str | PathLike) else paths)]
+
+
+def _known_tables(schema: Path) -> Catalog:
+    from binx.export.known_tables import read_dump
+    from binx.rows.catalog import Catalog
+
+    if isinstance(schema, PathLike):
+        catalog, _ = read_dump(fspath(schema))
+        return catalog
+    catalog = Catalog()
+    catalog.load_dump(schema)
+    if not len(catalog):
+        raise UsageError(
+            "expected SQL with CREATE TABLE statements as the schema, found a text without any; give the path"
+            " of a file as pathlib.Path"
+        )
+    return catalog
 
 
 def _record(file: BinlogFile, scan: Scan, table: TransactionTable, index: int) -> TransactionRecord:

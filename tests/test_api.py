@@ -1,0 +1,95 @@
+"""``binx.open``: what a notebook or a program gets of logs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import binx
+from binx.errors import AbsentError, EncryptedError, SourceError, UsageError
+from tests.conftest import TESTDATA
+
+SHOP = TESTDATA / "mysql-9.7" / "shop"
+LOGS = sorted(SHOP.glob("mysql-bin.0*"))
+ENCRYPTED = TESTDATA / "mysql-9.7" / "encrypted"
+KEYRINGS = [ENCRYPTED / "keyring-before.json", ENCRYPTED / "keyring.json"]
+NAMELESS = TESTDATA / "mariadb-10.11" / "shop" / "mysql-bin.000002"
+"""A log without names of columns; they are in statements of the log before."""
+DUMP = "CREATE TABLE visits (id BIGINT PRIMARY KEY, page VARCHAR(40) NOT NULL, seen_at DATETIME NOT NULL);"
+
+
+def test_a_folder_and_its_index_are_the_logs_in_it() -> None:
+    with binx.open(SHOP) as folder, binx.open(SHOP / "mysql-bin.index") as index:
+        assert [file.name for file in folder.files] == [log.name for log in LOGS]
+        assert [file.name for file in index.files] == [log.name for log in LOGS]
+
+
+def test_transactions_index_and_changes_tell_the_same() -> None:
+    with binx.open(*LOGS) as logs:
+        records = list(logs.transactions())
+        index = logs.index()
+        assert index["transaction"].to_pylist() == [one.transaction for one in records]
+        assert index["commit_timestamp"].to_pylist() == [one.commit_time for one in records]
+        assert index["end"].to_pylist() == [one.start + one.bytes for one in records]
+        counts: Counter[tuple[str, str]] = Counter()
+        for record in records:
+            for table in record.tables:
+                counts[table.db, table.table] += table.inserts + 2 * table.updates + table.deletes
+        assert list(counts) == logs.tables()
+        for db, name in logs.tables():
+            assert logs.changes(f"{db}.{name}").read_all().num_rows == counts[db, name]
+
+
+def test_batches_are_handed_over_at_a_number_of_rows() -> None:
+    with binx.open(*LOGS) as logs:
+        whole = logs.changes("shop.payments").read_all()
+        parts = [batch.num_rows for batch in logs.changes("shop.payments", batch_rows=10)]
+        assert max(parts) < len(whole) == sum(parts)
+        for number in (0, -1):
+            with pytest.raises(UsageError, match=f"expected batches of at least 1 row, found {number}"):
+                logs.changes("shop.payments", batch_rows=number)
+
+
+def test_a_table_that_has_no_changes_is_told() -> None:
+    with binx.open(LOGS[0]) as logs:
+        with pytest.raises(AbsentError, match=r"found none in .*mysql-bin.000001; tables\(\) names those"):
+            logs.changes("shop.nowhere")
+        for name in ("orders", "shop.", ".orders"):
+            with pytest.raises(UsageError, match=r"expected DB\.TABLE"):
+                logs.changes(name)
+
+
+def test_columns_are_named_by_a_text_or_a_file_of_sql(tmp_path: Path) -> None:
+    (tmp_path / "dump.sql").write_text(DUMP, "utf-8")
+    expected: dict[str | Path | None, list[str]] = {None: ["c1", "c2", "c3"], DUMP: ["id", "page", "seen_at"]}
+    expected |= {tmp_path / "dump.sql": expected[DUMP]}
+    for schema, names in expected.items():
+        with binx.open(NAMELESS, schema=schema) as logs:
+            assert logs.changes("shop.visits").schema.names[-3:] == names
+
+
+def test_a_schema_that_defines_no_table_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"give the path of a file as pathlib\.Path"):
+        binx.open(LOGS[0], schema=str(tmp_path / "dump.sql"))
+    with pytest.raises(SourceError, match="cannot be read"):
+        binx.open(LOGS[0], schema=tmp_path / "dump.sql")
+    with binx.open(LOGS[0], schema=DUMP) as logs:
+        assert logs.tables()
+
+
+def test_logs_of_before_and_after_a_rotation_take_both_keyrings() -> None:
+    logs = sorted(ENCRYPTED.glob("mysql-bin.0*"))
+    with binx.open(*logs, keyring=KEYRINGS) as opened:
+        assert opened.index().num_rows > 0
+    with pytest.raises(EncryptedError):
+        binx.open(*logs, keyring=KEYRINGS[0])
+
+
+def test_what_cannot_be_opened_is_told() -> None:
+    with pytest.raises(UsageError, match="expected at least one binary log to open, found none"):
+        binx.open()
+    with pytest.raises(SourceError, match="nowhere: cannot be opened: No such file") as caught:
+        binx.open("nowhere")
+    assert caught.value.path == "nowhere"

@@ -9,38 +9,16 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import replace
 
 from binx.rows import ddl
-from binx.rows.catalog_alter import (
-    VERSIONING_COLUMNS,
-    AlterError,
-    alter,
-    complete_charset,
-    with_key,
-)
-from binx.rows.charsets import charset_of_collation
+from binx.rows.catalog_statements import StatementAtWork
 from binx.rows.ddl_dump import statements, used_database
-from binx.rows.ddl_resolve import resolve_column
 from binx.rows.ddl_statements import (
-    AlterDatabase,
-    AlterTable,
     Charset,
-    CreateDatabase,
-    CreateTable,
-    DropDatabase,
-    DropTables,
-    NotUnderstood,
-    RenameTables,
-    RenameTo,
-    Statement,
-    TableName,
 )
-from binx.rows.indexes import Indexes, with_index
 from binx.rows.schema import (
     DEFAULT_CONTEXT,
     Change,
-    ChangeKind,
     Provenance,
     StatementContext,
     TableDefinition,
@@ -59,32 +37,35 @@ class Catalog:
     Names are kept as logged. They are found exactly, or, as servers with
     lower_case_table_names write them in more than one way, without regard to case where only
     one table fits.
+
+    Attributes:
+        databases: character sets of databases, by their names without regard to case.
     """
 
     def __init__(self) -> None:
         self._tables: dict[_Key, tuple[TableDefinition, ...]] = {}
-        self._databases: dict[str, Charset] = {}
+        self.databases: dict[str, Charset] = {}
         self._shared = False
 
     def copy(self) -> Catalog:
         """The same state, to move on by itself; takes the same short time however many tables there are."""
         other = Catalog()
-        other._tables, other._databases = self._tables, self._databases
+        other._tables, other.databases = self._tables, self.databases
         self._shared = other._shared = True
         return other
 
     def become(self, other: Catalog) -> None:
         """Take over what another one knows; both move on by themselves."""
-        self._tables, self._databases = other._tables, other._databases
+        self._tables, self.databases = other._tables, other.databases
         self._shared = other._shared = True
 
     def is_as(self, before: Catalog) -> bool:
         """Whether no schema statement was met since a copy was made."""
-        return self._tables is before._tables and self._databases is before._databases
+        return self._tables is before._tables and self.databases is before.databases
 
     def clear(self) -> None:
         """Forget everything: statements may have been missed, and what was known may be true no more."""
-        self._tables, self._databases = {}, {}
+        self._tables, self.databases = {}, {}
         self._shared = False
 
     def __iter__(self) -> Iterator[TableDefinition]:
@@ -111,10 +92,11 @@ class Catalog:
         Tables of a dump that names no database are found in every database.
         The definition may say, by ``unknown``, that only the table's existence is known.
         """
-        found = self._find(db, table)
-        return found if found is not None or not db else self._find("", table)
+        found = self.find(db, table)
+        return found if found is not None or not db else self.find("", table)
 
-    def _find(self, db: str, table: str) -> TableDefinition | None:
+    def find(self, db: str, table: str) -> TableDefinition | None:
+        """The same without the tables of a dump that names no database."""
         candidates = self._tables.get(_key(db, table), ())
         for candidate in candidates:
             if candidate.db == db and candidate.name == table:
@@ -142,9 +124,9 @@ class Catalog:
         if parsed is None:
             return []
         if self._shared:
-            self._tables, self._databases = dict(self._tables), dict(self._databases)
+            self._tables, self.databases = dict(self._tables), dict(self.databases)
             self._shared = False
-        return _Application(self, statement, default_db, context, provenance).do(parsed)
+        return StatementAtWork(self, statement, default_db, context, provenance).do(parsed)
 
     def load_dump(
         self, text: str, default_db: str = "", context: StatementContext = DEFAULT_CONTEXT
@@ -165,199 +147,19 @@ class Catalog:
                 changes += self.apply(statement, default_db, context, Provenance.SCHEMA)
         return changes
 
-    def _put(self, table: TableDefinition) -> None:
+    def put(self, table: TableDefinition) -> None:
+        """Take in a table, in place of the one of its very name."""
         key = _key(table.db, table.name)
         others = tuple(
             other for other in self._tables.get(key, ()) if (other.db, other.name) != (table.db, table.name)
         )
         self._tables[key] = (*others, table)
 
-    def _remove(self, table: TableDefinition) -> None:
+    def remove(self, table: TableDefinition) -> None:
+        """Forget a table; nothing is done where it is not known."""
         key = _key(table.db, table.name)
         others = tuple(other for other in self._tables.get(key, ()) if other is not table)
         if others:
             self._tables[key] = others
         else:
             self._tables.pop(key, None)
-
-
-class _Application:
-    """One statement at work on a catalog."""
-
-    def __init__(
-        self,
-        catalog: Catalog,
-        statement: str,
-        default_db: str,
-        context: StatementContext,
-        provenance: Provenance,
-    ) -> None:
-        self.catalog = catalog
-        self.statement = statement
-        self.default_db = default_db
-        self.context = context
-        self.provenance = provenance
-
-    def do(self, parsed: Statement) -> list[Change]:
-        """Change the catalog as the statement says, and tell what changed."""
-        changes: list[Change] = []
-        match parsed:
-            case CreateTable():
-                changes = self._create(parsed)
-            case AlterTable():
-                changes = self._alter(parsed)
-            case RenameTables():
-                changes = [self._rename(old, new) for old, new in parsed.pairs]
-            case DropTables():
-                changes = [self._drop(table) for table in parsed.tables]
-            case NotUnderstood():
-                changes = self._not_understood(parsed)
-            case DropDatabase():
-                changes = self._drop_database(parsed.db)
-            case CreateDatabase() | AlterDatabase():
-                self._set_database(parsed)
-        return changes
-
-    def _db(self, table: TableName) -> str:
-        return self.default_db if table.db is None else table.db
-
-    def _find(self, table: TableName) -> TableDefinition | None:
-        return self.catalog._find(self._db(table), table.name)
-
-    def _database_charset(self, db: str) -> Charset:
-        return self.catalog._databases.get(db.casefold(), Charset())
-
-    def _made(self, table: TableName) -> TableDefinition:
-        return TableDefinition(self._db(table), table.name, provenance=self.provenance, ddl=self.statement)
-
-    def _unknown(self, table: TableName, reason: str) -> TableDefinition:
-        definition = replace(self._made(table), unknown=reason)
-        self.catalog._put(definition)
-        return definition
-
-    def _create(self, parsed: CreateTable) -> list[Change]:
-        if parsed.temporary:
-            return []
-        previous = self._find(parsed.table)
-        if parsed.if_not_exists and previous is not None:
-            return []
-        if parsed.like is not None:
-            definition = self._like(parsed.table, parsed.like)
-        elif parsed.select:
-            definition = replace(self._made(parsed.table), unknown="some of its columns come from a query")
-        else:
-            definition = self._from_columns(parsed)
-        if previous is not None and (previous.db, previous.name) != (definition.db, definition.name):
-            previous = None
-        self.catalog._put(definition)
-        return [Change(ChangeKind.CREATED, definition.db, definition.name, definition, previous)]
-
-    def _from_columns(self, parsed: CreateTable) -> TableDefinition:
-        made = self._made(parsed.table)
-        charset = complete_charset(parsed.charset)
-        if charset.charset is None:
-            charset = self._database_charset(made.db)
-        made = replace(made, charset=charset.charset, collation=charset.collation)
-        columns = tuple(resolve_column(spec, charset, self.context) for spec in parsed.columns)
-        if parsed.versioned and not any(column.generated == "row_end" for column in columns):
-            columns += VERSIONING_COLUMNS
-        known = {column.name.casefold(): column.name for column in columns}
-        if len(known) != len(columns):
-            return replace(made, unknown="its statement names a column twice")
-        key = tuple(known.get(name.casefold(), name) for name in parsed.primary_key)
-        indexes: Indexes = ()
-        for index in parsed.keys:
-            indexes = with_index(indexes, index)
-        return with_key(replace(made, indexes=indexes), columns, key)
-
-    def _like(self, table: TableName, model: TableName) -> TableDefinition:
-        made = self._made(table)
-        found = self.catalog.lookup(self._db(model), model.name)
-        if found is None:
-            return replace(made, unknown=f"it was made like {model.name!r}, which is not known")
-        return replace(found, db=made.db, name=made.name, provenance=self.provenance, ddl=self.statement)
-
-    def _alter(self, parsed: AlterTable) -> list[Change]:
-        db = self._db(parsed.table)
-        previous = self.catalog.lookup(db, parsed.table.name)
-        changes: list[Change] = []
-        if previous is None:
-            if not parsed.if_exists:
-                changes.append(Change(ChangeKind.ALTERED, db, parsed.table.name))
-        elif parsed.actions and previous.unknown is None:
-            changes.append(self._altered(previous, parsed))
-        for action in parsed.actions:
-            if isinstance(action, RenameTo):
-                changes.append(self._rename(parsed.table, action.table))
-        return changes
-
-    def _altered(self, previous: TableDefinition, parsed: AlterTable) -> Change:
-        # A dump that names no database describes the table in each; from here on this one is by itself.
-        db = previous.db or self._db(parsed.table)
-        try:
-            altered = alter(previous, parsed.actions, self._database_charset(db), self.context)
-        except AlterError as error:
-            reason = f"ALTER TABLE {error}"
-            definition = self._unknown(TableName(db, previous.name), reason)
-            return Change(ChangeKind.UNPARSED, db, previous.name, definition, previous, reason)
-        definition = replace(altered, db=db, provenance=self.provenance, ddl=self.statement)
-        self.catalog._put(definition)
-        return Change(ChangeKind.ALTERED, db, definition.name, definition, previous)
-
-    def _rename(self, old: TableName, new: TableName) -> Change:
-        previous = self.catalog.lookup(self._db(old), old.name)
-        db = self._db(new)
-        stale = self.catalog._find(db, new.name)
-        if stale is not None and (stale is not previous) and (stale.db, stale.name) == (db, new.name):
-            self.catalog._remove(stale)
-        if previous is None:
-            return Change(ChangeKind.RENAMED, db, new.name)
-        self.catalog._remove(previous)
-        definition = replace(previous, db=db, name=new.name)
-        self.catalog._put(definition)
-        return Change(ChangeKind.RENAMED, db, new.name, definition, previous)
-
-    def _drop(self, table: TableName) -> Change:
-        previous = self._find(table)
-        if previous is not None:
-            self.catalog._remove(previous)
-        return Change(ChangeKind.DROPPED, self._db(table), table.name, None, previous)
-
-    def _drop_database(self, db: str) -> list[Change]:
-        changes = [Change(ChangeKind.DROPPED, db, None)]
-        for table in [table for table in self.catalog if table.db.casefold() == db.casefold()]:
-            self.catalog._remove(table)
-            changes.append(Change(ChangeKind.DROPPED, table.db, table.name, None, table))
-        self.catalog._databases.pop(db.casefold(), None)
-        return changes
-
-    def _set_database(self, parsed: CreateDatabase | AlterDatabase) -> None:
-        db = (self.default_db if parsed.db is None else parsed.db).casefold()
-        known = self.catalog._databases.get(db)
-        charset = complete_charset(parsed.charset)
-        if isinstance(parsed, CreateDatabase):
-            if parsed.if_not_exists and known is not None:
-                return
-            if charset.charset is None:
-                charset = self._server_charset()
-        elif charset.charset is None:
-            return
-        self.catalog._databases[db] = charset
-
-    def _server_charset(self) -> Charset:
-        collation = self.context.server_collation
-        return Charset(charset_of_collation(collation), collation)
-
-    def _not_understood(self, parsed: NotUnderstood) -> list[Change]:
-        if not parsed.tables:
-            return [Change(ChangeKind.UNPARSED, self.default_db, None, reason=parsed.reason)]
-        changes: list[Change] = []
-        for table in parsed.tables:
-            previous = self._find(table)
-            definition = self._unknown(table, f"its statement was not understood: {parsed.reason}")
-            changes.append(
-                Change(
-                    ChangeKind.UNPARSED, definition.db, definition.name, definition, previous, parsed.reason
-                )
-            )
-        return changes

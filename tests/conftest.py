@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,8 @@ from hypothesis import settings
 
 PROJECT = Path(__file__).resolve().parent.parent
 TESTDATA = PROJECT / "testdata"
-CORPUS = PROJECT.parent / "shared" / "corpus"
-
+CORPUS = Path(os.environ.get("BINX_CORPUS") or PROJECT.parent / "shared" / "corpus")
+"""Where the corpus is, which is no part of the project; BINX_CORPUS names another place."""
 
 # How long an example takes says what else the machine does.
 settings.register_profile("binx", deadline=None)
@@ -44,5 +45,5 @@ def testdata() -> Path:
 def corpus() -> Path:
     """Binary logs of old and odd servers; not part of the project, so its tests skip elsewhere."""
     if not (CORPUS / "catalogue.tsv").exists():
-        pytest.skip(f"the corpus of foreign binary logs is not at {CORPUS}")
+        pytest.skip(f"the corpus of foreign binary logs is not at {CORPUS}; BINX_CORPUS names its folder")
     return CORPUS / "files"

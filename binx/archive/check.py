@@ -18,8 +18,8 @@ from binx.export.store import Store
 from binx.log.chain import FileEnds, known_ends, order_ends
 from binx.log.file import BinlogFile
 from binx.log.gtid_gaps import missing_gtids
+from binx.log.gtid_keys import source_of
 from binx.log.on_damage import OnDamage
-from binx.log.selection import source_of
 from binx.source.names import unencrypted_name
 from binx.source.wording import counted
 from binx.verify.links import link_problems

@@ -16,7 +16,8 @@ from binx.export.diff_digests import DIGEST_BYTES, Digests, GtidKeys
 from binx.export.json_lines import JsonRows
 from binx.export.search import Search
 from binx.log.chain import FileEnds
-from binx.log.selection import Selection, source_of
+from binx.log.gtid_keys import source_of
+from binx.log.selection import Selection
 from binx.rows.catalog import Catalog
 from binx.rows.statements import Statement
 

@@ -23,9 +23,10 @@ from binx.export.workers import Lane
 from binx.kernels.index_columns import IndexColumns, extents
 from binx.kernels.transactions import TransactionTable
 from binx.log.file import BinlogFile
+from binx.log.gtid_keys import source_of
 from binx.log.identifiers import transaction_ids
 from binx.log.scan import Resumption, Scan
-from binx.log.selection import Selector, source_of
+from binx.log.selection import Selector
 
 STEP_BYTES = 4 * 1024 * 1024
 """How far the scan walks before what it found is decoded, so that it is still in the processor's cache."""

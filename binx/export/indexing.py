@@ -7,8 +7,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from binx.export.output import output_errors, remove_leftovers
+from binx.export.output import output_errors
 from binx.export.sidecar import write_sidecar
+from binx.export.temporary_files import remove_leftovers
 from binx.log.file import BinlogFile
 from binx.log.index_use import sidecar_path, sidecar_places
 from binx.log.sidecar import Sidecar

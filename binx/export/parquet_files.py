@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter, OrderedDict
 from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from binx.errors import OutputError
 from binx.export.dataset import Transaction, WrittenFile, escape_name
 from binx.export.file_columns import with_statistics
 from binx.export.index_rows import IndexGroup
 from binx.export.parquet_format.compression import DEFAULT_ZSTD_LEVEL
 from binx.export.parquet_format.schema import FileSchema
 from binx.export.parquet_output import Fragment, OutputKind, ParquetOutput, columns_written
+from binx.export.schema_records import schema_path
 from binx.export.statements import STATEMENTS_BATCH, statements_batch
 from binx.export.workers import Workers
 from binx.log.index import index_schema
@@ -196,9 +194,7 @@ class SourceWriters:
             if (db, table, version) in used:
                 used.discard((db, table, version))
                 facts = {"db": db, "table": table, "schema_version": version}
-                entries.append(
-                    {"path": f"{_schema_path(db, table, version)}.json", "kind": "schema", **facts}
-                )
+                entries.append({"path": f"{schema_path(db, table, version)}.json", "kind": "schema", **facts})
         return sorted(entries, key=lambda entry: entry["path"])
 
     def abandon(self) -> None:
@@ -270,85 +266,3 @@ def _changes_key(changes: TableChanges) -> tuple[object, ...]:
 
 def _other_kind(kind: str, schema: pa.Schema) -> OutputKind:
     return OutputKind((kind,), kind, schema, with_statistics(schema))
-
-
-@dataclass(frozen=True, slots=True)
-class SchemaRecord:
-    """The record of a table's schema version, as text.
-
-    Attributes:
-        path: below the data set's folder.
-        valid_from: commit version of the first transaction that was read so.
-        text: the record.
-        avro: the same as an Avro schema.
-    """
-
-    path: str
-    valid_from: int
-    text: str
-    avro: str
-
-
-def schema_record_of(changes: TableChanges) -> SchemaRecord:
-    """The schema record of a table."""
-    return SchemaRecord(
-        f"{_schema_path(changes.db, changes.name, changes.version)}.json",
-        changes.valid_from,
-        changes.schema_record(),
-        changes.avro_schema(),
-    )
-
-
-class SchemaWriter:
-    """Writes the schema records of a source; those that are new can be taken back."""
-
-    def __init__(self, transaction: Transaction) -> None:
-        self._transaction = transaction
-        self._store = transaction.dataset.store
-        self._new: list[str] = []
-
-    def write(self, records: Iterable[SchemaRecord]) -> None:
-        """Write records; one that is there stays where its version began earlier.
-
-        Raises:
-            OutputError: one cannot be written.
-            SourceError: one that is there cannot be read.
-        """
-        schemas: list[str] = []
-        texts: list[str] = []
-        for one in records:
-            avro_path = f"{one.path.removesuffix('.json')}.avsc"
-            there = self._store.read(one.path)
-            if _valid_from(there) <= one.valid_from:
-                continue
-            if there is None:
-                self._new += [one.path, avro_path]
-            self._transaction.write(avro_path, one.avro.encode("utf-8", "surrogatepass"))
-            self._transaction.write(one.path, one.text.encode("utf-8", "surrogatepass"))
-            schemas.append(avro_path)
-            texts.append(one.path)
-        # A record that is there tells that the schema is.
-        self._transaction.place(schemas)
-        self._transaction.place(texts)
-
-    def take_back(self) -> None:
-        """Remove what was not there before, as far as that can be removed: what stays is not believed."""
-        # A store that does not answer would let each removal wait for minutes.
-        with suppress(OutputError):
-            for name in self._new:
-                self._store.remove(name)
-
-
-def _schema_path(db: str, table: str, version: str) -> str:
-    return f"schemas/{escape_name(db)}/{escape_name(table)}/{version}"
-
-
-def _valid_from(record: bytes | None) -> float:
-    """The commit version that a schema record is valid from; infinite where there is none."""
-    if record is None:
-        return float("inf")
-    try:
-        found: dict[str, Any] = json.loads(record)
-        return int(found["valid_from"])
-    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
-        return float("inf")

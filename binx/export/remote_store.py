@@ -35,8 +35,9 @@ _COPY_BYTES = 8 * 1024 * 1024
 class RemoteStore:
     """A prefix of an object store, or a folder of a distributed file system.
 
-    Its lock holds among the processes of this machine and user; two machines that bring the same logs to one
-    place write the same objects, and do no harm.
+    Its lock holds among the processes of this machine and user. Two machines that bring the same logs to one
+    place write the same objects, and do no harm, but where objects are encrypted: no two encryptions are the
+    same, and a manifest of one machine may come to lie beside an object of the other.
 
     Args:
         uri: as ``pyarrow.fs`` takes it: ``s3://bucket/prefix``.

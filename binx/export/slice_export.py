@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from binx.export.finding import Found
 from binx.export.index_rows import IndexGroup
-from binx.export.parquet_files import ParquetOptions, SourceWriters, schema_record_of
+from binx.export.parquet_files import ParquetOptions, SourceWriters
+from binx.export.schema_records import schema_record_of
 from binx.export.source_sums import SourceSums
 from binx.export.source_told import TableVersion, Told
 from binx.kernels.memory import Spare

@@ -10,7 +10,7 @@ from functools import partial
 from binx.event.gtid_set import GtidSet
 from binx.event.header import EventType
 from binx.export.manifest import Sums
-from binx.export.parquet_files import SchemaRecord
+from binx.export.schema_records import SchemaRecord
 from binx.log.scan import Scan
 from binx.rows.shapes import Shapes
 from binx.source.wording import counted

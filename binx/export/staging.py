@@ -7,10 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from binx.export.dataset import Transaction, WrittenFile, escape_name
-from binx.export.parquet_files import (
-    SchemaRecord,
-    SchemaWriter,
-)
+from binx.export.schema_records import SchemaRecord, SchemaWriter
 from binx.log.file import BinlogFile
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ from typing import Protocol
 
 from binx.errors import OutputError, SourceError
 from binx.export.durable import synchronize
-from binx.export.output import Sink, open_output, output_errors, remove_leftovers
+from binx.export.output import Sink, open_output, output_errors
+from binx.export.temporary_files import remove_leftovers
 from binx.source import PlainFile, Source
 from binx.source.remote import beside, is_uri
 

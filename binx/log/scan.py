@@ -50,7 +50,7 @@ class Scan(Walked):
     damage. It reads every event, as one that is passed over could be damaged, and takes ``LEVEL_INDEX`` for
     ``LEVEL_TABLES``.
 
-    A scan at ``LEVEL_INDEX`` for GTIDs (as :func:`~binx.log.selection.kernel_intervals` has them) leaves out
+    A scan at ``LEVEL_INDEX`` for GTIDs (as :func:`~binx.log.gtid_keys.kernel_intervals` has them) leaves out
     most of the transactions that have none of them. Of these it reads only where they begin and end.
 
     Attributes:

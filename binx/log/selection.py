@@ -5,26 +5,22 @@ The records of a scan are asked, and no Arrow is needed.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Sequence
-from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 from binx.errors import AbsentError, UsageError
 from binx.event.gtid_set import GtidSet
-from binx.event.gtid_source import DomainSource, GtidSource, UuidSource
 from binx.kernels.scan import Level
 from binx.kernels.transactions import FLAG_HAS_THREAD, FLAG_HAS_XID, TransactionTable
 from binx.log.file import BinlogFile
-from binx.log.moments import Position, format_time, parse_position, parse_time
+from binx.log.gtid_keys import kernel_intervals, source_of
+from binx.log.moments import Position, format_time
 from binx.log.scanning import TransactionScan
 
 if TYPE_CHECKING:
     from binx.log.table_filter import TableFilter
 
 _LAST = 2**63 - 1
-_DOMAIN_SOURCE = struct.Struct("<II")
-_UUID_SIZE = 16
 
 
 class Selection(NamedTuple):
@@ -312,44 +308,9 @@ def _table_filter(selection: Selection) -> TableFilter | None:
     return TableFilter(selection.databases, selection.tables)
 
 
-def kernel_intervals(gtids: GtidSet) -> dict[bytes, bytes]:
-    """A set as :meth:`TransactionTable.keep_gtids` takes it: by source's key, its intervals."""
-    packed: dict[bytes, bytes] = {}
-    for source, group in groupby(gtids, key=lambda item: item[0]):
-        numbers = [number for _, first, last in group for number in (first, last)]
-        packed[key_of(source)] = struct.pack(f"={len(numbers)}Q", *numbers)
-    return packed
-
-
-def source_of(key: bytes) -> GtidSource:
-    """The source of GTIDs that a :class:`TransactionTable` names by its key."""
-    if len(key) == _DOMAIN_SOURCE.size:
-        domain, server_id = _DOMAIN_SOURCE.unpack(key)
-        return DomainSource(domain, server_id)
-    return UuidSource(key[:_UUID_SIZE], key[_UUID_SIZE:].decode("ascii"))
-
-
-def key_of(source: GtidSource) -> bytes:
-    """The key by which a :class:`TransactionTable` names a source of GTIDs."""
-    if isinstance(source, DomainSource):
-        return _DOMAIN_SOURCE.pack(source.domain, source.server_id)
-    return source.uuid + source.tag.encode("ascii")
-
-
 def _as_signed(number: int) -> int:
     """An unsigned 64-bit number as the records' integers have it."""
     return number - 2**64 if number > _LAST else number
 
 
-__all__ = [
-    "Position",
-    "Selection",
-    "Selector",
-    "format_time",
-    "kernel_intervals",
-    "key_of",
-    "parse_position",
-    "parse_time",
-    "required_level",
-    "source_of",
-]
+__all__ = ["Selection", "Selector", "required_level"]

@@ -7,8 +7,9 @@ from functools import cache
 
 from binx.event.gtid_set import GtidSet
 from binx.log.file import BinlogFile
+from binx.log.gtid_keys import key_of
 from binx.log.scanning import decoded_name
-from binx.log.selection import Selection, Selector, key_of
+from binx.log.selection import Selection, Selector
 from binx.log.sidecar_layout import Block, Directory
 
 _SIGN = 1 << 63

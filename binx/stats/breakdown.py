@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 
 from binx.kernels.transactions import FLAG_HAS_THREAD
 from binx.log.arrow import arrow_array, arrow_scalar
+from binx.log.gtid_keys import source_of
 from binx.log.scanning import TransactionScan
-from binx.log.selection import source_of
 from binx.log.zones import format_in_zone, zone_offset
 from binx.stats.dimensions import (
     MEASURES,

@@ -16,8 +16,8 @@ from binx.kernels.scan import Level
 from binx.kernels.transactions import FLAG_BY_LENGTH, FLAG_LENGTH_WRONG, Kind, TransactionTable
 from binx.log.chain import FileEnds
 from binx.log.damage import Cause, Damage
+from binx.log.gtid_keys import source_of
 from binx.log.on_damage import OnDamage
-from binx.log.selection import source_of
 from binx.source.wording import counted
 from binx.verify.problems import Problem, ProblemKind
 from binx.verify.report import FileReport

@@ -15,11 +15,12 @@ from pathlib import Path
 import pytest
 
 from binx.errors import ExitCode, OutputError
-from binx.export.output import OutputStream, ReaderGoneError, open_output, output_error, remove_leftovers
+from binx.export.output import OutputStream, ReaderGoneError, open_output, output_error
+from binx.export.temporary_files import remove_leftovers
 
 WRITE_A_LOT = """
 import sys
-from binx.export.output import ReaderGoneError, open_output, remove_leftovers
+from binx.export.output import ReaderGoneError, open_output
 try:
     with open_output(sys.argv[1]) as output:
         for _ in range(int(sys.argv[2])):

@@ -22,7 +22,7 @@ from binx.export.undo import write_undo
 from binx.kernels.scan import Level
 from binx.log.events import raw_events
 from binx.log.file import BinlogFile
-from binx.log.selection import kernel_intervals
+from binx.log.gtid_keys import kernel_intervals
 from binx.rows.catalog import Catalog
 from tests.log.memory import Bytes
 

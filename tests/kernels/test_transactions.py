@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from binx.event import GtidSet
 from binx.kernels.scan import Level
 from binx.kernels.transactions import FIELDS, FLAG_HAS_THREAD, FLAG_HAS_XID, Kind, TransactionTable
-from binx.log.selection import kernel_intervals, source_of
+from binx.log.gtid_keys import kernel_intervals, source_of
 from tests.log import building as b
 
 OTHER = bytes(range(100, 116))

@@ -14,7 +14,8 @@ from binx.event.gtid_set import GtidSet
 from binx.kernels.scan import Level, Scanner
 from binx.log.boundary import compiled
 from binx.log.file import BinlogFile
-from binx.log.selection import Selection, Selector, kernel_intervals
+from binx.log.gtid_keys import kernel_intervals
+from binx.log.selection import Selection, Selector
 from tests.log.memory import Bytes
 from tests.log.searching import SHOPS, SMALL, TESTDATA
 

@@ -12,7 +12,8 @@ from binx.kernels.scan import Level
 from binx.kernels.transactions import TransactionTable
 from binx.log.chain import read_ends
 from binx.log.file import BinlogFile
-from binx.log.selection import Position, Selection
+from binx.log.moments import Position
+from binx.log.selection import Selection
 from binx.rows.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
 from tests.conftest import PROJECT

@@ -12,7 +12,8 @@ from binx.errors import UsageError
 from binx.event import GtidSet
 from binx.kernels.scan import Level
 from binx.log.file import BinlogFile
-from binx.log.selection import Position, Selection, Selector, required_level
+from binx.log.moments import Position
+from binx.log.selection import Selection, Selector, required_level
 from tests.log.listing import listed_transactions
 from tests.log.searching import SHOPS, SMALL, demo, gtid_of, search
 

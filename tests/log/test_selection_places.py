@@ -7,7 +7,8 @@ import pytest
 from binx.errors import AbsentError, UsageError
 from binx.kernels.scan import Level
 from binx.log.file import BinlogFile
-from binx.log.selection import Position, Selection, Selector, parse_position
+from binx.log.moments import Position, parse_position
+from binx.log.selection import Selection, Selector
 from tests.log.searching import SHOPS, search
 
 

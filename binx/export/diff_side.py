@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
 from itertools import islice
 from typing import Any
 
 from binx.event.gtid_set import GtidSet
 from binx.event.gtid_source import DomainSource
-from binx.export.changes import Begin, RowTexts, ordered_changes
-from binx.export.diff_digests import DIGEST_BYTES, Digests, GtidKeys
+from binx.export.changes import Begin, RowTexts, Selected, ordered_changes
+from binx.export.diff_contents import digested
+from binx.export.diff_digests import Digests, GtidKeys
 from binx.export.json_lines import JsonRows
 from binx.export.search import Search
 from binx.log.chain import FileEnds
 from binx.log.gtid_keys import source_of
 from binx.log.selection import Selection
 from binx.rows.catalog import Catalog
+from binx.rows.marks import TAKE
 from binx.rows.statements import Statement
 
 ROWS_KEPT = 1000
 """Row changes of a transaction that are compared one by one, at most."""
 
-_BLOCK = 65_536
+_TAKEN = bytes(mark == TAKE for mark in range(256))
+"""Turns marks of what is to be done with transactions into a selection of those that are wanted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,14 +88,10 @@ class SideReading:
             DamagedError, UnsupportedError: a file cannot be read.
         """
         search = self._search(self._selection)
-        gtids = GtidSet()
-        known = 0
+        found = _Found()
         for run in search.runs():
-            mask = run.table.mask() if run.mask is None else run.mask
-            runs = run.table.gtid_runs(mask)
-            known += sum(last - first + 1 for _, first, last in runs)
-            gtids |= GtidSet((source_of(key), first, last) for key, first, last in runs)
-        return self._side(gtids, search.taken, search.taken - known)
+            found.take(run.table.gtid_runs(run.table.mask() if run.mask is None else run.mask))
+        return self._side(found.gtids, search.taken, search.taken - found.known)
 
     def contents(self) -> Side:
         """Which transactions there are, with digests of what they did.
@@ -103,20 +101,11 @@ class SideReading:
         """
         search = self._search(self._selection)
         self.digests = Digests(self._keys)
-        found: list[str] = []
-        gtids = GtidSet()
-        anonymous = 0
-        for gtid, digest in self._digested(search):
-            if gtid is None:
-                anonymous += 1
-                continue
-            self.digests.add(gtid, digest)
-            found.append(gtid)
-            if len(found) == _BLOCK:
-                gtids |= GtidSet.parse(",".join(found))
-                found.clear()
-        gtids |= GtidSet.parse(",".join(found))
-        return self._side(gtids, search.taken, anonymous)
+        found = _Found()
+        for gtid, digest in digested(found.through(search.selected()), self._unreadable):
+            if gtid is not None:
+                self.digests.add(gtid, digest)
+        return self._side(found.gtids, search.taken, search.taken - found.known)
 
     def rows(self, gtids: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
         """Row changes and statements of some transactions, the first of each."""
@@ -153,28 +142,29 @@ class SideReading:
             )
         return Side(len(self._chain), gtids, before, transactions, anonymous)
 
-    def _digested(self, search: Search) -> Iterator[tuple[str | None, bytes]]:
-        """GTID and digest of each transaction."""
-        digest = blake2b(digest_size=DIGEST_BYTES)
-        gtid: str | None = None
-        items = ordered_changes(
-            search.selected(),
-            Catalog(),
-            JsonRows(lines=False),
-            as_stored=True,
-            unreadable=self._unreadable,
-        )
-        for item in items:
-            if isinstance(item, Begin):
-                digest = blake2b(digest_size=DIGEST_BYTES)
-                gtid = item.facts["gtid"]
-            elif isinstance(item, RowTexts):
-                for chunk in item.text():
-                    digest.update(chunk)
-            elif isinstance(item, Statement):
-                digest.update(json.dumps([item.kind, item.db, item.sql]).encode())
-            else:
-                yield gtid, digest.digest()
+
+class _Found:
+    """The GTIDs of what is selected, taken in as it passes.
+
+    Attributes:
+        gtids: of the transactions so far.
+        known: how many of these have one.
+    """
+
+    def __init__(self) -> None:
+        self.gtids = GtidSet()
+        self.known = 0
+
+    def through(self, selected: Iterable[Selected]) -> Iterator[Selected]:
+        """The same parts."""
+        for part in selected:
+            self.take(part.table.gtid_runs(part.mask.translate(_TAKEN)))
+            yield part
+
+    def take(self, runs: Sequence[tuple[bytes, int, int]]) -> None:
+        """Take in GTIDs as a table of transactions has them."""
+        self.known += sum(last - first + 1 for _, first, last in runs)
+        self.gtids |= GtidSet((source_of(key), first, last) for key, first, last in runs)
 
 
 def _plain(row: dict[str, Any]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "binx"
 
 LAYERS = (
     "errors",
+    "records",
     "kernels",
     "source",
     "event",

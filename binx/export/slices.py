@@ -5,7 +5,6 @@ from __future__ import annotations
 import pickle
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from binx.event.format import FormatDescription
@@ -27,6 +26,7 @@ from binx.log.recent import windows_kept
 from binx.log.scan import Resumption
 from binx.log.scanning import Ending
 from binx.log.selection import Selection, Selector
+from binx.records import dataclass
 from binx.rows.catalog import Catalog
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from binx.event.format import Flavour
 from binx.event.header import HEADER_SIZE, parse_header
@@ -18,6 +17,7 @@ from binx.kernels.heads import SqlHeads, whole_transactions
 from binx.kernels.transactions import GtidKind, TransactionTable
 from binx.log.identifiers import transaction_ids
 from binx.log.moments import format_time
+from binx.records import dataclass
 from binx.rows.statements import Statement
 
 _CREATE_TABLE = re.compile(r"\s*create\s+(or\s+replace\s+)?table\b", re.IGNORECASE)

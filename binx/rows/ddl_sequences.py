@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from binx.records import replace
 from binx.rows.ddl_parts import table_name
 from binx.rows.ddl_statements import ColumnSpec, CreateTable
 from binx.rows.ddl_tokens import TokenReader

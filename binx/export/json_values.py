@@ -154,7 +154,8 @@ def _json(array: pa.Array, logical: LogicalType) -> tuple[Spelled]:
 def _document(text: bytes) -> bytes:
     """The text in one line where it is JSON; else as a string."""
     try:
-        json.loads(text, parse_constant=_refuse)
+        # As text: of bytes Python would also take UTF-16 and UTF-32, and a mark of their order.
+        json.loads(text.decode(), parse_constant=_refuse)
     except (ValueError, RecursionError):
         return plain_json(text.decode()).encode()
     return b" ".join(text.splitlines()).replace(b"\r", b" ")

@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from binx.export.json_values import json_values
@@ -205,6 +205,8 @@ def test_text_is_read_back(values: list[str | None]) -> None:
 
 
 @given(st.lists(st.none() | st.text(), min_size=1))
+@example(["0\x00", "1\x00\x00\x00", "\x00\x00\x002"])  # The number in UTF-16 and in UTF-32.
+@example(["\ufeff3"])
 def test_what_mariadb_calls_json_is_a_document_or_a_string_in_one_line(values: list[str | None]) -> None:
     texts = json_texts(pa.array(values, pa.string()), LogicalType(Kind.JSON, "longtext", charset="utf8mb4"))
     for text, value in zip(texts, values, strict=True):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -19,6 +18,7 @@ from binx.archive.manifest import (
 from binx.archive.restore import check_object
 from binx.archive.sources import SourceLogs
 from binx.errors import DamagedError, OutputError
+from binx.export.durable import synchronize
 from binx.export.store import Store
 from binx.log.chain import FileEnds, order_ends
 from binx.source.names import number_of
@@ -96,12 +96,9 @@ def remove(ends: FileEnds) -> None:
         path.unlink()
     except OSError as error:
         raise OutputError(f"cannot be removed: {error.strerror}", path=str(path)) from error
-    with suppress(OSError):
-        folder = os.open(path.parent, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+    # The log is gone; that this is on the disk too is more than any promise needs.
+    with suppress(OutputError):
+        synchronize([path.parent])
 
 
 def purge_statement(logs: SourceLogs, last: FileEnds) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from binx.cli.declaration import OUTPUT, Choice, Example, Parsed, argument, command, option
-from binx.cli.options import QUIET
+from binx.cli.options import COMPRESSION, QUIET
 from binx.cli.progress import progress_bar
 from binx.cli.spark_options import SPARK_OPTIONS, allow_numpy
 from binx.cli.terminal import text_output
@@ -83,14 +83,7 @@ def _key(text: str) -> tuple[str, tuple[str, ...]]:
 @option(
     "--verify", is_flag=True, section=OUTPUT, help="Compare new files with the hashes in their manifests."
 )
-@option(
-    "--compression",
-    value=Choice("zstd", "snappy", "lz4", "none"),
-    default="zstd",
-    show_default=True,
-    section=OUTPUT,
-    help="Of the Parquet files.",
-)
+@COMPRESSION
 @option(
     "--format",
     name="table_format",

@@ -119,6 +119,14 @@ ZONE = option(
     section=OUTPUT,
     help="Show times in this zone: Europe/Berlin, +02:00, local.",
 )
+COMPRESSION = option(
+    "--compression",
+    value=Choice("zstd", "snappy", "lz4", "none"),
+    default="zstd",
+    show_default=True,
+    section=OUTPUT,
+    help="Of the Parquet files.",
+)
 QUIET = option("-q", "--quiet", is_flag=True, help="Print nothing but data and errors.")
 
 

@@ -26,6 +26,7 @@ from binx.log.moments import Position, parse_position
 from binx.log.selection import Selection
 from binx.log.zones import format_in_zone
 from binx.source.json_text import json_text, safe_chunks
+from binx.source.wording import encoded
 from binx.stats.event_list import flag_names
 
 if TYPE_CHECKING:
@@ -194,7 +195,7 @@ class _Documents:
         }
         if shown.row_count is not None:
             document["row_count"] = shown.row_count
-        yield json_text(document)[:-1].encode("utf-8", "backslashreplace")
+        yield encoded(json_text(document)[:-1])
         if shown.row_count is not None:
             yield b', "rows": ['
             yield from shown.rows.text(self._most_rows)

@@ -22,6 +22,7 @@ from binx.log.file import BinlogFile
 from binx.log.identifiers import anonymous_id
 from binx.log.scanning import TransactionScan
 from binx.log.zones import zone_name, zone_offset
+from binx.source.wording import encoded
 from binx.stats.text import safe_text
 
 _FRAMED = 4096
@@ -74,7 +75,7 @@ class ShowFrames:
 
     def _begin_file(self, file: BinlogFile, description: FormatDescription) -> None:
         self._texts.begin_file(
-            _encoded(safe_text(file.name)),
+            encoded(safe_text(file.name)),
             description.checksum_size,
             description.post_header_lengths,
             lambda start: anonymous_id(file, start).encode(),
@@ -103,7 +104,7 @@ class ShowFrames:
         raw = RawEvent(header, data, body, None, parse_event(body, header, description))
         lines = self._text.event(raw, event_fields(raw.event, description))
         text = "".join(f"{line}\n" for line in lines)
-        return _encoded(text[max(len(str(position)), PLACE_WIDTH) :])
+        return encoded(text[max(len(str(position)), PLACE_WIDTH) :])
 
 
 def _field_end(text: bytes, start: int) -> int:
@@ -123,10 +124,6 @@ def _without_commit_id(event: bytes) -> bytes:
     return (
         event[: _MARIADB_FLAGS + 1] + bytes(_COMMIT_ID_SIZE) + event[_MARIADB_FLAGS + 1 + _COMMIT_ID_SIZE :]
     )
-
-
-def _encoded(text: str) -> bytes:
-    return text.encode("utf-8", "backslashreplace")
 
 
 _VARYING: dict[int, Callable[[bytes], bytes]] = {

@@ -12,6 +12,7 @@ from binx.cli.sections import UNKNOWN
 from binx.export.hexdump import hex_lines
 from binx.kernels.eventtexts import PLACE_WIDTH
 from binx.log.zones import zone_name
+from binx.source.wording import encoded
 from binx.stats.row_text import ARROW, CHANGED, INDENT, OPERATIONS, difference_text, padded_names
 from binx.stats.text import (
     bytes_text,
@@ -112,7 +113,7 @@ class ShowText:
     def chunks(self, shown: ShownEvent) -> Iterator[bytes]:
         """An event, what it says, its bytes and its rows."""
         lines = self.event(shown.raw, shown.fields)
-        yield "".join(f"{line}\n" for line in lines).encode("utf-8", "backslashreplace")
+        yield encoded("".join(f"{line}\n" for line in lines))
         yield from self.rows(shown)
 
     def event(self, raw: RawEvent, said: Mapping[str, Any]) -> Iterator[str]:
@@ -261,7 +262,7 @@ def _value(value: Any) -> str:
 
 
 def _line(text: str) -> bytes:
-    return f"{text}\n".encode("utf-8", "backslashreplace")
+    return encoded(f"{text}\n")
 
 
 def _scalar(value: Any) -> str:

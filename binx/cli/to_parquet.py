@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from binx.cli.declaration import OUTPUT, Choice, Example, FilePath, Parsed, command, option
 from binx.cli.options import (
+    COMPRESSION,
     COUNT,
     FILES,
     NO_CHECKSUMS,
@@ -109,14 +110,7 @@ def _level(text: str) -> int:
     section=OUTPUT,
     help="The data set's folder, made where it is not there; or a URI such as s3://bucket/lake.",
 )
-@option(
-    "--compression",
-    value=Choice("zstd", "snappy", "lz4", "none"),
-    default="zstd",
-    show_default=True,
-    section=OUTPUT,
-    help="Of the Parquet files.",
-)
+@COMPRESSION
 @option(
     "--compression-level",
     metavar="N",

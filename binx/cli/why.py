@@ -19,6 +19,7 @@ from binx.log.index_use import IndexUse
 from binx.log.inputs import open_chain
 from binx.log.selection import Selection
 from binx.source.json_text import safe_chunks
+from binx.source.wording import encoded
 from binx.stats.text import safe_text, time_text
 
 if TYPE_CHECKING:
@@ -137,7 +138,7 @@ class _Text:
     def text(self, change: RowChange) -> Iterator[bytes]:
         """The lines of one change."""
         for line in self._lines(change):
-            yield line.encode("utf-8", "backslashreplace") + b"\n"
+            yield encoded(line) + b"\n"
 
     def _lines(self, change: RowChange) -> Iterator[str]:
         if self._begun:

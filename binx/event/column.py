@@ -72,7 +72,7 @@ NUMERIC_TYPES = frozenset(
 )
 """Types that have a bit in the metadata's SIGNEDNESS; YEAR is always unsigned."""
 
-_TEXT_TYPES = frozenset(
+TEXT_TYPES = frozenset(
     {
         ColumnType.VARCHAR,
         ColumnType.VAR_STRING,
@@ -85,9 +85,11 @@ _TEXT_TYPES = frozenset(
         ColumnType.MARIADB_VARCHAR_COMPRESSED,
     }
 )
+"""Types of strings and bytes, which alone are told apart by their character set."""
+
 CHARACTER_TYPES = {
-    Flavour.MYSQL: _TEXT_TYPES | {ColumnType.VECTOR},
-    Flavour.MARIADB: _TEXT_TYPES | {ColumnType.GEOMETRY},
+    Flavour.MYSQL: TEXT_TYPES | {ColumnType.VECTOR},
+    Flavour.MARIADB: TEXT_TYPES | {ColumnType.GEOMETRY},
 }
 """Types that have a collation in the metadata, that of binary included; each flavour counts one more kind."""
 

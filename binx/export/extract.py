@@ -233,4 +233,4 @@ class _Extraction:
         return Catalog() if self._catalog is None else self._catalog.copy()
 
 
-__all__ = ["ExtractOptions", "ExtractReport", "Search", "SliceFormat", "extract"]
+__all__ = ["ExtractOptions", "ExtractReport", "SliceFormat", "extract"]

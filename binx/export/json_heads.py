@@ -11,6 +11,7 @@ from binx.kernels.heads import whole_transactions
 from binx.kernels.lines import LineColumn, TransactionLines
 from binx.log.identifiers import anonymous_id
 from binx.log.scanning import TransactionScan
+from binx.source.wording import encoded
 
 _COLUMNS = [
     column
@@ -77,9 +78,4 @@ class RowFrames:
         return Frame(count, bytes(8 * count), b"", b"") if count else None
 
 
-def encoded(text: str) -> bytes:
-    """The text in UTF-8; what no UTF-8 can hold is escaped."""
-    return text.encode("utf-8", "backslashreplace")
-
-
-__all__ = ["JsonFrames", "RowFrames", "encoded"]
+__all__ = ["JsonFrames", "RowFrames"]

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from binx.export.changes import Begin, RowTexts, Selected, WholeTexts, ordered_changes
 from binx.export.images import BatchImages, ChangeGroup, Images
-from binx.export.json_heads import JsonFrames, RowFrames, encoded
+from binx.export.json_heads import JsonFrames, RowFrames
 from binx.export.json_values import NULL, json_values, plain_json
 from binx.export.misfits import with_misfits
 from binx.export.output import Sink
@@ -32,6 +32,7 @@ from binx.rows.batches import ChangeBatch
 from binx.rows.catalog import Catalog
 from binx.rows.statements import Statement
 from binx.rows.types import LogicalType
+from binx.source.wording import encoded
 
 BUFFER_BYTES = 1024 * 1024
 """How much is collected before it is written, and how many bytes of statements are kept in memory."""

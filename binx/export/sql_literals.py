@@ -30,6 +30,7 @@ from binx.export.texts import (
 )
 from binx.rows.arrays import UNMAPPED_CHARSETS
 from binx.rows.types import INTEGER_NAMES, Kind, LogicalType
+from binx.source.wording import encoded
 
 NULL = b"NULL"
 
@@ -47,7 +48,7 @@ def identifier(name: str) -> str:
 
 def text_literal(text: str) -> str:
     """One string."""
-    literal: bytes = string_literals(pa.array([text.encode("utf-8", "backslashreplace")], TEXT))[0].as_py()
+    literal: bytes = string_literals(pa.array([encoded(text)], TEXT))[0].as_py()
     return literal.decode()
 
 
@@ -79,8 +80,8 @@ def _characters(array: pa.Array, logical: LogicalType, exact: bool) -> Spelled:
     if is_long(array):
         literal = _LongCharacters(array, charset, exact).literal
         return Spelled(Spelling.SPELL_ASKED, array, null=NULL, ask=literal)
-    encoded = array.dictionary_encode()
-    values = encoded.dictionary.to_pylist()
+    words = array.dictionary_encode()
+    values = words.dictionary.to_pylist()
     texts = [_written_back(charset, value) for value in values]
     literals = string_literals(pa.array([None if text is None else text.encode() for text in texts], TEXT))
     astray = [value for value, text in zip(values, texts, strict=True) if text is None]
@@ -88,7 +89,7 @@ def _characters(array: pa.Array, logical: LogicalType, exact: bool) -> Spelled:
         opening, closing = _bare(charset.name, exact)
         bare = [b"%b%b%b" % (opening, value.hex().encode(), closing) for value in astray]
         literals = replaced(literals, literals.is_null(), pa.array(bare, TEXT))
-    return Spelled(Spelling.SPELL_TEXT, literals.take(encoded.indices), null=NULL)
+    return Spelled(Spelling.SPELL_TEXT, literals.take(words.indices), null=NULL)
 
 
 def _bare(charset: str, exact: bool) -> tuple[bytes, bytes]:
@@ -125,8 +126,8 @@ class _LongCharacters:
             plain = plain and not _UNSAFE.search(text)
         yield b"'" if plain else b"_utf8mb4 x'"
         for text in self._texts.strict(row):
-            encoded = (text or "").encode()
-            yield encoded.replace(b"'", b"''") if plain else encoded.hex().encode()
+            data = (text or "").encode()
+            yield data.replace(b"'", b"''") if plain else data.hex().encode()
         yield b"'"
 
 

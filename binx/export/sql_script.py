@@ -19,6 +19,7 @@ from binx.log.identifiers import transaction_ids
 from binx.log.moments import format_time
 from binx.records import dataclass
 from binx.rows.statements import Statement
+from binx.source.wording import encoded
 
 _CREATE_TABLE = re.compile(r"\s*create\s+(or\s+replace\s+)?table\b", re.IGNORECASE)
 _START_TRANSACTION = re.compile(r"\s+START\s+TRANSACTION\s*\Z", re.IGNORECASE)
@@ -113,14 +114,14 @@ class SqlScript:
             before = self._begin() + self._session.for_rows(item.mark)
             return _behind(before, item.text()) if before else item.text()
         if isinstance(item, End):
-            return (_encoded(self._end()),)
+            return (encoded(self._end()),)
         if isinstance(item, Begin):
             refuse_other_flavour(self._flavour, item)
             self.transactions += 1
             self._open = _Open(item)
-            return (_encoded(self._introduction(item)),)
+            return (encoded(self._introduction(item)),)
         refuse_statement(item)
-        return (_encoded(self._statement(item)),)
+        return (encoded(self._statement(item)),)
 
     def frame(
         self, part: Selected, taken: array[int], first: int, piece: Piece, run: int, stop: int
@@ -137,7 +138,7 @@ class SqlScript:
             return None
         if self._table is not table:
             self._table, self._ids = table, transaction_ids(part.file, table)
-        file = _encoded(comment_text(part.file.name))
+        file = encoded(comment_text(part.file.name))
         ends, heads, self._session.second = self._heads.render(
             table, taken, first, count, file, *self._ids, self._session.second
         )
@@ -297,9 +298,5 @@ def _has_mysql_gtid(begin: Begin) -> bool:
 
 
 def _behind(before: str, text: Iterator[bytes]) -> Iterator[bytes]:
-    yield _encoded(before)
+    yield encoded(before)
     yield from text
-
-
-def _encoded(text: str) -> bytes:
-    return text.encode("utf-8", "backslashreplace")

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from binx.kernels.texts import Texts, joined_texts, quoted_texts
 from binx.kernels.texts import real_texts as laid_out_reals
+from binx.source.wording import encoded
 
 TEXT = pa.large_binary()
 EMPTY = pa.scalar(b"", TEXT)
@@ -25,7 +26,7 @@ _OFFSET_SIZE = 8
 
 def constant(text: str | bytes) -> pa.Scalar:
     """A text that stands beside every value."""
-    return pa.scalar(text.encode("utf-8", "backslashreplace") if isinstance(text, str) else text, TEXT)
+    return pa.scalar(encoded(text) if isinstance(text, str) else text, TEXT)
 
 
 def joined(*parts: Any) -> pa.Array:
@@ -102,6 +103,6 @@ def decimals(array: pa.Array) -> pa.Array:
 
 def per_distinct(array: pa.Array, convert: Any) -> pa.Array:
     """Convert each distinct value once, in Python."""
-    encoded = array.dictionary_encode()
-    values = pa.array([convert(value) for value in encoded.dictionary.to_pylist()], TEXT)
-    return values.take(encoded.indices)
+    words = array.dictionary_encode()
+    values = pa.array([convert(value) for value in words.dictionary.to_pylist()], TEXT)
+    return values.take(words.indices)

@@ -36,6 +36,7 @@ from binx.log.events import RawEvent
 from binx.log.zones import in_zone
 from binx.rows.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
+from binx.source.wording import encoded
 
 FRAGMENT_BYTES = 1_000_000
 """Bytes of events at which a fragment ends unless told otherwise, as Tungsten's ``transaction_frag_size``."""
@@ -228,13 +229,13 @@ class _Transaction:
         self._sql += 1
 
     def _line(self, text: str) -> None:
-        self._text.write(text.encode("utf-8", "backslashreplace") + b"\n")
+        self._text.write(encoded(text) + b"\n")
 
     def _write(self, *, last: bool) -> None:
         """Write a fragment: its head, and what was collected."""
         empty = self._fragment == 0 and not self._text.size
         lines = [*self._head(last), *(["## Empty event ##"] if empty else [])]
-        self._output.write(("\n".join(lines) + "\n").encode("utf-8", "backslashreplace"))
+        self._output.write(encoded("\n".join(lines) + "\n"))
         self._text.hand_over(self._output)
         self._fragment += 1
         self._size = 0

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from binx.export.changes import Frame, Selected
 from binx.export.event_flags import event_flags
 from binx.export.images import BatchImages, ChangeGroup, Images
-from binx.export.json_heads import encoded
 from binx.export.misfits import with_misfits
 from binx.export.parts import Part, Spelled, Spelling, columns
 from binx.export.pieces import Changes, Piece, changes_of
@@ -18,6 +17,7 @@ from binx.kernels.thlheads import ThlHeads
 from binx.log.file import BinlogFile
 from binx.log.scanning import TransactionScan
 from binx.rows.batches import ChangeBatch
+from binx.source.wording import encoded
 
 EVENT_CLASS = "com.continuent.tungsten.replicator.event.ReplDBMSEvent"
 """What Tungsten calls the sort of its transactions; each names it."""

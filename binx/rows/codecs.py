@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from binx.errors import UnsupportedError
-from binx.event.column import Column, ColumnType
+from binx.event.column import TEXT_TYPES, Column, ColumnType
 from binx.kernels.codecs import Codec
 from binx.rows.types import DECIMAL128_DIGITS, ArrowOptions, Kind, LogicalType
 
@@ -59,19 +59,6 @@ _WITH_METADATA: dict[ColumnType, Codec] = {
 }
 """Their metadata, the digits of a second's fraction, is the codec's parameter."""
 
-_TEXT_LIKE = frozenset(
-    {
-        ColumnType.VARCHAR,
-        ColumnType.VAR_STRING,
-        ColumnType.STRING,
-        ColumnType.TINY_BLOB,
-        ColumnType.MEDIUM_BLOB,
-        ColumnType.LONG_BLOB,
-        ColumnType.BLOB,
-        *MARIADB_COMPRESSED,
-    }
-)
-
 
 def column_codec(column: Column, logical: LogicalType, options: ArrowOptions) -> ColumnCodec:
     """The codec of one column.
@@ -87,7 +74,7 @@ def column_codec(column: Column, logical: LogicalType, options: ArrowOptions) ->
         return ColumnCodec(_FIXED[column.type])
     if column.type in _WITH_METADATA:
         return ColumnCodec(_WITH_METADATA[column.type], column.metadata)
-    if column.type in _TEXT_LIKE:
+    if column.type in TEXT_TYPES:
         if logical.padded_length is not None and column.type is ColumnType.STRING:
             return ColumnCodec(Codec.CODEC_PADDED, logical.padded_length)
         return ColumnCodec(Codec.CODEC_BYTES)

@@ -53,16 +53,6 @@ _BLOBS = frozenset(
 )
 _MARIADB_FIXED = {"inet4": Kind.INET4, "inet6": Kind.INET6, "uuid": Kind.UUID}
 _MARIADB_FIXED_BYTES = {"inet4": 4, "inet6": 16, "uuid": 16}
-_GEOMETRIES = (
-    "geometry",
-    "point",
-    "linestring",
-    "polygon",
-    "multipoint",
-    "multilinestring",
-    "multipolygon",
-    "geometrycollection",
-)
 _MOST_DIGITS = 65
 
 
@@ -221,8 +211,8 @@ def _members(column: Column, known: ColumnDefinition | None, source: Provenance)
 
 def _geometry(column: Column, known: ColumnDefinition | None, _: Provenance) -> _Result:
     base = known.base if known is not None else "geometry"
-    if column.geometry_type is not None and column.geometry_type < len(_GEOMETRIES):
-        base = _GEOMETRIES[column.geometry_type]
+    if column.geometry_type is not None and column.geometry_type < len(GEOMETRY_BASES):
+        base = GEOMETRY_BASES[column.geometry_type]
     return LogicalType(Kind.GEOMETRY, base), TypeProvenance()
 
 

@@ -73,18 +73,17 @@ _ORACLE: dict[str, str] = {
 }
 
 INTEGER_BASES = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint"})
-GEOMETRY_BASES = frozenset(
-    {
-        "geometry",
-        "point",
-        "linestring",
-        "polygon",
-        "multipoint",
-        "multilinestring",
-        "multipolygon",
-        "geometrycollection",
-    }
+GEOMETRY_BASES = (
+    "geometry",
+    "point",
+    "linestring",
+    "polygon",
+    "multipoint",
+    "multilinestring",
+    "multipolygon",
+    "geometrycollection",
 )
+"""In the order of the numbers that table maps give them (``Field::geometry_type``, sql/field.h)."""
 TEXT_BASES = ("tinytext", "text", "mediumtext", "longtext")
 BLOB_BASES = ("tinyblob", "blob", "mediumblob", "longblob")
 CHARACTER_BASES = frozenset({"char", "varchar", *TEXT_BASES, "enum", "set"})

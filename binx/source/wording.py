@@ -8,4 +8,9 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-__all__ = ["counted"]
+def encoded(text: str) -> bytes:
+    """A text in UTF-8; what no UTF-8 can hold is escaped."""
+    return text.encode("utf-8", "backslashreplace")
+
+
+__all__ = ["counted", "encoded"]

@@ -23,6 +23,7 @@ from binx.log.payloads import stored_payload, sums
 from binx.log.zones import zone_offset
 from binx.source import READ_BYTES
 from binx.source.names import printable
+from binx.source.wording import encoded
 from binx.stats.text import safe_text
 
 EVENT_COLUMNS = tuple(column.name.removeprefix("EVENT_").lower() for column in EventColumn)
@@ -133,7 +134,7 @@ class EventListing:
             shown = safe_text(file.name)
             if self._json:
                 shown = json.dumps(printable(file.name), ensure_ascii=False)
-            self._lines.begin_file(shown.encode("utf-8", "backslashreplace"))
+            self._lines.begin_file(encoded(shown))
             yield from self._of_file(file, start, file.size if stop is None else min(stop, file.size))
             if self._left == 0:
                 return

@@ -12,6 +12,7 @@ from binx.kernels.lines import LineColumn, TransactionLines
 from binx.log.identifiers import anonymous_id
 from binx.log.zones import zone_offset
 from binx.source.names import printable
+from binx.source.wording import encoded
 from binx.stats.text import safe_text
 from binx.stats.transaction import Page
 
@@ -110,10 +111,10 @@ class LineWriter:
         name_of = _json_name if self._json else _plain_name
         shown = _json_string if self._json else safe_text
         self._lines.begin_file(
-            _encoded(shown(page.file.name)),
+            encoded(shown(page.file.name)),
             page.file.commit_version(0),
             page.epoch,
-            lambda number: _encoded(name_of(*page.scan.table_name(number))),
+            lambda number: encoded(name_of(*page.scan.table_name(number))),
             lambda start: anonymous_id(page.file, start).encode(),
         )
 
@@ -130,10 +131,6 @@ def _json_string(text: str) -> str:
     import json
 
     return json.dumps(printable(text), ensure_ascii=False)
-
-
-def _encoded(text: str) -> bytes:
-    return text.encode("utf-8", "backslashreplace")
 
 
 __all__ = ["ALIASES", "COLUMNS", "JSON_COLUMNS", "PLAIN_COLUMNS", "LineWriter", "Lines", "parse_columns"]

@@ -17,6 +17,7 @@ from binx.export.pieces import Changes, changes_of
 from binx.export.texts import TEXT, per_distinct
 from binx.log.file import BinlogFile
 from binx.rows.batches import ChangeBatch
+from binx.source.wording import encoded
 from binx.stats.row_text import ARROW, CHANGED, INDENT, OPERATIONS, difference_text, padded_names
 from binx.stats.shown_values import NULL, shown_values
 from binx.stats.text import safe_text
@@ -40,7 +41,7 @@ class _BatchLines:
     def lines(self, group: ChangeGroup) -> Iterator[bytes | Part]:
         """What the texts of a group's changes consist of."""
         table = self._images.changes.table
-        yield _encoded(
+        yield encoded(
             f"{INDENT}{OPERATIONS[group.operation]} {safe_text(table.db)}.{safe_text(table.name)}\n"
         )
         before, after = group.before, group.after
@@ -78,7 +79,7 @@ class _BatchLines:
         self, lead: str, place: int, images: Images, mask: pa.BooleanArray | None = None
     ) -> Iterator[Part]:
         for number, spelled in enumerate(self._spelled(place)):
-            yield Part(b"" if number else _encoded(lead), spelled, images.rows, mask)
+            yield Part(b"" if number else encoded(lead), spelled, images.rows, mask)
 
     def _spelled(self, place: int) -> tuple[Spelled, ...]:
         found = self._cache.get(place)
@@ -107,11 +108,7 @@ def _difference_lines(text: bytes | None) -> bytes | None:
         f"{CHANGED}{safe_text(name)}  {ARROW.lstrip()}{difference_text(operations)}\n"
         for name, operations in json.loads(text).items()
     )
-    return _encoded("".join(lines))
-
-
-def _encoded(text: str) -> bytes:
-    return text.encode("utf-8", "backslashreplace")
+    return encoded("".join(lines))
 
 
 __all__ = ["shown_rows"]

@@ -17,6 +17,7 @@ from binx.export.parts import Spelled, Spelling
 from binx.export.readable import LONG_KINDS, LongValue, charset_of
 from binx.export.texts import python_json_reals
 from binx.rows.types import Kind, LogicalType
+from binx.source.wording import encoded
 from binx.stats.text import ELLIPSIS, number_text, safe_text
 
 NULL = b"NULL"
@@ -71,7 +72,7 @@ def _with_long(array: pa.Array, logical: LogicalType) -> Spelled:
         else:
             decoded = charset.decode(value)
             text = safe_text(decoded if logical.kind is Kind.JSON else plain_json(decoded))
-        yield text.encode("utf-8", "backslashreplace")
+        yield encoded(text)
 
     return Spelled(Spelling.SPELL_ASKED, array, null=NULL, ask=shown)
 

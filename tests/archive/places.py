@@ -8,8 +8,11 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from binx.archive.check import check_archive
+from binx.archive.check_report import CheckReport
 from binx.archive.run import ArchiveRun
 from binx.archive.run_report import ArchiveRequest, LogReport, RunReport, State
+from binx.export.store import LocalStore
 from binx.source import PlainFile
 from binx.source.age import AgeFile
 from binx.source.age_keys import Identities, Identity, parse_recipient
@@ -20,6 +23,9 @@ EXAMPLE = Identities((Identity(b"B" * 32, parse_recipient(EXAMPLE_RECIPIENT).pub
 """Who decrypts what is encrypted to the standard's example."""
 
 SHOP = TESTDATA / "mysql-9.7" / "shop"
+UUID = "bf1c133d-e590-11f1-8de0-02fc00000001"
+"""Of the server that wrote these logs, as their GTIDs have it."""
+
 MARIADB_SHOP = TESTDATA / "mariadb-10.11" / "shop"
 IN_USE = TESTDATA / "mysql-9.7" / "in-use" / "mysql-bin.000001"
 IN_USE_OFFSET = 4 + 17
@@ -38,6 +44,11 @@ def archive(source: Path, place: Path | str, **settings: Any) -> tuple[list[LogR
     """One run."""
     run = ArchiveRun(ArchiveRequest(str(source), str(place), **settings))
     return list(run), run.report
+
+
+def check(place: Path, source: Path | None = None) -> CheckReport:
+    """What ``archive --check`` finds."""
+    return check_archive(LocalStore(place), None if source is None else str(source))
 
 
 def states(reports: list[LogReport]) -> list[tuple[str, str]]:

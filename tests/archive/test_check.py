@@ -8,19 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from binx.archive.check import check_archive
 from binx.archive.check_report import CheckReport
 from binx.archive.manifest import decode_manifest
 from binx.errors import DamagedError
 from binx.event.gtid_set import GtidSet
 from binx.export.extract import extract
-from binx.export.store import LocalStore
 from binx.log.inputs import open_chain
 from binx.log.selection import Selection
-from tests.archive.places import IN_USE_OFFSET, MARIADB_SHOP, SHOP, archive, copy_logs, manifests
+from tests.archive.places import IN_USE_OFFSET, MARIADB_SHOP, SHOP, UUID, archive, check, copy_logs, manifests
 from tests.cli.process import binx
-
-UUID = "bf1c133d-e590-11f1-8de0-02fc00000001"
 
 
 @pytest.fixture
@@ -28,10 +24,6 @@ def place(tmp_path: Path) -> Path:
     """An archive of the shop's logs."""
     archive(SHOP, tmp_path / "archive")
     return tmp_path / "archive"
-
-
-def check(place: Path, source: Path | None = None) -> CheckReport:
-    return check_archive(LocalStore(place), None if source is None else str(source))
 
 
 def kinds(report: CheckReport) -> set[str]:

@@ -20,10 +20,9 @@ from binx.log.inputs import open_chain
 from binx.log.on_damage import OnDamage
 from binx.log.selection import Selection
 from binx.verify.run import verify
-from tests.archive.places import SHOP, archive, check_manifests, contents, copy_logs, manifests, states
+from tests.archive.places import SHOP, UUID, archive, check_manifests, contents, copy_logs, manifests, states
 from tests.cli.process import binx
 
-UUID = "bf1c133d-e590-11f1-8de0-02fc00000001"
 SECOND = "mysql-bin.000002"
 SIZE = (SHOP / SECOND).stat().st_size
 

@@ -11,8 +11,6 @@ from typing import Any
 import pytest
 import zstandard
 
-from binx.archive.check import check_archive
-from binx.archive.check_report import CheckReport
 from binx.archive.restore import find_named, restore_log
 from binx.archive.storing import Storage
 from binx.errors import OutputError, RefusedError, UsageError
@@ -21,6 +19,7 @@ from testdata import encrypted as encrypted_logs
 from tests.archive.places import (
     SHOP,
     archive,
+    check,
     check_manifests,
     contents,
     copy_logs,
@@ -28,12 +27,6 @@ from tests.archive.places import (
     states,
 )
 from tests.source.ages import Key, decrypted
-
-UUID = "bf1c133d-e590-11f1-8de0-02fc00000001"
-
-
-def check(place: Path, source: Path | None = None) -> CheckReport:
-    return check_archive(LocalStore(place), None if source is None else str(source))
 
 
 def objects(place: Path) -> list[Path]:

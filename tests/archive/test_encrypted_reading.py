@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from binx.archive.check import check_archive
-from binx.archive.check_report import CheckReport
 from binx.archive.restore import find_named, restore_log, restore_span
 from binx.errors import EncryptedError
 from binx.event.gtid_set import GtidSet
@@ -18,23 +17,10 @@ from binx.export.store import LocalStore, open_store
 from binx.log.index_use import IndexUse
 from binx.log.inputs import open_chain
 from binx.log.selection import Selection
-from tests.archive.places import (
-    MARIADB_SHOP,
-    SHOP,
-    archive,
-    contents,
-    copy_logs,
-    manifests,
-)
+from tests.archive.places import MARIADB_SHOP, SHOP, UUID, archive, check, contents, copy_logs, manifests
 from tests.cli.process import binx
 from tests.object_store import Bucket, object_store
 from tests.source.ages import Key
-
-UUID = "bf1c133d-e590-11f1-8de0-02fc00000001"
-
-
-def check(place: Path, source: Path | None = None) -> CheckReport:
-    return check_archive(LocalStore(place), None if source is None else str(source))
 
 
 class TestCheck:

@@ -16,10 +16,8 @@ from binx.export.aside import RemoteAside
 from binx.export.remote_store import RemoteStore
 from binx.export.store import LocalStore, open_store
 from binx.log.selection import Selection
-from tests.archive.places import SHOP, archive, contents, copy_logs, states
+from tests.archive.places import SHOP, UUID, archive, contents, copy_logs, states
 from tests.object_store import Bucket, at_request, object_store, timed_out
-
-UUID = "bf1c133d-e590-11f1-8de0-02fc00000001"
 
 
 @pytest.fixture(scope="module")

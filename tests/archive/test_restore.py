@@ -14,9 +14,8 @@ from binx.export.extract import extract
 from binx.export.store import LocalStore
 from binx.log.inputs import open_chain
 from binx.log.selection import Selection
-from tests.archive.places import MARIADB_SHOP, SHOP, archive, copy_logs
+from tests.archive.places import MARIADB_SHOP, SHOP, UUID, archive, copy_logs
 
-UUID = "bf1c133d-e590-11f1-8de0-02fc00000001"
 ACROSS = Selection(gtids=GtidSet.parse(f"{UUID}:370-380"))
 
 

@@ -14,10 +14,9 @@ from binx.errors import AbsentError
 from binx.event.gtid_set import GtidSet
 from binx.export.store import LocalStore
 from binx.log.selection import Selection
-from tests.archive.places import SHOP, archive, check_manifests, contents, copy_logs, manifests, states
+from tests.archive.places import SHOP, UUID, archive, check_manifests, contents, copy_logs, manifests, states
 from tests.cli.process import binx
 
-UUID = "bf1c133d-e590-11f1-8de0-02fc00000001"
 SECOND = "mysql-bin.000002"
 PLACES = {"magic": 0, "size": 4 + 9, "version": 4 + 19}
 """Offsets of bytes without which no event can be read."""

@@ -6,12 +6,13 @@ import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from binx.log.chain import read_ends
 from binx.log.file import BinlogFile
 from binx.stats.listing import Listing
-from tests.conftest import PROJECT
+from tests.conftest import PROJECT, TESTDATA
 
 _HEADER = struct.Struct("<IBIIIH")
 _QUERY = 2
@@ -84,3 +85,8 @@ def _event(number: int, seconds: int, server_id: int, body: bytes, position: int
 def listing_of(files: Sequence[BinlogFile], **options: Any) -> Listing:
     """The transactions of a chain of opened logs."""
     return Listing([read_ends(file) for file in files], **options)
+
+
+def shop_of(flavour: str) -> list[Path]:
+    """The shop's logs that a kind of server wrote."""
+    return sorted((TESTDATA / flavour / "shop").glob("mysql-bin.0*"))

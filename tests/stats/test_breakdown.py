@@ -24,15 +24,10 @@ from binx.stats.csv_text import csv_texts
 from binx.stats.dimensions import Breakdown, Dimension, Group, parse_dimensions, size_bound, size_step
 from binx.stats.figures import Statistics
 from binx.stats.gather import gather
-from tests.conftest import PROJECT
-from tests.stats.logs import Statement, log_of
+from tests.stats.logs import Statement, log_of, shop_of
 
 FLAVOURS = ["mysql-9.7", "mariadb-10.11"]
 BERLIN = ZoneInfo("Europe/Berlin")
-
-
-def shop_of(flavour: str) -> list[Path]:
-    return sorted((PROJECT / "testdata" / flavour / "shop").glob("mysql-bin.0*"))
 
 
 @contextmanager

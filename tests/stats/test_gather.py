@@ -22,7 +22,7 @@ from binx.stats import tables as tables_module
 from binx.stats.figures import Statistics
 from binx.stats.gather import gather
 from tests.conftest import PROJECT
-from tests.stats.logs import BytesSource, Statement, listing_of, log_bytes, log_of
+from tests.stats.logs import BytesSource, Statement, listing_of, log_bytes, log_of, shop_of
 
 FLAVOURS = ["mysql-9.7", "mariadb-10.11"]
 CONTRACT = [
@@ -38,10 +38,6 @@ def statistics_of(paths: Sequence[Path], *, quick: bool = False) -> Statistics:
     finally:
         for file in files:
             file.close()
-
-
-def shop_of(flavour: str) -> list[Path]:
-    return sorted((PROJECT / "testdata" / flavour / "shop").glob("mysql-bin.0*"))
 
 
 def codes(figures: Statistics) -> dict[str, int]:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from binx.errors import UsageError
 from binx.kernels.scan import Level
-from binx.log.chain import epochs, order_files
+from binx.log.chain import epochs
 from binx.log.file import BinlogFile
 from binx.log.zones import format_in_zone
 from binx.stats.lines import COLUMNS, JSON_COLUMNS, PLAIN_COLUMNS, LineWriter, parse_columns
@@ -29,15 +29,6 @@ CONTRACT = [
     "thread_id", "events", "rows", "statements", "tables",
 ]  # fmt: skip
 BERLIN = ZoneInfo("Europe/Berlin")
-
-
-@pytest.fixture(params=FLAVOURS)
-def shop(request: pytest.FixtureRequest, testdata: Path) -> Iterator[list[BinlogFile]]:
-    paths = sorted((testdata / request.param / "shop").glob("mysql-bin.0*"))
-    files = order_files([BinlogFile.open(str(path)) for path in paths])
-    yield files
-    for file in files:
-        file.close()
 
 
 def pages(files: list[BinlogFile], level: Level = Level.LEVEL_TABLES) -> Iterator[Page]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import pytest
 from binx.errors import BinxError, UsageError
 from binx.event.gtid_set import GtidSet
 from binx.kernels.scan import Level
-from binx.log.chain import order_files, read_ends
+from binx.log.chain import read_ends
 from binx.log.file import BinlogFile
 from binx.log.scan import Scan
 from binx.log.selection import Selection
@@ -23,15 +22,6 @@ from binx.stats.transaction import ListedTransaction
 from tests.stats.logs import BytesSource, Statement, listing_of, log_bytes, log_of
 
 FLAVOURS = ["mysql-9.7", "mariadb-10.11"]
-
-
-@pytest.fixture(params=FLAVOURS)
-def shop(request: pytest.FixtureRequest, testdata: Path) -> Iterator[list[BinlogFile]]:
-    paths = sorted((testdata / request.param / "shop").glob("mysql-bin.0*"))
-    files = order_files([BinlogFile.open(str(path)) for path in paths])
-    yield files
-    for file in files:
-        file.close()
 
 
 def test_the_demos_transaction_is_described_as_its_server_made_it(testdata: Path) -> None:

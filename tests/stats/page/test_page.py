@@ -26,8 +26,7 @@ from binx.stats.page.charts import meter, time_charts
 from binx.stats.page.markup import Markup, element, escaped
 from binx.stats.records import Bucket, DatabaseFigures, Histogram, TableFigures
 from binx.stats.text import bytes_text, number_text
-from tests.conftest import PROJECT
-from tests.stats.logs import Statement, log_of
+from tests.stats.logs import Statement, log_of, shop_of
 
 XHTML = "{http://www.w3.org/1999/xhtml}"
 TAGS = {
@@ -79,10 +78,6 @@ def figures_of(paths: Sequence[Path], **settings: object) -> Statistics:
     finally:
         for file in files:
             file.close()
-
-
-def shop_of(flavour: str) -> list[Path]:
-    return sorted((PROJECT / "testdata" / flavour / "shop").glob("mysql-bin.0*"))
 
 
 @pytest.fixture(scope="module")

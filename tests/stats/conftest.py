@@ -1,0 +1,22 @@
+"""Logs of a shop, by both kinds of servers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from binx.log.chain import order_files
+from binx.log.file import BinlogFile
+from tests.stats.logs import shop_of
+
+FLAVOURS = ["mysql-9.7", "mariadb-10.11"]
+
+
+@pytest.fixture(params=FLAVOURS)
+def shop(request: pytest.FixtureRequest) -> Iterator[list[BinlogFile]]:
+    """The shop's logs, opened, in their order."""
+    files = order_files([BinlogFile.open(str(path)) for path in shop_of(request.param)])
+    yield files
+    for file in files:
+        file.close()

@@ -21,6 +21,7 @@ from binx.cli.terminal import (
     text_output,
 )
 from binx.errors import UsageError
+from binx.kernels.memory import keep_freed
 from binx.log.chain import ends_problems
 from binx.log.index_use import IndexUse
 from binx.log.inputs import open_chain
@@ -121,6 +122,7 @@ def ls_command(
         for line in understood(selection):
             say_note(line)
     order, turned = sort
+    keep_freed()
     with (
         text_output(plain=as_json) as output,
         progress_bar("ls", quiet=quiet) as bar,

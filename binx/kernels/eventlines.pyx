@@ -46,7 +46,6 @@ cdef class EventLines(LineBuffer):
     """
 
     cdef bytes codes
-    cdef bytes file
     cdef object type_of
     cdef object flags_of
     cdef Output texts
@@ -63,7 +62,6 @@ cdef class EventLines(LineBuffer):
         self.codes = bytes(columns)
         if len(self.codes) != self.columns() or max(self.codes, default=0) > EVENT_EXPECTED:
             raise ValueError("columns and the texts before them do not fit")
-        self.file = b""
         self.type_of = type_of
         self.flags_of = flags_of
 
@@ -74,7 +72,7 @@ cdef class EventLines(LineBuffer):
 
     def begin_file(self, bytes file):
         """Go on with the events of another file, whose name the lines show so."""
-        self.file = file
+        self.take_file(file)
 
     def render(self, EventWalk walk, int64_t most):
         """The lines of the records that a walk keeps, at most so many."""
@@ -82,7 +80,7 @@ cdef class EventLines(LineBuffer):
         cdef int64_t i
         cdef int64_t column
         cdef const uint8_t *codes = <const uint8_t *> PyBytes_AS_STRING(self.codes)
-        cdef int64_t widest = self.widest_lead + len(self.file) + VALUE_MAXIMUM
+        cdef int64_t widest = self.widest_lead + self.file_size + VALUE_MAXIMUM
         self.out.size = 0
         with nogil:
             for i in range(count):
@@ -143,10 +141,6 @@ cdef class EventLines(LineBuffer):
         render_gtid(&named, &walk.sources, &self.out)
         reserve(&self.out, VALUE_MAXIMUM)
         self.quote()
-        return 0
-
-    cdef int name_file(self) except -1 with gil:
-        put(&self.out, PyBytes_AS_STRING(self.file), len(self.file))
         return 0
 
     cdef int shown(self, int number, bint flags) except -1 nogil:

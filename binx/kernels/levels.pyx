@@ -78,16 +78,20 @@ cdef class Levels:
         look_at(&self.view, validity)
         bits = <const uint8_t *> self.view.buf
         with nogil:
-            for entry in range(self.entries):
-                if places[entry] < 0:
-                    continue
-                bit = first + places[entry]
-                if bits != NULL and bit >> 3 >= self.view.len:
-                    short_buffer()
-                if bits == NULL or bits[bit >> 3] >> (bit & 7) & 1:
-                    levels[entry] += 1
-                else:
-                    places[entry] = -1
+            if bits == NULL:
+                for entry in range(self.entries):
+                    levels[entry] += places[entry] >= 0
+            else:
+                for entry in range(self.entries):
+                    if places[entry] < 0:
+                        continue
+                    bit = first + places[entry]
+                    if bit >> 3 >= self.view.len:
+                        short_buffer()
+                    if bits[bit >> 3] >> (bit & 7) & 1:
+                        levels[entry] += 1
+                    else:
+                        places[entry] = -1
         self.depth += 1
 
     def repeated(self, offsets, int64_t first):

@@ -23,6 +23,11 @@ cdef class LineBuffer:
     cdef Clock clock
     cdef bint json
     cdef object zone
+    cdef bytes file
+    cdef const char *file_text
+    cdef int64_t file_size
+    cdef void take_file(self, bytes file)
+    cdef void name_file(self) noexcept nogil
     cdef int64_t columns(self) noexcept nogil
     cdef void lead(self, int64_t column) noexcept nogil
     cdef int end_line(self) except -1 nogil

@@ -81,11 +81,21 @@ cdef class LineBuffer:
         self.clock.slot = -1
         self.clock.suffix[0] = c"Z"
         self.clock.suffix_size = 1
+        self.take_file(b"")
 
     def __dealloc__(self):
         release(&self.out)
         release(&self.lead_bytes)
         release(&self.leads)
+
+    cdef void take_file(self, bytes file):
+        """Have lines name a file so from now on."""
+        self.file = file
+        self.file_text = PyBytes_AS_STRING(file)
+        self.file_size = len(file)
+
+    cdef void name_file(self) noexcept nogil:
+        put(&self.out, self.file_text, self.file_size)
 
     cdef int64_t columns(self) noexcept nogil:
         return self.leads.size // <int64_t> sizeof(Piece)
@@ -177,7 +187,6 @@ cdef class TransactionLines(LineBuffer):
 
     cdef TableTexts names
     cdef bytes codes
-    cdef bytes file
     cdef bytes ending
     cdef int64_t base
     cdef int64_t epoch
@@ -190,7 +199,6 @@ cdef class TransactionLines(LineBuffer):
         if len(self.codes) != self.columns() or max(self.codes, default=0) > COLUMN_DURATION:
             raise ValueError("columns and the texts before them do not fit")
         self.names = TableTexts()
-        self.file = b""
         self.base = -1
 
     def begin_file(self, bytes file, int64_t base, int64_t epoch, object name_of, object identify):
@@ -203,7 +211,7 @@ cdef class TransactionLines(LineBuffer):
             name_of: gives for a table's number the text that shows its name.
             identify: gives for a start the id of a transaction without GTID.
         """
-        self.file = file
+        self.take_file(file)
         self.base = base
         self.epoch = epoch
         self.identify = identify
@@ -227,7 +235,7 @@ cdef class TransactionLines(LineBuffer):
         cdef int64_t column
         cdef int64_t written = 0
         cdef const uint8_t *codes = <const uint8_t *> PyBytes_AS_STRING(self.codes)
-        cdef int64_t widest = self.widest_lead + len(self.file) + VALUE_MAXIMUM
+        cdef int64_t widest = self.widest_lead + self.file_size + VALUE_MAXIMUM
         cdef bytes ends
         cdef int64_t *ends_at
         cdef const char *ending = PyBytes_AS_STRING(self.ending)
@@ -336,10 +344,6 @@ cdef class TransactionLines(LineBuffer):
             size = record.original_commit_timestamp if record.original_commit_timestamp else record.commit_timestamp
             size -= record.begin_timestamp * MICROSECONDS
             put_signed(out, size if size > 0 else 0)
-        return 0
-
-    cdef int name_file(self) except -1 with gil:
-        put(&self.out, PyBytes_AS_STRING(self.file), len(self.file))
         return 0
 
     cdef int anonymous(self, int64_t start) except -1 with gil:

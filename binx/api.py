@@ -13,6 +13,7 @@ Nothing is read before it is asked for; each question reads the files anew, in b
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from os import PathLike, fspath
 from types import TracebackType
@@ -26,7 +27,6 @@ from binx.log.identifiers import transaction_id
 from binx.log.inputs import expand_paths
 from binx.log.relay import join_relay_logs
 from binx.log.scan import Scan
-from binx.records import dataclass
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -13,7 +13,6 @@ PACKAGE = Path(__file__).resolve().parent.parent / "binx"
 
 LAYERS = (
     "errors",
-    "records",
     "kernels",
     "source",
     "event",

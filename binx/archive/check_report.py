@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from enum import Enum
 
 from binx.event.gtid_set import GtidSet
-from binx.records import dataclass, field
 from binx.source.names import printable
 from binx.verify.problems import ProblemKind
 

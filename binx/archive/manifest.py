@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any, get_args, get_origin, get_type_hints
 
 from binx import __version__
@@ -13,7 +14,6 @@ from binx.event.gtid_set import GtidSet
 from binx.export.store import MANIFESTS, Store
 from binx.log.file import BinlogFile
 from binx.log.sidecar import log_facts
-from binx.records import dataclass
 from binx.source.names import ENCRYPTION_SUFFIX
 
 CONTRACT = 2
@@ -177,8 +177,6 @@ _TYPES, _OBJECT_TYPES = _types_of(ArchivedLog), _types_of(StoredObject)
 
 def encode_manifest(log: ArchivedLog) -> bytes:
     """A manifest's text."""
-    from dataclasses import asdict
-
     facts = asdict(log)
     if not log.recipients:
         del facts["recipients"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, nullcontext
+from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
 
@@ -19,7 +20,6 @@ from binx.errors import AbsentError, BinxError, OutputError, RefusedError, Usage
 from binx.export.dataset import DataSet
 from binx.export.store import MANIFESTS, Store, open_store
 from binx.log.chain import FileEnds
-from binx.records import dataclass, field
 from binx.source.age_keys import given_identities
 from binx.source.opening import is_encrypted
 from binx.source.remote import is_uri

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
 from binx.archive.manifest import ArchivedLog
 from binx.archive.writing import DamagedLogError
 from binx.errors import BinxError
-from binx.records import dataclass
 from binx.source.age_keys import Recipient
 from binx.source.names import printable
 

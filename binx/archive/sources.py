@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 
 from binx.errors import BinxError, DamagedError, NotABinlogError, TruncatedError
@@ -12,7 +13,6 @@ from binx.log.chain import FileEnds, known_ends, order_ends
 from binx.log.file import BinlogFile
 from binx.log.inputs import expand_paths
 from binx.log.places import INDEX_SUFFIX, is_index
-from binx.records import dataclass
 from binx.source.names import log_name, number_of
 
 _YOUNGEST = 1024

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from binx.archive.digests import DigestSink
@@ -11,7 +12,6 @@ from binx.archive.manifest import StoredObject
 from binx.export.age import AgeWriter
 from binx.export.output import Sink
 from binx.export.store import Store
-from binx.records import dataclass
 from binx.source import Source
 from binx.source.age import AgeFile
 from binx.source.age_keys import FileKey, Recipient

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, suppress
+from dataclasses import replace
 
 from binx.archive.digests import digest_of, object_digest
 from binx.archive.manifest import INDEX, LOG, ArchivedLog, StoredObject, encode_manifest, manifest_name, stem
@@ -17,7 +18,6 @@ from binx.log.file import BinlogFile
 from binx.log.index_use import SUFFIX
 from binx.log.on_damage import OnDamage
 from binx.log.sidecar import Sidecar, log_facts
-from binx.records import replace
 from binx.source import Source
 from binx.source.opening import decompressed, is_encrypted
 from binx.verify.content import ContentCheck

@@ -11,13 +11,13 @@ libs/mysql/serialization/variable_length_integers.h.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from binx.errors import UnsupportedError
 from binx.event.header import HEADER_SIZE, EventHeader, EventType
 from binx.event.reader import Reader
 from binx.event.serialization import open_message, read_string, read_variable
-from binx.records import dataclass, replace
 
 _CLOCK_POSITION = 1 + 16 + 8 + 1
 _CLOCK_SIZE = 16

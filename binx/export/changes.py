@@ -11,6 +11,7 @@ from __future__ import annotations
 from array import array
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -19,7 +20,6 @@ from binx.export.transaction_facts import TransactionFacts, taken_indexes
 from binx.kernels.transactions import TransactionTable
 from binx.log.file import BinlogFile
 from binx.log.scanning import TransactionScan
-from binx.records import dataclass
 from binx.rows.batches import ChangeBatch
 from binx.rows.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder, DecoderOptions

@@ -15,6 +15,7 @@ import re
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from typing import Any
 
 from binx.errors import OutputError, SourceError
@@ -23,7 +24,6 @@ from binx.export.descriptors import write_whole
 from binx.export.durable import begin_to_synchronize, synchronize
 from binx.export.output import output_errors
 from binx.export.store import MANIFESTS, LocalStore, LockedError, open_store
-from binx.records import dataclass
 
 _NAME_BYTES = 200
 """Longest folder name made from a table's; file systems take 255 bytes."""

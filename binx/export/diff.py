@@ -10,6 +10,7 @@ is kept, and where two differ both sides are read again for the first few, to te
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from binx.errors import RefusedError
@@ -19,7 +20,6 @@ from binx.export.diff_digests import GtidKeys
 from binx.export.diff_side import Side, SideReading
 from binx.log.chain import FileEnds
 from binx.log.selection import Selection
-from binx.records import dataclass
 from binx.rows.catalog import Catalog
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
@@ -17,7 +18,6 @@ from binx.export.search import Search
 from binx.log.chain import FileEnds
 from binx.log.gtid_keys import source_of
 from binx.log.selection import Selection
-from binx.records import dataclass
 from binx.rows.catalog import Catalog
 from binx.rows.marks import TAKE
 from binx.rows.statements import Statement

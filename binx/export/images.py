@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from binx.log.arrow import arrow_array
-from binx.records import dataclass
 from binx.rows.batches import CHANGE_TYPES, ChangeBatch
 from binx.rows.names import ResolvedColumn
 

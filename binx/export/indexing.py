@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,6 @@ from binx.log.file import BinlogFile
 from binx.log.index_use import sidecar_path, sidecar_places
 from binx.log.sidecar import Sidecar
 from binx.log.sidecar_state import SidecarState, examine_sidecar
-from binx.records import dataclass
 from binx.source.names import printable
 from binx.source.remote import is_uri
 
@@ -56,8 +56,6 @@ class IndexedLog:
 
     def as_dict(self) -> dict[str, object]:
         """The same for JSON."""
-        from dataclasses import asdict
-
         return {**asdict(self), "log": printable(self.log), "index": printable(self.index)}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import mmap
 import pickle
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from binx.event.gtid_set import GtidSet
@@ -16,7 +17,6 @@ from binx.export.staging import ChainState, Staged
 from binx.export.workers import Workers
 from binx.log.file import BinlogFile
 from binx.log.selection import Selection, Selector
-from binx.records import dataclass, replace
 from binx.rows.catalog import Catalog
 
 _NUMBER_BYTES = 8

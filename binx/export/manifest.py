@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -11,7 +12,6 @@ from binx.errors import DamagedError
 from binx.export.contract import CONTRACT
 from binx.export.dataset import WrittenFile
 from binx.log.file import BinlogFile
-from binx.records import dataclass, field
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

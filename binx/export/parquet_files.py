@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -19,7 +20,6 @@ from binx.export.statements import STATEMENTS_BATCH, statements_batch
 from binx.export.workers import Workers
 from binx.log.index import index_schema
 from binx.log.on_damage import OnDamage
-from binx.records import dataclass, field
 from binx.rows.alike import AlikeColumns
 from binx.rows.batches import ChangeBatch, TableChanges
 from binx.rows.decoder import DecoderOptions

@@ -6,6 +6,7 @@ import hashlib
 import io
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,6 @@ from binx.export.parquet_format.columns import Values, array_values
 from binx.export.parquet_format.file import Begun
 from binx.export.parquet_format.schema import FileSchema
 from binx.export.workers import Lane
-from binx.records import dataclass, field
 from binx.rows.batches import ChangeBatch
 from binx.rows.column_buffers import ColumnBuffers
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -10,7 +11,6 @@ from binx.export.images import BatchImages, ChangeGroup
 from binx.export.parts import Part, assembled, kernel_part, numbers
 from binx.kernels.changetexts import ChangeTexts
 from binx.kernels.rowparts import State
-from binx.records import dataclass
 
 CHUNK_BYTES = 256 * 1024
 """Bytes of text that are handed over at a time."""

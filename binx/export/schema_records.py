@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 from binx.errors import OutputError
 from binx.export.dataset import Transaction, escape_name
-from binx.records import dataclass
 from binx.rows.batches import TableChanges
 
 

@@ -11,12 +11,12 @@ from __future__ import annotations
 import hashlib
 from array import array
 from collections.abc import Iterable
+from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
 
 from binx.errors import OutputError
 from binx.export.output import Sink
-from binx.records import dataclass
 from binx.source import READ_BYTES, Source
 from binx.source.zstd_frames import (
     SEEK_TABLE_FOOTER,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from binx.errors import BinxError
@@ -19,7 +20,6 @@ from binx.export.source_export import ExportContext, SourceExport
 from binx.export.staging import SourceReport, commit_staged, source_name
 from binx.log.file import BinlogFile
 from binx.log.selection import Selection
-from binx.records import dataclass
 
 if TYPE_CHECKING:
     from binx.export.processes import Processes

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 from typing import IO, TYPE_CHECKING, cast
 
@@ -39,7 +40,6 @@ from binx.log.sidecar_layout import (
     KeyFilter,
     encode_tail,
 )
-from binx.records import dataclass
 
 if TYPE_CHECKING:
     from binx.export.sidecar_keys import KeyFilters

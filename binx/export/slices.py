@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from binx.event.format import FormatDescription
@@ -26,7 +27,6 @@ from binx.log.recent import windows_kept
 from binx.log.scan import Resumption
 from binx.log.scanning import Ending
 from binx.log.selection import Selection, Selector
-from binx.records import dataclass
 from binx.rows.catalog import Catalog
 
 

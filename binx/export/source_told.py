@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import partial
 
 from binx.event.gtid_set import GtidSet
@@ -11,7 +12,6 @@ from binx.event.header import EventType
 from binx.export.manifest import Sums
 from binx.export.schema_records import SchemaRecord
 from binx.log.scan import Scan
-from binx.records import dataclass, field
 from binx.rows.shapes import Shapes
 from binx.source.wording import counted
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from binx.event.format import Flavour
 from binx.event.header import HEADER_SIZE, parse_header
@@ -17,7 +18,6 @@ from binx.kernels.heads import SqlHeads, whole_transactions
 from binx.kernels.transactions import GtidKind, TransactionTable
 from binx.log.identifiers import transaction_ids
 from binx.log.moments import format_time
-from binx.records import dataclass
 from binx.rows.statements import Statement
 from binx.source.wording import encoded
 

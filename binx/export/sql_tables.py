@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from binx.errors import RefusedError
 from binx.event.format import Flavour, FormatDescription
 from binx.export.sql_literals import identifier
-from binx.records import dataclass
 from binx.rows.names import ResolvedTable
 from binx.rows.schema import Provenance
 from binx.rows.types import Kind

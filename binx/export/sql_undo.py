@@ -9,6 +9,7 @@ noted as obstacles, and their statements are empty.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,7 +20,6 @@ from binx.export.pieces import Changes
 from binx.export.sql_rows import BatchSql, SqlRows
 from binx.export.sql_tables import SqlDialect, SqlTable
 from binx.log.file import BinlogFile
-from binx.records import dataclass, field
 from binx.rows.batches import ChangeBatch
 from binx.rows.types import Kind
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from binx.export.dataset import Transaction, WrittenFile, escape_name
 from binx.export.schema_records import SchemaRecord, SchemaWriter
 from binx.log.file import BinlogFile
-from binx.records import dataclass
 
 if TYPE_CHECKING:
     from binx.export.where_rows import RowFilter

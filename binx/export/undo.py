@@ -14,6 +14,7 @@ from __future__ import annotations
 import struct
 import tempfile
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import BinaryIO, Self
 
 from binx.errors import OutputError, RefusedError
@@ -29,7 +30,6 @@ from binx.export.sql_tables import SqlDialect
 from binx.export.sql_undo import Obstacles, UndoRows
 from binx.log.file import BinlogFile
 from binx.log.moments import format_time
-from binx.records import dataclass, field
 from binx.rows.batches import ChangeBatch
 from binx.rows.catalog import Catalog
 from binx.rows.statements import Statement

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,7 +19,6 @@ from binx.export.where import Condition
 from binx.kernels.transactions import TransactionTable
 from binx.log.arrow import arrow_array
 from binx.log.file import BinlogFile
-from binx.records import dataclass
 from binx.rows.batches import ChangeBatch
 from binx.rows.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder

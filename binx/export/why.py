@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import pyarrow as pa
@@ -27,7 +28,6 @@ from binx.kernels.transactions import FLAG_HAS_THREAD, TransactionTable
 from binx.log.chain import FileEnds
 from binx.log.file import BinlogFile
 from binx.log.selection import Selection
-from binx.records import dataclass, replace
 from binx.rows.batches import ChangeBatch
 from binx.rows.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder

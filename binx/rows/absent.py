@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation, localcontext
 
 from binx.event.charset import charset as charset_of_name
-from binx.records import dataclass
 from binx.rows.schema import ColumnDefinition, Default, DefaultKind
 from binx.rows.types import INTEGERS, Kind, LogicalType
 

@@ -7,7 +7,8 @@ then those that are new or move are put where they belong, by their new names.
 
 from __future__ import annotations
 
-from binx.records import dataclass, replace
+from dataclasses import dataclass, replace
+
 from binx.rows.charsets import charset_of_collation
 from binx.rows.ddl_resolve import convert_column, resolve_column
 from binx.rows.ddl_statements import (

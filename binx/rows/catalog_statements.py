@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from binx.records import replace
 from binx.rows.catalog_alter import (
     VERSIONING_COLUMNS,
     AlterError,

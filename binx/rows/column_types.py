@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from binx.errors import UnsupportedError
 from binx.event.charset import DEFAULT_CHARSET, charset
 from binx.event.collation import collation_charset
 from binx.event.column import Column, ColumnType
 from binx.event.format import Flavour
-from binx.records import dataclass
 from binx.rows.charsets import bytes_per_character
 from binx.rows.ddl_types import BLOB_BASES, GEOMETRY_BASES, TEXT_BASES
 from binx.rows.schema import ColumnDefinition, Provenance

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, TypeAlias
 
-from binx.records import replace
 from binx.rows.charsets import charset_name, collation_name
 from binx.rows.ddl_defaults import default_clause
 from binx.rows.ddl_parts import charset_word, table_name

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from binx.records import replace
+from dataclasses import replace
+
 from binx.rows.ddl_columns import column_spec
 from binx.rows.ddl_keys import is_key_or_constraint, key_columns, key_or_constraint
 from binx.rows.ddl_parts import charset_option, merged, table_name

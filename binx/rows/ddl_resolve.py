@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from binx.records import replace
+from dataclasses import replace
+
 from binx.rows.charsets import bytes_per_character, charset_of_collation, full_collation_name
 from binx.rows.ddl_statements import Charset, ColumnSpec
 from binx.rows.ddl_types import (

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from binx.records import replace
+from dataclasses import replace
+
 from binx.rows.ddl_parts import table_name
 from binx.rows.ddl_statements import ColumnSpec, CreateTable
 from binx.rows.ddl_tokens import TokenReader

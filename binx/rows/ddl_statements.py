@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from binx.records import dataclass, field
 from binx.rows.schema import Default
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from enum import Enum, unique
 
-from binx.records import dataclass
 from binx.rows.schema import StatementContext
 
 

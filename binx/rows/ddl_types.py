@@ -7,8 +7,8 @@ knowledge base, "Data Types", and "SQL_MODE=ORACLE" for Oracle's names.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
-from binx.records import dataclass
 from binx.rows.ddl_tokens import TokenReader
 
 SYNONYMS: dict[str, str] = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from itertools import accumulate
 from operator import attrgetter
 from typing import TYPE_CHECKING
@@ -18,7 +19,6 @@ from binx.kernels.transactions import GtidKind, TransactionTable
 from binx.log.file import BinlogFile
 from binx.log.identifiers import id_at, transaction_ids
 from binx.log.payloads import stored_payload
-from binx.records import dataclass, field
 from binx.rows.catalog import Catalog
 from binx.rows.resolving import TableResolver
 from binx.rows.savepoints import undone_rows

@@ -7,8 +7,8 @@ primary key of a table without one (sql/table.cc), and table maps name it as tha
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
-from binx.records import replace
 from binx.rows.ddl_statements import Key
 from binx.rows.schema import IndexDefinition
 

@@ -8,12 +8,12 @@ source that has it, and where it came from is kept beside it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from binx.event.column import Column, ColumnType
 from binx.event.format import Flavour
 from binx.event.table_map import TableMap
-from binx.records import dataclass, replace
 from binx.rows.absent import Absent, absent_value
 from binx.rows.column_types import compatible, logical_type
 from binx.rows.remembering import made_once_for_alike_tables

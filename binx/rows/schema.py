@@ -6,9 +6,8 @@ at different points of a log share what has not changed between them.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from enum import Enum, unique
-
-from binx.records import dataclass, replace
 
 
 @unique

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 from binx.event import parse_event
 from binx.event.format import Flavour
 from binx.event.header import EventFlag, EventHeader
@@ -14,7 +16,6 @@ from binx.event.user_var import UserVar
 from binx.kernels.transactions import TransactionTable
 from binx.log.file import BinlogFile
 from binx.log.identifiers import id_at
-from binx.records import dataclass, field
 from binx.rows.context import statement_context
 from binx.rows.ddl import is_schema_statement
 from binx.rows.schema import StatementContext

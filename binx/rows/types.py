@@ -9,12 +9,12 @@ the functions here say what it is called in SQL, Arrow and Avro.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from enum import Enum, unique
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from binx.errors import UsageError
-from binx.records import dataclass
 
 if TYPE_CHECKING:
     import pyarrow

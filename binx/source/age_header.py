@@ -11,9 +11,9 @@ import hmac
 import re
 from base64 import b64decode, b64encode
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from binx.errors import DamagedError, TruncatedError
-from binx.records import dataclass
 from binx.source.age_primitives import derived
 from binx.source.base import Source
 

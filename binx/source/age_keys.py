@@ -12,11 +12,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
 from binx.errors import DamagedError, EncryptedError, SourceError, UsageError
-from binx.records import dataclass, field
 from binx.source import bech32
 from binx.source.age_header import AgeHeader, Stanza, decode_base64, encode_base64
 from binx.source.age_primitives import (

@@ -11,9 +11,9 @@ Sources: MySQL's sql/rpl_log_encryption.cc (``Rpl_encryption_header_v1``), sql/s
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass
 
 from binx.errors import EncryptedError, TruncatedError
-from binx.records import dataclass
 from binx.source.base import Source
 from binx.source.chunks import ChunkedSource
 from binx.source.keyring import KEY_BYTES, Keys

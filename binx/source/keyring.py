@@ -11,12 +11,12 @@ import hmac
 import json
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from struct import Struct, error
 from typing import TYPE_CHECKING
 
 from binx.errors import EncryptedError, SourceError, UsageError
-from binx.records import dataclass, field
 
 if TYPE_CHECKING:
     from binx.source.age_keys import Identities

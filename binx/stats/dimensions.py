@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 from typing import Any
 
 from binx.errors import UsageError
 from binx.log.zones import ZoneOffset
-from binx.records import dataclass
 
 NONE = -1
 """The key of what a transaction does not have, such as a connection."""

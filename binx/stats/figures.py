@@ -7,9 +7,9 @@ None (null in JSON) or empty, as each attribute says. Times are in µs since 197
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
-from binx.records import dataclass
 from binx.source.json_text import json_text
 from binx.source.names import printable
 from binx.stats.dimensions import Breakdown
@@ -147,8 +147,6 @@ _MOMENTS = frozenset({"commit_timestamp", "create_timestamp"})
 
 
 def _plain(value: Any) -> Any:
-    from dataclasses import is_dataclass
-
     if isinstance(value, ListedTransaction):
         return value.as_dict() | {"duration": value.duration / 1_000_000}
     if isinstance(value, Bucket):
@@ -169,8 +167,6 @@ def _plain(value: Any) -> Any:
 
 
 def _fields(record: Any) -> dict[str, Any]:
-    from dataclasses import fields
-
     document = {}
     for one in fields(record):
         value = getattr(record, one.name)

@@ -26,10 +26,10 @@ code                       found
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from binx.event.format import Flavour
 from binx.log.chain import ChainProblem
-from binx.records import dataclass, field
 from binx.source.wording import counted
 from binx.stats.records import FileFigures, Finding, KindFigures
 from binx.stats.transaction import MICROSECONDS, ListedTransaction

@@ -5,7 +5,7 @@ Times are in µs since 1970.
 
 from __future__ import annotations
 
-from binx.records import dataclass
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,7 +75,6 @@ def test_making_an_index_loads_no_arrow(shop: Shop, tmp_path: Path) -> None:
     loaded = modules_after("index", "--quiet", "-o", tmp_path, shop.logs[0])
     assert len(list(tmp_path.iterdir())) == 1
     assert loaded & HEAVY == {"zstandard"}
-    assert not loaded & {"dataclasses", "inspect"}
 
 
 def test_listing_loads_neither_arrow_nor_rich(shop: Shop) -> None:
@@ -86,11 +85,6 @@ def test_listing_loads_neither_arrow_nor_rich(shop: Shop) -> None:
 def test_verifying_loads_neither_arrow_nor_what_it_needs_for_damage_alone(shop: Shop) -> None:
     loaded = modules_after("verify", "--quiet", shop.logs[0])
     assert not loaded & (HEAVY | RECORDS | SELDOM - {"pathlib", "binx.log.damage"})
-
-
-def test_figures_load_neither_arrow_nor_what_compiles_classes(shop: Shop) -> None:
-    loaded = modules_after("stats", "--quiet", shop.logs[0])
-    assert not loaded & (HEAVY | {"dataclasses", "inspect"})
 
 
 @pytest.mark.parametrize("command", [entry.name for entry in ENTRIES])
@@ -149,7 +143,6 @@ def test_converting_loads_of_pyarrow_what_it_needs(tmp_path: Path) -> None:
     loaded = loaded_by_program("to-parquet", plain, "-o", tmp_path / "lake", "--jobs", "1", "--quiet")
     assert "pyarrow" in loaded
     assert not loaded & {"numpy", "pandas", "pyarrow.compute", "pyarrow.parquet", "logging"}
-    assert not loaded & {"dataclasses", "inspect"}
 
 
 def test_pyarrow_makes_its_functions_without_reading_docstrings(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Collection
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -24,7 +25,6 @@ from binx.export.parquet_format.schema import (
     timestamp,
 )
 from binx.kernels.numbers import Form
-from binx.records import replace
 from binx.rows.remembering import made_once_for_alike_tables
 
 _INT32_DIGITS, _INT64_DIGITS = 9, 18

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from binx import __version__
@@ -14,7 +15,6 @@ from binx.export.parquet_format.metadata import MAGIC, Codec, footer
 from binx.export.parquet_format.schema import FileSchema
 from binx.kernels.leaves import Worth
 from binx.kernels.rowgroups import RowGroup, RowGroupEncoder
-from binx.records import dataclass, field
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer

@@ -6,13 +6,13 @@ Source: the Apache Parquet format, ``SchemaElement`` in parquet.thrift, and Logi
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
 
 from binx.export.parquet_format.thrift import STOP, Struct
 from binx.kernels.leaves import Leaves
 from binx.kernels.numbers import Form
-from binx.records import dataclass
 
 _REQUIRED, _OPTIONAL, _REPEATED = range(3)
 

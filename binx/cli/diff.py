@@ -58,6 +58,7 @@ _ROWS_SHOWN = 5
 @command("diff", examples=EXAMPLES, details=DETAILS)
 @argument("left", metavar="A", value=FilePath())
 @argument("right", metavar="B", value=FilePath())
+@selection_options
 @option("--gtids", name="gtids_only", is_flag=True, section=OUTPUT, help="Compare GTIDs alone, no contents.")
 @option(
     "--show",
@@ -69,9 +70,8 @@ _ROWS_SHOWN = 5
     section=OUTPUT,
     help="How many different transactions are looked into.",
 )
-@option("--json", name="as_json", is_flag=True, section=OUTPUT, help="One JSON object.")
-@selection_options
 @SCHEMA
+@option("--json", name="as_json", is_flag=True, section=OUTPUT, help="One JSON object.")
 @NO_CHECKSUMS
 @QUIET
 @VERBOSE

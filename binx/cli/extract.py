@@ -126,7 +126,7 @@ DETAILS = (
     default="-",
     section=OUTPUT,
     value=FilePath(),
-    help="Write to this file, which appears when it is whole.",
+    help="Write to this file, which appears when it is whole.  [default: standard output]",
 )
 @ON_DAMAGE
 @NO_CHECKSUMS

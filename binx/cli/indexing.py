@@ -16,7 +16,7 @@ INDEX_DIR = option(
     metavar="DIR",
     variable="BINX_INDEX_DIR",
     value=FilePath(),
-    help="Where index files are; by default beside the logs.",
+    help="Where index files are.  [default: beside the logs]",
 )
 
 _INDEX_OPTIONS = combined(

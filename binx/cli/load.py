@@ -97,7 +97,7 @@ def _key(text: str) -> tuple[str, tuple[str, ...]]:
     "--catalog", metavar="NAME", section=OUTPUT, help="Where Iceberg's tables go.  [default: the session's]"
 )
 @option("--break-lock", is_flag=True, section=OUTPUT, help="Take the lock of a run that is known to be dead.")
-@option("--json", name="as_json", is_flag=True, section=OUTPUT, help="Print the summary as one JSON object.")
+@option("--json", name="as_json", is_flag=True, section=OUTPUT, help="One JSON object, the summary.")
 @SPARK_OPTIONS
 @option("--input", name="inputs", metavar="DIR", multiple=True, hidden=True)
 @QUIET

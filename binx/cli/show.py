@@ -74,9 +74,9 @@ DETAILS = (
     "--rows", name="most_rows", metavar="N", value=COUNT, section=OUTPUT, help="At most N rows of each event."
 )
 @option("--hex", name="with_bytes", is_flag=True, section=OUTPUT, help="Show the bytes of each event too.")
-@option("--json", name="as_json", is_flag=True, section=OUTPUT, help="One JSON object for each event.")
-@ZONE
 @SCHEMA
+@ZONE
+@option("--json", name="as_json", is_flag=True, section=OUTPUT, help="One JSON object an event.")
 @NO_CHECKSUMS
 @QUIET
 @FILES

@@ -85,11 +85,11 @@ DETAILS = (
     help="Break down by these together: hour,table; also db, server, thread, kind, size, day and so on.",
 )
 @option(
-    "--top", metavar="N", value=COUNT, section=OUTPUT, help=f"How many of each to show, by default {_TOP}."
+    "--top", metavar="N", value=COUNT, section=OUTPUT, help=f"How many of each to show.  [default: {_TOP}]"
 )
 @ZONE
 @option("--quick", is_flag=True, section=OUTPUT, help="Read no rows.")
-@option("--json", name="as_json", is_flag=True, section=OUTPUT, help="Print one JSON object.")
+@option("--json", name="as_json", is_flag=True, section=OUTPUT, help="One JSON object.")
 @option("--csv", name="as_csv", is_flag=True, section=OUTPUT, help="Print the groups of --by as CSV.")
 @option(
     "--html",

@@ -159,7 +159,7 @@ def _level(text: str) -> int:
 )
 @SPARK_OPTIONS
 @option("--force", is_flag=True, section=OUTPUT, help="Write again what was written before.")
-@option("--json", name="as_json", is_flag=True, section=OUTPUT, help="Print one JSON object a log.")
+@option("--json", name="as_json", is_flag=True, section=OUTPUT, help="One JSON object a log.")
 @selection_options
 @WHERE
 @ON_DAMAGE

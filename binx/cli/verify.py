@@ -41,7 +41,7 @@ _DAMAGED = "damaged"
 
 @command("verify", examples=EXAMPLES, details=DETAILS)
 @option("--quick", is_flag=True, section=OUTPUT, help="Do not compare checksums.")
-@option("--json", name="as_json", is_flag=True, section=OUTPUT, help="Print one JSON object.")
+@option("--json", name="as_json", is_flag=True, section=OUTPUT, help="One JSON object.")
 @QUIET
 @FILES
 def verify_command(quick: bool, as_json: bool, quiet: bool, files: tuple[str, ...]) -> int:

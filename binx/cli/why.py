@@ -67,11 +67,11 @@ DETAILS = (
 )
 @selection_options
 @WHERE
-@option("--json", name="as_json", is_flag=True, section=OUTPUT, help="One JSON object for each change.")
-@ZONE
-@index_options
 @SCHEMA
+@ZONE
+@option("--json", name="as_json", is_flag=True, section=OUTPUT, help="One JSON object a change.")
 @NO_CHECKSUMS
+@index_options
 @QUIET
 @FILES
 def why_command(

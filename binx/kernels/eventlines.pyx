@@ -9,7 +9,7 @@ from binx.kernels.digits cimport *
 from binx.kernels.eventwalk cimport EventRecord, EventWalk
 from binx.kernels.gtidtexts cimport render_gtid
 from binx.kernels.hashing cimport Numbers, number_get, number_set, numbers_release
-from binx.kernels.lines cimport VALUE_MAXIMUM, LineBuffer, Piece
+from binx.kernels.linebuffer cimport VALUE_MAXIMUM, LineBuffer, Piece
 from binx.kernels.output cimport Output, append, release, reserve
 from binx.kernels.transactions cimport GTID_MARIADB, GTID_MYSQL, Transaction
 

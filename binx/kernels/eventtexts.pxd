@@ -6,7 +6,7 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 from binx.kernels.cursor cimport Cursor
 from binx.kernels.events cimport Header
 from binx.kernels.hashing cimport Slots
-from binx.kernels.lines cimport LineBuffer, Piece
+from binx.kernels.linebuffer cimport LineBuffer, Piece
 from binx.kernels.output cimport Output
 
 cdef enum:

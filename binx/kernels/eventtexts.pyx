@@ -15,7 +15,7 @@ from binx.kernels.digits cimport *
 from binx.kernels.events cimport *
 from binx.kernels.gtids cimport is_mysql_number
 from binx.kernels.hashing cimport Slots, slot_of, slots_release
-from binx.kernels.lines cimport LineBuffer
+from binx.kernels.linebuffer cimport LineBuffer
 from binx.kernels.output cimport Output, append, append_byte, release, reserve
 from binx.kernels.sessions cimport MICROSECONDS_SIZE, microseconds_at
 

@@ -17,7 +17,7 @@ from binx.errors import OutputError, SourceError, UsageError
 from binx.export.output import output_errors
 from binx.export.store import CountedSink, hold_lock
 from binx.source import Source
-from binx.source.remote import RemoteFile
+from binx.source.remote import RemoteFile, refuse_secret, shortened
 
 if TYPE_CHECKING:
     from pyarrow import NativeFile
@@ -51,20 +51,18 @@ class RemoteStore:
         import pyarrow as pa
         from pyarrow import fs
 
-        if ":" in uri.partition("://")[2].partition("/")[0].rpartition("@")[0]:
-            raise UsageError(
-                "expected no secret in the URI, as messages and lists of processes show it; set it in the"
-                " environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY) or in a profile"
-            )
+        refuse_secret(uri)
         self._uri, _, query = uri.partition("?")
         self._uri = self._uri.rstrip("/")
         self._query = f"?{query}" if query else ""
         try:
             self._system, root = fs.FileSystem.from_uri(uri)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            raise UsageError(f"expected a URI of s3, gs, hdfs or file: {_short(error)}", path=uri) from None
+            raise UsageError(
+                f"expected a URI of s3, gs, hdfs or file: {shortened(error)}", path=uri
+            ) from None
         except OSError as error:
-            raise OutputError(f"cannot be reached: {_short(error)}", path=uri) from error
+            raise OutputError(f"cannot be reached: {shortened(error)}", path=uri) from error
         self._root = root.rstrip("/")
         self._is_object_store = self._system.type_name in _OBJECT_STORES
 
@@ -137,7 +135,7 @@ class RemoteStore:
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise SourceError(f"cannot be read: {_short(error)}", path=self._shown(name)) from error
+            raise SourceError(f"cannot be read: {shortened(error)}", path=self._shown(name)) from error
         return data
 
     @contextmanager
@@ -212,7 +210,7 @@ class RemoteStore:
         try:
             found = self._system.get_file_info(selector)
         except OSError as error:
-            raise SourceError(f"cannot be read: {_short(error)}", path=self._uri) from error
+            raise SourceError(f"cannot be read: {shortened(error)}", path=self._uri) from error
         return sorted(info.path for info in found if info.type == fs.FileType.File)
 
     def _inside(self, name: str) -> str:
@@ -249,12 +247,7 @@ def _output_errors(where: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise OutputError(f"cannot be written: {_short(error)}", path=where) from error
-
-
-def _short(error: Exception) -> str:
-    """What Arrow says, without the places in its own source."""
-    return (str(error).partition(" Detail:")[0].splitlines() or ["no reason is given"])[0]
+        raise OutputError(f"cannot be written: {shortened(error)}", path=where) from error
 
 
 __all__ = ["RemoteStore"]

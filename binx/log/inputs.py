@@ -27,7 +27,7 @@ from binx.log.relay import join_relay_logs
 from binx.source import WINDOW_BYTES, Source
 from binx.source.magic import AGE_MAGIC
 from binx.source.names import unencrypted_name
-from binx.source.remote import is_folder, is_uri
+from binx.source.remote import is_folder, is_uri, refuse_secret
 
 STANDARD_INPUT = "-"
 """The path that means standard input."""
@@ -95,7 +95,7 @@ def expand_paths(paths: Iterable[str]) -> list[str]:
     binx has written are passed over: a pattern that matches the logs matches them too.
 
     Raises:
-        UsageError: standard input is named twice.
+        UsageError: standard input is named twice, or a URI holds a secret.
         SourceError: an index or a folder cannot be read.
         AbsentError: an index lists a log that is not there, or there is none in a folder.
     """
@@ -162,6 +162,9 @@ def open_logs(paths: Sequence[str], index: IndexUse | None = None) -> Iterator[l
 
 def _logs(path: str) -> Iterator[str]:
     """The logs that one argument means."""
+    if is_uri(path):
+        # Before anything tells of the path.
+        refuse_secret(path)
     if is_folder(path):
         yield from remote_folder_logs(path)
         return

@@ -47,7 +47,7 @@ class RemoteFile(ChunkedSource):
 
         Raises:
             SourceError: absent, no permission, no answer.
-            UsageError: a file system that is not known.
+            UsageError: a file system that is not known, or a secret in the URI.
             NotABinlogError: the file is empty.
         """
         return cls.inside(*_reached(uri), uri)
@@ -83,7 +83,7 @@ class RemoteFile(ChunkedSource):
         except FileNotFoundError as error:
             raise SourceError("cannot be opened: there is no such file", path=uri) from error
         except OSError as error:
-            raise SourceError(f"cannot be opened: {_shortened(error)}", path=uri) from error
+            raise SourceError(f"cannot be opened: {shortened(error)}", path=uri) from error
         try:
             return cls(file, uri, path.rpartition("/")[2])
         except BaseException:
@@ -102,7 +102,7 @@ class RemoteFile(ChunkedSource):
         try:
             data: bytes = self._file.read_at(stop - start, start)
         except OSError as error:
-            raise SourceError(f"cannot be read: {_shortened(error)}", path=self.path, offset=start) from error
+            raise SourceError(f"cannot be read: {shortened(error)}", path=self.path, offset=start) from error
         if len(data) != stop - start:
             raise SourceError(
                 f"the file shrank while it was read: expected {self.size} bytes, found {start + len(data)}",
@@ -136,7 +136,7 @@ def list_folder(uri: str) -> list[str]:
 
     Raises:
         SourceError: no permission, no answer, no such folder.
-        UsageError: a file system that is not known.
+        UsageError: a file system that is not known, or a secret in the URI.
     """
     from pyarrow import fs
 
@@ -146,7 +146,7 @@ def list_folder(uri: str) -> list[str]:
     except FileNotFoundError as error:
         raise SourceError("cannot be read: there is no such folder", path=uri) from error
     except OSError as error:
-        raise SourceError(f"cannot be read: {_shortened(error)}", path=uri) from error
+        raise SourceError(f"cannot be read: {shortened(error)}", path=uri) from error
     return sorted(info.base_name for info in found if info.type == fs.FileType.File)
 
 
@@ -155,15 +155,25 @@ def _reached(uri: str) -> tuple[FileSystem, str]:
     import pyarrow as pa
     from pyarrow import fs
 
+    refuse_secret(uri)
     try:
         system, path = fs.FileSystem.from_uri(uri)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise UsageError(f"expected a URI of s3, gs, hdfs or file: {_shortened(error)}", path=uri) from None
+        raise UsageError(f"expected a URI of s3, gs, hdfs or file: {shortened(error)}", path=uri) from None
     except OSError as error:
-        raise SourceError(f"cannot be reached: {_shortened(error)}", path=uri) from error
+        raise SourceError(f"cannot be reached: {shortened(error)}", path=uri) from error
     return system, path
 
 
-def _shortened(error: Exception) -> str:
+def shortened(error: Exception) -> str:
     """What Arrow says, without the places in its own source."""
-    return str(error).partition(" Detail:")[0].splitlines()[0]
+    return (str(error).partition(" Detail:")[0].splitlines() or ["no reason is given"])[0]
+
+
+def refuse_secret(uri: str) -> None:
+    """Raise UsageError where a URI holds a secret."""
+    if ":" in uri.partition("://")[2].partition("/")[0].rpartition("@")[0]:
+        raise UsageError(
+            "expected no secret in the URI, as messages and lists of processes show it; set it in the"
+            " environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY) or in a profile"
+        )

@@ -12,9 +12,9 @@ import pytest
 
 from binx.errors import NotABinlogError, SourceError, UsageError
 from binx.log.file import BinlogFile
-from binx.log.inputs import open_chain
+from binx.log.inputs import expand_paths, open_chain
 from binx.source import open_source
-from binx.source.remote import RANGE_BYTES, RemoteFile
+from binx.source.remote import RANGE_BYTES, RemoteFile, list_folder, shortened
 from tests.conftest import PROJECT
 from tests.object_store import object_store
 
@@ -113,3 +113,16 @@ def test_a_file_uri_names_a_local_file(tmp_path: Path) -> None:
 def test_a_file_system_that_nobody_knows_is_refused() -> None:
     with pytest.raises(UsageError, match="expected a URI of s3, gs, hdfs or file"):
         open_source("gopher://host/log")
+
+
+@pytest.mark.parametrize("uri", ["s3://key:secret@bucket/mysql-bin.000001", "s3://key:secret@bucket/logs/"])
+def test_a_secret_in_a_uri_is_refused_and_not_said(uri: str) -> None:
+    for read in (open_source, list_folder, lambda uri: expand_paths([uri])):
+        with pytest.raises(UsageError, match="expected no secret in the URI") as caught:
+            read(uri)
+        assert "secret@" not in str(caught.value)
+
+
+def test_an_error_without_a_word_is_told_too() -> None:
+    assert shortened(OSError()) == "no reason is given"
+    assert shortened(OSError("no answer Detail: of Arrow's")) == "no answer"

@@ -19,6 +19,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 _SUFFIX = sysconfig.get_config_var("EXT_SUFFIX")
 _CHECKS = "address,undefined"
+
+SANITIZED = "asan" in os.environ.get("LD_PRELOAD", "")
+"""Whether this process has the address sanitizer, with an allocator and a great deal of memory of its own."""
+
 _AT_ONCE = 4
 """Compilers that run side by side: an instrumented kernel takes hundreds of megabytes of them."""
 _FLAGS = [

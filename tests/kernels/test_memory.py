@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import subprocess
 import sys
@@ -10,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.skipif(
-    "asan" in os.environ.get("LD_PRELOAD", ""), reason="a sanitizer has an allocator of its own"
-)
+from tests.sanitizers import SANITIZED
+
+pytestmark = pytest.mark.skipif(SANITIZED, reason="a sanitizer has an allocator of its own")
 
 _LARGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 

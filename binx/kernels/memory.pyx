@@ -22,7 +22,7 @@ cdef extern from *:
     #define BINX_LARGE_PAGE ((uintptr_t) 2 << 20)
     /* Address space, not memory: as much as the rows of a run take, and what they are encoded in. */
     #define BINX_ROOM ((size_t) 256 << 20)
-    static void binx_keep_freed(void) {
+    static int binx_keep_freed(void) {
     #ifdef MADV_HUGEPAGE
         void *room;
         uintptr_t start, stop;
@@ -34,28 +34,36 @@ cdef extern from *:
            them for those who ask. */
         room = malloc(BINX_ROOM);
         if (room == NULL)
-            return;
+            return 1;
         start = ((uintptr_t) room + BINX_LARGE_PAGE - 1) & ~(BINX_LARGE_PAGE - 1);
         stop = ((uintptr_t) room + BINX_ROOM) & ~(BINX_LARGE_PAGE - 1);
         madvise((void *) start, stop - start, MADV_HUGEPAGE);
         free(room);
     #endif
+        return 1;
     }
     #else
-    static void binx_keep_freed(void) {}
+    static int binx_keep_freed(void) { return 0; }
     #endif
     """
-    void binx_keep_freed() nogil
+    bint binx_keep_freed() nogil
+
+
+cdef bint freed_is_kept = False
 
 
 def keep_freed():
     """Have memory that is freed stay with the process, and be of large pages, where its C library can be told so."""
-    binx_keep_freed()
+    global freed_is_kept
+    freed_is_kept = binx_keep_freed()
 
 
 @final
 cdef class Spare:
     """Pieces of memory that were given back, for whoever needs as much.
+
+    Where the process keeps all memory that is freed, there are none: the C library joins what lies side by side, and
+    so has less of it that fits nothing.
 
     Args:
         limit: bytes that are kept together.
@@ -90,7 +98,7 @@ cdef class Spare:
         """Make a buffer hold ``wanted`` bytes, twice as many as before at least; what it holds is kept."""
         cdef int64_t size = max(wanted, output.capacity * 2)
         cdef Output wider
-        if size < SPARE_LEAST:
+        if freed_is_kept or size < SPARE_LEAST:
             return reserve(output, wanted - output.size)
         memset(&wider, 0, sizeof(Output))
         self.take(&wider, size)
@@ -104,7 +112,7 @@ cdef class Spare:
     cdef void give(self, Output *output) noexcept:
         """Take a buffer's memory, and let go of the oldest pieces where it is too much; the buffer is empty then."""
         cdef Output oldest
-        if not SPARE_LEAST <= output.capacity <= self.limit:
+        if freed_is_kept or not SPARE_LEAST <= output.capacity <= self.limit:
             release(output)
             return
         while self.count == SPARE_PIECES or self.held + output.capacity > self.limit:

@@ -21,7 +21,7 @@ from typing import Any
 from binx.errors import OutputError, SourceError
 from binx.export.aside import aside_of, name_aside
 from binx.export.descriptors import write_whole
-from binx.export.durable import begin_to_synchronize, synchronize
+from binx.export.durable import begin_to_synchronize_small, synchronize
 from binx.export.output import output_errors
 from binx.export.store import MANIFESTS, LocalStore, LockedError, open_store
 
@@ -219,7 +219,7 @@ class Transaction:
             descriptor = os.open(self.path(name), _WRITTEN_ANEW, _NEW_FILE_MODE)
             try:
                 write_whole(descriptor, data)
-                begin_to_synchronize(descriptor)
+                begin_to_synchronize_small(descriptor)
             finally:
                 os.close(descriptor)
 

@@ -54,21 +54,34 @@ def synchronize(paths: Iterable[str | Path]) -> None:
         raise error
 
 
-def begin_to_synchronize(descriptor: int) -> None:
-    """Have the system begin to bring a file to the disk that :func:`synchronize` will wait for.
+def begin_to_synchronize_small(descriptor: int) -> None:
+    """Have the system begin to bring a small file to the disk that :func:`synchronize` will wait for.
 
     Space on the disk is found for it now, and not within a write of the journal for each of thousands.
 
     Args:
         descriptor: of a file that is written.
     """
+    with suppress(OSError):
+        size = os.fstat(descriptor).st_size
+        if size <= _SMALL:
+            begin_to_synchronize(descriptor, 0, size)
+
+
+def begin_to_synchronize(descriptor: int, start: int, stop: int) -> None:
+    """Have the system begin to bring a part of a file to the disk, once, just after it was written.
+
+    Args:
+        descriptor: of the file.
+        start: where the part begins.
+        stop: where it ends.
+    """
     if sys.platform != "linux":
         return
     with suppress(OSError):
-        if os.fstat(descriptor).st_size <= _SMALL:
-            # It says that nobody will read it soon, upon which Linux begins to write it; elsewhere it is no
-            # call, or does nothing.
-            os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+        # It says that nobody will read it soon, upon which Linux begins to write it; of what is not on the
+        # disk it forgets nothing. Elsewhere it is no call, or does nothing.
+        os.posix_fadvise(descriptor, start, stop - start, os.POSIX_FADV_DONTNEED)
 
 
 def _synchronize(path: str | Path) -> None:

@@ -7,12 +7,14 @@ import os
 from typing import TYPE_CHECKING
 
 from binx.export.descriptors import write_whole
-from binx.export.durable import begin_to_synchronize
+from binx.export.durable import begin_to_synchronize, begin_to_synchronize_small
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 _WRITTEN_AT_ONCE = 256 * 1024
+_BROUGHT_AT_ONCE = 4 * 1024 * 1024
+"""Bytes that the system is asked to bring to the disk while the file is written on."""
 
 
 class HashedStream:
@@ -27,6 +29,7 @@ class HashedStream:
         self._digest = digest
         self._held = bytearray()
         self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
+        self._size = os.fstat(self._descriptor).st_size
 
     def write(self, data: Buffer) -> None:
         """Write bytes."""
@@ -47,7 +50,7 @@ class HashedStream:
         try:
             self._flush()
             if is_whole:
-                begin_to_synchronize(self._descriptor)
+                begin_to_synchronize_small(self._descriptor)
         finally:
             os.close(self._descriptor)
 
@@ -60,6 +63,16 @@ class HashedStream:
         if self._digest is not None:
             self._digest.update(data)
         write_whole(self._descriptor, data)
+        if self._digest is not None:
+            self._begin_to_synchronize(data.nbytes)
+
+    def _begin_to_synchronize(self, written: int) -> None:
+        """Have what is written be on the disk by the time that somebody waits for it."""
+        start, self._size = self._size, self._size + written
+        start -= start % _BROUGHT_AT_ONCE
+        stop = self._size - self._size % _BROUGHT_AT_ONCE
+        if stop > start:
+            begin_to_synchronize(self._descriptor, start, stop)
 
 
 __all__ = ["HashedStream"]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import hashlib
+import itertools
 import os
 from pathlib import Path
 from typing import Any
@@ -10,7 +12,8 @@ from typing import Any
 import pytest
 
 from binx.errors import OutputError
-from binx.export.durable import begin_to_synchronize, synchronize
+from binx.export.durable import begin_to_synchronize, begin_to_synchronize_small, synchronize
+from binx.export.hashed_stream import HashedStream
 from binx.export.store import LocalStore
 
 MANY = 100
@@ -81,8 +84,43 @@ def test_a_file_whose_way_to_the_disk_has_begun_is_as_it_was(tmp_path: Path) -> 
     with path.open("wb") as file:
         file.write(b"rows")
         file.flush()
-        begin_to_synchronize(file.fileno())
-    assert path.read_bytes() == b"rows"
+        begin_to_synchronize_small(file.fileno())
+        file.write(b" and rows")
+        file.flush()
+        begin_to_synchronize(file.fileno(), 4, 13)
+    assert path.read_bytes() == b"rows and rows"
+
+
+def test_a_large_file_is_on_its_way_part_by_part_each_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[int, int]] = []
+    monkeypatch.setattr(os, "posix_fadvise", lambda _, start, size, advice: asked.append((start, size)))
+    piece = bytes(700_000)
+    for _ in range(5):
+        stream = HashedStream(str(tmp_path / "rows"), hashlib.sha256())
+        for _ in range(4):
+            stream.write(piece)
+        stream.close(is_whole=False)
+    assert [start for start, _ in asked] == [*itertools.accumulate((size for _, size in asked), initial=0)][
+        :-1
+    ]
+    left = 20 * len(piece) - sum(size for _, size in asked)
+    assert len(asked) > 1
+    assert 0 <= left < min(size for _, size in asked)
+
+
+@pytest.mark.parametrize("size", [1, 20 << 20])
+def test_what_is_soon_removed_is_not_on_its_way(
+    size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def asked(*_: object) -> None:
+        raise AssertionError("the system was told")
+
+    monkeypatch.setattr(os, "posix_fadvise", asked)
+    stream = HashedStream(str(tmp_path / "fragment"), None)
+    stream.write(bytes(size))
+    stream.close(is_whole=False)
 
 
 def test_nothing_is_nothing() -> None:

@@ -63,6 +63,16 @@ class LogDigest:
                 self._lane.join()
             self._hand_over()
 
+    def read_on(self) -> bool:
+        """Read a piece more, whoever sees it later; whether there was one.
+
+        Raises:
+            SourceError: it cannot be read.
+        """
+        before = self._done
+        self._read(min(before + READ_BYTES, self._source.size))
+        return self._done > before
+
     def hexdigest(self) -> str:
         """Wait for it, and read what was not seen.
 

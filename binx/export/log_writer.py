@@ -10,6 +10,7 @@ from typing import Any
 
 from binx.event.gtid_set import GtidSet
 from binx.export.dataset import DataSet
+from binx.export.digest import LogDigest
 from binx.export.parquet_files import ParquetOptions
 from binx.export.sharing import Place
 from binx.export.source_export import ExportContext, SourceExport
@@ -90,13 +91,20 @@ class LogWriter:
         self._options = options
         self._done = done
 
-    def write(self, log: int, place: Place, progress: Callable[[], None] = lambda: None) -> WrittenLog:
+    def write(
+        self,
+        log: int,
+        place: Place,
+        progress: Callable[[], None] = lambda: None,
+        digest: LogDigest | None = None,
+    ) -> WrittenLog:
         """Decode and write a log, which whoever commits it has begun.
 
         Args:
             log: its number, from 0.
             place: where it stands.
             progress: called now and then.
+            digest: of the log, where that was begun.
 
         Raises:
             BinxError: as :func:`~binx.export.parquet.to_parquet`.
@@ -112,7 +120,7 @@ class LogWriter:
 
         with Workers(1, 0) as workers:
             context = ExportContext(self._dataset, selector, catalog, self._options, state, workers)
-            export = SourceExport(context, self._files[log])
+            export = SourceExport(context, self._files[log], digest=digest)
             try:
                 staged = self._staged(export, is_last, reach)
             except BaseException:

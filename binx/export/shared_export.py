@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from binx.errors import BinxError
 from binx.export.dataset import DataSet, Transaction
+from binx.export.digest import LogDigest
 from binx.export.log_writer import DoneBytes, LogWriter, WrittenLog
 from binx.export.look_ahead import LookAhead
 from binx.export.parquet_files import ParquetOptions
@@ -229,7 +230,10 @@ class SharedExports:
             begun.written = self._processes.submit(begun.number, place)
 
     def _write_log(self, progress: Callable[[int], None]) -> Iterator[bool]:
-        """Decode the next log."""
+        """Decode the next log; until it is known where it stands, it is hashed."""
+        digest = LogDigest(self._files[self._number], None)
+        while not self._knows_place() and digest.read_on():
+            pass
 
         def go_on() -> None:
             self._give_logs()
@@ -238,7 +242,7 @@ class SharedExports:
         begun, place = self._begin_log()
         begun.is_here = True
         try:
-            begun.written = _Here(self._writer.logs.write(begun.number, place, go_on))
+            begun.written = _Here(self._writer.logs.write(begun.number, place, go_on, digest))
         except BinxError as error:
             begun.written = _Here(error)
             raise

@@ -62,9 +62,17 @@ class SourceExport:
         context: the export.
         file: the source.
         is_sliced: whether slices of it are decoded side by side, and this puts together what was written.
+        digest: of the source, where that was begun.
     """
 
-    def __init__(self, context: ExportContext, file: BinlogFile, *, is_sliced: bool = False) -> None:
+    def __init__(
+        self,
+        context: ExportContext,
+        file: BinlogFile,
+        *,
+        is_sliced: bool = False,
+        digest: LogDigest | None = None,
+    ) -> None:
         self.file = file
         self.source = source_name(file)
         self._context = context
@@ -83,7 +91,7 @@ class SourceExport:
             "known_tables": context.catalog.fingerprint(),
         }
         context.state.epoch += file.format.at_startup
-        self._digest = LogDigest(file, None if is_sliced else context.workers.lane())
+        self._digest = digest or LogDigest(file, None if is_sliced else context.workers.lane())
         self._spare = context.options.decoder.spare()
 
     def begin(self, progress: Callable[[int], None]) -> None:

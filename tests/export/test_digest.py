@@ -12,6 +12,7 @@ import pytest
 from binx.export.digest import LogDigest
 from binx.export.workers import Workers
 from binx.log.file import BinlogFile
+from binx.source import READ_BYTES
 from tests.conftest import PROJECT
 
 LOG = PROJECT / "testdata/mysql-9.7/small/all_types.binlog"
@@ -37,6 +38,24 @@ def test_it_is_that_of_all_bytes(jobs: int, spans: list[tuple[int, int]]) -> Non
         for start, stop in spans:
             digest.saw(start, memoryview(DATA)[start:stop])
         assert digest.hexdigest() == SHA256
+
+
+def test_what_was_read_before_it_is_seen_is_taken_once(tmp_path: Path) -> None:
+    path = tmp_path / "mysql-bin.000001"
+    path.write_bytes(DATA)
+    size, seen = 3 * READ_BYTES + 1000, READ_BYTES + 10
+    os.truncate(path, size)
+    whole = path.read_bytes()
+    with BinlogFile.open(str(path)) as file:
+        digest = LogDigest(file, None)
+        assert digest.read_on()
+        for start in range(0, 2 * seen, seen):
+            digest.saw(start, memoryview(whole)[start : start + seen])
+        pieces = 0
+        while digest.read_on():
+            pieces += 1
+        assert pieces == 2
+        assert digest.hexdigest() == hashlib.sha256(whole).hexdigest()
 
 
 def test_one_that_is_dropped_reads_no_further(tmp_path: Path) -> None:

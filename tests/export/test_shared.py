@@ -60,15 +60,17 @@ class Others:
 
 
 class Ahead(LookAhead):
-    """Looks ahead in this process."""
+    """Looks ahead in this process; every third time it is asked it is ready."""
 
     def __init__(self, whole: int, places: Callable[[], Iterator[Place]]) -> None:
         super().__init__(0, places)
         self.whole = whole
         self._places = places()
+        self._asked = 0
 
     def is_ready(self) -> bool:
-        return True
+        self._asked += 1
+        return self._asked % 3 == 0
 
     def take(self) -> Place:
         return next(self._places)

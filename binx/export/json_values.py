@@ -155,7 +155,8 @@ def _document(text: bytes) -> bytes:
     """The text in one line where it is JSON; else as a string."""
     try:
         # As text: of bytes Python would also take UTF-16 and UTF-32, and a mark of their order.
-        json.loads(text.decode(), parse_constant=_refuse)
+        # Numbers are left alone: Python takes none of more than some thousand digits.
+        json.loads(text.decode(), parse_constant=_refuse, parse_int=str)
     except (ValueError, RecursionError):
         return plain_json(text.decode()).encode()
     return b" ".join(text.splitlines()).replace(b"\r", b" ")

@@ -215,6 +215,12 @@ def test_what_mariadb_calls_json_is_a_document_or_a_string_in_one_line(values: l
         assert read == value or read == json.loads(value or "null")
 
 
+def test_a_number_of_many_digits_stays_a_number() -> None:
+    document = "[1" + "0" * 10_000 + "]"
+    texts = json_texts(pa.array([document]), LogicalType(Kind.JSON, "longtext", charset="utf8mb4"))
+    assert texts == [document.encode()]
+
+
 @given(st.lists(st.floats(width=32), min_size=1))
 def test_floats_are_numbers_and_what_is_none_is_a_string(values: list[float]) -> None:
     texts = json_texts(pa.array(values, pa.float32()), LogicalType(Kind.FLOAT32, "float"))

@@ -147,7 +147,7 @@ def test_it_finds_what_mysqlbinlog_finds(tmp_path: Path, offset: int) -> None:
     judge = subprocess.run([program, "--verify-binlog-checksum", path], capture_output=True, check=False)
     report = verify([path])
     assert not report.ok
-    assert judge.returncode != 0 or b"ERROR" in judge.stderr or b"rror" in judge.stderr
+    assert judge.returncode != 0 or b"error" in judge.stderr.lower()
 
 
 def test_a_cut_log_is_told(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from datetime import tzinfo
 from typing import NamedTuple
 
 from binx.log.zones import zone_name
+from binx.source.wording import counted
 from binx.stats.dimensions import Breakdown
 from binx.stats.figures import Statistics
 from binx.stats.page.charts import meter, mixture, time_charts
@@ -113,7 +114,7 @@ def _over_time(figures: Statistics, top: int, zone: tzinfo) -> Markup:
             element(
                 "li",
                 f"{_moment(one.start, zone)} to {_moment(one.end, zone)}: {bytes_text(one.bytes)} in"
-                f" {one.transactions:,} transactions, {one.times_usual:,} times the usual",
+                f" {counted(one.transactions, 'transaction')}, {one.times_usual:,} times the usual",
             )
             for one in figures.bursts[:top]
         ]

@@ -20,7 +20,7 @@ from binx.export.manifest import file_entry
 from binx.export.output import output_errors
 from binx.export.parquet_format.arrow_schema import file_schema
 from binx.export.parquet_format.arrow_writer import ArrowWriter
-from binx.export.parquet_format.columns import Values, array_values
+from binx.export.parquet_format.columns import Values, array_values, null_values
 from binx.export.parquet_format.file import Begun
 from binx.export.parquet_format.schema import FileSchema
 from binx.export.workers import Lane
@@ -30,7 +30,6 @@ from binx.rows.column_buffers import ColumnBuffers
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-_NOTHING = b""
 _COPIED_AT_ONCE = 512 * 1024
 """So much stays in the processor's cache until it is hashed and written."""
 
@@ -294,11 +293,12 @@ def _texts(schema: pa.Schema) -> list[str]:
 def _values(batch: ChangeBatch) -> Iterator[Values]:
     """The values of all leaves of row changes, in their order."""
     for place, column in enumerate(batch.columns):
-        if isinstance(column, ColumnBuffers):
-            values = _NOTHING if column.values is None else column.values
-            yield Values(0, values, column.data, column.words, column.validity)
-        else:
+        if not isinstance(column, ColumnBuffers):
             yield from array_values(column, batch.table.schema.field(place).nullable, batch.rows)
+        elif column.values is None:
+            yield from null_values(batch.table.alike.types[place], batch.rows)
+        else:
+            yield Values(0, column.values, column.data, column.words, column.validity)
 
 
 def _size(batch: ChangeBatch) -> int:

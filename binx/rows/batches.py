@@ -205,17 +205,17 @@ class TableChanges:
             texts[row][self.resolved.columns[column].name] = text
         return texts
 
-    def _misfits(self, places: list[tuple[int, int, str]], rows: int) -> pa.Array:
+    def _misfits(self, places: list[tuple[int, int, str]], rows: int) -> Column:
         if not places:
-            return pa.nulls(rows, MISFITS)
+            return ColumnBuffers(None, nulls=rows)
         texts = self._by_row(places)
         items = [list(texts[row].items()) if row in texts else None for row in range(rows)]
         return arrow_array(items, MISFITS)
 
-    def _differences(self, places: list[tuple[int, int, str]], rows: int) -> pa.Array:
+    def _differences(self, places: list[tuple[int, int, str]], rows: int) -> Column:
         """A JSON object by column; each difference is JSON text already."""
         if not places:
-            return pa.nulls(rows, pa.string())
+            return ColumnBuffers(None, nulls=rows)
         objects = {
             row: "{" + ", ".join(f"{json.dumps(name)}: {text}" for name, text in texts.items()) + "}"
             for row, texts in self._by_row(places).items()
@@ -232,6 +232,6 @@ def _change_types() -> tuple[pa.Buffer, pa.Buffer]:
 
 def _present(handed: dict[str, Any], rows: int) -> ColumnBuffers:
     if handed["present"] is None:
-        return ColumnBuffers(None, validity=bytes((rows + 7) // 8), nulls=rows)
+        return ColumnBuffers(None, nulls=rows)
     validity, offsets, bits, nulls = handed["present"]
     return ColumnBuffers(offsets, bits, None, validity, nulls)

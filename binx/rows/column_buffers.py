@@ -13,10 +13,10 @@ class ColumnBuffers(NamedTuple):
     """The buffers of a column.
 
     Attributes:
-        values: of values, of offsets, or of the numbers of words; None where nothing is there.
+        values: of values, of offsets, or of the numbers of words; None where all values are null.
         data: the bytes of strings, or of words.
         words: where each word begins and the last one ends; None where the values are no words' numbers.
-        validity: a bitmap; None where all values are there.
+        validity: a bitmap; None where all values are there, or none is.
         nulls: how many are not.
     """
 

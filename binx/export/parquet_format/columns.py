@@ -68,12 +68,33 @@ def array_values(column: pa.Array, optional: bool, rows: int) -> Iterator[Values
     shared: dict[tuple[tuple[int, int], ...], Levels] = {}
     for leaf, parts in _leaves(column, optional, ()):
         if column.null_count == rows:
-            yield _flat(leaf, Levels.of_nulls(rows, len(parts), any(part.is_list for part in parts)))
+            yield _flat(leaf, _no_levels(parts, rows))
             continue
         way = tuple((0 if part.buffer is None else part.buffer.address, part.first) for part in parts)
         if way not in shared:
             shared[way] = _levels(parts, rows)
         yield _flat(leaf, shared[way])
+
+
+def null_values(data_type: pa.DataType, rows: int) -> Iterator[Values]:
+    """The values of the leaves of a column that can be null, and is throughout.
+
+    Args:
+        data_type: of the column.
+        rows: how many there are.
+    """
+    import pyarrow as pa
+
+    if not pa.types.is_nested(data_type):
+        yield Values(0, _NOTHING, validity=bytes((rows + 7) // 8))
+        return
+    for leaf, parts in _leaves(pa.nulls(0, data_type), True, ()):
+        yield _flat(leaf, _no_levels(parts, rows))
+
+
+def _no_levels(parts: tuple[_Part, ...], rows: int) -> Levels:
+    """The levels of a leaf of a column that is null in all rows."""
+    return Levels.of_nulls(rows, len(parts), any(part.is_list for part in parts))
 
 
 def _flat(array: pa.Array, levels: Levels | None) -> Values:
@@ -126,4 +147,4 @@ def _levels(parts: tuple[_Part, ...], rows: int) -> Levels:
     return levels
 
 
-__all__ = ["Values", "array_values", "batch_values"]
+__all__ = ["Values", "array_values", "batch_values", "null_values"]

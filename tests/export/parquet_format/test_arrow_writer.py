@@ -15,6 +15,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from binx.export.parquet_format.arrow_writer import ArrowWriter
+from binx.export.parquet_format.columns import null_values
 from tests.export.parquet_format.reading import opened, write, written
 from tests.export.parquet_format.tables import SCHEMA, TYPES, batches, many_rows, plain
 
@@ -154,3 +156,15 @@ def test_a_null_list_that_has_elements_in_memory() -> None:
     )
     rows = pa.RecordBatch.from_arrays([lists], names=["a"])
     assert opened(written(rows)).read()["a"].to_pylist() == [[1, 2], None, [5]]
+
+
+@pytest.mark.parametrize("rows", [1, 8, 1003, 70_000])
+@pytest.mark.parametrize("data_type", [pa.string(), pa.binary(), pa.map_(pa.string(), pa.string())], ids=str)
+def test_a_column_without_a_value_is_written_without_an_array(data_type: pa.DataType, rows: int) -> None:
+    schema = pa.schema([pa.field("nothing", data_type)])
+    stream = io.BytesIO()
+    writer = ArrowWriter(stream, schema)
+    writer.write_rows(rows, null_values(data_type, rows))
+    writer.close()
+    assert stream.getvalue() == written(pa.record_batch([pa.nulls(rows, data_type)], schema=schema))
+    assert opened(stream.getvalue()).read()["nothing"].null_count == rows

@@ -86,9 +86,6 @@ cdef class RowBuffers:
         release(&self.bits)
         release_patch(&self.patch)
 
-    cdef int64_t bytes_held(self) noexcept nogil:
-        return self.rows * self.row_bytes + self.variable_bytes
-
     @property
     def bytes(self):
         """Bytes that the rows take, nearly."""

@@ -1,6 +1,7 @@
 # cython: language_level=3
 """Table maps as row images need them: how to step over each column."""
 
+cimport cython
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint64_t
 
 from binx.kernels.cursor cimport Cursor, little, take
@@ -87,10 +88,15 @@ cdef class TableMaps:
     cdef Output meanings
     cdef int64_t latest
     cdef bint of_mariadb
+
+    @cython.final
+    cdef inline TableLayout *layout(self, int32_t number) noexcept nogil:
+        """The layout of a numbered table map; the pointer holds until the next new one is seen."""
+        return (<TableLayout *> self.layouts.data) + number
+
     cdef void set_format(self, int64_t types) noexcept
     cdef int32_t see(self, Cursor *body, int id_width, int64_t transaction) except -1 nogil
     cdef int32_t meant_by(self, Cursor *body, uint64_t table_id, int64_t transaction) except -1 nogil
-    cdef TableLayout *layout(self, int32_t number) noexcept nogil
     cdef int learn(self, Cursor *body) except -1 nogil
     cdef int no_map(self, Cursor *body, uint64_t table_id) except -1 with gil
     cdef int unreadable_map(self, Cursor *body, uint64_t table_id) except -1 with gil

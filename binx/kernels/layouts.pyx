@@ -183,10 +183,6 @@ cdef class TableMaps:
         numbers_release(&self.ids)
         release(&self.meanings)
 
-    cdef TableLayout *layout(self, int32_t number) noexcept nogil:
-        """The layout of a numbered table map; the pointer holds until the next new one is seen."""
-        return (<TableLayout *> self.layouts.data) + number
-
     cdef void set_format(self, int64_t types) noexcept:
         """Take over whose server wrote the table maps: MariaDB's alone know event types behind MySQL's."""
         self.of_mariadb = types >= MARIADB_ANNOTATE_ROWS_EVENT

@@ -1,6 +1,7 @@
 # cython: language_level=3
 """The walk over transactions that turns rows events into column buffers."""
 
+from cython cimport final
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
 from binx.kernels.builder cimport RowBuilder
@@ -39,6 +40,7 @@ cdef struct Undone:
     int64_t stop
 
 
+@final
 cdef class RowDecoder:
     cdef readonly TableMaps maps
     cdef readonly int64_t position
@@ -92,3 +94,4 @@ cdef class RowDecoder:
         self, Header *header, Cursor *body, RowsEvent *rows, RowBuilder builder, int64_t position
     ) except -1 nogil
     cdef Target *target(self, int32_t map) except NULL nogil
+    cdef int add_targets(self, int32_t map) except -1 nogil

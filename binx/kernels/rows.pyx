@@ -6,6 +6,7 @@ builder yet, a builder that is full, a statement, a compressed payload.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING
+from cython cimport final
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memset
 
@@ -19,6 +20,7 @@ from binx.kernels.statements cimport *
 from binx.kernels.transactions cimport Transaction, TransactionTable
 
 
+@final
 cdef class RowDecoder:
     """Rows events of one file, decoded.
 
@@ -180,11 +182,17 @@ cdef class RowDecoder:
         return counts
 
     cdef Target *target(self, int32_t map) except NULL nogil:
+        if (<int64_t> map + 1) * <int64_t> sizeof(Target) > self.targets.size:
+            self.add_targets(map)
+        return (<Target *> self.targets.data) + map
+
+    cdef int add_targets(self, int32_t map) except -1 nogil:
+        """Have a target for every table map up to one."""
         cdef Target blank
         memset(&blank, 0, sizeof(Target))
         while self.targets.size // <int64_t> sizeof(Target) <= map:
             append(&self.targets, &blank, sizeof(Target))
-        return (<Target *> self.targets.data) + map
+        return 0
 
     cdef bint next_transaction(self) noexcept nogil:
         cdef int64_t count = self.table.length()

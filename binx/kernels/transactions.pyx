@@ -19,6 +19,11 @@ from binx.kernels.output cimport Output, append, bytes_in, release, reserve
 cdef enum:
     LARGEST_MARK = 7
 
+cdef struct GtidRun:
+    int32_t source
+    uint64_t first
+    uint64_t last
+
 FIELDS = {
     "start": FIELD_START,
     "end": FIELD_END,
@@ -270,28 +275,40 @@ cdef class TransactionTable:
         Numbers that follow each other within a source are one interval.
         """
         cdef int32_t count = self.sources.count if self.sources != NULL else 0
-        # The interval of each source that is still growing.
-        cdef list first = [None] * count
-        cdef bytearray ends = bytearray(count * 8 + 8)
-        cdef uint64_t[::1] last = memoryview(ends).cast("Q")
-        cdef list runs = []
+        # The interval of each source that is still growing; it has none yet where the first number is behind the last.
+        cdef bytes held = PyBytes_FromStringAndSize(NULL, count * sizeof(GtidRun))
+        cdef GtidRun *growing = <GtidRun *> PyBytes_AS_STRING(held)
+        cdef GtidRun *run
+        cdef Output done
+        cdef const Transaction *record
         cdef int64_t i
-        cdef Transaction *record
         self.check(mask)
-        for i in range(self.length()):
-            record = self.record(i)
-            if not mask[i] or (record.gtid_kind != GTID_MYSQL and record.gtid_kind != GTID_MARIADB):
-                continue
-            if first[record.source] is not None:
-                if record.number == last[record.source] + 1:
-                    last[record.source] = record.number
-                    continue
-                runs.append((self.key_of(record.source), first[record.source], last[record.source]))
-            first[record.source] = record.number
-            last[record.source] = record.number
+        memset(&done, 0, sizeof(Output))
         for i in range(count):
-            if first[i] is not None:
-                runs.append((self.key_of(<int32_t> i), first[i], last[i]))
+            growing[i].source, growing[i].first, growing[i].last = <int32_t> i, 1, 0
+        try:
+            with nogil:
+                for i in range(self.length()):
+                    record = self.record(i)
+                    if not mask[i] or not has_gtid(record):
+                        continue
+                    run = growing + record.source
+                    if run.first <= run.last:
+                        if record.number > run.last and record.number - run.last == 1:
+                            run.last = record.number
+                            continue
+                        append(&done, run, sizeof(GtidRun))
+                    run.first = run.last = record.number
+                for i in range(count):
+                    if growing[i].first <= growing[i].last:
+                        append(&done, growing + i, sizeof(GtidRun))
+            run = <GtidRun *> done.data
+            runs = [
+                (self.key_of(run[i].source), run[i].first, run[i].last)
+                for i in range(done.size // <int64_t> sizeof(GtidRun))
+            ]
+        finally:
+            release(&done)
         return runs
 
     cdef bytes key_of(self, int32_t source):

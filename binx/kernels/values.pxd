@@ -35,7 +35,9 @@ cdef struct Column:
     int64_t last_day
     int64_t midnight
     int64_t high_limit
+    int64_t middle_limit
     int64_t low_limit
+    int32_t middle_bits
     int32_t low_bits
 
 

@@ -41,6 +41,7 @@ cdef inline void choose_way(Column *column) noexcept nogil:
     cdef int precision = column.parameter >> 8
     cdef int scale = column.parameter & 255
     cdef int high
+    cdef int middle
     cdef int low
     column.way = WAY_NONE
     # A day that no value has.
@@ -72,9 +73,15 @@ cdef inline void choose_way(Column *column) noexcept nogil:
     elif column.codec == CODEC_DECIMAL and precision <= SMALL_PRECISION and decimal_size(precision, scale) <= 8:
         high = digits_before(precision, scale, 0)
         low = digits_before(precision, scale, high)
-        if high + low == precision:
+        middle = 0
+        if high + low < precision:
+            middle = low
+            low = digits_before(precision, scale, high + middle)
+        if high + middle + low == precision:
             column.high_limit = power_of_ten(high)
+            column.middle_limit = power_of_ten(middle)
             column.low_limit = power_of_ten(low)
+            column.middle_bits = 8 * bytes_of_digits(middle)
             column.low_bits = 8 * bytes_of_digits(low)
             column.way = WAY_DECIMAL
 
@@ -98,18 +105,19 @@ cdef inline int64_t copy_bytes(Cursor *image, Column *column, int64_t row, Spare
 
 
 cdef inline bint short_decimal(const Cursor *image, const uint8_t *data, Column *column, int64_t row) noexcept nogil:
-    """A DECIMAL of one or two groups of digits in at most eight bytes, see ``decimal.pxd``."""
+    """A DECIMAL of one to three groups of digits in at most eight bytes, see ``decimal.pxd``."""
     cdef uint64_t word = big_within(image, data, column.width)
     cdef uint64_t sign = <uint64_t> 1 << (8 * column.width - 1)
     cdef int64_t negative = -<int64_t> ((word & sign) == 0)
     cdef uint64_t bits = (word ^ <uint64_t> negative ^ sign) & (sign | (sign - 1))
-    cdef int64_t high = <int64_t> (bits >> column.low_bits)
+    cdef int64_t high = <int64_t> (bits >> column.low_bits >> column.middle_bits)
+    cdef int64_t middle = <int64_t> (bits >> column.low_bits & (((<uint64_t> 1) << column.middle_bits) - 1))
     cdef int64_t low = <int64_t> (bits & (((<uint64_t> 1) << column.low_bits) - 1))
     cdef int64_t *out = <int64_t *> (column.values.data + row * 16)
-    if high >= column.high_limit or low >= column.low_limit:
+    if high >= column.high_limit or middle >= column.middle_limit or low >= column.low_limit:
         return False
     # Negated where all bits of `negative` are set.
-    out[0] = ((high * column.low_limit + low) ^ negative) - negative
+    out[0] = (((high * column.middle_limit + middle) * column.low_limit + low) ^ negative) - negative
     out[1] = -<int64_t> (out[0] < 0)
     return True
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from contextlib import closing
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from binx.export.output import output_errors
 from binx.export.sidecar import write_sidecar
@@ -25,8 +24,7 @@ WRITTEN = "written"
 """The state of an index file that was made anew."""
 
 
-@dataclass(frozen=True, slots=True)
-class IndexedLog:
+class IndexedLog(NamedTuple):
     """What became of a log's index file.
 
     Attributes:
@@ -41,7 +39,7 @@ class IndexedLog:
     """
 
     log: str
-    index: str
+    index: str  # type: ignore[assignment]  # Not that of tuples.
     state: str
     transactions: int | None = None
     bytes: int | None = None
@@ -56,7 +54,7 @@ class IndexedLog:
 
     def as_dict(self) -> dict[str, object]:
         """The same for JSON."""
-        return {**asdict(self), "log": printable(self.log), "index": printable(self.index)}
+        return {**self._asdict(), "log": printable(self.log), "index": printable(self.index)}
 
 
 def index_log(

@@ -62,7 +62,10 @@ class Sums:
 
     def of(self, table: tuple[str, str]) -> TableSums:
         """One table's conservation sum."""
-        return self.conservation.setdefault(table, TableSums())
+        sums = self.conservation.get(table)
+        if sums is None:
+            sums = self.conservation[table] = TableSums()
+        return sums
 
     def saw(self, first: int, last: int, earliest: int, latest: int) -> None:
         """Take in the commit versions and times that a batch of transactions spans."""

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
-from typing import IO, TYPE_CHECKING, cast
+from typing import IO, TYPE_CHECKING, NamedTuple, cast
 
 from binx.errors import OutputError
 from binx.export.output import Sink
@@ -53,8 +52,7 @@ _COPIED_BYTES = 1024 * 1024
 _GTID_RUNS = 64
 
 
-@dataclass(frozen=True, slots=True)
-class SidecarReport:
+class SidecarReport(NamedTuple):
     """What an index file holds.
 
     Attributes:

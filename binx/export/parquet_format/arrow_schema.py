@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Collection
-from dataclasses import replace
 
 import pyarrow as pa
 
@@ -63,7 +62,7 @@ def columns_of(schema: pa.Schema, texts: Collection[str] = ()) -> list[Node]:
     """
     nodes = [_node(field.name, field.type, optional=field.nullable) for field in schema]
     return [
-        replace(node, has_dictionary=False) if isinstance(node, Leaf) and node.name in texts else node
+        node._replace(has_dictionary=False) if isinstance(node, Leaf) and node.name in texts else node
         for node in nodes
     ]
 

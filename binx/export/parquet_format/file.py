@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from binx import __version__
@@ -33,7 +32,6 @@ def _encoder() -> RowGroupEncoder:
     return encoder
 
 
-@dataclass(slots=True)
 class Begun:
     """A file as far as it is written.
 
@@ -42,8 +40,11 @@ class Begun:
         groups: its row groups.
     """
 
-    position: int = 0
-    groups: list[RowGroup] = field(default_factory=list)
+    __slots__ = ("groups", "position")
+
+    def __init__(self) -> None:
+        self.position = 0
+        self.groups: list[RowGroup] = []
 
 
 class Sink(Protocol):

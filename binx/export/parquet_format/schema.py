@@ -6,9 +6,9 @@ Source: the Apache Parquet format, ``SchemaElement`` in parquet.thrift, and Logi
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
+from typing import NamedTuple
 
 from binx.export.parquet_format.thrift import STOP, Struct
 from binx.kernels.leaves import Leaves
@@ -46,8 +46,7 @@ class Converted(IntEnum):
     JSON = 19
 
 
-@dataclass(frozen=True, slots=True)
-class Meaning:
+class Meaning(NamedTuple):
     """What values mean.
 
     Attributes:
@@ -90,8 +89,7 @@ def decimal(precision: int, scale: int) -> Meaning:
     return Meaning(logical, Converted.DECIMAL, precision, scale)
 
 
-@dataclass(frozen=True, slots=True)
-class Leaf:
+class Leaf(NamedTuple):
     """A column, or a part of one, that has values.
 
     Attributes:
@@ -113,8 +111,7 @@ class Leaf:
     has_dictionary: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(NamedTuple):
     """A column, or a part of one, that consists of others.
 
     Attributes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from datetime import tzinfo
 
 from binx.cli.declaration import OUTPUT, Example, Parsed, command, option
@@ -11,10 +11,9 @@ from binx.cli.options import COUNT, FILES, NO_CHECKSUMS, QUIET, ZONE
 from binx.cli.progress import progress_bar
 from binx.cli.sections import GAP, ROOMY, UNKNOWN, short_transaction
 from binx.cli.terminal import has_colour, is_terminal, say_warning, terminal_width, text_output
-from binx.errors import AbsentError, ExitCode, UsageError
-from binx.log.chain import FileEnds
+from binx.errors import ExitCode
 from binx.log.inputs import open_chain
-from binx.log.moments import Position, parse_position
+from binx.log.moments import Position, parse_position, place_of
 from binx.log.zones import zone_name
 from binx.stats.event_list import PLAIN_EVENT_COLUMNS, EventListing, parse_types
 from binx.stats.text import fit_text, number_text, pad_text
@@ -102,8 +101,9 @@ def events_command(
         progress_bar("events", quiet=quiet) as bar,
         open_chain(files, bar.advance) as chain,
     ):
-        first = _place(chain, start, 0)
-        last = _place(chain, stop, len(chain) - 1)
+        names = [ends.file.name for ends in chain]
+        first = 0 if start is None else place_of(start, names)
+        last = len(chain) - 1 if stop is None else place_of(stop, names)
         taken = [ends.file for ends in chain[first : last + 1]]
         bar.expect(sum(file.size for file in taken))
         listing = EventListing(
@@ -131,22 +131,6 @@ def events_command(
             for problem in listing.problems:
                 say_warning(problem)
     return ExitCode.LOSSES if listing.problems else ExitCode.DONE
-
-
-def _place(chain: Sequence[FileEnds], position: Position | None, otherwise: int) -> int:
-    """Which file a position is in."""
-    if position is None:
-        return otherwise
-    if position.file is None:
-        if len(chain) > 1:
-            raise UsageError(f"expected FILE:POS, as there are {len(chain)} files, found {position}")
-        return 0
-    places = [place for place, ends in enumerate(chain) if ends.file.name == position.file]
-    if not places:
-        raise AbsentError(f"the file of the position {position} is not among the files given")
-    if len(places) > 1:
-        raise UsageError(f"the position {position} could be in any of several files of that name")
-    return places[0]
 
 
 class _Shown:

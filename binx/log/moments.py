@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-from binx.errors import UsageError
+from binx.errors import AbsentError, UsageError
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -61,6 +62,36 @@ class Position(NamedTuple):
         return str(self.offset) if self.file is None else f"{self.file}:{self.offset}"
 
 
+def place_of(position: Position, files: Sequence[str]) -> int:
+    """Where in the order of files the one of a position stands.
+
+    Args:
+        position: the position; it need not name the file where there is one alone.
+        files: their names.
+
+    Raises:
+        UsageError: the file cannot be told.
+        AbsentError: it is none of these.
+    """
+    if position.file is None:
+        if len(files) > 1:
+            raise UsageError(
+                f"expected FILE:POS, as there are {len(files)} files, found the position {position}"
+            )
+        return 0
+    places = [place for place, name in enumerate(files) if name == position.file]
+    if len(places) > 1:
+        raise UsageError(
+            f"the position {position} could be in any of several files of that name; give one of them alone"
+        )
+    if not places:
+        raise AbsentError(
+            f"the file of the position {position} is not among the files given; name it too, or a position in"
+            " one of these"
+        )
+    return places[0]
+
+
 def parse_position(text: str) -> Position:
     """Read ``POS`` or ``FILE:POS``; of a path only the file's name counts.
 
@@ -74,4 +105,4 @@ def parse_position(text: str) -> Position:
     return Position(name if colon else None, int(offset))
 
 
-__all__ = ["Position", "format_time", "parse_position", "parse_time"]
+__all__ = ["Position", "format_time", "parse_position", "parse_time", "place_of"]

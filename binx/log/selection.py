@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from binx.errors import AbsentError, UsageError
+from binx.errors import UsageError
 from binx.event.gtid_set import GtidSet
 from binx.kernels.scan import Level
 from binx.kernels.transactions import FLAG_HAS_THREAD, FLAG_HAS_XID, TransactionTable
 from binx.log.file import BinlogFile
 from binx.log.gtid_keys import kernel_intervals, source_of
-from binx.log.moments import Position, format_time
+from binx.log.moments import Position, format_time, place_of
 from binx.log.scanning import TransactionScan
 
 if TYPE_CHECKING:
@@ -226,20 +226,7 @@ class Selector:
         self._taken += passed
 
     def _rank_of(self, position: Position | None) -> int | None:
-        """Where in the order of the files the one of a position stands."""
-        if position is None:
-            return None
-        if position.file is None:
-            if len(self._files) > 1:
-                raise UsageError(
-                    f"expected FILE:POS, as there are {len(self._files)} files, found the position {position}"
-                )
-            return 0
-        if self._files.count(position.file) > 1:
-            raise UsageError(f"the position {position} could be in any of several files of that name")
-        if position.file not in self._files:
-            raise AbsentError(f"the file of the position {position} is not among the files given")
-        return self._files.index(position.file)
+        return None if position is None else place_of(position, self._files)
 
     def offsets(self, file: BinlogFile) -> range:
         """The offsets of a file that are not before the start and not behind the stop position."""

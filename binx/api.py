@@ -7,7 +7,8 @@
 >>> sorted({f"{db}.{table}" for db, table in log.tables()})[:2]
 ['shop.audit_log', 'shop.customers']
 
-Nothing is read before it is asked for; each question reads the files anew, in bounded memory.
+No more than the ends of files is read before it is asked for; each question
+reads them anew, in bounded memory.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from typing import TYPE_CHECKING, Self, TypeAlias
 from binx.errors import AbsentError, BinxError, UsageError
 from binx.kernels.scan import Level
 from binx.kernels.transactions import FLAG_HAS_THREAD, FLAG_HAS_XID, Kind, TransactionTable
+from binx.log.chain import known_ends, order_ends
 from binx.log.file import BinlogFile, open_files
 from binx.log.identifiers import transaction_id
 from binx.log.inputs import expand_paths
@@ -250,7 +252,7 @@ def open(  # noqa: A001 - it is called as binx.open
     key_file: Path | None = None,
     identity: Path | Sequence[Path] | None = None,
 ) -> Binlogs:
-    """Open binary logs of one server's chain, in its order.
+    """Open binary logs of one server's chain; they come in its order, however they are named.
 
     Args:
         paths: files, ``.index`` files, folders, or URIs that ``pyarrow.fs`` knows.
@@ -283,11 +285,12 @@ def open(  # noqa: A001 - it is called as binx.open
     files = open_files(expand_paths([fspath(path) for path in paths]), keys)
     try:
         join_relay_logs(files)
+        ordered = [ends.file for ends in order_ends(map(known_ends, files))]
     except BinxError:
         for file in files:
             file.close()
         raise
-    return Binlogs(files, known)
+    return Binlogs(ordered, known)
 
 
 def _listed(paths: Path | Sequence[Path] | None) -> list[str]:

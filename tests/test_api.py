@@ -26,6 +26,12 @@ def test_a_folder_and_its_index_are_the_logs_in_it() -> None:
         assert [file.name for file in index.files] == [log.name for log in LOGS]
 
 
+def test_logs_come_in_the_order_of_their_chain_however_they_are_named() -> None:
+    with binx.open(*LOGS) as ordered, binx.open(*LOGS[::-1]) as turned:
+        assert turned.index().equals(ordered.index())
+        assert turned.changes("shop.orders").schema == ordered.changes("shop.orders").schema
+
+
 def test_transactions_index_and_changes_tell_the_same() -> None:
     with binx.open(*LOGS) as logs:
         records = list(logs.transactions())

@@ -18,10 +18,18 @@ from binx.event.serialization import open_message, read_variable, read_variable_
 FLAG_MAY_HAVE_STATEMENTS = 1
 """GTID flag: the transaction may have changes logged as statements."""
 
-_UUID_SIZE = 16
-_LOGICAL_TIMESTAMP_TYPE = 2
-_TIMESTAMP_SIZE = 7
-_ORIGINAL_TIMESTAMP_FOLLOWS = 1 << 55
+UUID_SIZE = 16
+"""Bytes of a UUID."""
+
+LOGICAL_TIMESTAMP_TYPE = 2
+"""Stands before the fields of the logical clock."""
+
+TIMESTAMP_SIZE = 7
+"""Bytes of a commit's time."""
+
+ORIGINAL_TIMESTAMP_FOLLOWS = 1 << 55
+"""The bit of the first time that says that another one comes behind."""
+
 _ORIGINAL_VERSION_FOLLOWS = 1 << 31
 _UNDEFINED_VERSION = 999999
 
@@ -95,13 +103,13 @@ def parse_gtid(body: memoryview, header: EventHeader, description: FormatDescrip
 
 def _parse_plain(reader: Reader) -> Gtid:
     flags = reader.u8()
-    uuid = reader.raw(_UUID_SIZE)
+    uuid = reader.raw(UUID_SIZE)
     number = reader.i64()
     last_committed = sequence_number = immediate = original = None
     length = immediate_version = original_version = ticket = None
-    if reader.remaining >= 1 + 16 and reader.u8() == _LOGICAL_TIMESTAMP_TYPE:
+    if reader.remaining >= 1 + 16 and reader.u8() == LOGICAL_TIMESTAMP_TYPE:
         last_committed, sequence_number = reader.i64(), reader.i64()
-        if reader.remaining >= _TIMESTAMP_SIZE:
+        if reader.remaining >= TIMESTAMP_SIZE:
             immediate, original = _timestamps(reader)
             length = reader.packed() if reader.remaining else None
             if reader.remaining >= 4:
@@ -126,8 +134,8 @@ def _parse_plain(reader: Reader) -> Gtid:
 
 def _timestamps(reader: Reader) -> tuple[int, int]:
     immediate = reader.u56()
-    if immediate & _ORIGINAL_TIMESTAMP_FOLLOWS:
-        return immediate ^ _ORIGINAL_TIMESTAMP_FOLLOWS, reader.u56()
+    if immediate & ORIGINAL_TIMESTAMP_FOLLOWS:
+        return immediate ^ ORIGINAL_TIMESTAMP_FOLLOWS, reader.u56()
     return immediate, immediate
 
 
@@ -145,7 +153,7 @@ def _known_version(version: int) -> int | None:
 
 
 def _read_uuid(reader: Reader) -> bytes:
-    values = [read_variable(reader) for _ in range(_UUID_SIZE)]
+    values = [read_variable(reader) for _ in range(UUID_SIZE)]
     if max(values) > 0xFF:
         raise reader.damaged(f"expected the bytes of a UUID, found {max(values)}")
     return bytes(values)

@@ -15,16 +15,13 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from binx.errors import UnsupportedError
+from binx.event.gtid import LOGICAL_TIMESTAMP_TYPE, ORIGINAL_TIMESTAMP_FOLLOWS, TIMESTAMP_SIZE, UUID_SIZE
 from binx.event.header import HEADER_SIZE, EventHeader, EventType
 from binx.event.reader import Reader
 from binx.event.serialization import open_message, read_string, read_variable
 
-_CLOCK_POSITION = 1 + 16 + 8 + 1
+_CLOCK_POSITION = 1 + UUID_SIZE + 8 + 1
 _CLOCK_SIZE = 16
-_CLOCK_TYPE = 2
-_TIMESTAMP_SIZE = 7
-_ORIGINAL_TIMESTAMP_FOLLOWS = 1 << 55
-_UUID_SIZE = 16
 _LONGEST = 8
 _VARIABLE_BITS = 7
 _UUID_FIELD, _TAG_FIELD, _LAST_COMMITTED_FIELD, _SEQUENCE_NUMBER_FIELD, _LENGTH_FIELD = 1, 3, 4, 5, 8
@@ -134,14 +131,18 @@ class _PlainFields:
 
 def _plain_fields(reader: Reader) -> _PlainFields:
     identity = reader.raw(min(reader.remaining, _CLOCK_POSITION))
-    if len(identity) < _CLOCK_POSITION or identity[-1] != _CLOCK_TYPE or reader.remaining < _CLOCK_SIZE:
+    if (
+        len(identity) < _CLOCK_POSITION
+        or identity[-1] != LOGICAL_TIMESTAMP_TYPE
+        or reader.remaining < _CLOCK_SIZE
+    ):
         return _PlainFields(identity, b"", b"", None, bytes(reader.rest()))
     clock = reader.raw(_CLOCK_SIZE)
-    if reader.remaining < _TIMESTAMP_SIZE:
+    if reader.remaining < TIMESTAMP_SIZE:
         return _PlainFields(identity, clock, b"", None, bytes(reader.rest()))
-    timestamps = reader.raw(_TIMESTAMP_SIZE)
-    if int.from_bytes(timestamps, "little") & _ORIGINAL_TIMESTAMP_FOLLOWS:
-        timestamps += reader.raw(_TIMESTAMP_SIZE)
+    timestamps = reader.raw(TIMESTAMP_SIZE)
+    if int.from_bytes(timestamps, "little") & ORIGINAL_TIMESTAMP_FOLLOWS:
+        timestamps += reader.raw(TIMESTAMP_SIZE)
     length = reader.packed() if reader.remaining else None
     return _PlainFields(identity, clock, timestamps, length, bytes(reader.rest()))
 
@@ -229,7 +230,7 @@ def _read_end(reader: Reader) -> int:
 
 
 def _skip_uuid(reader: Reader) -> int:
-    return len([read_variable(reader) for _ in range(_UUID_SIZE)])
+    return len([read_variable(reader) for _ in range(UUID_SIZE)])
 
 
 def _skip_string(reader: Reader) -> int:

@@ -45,10 +45,8 @@ def check_executors(context: SparkContext, logs: Sequence[str], store: Store, ou
     wrong = problems(answers)
     if wrong:
         raise BinxError(
-            "the executors cannot do this: "
-            + "; ".join(wrong)
-            + ". docs/spark-cluster.md says how binx gets to"
-            " them"
+            f"the executors cannot do this: {'; '.join(wrong)}."
+            " docs/spark-cluster.md says how binx gets to them"
         )
 
 

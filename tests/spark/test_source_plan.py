@@ -175,6 +175,7 @@ def test_a_log_that_was_replaced_since_the_plan_is_not_read(tmp_path: Path) -> N
         ({"tabel": "a.b"}, "'tabel' is not known; there are: .*table"),
         ({"table": "a.b", "since": "soon"}, "option since: expected a time"),
         ({"table": "a.b", "split-bytes": "0"}, "option splitBytes: expected at least 1 byte"),
+        ({"table": "a.b", "batchRows": "0"}, "option batchRows: expected at least 1, found 0"),
         ({"table": "a.b", "thread_id": "1,x"}, "option threadId: expected a whole number"),
     ],
 )

@@ -46,7 +46,7 @@ def load_new(
         manifests: what the data sets hold, where that was read before.
 
     Raises:
-        LoadError: nothing was changed, and why.
+        LoadError: nothing was changed, and why; or all is committed, but not yet in Iceberg's tables.
     """
     began = time.monotonic()
     _prepare(spark)

@@ -118,7 +118,7 @@ def load_tables(
     """Load what is new, commit it, and tell what was done.
 
     Raises:
-        LoadError: nothing was changed, and why.
+        LoadError: nothing was changed, and why; or all is committed, but not yet in Iceberg's tables.
     """
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException

@@ -103,7 +103,7 @@ def parse_request(options: Mapping[str, str]) -> Request:
         keyring=given.get("keyring"),
         identity=given.get("identity"),
         split_bytes=_size(given, "splitbytes") or SPLIT_BYTES,
-        batch_rows=_one(given, "batchrows", _whole) or BATCH_ROWS,
+        batch_rows=_one(given, "batchrows", _whole_from_one) or BATCH_ROWS,
         verify=_flag(given, "checksums", default=True),
         trigger_bytes=_size(given, "maxbytespertrigger"),
     )
@@ -212,6 +212,13 @@ def _whole(text: str) -> int:
     if not text.strip().isdecimal():
         raise UsageError(f"expected a whole number, found {text!r}")
     return int(text)
+
+
+def _whole_from_one(text: str) -> int:
+    number = _whole(text)
+    if number == 0:
+        raise UsageError("expected at least 1, found 0")
+    return number
 
 
 def _flag(given: Mapping[str, str], key: str, *, default: bool = False) -> bool:

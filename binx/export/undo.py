@@ -65,6 +65,8 @@ class _Spool:
         self._texts: BinaryIO = tempfile.TemporaryFile(prefix="binx-")  # noqa: SIM115
         self._records: BinaryIO = tempfile.TemporaryFile(prefix="binx-")  # noqa: SIM115
         self._end = 0
+        self._window = memoryview(b"")
+        self._window_start = 0
         self.count = 0
 
     def __enter__(self) -> Self:
@@ -94,7 +96,7 @@ class _Spool:
         self._end += size
         self.count += 1
 
-    def backwards(self) -> Iterator[tuple[int, int, Iterator[bytes]]]:
+    def backwards(self) -> Iterator[tuple[int, int, Iterator[bytes | memoryview]]]:
         """Transaction, mark and the text in pieces, from the last to the first."""
         last = self.count
         while last:
@@ -105,12 +107,36 @@ class _Spool:
                 yield transaction, mark, self._text(offset, size)
             last = first
 
-    def _text(self, offset: int, size: int) -> Iterator[bytes]:
+    def _text(self, offset: int, size: int) -> Iterator[bytes | memoryview]:
+        """A text in pieces; short ones come out of a window that ends with the first of them."""
+        if size <= PIECE_BYTES:
+            begin = offset - self._window_start
+            if not 0 <= begin <= len(self._window) - size:
+                self._window_start = max(0, offset + size - PIECE_BYTES)
+                self._texts.seek(self._window_start)
+                self._window = memoryview(self._texts.read(offset + size - self._window_start))
+                begin = offset - self._window_start
+            yield self._window[begin : begin + size]
+            return
         self._texts.seek(offset)
         while size:
             piece = self._texts.read(min(size, PIECE_BYTES))
             size -= len(piece)
             yield piece
+
+
+def _together(pieces: Iterable[bytes | memoryview]) -> Iterator[bytes]:
+    """Many short pieces as few longer ones: a call of the system for each would take longer than they do."""
+    held: list[bytes | memoryview] = []
+    size = 0
+    for piece in pieces:
+        held.append(piece)
+        size += len(piece)
+        if size >= PIECE_BYTES:
+            yield b"".join(held)
+            held, size = [], 0
+    if held:
+        yield b"".join(held)
 
 
 @dataclass(slots=True)
@@ -213,19 +239,23 @@ class _Undoing:
 
     def copy_out(self, output: Sink) -> UndoReport:
         """Write the script."""
-        session = SqlSession(self._flavour or Flavour.MYSQL)
-        output.write(self._head(session).encode())
         undone: set[int] = set()
+        for piece in _together(self._script(undone)):
+            output.write(piece)
+        nothing = self._number + 1 - len(undone)
+        return UndoReport(undone=len(undone), nothing=nothing, warnings=tuple(self.sizes.warnings))
+
+    def _script(self, undone: set[int]) -> Iterator[bytes | memoryview]:
+        """The script in pieces; the numbers of the transactions that it undoes are put into a set."""
+        session = SqlSession(self._flavour or Flavour.MYSQL)
+        yield self._head(session).encode()
         for transaction, mark, pieces in self._spool.backwards():
             if transaction in self._xa.void:
                 continue
             undone.add(transaction)
             if mark != _NO_MARK:
-                output.write(session.for_rows(mark).encode())
-            for piece in pieces:
-                output.write(piece)
-        nothing = self._number + 1 - len(undone)
-        return UndoReport(undone=len(undone), nothing=nothing, warnings=tuple(self.sizes.warnings))
+                yield session.for_rows(mark).encode()
+            yield from pieces
 
     def _head(self, session: SqlSession) -> str:
         server, client = ("MariaDB", "mariadb") if self._flavour is Flavour.MARIADB else ("MySQL", "mysql")

@@ -90,23 +90,29 @@ cdef inline uint32_t known_of(const Transaction *record) noexcept nogil:
 
 
 
-cdef tuple validity(const uint8_t *known, int64_t count, int which):
-    """A column's validity bits, None where all are set, and how many are not."""
-    cdef bytes made = PyBytes_FromStringAndSize(NULL, (count + 7) // 8)
-    cdef uint8_t *bits = <uint8_t *> PyBytes_AS_STRING(made)
-    cdef int64_t nulls = count
-    cdef int64_t at = 0
-    cdef uint64_t eight
+cdef tuple validity(const uint8_t *known, int64_t count, int which, uint8_t always, uint8_t ever):
+    """A column's validity bits, None where all are set, and how many are not.
+
+    ``always`` has the bits that all records have, ``ever`` those that any has: most columns are known of all or of none.
+    """
+    cdef bytes made
+    cdef uint8_t *bits
+    cdef int64_t nulls = 0
+    cdef int64_t i
+    cdef uint8_t bit
+    if always >> which & 1:
+        return None, 0
+    made = PyBytes_FromStringAndSize(NULL, (count + 7) // 8)
+    bits = <uint8_t *> PyBytes_AS_STRING(made)
+    memset(bits, 0, (count + 7) // 8)
+    if not ever >> which & 1:
+        return made, count
     with nogil:
-        while at < count:
-            eight = 0
-            memcpy(&eight, known + at, min(count - at, <int64_t> 8))
-            # One bit of each byte; the product has them all in its highest byte.
-            eight = eight >> which & <uint64_t> 0x0101010101010101
-            bits[at >> 3] = <uint8_t> (eight * <uint64_t> 0x0102040810204080 >> 56)
-            nulls -= popcount(bits[at >> 3])
-            at += 8
-    return (made if nulls else None), nulls
+        for i in range(count):
+            bit = known[i] >> which & 1
+            bits[i >> 3] |= bit << (i & 7)
+            nulls += 1 - bit
+    return made, nulls
 
 
 cdef inline int width_of(int column) noexcept nogil:
@@ -298,10 +304,17 @@ cdef class IndexColumns:
         cdef int64_t rows = self.rows
         cdef int64_t counts = self.numbers.size // 4
         cdef int column
+        cdef int64_t row
+        cdef uint8_t always = 0xFF
+        cdef uint8_t ever = 0
         nulls = {}
         made = {}
+        with nogil:
+            for row in range(rows):
+                always &= self.known.data[row]
+                ever |= self.known.data[row]
         for name, which in WITH_NULLS.items():
-            nulls[name] = validity(self.known.data, rows, which)
+            nulls[name] = validity(self.known.data, rows, which, always, ever)
         for column in range(COLUMNS):
             # There is one offset more than lists.
             values = hand_over(&self.columns[column], (rows + (column == AT_TABLES)) * width_of(column))

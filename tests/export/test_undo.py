@@ -66,11 +66,12 @@ def test_each_change_has_its_opposite_and_the_last_comes_first(folder: Path, nam
     assert CHANGE.findall(undone(path)[0]) == [(OPPOSITE[verb], table) for verb, table in reversed(forwards)]
 
 
-def test_the_pieces_in_which_rows_come_make_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("size", [7, 300, 3000])
+def test_the_pieces_in_which_rows_come_make_no_difference(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
     path = MYSQL / "small" / "all_types.binlog"
     whole = undone(path)
     monkeypatch.setattr(changes_module, "PIECE_ROWS", 1)
-    monkeypatch.setattr(undo_module, "PIECE_BYTES", 7)
+    monkeypatch.setattr(undo_module, "PIECE_BYTES", size)
     monkeypatch.setattr(undo_module, "_RECORDS_AT_ONCE", 3)
     assert undone(path) == whole
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -250,6 +250,24 @@ def manifest_name(log_stem: str) -> str:
     return f"{MANIFESTS}/{log_stem}{_SUFFIX}"
 
 
+def stem_of(manifest: str) -> str:
+    """What the names of the objects begin with that belong to a manifest of some name."""
+    return manifest.removeprefix(f"{MANIFESTS}/").removesuffix(_SUFFIX)
+
+
+def manifest_names(store: Store) -> list[str]:
+    """The names of all manifests below the archive's place, sorted.
+
+    Raises:
+        SourceError: the archive cannot be read.
+    """
+    return [
+        f"{MANIFESTS}/{name}"
+        for name in store.names(MANIFESTS)
+        if name.endswith(_SUFFIX) and not name.startswith(".")
+    ]
+
+
 def read_object(store: Store, name: str) -> bytes:
     """All bytes of a small object.
 
@@ -265,8 +283,14 @@ def read_object(store: Store, name: str) -> bytes:
         source.close()
 
 
-def read_manifests(store: Store) -> tuple[list[ArchivedLog], list[BinxError]]:
-    """All logs that an archive holds, in the order of the manifests' names, and what of it cannot be read.
+def read_manifests(
+    store: Store, names: Iterable[str] | None = None
+) -> tuple[list[ArchivedLog], list[BinxError]]:
+    """The logs that an archive holds, in the order of the manifests' names, and what of it cannot be read.
+
+    Args:
+        store: the archive.
+        names: of the manifests; None for all.
 
     Raises:
         SourceError: the archive cannot be read.
@@ -274,7 +298,7 @@ def read_manifests(store: Store) -> tuple[list[ArchivedLog], list[BinxError]]:
     """
     logs: list[ArchivedLog] = []
     errors: list[BinxError] = []
-    for name in _manifest_names(store):
+    for name in manifest_names(store) if names is None else names:
         try:
             log = decode_manifest(read_object(store, name), store.path(name))
             if manifest_name(log.stem) != name:
@@ -301,12 +325,6 @@ def find_log(logs: Sequence[ArchivedLog], file: BinlogFile) -> ArchivedLog | Non
     return min(found, key=lambda log: bool(log.damage), default=None)
 
 
-def _manifest_names(store: Store) -> Iterator[str]:
-    for name in store.names(MANIFESTS):
-        if name.endswith(_SUFFIX) and not name.startswith("."):
-            yield f"{MANIFESTS}/{name}"
-
-
 __all__ = [
     "CONTRACT",
     "INDEX",
@@ -317,6 +335,9 @@ __all__ = [
     "encode_manifest",
     "find_log",
     "manifest_name",
+    "manifest_names",
     "read_manifests",
+    "read_object",
     "stem",
+    "stem_of",
 ]

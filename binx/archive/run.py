@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
 
-from binx.archive.manifest import ArchivedLog, find_log, manifest_name, read_manifests
+from binx.archive.holding import look_up
+from binx.archive.manifest import ArchivedLog, find_log, manifest_name
 from binx.archive.prune import prove, prunable, purge_statement, remove
 from binx.archive.run_report import ArchiveRequest, LogReport, RunReport, State
 from binx.archive.sources import SourceLogs, open_source_logs
@@ -57,11 +58,12 @@ class ArchiveRun:
             stack.enter_context(nullcontext() if request.dry_run else store.locked())
             if not request.dry_run:
                 store.prepare([MANIFESTS])
-            held, unreadable = read_manifests(store)
-            lost = _set_aside_lost(store, held)
             logs = open_source_logs(request.source, stack)
             self.report.open = tuple(ends.file.path for ends in logs.open)
-            yield from map(self._failed, unreadable)
+            # Tables are made of the whole archive, as logs tell what later ones need to know.
+            holding = look_up(store, logs.names if request.parquet is None else None)
+            held = holding.logs
+            yield from map(self._failed, holding.errors)
             yield from self._take_unreadable(logs, storage, held)
             pending = [ends for ends in logs.closed if find_log(held, ends.file) is None]
             total = sum(ends.file.size for ends in pending)
@@ -72,8 +74,10 @@ class ArchiveRun:
                     break
                 yield self._take(ends, storage, held, _behind(self.progress, done, total))
                 done += ends.file.size
-            yield from self._tell_lost(store, lost, held, pending)
-            self.report.held = len(held)
+            for log in holding.lost_for_good(pending):
+                held.append(log)
+                yield self._failed(_lost(store, log))
+            self.report.held = len(held) + holding.others
             if request.parquet is not None and not request.dry_run:
                 yield from self._export(store, held, request.parquet)
             if request.prune_days is not None:
@@ -126,22 +130,6 @@ class ArchiveRun:
         """A log failed, or a manifest: what that said is archived anew, where the source has it still."""
         self.report.failed += 1
         return LogReport(State.FAILED, error.path or self.request.source, error=error)
-
-    def _tell_lost(
-        self, store: Store, lost: list[ArchivedLog], held: list[ArchivedLog], pending: list[FileEnds]
-    ) -> Iterator[LogReport]:
-        """Logs that lack objects, but for those that are archived anew by this run or a later one."""
-        again = [find_log(lost, ends.file) for ends in pending] if lost else []
-        anew = {log.stem for log in (*held, *again) if log is not None}
-        for log in lost:
-            if log.stem not in anew:
-                held.append(log)
-                error = AbsentError(
-                    "an object of it is missing, and the source has the log no more; take the object from"
-                    f" another copy of the archive, or remove {manifest_name(log.stem)} to give the log up",
-                    path=store.path(log.stem),
-                )
-                yield self._failed(error)
 
     def _take_unreadable(
         self, logs: SourceLogs, storage: Storage, held: list[ArchivedLog]
@@ -205,12 +193,13 @@ class ArchiveRun:
         return LogReport(State.KEPT if archived.damage else State.ARCHIVED, path, archived)
 
 
-def _set_aside_lost(store: Store, held: list[ArchivedLog]) -> list[ArchivedLog]:
-    """Take the logs out of those that the archive holds of which it lacks objects."""
-    names = set(store.names())
-    lost = [log for log in held if any(one.path not in names for one in log.objects)]
-    held[:] = [log for log in held if log not in lost]
-    return lost
+def _lost(store: Store, log: ArchivedLog) -> AbsentError:
+    """What is said of a log that lacks an object."""
+    return AbsentError(
+        "an object of it is missing, and the source has the log no more; take the object from another copy of"
+        f" the archive, or remove {manifest_name(log.stem)} to give the log up",
+        path=store.path(log.stem),
+    )
 
 
 def _check_tables(request: ArchiveRequest) -> None:

@@ -65,6 +65,11 @@ class SourceLogs:
     unreadable: tuple[UnreadableLog, ...]
     index: Path | None
 
+    @property
+    def names(self) -> set[str]:
+        """The names of all its logs."""
+        return {ends.file.name for ends in (*self.closed, *self.open)} | {log.name for log in self.unreadable}
+
 
 def open_source_logs(source: str, stack: ExitStack) -> SourceLogs:
     """Open all logs of a source.

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from binx.archive.manifest import read_object
 from binx.errors import OutputError, RefusedError
-from binx.export.store import LocalStore
+from binx.export.store import LocalStore, Store
 from binx.log.file import BinlogFile
 from binx.log.index_use import IndexUse
 from binx.log.inputs import open_chain
@@ -90,6 +91,23 @@ def test_an_object_is_missed_by_each_run_when_the_source_has_its_log_no_more(tmp
         reports, run = archive(source, place)
         assert (states(reports), run.held, run.failed) == ([(gone.stem, "failed")], 3, 1)
         assert f"remove _manifest/{gone.stem}.json" in str(reports[0].error)
+
+
+def test_a_run_reads_only_the_manifests_of_logs_that_the_source_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "archive"
+    archive(copy_logs(tmp_path / "all", 1, 2, 3), place)
+    read: list[str] = []
+
+    def noted(store: Store, name: str) -> bytes:
+        read.append(name)
+        return read_object(store, name)
+
+    monkeypatch.setattr("binx.archive.manifest.read_object", noted)
+    reports, run = archive(copy_logs(tmp_path / "logs", 3), place)
+    assert (reports, run.held) == ([], 3)
+    assert [name.partition(".0000")[2][:2] for name in read] == ["03"]
 
 
 def test_a_log_that_lacks_an_object_waits_for_a_later_run_as_others_do(tmp_path: Path) -> None:

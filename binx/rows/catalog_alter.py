@@ -70,7 +70,7 @@ def with_key(
 def complete_charset(charset: Charset) -> Charset:
     """A charset option with the charset that its collation tells, where only that is given."""
     if charset.charset is None and charset.collation is not None:
-        return replace(charset, charset=charset_of_collation(charset.collation))
+        return charset._replace(charset=charset_of_collation(charset.collation))
     return charset
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, TypeAlias
 
 from binx.rows.charsets import charset_name, collation_name
@@ -55,7 +54,7 @@ def _attribute(reader: TokenReader, spec: ColumnSpec) -> ColumnSpec | None:
 
 def _sets(**values: Any) -> _Rule:
     """The rule of an attribute that says all by itself."""
-    return lambda _, spec: replace(spec, **values)
+    return lambda _, spec: spec._replace(**values)
 
 
 def _value(reader: TokenReader, spec: ColumnSpec) -> ColumnSpec:
@@ -76,26 +75,26 @@ def _parentheses(reader: TokenReader, spec: ColumnSpec) -> ColumnSpec:
 
 def _srid(reader: TokenReader, spec: ColumnSpec) -> ColumnSpec:
     reader.accept("=")
-    return replace(spec, srid=reader.number())
+    return spec._replace(srid=reader.number())
 
 
 def _byte(_: TokenReader, spec: ColumnSpec) -> ColumnSpec:
-    return replace(spec, base=as_bytes(spec.base), charset=None)
+    return spec._replace(base=as_bytes(spec.base), charset=None)
 
 
 def _charset(reader: TokenReader, spec: ColumnSpec) -> ColumnSpec:
     name = charset_word(reader)
-    return spec if name.upper() == "DEFAULT" else replace(spec, charset=charset_name(name))
+    return spec if name.upper() == "DEFAULT" else spec._replace(charset=charset_name(name))
 
 
 def _collate(reader: TokenReader, spec: ColumnSpec) -> ColumnSpec:
     reader.accept("=")
     name = charset_word(reader)
-    return spec if name.upper() == "DEFAULT" else replace(spec, collation=collation_name(name))
+    return spec if name.upper() == "DEFAULT" else spec._replace(collation=collation_name(name))
 
 
 def _default(reader: TokenReader, spec: ColumnSpec) -> ColumnSpec:
-    return replace(spec, default=default_clause(reader))
+    return spec._replace(default=default_clause(reader))
 
 
 def _on_update(reader: TokenReader, spec: ColumnSpec) -> ColumnSpec:
@@ -108,21 +107,21 @@ def _on_update(reader: TokenReader, spec: ColumnSpec) -> ColumnSpec:
 
 def _generated(reader: TokenReader, spec: ColumnSpec) -> ColumnSpec:
     if reader.accept("ROW", "START"):
-        return replace(spec, period="start", nullable=False)
+        return spec._replace(period="start", nullable=False)
     if reader.accept("ROW", "END"):
-        return replace(spec, period="end", nullable=False)
+        return spec._replace(period="end", nullable=False)
     reader.skip_parentheses()
-    return replace(spec, generated="virtual")
+    return spec._replace(generated="virtual")
 
 
 def _primary(reader: TokenReader, spec: ColumnSpec) -> ColumnSpec:
     reader.accept("KEY")
-    return replace(spec, primary_key=True)
+    return spec._replace(primary_key=True)
 
 
 def _unique(reader: TokenReader, spec: ColumnSpec) -> ColumnSpec:
     reader.accept("KEY")
-    return replace(spec, unique=True)
+    return spec._replace(unique=True)
 
 
 def _constraint(reader: TokenReader, spec: ColumnSpec) -> ColumnSpec:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from binx.rows.ddl_columns import column_spec
 from binx.rows.ddl_keys import is_key_or_constraint, key_columns, key_or_constraint
 from binx.rows.ddl_parts import charset_option, merged, table_name
@@ -76,7 +74,7 @@ def _column_list(reader: TokenReader) -> tuple[list[ColumnSpec], list[Key]]:
     reader.expect(")")
     # The columns of MariaDB's application-time periods cannot be NULL.
     bounds = {name.casefold() for period in periods.values() for name in period}
-    columns = [replace(c, nullable=False) if c.name.casefold() in bounds else c for c in columns]
+    columns = [c._replace(nullable=False) if c.name.casefold() in bounds else c for c in columns]
     return columns, [_without_periods(key, periods) for key in keys]
 
 
@@ -89,7 +87,7 @@ def column_keys(column: ColumnSpec) -> list[Key]:
 def _without_periods(key: Key, periods: dict[str, tuple[str, ...]]) -> Key:
     """MariaDB makes of a period in a key its end and its start, in this order."""
     parts = (reversed(periods.get(name.casefold(), (name,))) for name in key.columns)
-    return replace(key, columns=tuple(name for part in parts for name in part))
+    return key._replace(columns=tuple(name for part in parts for name in part))
 
 
 def _options(reader: TokenReader) -> tuple[Charset, bool, bool]:

@@ -49,13 +49,13 @@ def _with_size(spec: ColumnSpec, charset: Charset) -> ColumnSpec:
     length = spec.arguments[0] if spec.arguments else 0
     characters = length * bytes_per_character(charset.charset)
     if spec.base == "text" and length:
-        return replace(spec, base=_sized(TEXT_BASES, characters), arguments=())
+        return spec._replace(base=_sized(TEXT_BASES, characters), arguments=())
     if spec.base == "blob" and length:
-        return replace(spec, base=_sized(BLOB_BASES, length), arguments=())
+        return spec._replace(base=_sized(BLOB_BASES, length), arguments=())
     if spec.base == "varchar" and characters > _MOST_VARCHAR_BYTES:
-        return replace(spec, base=_sized(TEXT_BASES, characters), arguments=())
+        return spec._replace(base=_sized(TEXT_BASES, characters), arguments=())
     if spec.base == "varbinary" and length > _MOST_VARCHAR_BYTES:
-        return replace(spec, base=_sized(BLOB_BASES, length), arguments=())
+        return spec._replace(base=_sized(BLOB_BASES, length), arguments=())
     return spec
 
 
@@ -71,7 +71,7 @@ def resolve_column(spec: ColumnSpec, table: Charset, context: StatementContext) 
     if spec.base in CHARACTER_BASES:
         charset = _character_set(spec, table)
         if charset.charset == "binary" and spec.base not in {"enum", "set"}:
-            spec = replace(spec, base=as_bytes(spec.base))
+            spec = spec._replace(base=as_bytes(spec.base))
     spec = _with_size(spec, charset)
     if spec.base in {"binary", "varbinary", *BLOB_BASES}:
         charset = Charset("binary", None)

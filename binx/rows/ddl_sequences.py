@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from binx.rows.ddl_parts import table_name
 from binx.rows.ddl_statements import ColumnSpec, CreateTable
 from binx.rows.ddl_tokens import TokenReader
@@ -30,6 +28,6 @@ def create_sequence(reader: TokenReader, temporary: bool) -> CreateTable:
     value = _VALUE
     if reader.accept("AS"):
         written = data_type(reader)
-        value = replace(value, base=written.base, unsigned=written.unsigned or reader.accept("UNSIGNED"))
-    columns = (*(replace(value, name=name) for name in _VALUES), *_STATE)
+        value = value._replace(base=written.base, unsigned=written.unsigned or reader.accept("UNSIGNED"))
+    columns = (*(value._replace(name=name) for name in _VALUES), *_STATE)
     return CreateTable(table, columns, temporary=temporary, if_not_exists=if_not_exists)

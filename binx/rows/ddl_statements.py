@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from binx.rows.schema import Default
 
 
-@dataclass(frozen=True, slots=True)
-class TableName:
+class TableName(NamedTuple):
     """A table as a statement names it; ``db`` is None where the default database is meant."""
 
     db: str | None
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class ColumnSpec:
+class ColumnSpec(NamedTuple):
     """A column as a statement writes it, before the table's defaults are known.
 
     Attributes:
@@ -59,23 +56,20 @@ class ColumnSpec:
     period: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
+class Position(NamedTuple):
     """Where ALTER TABLE puts a column: behind ``after``, or first where that is None."""
 
     after: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Charset:
+class Charset(NamedTuple):
     """A default charset as tables and databases declare it; None where nothing is said."""
 
     charset: str | None = None
     collation: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(NamedTuple):
     """A key as a statement writes it.
 
     Attributes:
@@ -95,15 +89,14 @@ class Key:
     if_not_exists: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class CreateTable:
+class CreateTable(NamedTuple):
     """CREATE TABLE; ``like`` names the model, ``select`` says that columns come from a query too."""
 
     table: TableName
     columns: tuple[ColumnSpec, ...] = ()
     primary_key: tuple[str, ...] = ()
     keys: tuple[Key, ...] = ()
-    charset: Charset = field(default_factory=Charset)
+    charset: Charset = Charset()
     like: TableName | None = None
     select: bool = False
     temporary: bool = False
@@ -111,8 +104,7 @@ class CreateTable:
     versioned: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class AddColumn:
+class AddColumn(NamedTuple):
     """ADD COLUMN."""
 
     column: ColumnSpec
@@ -120,8 +112,7 @@ class AddColumn:
     if_not_exists: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeColumn:
+class ChangeColumn(NamedTuple):
     """CHANGE COLUMN, and MODIFY COLUMN, which keeps the name."""
 
     old: str
@@ -130,8 +121,7 @@ class ChangeColumn:
     if_exists: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class RenameColumn:
+class RenameColumn(NamedTuple):
     """RENAME COLUMN."""
 
     old: str
@@ -139,16 +129,14 @@ class RenameColumn:
     if_exists: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class DropColumn:
+class DropColumn(NamedTuple):
     """DROP COLUMN."""
 
     name: str
     if_exists: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class AlterColumn:
+class AlterColumn(NamedTuple):
     """ALTER COLUMN: SET or DROP DEFAULT, SET VISIBLE or INVISIBLE."""
 
     name: str
@@ -158,57 +146,49 @@ class AlterColumn:
     if_exists: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class AddKey:
+class AddKey(NamedTuple):
     """ADD KEY, UNIQUE or PRIMARY KEY, and CREATE INDEX."""
 
     key: Key
 
 
-@dataclass(frozen=True, slots=True)
-class DropPrimaryKey:
+class DropPrimaryKey(NamedTuple):
     """DROP PRIMARY KEY, and dropping the index or constraint named PRIMARY."""
 
 
-@dataclass(frozen=True, slots=True)
-class DropKey:
+class DropKey(NamedTuple):
     """DROP KEY, INDEX or CONSTRAINT of any name but PRIMARY."""
 
     name: str
     if_exists: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class RenameKey:
+class RenameKey(NamedTuple):
     """RENAME KEY or INDEX."""
 
     old: str
     new: str
 
 
-@dataclass(frozen=True, slots=True)
-class ConvertCharset:
+class ConvertCharset(NamedTuple):
     """CONVERT TO CHARACTER SET; a charset of None is DEFAULT, the database's."""
 
     charset: Charset
 
 
-@dataclass(frozen=True, slots=True)
-class SetCharset:
+class SetCharset(NamedTuple):
     """The table's default charset, for columns to come."""
 
     charset: Charset
 
 
-@dataclass(frozen=True, slots=True)
-class RenameTo:
+class RenameTo(NamedTuple):
     """RENAME [TO | AS | =]."""
 
     table: TableName
 
 
-@dataclass(frozen=True, slots=True)
-class SystemVersioning:
+class SystemVersioning(NamedTuple):
     """MariaDB's ADD or DROP SYSTEM VERSIONING."""
 
     add: bool
@@ -231,8 +211,7 @@ AlterAction: TypeAlias = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class AlterTable:
+class AlterTable(NamedTuple):
     """ALTER TABLE, and CREATE and DROP INDEX."""
 
     table: TableName
@@ -240,22 +219,19 @@ class AlterTable:
     if_exists: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class RenameTables:
+class RenameTables(NamedTuple):
     """RENAME TABLE: pairs of old and new name, done from left to right."""
 
     pairs: tuple[tuple[TableName, TableName], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class DropTables:
+class DropTables(NamedTuple):
     """DROP TABLE."""
 
     tables: tuple[TableName, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class CreateDatabase:
+class CreateDatabase(NamedTuple):
     """CREATE DATABASE."""
 
     db: str
@@ -263,23 +239,20 @@ class CreateDatabase:
     if_not_exists: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class AlterDatabase:
+class AlterDatabase(NamedTuple):
     """ALTER DATABASE; a ``db`` of None is the default database."""
 
     db: str | None
     charset: Charset
 
 
-@dataclass(frozen=True, slots=True)
-class DropDatabase:
+class DropDatabase(NamedTuple):
     """DROP DATABASE."""
 
     db: str
 
 
-@dataclass(frozen=True, slots=True)
-class NotUnderstood:
+class NotUnderstood(NamedTuple):
     """A statement that changes tables in a way that was not understood: nothing is known of them now."""
 
     tables: tuple[TableName, ...]

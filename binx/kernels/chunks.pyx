@@ -25,7 +25,7 @@ from binx.kernels.levels cimport Levels
 from binx.kernels.numbers cimport *
 from binx.kernels.output cimport Output, release, reserve
 from binx.kernels.views cimport look_at
-from binx.kernels.words cimport nearly_distinct, number_words, word_of, words_forget, words_release
+from binx.kernels.words cimport number_words, seem_distinct, word_of, words_forget, words_release
 
 cdef enum:
     # Values that have a dictionary, at least; how often each of its words is used, on average; and its bytes.
@@ -223,9 +223,9 @@ cdef class Chunk:
 
     cdef bint seems_worded(self) except -1 nogil:
         """Whether few values may be distinct: the first ones tell that it is worth trying, or all that they are few."""
-        if self.values > FIRST_WORDED and nearly_distinct(&self.strings, FIRST_WORDED) * 2 <= FIRST_WORDED:
+        if self.values > FIRST_WORDED and not seem_distinct(&self.strings, FIRST_WORDED, FIRST_WORDED // 2):
             return True
-        return nearly_distinct(&self.strings, self.values) * SHARE <= self.values
+        return not seem_distinct(&self.strings, self.values, self.values // SHARE)
 
     cdef bint is_distinct(self) except -1 nogil:
         """Whether no word stands in the dictionary twice: some readers number them anew."""

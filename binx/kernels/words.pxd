@@ -132,8 +132,8 @@ cdef inline uint64_t sketch_of(const uint8_t *data, int64_t size) noexcept nogil
     )
 
 
-cdef inline int64_t nearly_distinct(const Strings *strings, int64_t count) except -1 nogil:
-    """How many of so many values are distinct, nearly: few fewer than there are, or more where they differ little."""
+cdef inline bint seem_distinct(const Strings *strings, int64_t count, int64_t limit) except -1 nogil:
+    """Whether more than ``limit`` of so many values are distinct, nearly: no more are looked at than tell it."""
     cdef uint64_t *sketch = <uint64_t *> calloc(SKETCH_WORDS, 8)
     cdef int64_t found = 0
     cdef int64_t i
@@ -142,6 +142,8 @@ cdef inline int64_t nearly_distinct(const Strings *strings, int64_t count) excep
     if sketch == NULL:
         no_memory(SKETCH_WORDS * 8)
     for i in range(count):
+        if found > limit:
+            break
         place = string_at(strings, i)
         bit = sketch_of(
             strings.data + strings.offsets[place], strings.offsets[place + 1] - strings.offsets[place]
@@ -149,7 +151,7 @@ cdef inline int64_t nearly_distinct(const Strings *strings, int64_t count) excep
         found += not (sketch[bit >> 6] >> (bit & 63) & 1)
         sketch[bit >> 6] |= <uint64_t> 1 << (bit & 63)
     free(sketch)
-    return found
+    return found > limit
 
 
 cdef inline int words_grow(Words *words) except -1 nogil:

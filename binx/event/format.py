@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from binx.errors import ChecksumError, DamagedError, NotABinlogError, TruncatedError, UnsupportedError
 from binx.event.header import HEADER_SIZE, EventFlag, EventHeader, EventType, parse_header
-from binx.event.reader import Reader
+from binx.event.reader import Reader, body_reader
 from binx.kernels.crc32 import checksum
 from binx.source import magic
 
@@ -198,7 +198,7 @@ def parse_format_body(body: memoryview | bytes, header: EventHeader) -> FormatDe
     Raises:
         NotABinlogError, DamagedError, UnsupportedError: as for :func:`parse_format`.
     """
-    reader = Reader(body, origin=header.position + HEADER_SIZE, event=header.name)
+    reader = body_reader(body, header)
     binlog_version = reader.u16()
     if binlog_version != BINLOG_VERSION:
         raise NotABinlogError(

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from binx.event.format import FormatDescription
 from binx.event.gtid_source import MYSQL_MAX_NUMBER, UuidSource
-from binx.event.header import HEADER_SIZE, EventHeader, EventType
+from binx.event.header import EventHeader, EventType
 from binx.event.previous_gtids import read_tag
-from binx.event.reader import Reader
+from binx.event.reader import Reader, body_reader
 from binx.event.serialization import open_message, read_variable, read_variable_signed
 
 FLAG_MAY_HAVE_STATEMENTS = 1
@@ -93,7 +93,7 @@ def parse_gtid(body: memoryview, header: EventHeader, description: FormatDescrip
         DamagedError: the body is cut, or the number is none that a server gives.
         UnsupportedError: a newer server's GTID_TAGGED.
     """
-    reader = Reader(body, origin=header.position + HEADER_SIZE, event=header.name)
+    reader = body_reader(body, header)
     gtid = _parse_tagged(reader) if header.type == EventType.GTID_TAGGED else _parse_plain(reader)
     anonymous = header.type == EventType.ANONYMOUS_GTID
     if anonymous != (gtid.number == 0) or not 0 <= gtid.number <= MYSQL_MAX_NUMBER:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from binx.errors import UnsupportedError
 from binx.event.gtid import LOGICAL_TIMESTAMP_TYPE, ORIGINAL_TIMESTAMP_FOLLOWS, TIMESTAMP_SIZE, UUID_SIZE
 from binx.event.header import HEADER_SIZE, EventHeader, EventType
-from binx.event.reader import Reader
+from binx.event.reader import Reader, body_reader
 from binx.event.serialization import open_message, read_string, read_variable
 
 _CLOCK_POSITION = 1 + UUID_SIZE + 8 + 1
@@ -84,7 +84,7 @@ def rewrite_gtid(
         DamagedError: the body is cut.
         UnsupportedError: a newer server's GTID_TAGGED.
     """
-    reader = Reader(body, origin=header.position + HEADER_SIZE, event=header.name)
+    reader = body_reader(body, header)
     fields = _tagged_fields(reader) if header.type == EventType.GTID_TAGGED else _plain_fields(reader)
     if clock is not None:
         fields = fields.with_clock(clock)

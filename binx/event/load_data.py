@@ -10,9 +10,9 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from binx.event.format import FormatDescription
-from binx.event.header import HEADER_SIZE, EventHeader
+from binx.event.header import EventHeader
 from binx.event.query import Query, read_query_head, read_query_tail
-from binx.event.reader import Reader
+from binx.event.reader import body_reader
 
 _BLOCK_POST_HEADER = 4
 _EXECUTE_POST_HEADER = 26
@@ -72,7 +72,7 @@ def parse_load_block(body: memoryview, header: EventHeader, description: FormatD
     Raises:
         DamagedError: the body is cut.
     """
-    reader = Reader(body, origin=header.position + HEADER_SIZE, event=header.name)
+    reader = body_reader(body, header)
     fixed = reader.slice(description.post_header_length(header.type, _BLOCK_POST_HEADER))
     return LoadBlock(fixed.u32(), reader.rest())
 
@@ -83,7 +83,7 @@ def parse_delete_file(body: memoryview, header: EventHeader, description: Format
     Raises:
         DamagedError: the body is cut.
     """
-    reader = Reader(body, origin=header.position + HEADER_SIZE, event=header.name)
+    reader = body_reader(body, header)
     return DeleteFile(reader.u32())
 
 
@@ -95,7 +95,7 @@ def parse_execute_load_query(
     Raises:
         DamagedError: the body is cut, or contradicts itself.
     """
-    reader = Reader(body, origin=header.position + HEADER_SIZE, event=header.name)
+    reader = body_reader(body, header)
     fixed = reader.slice(description.post_header_length(header.type, _EXECUTE_POST_HEADER))
     head = read_query_head(fixed)
     file_id, start, end, handling = fixed.u32(), fixed.u32(), fixed.u32(), fixed.u8()

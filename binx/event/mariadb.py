@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from binx.event.format import FormatDescription
 from binx.event.gtid_source import DomainSource
-from binx.event.header import HEADER_SIZE, EventHeader
-from binx.event.reader import Reader
+from binx.event.header import EventHeader
+from binx.event.reader import body_reader
 from binx.event.statement import XaXid, read_xa_xid
 
 _LIST_COUNT = (1 << 28) - 1
@@ -148,7 +148,7 @@ def parse_mariadb_gtid(body: memoryview, header: EventHeader, description: Forma
     Raises:
         DamagedError: the body is cut.
     """
-    reader = _reader(body, header)
+    reader = body_reader(body, header)
     sequence, domain, flags = reader.u64(), reader.u32(), MariadbGtidFlag(reader.u8())
     commit_id = reader.u64() if MariadbGtidFlag.GROUP_COMMIT_ID in flags else None
     xid = None
@@ -181,7 +181,7 @@ def parse_mariadb_gtid_list(
     Raises:
         DamagedError: the body is cut.
     """
-    reader = _reader(body, header)
+    reader = body_reader(body, header)
     word = reader.u32()
     count = reader.count(word & _LIST_COUNT, _LIST_ENTRY_SIZE, "GTIDs")
     positions = tuple(MariadbGtidPosition(reader.u32(), reader.u32(), reader.u64()) for _ in range(count))
@@ -196,7 +196,7 @@ def parse_binlog_checkpoint(
     Raises:
         DamagedError: the body is cut.
     """
-    reader = _reader(body, header)
+    reader = body_reader(body, header)
     return BinlogCheckpoint(reader.text(reader.u32()))
 
 
@@ -208,9 +208,5 @@ def parse_start_encryption(
     Raises:
         DamagedError: the body is cut.
     """
-    reader = _reader(body, header)
+    reader = body_reader(body, header)
     return StartEncryption(reader.u8(), reader.u32(), reader.raw(_NONCE_SIZE))
-
-
-def _reader(body: memoryview, header: EventHeader) -> Reader:
-    return Reader(body, origin=header.position + HEADER_SIZE, event=header.name)

@@ -13,7 +13,7 @@ from typing import IO, NamedTuple, cast
 from binx.errors import DamagedError, UnsupportedError
 from binx.event.format import FormatDescription
 from binx.event.header import HEADER_SIZE, LARGEST_EVENT, EventHeader, EventType
-from binx.event.reader import Reader
+from binx.event.reader import Reader, body_reader
 from binx.kernels.scan import whole_events as count_whole_events
 
 CHUNK_SIZE = 1 << 20
@@ -97,7 +97,7 @@ def parse_transaction_payload(
         DamagedError: the body is cut, or its payload is of another size than it says.
         UnsupportedError: a compression that binx does not know.
     """
-    reader = Reader(body, origin=header.position + HEADER_SIZE, event=header.name)
+    reader = body_reader(body, header)
     size = uncompressed = None
     compression = Compression.NONE
     while (field := reader.packed()) != _END:

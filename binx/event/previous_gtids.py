@@ -15,8 +15,8 @@ from binx.errors import UnsupportedError
 from binx.event.format import FormatDescription
 from binx.event.gtid_set import GtidSet
 from binx.event.gtid_source import TAG, UuidSource
-from binx.event.header import HEADER_SIZE, EventHeader
-from binx.event.reader import Reader
+from binx.event.header import EventHeader
+from binx.event.reader import Reader, body_reader
 from binx.event.serialization import read_string
 
 _UUID_SIZE = 16
@@ -46,7 +46,7 @@ def parse_previous_gtids(
         DamagedError: the body is cut, or its intervals overlap or run backwards.
         UnsupportedError: an encoding that binx does not know.
     """
-    reader = Reader(body, origin=header.position + HEADER_SIZE, event=header.name)
+    reader = body_reader(body, header)
     return PreviousGtids(GtidSet(_encoded_intervals(reader)))
 
 

@@ -13,9 +13,9 @@ from typing import NamedTuple
 from binx.event.charset import BINARY_COLLATION, DEFAULT_CHARSET, Charset, charset, collation_to_charset
 from binx.event.compressed import uncompress
 from binx.event.format import Flavour, FormatDescription
-from binx.event.header import HEADER_SIZE, EventHeader, EventType
+from binx.event.header import EventHeader, EventType
 from binx.event.query_status import QueryStatus, parse_status
-from binx.event.reader import Reader
+from binx.event.reader import Reader, body_reader
 
 _POST_HEADER = 13
 
@@ -116,7 +116,7 @@ def parse_query(body: memoryview, header: EventHeader, description: FormatDescri
     Raises:
         DamagedError: the body is cut, or contradicts itself.
     """
-    reader = Reader(body, origin=header.position + HEADER_SIZE, event=header.name)
+    reader = body_reader(body, header)
     fixed = reader.slice(description.post_header_length(header.type, _POST_HEADER))
     head = read_query_head(fixed)
     status, database = read_query_tail(reader, head)

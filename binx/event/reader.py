@@ -10,6 +10,7 @@ from __future__ import annotations
 from struct import Struct
 
 from binx.errors import DamagedError
+from binx.event.header import HEADER_SIZE, EventHeader
 
 _DOUBLE = Struct("<d")
 
@@ -196,3 +197,8 @@ class Reader:
                 "the event is cut or damaged"
             )
         return number
+
+
+def body_reader(body: memoryview | bytes, header: EventHeader) -> Reader:
+    """A reader of an event's bytes behind its header."""
+    return Reader(body, origin=header.position + HEADER_SIZE, event=header.name)

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from binx.event.format import FormatDescription
-from binx.event.header import HEADER_SIZE, EventHeader, EventType
-from binx.event.reader import Reader
+from binx.event.header import EventHeader, EventType
+from binx.event.reader import Reader, body_reader
 
 _INCIDENT_NAMES = {1: "LOST_EVENTS"}
 _HEARTBEAT_END = 0
@@ -97,7 +97,7 @@ def parse_incident(body: memoryview, header: EventHeader, description: FormatDes
     Raises:
         DamagedError: the body is cut.
     """
-    reader = _reader(body, header)
+    reader = body_reader(body, header)
     fixed = reader.slice(description.post_header_length(header.type, 2))
     return Incident(fixed.u16(), reader.text(reader.u8()) if reader.remaining else "")
 
@@ -108,7 +108,7 @@ def parse_heartbeat(body: memoryview, header: EventHeader, description: FormatDe
     Raises:
         DamagedError: the body is cut.
     """
-    reader = _reader(body, header)
+    reader = body_reader(body, header)
     if header.type == EventType.HEARTBEAT:
         return Heartbeat(reader.text(reader.remaining), None)
     file, position = "", None
@@ -137,7 +137,7 @@ def parse_transaction_context(
     Raises:
         DamagedError: the body is cut.
     """
-    reader = _reader(body, header)
+    reader = body_reader(body, header)
     uuid_size, thread_id, gtid_specified = reader.u8(), reader.u32(), reader.u8() != 0
     snapshot_size, writes, reads = reader.u32(), reader.u32(), reader.u32()
     return TransactionContext(
@@ -156,7 +156,7 @@ def parse_view_change(body: memoryview, header: EventHeader, description: Format
     Raises:
         DamagedError: the body is cut.
     """
-    reader = _reader(body, header)
+    reader = body_reader(body, header)
     view_id = reader.raw(_VIEW_ID_SIZE).split(b"\0", 1)[0].decode("utf-8", "backslashreplace")
     sequence_number = reader.u64()
     count = reader.count(reader.u32(), 2 + 4, "entries")
@@ -166,7 +166,3 @@ def parse_view_change(body: memoryview, header: EventHeader, description: Format
 
 def _items(reader: Reader, number: int) -> tuple[bytes, ...]:
     return tuple(reader.raw(reader.u16()) for _ in range(reader.count(number, 2, "row hashes")))
-
-
-def _reader(body: memoryview, header: EventHeader) -> Reader:
-    return Reader(body, origin=header.position + HEADER_SIZE, event=header.name)

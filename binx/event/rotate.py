@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from binx.event.format import FormatDescription
-from binx.event.header import HEADER_SIZE, EventHeader
-from binx.event.reader import Reader
+from binx.event.header import EventHeader
+from binx.event.reader import body_reader
 
 _POST_HEADER = 8
 _FIRST_POSITION = 4
@@ -37,7 +37,7 @@ def parse_rotate(body: memoryview, header: EventHeader, description: FormatDescr
     Raises:
         DamagedError: the body is cut, or names no file.
     """
-    reader = Reader(body, origin=header.position + HEADER_SIZE, event=header.name)
+    reader = body_reader(body, header)
     length = description.post_header_length(header.type, _POST_HEADER)
     next_position = _FIRST_POSITION
     if length:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from binx.event.compressed import uncompress
 from binx.event.format import FormatDescription
 from binx.event.header import HEADER_SIZE, EventHeader, EventType
-from binx.event.reader import Reader
+from binx.event.reader import Reader, body_reader
 from binx.event.table_map import MAX_COLUMNS, read_table_id
 
 _POST_HEADER_V1 = 8
@@ -117,7 +117,7 @@ def parse_rows_header(body: memoryview, header: EventHeader, description: Format
         DamagedError: the body is cut, or contradicts itself.
     """
     kind, version = _KINDS[header.type]
-    reader = Reader(body, origin=header.position + HEADER_SIZE, event=header.name)
+    reader = body_reader(body, header)
     default = _POST_HEADER_V2 if version == 2 else _POST_HEADER_V1
     length = description.post_header_length(header.type, default)
     table_id, flags = read_table_id(reader, length)

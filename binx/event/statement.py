@@ -11,8 +11,8 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from binx.event.format import FormatDescription
-from binx.event.header import HEADER_SIZE, EventHeader, EventType
-from binx.event.reader import Reader
+from binx.event.header import EventHeader, EventType
+from binx.event.reader import Reader, body_reader
 
 
 class IntvarType(IntEnum):
@@ -179,6 +179,6 @@ def _reader_after_post_header(
     body: memoryview, header: EventHeader, description: FormatDescription
 ) -> Reader:
     """These events have no fixed part that the format description counts, but a newer server may add one."""
-    reader = Reader(body, origin=header.position + HEADER_SIZE, event=header.name)
+    reader = body_reader(body, header)
     reader.skip(description.post_header_length(header.type, 0))
     return reader

@@ -19,8 +19,8 @@ from binx.event.column import (
     read_type_metadata,
 )
 from binx.event.format import Flavour, FormatDescription
-from binx.event.header import HEADER_SIZE, EventHeader
-from binx.event.reader import Reader
+from binx.event.header import EventHeader
+from binx.event.reader import Reader, body_reader
 from binx.event.table_metadata import ShareOfCollations, TableMetadata, parse_table_metadata
 
 MAX_COLUMNS = 4096
@@ -113,7 +113,7 @@ def parse_table_map(
 def _parse(
     body: memoryview, header: EventHeader, post_header_length: int, flavour: Flavour, *, optional: bool
 ) -> TableMap:
-    reader = Reader(body, origin=header.position + HEADER_SIZE, event=header.name)
+    reader = body_reader(body, header)
     table_id, flags = read_table_id(reader, post_header_length)
     database = _zero_terminated(reader, reader.u8())
     table = _zero_terminated(reader, reader.u8())

@@ -14,8 +14,8 @@ from typing import NamedTuple
 from binx.event.charset import BINARY_COLLATION, collation_to_charset
 from binx.event.collation import collation_name
 from binx.event.format import FormatDescription
-from binx.event.header import HEADER_SIZE, EventHeader
-from binx.event.reader import Reader
+from binx.event.header import EventHeader
+from binx.event.reader import Reader, body_reader
 
 _UNSIGNED = 1
 _DIGITS_BYTES = (0, 1, 1, 2, 2, 3, 3, 4, 4, 4)
@@ -76,7 +76,7 @@ def parse_user_var(body: memoryview, header: EventHeader, description: FormatDes
     Raises:
         DamagedError: the body is cut, or its value is none of its type.
     """
-    reader = Reader(body, origin=header.position + HEADER_SIZE, event=header.name)
+    reader = body_reader(body, header)
     reader.skip(description.post_header_length(header.type, 0))
     name = reader.text(reader.count(reader.u32(), 1, "characters"))
     if reader.u8():

@@ -45,7 +45,9 @@ class TestWhatStandsThere:
             assert manifest["decrypted"] is False
 
     def test_rage_and_zstd_restore_the_identical_log(self, sealed: Path, key: Key) -> None:
-        for path in sealed.glob("*.zst.age"):
+        sealed_logs = list(sealed.glob("*.zst.age"))
+        assert len(sealed_logs) == 5
+        for path in sealed_logs:
             log = SHOP / path.name[: len("mysql-bin.000001")]
             stream = zstandard.ZstdDecompressor().stream_reader(
                 decrypted(path.read_bytes(), key.path), read_across_frames=True
@@ -71,7 +73,9 @@ class TestWhatStandsThere:
 
     def test_a_plain_archive_is_as_it_was(self, tmp_path: Path) -> None:
         archive(SHOP, tmp_path / "plain")
-        for manifest in manifests(tmp_path / "plain"):
+        written = manifests(tmp_path / "plain")
+        assert len(written) == 5
+        for manifest in written:
             assert manifest["contract"] == 1
             assert "recipients" not in manifest
 

@@ -31,10 +31,12 @@ def places_behind(files: Sequence[BinlogFile], catalog: Catalog, epoch: int, seq
     for file in files:
         epoch += file.format.at_startup
         scan = file.scan(Level.LEVEL_EVENTS, verify=False, on_damage=OnDamage.STOP)
+        scan.pass_rows()
         decoder = ChangeDecoder(file, catalog, lambda database, table: False)
         for table in scan:
             seqno += len(table)
             follow_statements(decoder, table)
+        seqno += scan.left_out
         yield Place(epoch, seqno, pickle.dumps(catalog))
 
 

@@ -77,11 +77,13 @@ class SliceFinder:
         with resumed(file, self._at_hand()):
             scan = file.scan(Level.LEVEL_EVENTS, verify=False, on_damage=OnDamage.STOP)
             scan.watch = self._watch
+            scan.pass_rows()
             scan.step, scan.slice_end = STEP_BYTES, partial(slice_end, size=file.size)
             decoder = ChangeDecoder(file, self._catalog, lambda database, table: False)
             for table in scan:
                 self._state.seqno += len(table)
                 follow_statements(decoder, table)
+            self._state.seqno += scan.left_out
             self._place = slice_behind(scan)
 
     def decode(self, writer: SliceWriter, number: int) -> WrittenSlice:

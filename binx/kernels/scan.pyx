@@ -229,6 +229,13 @@ cdef class Scanner(SearchingWalk):
                 self.position += header.size
                 continue
             if (
+                self.passes_rows
+                and self.state == STATE_OUTSIDE
+                and begins_transaction(header.type)
+                and self.pass_over_rows(&header, event, available)
+            ):
+                continue
+            if (
                 self.searching
                 and self.level == LEVEL_INDEX
                 and self.state == STATE_OUTSIDE

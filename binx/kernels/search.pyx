@@ -10,7 +10,7 @@ from libc.string cimport memset
 
 from binx.kernels.classes cimport *
 from binx.kernels.classify cimport classify
-from binx.kernels.cursor cimport Cursor, little, take
+from binx.kernels.cursor cimport Cursor, cursor_over, little, take
 from binx.kernels.events cimport *
 from binx.kernels.gtids cimport glance_at_gtid, take_gtid
 from binx.kernels.hashing cimport slot_of
@@ -146,6 +146,43 @@ cdef class SearchingWalk(JumpingWalk):
                 return UNKNOWN_LENGTH
             length += header.size
         return LENGTH_BEYOND
+
+    def pass_rows(self):
+        """Leave transactions out of the tables that have rows and nothing else, and count them in ``passed``.
+
+        They are walked over header by header, where each header tells that its event stands where it does.
+        """
+        self.passes_rows = True
+
+    cdef bint pass_over_rows(self, const Header *first, const uint8_t *event, int64_t available) except -1 nogil:
+        """Pass over the transaction at ``position``, whose GTID event this is, if it has rows and nothing else.
+
+        Whether it does is told only where the window shows all of it.
+        """
+        cdef int64_t length = first.size
+        cdef Header header
+        while length <= available - HEADER_SIZE:
+            header = header_of(event + length)
+            if not is_placed(&header, self.position + length, self.file_size, self.checksum_size, True):
+                return False
+            if header.size > available - length:
+                return False
+            if header.type == XID_EVENT:
+                self.position += length + header.size
+                self.passed += 1
+                return True
+            if not is_about_rows(header.type) and not (length == first.size and self.is_begin(&header, event + length)):
+                return False
+            length += header.size
+        return False
+
+    cdef bint is_begin(self, const Header *header, const uint8_t *event) except -1 nogil:
+        """Whether an event is the statement BEGIN."""
+        cdef uint8_t event_class = CLASS_UNKNOWN
+        cdef uint32_t thread = 0
+        cdef Cursor body = cursor_over(event + HEADER_SIZE, header.size - HEADER_SIZE - self.checksum_size, self.position)
+        classify(&body, header, self.post_header, &event_class, &thread)
+        return event_class == CLASS_BEGIN
 
     def seek(self, int64_t position, bint named):
         """Give up the transaction at hand, and go on at an event from which transactions are looked for again.

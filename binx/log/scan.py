@@ -56,7 +56,7 @@ class Scan(Walked):
     Attributes:
         ending: how the file ends; known when the iteration is over.
         unfinished: bytes behind the last whole transaction of a file in use.
-        left_out: transactions that were passed over: none.
+        left_out: transactions that were passed over so far, see :meth:`pass_rows`.
         payloads: what keeps the events of compressed transactions for whoever looks at them next; None:
             nothing does.
         watch: is told of each window before it is walked: its offset and its bytes, which follow upon those
@@ -98,6 +98,13 @@ class Scan(Walked):
         self._verify = verify
         self._salvage = _salvage(file.source, self._scanner) if salvages else None
 
+    def pass_rows(self) -> None:
+        """Leave transactions out that have rows and nothing else, and only count them.
+
+        For a scan at ``LEVEL_EVENTS`` that is to find statements; to be called before the iteration.
+        """
+        self._scanner.pass_rows()
+
     @property
     def damage(self) -> Sequence[Damage]:
         """What a salvaging scan has passed over so far, in the file's order."""
@@ -125,6 +132,7 @@ class Scan(Walked):
             error: BinxError | None = None
             try:
                 stop = self._advance(self._next_limit(origin))
+                self.left_out = scanner.passed
                 if self._salvage is not None:
                     self._salvage.settle()
                     if stop == Stop.STOP_TRUNCATED:

@@ -9,7 +9,6 @@ from typing import NamedTuple
 from binx.event.header import HEADER_SIZE, EventHeader
 from binx.log.moments import format_time
 
-CHECKSUM_SIZE = 4
 _WIDTH = 16
 _FIELDS = ((0, 4), (4, 1), (5, 4), (9, 4), (13, 4), (17, 2))
 _PRINTABLE = range(0x20, 0x7F)

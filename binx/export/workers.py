@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 def usable_processors() -> int:
     """How many processors this process may run on."""
-    return len(os.sched_getaffinity(0))
+    # Only Linux and its like tell what this process may use; elsewhere all of them count.
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _threads(jobs: int) -> ThreadPoolExecutor:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from binx.errors import BinxError, ExitCode, UsageError
+from binx.export.workers import usable_processors
 from binx.spark.java import java_home
 from binx.spark.loading.arguments import Options
 from binx.spark.loading.manifests import listed_rows
@@ -174,7 +175,7 @@ def local_context(
 def _chosen_settings(
     master: str | None, memory: str | None, settings: Mapping[str, str] | None, *, small: bool
 ) -> dict[str, str]:
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores = usable_processors()
     chosen = local_settings(cores, small=small)
     chosen |= {"spark.app.name": "binx", "spark.master": master or f"local[{cores},{_RETRIES}]"}
     if memory is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import partial
 from threading import Barrier, Event, Lock, Thread
 
@@ -126,5 +127,16 @@ def test_dropped_pieces_are_not_done() -> None:
     assert done == [1, 1]
 
 
-def test_there_is_a_processor() -> None:
-    assert usable_processors() >= 1
+def test_processors_that_this_process_may_not_use_do_not_count() -> None:
+    allowed = os.sched_getaffinity(0)
+    try:
+        os.sched_setaffinity(0, {min(allowed)})
+        assert usable_processors() == 1
+    finally:
+        os.sched_setaffinity(0, allowed)
+
+
+def test_all_processors_count_where_the_system_does_not_tell(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "sched_getaffinity")
+    monkeypatch.setattr(os, "cpu_count", lambda: 6)
+    assert usable_processors() == 6

@@ -22,9 +22,8 @@ from binx.log.file import BinlogFile
 from binx.log.payloads import stored_payload, sums
 from binx.log.zones import zone_offset
 from binx.source import READ_BYTES
-from binx.source.names import printable
 from binx.source.wording import encoded
-from binx.stats.text import safe_text
+from binx.stats.text import field_leads, json_string, safe_text
 
 EVENT_COLUMNS = tuple(column.name.removeprefix("EVENT_").lower() for column in EventColumn)
 """What JSON says of an event, in this order."""
@@ -100,9 +99,6 @@ class EventListing:
         zone: tzinfo = UTC,
     ) -> None:
         columns = EVENT_COLUMNS if as_json else PLAIN_EVENT_COLUMNS
-        leads = [f'{"{" if place == 0 else ", "}"{name}": ' for place, name in enumerate(columns)]
-        if not as_json:
-            leads = ["\t" if place else "" for place in range(len(columns))]
         self.problems: list[str] = []
         self._files = files
         self._wanted = bytes(types is None or number in types for number in range(_TYPES))
@@ -114,7 +110,7 @@ class EventListing:
         self._json = as_json
         self._lines = EventLines(
             [EVENT_COLUMNS.index(name) for name in columns],
-            [lead.encode() for lead in leads],
+            field_leads(columns, as_json=as_json),
             as_json,
             None if zone is UTC else zone_offset(zone),
             self._type_text,
@@ -131,9 +127,7 @@ class EventListing:
         for place, file in enumerate(self._files):
             start = self._start if place == 0 else 0
             stop = self._stop if place == len(self._files) - 1 else None
-            shown = safe_text(file.name)
-            if self._json:
-                shown = json.dumps(printable(file.name), ensure_ascii=False)
+            shown = json_string(file.name) if self._json else safe_text(file.name)
             self._lines.begin_file(encoded(shown))
             yield from self._of_file(file, start, file.size if stop is None else min(stop, file.size))
             if self._left == 0:

@@ -11,9 +11,8 @@ from binx.errors import UsageError
 from binx.kernels.lines import LineColumn, TransactionLines
 from binx.log.identifiers import anonymous_id
 from binx.log.zones import zone_offset
-from binx.source.names import printable
 from binx.source.wording import encoded
-from binx.stats.text import safe_text
+from binx.stats.text import field_leads, json_string, safe_text
 from binx.stats.transaction import Page
 
 COLUMNS = tuple(column.name.removeprefix("COLUMN_").lower() for column in LineColumn)
@@ -75,13 +74,10 @@ class LineWriter:
         self, columns: Sequence[str] | None = None, *, as_json: bool = False, zone: tzinfo = UTC
     ) -> None:
         chosen = columns or (JSON_COLUMNS if as_json else PLAIN_COLUMNS)
-        leads = [f'{"{" if place == 0 else ", "}"{name}": ' for place, name in enumerate(chosen)]
-        if not as_json:
-            leads = ["\t" if place else "" for place in range(len(chosen))]
         self._json = as_json
         self._lines = TransactionLines(
             [COLUMNS.index(name) for name in chosen],
-            [lead.encode() for lead in leads],
+            field_leads(chosen, as_json=as_json),
             as_json,
             None if zone is UTC else zone_offset(zone),
         )
@@ -109,7 +105,7 @@ class LineWriter:
 
     def _begin_file(self, page: Page) -> None:
         name_of = _json_name if self._json else _plain_name
-        shown = _json_string if self._json else safe_text
+        shown = json_string if self._json else safe_text
         self._lines.begin_file(
             encoded(shown(page.file.name)),
             page.file.commit_version(0),
@@ -124,13 +120,7 @@ def _plain_name(db: str, table: str) -> str:
 
 
 def _json_name(db: str, table: str) -> str:
-    return f'{{"db": {_json_string(db)}, "table": {_json_string(table)}'
-
-
-def _json_string(text: str) -> str:
-    import json
-
-    return json.dumps(printable(text), ensure_ascii=False)
+    return f'{{"db": {json_string(db)}, "table": {json_string(table)}'
 
 
 __all__ = ["ALIASES", "COLUMNS", "JSON_COLUMNS", "PLAIN_COLUMNS", "LineWriter", "Lines", "parse_columns"]

@@ -7,10 +7,12 @@ shown as ``\xNN`` and never sent to the terminal.
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
 from itertools import takewhile
 
 from binx.kernels.visible import INVISIBLE
+from binx.source.names import printable
 from binx.stats.transaction import MICROSECONDS, TableChanges
 
 MINUS = "\N{MINUS SIGN}"
@@ -92,6 +94,21 @@ def _visible(character: str) -> str:
     if code <= 0xFF:
         return f"\\x{code:02x}"
     return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
+
+
+def json_string(text: str) -> str:
+    """A name as a string of JSON."""
+    # Here and not above: plain listings do without it.
+    import json
+
+    return json.dumps(printable(text), ensure_ascii=False)
+
+
+def field_leads(names: Sequence[str], *, as_json: bool) -> list[bytes]:
+    """What stands before each field of a line: its name in JSON, else a tab between fields."""
+    if as_json:
+        return [f'{", " if place else "{"}"{name}": '.encode() for place, name in enumerate(names)]
+    return [b"\t" if place else b"" for place in range(len(names))]
 
 
 def text_width(text: str) -> int:

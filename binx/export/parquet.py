@@ -10,7 +10,8 @@ from binx.errors import BinxError, RefusedError
 from binx.export.dataset import DataSet
 from binx.export.look_ahead import LookAhead, begin_to_look_ahead, decoding_processes
 from binx.export.parquet_files import ParquetOptions
-from binx.export.shared_export import Part, PartWriter, SharedExports, Written
+from binx.export.part_writer import Part, PartWriter, Written
+from binx.export.shared_export import SharedExports
 from binx.export.source_export import ExportContext, SourceExport
 from binx.export.staging import ChainState, SourceReport
 from binx.export.workers import Workers, usable_processors

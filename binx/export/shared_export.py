@@ -9,23 +9,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from binx.errors import BinxError
-from binx.export.dataset import DataSet, Transaction
+from binx.export.dataset import Transaction
 from binx.export.digest import LogDigest
-from binx.export.log_writer import DoneBytes, LogWriter, WrittenLog
+from binx.export.log_writer import WrittenLog
 from binx.export.look_ahead import LookAhead
-from binx.export.parquet_files import ParquetOptions
+from binx.export.part_writer import Part, PartWriter, Written
 from binx.export.sharing import Place
 from binx.export.slice_finder import SliceFinder
-from binx.export.slices import Slice, SliceWriter, WrittenSlice
+from binx.export.slices import WrittenSlice
 from binx.export.source_export import ExportContext, SourceExport
 from binx.export.staging import SourceReport, commit_staged, source_name
 from binx.log.file import BinlogFile
-from binx.log.selection import Selection
 
 if TYPE_CHECKING:
     from binx.export.processes import Processes
 
-BEGUN = 12
+MOST_BEGUN = 12
 """How many slices are begun at most that are not put together."""
 
 QUEUED = 2.5
@@ -33,47 +32,6 @@ QUEUED = 2.5
 
 Meanwhile the process is busy; at a log's end, where slices are small, not for longer than this one.
 """
-
-Part = Place | Slice
-"""What one process decodes in one go: the log that has a place in the chain, or a slice."""
-
-Written = WrittenLog | WrittenSlice
-"""What comes of it."""
-
-
-class PartWriter:
-    """Decodes and writes logs and slices, in whichever process.
-
-    Args:
-        dataset: where to.
-        files: the logs.
-        selection: which transactions.
-        options: how to write.
-
-    Attributes:
-        done: how far all logs are.
-        logs: what writes whole logs.
-        slices: what writes slices.
-    """
-
-    def __init__(
-        self, dataset: DataSet, files: Sequence[BinlogFile], selection: Selection, options: ParquetOptions
-    ) -> None:
-        self.done = DoneBytes(len(files))
-        self.logs = LogWriter(dataset, files, selection, options, self.done)
-        self.slices = SliceWriter(dataset, files, selection, options)
-
-    def __call__(self, number: int, part: Part) -> Written:
-        """Decode and write a log, or a slice of it.
-
-        Args:
-            number: of the log, from 0.
-            part: where it stands, or its slice.
-
-        Raises:
-            BinxError: as :func:`~binx.export.parquet.to_parquet`.
-        """
-        return self.logs.write(number, part) if isinstance(part, Place) else self.slices(number, part)
 
 
 class _Awaited(Protocol):
@@ -104,7 +62,7 @@ class _Here:
 
 
 @dataclass(slots=True)
-class _Begun:
+class _BegunPart:
     """A log or a slice that is decoded, or waits for it; or a log that was written before.
 
     Attributes:
@@ -154,12 +112,12 @@ class SharedExports:
         self._writer = writer
         self._processes = processes
         self._ahead = ahead
-        self._begun: deque[_Begun] = deque()
+        self._begun: deque[_BegunPart] = deque()
         self._open: list[SourceExport] = []
         self._transactions: dict[int, Transaction] = {}
         self._files: Sequence[BinlogFile] = ()
-        self._number = 0
-        self._place: Place | None = None
+        self._next_log = 0
+        self._known_place: Place | None = None
 
     def run(self, files: Sequence[BinlogFile], progress: Callable[[int], None]) -> Iterator[SourceReport]:
         """Write and commit the logs.
@@ -169,17 +127,17 @@ class SharedExports:
         """
         failed: BinxError | None = None
         self._files = files
-        beginning = self._begin(progress)
-        is_begun = False
+        beginning = self._begin_parts(progress)
+        all_begun = False
         try:
-            while not is_begun or self._begun:
+            while not all_begun or self._begun:
                 try:
-                    is_begun = is_begun or next(beginning, True)
+                    all_begun = all_begun or next(beginning, True)
                 except BinxError as error:
                     # What stands before is decoded first, and may tell more.
-                    is_begun, failed = True, error
-                while self._begun and (is_begun or len(self._begun) > BEGUN or self._begun[0].done()):
-                    yield from self._end(self._begun.popleft(), progress)
+                    all_begun, failed = True, error
+                while self._begun and (all_begun or len(self._begun) > MOST_BEGUN or self._begun[0].done()):
+                    yield from self._take_in(self._begun.popleft(), progress)
             if failed is not None:
                 raise failed
         except BaseException:
@@ -191,52 +149,56 @@ class SharedExports:
                 transaction.abandon()
             raise
 
-    def _begin(self, progress: Callable[[int], None]) -> Iterator[bool]:
+    def _begin_parts(self, progress: Callable[[int], None]) -> Iterator[bool]:
         """Decode logs and slices, or have them decoded, as they are found; gives False after each."""
-        yield from self._begin_logs(progress)
+        yield from self._share_logs(progress)
         for number in range(self._ahead.whole, len(self._files)):
-            file = self._files[number]
-            export = SourceExport(self._context, file, is_sliced=True)
-            self._open.append(export)
-            if export.find_kept():
-                export.pass_over(lambda position: None)
-                self._begun.append(_Begun(number, 0, file.size, export))
-                yield False
-            else:
-                finder = export.begin_slices(self._context.dataset.begin(export.source))
-                while not finder.at_end:
-                    self._begin_slice(export, finder, number)
-                    yield False
+            yield from self._share_slices(number)
 
-    def _begin_logs(self, progress: Callable[[int], None]) -> Iterator[bool]:
+    def _share_logs(self, progress: Callable[[int], None]) -> Iterator[bool]:
         """Decode whole logs, or have them decoded."""
         whole = self._ahead.whole
         if not whole:
             return
         context, state = self._context, self._context.state
-        self._place = Place(state.epoch, state.seqno, pickle.dumps(context.catalog))
-        while self._number < whole:
-            self._give_logs()
+        self._known_place = Place(state.epoch, state.seqno, pickle.dumps(context.catalog))
+        while self._next_log < whole:
+            self._hand_out_logs()
             yield False
-            if self._number < whole:
-                yield from self._write_log(progress)
+            if self._next_log < whole:
+                yield from self._decode_log(progress)
         if whole < len(self._files):
             self._move_on(self._next_place())
 
-    def _give_logs(self) -> None:
+    def _share_slices(self, number: int) -> Iterator[bool]:
+        """Decode the slices of a log, or have them decoded."""
+        file = self._files[number]
+        export = SourceExport(self._context, file, is_sliced=True)
+        self._open.append(export)
+        if export.find_kept():
+            export.pass_over(lambda position: None)
+            self._begun.append(_BegunPart(number, 0, file.size, export))
+            yield False
+            return
+        finder = export.begin_slices(self._context.dataset.begin(export.source))
+        while not finder.at_end:
+            self._begin_slice(export, finder, number)
+            yield False
+
+    def _hand_out_logs(self) -> None:
         """Have processes that are idle decode the next logs."""
-        while self._number < self._ahead.whole and self._knows_place() and self._processes.has_idle:
+        while self._next_log < self._ahead.whole and self._knows_place() and self._processes.has_idle:
             begun, place = self._begin_log()
             begun.written = self._processes.submit(begun.number, place)
 
-    def _write_log(self, progress: Callable[[int], None]) -> Iterator[bool]:
+    def _decode_log(self, progress: Callable[[int], None]) -> Iterator[bool]:
         """Decode the next log; until it is known where it stands, it is hashed."""
-        digest = LogDigest(self._files[self._number], None)
+        digest = LogDigest(self._files[self._next_log], None)
         while not self._knows_place() and digest.read_on():
             pass
 
         def go_on() -> None:
-            self._give_logs()
+            self._hand_out_logs()
             progress(int(self._writer.done))
 
         begun, place = self._begin_log()
@@ -248,29 +210,30 @@ class SharedExports:
             raise
         yield False
 
-    def _begin_log(self) -> tuple[_Begun, Place]:
+    def _begin_log(self) -> tuple[_BegunPart, Place]:
         """Begin the next log; gives where it stands, too."""
-        place, number = self._next_place(), self._number
+        place, number = self._next_place(), self._next_log
         file = self._files[number]
         self._transactions[number] = self._context.dataset.begin(source_name(file))
-        begun = _Begun(number, 0, file.size)
+        begun = _BegunPart(number, 0, file.size)
         self._begun.append(begun)
-        self._number += 1
+        self._next_log += 1
         return begun, place
 
     def _knows_place(self) -> bool:
         """Whether it is known where the next log stands."""
-        return self._place is not None or self._ahead.is_ready()
+        return self._known_place is not None or self._ahead.is_ready()
 
     def _next_place(self) -> Place:
         """Where the next log stands; waits until that is known."""
-        place, self._place = self._place or self._ahead.take(), None
+        place, self._known_place = self._known_place or self._ahead.take(), None
         return place
 
     def _begin_slice(self, export: SourceExport, finder: SliceFinder, number: int) -> None:
+        """Have others decode the slice at hand, or do it here; the next one is at hand then."""
         start, stop = finder.start, finder.stop
-        begun = _Begun(number, start, stop, export)
-        if self._have_room(stop - start):
+        begun = _BegunPart(number, start, stop, export)
+        if self._others_have_room(stop - start):
             begun.written = self._processes.submit(number, finder.slice())
             self._begun.append(begun)
             # What takes its time is done when all have something to do.
@@ -285,7 +248,7 @@ class SharedExports:
             begun.written = _Here(error)
             raise
 
-    def _have_room(self, size: int) -> bool:
+    def _others_have_room(self, size: int) -> bool:
         """Whether other processes are to have a slice of so many bytes."""
         waiting = [begun for begun in self._begun if not begun.done()]
         if any(begun.export is None for begun in waiting):
@@ -293,7 +256,7 @@ class SharedExports:
             return self._processes.has_idle
         return sum(begun.stop - begun.start for begun in waiting) < QUEUED * self._processes.count * size
 
-    def _end(self, begun: _Begun, progress: Callable[[int], None]) -> Iterator[SourceReport]:
+    def _take_in(self, begun: _BegunPart, progress: Callable[[int], None]) -> Iterator[SourceReport]:
         """Take in what comes next; gives the report of a source that is whole and committed."""
         export, file = begun.export, self._files[begun.number]
         written = None if begun.written is None else begun.written.result()
@@ -306,13 +269,13 @@ class SharedExports:
         self._writer.done.reach(begun.number, file.size)
         progress(int(self._writer.done))
         if isinstance(written, WrittenLog):
-            yield self._commit(begun.number, written)
+            yield self._commit_log(begun.number, written)
         elif export is not None:
             report = export.finish()
             self._open.remove(export)
             yield report
 
-    def _commit(self, number: int, written: WrittenLog) -> SourceReport:
+    def _commit_log(self, number: int, written: WrittenLog) -> SourceReport:
         """Commit a log that was decoded whole, or was written before."""
         file, transaction = self._files[number], self._transactions[number]
         self._context.selector.take_found(written.found)
@@ -333,4 +296,4 @@ class SharedExports:
         self._context.catalog.become(pickle.loads(place.tables))
 
 
-__all__ = ["Part", "PartWriter", "SharedExports", "Written"]
+__all__ = ["SharedExports"]

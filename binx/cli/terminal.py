@@ -25,7 +25,8 @@ _BUFFER_CHARACTERS = 64 * 1024
 
 def is_terminal(stream: TextIO | None) -> bool:
     """Whether a person looks at the stream."""
-    return stream is not None and not stream.closed and stream.isatty()
+    # Beside a progress bar, rich before 15 puts a stream in the place that does not know what it stands for.
+    return stream is not None and not stream.closed and getattr(stream, "buffer", stream).isatty()
 
 
 def has_colour(stream: TextIO | None) -> bool:

@@ -214,15 +214,16 @@ def output_errors(path: str | Path) -> Iterator[None]:
 def _standard_output(binary: bool, plain: bool) -> Iterator[OutputStream]:
     if sys.stdout is None or sys.stdout.closed:
         raise OutputError("cannot be written: standard output is closed", path=STANDARD_OUTPUT)
+    # A progress bar may have put a text stream of its own in the place.
+    buffer = sys.stdout.buffer
     if binary:
-        _refuse_terminal(sys.stdout.isatty())
+        _refuse_terminal(buffer.isatty())
     try:
         sys.stdout.flush()
     except OSError as error:
         raise output_error(error, STANDARD_OUTPUT) from error
     # Without its buffer, so that nothing is left to fail when the process ends.
-    buffer = sys.stdout.buffer
-    kind = ShownStream if plain and sys.stdout.isatty() else OutputStream
+    kind = ShownStream if plain and buffer.isatty() else OutputStream
     yield kind(getattr(buffer, "raw", buffer), STANDARD_OUTPUT)
 
 

@@ -69,20 +69,23 @@ class _Together:
 
     def _look(self) -> None:
         while not self._is_over.wait(_BETWEEN_LOOKS):
-            with suppress(OSError):
-                # Those of each thread have a list of their own.
-                lists = Path(f"/proc/{self._parent}/task").glob("*/children")
-                children = [child for one in lists for child in one.read_text("ascii").split()]
-                if children:
-                    self.peak = max(self.peak, sum(map(_proportional, [str(self._parent), *children])))
+            # Those of each thread have a list of their own.
+            lists = Path(f"/proc/{self._parent}/task").glob("*/children")
+            children: list[str] = []
+            for one in lists:
+                with suppress(OSError):
+                    children += one.read_text("ascii").split()
+            if children:
+                self.peak = max(self.peak, sum(map(_proportional, [str(self._parent), *children])))
 
 
 def _proportional(process: str) -> int:
-    """Resident bytes of a process, those that it shares divided by how many share them."""
-    for line in Path(f"/proc/{process}/smaps_rollup").read_text("ascii").splitlines():
-        name, *words = line.split()
-        if name == "Pss:":
-            return int(words[0]) * _KIBIBYTE
+    """Resident bytes of a process, those that it shares divided by how many share them; 0 if it has ended."""
+    with suppress(OSError):
+        for line in Path(f"/proc/{process}/smaps_rollup").read_text("ascii").splitlines():
+            name, *words = line.split()
+            if name == "Pss:":
+                return int(words[0]) * _KIBIBYTE
     return 0
 
 

@@ -166,6 +166,19 @@ def test_numbers_that_follow_each_other_are_one_run() -> None:
     assert table.gtid_runs(table.mask()) == [(b.UUID, 1, 499)]
 
 
+def test_no_number_follows_the_largest_one() -> None:
+    largest = 2**64 - 1
+    table = b.transactions(
+        *(
+            part
+            for n in (largest - 1, largest, 0, 1)
+            for part in (b.mariadb_gtid(n, standalone=True), b.CREATE)
+        )
+    )
+    runs = [(first, last) for _, first, last in table.gtid_runs(table.mask())]
+    assert runs == [(largest - 1, largest), (0, 1)]
+
+
 def test_counts_tell_what_happened_to_which_table() -> None:
     table = b.transactions(
         *(b.BEGIN, b.table_map(1, "a"), b.table_map(2, "b"), b.rows(1, 2, table_id=1, end=False)),

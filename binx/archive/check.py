@@ -18,7 +18,7 @@ from binx.export.store import Store
 from binx.log.chain import FileEnds, known_ends, order_ends
 from binx.log.file import BinlogFile
 from binx.log.gtid_gaps import missing_gtids
-from binx.log.gtid_keys import source_of
+from binx.log.gtid_keys import marked_gtids
 from binx.log.on_damage import OnDamage
 from binx.source.names import unencrypted_name
 from binx.source.wording import counted
@@ -169,8 +169,7 @@ def _tail(
 def _gtids_of(file: BinlogFile) -> GtidSet:
     intervals = []
     for table in file.scan(verify=False, on_damage=OnDamage.SALVAGE):
-        runs = table.gtid_runs(table.mask())
-        intervals += [(source_of(key), first, last) for key, first, last in runs]
+        intervals += marked_gtids(table, table.mask())
     return GtidSet(intervals)
 
 

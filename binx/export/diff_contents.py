@@ -10,9 +10,6 @@ import json
 from array import array
 from collections.abc import Iterable, Iterator
 from hashlib import blake2b
-from typing import TYPE_CHECKING
-
-import pyarrow as pa
 
 from binx.export.changes import Begin, Frame, RowTexts, Selected, WholeTexts, ordered_changes
 from binx.export.diff_digests import DIGEST_BYTES
@@ -21,9 +18,6 @@ from binx.export.pieces import Piece
 from binx.kernels.heads import whole_transactions
 from binx.rows.catalog import Catalog
 from binx.rows.statements import Statement
-
-if TYPE_CHECKING:
-    from binx.kernels.transactions import TransactionTable
 
 _FRAMED = 4096
 """Transactions whose lines are written at once."""
@@ -91,8 +85,6 @@ class _Lines:
 
     def __init__(self) -> None:
         self.gtids: list[str | None] = []
-        self._table: TransactionTable | None = None
-        self._column: pa.Array | None = None
 
     def frame(
         self, part: Selected, taken: array[int], first: int, piece: Piece, run: int, stop: int
@@ -102,17 +94,8 @@ class _Lines:
         count = whole_transactions(part.table, taken, first, *runs, run, stop, False, 0, True)
         if not count:
             return None
-        indexes = taken[first : first + count]
-        rows = pa.Array.from_buffers(pa.int64(), count, [None, pa.py_buffer(indexes)])
-        self.gtids = [gtid or None for gtid in self._gtids_of(part.table).take(rows).to_pylist()]
+        self.gtids = [part.table.gtid(index) for index in taken[first : first + count]]
         return Frame(count, bytes(8 * count), b"", _END)
-
-    def _gtids_of(self, table: TransactionTable) -> pa.Array:
-        if self._column is None or self._table is not table:
-            offsets, text = map(pa.py_buffer, table.gtids())
-            self._column = pa.Array.from_buffers(pa.string(), len(table), [None, offsets, text])
-            self._table = table
-        return self._column
 
 
 __all__ = ["digested"]

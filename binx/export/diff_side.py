@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from binx.event.gtid_set import GtidSet
 from binx.event.gtid_source import DomainSource
@@ -15,12 +15,16 @@ from binx.export.diff_contents import digested
 from binx.export.diff_digests import Digests, GtidKeys
 from binx.export.json_lines import JsonRows
 from binx.export.search import Search
+from binx.kernels.transactions import TransactionTable
 from binx.log.chain import FileEnds
-from binx.log.gtid_keys import source_of
+from binx.log.gtid_keys import marked_gtids
 from binx.log.selection import Selection
 from binx.rows.catalog import Catalog
 from binx.rows.marks import TAKE
 from binx.rows.statements import Statement
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 ROWS_KEPT = 1000
 """Row changes of a transaction that are compared one by one, at most."""
@@ -90,7 +94,7 @@ class SideReading:
         search = self._search(self._selection)
         found = _Found()
         for run in search.runs():
-            found.take(run.table.gtid_runs(run.table.mask() if run.mask is None else run.mask))
+            found.take(run.table, run.table.mask() if run.mask is None else run.mask)
         return self._side(found.gtids, search.taken, search.taken - found.known)
 
     def contents(self) -> Side:
@@ -158,13 +162,14 @@ class _Found:
     def through(self, selected: Iterable[Selected]) -> Iterator[Selected]:
         """The same parts."""
         for part in selected:
-            self.take(part.table.gtid_runs(part.mask.translate(_TAKEN)))
+            self.take(part.table, part.mask.translate(_TAKEN))
             yield part
 
-    def take(self, runs: Sequence[tuple[bytes, int, int]]) -> None:
-        """Take in GTIDs as a table of transactions has them."""
-        self.known += sum(last - first + 1 for _, first, last in runs)
-        self.gtids |= GtidSet((source_of(key), first, last) for key, first, last in runs)
+    def take(self, table: TransactionTable, mask: Buffer) -> None:
+        """Take in the GTIDs of the transactions that a mask marks."""
+        intervals = marked_gtids(table, mask)
+        self.known += sum(last - first + 1 for _, first, last in intervals)
+        self.gtids |= GtidSet(intervals)
 
 
 def _plain(row: dict[str, Any]) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from binx.export.workers import Lane
 from binx.kernels.index_columns import IndexColumns, extents
 from binx.kernels.transactions import TransactionTable
 from binx.log.file import BinlogFile
-from binx.log.gtid_keys import source_of
+from binx.log.gtid_keys import marked_gtids
 from binx.log.identifiers import transaction_ids
 from binx.log.scan import Resumption, Scan
 from binx.log.selection import Selector
@@ -232,7 +232,7 @@ class Finder:
         lost = self._salvaging.unmark_lost(table, mask)
         if state.row_filter is not None:
             state.row_filter.keep(file, table, mask, lost)
-        self.gtids |= GtidSet((source_of(key), first, last) for key, first, last in table.gtid_runs(mask))
+        self.gtids |= GtidSet(marked_gtids(table, mask))
         ids = transaction_ids(file, table)
         span = extents(table, mask)
         # The last transaction stands behind all others.

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import struct
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 from binx.event.gtid_set import GtidSet
 from binx.event.gtid_source import DomainSource, GtidSource, UuidSource
+from binx.kernels.transactions import TransactionTable
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 _DOMAIN_SOURCE = struct.Struct("<II")
 _UUID_SIZE = 16
@@ -29,6 +34,11 @@ def source_of(key: bytes) -> GtidSource:
     return UuidSource(key[:_UUID_SIZE], key[_UUID_SIZE:].decode("ascii"))
 
 
+def marked_gtids(table: TransactionTable, mask: Buffer) -> list[tuple[GtidSource, int, int]]:
+    """The GTIDs of the transactions that a mask marks, as intervals: source, first and last, not sorted."""
+    return [(source_of(key), first, last) for key, first, last in table.gtid_runs(mask)]
+
+
 def key_of(source: GtidSource) -> bytes:
     """The key by which a :class:`TransactionTable` names a source of GTIDs."""
     if isinstance(source, DomainSource):
@@ -36,4 +46,4 @@ def key_of(source: GtidSource) -> bytes:
     return source.uuid + source.tag.encode("ascii")
 
 
-__all__ = ["kernel_intervals", "key_of", "source_of"]
+__all__ = ["kernel_intervals", "key_of", "marked_gtids", "source_of"]

@@ -13,7 +13,7 @@ from binx.event.gtid_set import GtidSet
 from binx.kernels.scan import Level
 from binx.kernels.transactions import FLAG_HAS_THREAD, FLAG_HAS_XID, TransactionTable
 from binx.log.file import BinlogFile
-from binx.log.gtid_keys import kernel_intervals, source_of
+from binx.log.gtid_keys import kernel_intervals, marked_gtids
 from binx.log.moments import Position, format_time, place_of
 from binx.log.scanning import TransactionScan
 
@@ -196,9 +196,7 @@ class Selector:
         self._keep_positions(mask, file, table)
         if self._wanted is not None:
             table.keep_gtids(mask, self._wanted, True)
-            self._found |= GtidSet(
-                (source_of(key), first, last) for key, first, last in table.gtid_runs(mask)
-            )
+            self._found |= GtidSet(marked_gtids(table, mask))
         if self._excluded:
             table.keep_gtids(mask, self._excluded, False)
         if selection.since is not None or selection.until is not None:

@@ -16,7 +16,7 @@ from binx.kernels.scan import Level
 from binx.kernels.transactions import FLAG_BY_LENGTH, FLAG_LENGTH_WRONG, Kind, TransactionTable
 from binx.log.chain import FileEnds
 from binx.log.damage import Cause, Damage
-from binx.log.gtid_keys import source_of
+from binx.log.gtid_keys import marked_gtids
 from binx.log.on_damage import OnDamage
 from binx.source.wording import counted
 from binx.verify.problems import Problem, ProblemKind
@@ -90,7 +90,7 @@ class ContentCheck:
         incidents = table.mask()
         table.keep_values(incidents, "kind", [Kind.KIND_INCIDENT])
         self._count(ProblemKind.INCIDENT, table, incidents.count(1), incidents.find(1))
-        runs = [(source_of(key), first, last) for key, first, last in table.gtid_runs(table.mask())]
+        runs = marked_gtids(table, table.mask())
         if runs:
             gtids = GtidSet(runs)
             if gtids.count != sum(last - first + 1 for _, first, last in runs):

@@ -215,7 +215,7 @@ def to_parquet_command(
         bar.expect(sum(log.size for log in logs))
         # What the rows decide comes before the limit.
         wanted = selection if where is None else selection._replace(limit=None)
-        selector = Selector(wanted, [log.name for log in logs])
+        selector = Selector(wanted, [log.name for log in logs], in_parts=True)
         # It begins before Arrow is loaded, which takes its time.
         with _ahead(engine, logs, wanted, catalog, jobs, damage, where) as ahead:
             options = _options(

@@ -110,7 +110,7 @@ class LogWriter:
             BinxError: as :func:`~binx.export.parquet.to_parquet`.
         """
         is_last = log + 1 == len(self._files)
-        selector = Selector(self._selection, [one.name for one in self._files])
+        selector = Selector(self._selection, [one.name for one in self._files], in_parts=True)
         catalog: Catalog = pickle.loads(place.tables)
         state = ChainState(place.epoch, place.seqno)
 

@@ -57,7 +57,7 @@ def to_parquet(
     """
     catalog = Catalog() if catalog is None else catalog
     options = options or ParquetOptions()
-    selector = selector or Selector(Selection())
+    selector = selector or Selector(Selection(), in_parts=True)
     if any(file.name == STANDARD_INPUT_NAME for file in files):
         raise RefusedError(
             "a log from standard input has no name, and the data set orders changes by the number in it;"
@@ -114,7 +114,11 @@ class _Exports:
             from binx.export.where_rows import RowFilter
 
             context.state.row_filter = RowFilter(
-                options.where, context.catalog.copy(), context.selector.takes_table, options.where_limit
+                options.where,
+                context.catalog.copy(),
+                context.selector.takes_table,
+                options.where_limit,
+                in_parts=True,
             )
 
     def run(self, files: Sequence[BinlogFile], progress: Callable[[int], None]) -> Iterator[SourceReport]:

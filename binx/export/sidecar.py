@@ -27,7 +27,7 @@ from binx.kernels.stored import (
     pack,
     sources_of,
 )
-from binx.kernels.transactions import FLAG_HAS_THREAD, FLAG_HAS_XID, TransactionTable
+from binx.kernels.transactions import FLAG_HAS_THREAD, FLAG_HAS_XID, Kind, TransactionTable
 from binx.log.file import BinlogFile
 from binx.log.scan import Scan
 from binx.log.scanning import ENDINGS
@@ -167,6 +167,8 @@ class SidecarWriter:
         every = table.mask()
         with_statements = table.mask()
         table.keep_range(with_statements, "statements", 1, 2**63 - 1)
+        steps = table.mask()
+        table.keep_range(steps, "kind", Kind.KIND_XA_PREPARE, Kind.KIND_XA_ROLLBACK)
         description = table.format
         if description.position not in self._formats:
             self._formats.append(description.position)
@@ -187,7 +189,7 @@ class SidecarWriter:
                 largest=_extent(table, "bytes")[1],
                 gtids=self._gtids(table, every),
                 tables=tuple(counts[1:] for counts in table.sum_counts(every)),
-                statements=with_statements.count(1),
+                statements=with_statements.count(1) + steps.count(1),
                 keys=self._filters(table, spool),
             )
         )

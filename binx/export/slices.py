@@ -128,7 +128,7 @@ class SliceWriter:
             BinxError: as :func:`~binx.export.parquet.to_parquet`.
         """
         file, options = self._files[place], self._options
-        selector = Selector(self._selection, [one.name for one in self._files])
+        selector = Selector(self._selection, [one.name for one in self._files], in_parts=True)
         transaction = self._dataset.attempt(source_name(file), f"slice-{begin.position}")
         with Workers(1, 0) as workers, resumed(file, begin):
             writers = SourceWriters(transaction, options, workers, fragments=True)

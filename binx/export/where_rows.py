@@ -1,4 +1,4 @@
-"""The transactions that change a row which fulfils a condition.
+"""The transactions that change a row which fulfils a condition, and the ends of such XA transactions.
 
 The rows of the transactions that pass all other filters are decoded to find out; which is the only way, and
 costs about what ``to-parquet`` costs without its writing.
@@ -19,6 +19,7 @@ from binx.export.where import Condition
 from binx.kernels.transactions import TransactionTable
 from binx.log.arrow import arrow_array
 from binx.log.file import BinlogFile
+from binx.log.xa import XaEnds
 from binx.rows.batches import ChangeBatch
 from binx.rows.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
@@ -40,6 +41,7 @@ class RowFilter:
         catalog: the tables known beforehand; moved on by the schema statements met.
         takes_table: whether a table's rows count, by database and name.
         limit: how many transactions may pass, at most; what the rows decide comes before the limit.
+        in_parts: whether others filter other parts of the logs; see :class:`~binx.log.xa.XaEnds`.
     """
 
     def __init__(
@@ -48,8 +50,11 @@ class RowFilter:
         catalog: Catalog,
         takes_table: Callable[[str, str], bool],
         limit: int | None = None,
+        *,
+        in_parts: bool = False,
     ) -> None:
         self._condition = condition
+        self._xa_ends = XaEnds(all_pass=in_parts)
         self._left = limit
         self._catalog = catalog
         self._takes_table = takes_table
@@ -65,6 +70,8 @@ class RowFilter:
         lost: Iterable[int] = (),
     ) -> None:
         """Take the marks away from transactions without a row change that passes.
+
+        The end of an XA transaction goes the way of what it ends.
 
         Tables must come in the order of the chain.
 
@@ -87,8 +94,12 @@ class RowFilter:
         passing: set[int] = set()
         for batch in self._batches(file, table, work):
             passing.update(self._passing(batch))
+        steps = set(self._xa_ends.steps(table, mask))
         for index in table.marked(mask):
-            mask[index] = self._left != 0 and file.commit_version(table.value("start", index)) in passing
+            passes = file.commit_version(table.value("start", index)) in passing
+            if index in steps:
+                passes = self._xa_ends.passes(file, table, index, passes)
+            mask[index] = self._left != 0 and passes
             if self._left is not None:
                 self._left -= mask[index]
 

@@ -19,6 +19,7 @@ from binx.log.scanning import TransactionScan
 
 if TYPE_CHECKING:
     from binx.log.table_filter import TableFilter
+    from binx.log.xa import XaEnds
 
 _LAST = 2**63 - 1
 
@@ -33,8 +34,9 @@ class Selection(NamedTuple):
         until: its commit time is before this.
         start: it begins here or later; a position inside a transaction means the transaction's start.
         stop: it ends here or before; a position inside a transaction means the transaction's start.
-        databases: patterns; it touches a table in a matching database.
-        tables: patterns; it touches a matching table, in a matching database where those are given too.
+        databases: patterns; it touches a table in a matching database, or ends an XA transaction that does.
+        tables: patterns; it touches a matching table, in a matching database where those are given too, or
+            ends an XA transaction that does.
         server_ids: the server that made the change first is one of these.
         thread_ids: the connection that made it is one of these.
         xids: the storage engine's number of the commit is one of these.
@@ -103,13 +105,15 @@ class Selector:
         notes: what a user should know of how it was understood, such as positions that were moved.
     """
 
-    def __init__(self, selection: Selection, files: Sequence[str] = ()) -> None:
+    def __init__(self, selection: Selection, files: Sequence[str] = (), *, in_parts: bool = False) -> None:
         """Begin a search.
 
         Args:
             selection: what is wanted.
             files: names of all files in the order in which they will be searched; needed where the selection
                 has positions.
+            in_parts: whether others search other parts of the files. Then all ends of XA transactions pass
+                patterns of tables, else those of transactions that do.
 
         Raises:
             UsageError: a pattern or a position cannot be understood, or nothing can ever pass.
@@ -127,6 +131,11 @@ class Selector:
         self._start_rank = self._rank_of(selection.start)
         self._stop_rank = self._rank_of(selection.stop)
         self._filter = _table_filter(selection)
+        self._xa_ends: XaEnds | None = None
+        if self._filter is not None:
+            from binx.log.xa import XaEnds
+
+            self._xa_ends = XaEnds(all_pass=in_parts)
         self._takes_table = bytearray()
         self._takes_table_of: TransactionScan | None = None
 
@@ -210,8 +219,11 @@ class Selector:
             table.keep_values(mask, "xid", map(_as_signed, selection.xids), FLAG_HAS_XID)
         if selection.min_bytes is not None:
             table.keep_range(mask, "bytes", selection.min_bytes, _LAST)
-        if self._filter is not None:
+        if self._filter is not None and self._xa_ends is not None:
+            steps = self._xa_ends.steps(table, mask)
             self._keep_tables(mask, self._filter, file, scan, table)
+            for index in steps:
+                mask[index] = self._xa_ends.passes(file, table, index, bool(mask[index]))
         self._keep_limit(mask, table)
         return mask
 

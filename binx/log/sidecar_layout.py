@@ -97,7 +97,7 @@ class Block(NamedTuple):
         largest: bytes of the largest transaction.
         gtids: per source's number an interval that holds all its GTIDs here, or several.
         tables: per table's number the rows inserted, updated, deleted.
-        statements: transactions with statements as text.
+        statements: transactions with statements as text, and steps of XA transactions.
         keys: Bloom filters, for tables whose keys are known.
     """
 

@@ -61,7 +61,7 @@ class BlockFilter:
         selection = self._selection
         if not selection.databases and not selection.tables:
             return True
-        # Statements as text tell their tables only when they are read.
+        # Statements as text, and what ends XA transactions, tell their tables only when they are read.
         return block.statements > 0 or any(self._takes_table(number) for number, *_ in block.tables)
 
 

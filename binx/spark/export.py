@@ -75,7 +75,7 @@ def to_parquet_on_spark(
         RefusedError: something is asked for that takes one pass over all logs in order.
         BinxError: as ``to_parquet``; or executors lack something.
     """
-    selector = selector or Selector(Selection())
+    selector = selector or Selector(Selection(), in_parts=True)
     options = options or ParquetOptions()
     _refuse(files, options)
     output = os.fspath(place) if is_uri(os.fspath(place)) else str(Path(place).absolute())
@@ -130,7 +130,7 @@ class _Export:
         self._row_filter = (
             None
             if options.where is None
-            else RowFilter(options.where, self._catalog.copy(), selector.takes_table)
+            else RowFilter(options.where, self._catalog.copy(), selector.takes_table, in_parts=True)
         )
 
     def run(self, files: Sequence[BinlogFile], progress: Callable[[int], None]) -> Iterator[SourceReport]:

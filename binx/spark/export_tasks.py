@@ -206,7 +206,11 @@ def survey(surveys: Iterable[Survey]) -> Iterator[Found]:
         count = passed = 0
         error: BinxError | None = None
         log = one.log
-        selector = None if one.selection is None else Selector(one.selection._replace(limit=None), one.names)
+        selector = (
+            None
+            if one.selection is None
+            else Selector(one.selection._replace(limit=None), one.names, in_parts=True)
+        )
         level = Level.LEVEL_EVENTS
         if one.selection is not None:
             level = max(level, required_level(one.selection))
@@ -243,14 +247,14 @@ def write_share(shares: Iterable[Share]) -> Iterator[Answer]:
 
 def _written(share: Share, file: BinlogFile, attempt: str) -> Answer:
     dataset = DataSet(share.output)
-    selector = Selector(share.selection, share.names)
+    selector = Selector(share.selection, share.names, in_parts=True)
     selector.take_passed(share.place.passed)
     options = share.options
     catalog = unpacked(share.place.tables)
     rows = (
         None
         if options.where is None
-        else RowFilter(options.where, unpacked(share.place.tables), selector.takes_table)
+        else RowFilter(options.where, unpacked(share.place.tables), selector.takes_table, in_parts=True)
     )
     state = ChainState(share.place.epoch, share.place.seqno, rows)
     with Workers(options.jobs or 1, options.decoder.memory // 2) as workers:

@@ -11,7 +11,10 @@ from typing import Any
 import pytest
 
 from binx.export.binlog import Run, write_binlog
+from binx.export.extract import extract
 from binx.log.file import BinlogFile
+from binx.log.inputs import open_chain
+from binx.log.selection import Selection
 from testdata.expected import rows_document, tables_of
 from testdata.programs import MYSQL_HINT, find_mysql
 from testdata.servers import MariaDBServer, MySQLServer, Server
@@ -155,6 +158,33 @@ def test_a_log_of_mysql_without_gtids_comes_back_with_its_rows(mysql: MySQLServe
     finally:
         mysql.sql("SET GLOBAL gtid_mode = ON")
     assert found == expected
+
+
+XA_OF_TWO_TABLES = """
+CREATE DATABASE small; USE small;
+CREATE TABLE kept (id INT PRIMARY KEY); CREATE TABLE other (id INT PRIMARY KEY);
+XA START 'kept'; INSERT INTO kept VALUES (1); XA END 'kept'; XA PREPARE 'kept'; XA COMMIT 'kept';
+XA START 'other'; INSERT INTO other VALUES (1); XA END 'other'; XA PREPARE 'other'; XA COMMIT 'other';
+XA START 'back'; INSERT INTO kept VALUES (2); XA END 'back'; XA PREPARE 'back'; XA ROLLBACK 'back';
+INSERT INTO kept VALUES (3);
+"""
+
+
+def test_a_slice_of_one_table_ends_its_xa_transactions(server: Server, tmp_path: Path) -> None:
+    drop_databases(server)
+    server.reset()
+    server.sql(XA_OF_TWO_TABLES)
+    server.flush_logs()
+    with open_chain([str(server.binlogs()[0])]) as chain:
+        extract(chain, Selection(tables=("small.kept",)), str(tmp_path / "slice"))
+    drop_databases(server)
+    server.reset()
+    server.sql("CREATE DATABASE small")
+    server.reset()
+    server.sql(server.mysqlbinlog(tmp_path / "slice"))
+    assert server.query("XA RECOVER") == []
+    assert server.query("SELECT id FROM small.kept ORDER BY id") == [("1",), ("3",)]
+    drop_databases(server)
 
 
 def compare_small(server: Server, folder: Path, name: str, tmp_path: Path) -> None:

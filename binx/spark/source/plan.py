@@ -128,7 +128,7 @@ class Planner:
             # What only bodies of events tell is left to the tasks.
             selection = selection._replace(databases=(), tables=(), thread_ids=(), xids=())
         self._request = request
-        self._selector = Selector(selection, names)
+        self._selector = Selector(selection, names, in_parts=True)
         self._follows = request.what is What.CHANGES
         least = Level.LEVEL_EVENTS if self._follows else Level.LEVEL_INDEX
         self._level = max(required_level(selection), least)

@@ -42,7 +42,7 @@ def read_slices(
     selection = request.selection._replace(start=None, stop=None, limit=None)
     for part in slices:
         with opened(part, request) as file:
-            reader = _SliceReader(request, part, file, Selector(selection))
+            reader = _SliceReader(request, part, file, Selector(selection, in_parts=True))
             for batch in reader.batches():
                 yield fitted(batch, target, whole=whole)
 

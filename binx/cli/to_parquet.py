@@ -303,7 +303,9 @@ def _options(
         compression=compression,
         compression_level=compression_level,
         decoder=DecoderOptions(
-            row_group_rows or ROW_GROUP_ROWS, memory or MEMORY_BYTES, ArrowOptions(unsigned_bigint)
+            row_group_rows or ROW_GROUP_ROWS,
+            memory or MEMORY_BYTES,
+            ArrowOptions(unsigned_as_decimal=unsigned_bigint == "decimal"),
         ),
         verify=verify,
         force=force,

@@ -15,8 +15,7 @@ import re
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from binx.errors import OutputError, SourceError
 from binx.export.aside import aside_of, name_aside
@@ -58,8 +57,7 @@ def escape_name(name: str) -> str:
     return escaped
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenFile:
+class WrittenFile(NamedTuple):
     """One file of a data set.
 
     Attributes:

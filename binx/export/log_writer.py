@@ -5,8 +5,7 @@ from __future__ import annotations
 import mmap
 import pickle
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from binx.event.gtid_set import GtidSet
 from binx.export.dataset import DataSet
@@ -42,8 +41,7 @@ class DoneBytes:
         return sum(self._numbers)
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenLog:
+class WrittenLog(NamedTuple):
     """A log that is decoded and written, or was before.
 
     Attributes:
@@ -137,7 +135,7 @@ class LogWriter:
         export.write(self._dataset.begun(export.source), reach)
         staged = export.staged()
         # Who commits them is another process.
-        return replace(staged, schemas=tuple(staged.schemas))
+        return staged._replace(schemas=tuple(staged.schemas))
 
 
 __all__ = ["DoneBytes", "LogWriter", "WrittenLog"]

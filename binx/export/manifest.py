@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -16,7 +15,6 @@ from binx.log.file import BinlogFile
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-@dataclass(slots=True)
 class TableSums:
     """The conservation sum of one table.
 
@@ -29,11 +27,12 @@ class TableSums:
             none of them is among the images.
     """
 
-    uncounted: int = 0
-    images: int = 0
-    written: int = 0
-    filtered: int = 0
-    undecodable: int = 0
+    def __init__(self) -> None:
+        self.uncounted = 0
+        self.images = 0
+        self.written = 0
+        self.filtered = 0
+        self.undecodable = 0
 
     def add(self, other: TableSums) -> None:
         """Take in the sum of another part of the source."""
@@ -44,7 +43,6 @@ class TableSums:
         self.undecodable += other.undecodable
 
 
-@dataclass(slots=True)
 class Sums:
     """Counts of a source, by (db, table).
 
@@ -55,10 +53,11 @@ class Sums:
         last: last commit version taken and latest commit time.
     """
 
-    conservation: dict[tuple[str, str], TableSums] = field(default_factory=dict)
-    changes: dict[tuple[str, str], list[int]] = field(default_factory=dict)
-    first: tuple[int, int] | None = None
-    last: tuple[int, int] | None = None
+    def __init__(self) -> None:
+        self.conservation: dict[tuple[str, str], TableSums] = {}
+        self.changes: dict[tuple[str, str], list[int]] = {}
+        self.first: tuple[int, int] | None = None
+        self.last: tuple[int, int] | None = None
 
     def of(self, table: tuple[str, str]) -> TableSums:
         """One table's conservation sum."""

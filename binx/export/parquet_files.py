@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict
 from collections.abc import Iterable
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
@@ -37,8 +36,7 @@ OPEN_WRITERS = 128
 _CHANGES, _TRANSACTIONS, _STATEMENTS = "changes", "transactions", "statements"
 
 
-@dataclass(frozen=True, slots=True)
-class ParquetOptions:
+class ParquetOptions(NamedTuple):
     """How the data set is written.
 
     Attributes:
@@ -57,7 +55,7 @@ class ParquetOptions:
 
     compression: str = "zstd"
     compression_level: int | None = None
-    decoder: DecoderOptions = field(default_factory=lambda: DecoderOptions(memory=MEMORY_BYTES))
+    decoder: DecoderOptions = DecoderOptions(memory=MEMORY_BYTES)
     verify: bool = True
     force: bool = False
     jobs: int | None = None
@@ -75,7 +73,7 @@ class ParquetOptions:
             "compression_level": self.level,
             "row_group_rows": self.decoder.row_group_rows,
             "memory": self.decoder.memory,
-            "unsigned_bigint": self.decoder.arrow.unsigned_bigint,
+            "unsigned_bigint": "decimal" if self.decoder.arrow.unsigned_as_decimal else "uint64",
         }
 
     @property
@@ -265,4 +263,4 @@ def _changes_key(changes: TableChanges) -> tuple[object, ...]:
 
 
 def _other_kind(kind: str, schema: pa.Schema) -> OutputKind:
-    return OutputKind((kind,), kind, schema, with_statistics(schema))
+    return OutputKind((kind,), kind, schema, with_statistics(schema), {})

@@ -6,9 +6,8 @@ import hashlib
 import io
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
@@ -34,8 +33,7 @@ _COPIED_AT_ONCE = 512 * 1024
 """So much stays in the processor's cache until it is hashed and written."""
 
 
-@dataclass(frozen=True, slots=True)
-class OutputKind:
+class OutputKind(NamedTuple):
     """What all files of a kind have in common.
 
     Attributes:
@@ -49,11 +47,10 @@ class OutputKind:
     key: tuple[object, ...]
     kind: str
     schema: pa.Schema
-    statistics: Collection[str] = ()
-    facts: dict[str, Any] = field(default_factory=dict)
+    statistics: Collection[str]
+    facts: dict[str, Any]
 
 
-@dataclass(slots=True)
 class Counts:
     """What the manifest says of a file's rows.
 
@@ -64,10 +61,11 @@ class Counts:
         last: the last one.
     """
 
-    rows: int = 0
-    partial: int = 0
-    first: int | None = None
-    last: int | None = None
+    def __init__(self) -> None:
+        self.rows = 0
+        self.partial = 0
+        self.first: int | None = None
+        self.last: int | None = None
 
     def saw(self, first: int, last: int) -> None:
         """Take in which commit versions rows have."""
@@ -82,8 +80,7 @@ class Counts:
             self.saw(other.first, other.last)
 
 
-@dataclass(frozen=True, slots=True)
-class Fragment:
+class Fragment(NamedTuple):
     """Row groups that another process has written, to be put into the file that they belong to.
 
     Attributes:

@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from binx.errors import OutputError
 from binx.export.dataset import Transaction, escape_name
 from binx.rows.batches import TableChanges
 
 
-@dataclass(frozen=True, slots=True)
-class SchemaRecord:
+class SchemaRecord(NamedTuple):
     """The record of a table's schema version, as text.
 
     Attributes:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pickle
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from binx.errors import BinxError
@@ -61,7 +60,6 @@ class _Here:
         return self._result
 
 
-@dataclass(slots=True)
 class _BegunPart:
     """A log or a slice that is decoded, or waits for it; or a log that was written before.
 
@@ -75,12 +73,13 @@ class _BegunPart:
         is_here: whether this process decodes it.
     """
 
-    number: int
-    start: int
-    stop: int
-    export: SourceExport | None = None
-    written: _Awaited | None = None
-    is_here: bool = False
+    def __init__(self, number: int, start: int, stop: int, export: SourceExport | None = None) -> None:
+        self.number = number
+        self.start = start
+        self.stop = stop
+        self.export = export
+        self.written: _Awaited | None = None
+        self.is_here = False
 
     def done(self) -> bool:
         """Whether nobody needs to wait for it."""

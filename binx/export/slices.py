@@ -5,8 +5,8 @@ from __future__ import annotations
 import pickle
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from binx.event.format import FormatDescription
 from binx.event.gtid_set import GtidSet
@@ -30,8 +30,7 @@ from binx.log.selection import Selection, Selector
 from binx.rows.catalog import Catalog
 
 
-@dataclass(frozen=True, slots=True)
-class Slice:
+class Slice(NamedTuple):
     """Whole transactions that follow each other in one log, with all that is needed to decode them.
 
     Attributes:
@@ -51,8 +50,7 @@ class Slice:
     tables: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenSlice:
+class WrittenSlice(NamedTuple):
     """A slice that is decoded and written.
 
     Attributes:

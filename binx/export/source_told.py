@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import partial
 
 from binx.event.gtid_set import GtidSet
@@ -22,7 +21,6 @@ TableVersion = tuple[str, str, str]
 """Database, table, and schema version."""
 
 
-@dataclass(slots=True)
 class Told:
     """What a part of a log has come to; the parts behind it can be added.
 
@@ -41,18 +39,19 @@ class Told:
         unknown: events of types that binx does not know.
     """
 
-    gtids: GtidSet = field(default_factory=GtidSet)
-    sums: Sums = field(default_factory=Sums)
-    losses: list[str] = field(default_factory=list)
-    doubtful: Counter[TableName] = field(default_factory=Counter)
-    undone: Counter[TableName] = field(default_factory=Counter)
-    undecodable: Counter[tuple[TableVersion, str]] = field(default_factory=Counter)
-    warnings: dict[str, None] = field(default_factory=dict)
-    shapes: Shapes = field(default_factory=Shapes)
-    records: dict[TableVersion, Callable[[], SchemaRecord]] = field(default_factory=dict)
-    incidents: int = 0
-    uncounted: Counter[TableName] = field(default_factory=Counter)
-    unknown: Counter[int] = field(default_factory=Counter)
+    def __init__(self) -> None:
+        self.gtids = GtidSet()
+        self.sums = Sums()
+        self.losses: list[str] = []
+        self.doubtful: Counter[TableName] = Counter()
+        self.undone: Counter[TableName] = Counter()
+        self.undecodable: Counter[tuple[TableVersion, str]] = Counter()
+        self.warnings: dict[str, None] = {}
+        self.shapes = Shapes()
+        self.records: dict[TableVersion, Callable[[], SchemaRecord]] = {}
+        self.incidents = 0
+        self.uncounted: Counter[TableName] = Counter()
+        self.unknown: Counter[int] = Counter()
 
     def add(self, behind: Told) -> None:
         """Take in what the next part of the log has come to."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from binx.export.dataset import Transaction, WrittenFile, escape_name
 from binx.export.schema_records import SchemaRecord, SchemaWriter
@@ -14,8 +13,7 @@ if TYPE_CHECKING:
     from binx.export.where_rows import RowFilter
 
 
-@dataclass(frozen=True, slots=True)
-class SourceReport:
+class SourceReport(NamedTuple):
     """What became of one source.
 
     Attributes:
@@ -41,8 +39,7 @@ class SourceReport:
         return sum(entry["rows"] for entry in self.manifest["files"] if entry["kind"] == "transactions")
 
 
-@dataclass(frozen=True, slots=True)
-class Staged:
+class Staged(NamedTuple):
     """A source that is written, and not committed yet.
 
     Attributes:
@@ -82,7 +79,6 @@ def source_name(file: BinlogFile) -> str:
     return f"{escape_name(file.name)}.{file.identity}"
 
 
-@dataclass(slots=True)
 class ChainState:
     """Where in the chain of the sources given the next transaction stands.
 
@@ -92,6 +88,7 @@ class ChainState:
         row_filter: takes out transactions and row changes by what the rows hold; None for nothing.
     """
 
-    epoch: int = 0
-    seqno: int = 1
-    row_filter: RowFilter | None = None
+    def __init__(self, epoch: int = 0, seqno: int = 1, row_filter: RowFilter | None = None) -> None:
+        self.epoch = epoch
+        self.seqno = seqno
+        self.row_filter = row_filter

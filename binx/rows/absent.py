@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation, localcontext
+from typing import NamedTuple
 
 from binx.event.charset import charset as charset_of_name
 from binx.rows.schema import ColumnDefinition, Default, DefaultKind
@@ -34,8 +34,7 @@ _BITS = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Absent:
+class Absent(NamedTuple):
     """The value of a column that is absent from the image of an inserted row.
 
     Attributes:

@@ -7,8 +7,6 @@ then those that are new or move are put where they belong, by their new names.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 from binx.rows.charsets import charset_of_collation
 from binx.rows.ddl_resolve import convert_column, resolve_column
 from binx.rows.ddl_statements import (
@@ -74,12 +72,12 @@ def complete_charset(charset: Charset) -> Charset:
     return charset
 
 
-@dataclass(slots=True)
 class _Entry:
     """A column of the table being altered: what it was called before, and what it is now."""
 
-    old_name: str | None
-    column: ColumnDefinition
+    def __init__(self, old_name: str | None, column: ColumnDefinition) -> None:
+        self.old_name = old_name
+        self.column = column
 
 
 class _Alteration:
@@ -127,8 +125,7 @@ class _Alteration:
             raise AlterError("drops all columns that the table is known to have")
         if self.versioned:
             columns += VERSIONING_COLUMNS
-        table = replace(
-            self.table,
+        table = self.table._replace(
             indexes=self.indexes,
             charset=self.charset.charset,
             collation=self.charset.collation,
@@ -179,7 +176,7 @@ class _Alteration:
                     entry.column = _altered(entry.column, action)
         self.entries = [entry for entry in self.entries if not any(entry is gone for gone in dropped)]
         for entry, new in renames:
-            entry.column = replace(entry.column, name=new)
+            entry.column = entry.column._replace(name=new)
         names_now = map(self._name_now, self.key)
         self.key = [name for name in names_now if name is not None]
         return moved
@@ -248,8 +245,8 @@ class _Alteration:
 
 def _altered(column: ColumnDefinition, action: AlterColumn) -> ColumnDefinition:
     if action.sets_default:
-        column = replace(column, default=action.default)
-    return column if action.invisible is None else replace(column, invisible=action.invisible)
+        column = column._replace(default=action.default)
+    return column if action.invisible is None else column._replace(invisible=action.invisible)
 
 
 def alter(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from binx.rows.catalog_alter import (
@@ -93,7 +92,7 @@ class StatementAtWork:
         return TableDefinition(self._db(table), table.name, provenance=self.provenance, ddl=self.statement)
 
     def _unknown(self, table: TableName, reason: str) -> TableDefinition:
-        definition = replace(self._made(table), unknown=reason)
+        definition = self._made(table)._replace(unknown=reason)
         self.catalog.put(definition)
         return definition
 
@@ -106,7 +105,7 @@ class StatementAtWork:
         if parsed.like is not None:
             definition = self._like(parsed.table, parsed.like)
         elif parsed.select:
-            definition = replace(self._made(parsed.table), unknown="some of its columns come from a query")
+            definition = self._made(parsed.table)._replace(unknown="some of its columns come from a query")
         else:
             definition = self._from_columns(parsed)
         if previous is not None and (previous.db, previous.name) != (definition.db, definition.name):
@@ -119,25 +118,25 @@ class StatementAtWork:
         charset = complete_charset(parsed.charset)
         if charset.charset is None:
             charset = self._database_charset(made.db)
-        made = replace(made, charset=charset.charset, collation=charset.collation)
+        made = made._replace(charset=charset.charset, collation=charset.collation)
         columns = tuple(resolve_column(spec, charset, self.context) for spec in parsed.columns)
         if parsed.versioned and not any(column.generated == "row_end" for column in columns):
             columns += VERSIONING_COLUMNS
         known = {column.name.casefold(): column.name for column in columns}
         if len(known) != len(columns):
-            return replace(made, unknown="its statement names a column twice")
+            return made._replace(unknown="its statement names a column twice")
         key = tuple(known.get(name.casefold(), name) for name in parsed.primary_key)
         indexes: Indexes = ()
         for index in parsed.keys:
             indexes = with_index(indexes, index)
-        return with_key(replace(made, indexes=indexes), columns, key)
+        return with_key(made._replace(indexes=indexes), columns, key)
 
     def _like(self, table: TableName, model: TableName) -> TableDefinition:
         made = self._made(table)
         found = self.catalog.lookup(self._db(model), model.name)
         if found is None:
-            return replace(made, unknown=f"it was made like {model.name!r}, which is not known")
-        return replace(found, db=made.db, name=made.name, provenance=self.provenance, ddl=self.statement)
+            return made._replace(unknown=f"it was made like {model.name!r}, which is not known")
+        return found._replace(db=made.db, name=made.name, provenance=self.provenance, ddl=self.statement)
 
     def _alter(self, parsed: AlterTable) -> list[Change]:
         db = self._db(parsed.table)
@@ -162,7 +161,7 @@ class StatementAtWork:
             reason = f"ALTER TABLE {error}"
             definition = self._unknown(TableName(db, previous.name), reason)
             return Change(ChangeKind.UNPARSED, db, previous.name, definition, previous, reason)
-        definition = replace(altered, db=db, provenance=self.provenance, ddl=self.statement)
+        definition = altered._replace(db=db, provenance=self.provenance, ddl=self.statement)
         self.catalog.put(definition)
         return Change(ChangeKind.ALTERED, db, definition.name, definition, previous)
 
@@ -175,7 +174,7 @@ class StatementAtWork:
         if previous is None:
             return Change(ChangeKind.RENAMED, db, new.name)
         self.catalog.remove(previous)
-        definition = replace(previous, db=db, name=new.name)
+        definition = previous._replace(db=db, name=new.name)
         self.catalog.put(definition)
         return Change(ChangeKind.RENAMED, db, new.name, definition, previous)
 

@@ -67,7 +67,7 @@ def column_codec(column: Column, logical: LogicalType, options: ArrowOptions) ->
         UnsupportedError: a type that row images of known servers do not hold.
     """
     if column.type in _INTEGERS:
-        if logical.kind is Kind.UINT64 and options.unsigned_bigint == "decimal":
+        if logical.kind is Kind.UINT64 and options.unsigned_as_decimal:
             return ColumnCodec(Codec.CODEC_UINT64_DECIMAL)
         return ColumnCodec(_INTEGERS[column.type][logical.kind in _UNSIGNED])
     if column.type in _FIXED:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from binx.errors import UnsupportedError
 from binx.event.charset import DEFAULT_CHARSET, charset
@@ -56,8 +56,7 @@ _MARIADB_FIXED_BYTES = {"inet4": 4, "inet6": 16, "uuid": 16}
 _MOST_DIGITS = 65
 
 
-@dataclass(frozen=True, slots=True)
-class TypeProvenance:
+class TypeProvenance(NamedTuple):
     """Where the facts of a type come from; None where the type has no such fact."""
 
     signedness: Provenance | None = None

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from binx.rows.charsets import bytes_per_character, charset_of_collation, full_collation_name
 from binx.rows.ddl_statements import Charset, ColumnSpec
 from binx.rows.ddl_types import (
@@ -152,4 +150,4 @@ def convert_column(column: ColumnDefinition, charset: Charset) -> ColumnDefiniti
     if charset.charset == "binary" and base not in {"enum", "set"}:
         base = as_bytes(base)
         text = text.replace(column.base, base, 1) if column.base in {"char", "varchar"} else base
-    return replace(column, base=base, mysql_type=text, charset=charset.charset, collation=charset.collation)
+    return column._replace(base=base, mysql_type=text, charset=charset.charset, collation=charset.collation)

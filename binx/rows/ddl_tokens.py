@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum, unique
+from typing import NamedTuple
 
 from binx.rows.schema import StatementContext
 
@@ -27,8 +27,7 @@ class TokenKind(Enum):
     END = "end"
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """One token.
 
     Attributes:

@@ -7,7 +7,7 @@ knowledge base, "Data Types", and "SQL_MODE=ORACLE" for Oracle's names.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from binx.rows.ddl_tokens import TokenReader
 
@@ -93,8 +93,7 @@ NATIONAL_CHARSET = "utf8mb3"
 """What NATIONAL and NCHAR mean on every version so far."""
 
 
-@dataclass(frozen=True, slots=True)
-class DataType:
+class DataType(NamedTuple):
     """A data type as written, without its attributes."""
 
     base: str

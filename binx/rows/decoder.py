@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from itertools import accumulate
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from binx.errors import BinxError, DamagedError
 from binx.event.header import HEADER_SIZE, EventHeader, parse_header
@@ -43,8 +42,7 @@ _BYTES = attrgetter("bytes")
 _FLUSHES = (Need.NEED_FLUSH, Need.NEED_MEMORY)
 
 
-@dataclass(frozen=True, slots=True)
-class DecoderOptions:
+class DecoderOptions(NamedTuple):
     """How rows are batched and typed.
 
     Attributes:
@@ -77,7 +75,6 @@ class DecoderOptions:
         return self.memory * 3 // 2
 
 
-@dataclass(slots=True)
 class DecoderReport:
     """What a decoder has met beside rows.
 
@@ -88,9 +85,10 @@ class DecoderReport:
             (db, table).
     """
 
-    warnings: dict[str, None] = field(default_factory=dict)
-    filtered: dict[tuple[str, str], int] = field(default_factory=dict)
-    undone: dict[tuple[str, str], tuple[int, int, int]] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self.warnings: dict[str, None] = {}
+        self.filtered: dict[tuple[str, str], int] = {}
+        self.undone: dict[tuple[str, str], tuple[int, int, int]] = {}
 
 
 class ChangeDecoder:

@@ -7,7 +7,6 @@ primary key of a table without one (sql/table.cc), and table maps name it as tha
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from binx.rows.ddl_statements import Key
 from binx.rows.schema import IndexDefinition
@@ -53,7 +52,7 @@ def without_index(indexes: Indexes, name: str, if_exists: bool) -> Indexes:
 
 def renamed_index(indexes: Indexes, old: str, new: str) -> Indexes:
     """The keys, one of them with another name."""
-    return tuple(replace(index, name=new) if same_name(old, index.name) else index for index in indexes)
+    return tuple(index._replace(name=new) if same_name(old, index.name) else index for index in indexes)
 
 
 def on_columns(indexes: Indexes, now: Callable[[str], str | None]) -> Indexes:
@@ -67,5 +66,5 @@ def on_columns(indexes: Indexes, now: Callable[[str], str | None]) -> Indexes:
     for index in indexes:
         columns = tuple(name for old in index.columns if (name := now(old)) is not None)
         if columns or not index.columns:
-            changed.append(replace(index, columns=columns))
+            changed.append(index._replace(columns=columns))
     return tuple(changed)

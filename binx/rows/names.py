@@ -8,8 +8,8 @@ source that has it, and where it came from is kept beside it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import NamedTuple
 
 from binx.event.column import Column, ColumnType
 from binx.event.format import Flavour
@@ -43,8 +43,7 @@ SYSTEM_COLUMNS: tuple[str, ...] = (
 """The columns that stand before a table's own in its Parquet files."""
 
 
-@dataclass(frozen=True, slots=True)
-class ColumnProvenance:
+class ColumnProvenance(NamedTuple):
     """Where each fact about a column comes from; None where the column has no such fact."""
 
     name: Provenance
@@ -54,8 +53,7 @@ class ColumnProvenance:
     key: Provenance
 
 
-@dataclass(frozen=True, slots=True)
-class ResolvedColumn:
+class ResolvedColumn(NamedTuple):
     """A column as it is read and written.
 
     Attributes:
@@ -86,8 +84,7 @@ class ResolvedColumn:
     provenance: ColumnProvenance
 
 
-@dataclass(frozen=True, slots=True)
-class ResolvedTable:
+class ResolvedTable(NamedTuple):
     """A table as its rows are read.
 
     Attributes:
@@ -242,8 +239,7 @@ def _key_source(table_map: TableMap, named: bool, definition: TableDefinition | 
     return definition.provenance if definition is not None else Provenance.NONE
 
 
-@dataclass(frozen=True, slots=True)
-class _KeyFacts:
+class _KeyFacts(NamedTuple):
     """Where the key is known from, and the names of its columns if that is a definition."""
 
     source: Provenance
@@ -263,7 +259,7 @@ def _resolve_all(
     ]
     names = output_names([column.source_name for column in columns])
     return tuple(
-        column if column.name == name else replace(column, name=name)
+        column if column.name == name else column._replace(name=name)
         for column, name in zip(columns, names, strict=True)
     )
 

@@ -6,8 +6,8 @@ at different points of a log share what has not changed between them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from enum import Enum, unique
+from typing import NamedTuple
 
 
 @unique
@@ -37,8 +37,7 @@ class DefaultKind(Enum):
     """What only the server can work out."""
 
 
-@dataclass(frozen=True, slots=True)
-class Default:
+class Default(NamedTuple):
     """A DEFAULT clause.
 
     Attributes:
@@ -53,8 +52,7 @@ class Default:
     constant: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ColumnDefinition:
+class ColumnDefinition(NamedTuple):
     """One column as a CREATE TABLE or ALTER TABLE declares it.
 
     Attributes:
@@ -97,8 +95,7 @@ class ColumnDefinition:
     srid: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class IndexDefinition:
+class IndexDefinition(NamedTuple):
     """A key other than PRIMARY.
 
     Attributes:
@@ -114,8 +111,7 @@ class IndexDefinition:
     whole: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class TableDefinition:
+class TableDefinition(NamedTuple):
     """A table at one point of the log.
 
     Attributes:
@@ -171,14 +167,13 @@ class TableDefinition:
         """The same table with other columns, their primary key positions and nullability set by the key."""
         positions = {name.casefold(): position for position, name in enumerate(primary_key)}
         placed = tuple(
-            replace(
-                column,
+            column._replace(
                 primary_key_position=positions.get(column.name.casefold()),
                 nullable=column.nullable and column.name.casefold() not in positions,
             )
             for column in columns
         )
-        return replace(self, columns=placed, primary_key=primary_key)
+        return self._replace(columns=placed, primary_key=primary_key)
 
 
 @unique
@@ -192,8 +187,7 @@ class ChangeKind(Enum):
     UNPARSED = "unparsed"
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(NamedTuple):
     """One table that a statement touched.
 
     Attributes:
@@ -214,8 +208,7 @@ class Change:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class StatementContext:
+class StatementContext(NamedTuple):
     """The session that a statement ran in, as far as it decides what the statement means.
 
     A QUERY event's status variables hold all of it.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from binx.event import parse_event
 from binx.event.format import Flavour
@@ -26,8 +26,7 @@ _DML_WORDS = ("insert", "update", "delete", "replace", "load", "select", "with",
 _TRANSACTION_WORDS = ("xa", "savepoint", "rollback", "release")
 
 
-@dataclass(frozen=True, slots=True)
-class Statement:
+class Statement(NamedTuple):
     """One statement, with all that it needs to be run again.
 
     Attributes:
@@ -82,14 +81,14 @@ class Statement:
     unknown_variables: tuple[int, ...] = ()
 
 
-@dataclass(slots=True)
 class _Stage:
     """What stands before a statement and belongs to it."""
 
-    insert_id: int | None = None
-    last_insert_id: int | None = None
-    rand_seeds: tuple[int, int] | None = None
-    user_vars: dict[str, str] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self.insert_id: int | None = None
+        self.last_insert_id: int | None = None
+        self.rand_seeds: tuple[int, int] | None = None
+        self.user_vars: dict[str, str] = {}
 
 
 class StatementReader:

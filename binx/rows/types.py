@@ -9,12 +9,9 @@ the functions here say what it is called in SQL, Arrow and Avro.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum, unique
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeAlias
-
-from binx.errors import UsageError
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
     import pyarrow
@@ -78,8 +75,7 @@ INTEGER_NAMES: dict[Kind, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class LogicalType:
+class LogicalType(NamedTuple):
     """The type of a column's values.
 
     Attributes:
@@ -111,26 +107,16 @@ class LogicalType:
         return self.length if self.base == "binary" else None
 
 
-@dataclass(frozen=True, slots=True)
-class ArrowOptions:
+class ArrowOptions(NamedTuple):
     """What a user may choose about Arrow types.
 
     Args:
-        unsigned_bigint: ``uint64``, or ``decimal`` for decimal128(20, 0).
+        unsigned_as_decimal: BIGINT UNSIGNED becomes decimal128(20, 0), not uint64.
         raw_text: leave CHAR, VARCHAR and TEXT as binary, in the column's own character set.
-
-    Raises:
-        UsageError: ``unsigned_bigint`` is neither.
     """
 
-    unsigned_bigint: str = "uint64"
+    unsigned_as_decimal: bool = False
     raw_text: bool = False
-
-    def __post_init__(self) -> None:
-        if self.unsigned_bigint not in {"uint64", "decimal"}:
-            raise UsageError(
-                f"unsigned BIGINT is written as 'uint64' or 'decimal', not {self.unsigned_bigint!r}"
-            )
 
 
 DEFAULT_ARROW_OPTIONS = ArrowOptions()
@@ -176,7 +162,7 @@ def _arrow_table() -> dict[Kind, Callable[[LogicalType, ArrowOptions], pyarrow.D
         return pa.decimal128(logical.precision, logical.scale)
 
     def unsigned_bigint(_: LogicalType, options: ArrowOptions) -> pyarrow.DataType:
-        return pa.decimal128(20, 0) if options.unsigned_bigint == "decimal" else pa.uint64()
+        return pa.decimal128(20, 0) if options.unsigned_as_decimal else pa.uint64()
 
     # Spark widens small unsigned Parquet types to wrong values, so they go one signed size up.
     return {

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
 
@@ -270,7 +270,7 @@ def _written(share: Share, file: BinlogFile, attempt: str) -> Answer:
                 transaction = dataset.attempt(export.source, attempt)
                 export.write(transaction, lambda position: None)
                 staged = export.staged()
-                staged = replace(staged, schemas=tuple(staged.schemas))
+                staged = staged._replace(schemas=tuple(staged.schemas))
                 transaction.hand_in(staged.files)
                 was_damaged = bool(staged.manifest["damage"])
             behind = None

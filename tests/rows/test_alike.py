@@ -42,7 +42,7 @@ def test_tables_of_the_same_columns_share_them_and_have_versions_and_records_of_
 
 
 def test_tables_that_are_typed_otherwise_share_nothing() -> None:
-    one, other = changes("one"), changes("one", ArrowOptions(unsigned_bigint="decimal"))
+    one, other = changes("one"), changes("one", ArrowOptions(unsigned_as_decimal=True))
     assert one.version != other.version
     assert one.schema.field("id").type != other.schema.field("id").type
 

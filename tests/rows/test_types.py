@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from binx.errors import UsageError
 from binx.rows.types import (
     ArrowOptions,
     Kind,
@@ -48,9 +47,7 @@ def test_integers_take_the_signed_type_that_holds_them() -> None:
 
 def test_unsigned_bigint_is_a_decimal_where_asked_for() -> None:
     logical = LogicalType(Kind.UINT64, "bigint")
-    assert arrow_type(logical, ArrowOptions(unsigned_bigint="decimal")) == pa.decimal128(20, 0)
-    with pytest.raises(UsageError, match="not 'float'"):
-        ArrowOptions(unsigned_bigint="float")
+    assert arrow_type(logical, ArrowOptions(unsigned_as_decimal=True)) == pa.decimal128(20, 0)
 
 
 def test_decimals_of_more_than_38_digits_are_strings() -> None:

@@ -14,15 +14,25 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from binx.api import Binlogs, TransactionRecord, open  # noqa: A004
+    from binx.api import Binlogs, SelectedTransactions, TransactionRecord, Transactions, open  # noqa: A004
     from binx.errors import BinxError
 
-__all__ = ["Binlogs", "BinxError", "TransactionRecord", "__version__", "open"]
+__all__ = [
+    "Binlogs",
+    "BinxError",
+    "SelectedTransactions",
+    "TransactionRecord",
+    "Transactions",
+    "__version__",
+    "open",
+]
 
 _HOMES = {
     "Binlogs": "binx.api",
     "BinxError": "binx.errors",
+    "SelectedTransactions": "binx.api",
     "TransactionRecord": "binx.api",
+    "Transactions": "binx.api",
     "open": "binx.api",
 }
 

@@ -13,14 +13,14 @@ from binx.cli.archive_text import tell_check, tell_log, tell_run
 from binx.cli.declaration import OUTPUT, Choice, FilePath, Parsed, argument, command, option
 from binx.cli.options import COUNT, KEYS, NUMBER, QUIET
 from binx.cli.progress import ProgressBar, progress_bar
-from binx.cli.selecting import gtid_set, understood, union
+from binx.cli.selecting import understood
 from binx.cli.terminal import missing_gtids, say_note, say_warning, text_output
 from binx.errors import ExitCode, UsageError
 from binx.event.gtid_set import GtidSet
 from binx.export.output import STANDARD_OUTPUT
 from binx.export.store import open_store
 from binx.log.moments import parse_time
-from binx.log.selection import Selection
+from binx.log.selection import Selection, wanted_gtids
 from binx.source.age_keys import Recipient, parse_recipient, read_recipients
 from binx.source.json_text import json_text
 from binx.source.names import printable
@@ -102,7 +102,7 @@ _NAMELESS = "-"
     name="gtids",
     metavar="SET",
     multiple=True,
-    value=Parsed("set", gtid_set),
+    value=Parsed("set", wanted_gtids),
     section=ASK,
     help="Bring back these transactions.",
 )
@@ -163,7 +163,7 @@ def archive_command(
         if name in (None, _NAMELESS):
             if not span:
                 raise UsageError("expected the name of a log behind --restore, or --gtid, --since or --until")
-            selection = Selection(gtids=union(gtids) if gtids else None, since=since, until=until)
+            selection = Selection(gtids=GtidSet().union(*gtids) if gtids else None, since=since, until=until)
             return _restore_span(archive, selection, server_id, output, as_json=as_json, quiet=quiet)
         if span:
             raise UsageError("expected the name of a log, or --gtid, --since, --until, found both")

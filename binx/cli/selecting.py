@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 from binx.cli.declaration import Parsed, combined, option
 from binx.cli.options import COUNT, NUMBER
-from binx.errors import UsageError
 from binx.event.gtid_set import GtidSet
 from binx.log.moments import format_time, parse_position, parse_time
-from binx.log.selection import Selection
+from binx.log.selection import Selection, wanted_gtids
 from binx.log.sizes import parse_size
 
 if TYPE_CHECKING:
@@ -20,25 +19,13 @@ if TYPE_CHECKING:
 SELECTION = "Which transactions"
 
 
-def gtid_set(text: str) -> GtidSet:
-    """A set of GTIDs that asks for something.
-
-    Raises:
-        UsageError: the text is none, or is empty.
-    """
-    gtids = GtidSet.parse(text)
-    if gtids.is_empty:
-        raise UsageError("expected a set of GTIDs, found an empty text")
-    return gtids
-
-
 _SELECTION_OPTIONS = combined(
     option(
         "--gtid",
         name="gtids",
         metavar="SET",
         multiple=True,
-        value=Parsed("set", gtid_set),
+        value=Parsed("set", wanted_gtids),
         completes="gtids",
         section=SELECTION,
         help="These: uuid:1-5:7, uuid:tag:1-3, 0-1-100..200; several by commas.",
@@ -48,7 +35,7 @@ _SELECTION_OPTIONS = combined(
         name="exclude_gtids",
         metavar="SET",
         multiple=True,
-        value=Parsed("set", gtid_set),
+        value=Parsed("set", wanted_gtids),
         completes="gtids",
         section=SELECTION,
         help="Not these.",
@@ -178,21 +165,13 @@ def selection_options(function: Callable[..., Any]) -> Callable[..., Any]:
         chosen = {name: values.pop(name) for name in _SELECTION_NAMES}
         for name in ("gtids", "exclude_gtids"):
             sets: tuple[GtidSet, ...] = chosen[name]
-            chosen[name] = union(sets) if sets else None
+            chosen[name] = GtidSet().union(*sets) if sets else None
         selection = Selection(**chosen)
         selection.check()
         return function(selection=selection, **values)
 
     decorated: Callable[..., Any] = _SELECTION_OPTIONS(with_selection)
     return decorated
-
-
-def union(sets: Sequence[GtidSet]) -> GtidSet:
-    """The GTIDs of all sets."""
-    whole = GtidSet()
-    for one in sets:
-        whole |= one
-    return whole
 
 
 def understood(selection: Selection) -> list[str]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Self
 
 from binx.errors import UsageError
@@ -96,9 +97,9 @@ class GtidSet:
             for first, last in intervals:
                 yield source, first, last
 
-    def union(self, other: GtidSet) -> GtidSet:
-        """The GTIDs of either set."""
-        return GtidSet([*self, *other])
+    def union(self, *others: GtidSet) -> GtidSet:
+        """The GTIDs of any of the sets."""
+        return GtidSet(chain(self, *others))
 
     def intersection(self, other: GtidSet) -> GtidSet:
         """The GTIDs that both sets have."""

@@ -43,6 +43,26 @@ class Run(NamedTuple):
     mask: Buffer | None = None
 
 
+class Numbered(NamedTuple):
+    """Some transactions of a file, with what tells their places in the chain.
+
+    Attributes:
+        scan: what gave them.
+        table: the transactions.
+        mask: a byte for each, 1 for those that pass.
+        epoch: how many logs of the chain, up to this one, began with a server's start.
+        first_seqno: the number in the chain of the first of them; it orders them in any case.
+        is_numbered: whether nothing was passed over before, so that the number is that in the chain.
+    """
+
+    scan: TransactionScan
+    table: TransactionTable
+    mask: bytearray
+    epoch: int
+    first_seqno: int
+    is_numbered: bool
+
+
 class Search:
     """A search for a selection's transactions through a chain of files.
 
@@ -172,7 +192,17 @@ class Search:
             steps.tell(ends.file)
             self._left_out, self._scan = self.left_out, None
 
-    def selected(self, *, decoded: bool = True) -> Iterator[Selected]:
+    def numbered(self, level: Level) -> Iterator[Numbered]:
+        """The same as :meth:`walk` at a level, with what tells the transactions' places in the chain."""
+        files = [ends.file for ends in self._chain]
+        epoch_of = dict(zip(files, epochs(files), strict=True))
+        seqno = 1
+        for scan, table, mask in self.walk(level):
+            first = seqno + self.left_out
+            yield Numbered(scan, table, mask, epoch_of[scan.file], first, self.passed_over == 0)
+            seqno += len(table)
+
+    def selected(self, *, decoded: bool = True, rolled_back: bool = True) -> Iterator[Selected]:
         """Yield the transactions that pass, with all that their rows need to be decoded.
 
         Transactions that do not pass are marked where their statements may define tables.
@@ -180,6 +210,7 @@ class Search:
         Args:
             decoded: whether most rows will be decoded before the next transactions are asked for; what was
                 read is kept for that.
+            rolled_back: whether the rows of transactions that pass are wanted where these were rolled back.
 
         Raises:
             DamagedError, UnsupportedError: a file cannot be read as far as it must be.
@@ -189,11 +220,11 @@ class Search:
             if self.complete:
                 return
             with _windows_kept(ends.file) if decoded else nullcontext():
-                for part in self._parts(ends.file, epoch, seqno):
+                for part in self._parts(ends.file, epoch, seqno, rolled_back=rolled_back):
                     yield part
                     seqno += len(part.table)
 
-    def _parts(self, file: BinlogFile, epoch: int, seqno: int) -> Iterator[Selected]:
+    def _parts(self, file: BinlogFile, epoch: int, seqno: int, *, rolled_back: bool) -> Iterator[Selected]:
         """The transactions of one file that pass."""
         from binx.export.changes import Selected
 
@@ -201,7 +232,10 @@ class Search:
         steps = _Steps(self)
         for table in scan:
             mask = self._mask(file, scan, table)
-            table.mark_statements(mask)
+            if rolled_back:
+                table.mark_statements(mask)
+            else:
+                table.mark_work(mask)
             for index in self._lost:
                 mask[index] = 0
             steps.take(table)

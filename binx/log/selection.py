@@ -82,6 +82,18 @@ class Selection(NamedTuple):
         return asked
 
 
+def wanted_gtids(text: str) -> GtidSet:
+    """A set of GTIDs that asks for something.
+
+    Raises:
+        UsageError: the text is none, or is empty.
+    """
+    gtids = GtidSet.parse(text)
+    if gtids.is_empty:
+        raise UsageError("expected a set of GTIDs, found an empty text")
+    return gtids
+
+
 def _plain(value: GtidSet | Position | tuple[object, ...]) -> object:
     return str(value) if isinstance(value, GtidSet | Position) else list(value)
 
@@ -310,4 +322,4 @@ def _as_signed(number: int) -> int:
     return number - 2**64 if number > _LAST else number
 
 
-__all__ = ["Selection", "Selector", "required_level"]
+__all__ = ["Selection", "Selector", "required_level", "wanted_gtids"]

@@ -12,7 +12,7 @@ from binx.errors import BinxError, UsageError
 from binx.event.gtid_set import GtidSet
 from binx.export.search import Search
 from binx.kernels.scan import Level
-from binx.log.chain import FileEnds, epochs
+from binx.log.chain import FileEnds
 from binx.log.scanning import TransactionScan
 from binx.log.selection import Selection, required_level
 from binx.stats.lines import Lines, LineWriter
@@ -80,7 +80,6 @@ class Listing:
             raise UsageError(
                 "expected a full scan to sort by rows, found a quick one, which does not know them"
             )
-        self._chain = chain
         self._search = Search(chain, selection or Selection(), verify=verify)
         self._order = order
         self._smallest = (order is Order.TIME) != reverse
@@ -139,18 +138,19 @@ class Listing:
             yield from map(texts_bytes, self._sorted(writer.lines))
 
     def _pages(self) -> Iterator[Page]:
-        epoch_of = {
-            ends.file: epoch
-            for ends, epoch in zip(self._chain, epochs([ends.file for ends in self._chain]), strict=True)
-        }
-        seqno = 1
         last: TransactionScan | None = None
         level = max(self._level, required_level(self._search.selector.selection))
-        for scan, table, mask in self._search.walk(level):
-            numbered = self._search.passed_over == 0
-            first = seqno + self._search.left_out
-            yield Page(scan.file, scan, table, epoch_of[scan.file], first, mask=mask, numbered=numbered)
-            seqno += len(table)
+        for part in self._search.numbered(level):
+            scan = part.scan
+            yield Page(
+                scan.file,
+                scan,
+                part.table,
+                part.epoch,
+                part.first_seqno,
+                mask=part.mask,
+                numbered=part.is_numbered,
+            )
             if last is not None and last is not scan:
                 self._note_uncounted(last)
             last = scan

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 from collections import Counter
@@ -153,15 +154,17 @@ def find_reader(path: Path) -> list[str] | None:
     return None if mariadb is None else mariadb.command("mariadb-binlog")
 
 
-def print_log(reader: list[str], path: Path, folder: Path) -> tuple[bytes, str]:
+def print_log(reader: list[str], path: Path, folder: Path, *options: str) -> tuple[bytes, str]:
     """What a reader prints of a log, and what it complains of.
 
     Args:
         reader: the words that start it.
         path: the log.
         folder: where it may leave the files of LOAD DATA.
+        options: more of its options; times are in UTC.
     """
-    options = ["--no-defaults", "-vv", "--base64-output=decode-rows", f"--local-load={folder}"]
-    result = subprocess.run([*reader, *options, str(path)], capture_output=True, check=False)
+    usual = ["--no-defaults", "-vv", "--base64-output=decode-rows", f"--local-load={folder}"]
+    command = [*reader, *usual, *options, str(path)]
+    result = subprocess.run(command, capture_output=True, check=False, env={**os.environ, "TZ": "UTC"})
     complaints = [line for line in result.stderr.decode(errors="replace").splitlines() if "ERROR" in line]
     return result.stdout, "; ".join(complaints) or ("" if result.returncode == 0 else "no reason given")

@@ -1,0 +1,27 @@
+"""The library's front: binary logs opened as one thing that can be asked.
+
+>>> import binx
+>>> log = binx.open("testdata/mysql-9.7/shop/mysql-bin.000001")
+>>> log.index().num_rows
+374
+>>> sorted({f"{db}.{table}" for db, table in log.tables()})[:2]
+['shop.audit_log', 'shop.customers']
+>>> log.select(table="shop.customers", limit=20).changes("shop.customers").read_all().num_rows > 0
+True
+
+No more than the ends of files is read before it is asked for; each question
+reads them anew, in bounded memory.
+"""
+
+from binx.api.logs import Binlogs, SelectedTransactions, Transactions
+from binx.api.opening import open  # noqa: A004 - it is called as binx.open
+from binx.api.records import TableChange, TransactionRecord
+
+__all__ = [
+    "Binlogs",
+    "SelectedTransactions",
+    "TableChange",
+    "TransactionRecord",
+    "Transactions",
+    "open",
+]

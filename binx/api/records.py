@@ -1,0 +1,106 @@
+"""One transaction as the library hands it out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from binx.kernels.transactions import FLAG_HAS_THREAD, FLAG_HAS_XID, Kind, TransactionTable
+from binx.log.identifiers import transaction_id
+from binx.log.scanning import TransactionScan
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_UNSIGNED = 1 << 64
+
+
+@dataclass(frozen=True, slots=True)
+class TableChange:
+    """How many rows of one table a transaction changed."""
+
+    db: str
+    table: str
+    inserts: int
+    updates: int
+    deletes: int
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionRecord:
+    """One transaction, as the transaction index knows it.
+
+    Attributes:
+        transaction: the GTID; where there is none, a UUID that is the same at each reading.
+        gtid: the GTID, None where there is none.
+        kind: ``dml``, ``ddl``, ``xa_prepare``, ``xa_commit``, ``xa_rollback``, ``rollback``, ``empty``,
+            ``incident``.
+        commit_time: with microseconds where the log has them, else to the second.
+        commit_version: orders all transactions of a server's chain.
+        path: the file.
+        start: offset of its first byte.
+        end: offset behind its last byte.
+        server_id: of the server that made the change first.
+        thread_id: the connection, None where the log does not say.
+        xid: the storage engine's number of the commit, None where it has none.
+        events: events in it.
+        rows: row changes in it.
+        tables: row changes by table.
+    """
+
+    transaction: str
+    gtid: str | None
+    kind: str
+    commit_time: datetime
+    commit_version: int
+    path: str
+    start: int
+    end: int
+    server_id: int
+    thread_id: int | None
+    xid: int | None
+    events: int
+    rows: int
+    tables: tuple[TableChange, ...]
+
+    @property
+    def bytes(self) -> int:
+        """Its size in the file."""
+        return self.end - self.start
+
+
+def transaction_record(scan: TransactionScan, table: TransactionTable, index: int) -> TransactionRecord:
+    """One transaction of a scan at ``LEVEL_TABLES``.
+
+    Args:
+        scan: the scan.
+        table: some of its transactions.
+        index: the transaction's place there.
+
+    Raises:
+        UnsupportedError: it begins behind 4 GiB, where no commit version can be given.
+    """
+    file, value = scan.file, table.value
+    flags = value("flags", index)
+    start = value("start", index)
+    counts = tuple(
+        TableChange(*scan.table_name(number), inserts, updates, deletes)
+        for number, inserts, updates, deletes, _ in table.counts_of(index)
+    )
+    return TransactionRecord(
+        transaction=transaction_id(file, table, index),
+        gtid=table.gtid(index),
+        kind=Kind(value("kind", index)).name.removeprefix("KIND_").lower(),
+        commit_time=_EPOCH + timedelta(microseconds=value("commit_timestamp", index)),
+        commit_version=file.commit_version(start),
+        path=file.path,
+        start=start,
+        end=value("end", index),
+        server_id=value("server_id", index),
+        thread_id=value("thread_id", index) if flags & FLAG_HAS_THREAD else None,
+        xid=value("xid", index) % _UNSIGNED if flags & FLAG_HAS_XID else None,
+        events=value("events", index),
+        rows=value("rows", index),
+        tables=counts,
+    )
+
+
+__all__ = ["TableChange", "TransactionRecord", "transaction_record"]

@@ -1,0 +1,90 @@
+"""What a program asks for, as a selection: the same words as the commands' options, as Python values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+
+from binx.errors import UsageError
+from binx.event.gtid_set import GtidSet
+from binx.log.moments import Position, parse_position, parse_time
+from binx.log.selection import Selection, wanted_gtids
+from binx.log.sizes import parse_size
+
+Texts = str | Sequence[str]
+Numbers = int | Sequence[int]
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_LARGEST = (1 << 64) - 1
+
+
+def selection_of(
+    *,
+    gtid: Texts | None,
+    exclude_gtid: Texts | None,
+    since: str | datetime | None,
+    until: str | datetime | None,
+    start_position: int | str | None,
+    stop_position: int | str | None,
+    db: Texts,
+    table: Texts,
+    server_id: Numbers,
+    thread_id: Numbers,
+    xid: Numbers,
+    min_bytes: int | str | None,
+    limit: int | None,
+) -> Selection:
+    """What :meth:`binx.api.logs.Binlogs.select` was asked for.
+
+    Raises:
+        UsageError: a value cannot be understood, or nothing can ever pass.
+    """
+    selection = Selection(
+        gtids=_gtids(gtid),
+        exclude_gtids=_gtids(exclude_gtid),
+        since=_moment(since),
+        until=_moment(until),
+        start=_position(start_position),
+        stop=_position(stop_position),
+        databases=_texts(db),
+        tables=_texts(table),
+        server_ids=_numbers(server_id),
+        thread_ids=_numbers(thread_id),
+        xids=_numbers(xid),
+        min_bytes=None if min_bytes is None else parse_size(str(min_bytes)),
+        limit=limit,
+    )
+    selection.check()
+    return selection
+
+
+def _gtids(texts: Texts | None) -> GtidSet | None:
+    return None if texts is None else GtidSet().union(*map(wanted_gtids, _texts(texts)))
+
+
+def _moment(moment: str | datetime | None) -> int | None:
+    """µs since 1970; what has no zone is in UTC."""
+    if moment is None:
+        return None
+    if isinstance(moment, str):
+        return parse_time(moment)
+    return ((moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - _EPOCH) // timedelta(microseconds=1)
+
+
+def _position(position: int | str | None) -> Position | None:
+    return None if position is None else parse_position(str(position))
+
+
+def _texts(texts: Texts) -> tuple[str, ...]:
+    return (texts,) if isinstance(texts, str) else tuple(texts)
+
+
+def _numbers(numbers: Numbers) -> tuple[int, ...]:
+    wanted: Iterable[int] = (numbers,) if isinstance(numbers, int) else numbers
+    for number in (found := tuple(wanted)):
+        if not isinstance(number, int) or not 0 <= number <= _LARGEST:
+            raise UsageError(f"expected a whole number of at most 64 bits, found {number!r}")
+    return found
+
+
+__all__ = ["Numbers", "Texts", "selection_of"]

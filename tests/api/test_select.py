@@ -1,0 +1,283 @@
+"""``select``: of opened logs, the transactions that the servers' readers and the commands select too."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+import binx
+from binx.errors import AbsentError, DamagedError, UsageError
+from tests.cli.process import binx as run_binx
+from tests.conftest import TESTDATA
+from tests.stats.mysqlbinlog import count_listing, find_reader, print_log
+
+LOGS = sorted((TESTDATA / "mysql-9.7" / "shop").glob("mysql-bin.0*"))
+MARIADB_LOGS = sorted((TESTDATA / "mariadb-10.11" / "shop").glob("mysql-bin.0*"))
+SERVER = "bf1c133d-e590-11f1-8de0-02fc00000001"
+TAGGED = TESTDATA / "mysql-9.7" / "small" / "tagged_gtids.binlog"
+
+_GTID_NEXT = re.compile(rb"GTID_NEXT= '([^':]+(?::[a-z_]\w*)?:\d+)'")
+_SECOND = datetime(2026, 11, 21, 9, 48, 53, tzinfo=UTC)
+
+
+def printed(path: Path, folder: Path, *options: str) -> tuple[list[str], dict[str, tuple[int, int, int]]]:
+    """GTIDs, and row changes by table, that the server's reader prints of what its options select."""
+    reader = find_reader(path)
+    if reader is None:
+        pytest.skip("the server's reader is not on this machine")
+    text, complaint = print_log(reader, path, folder, *options)
+    assert complaint == ""
+    return [gtid.decode() for gtid in _GTID_NEXT.findall(text)], count_listing(text).rows
+
+
+def changed(selected: binx.Transactions) -> dict[str, tuple[int, int, int]]:
+    """Inserts, updates and deletes of each table, as its changes have them."""
+    found = {}
+    for db, name in selected.tables():
+        kinds = Counter(selected.changes(f"{db}.{name}").read_all()["_change_type"].to_pylist())
+        assert kinds["update_preimage"] == kinds["update_postimage"]
+        found[f"{db}.{name}"] = (kinds["insert"], kinds["update_preimage"], kinds["delete"])
+    return found
+
+
+@pytest.mark.parametrize(
+    ("asked", "options"),
+    [
+        ({"gtid": f"{SERVER}:380-420:500"}, [f"--include-gtids={SERVER}:380-420:500"]),
+        ({"gtid": [f"{SERVER}:400", f"{SERVER}:402"]}, [f"--include-gtids={SERVER}:400:402"]),
+        ({"exclude_gtid": f"{SERVER}:400-800"}, [f"--exclude-gtids={SERVER}:400-800"]),
+        ({"since": "2026-11-21T09:48:53Z"}, ["--start-datetime=2026-11-21 09:48:53"]),
+        ({"until": _SECOND}, ["--stop-datetime=2026-11-21 09:48:53"]),
+        ({"start_position": 63824}, ["--start-position=63824"]),
+        ({"stop_position": "mysql-bin.000002:63824"}, ["--stop-position=63824"]),
+        (
+            {"gtid": f"{SERVER}:400-700", "until": "2026-11-21 09:48:53", "server_id": 97},
+            [f"--include-gtids={SERVER}:400-700", "--stop-datetime=2026-11-21 09:48:53", "--server-id=97"],
+        ),
+    ],
+    ids=lambda value: ",".join(value) if isinstance(value, dict) else "",
+)
+def test_what_is_selected_is_what_mysqlbinlog_selects(
+    asked: dict[str, Any], options: list[str], tmp_path: Path
+) -> None:
+    gtids, rows = printed(LOGS[1], tmp_path, *options)
+    assert 0 < len(gtids) < 446
+    with binx.open(LOGS[1]) as log:
+        selected = log.select(**asked)
+        assert [one.gtid for one in selected.transactions()] == gtids
+        assert selected.index()["gtid"].to_pylist() == gtids
+        assert changed(selected) == rows
+
+
+def test_tagged_gtids_are_selected_as_mysqlbinlog_selects_them(tmp_path: Path) -> None:
+    with binx.open(TAGGED) as log:
+        tagged = next(
+            one.gtid for one in log.transactions() if one.gtid is not None and one.gtid.count(":") == 2
+        )
+        gtids, _ = printed(TAGGED, tmp_path, f"--include-gtids={tagged}")
+        assert [one.gtid for one in log.select(gtid=tagged).transactions()] == gtids == [tagged]
+
+
+def test_positions_in_a_log_of_mariadb_are_those_of_its_reader(tmp_path: Path) -> None:
+    with binx.open(MARIADB_LOGS[2]) as log:
+        places = [one.start for one in log.transactions()][100:200:99]
+        options = (f"--start-position={places[0]}", f"--stop-position={places[1]}")
+        _, rows = printed(MARIADB_LOGS[2], tmp_path, *options)
+        selected = log.select(start_position=places[0], stop_position=places[1])
+        assert changed(selected) == rows
+        assert len(list(selected.transactions())) == 99
+
+
+@pytest.mark.parametrize(
+    ("asked", "options"),
+    [
+        ({"gtid": f"{SERVER}:1-5,{SERVER}:900"}, ["--gtid", f"{SERVER}:1-5:900"]),
+        ({"db": "sh*", "limit": 7}, ["--db", "sh*", "--limit", "7"]),
+        ({"table": ["shop.orders", "*.visits"]}, ["--table", "shop.orders", "--table", "*.visits"]),
+        ({"thread_id": [38, 39]}, ["--thread-id", "38", "--thread-id", "39"]),
+        ({"min_bytes": "2K"}, ["--min-bytes", "2048"]),
+        (
+            {"min_bytes": 2048, "exclude_gtid": f"{SERVER}:1-900"},
+            ["--min-bytes", "2K", "--exclude-gtid", f"{SERVER}:1-900"],
+        ),
+        ({"xid": 1612}, ["--xid", "1612"]),
+        (
+            {"start_position": "mysql-bin.000002:63830", "stop_position": "mysql-bin.000003:50000"},
+            ["--start-position", "mysql-bin.000002:63830", "--stop-position", "mysql-bin.000003:50000"],
+        ),
+    ],
+    ids=lambda value: ",".join(value) if isinstance(value, dict) else "",
+)
+def test_the_options_of_a_command_mean_the_same(asked: dict[str, Any], options: list[str]) -> None:
+    listed = run_binx("ls", "--json", "--quiet", *options, *LOGS)
+    expected = [json.loads(line) for line in listed.lines]
+    with binx.open(*LOGS) as logs:
+        selected = logs.select(**asked)
+        index = selected.index().to_pylist()
+        records = list(selected.transactions())
+    assert len(expected) < 1629
+    for name in (
+        "transaction",
+        "epoch",
+        "seqno",
+        "kind",
+        "file",
+        "start",
+        "end",
+        "thread_id",
+        "rows",
+        "tables",
+    ):
+        assert [row[name] for row in index] == [row[name] for row in expected], name
+    assert [(one.gtid, one.start, one.rows) for one in records] == [
+        (row["gtid"], row["start"], row["rows"]) for row in expected
+    ]
+
+
+def test_a_time_without_a_zone_is_in_utc_and_one_with_a_zone_is_that_moment() -> None:
+    berlin = _SECOND.astimezone(timezone(timedelta(hours=1)))
+    with binx.open(LOGS[1]) as log:
+        expected = log.select(since="2026-11-21T09:48:53Z").index()
+        assert 0 < expected.num_rows < log.index().num_rows
+        for moment in (_SECOND, _SECOND.replace(tzinfo=None), berlin, "2026-11-21T10:48:53+01:00"):
+            assert log.select(since=moment).index().equals(expected)
+
+
+def test_a_condition_takes_the_changes_that_fulfil_it_before_or_after() -> None:
+    with binx.open(*LOGS) as logs:
+        orders = logs.changes("shop.orders").read_all()
+        expected = duckdb.execute(
+            "select _commit_version, _row, _change_type from orders semi join"
+            " (from orders where status = 'paid' and total > 100) as paid using (_commit_version, _row)"
+            " order by _commit_version, _row, _change_type desc"
+        ).fetchall()
+        selected = logs.select(table="shop.orders", where="status = 'paid' and total > 100")
+        found = selected.changes("shop.orders").read_all()
+        columns = [found[name].to_pylist() for name in ("_commit_version", "_row", "_change_type")]
+        assert list(zip(*columns, strict=True)) == expected
+        versions = sorted({version for version, _, _ in expected})
+        assert [one.commit_version for one in selected.transactions()] == versions
+        assert selected.index()["commit_version"].to_pylist() == versions
+        assert 0 < len(found) < len(orders)
+
+
+def test_a_condition_on_columns_that_no_table_has_is_told() -> None:
+    with binx.open(LOGS[0]) as log:
+        selected = log.select(where="colour = 'red'")
+        for ask in (selected.index, selected.tables, lambda: selected.changes("shop.orders")):
+            with pytest.raises(AbsentError, match="expected a table with colour"):
+                ask()
+        with pytest.raises(AbsentError, match="expected a table with colour"):
+            next(selected.transactions())
+
+
+def test_definitions_before_the_selected_transactions_name_their_columns() -> None:
+    with binx.open(*MARIADB_LOGS) as logs:
+        selected = logs.select(start_position="mysql-bin.000003:4")
+        assert "seen_at" in selected.changes("shop.visits").schema.names
+        assert {one.path for one in selected.transactions()} == {str(log) for log in MARIADB_LOGS[2:]}
+
+
+def test_changes_have_the_rows_of_the_selected_transactions_alone_in_batches() -> None:
+    with binx.open(*LOGS) as logs:
+        versions = {one.commit_version for one in logs.select(thread_id=38).transactions()}
+        reader = logs.select(thread_id=38).changes("shop.visits", batch_rows=1)
+        batches = list(reader)
+        whole = logs.changes("shop.visits").read_all()
+        kept = whole.filter(pc.is_in(whole["_commit_version"], pa.array(sorted(versions))))
+        assert len(batches) > 1
+        assert 0 < len(kept) < len(whole)
+        assert pa.Table.from_batches(batches, reader.schema).to_pylist() == kept.to_pylist()
+
+
+def test_rows_that_were_rolled_back_are_no_changes() -> None:
+    with binx.open(TESTDATA / "mariadb-10.11" / "small" / "savepoints_rows.binlog") as log:
+        undone = next(one for one in log.transactions() if one.kind == "rollback")
+        assert undone.rows == 3
+        selected = log.select(start_position=undone.start, stop_position=undone.end)
+        assert list(selected.transactions()) == [undone]
+        assert [table.table for table in undone.tables] == ["t"]
+        assert selected.tables() == []
+        with pytest.raises(AbsentError, match=r"expected changes of rows of small\.t, found none"):
+            selected.changes("small.t")
+        assert undone.commit_version not in log.changes("small.t").read_all()["_commit_version"].to_pylist()
+
+
+def test_the_gtids_that_the_logs_do_not_have_are_told() -> None:
+    with binx.open(*LOGS) as logs:
+        selected = logs.select(gtid=f"{SERVER}:1600-1700", min_bytes="1G")
+        assert list(selected.transactions()) == []
+        assert selected.missing_gtids() == f"{SERVER}:1630-1700"
+        assert logs.select(gtid=f"{SERVER}:7").missing_gtids() == ""
+        assert logs.select(since="2026-01-01").missing_gtids() == ""
+        behind = logs.select(gtid=f"{SERVER}:1-400", start_position="mysql-bin.000002:4")
+        assert behind.missing_gtids() == f"{SERVER}:1-374"
+
+
+def test_logs_that_cannot_have_the_gtids_are_not_read_and_leave_the_number_in_the_chain_unknown() -> None:
+    with binx.open(*LOGS) as logs:
+        assert logs.select(gtid=f"{SERVER}:1006").index()["seqno"].to_pylist() == [None]
+        assert logs.select(gtid=f"{SERVER}:3").index()["seqno"].to_pylist() == [3]
+
+
+def test_nothing_selected_is_an_empty_index_and_no_table() -> None:
+    with binx.open(*LOGS) as logs:
+        selected = logs.select(server_id=[4711, 4712])
+        assert selected.index().schema == logs.index().schema
+        assert selected.index().num_rows == 0
+        assert list(selected.transactions()) == []
+        assert selected.tables() == []
+        with pytest.raises(AbsentError, match=r"expected changes of rows of shop\.orders, found none"):
+            selected.changes("shop.orders")
+
+
+def test_damage_is_told_when_it_is_come_upon_and_not_before(tmp_path: Path) -> None:
+    data = bytearray(LOGS[0].read_bytes())
+    data[200_000] ^= 0xFF
+    (tmp_path / LOGS[0].name).write_bytes(data)
+    with binx.open(tmp_path / LOGS[0].name) as log:
+        assert len(list(log.select(limit=10).transactions())) == 10
+        selected = log.select(min_bytes=1)
+        for ask in (lambda: list(selected.transactions()), selected.index, selected.tables):
+            with pytest.raises(DamagedError):
+                ask()
+        with pytest.raises(DamagedError):
+            selected.changes("shop.orders").read_all()
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"gtid": ""}, "expected a set of GTIDs, found an empty text"),
+        ({"gtid": ["nonsense"]}, "nonsense"),
+        ({"since": "yesterday"}, "expected a time such as"),
+        ({"since": "2026-02-02", "until": _SECOND.replace(year=2025)}, "expected a time span"),
+        ({"start_position": -1}, "expected a position such as"),
+        ({"start_position": 4}, "expected FILE:POS, as there are 5 files"),
+        ({"table": "orders"}, "DB.TABLE"),
+        ({"server_id": -1}, "expected a whole number of at most 64 bits, found -1"),
+        ({"xid": [1, 1 << 64]}, "expected a whole number of at most 64 bits, found 18446744073709551616"),
+        ({"thread_id": ["38"]}, "expected a whole number of at most 64 bits, found '38'"),
+        ({"min_bytes": "much"}, "expected a number of bytes"),
+        ({"limit": 0}, "expected a limit of at least 1 transaction"),
+        ({"where": "status = "}, "expected a condition"),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_what_cannot_be_understood_is_refused_at_once(asked: dict[str, Any], message: str) -> None:
+    with binx.open(*LOGS) as logs, pytest.raises(UsageError, match=re.escape(message)):
+        logs.select(**asked)
+
+
+def test_a_position_in_another_log_is_refused_at_once() -> None:
+    with binx.open(*LOGS) as logs, pytest.raises(AbsentError, match="is not among the files given"):
+        logs.select(stop_position="mysql-bin.000099:4")

@@ -97,5 +97,6 @@ def invoke(arguments: list[str]) -> int:
 def _usage_message(error: click.UsageError) -> str:
     """What is wrong, and which help tells more."""
     path = error.ctx.command_path if error.ctx is not None else PROGRAM
-    message = error.format_message().rstrip(".")
+    # Of an argument that is missing click lists the choices a line each.
+    message = " ".join(error.format_message().rstrip(".").split())
     return f"{message}\nTry: {path} --help"

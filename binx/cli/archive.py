@@ -39,6 +39,7 @@ _NAMELESS = "-"
     "--to",
     name="archive",
     metavar="DEST",
+    value=FilePath(),
     required=True,
     section=OUTPUT,
     help="The archive: a folder, or a URI such as s3://bucket/logs.",

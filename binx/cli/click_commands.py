@@ -101,6 +101,21 @@ class _Parsed(_ParamType):
             self.fail(error.message, param, ctx)
 
 
+class _Path(click.Path):
+    """A path, which a shell completes."""
+
+    def __init__(self, value: FilePath) -> None:
+        super().__init__(readable=False, allow_dash=True)
+        self._value = value
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path."""
+        try:
+            return self._value.read(value)
+        except BinxError as error:
+            self.fail(error.message, param, ctx)
+
+
 def _type(value: Value) -> _ParamType:
     match value:
         case Parsed():
@@ -108,7 +123,7 @@ def _type(value: Value) -> _ParamType:
         case Choice():
             return click.Choice(value.words)
         case FilePath():
-            return click.Path(readable=False, allow_dash=True)
+            return _Path(value)
         case _:
             return click.STRING
 

@@ -38,6 +38,16 @@ class Value:
 class FilePath(Value):
     """The path of a file or folder, which need not be there."""
 
+    def read(self, text: str) -> str:
+        """The path.
+
+        Raises:
+            UsageError: the text is empty, as that of a shell's variable that is not set.
+        """
+        if not text:
+            raise UsageError("expected a path, found an empty text")
+        return text
+
 
 class Choice(Value):
     """One of some words."""

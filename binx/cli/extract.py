@@ -67,11 +67,12 @@ DETAILS = (
     " some GTIDs are in none of the files, the others are written, the missing ones are listed, and the exit"
     " status is 4.",
     "With --format sql each row change is a statement of its own, with columns by name, GTID_NEXT and"
-    " TIMESTAMP, and a server that is fed with them has the same rows and the same GTIDs afterwards. Where a"
-    " statement is longer than the 16 MiB that clients take by default, the max_allowed_packet that it needs"
-    " is told. With --format json a line is a transaction,"
-    " or with --rows a row change. Columns' names come from the log, from DDL in the logs before, or from"
-    " --schema.",
+    " TIMESTAMP, and a server that is fed with them has the same rows and the same GTIDs afterwards."
+    " Triggers run on them, as they do not on a binary log: drop them first, as what they changed is there"
+    " too. Numbers and times within JSON documents are what JSON text says, without MySQL's own types"
+    " inside. Where a statement is longer than the 16 MiB that clients take by default, the"
+    " max_allowed_packet that it needs is told. With --format json a line is a transaction, or with --rows"
+    " a row change. Columns' names come from the log, from DDL in the logs before, or from --schema.",
     "With --reverse the statements take the transactions back, the newest first: what was inserted is"
     " deleted, what was deleted inserted, what was updated set back. A row is found by all its columns, so"
     " one that was changed again since stays as it is; with --by-key by its key alone. If anything cannot be"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from binx.cli.declaration import OUTPUT, Choice, Example, Parsed, argument, command, option
+from binx.cli.declaration import OUTPUT, Choice, Example, FilePath, Parsed, argument, command, option
 from binx.cli.options import COMPRESSION, QUIET
 from binx.cli.progress import progress_bar
 from binx.cli.spark_options import SPARK_OPTIONS, allow_numpy
@@ -45,7 +45,15 @@ def _key(text: str) -> tuple[str, tuple[str, ...]]:
 
 
 @command("load", examples=EXAMPLES, details=DETAILS)
-@option("-o", "--output", metavar="OUT", required=True, section=OUTPUT, help="The folder of the tables.")
+@option(
+    "-o",
+    "--output",
+    metavar="OUT",
+    value=FilePath(),
+    required=True,
+    section=OUTPUT,
+    help="The folder of the tables.",
+)
 @option(
     "--table",
     name="tables",
@@ -101,7 +109,7 @@ def _key(text: str) -> tuple[str, tuple[str, ...]]:
 @SPARK_OPTIONS
 @option("--input", name="inputs", metavar="DIR", multiple=True, hidden=True)
 @QUIET
-@argument("folders", metavar="DIR...", multiple=True, required=False)
+@argument("folders", metavar="DIR...", value=FilePath(), multiple=True, required=False)
 def load_command(
     folders: tuple[str, ...],
     inputs: tuple[str, ...],

@@ -145,7 +145,7 @@ class _Extraction:
         except AbsentError as error:
             if self._search.taken:
                 raise
-            words, selector = [str(error)], self._search.selector
+            words, selector = [self._why_nothing(error)], self._search.selector
             if selector.missing():
                 words.append(f"not in these files: {selector.missing()}")
             raise AbsentError("; ".join([*words, *self._search.damage])) from None
@@ -158,6 +158,14 @@ class _Extraction:
             warnings=tuple(self._warnings),
             damage=tuple(self._search.damage),
         )
+
+    def _why_nothing(self, error: AbsentError) -> str:
+        """Why no transaction was taken: a condition that no table can fulfil tells more than that."""
+        try:
+            self._search.check_columns()
+        except AbsentError as lacking:
+            return str(lacking)
+        return str(error)
 
     def _new_search(self, *, tells: bool = True) -> Search:
         options, where = self._options, self._options.where

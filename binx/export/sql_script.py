@@ -89,6 +89,7 @@ class SqlScript:
         lines = [
             f"-- Transactions out of binary logs of {server}, written by binx.",
             f"-- To run them: {client} --binary-mode --default-character-set=utf8mb4 < THIS_FILE",
+            "-- Triggers run, and what they changed is in here too: drop them first, or take a binary log.",
         ]
         return ("\n".join(lines) + "\n" + self._session.start()).encode()
 

@@ -13,13 +13,13 @@ Texts are compared as they are: case, accents and trailing spaces count.
 from __future__ import annotations
 
 import binascii
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from binx.errors import UsageError
+from binx.errors import AbsentError, UsageError
 from binx.export.images import BatchImages, ChangeGroup, Images
 from binx.export.where_values import Literal, Operand, compared, is_null, matched
 
@@ -123,6 +123,14 @@ class Condition:
     def applies(self, images: BatchImages) -> bool:
         """Whether the table has all columns of the condition."""
         return self.columns.issubset(column.source_name.casefold() for column in images.columns)
+
+    def lacking(self, tables: Iterable[str]) -> AbsentError:
+        """The error where none of the tables whose rows change has all columns of the condition."""
+        columns = ", ".join(sorted(self.columns))
+        return AbsentError(
+            f"expected a table with {columns}, as the condition {self.text!r} wants, found none; rows change"
+            f" in {', '.join(tables)}"
+        )
 
     def passing(self, images: BatchImages) -> Iterator[tuple[ChangeGroup, pa.BooleanArray]]:
         """The changes of a batch, group by group, with a mark for each that passes; marks are never null.

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from binx.errors import AbsentError
 from binx.export.images import BatchImages, ChangeGroup
 from binx.export.where import Condition
 from binx.kernels.transactions import TransactionTable
@@ -146,12 +145,7 @@ class RowFilter:
     def check(self) -> None:
         """Raise AbsentError where no table at all had the condition's columns."""
         if not self._applied and self._tables:
-            columns = ", ".join(sorted(self._condition.columns))
-            tables = ", ".join(self._tables)
-            raise AbsentError(
-                f"expected a table with {columns}, as the condition {self._condition.text!r} wants, found"
-                f" none; rows change in {tables}"
-            )
+            raise self._condition.lacking(self._tables)
 
     def _batches(self, file: BinlogFile, table: TransactionTable, work: bytearray) -> Iterator[ChangeBatch]:
         if self._decoder is None or self._decoder.file is not file:

@@ -33,6 +33,7 @@ from binx.rows.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
 from binx.rows.types import LogicalType
 from binx.source.json_text import json_text
+from binx.source.wording import counted
 
 if TYPE_CHECKING:
     from binx.log.sidecar import Sidecar
@@ -130,6 +131,8 @@ class RowLife:
         self._read = readable_rows.document if readable else _document
         self._render = JsonRows(lines=True, values=readable_rows.values if readable else json_values)
         self._tables = 0
+        self._seen: dict[str, None] = {}
+        self._applied = False
         self._key_types: tuple[str, str, dict[str, LogicalType]] | None = None
 
     def __iter__(self) -> Iterator[RowChange]:
@@ -138,7 +141,7 @@ class RowLife:
         Raises:
             RefusedError: the table's key is not known.
             UsageError: the key has another number of columns, or a value is none of its column's type.
-            AbsentError: no file has changes of the table.
+            AbsentError: no file has changes of the table, or the table lacks columns of the condition.
             DamagedError, UnsupportedError: a transaction cannot be decoded.
         """
         for told, written in self._all():
@@ -166,6 +169,8 @@ class RowLife:
             raise AbsentError(
                 f"expected changes of {meant} in the files, found none; binx stats lists the tables"
             )
+        if self._condition is not None and not self._applied:
+            raise self._condition.lacking(self._seen)
 
     def _may_hold(self, sidecar: Sidecar, block: Block) -> bool:
         """Whether a block of an index file may change the row, as far as the index has keys."""
@@ -222,8 +227,11 @@ class RowLife:
     def _of_batch(self, batch: ChangeBatch, file: BinlogFile) -> _Found:
         images = BatchImages(batch)
         if self._condition is not None:
+            resolved = batch.table.resolved
+            self._seen[f"{resolved.db}.{resolved.name}"] = None
             if not self._condition.applies(images):
                 return {}
+            self._applied = True
             passing = self._condition.passing(images)
             rows = [row for group, marks in passing for row in images.rows_of(group, marks)]
             return dict(self._rendered(batch, rows, file))
@@ -306,8 +314,9 @@ class RowLife:
         self._key_types = (resolved.db, resolved.name, {column.source_name: column.type for column in keyed})
         if len(names) != len(self._keys[0].parts):
             raise UsageError(
-                f"the primary key of {table} is ({', '.join(names)}): expected {len(names)} values, found"
-                f" {len(self._keys[0].parts)}; give --pk once for each column, in this order"
+                f"the primary key of {table} is ({', '.join(names)}): expected"
+                f" {counted(len(names), 'value')}, found {len(self._keys[0].parts)}; give --pk once for each"
+                " column, in this order"
             )
         return names
 

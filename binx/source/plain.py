@@ -53,7 +53,12 @@ class PlainFile:
         except ValueError as error:
             raise SourceError(f"cannot be opened: {error}", path=ascii(path)) from error
         try:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            mode = os.fstat(descriptor).st_mode
+            if stat.S_ISFIFO(mode):
+                raise SourceError(
+                    "expected a file, found a pipe; read it as standard input, by the name -", path=path
+                )
+            if not stat.S_ISREG(mode):
                 raise SourceError("expected a file, found a folder or a device", path=path)
             return cls(descriptor, path, printable(own_name(os.path.basename(path))))
         except BaseException:

@@ -64,6 +64,12 @@ def test_empty_standard_input(run: Run) -> None:
     assert_fails(run("-"), "-: expected a binary log, found an empty file")
 
 
+def test_pipe_by_its_name(run: Run, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    assert_fails(run(pipe), f"{pipe}: expected a file, found a pipe; read it as standard input")
+
+
 def test_folder_without_logs(run: Run, tmp_path: Path) -> None:
     folder = tmp_path / "no logs"
     folder.mkdir()
@@ -151,3 +157,11 @@ def test_schema_without_tables(shop: Shop, tmp_path: Path) -> None:
     (tmp_path / "no.sql").write_text("SELECT 1;")
     ended = binx("to-parquet", "--schema", tmp_path / "no.sql", "-o", tmp_path / "lake", shop.logs[0])
     assert_fails(ended, "expected CREATE TABLE statements")
+
+
+def test_condition_on_a_column_that_no_table_has(shop: Shop, tmp_path: Path) -> None:
+    for form in ("binlog", "sql", "json", "thl"):
+        ended = binx(
+            "extract", "--where", "no_such = 1", "--format", form, "-o", tmp_path / "x", shop.logs[0]
+        )
+        assert_fails(ended, "expected a table with no_such", "shop.orders", code=4)

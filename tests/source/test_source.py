@@ -173,5 +173,5 @@ def test_an_input_error_is_told_with_its_place(file: Path, monkeypatch: pytest.M
 
 def test_a_fifo_without_a_writer_is_refused_at_once(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
-    with pytest.raises(SourceError, match="device"):
+    with pytest.raises(SourceError, match="found a pipe"):
         open_source(str(tmp_path / "fifo"))

@@ -22,7 +22,7 @@ from binx.kernels.stored import (
     COUNTS_MAXIMUM,
     RECORDS_MAXIMUM,
     counts_of,
-    extent,
+    field_extents,
     join,
     pack,
     sources_of,
@@ -50,6 +50,14 @@ BLOCK_RECORDS = 4096
 _SPOOLED_BYTES = 16 * 1024 * 1024
 _COPIED_BYTES = 1024 * 1024
 _GTID_RUNS = 64
+_EXTENTS = [
+    ("commit_timestamp", 0),
+    ("server_id", 0),
+    ("bytes", 0),
+    ("xid", FLAG_HAS_XID),
+    ("thread_id", FLAG_HAS_THREAD),
+]
+"""Fields of which a block's least and most are told, and the flag of the transactions that have them."""
 
 
 class SidecarReport(NamedTuple):
@@ -169,6 +177,7 @@ class SidecarWriter:
         table.keep_range(with_statements, "statements", 1, 2**63 - 1)
         steps = table.mask()
         table.keep_range(steps, "kind", Kind.KIND_XA_PREPARE, Kind.KIND_XA_ROLLBACK)
+        times, servers, sizes, xids, threads = field_extents(table, _EXTENTS)
         description = table.format
         if description.position not in self._formats:
             self._formats.append(description.position)
@@ -182,11 +191,11 @@ class SidecarWriter:
                 format=self._formats.index(description.position),
                 start=table.value("start", 0),
                 end=table.value("end", len(table) - 1),
-                times=_extent(table, "commit_timestamp"),
-                xids=extent(table, "xid", FLAG_HAS_XID),
-                threads=extent(table, "thread_id", FLAG_HAS_THREAD),
-                servers=_extent(table, "server_id"),
-                largest=_extent(table, "bytes")[1],
+                times=times or (0, 0),
+                xids=xids,
+                threads=threads,
+                servers=servers or (0, 0),
+                largest=sizes[1] if sizes else 0,
                 gtids=self._gtids(table, every),
                 tables=tuple(counts[1:] for counts in table.sum_counts(every)),
                 statements=with_statements.count(1) + steps.count(1),
@@ -267,12 +276,6 @@ def _blocks(scan: Scan) -> Iterator[TransactionTable]:
             held = None
     if held is not None:
         yield held
-
-
-def _extent(table: TransactionTable, field: str) -> tuple[int, int]:
-    """The least and the most of a field that each transaction has."""
-    found = extent(table, field)
-    return (0, 0) if found is None else found
 
 
 __all__ = ["BLOCK_RECORDS", "SidecarReport", "SidecarWriter", "write_sidecar"]

@@ -13,12 +13,9 @@ from binx.kernels.codecs cimport *
 from binx.kernels.json_diff cimport release_patch
 from binx.kernels.layouts cimport bit_at
 from binx.kernels.memory cimport SPARE_LEAST, Memory, Spare, hand_over, reserve_of
-from binx.kernels.output cimport Output, release, reserve
+from binx.kernels.output cimport Output, release, reserve, with_slack
 from binx.kernels.values cimport Column
 from binx.kernels.ways cimport choose_way
-
-cdef enum:
-    FIRST_CAPACITY = 8
 
 
 cdef class RowBuffers:
@@ -263,11 +260,6 @@ cdef class RowBuffers:
 cdef int64_t at_least_half(int64_t size, int64_t before) noexcept nogil:
     """What to expect after a size: a slice ends with batches that are not full."""
     return max(size, before // 2)
-
-
-cdef int64_t with_slack(int64_t size) noexcept nogil:
-    """A sixteenth more."""
-    return size + (size >> 4) + FIRST_CAPACITY
 
 
 cdef void forget(Output *places, Output *text, int64_t rows) noexcept nogil:

@@ -72,19 +72,22 @@ cdef inline Cursor ahead(const Cursor *cursor) noexcept nogil:
     )
 
 
+cdef inline uint64_t four_little(const uint8_t *data) noexcept nogil:
+    return data[0] | (<uint32_t> data[1] << 8) | (<uint32_t> data[2] << 16) | (<uint32_t> data[3] << 24)
+
+
 cdef inline uint64_t little(const uint8_t *data, int width) noexcept nogil:
-    """An unsigned little-endian integer of ``width`` bytes (1 to 8) that were taken before."""
-    cdef uint64_t value = 0
-    cdef int i
+    """An unsigned little-endian integer of ``width`` bytes (1 to 8; of 0 it is 0) that were taken before."""
     if width == 1:
         return data[0]
     if width == 2:
         return data[0] | <uint64_t> data[1] << 8
-    if width == 4:
-        return data[0] | (<uint32_t> data[1] << 8) | (<uint32_t> data[2] << 16) | (<uint32_t> data[3] << 24)
-    for i in range(width):
-        value |= <uint64_t> data[i] << (8 * i)
-    return value
+    if width >= 4:
+        # The first four and the last four: bytes that are of both come to the same place.
+        return four_little(data) | four_little(data + width - 4) << (8 * (width - 4))
+    if width == 3:
+        return data[0] | <uint64_t> data[1] << 8 | <uint64_t> data[2] << 16
+    return 0
 
 
 cdef inline uint64_t big(const uint8_t *data, int width) noexcept nogil:
@@ -120,6 +123,11 @@ cdef inline int take_packed(Cursor *cursor, uint64_t *value) except -1 nogil:
     if first < 251:
         value[0] = first
         return 0
+    return take_packed_behind(cursor, first, value)
+
+
+cdef inline int take_packed_behind(Cursor *cursor, uint8_t first, uint64_t *value) except -1 nogil:
+    """What stands behind a leading byte that is no number itself."""
     if first == 252:
         return take_little(cursor, 2, value)
     if first == 253:

@@ -23,6 +23,8 @@ cdef struct Slots:
     int32_t *table
     int64_t table_size
     int32_t count
+    # The slot that was asked for last.
+    int32_t latest
 
 cdef struct Number:
     uint64_t key
@@ -82,7 +84,17 @@ cdef inline int slots_grow(Slots *slots) except -1 nogil:
 
 
 cdef inline int32_t slot_of(Slots *slots, const uint8_t *data, int64_t size) except -1 nogil:
-    """The number of a byte string; one that was not seen before gets the next number."""
+    """The number of a byte string, mostly the one before; one that was not seen before gets the next number."""
+    cdef Entry *entry
+    if slots.count:
+        entry = slot_entry(slots, slots.latest)
+        if entry.size == size and memcmp(slots.bytes.data + entry.start, data, size) == 0:
+            return slots.latest
+    slots.latest = find_slot(slots, data, size)
+    return slots.latest
+
+
+cdef inline int32_t find_slot(Slots *slots, const uint8_t *data, int64_t size) except -1 nogil:
     cdef uint64_t hashed = hash_bytes(data, size)
     cdef int64_t at
     cdef Entry *entry

@@ -8,7 +8,7 @@ from libc.string cimport memcpy, memset
 
 from binx.kernels.layouts cimport popcount
 from binx.kernels.memory cimport hand_over
-from binx.kernels.output cimport Output, append, release, reserve
+from binx.kernels.output cimport Output, append, release, reserve, with_slack
 from binx.kernels.transactions cimport *
 
 cdef enum:
@@ -133,6 +133,10 @@ cdef class IndexColumns:
     cdef Output updates
     cdef Output deletes
     cdef int64_t rows
+    # What was handed over last: rows, elements of all lists, bytes of ids.
+    cdef int64_t rows_before
+    cdef int64_t counts_before
+    cdef int64_t text_before
 
     def __dealloc__(self):
         cdef int column
@@ -172,13 +176,28 @@ cdef class IndexColumns:
         if mask is not None:
             table.check(mask)
             marks = <const uint8_t *> PyByteArray_AS_STRING(mask)
-        for column in range(COLUMNS):
-            reserve(&self.columns[column], (count + 1) * width_of(column))
-        reserve(&self.known, count)
-        reserve(&self.id_offsets, (count + 1) * 4)
+        self.make_room(count)
         ends, texts = <const int32_t *> PyBytes_AS_STRING(offsets), PyBytes_AS_STRING(text)
+        if ends[count] != len(text):
+            raise ValueError("the ids are not of this table")
         with nogil:
             self.fill(table, marks, ends, texts, base, first_seqno, epoch)
+
+    cdef int make_room(self, int64_t more) except -1 nogil:
+        """Make room for more rows; at first for as many as there were before, so that nothing is copied as it grows."""
+        cdef int64_t rows = more if self.rows else max(more, with_slack(self.rows_before))
+        cdef int column
+        if self.rows == 0:
+            reserve(&self.id_text, with_slack(self.text_before))
+            reserve(&self.numbers, with_slack(self.counts_before * 4))
+            reserve(&self.inserts, with_slack(self.counts_before * 8))
+            reserve(&self.updates, with_slack(self.counts_before * 8))
+            reserve(&self.deletes, with_slack(self.counts_before * 8))
+        for column in range(COLUMNS):
+            # There is one offset more than lists.
+            reserve(&self.columns[column], (rows + 1) * width_of(column))
+        reserve(&self.known, rows)
+        return reserve(&self.id_offsets, (rows + 1) * 4)
 
     cdef int64_t *longs(self, int column) noexcept nogil:
         return <int64_t *> self.columns[column].data
@@ -247,10 +266,15 @@ cdef class IndexColumns:
             epochs[row] = epoch
             lists[row] = <int32_t> (self.numbers.size // 4)
             self.known.data[row] = <uint8_t> known_of(record)
-            ends[row] = <int32_t> self.id_text.size
-            append(&self.id_text, text + ids[i], ids[i + 1] - ids[i])
+            if marks == NULL:
+                ends[row] = <int32_t> (self.id_text.size + ids[i])
+            else:
+                ends[row] = <int32_t> self.id_text.size
+                append(&self.id_text, text + ids[i], ids[i + 1] - ids[i])
             self.add_counts(table, record)
             row += 1
+        if marks == NULL:
+            append(&self.id_text, text, ids[table.length()])
         lists[row] = <int32_t> (self.numbers.size // 4)
         ends[row] = <int32_t> self.id_text.size
         self.rows = row
@@ -267,11 +291,21 @@ cdef class IndexColumns:
             record.first_count < 0 or (record.first_count + record.counts) * <int64_t> sizeof(TableCount) > table.counts.size
         ):
             no_such_counts()
+        if record.counts <= 0:
+            return 0
+        reserve(&self.numbers, record.counts * 4)
+        reserve(&self.inserts, record.counts * 8)
+        reserve(&self.updates, record.counts * 8)
+        reserve(&self.deletes, record.counts * 8)
         for i in range(record.counts):
-            append(&self.numbers, &counts[i].table, 4)
-            append(&self.inserts, &counts[i].inserts, 8)
-            append(&self.updates, &counts[i].updates, 8)
-            append(&self.deletes, &counts[i].deletes, 8)
+            (<int32_t *> (self.numbers.data + self.numbers.size))[i] = counts[i].table
+            (<int64_t *> (self.inserts.data + self.inserts.size))[i] = counts[i].inserts
+            (<int64_t *> (self.updates.data + self.updates.size))[i] = counts[i].updates
+            (<int64_t *> (self.deletes.data + self.deletes.size))[i] = counts[i].deletes
+        self.numbers.size += record.counts * 4
+        self.inserts.size += record.counts * 8
+        self.updates.size += record.counts * 8
+        self.deletes.size += record.counts * 8
         return 0
 
     def tables(self, int64_t known):
@@ -320,6 +354,7 @@ cdef class IndexColumns:
             values = hand_over(&self.columns[column], (rows + (column == AT_TABLES)) * width_of(column))
             made[NAMES[column]] = (*nulls.get(NAMES[column], (None, 0)), values)
         made["gtid"] = (*nulls["gtid"], b"")
+        self.rows_before, self.counts_before, self.text_before = rows, counts, self.id_text.size
         ids = hand_over(&self.id_offsets, (rows + 1) * 4), hand_over(&self.id_text, self.id_text.size)
         elements = (
             self.renamed(databases),

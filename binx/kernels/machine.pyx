@@ -17,7 +17,7 @@ from binx.kernels.events cimport *
 from binx.kernels.gtids cimport take_gtid
 from binx.kernels.hashing cimport Numbers, Slots, number_get, number_set, numbers_release, slots_release
 from binx.kernels.layouts cimport TableMaps
-from binx.kernels.output cimport Output, append, release
+from binx.kernels.output cimport Output, append, release, reserve, with_slack
 from binx.kernels.statements cimport is_rollback_to
 from binx.kernels.transactions cimport *
 
@@ -68,6 +68,9 @@ cdef class TransactionMachine:
         self.table.sources = &self.sources
         self.table.tables = &self.maps.names
         self.table.owner = self
+        if filled is not None:
+            self.records_before = (<TransactionTable> filled).records.size
+            self.counts_before = (<TransactionTable> filled).counts.size
         if self.current.start >= 0:
             self.carry_counts(filled)
         return filled
@@ -78,6 +81,14 @@ cdef class TransactionMachine:
         append(&self.table.counts, filled.counts.data + self.current.first_count * sizeof(TableCount), size)
         filled.counts.size -= size
         self.current.first_count = 0
+
+    @cython.final
+    cdef int make_room(self) except -1 nogil:
+        """Give an empty table room for as much as the one before had: growing, it would be copied again and again."""
+        if self.table.records.capacity == 0:
+            reserve(&self.table.records, with_slack(self.records_before))
+            reserve(&self.table.counts, with_slack(self.counts_before))
+        return 0
 
     cdef int step(self, Cursor *body, Header *header, int64_t position, int64_t end) except -1 nogil:
         """Take one event through the state machine; an illegal one raises and changes nothing."""
@@ -195,29 +206,36 @@ cdef class TransactionMachine:
 
     @cython.final
     cdef int add_count(self, int32_t table, int operation, int64_t rows, int64_t size) except -1 nogil:
+        cdef Output *counts = &self.table.counts
         cdef Seen *seen
-        cdef Seen fresh
-        cdef TableCount blank
         cdef TableCount *count
-        memset(&fresh, 0, sizeof(Seen))
-        while self.last_counts.size // <int64_t> sizeof(Seen) <= table:
-            append(&self.last_counts, &fresh, sizeof(Seen))
+        if (<int64_t> table + 1) * <int64_t> sizeof(Seen) > self.last_counts.size:
+            self.add_seen(table)
         seen = (<Seen *> self.last_counts.data) + table
         if seen.ordinal != self.ordinal:
-            memset(&blank, 0, sizeof(TableCount))
-            blank.table = table
             seen.ordinal = self.ordinal
             seen.index = self.current.counts
             self.current.counts += 1
-            append(&self.table.counts, &blank, sizeof(TableCount))
-        count = (<TableCount *> self.table.counts.data) + self.current.first_count + seen.index
+            reserve(counts, sizeof(TableCount))
+            count = <TableCount *> (counts.data + counts.size)
+            memset(count, 0, sizeof(TableCount))
+            count.table = table
+            counts.size += sizeof(TableCount)
+        count = (<TableCount *> counts.data) + self.current.first_count + seen.index
         count.bytes += size
-        if operation == 0:
-            count.inserts += rows
-        elif operation == 1:
-            count.updates += rows
-        else:
-            count.deletes += rows
+        # Operations come in no order that a processor could guess.
+        count.inserts += rows & -<int64_t> (operation == 0)
+        count.updates += rows & -<int64_t> (operation == 1)
+        count.deletes += rows & -<int64_t> (operation == 2)
+        return 0
+
+    @cython.final
+    cdef int add_seen(self, int32_t table) except -1 nogil:
+        """Have room for what was seen of every table up to one."""
+        cdef Seen fresh
+        memset(&fresh, 0, sizeof(Seen))
+        while self.last_counts.size // <int64_t> sizeof(Seen) <= table:
+            append(&self.last_counts, &fresh, sizeof(Seen))
         return 0
 
     cdef int note_control(self, Header *header, int64_t position) except -1 with gil:

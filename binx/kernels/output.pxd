@@ -10,6 +10,9 @@ from libc.stdint cimport int64_t, uint8_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy
 
+cdef enum:
+    SLACK_LEAST = 8
+
 cdef struct Output:
     uint8_t *data
     int64_t size
@@ -36,6 +39,11 @@ cdef inline int reserve(Output *output, int64_t more) except -1 nogil:
     output.data = data
     output.capacity = capacity
     return 0
+
+
+cdef inline int64_t with_slack(int64_t size) noexcept nogil:
+    """A sixteenth more, and a few of the smallest."""
+    return size + (size >> 4) + SLACK_LEAST
 
 
 cdef inline int append(Output *output, const void *data, int64_t size) except -1 nogil:

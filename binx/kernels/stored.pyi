@@ -28,8 +28,17 @@ def counts_of(table: TransactionTable) -> int:
 def sources_of(table: TransactionTable) -> list[bytes]:
     """The keys of all GTIDs' sources that the scan has numbered so far, by their numbers."""
 
-def extent(table: TransactionTable, field: str, flag: int = 0) -> tuple[int, int] | None:
-    """The least and the most of a field among the records that have the flag; None where none has."""
+def field_extents(table: TransactionTable, fields: list[tuple[str, int]]) -> list[tuple[int, int] | None]:
+    """The least and the most of each field among the records that have its flag; None where none has.
+
+    Args:
+        table: the records.
+        fields: at most eight, each a field's name and a flag; of flag 0 all records are looked at.
+
+    Raises:
+        KeyError: there is no such field.
+        ValueError: these are too many.
+    """
 
 class StoredTables:
     """Gives the tables of packed blocks; the names of sources and tables are shared by all."""

@@ -11,7 +11,7 @@ from libc.string cimport memcpy, memset
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 
 from binx.kernels.fields cimport *
-from binx.kernels.gtidtexts cimport has_gtid, render_gtid, render_number_of, render_source
+from binx.kernels.gtidtexts cimport DIGITS_MAXIMUM, has_gtid, render_gtid, render_number_of, render_source
 from binx.kernels.hashing cimport Slots, slot_bytes, slot_entry
 from binx.kernels.intervals cimport in_intervals
 from binx.kernels.output cimport Output, append, bytes_in, release, reserve
@@ -143,6 +143,8 @@ cdef class TransactionTable:
                         render_source(record, self.sources, &out)
                         held = record.source if has_gtid(record) else -1
                         held_size = out.size - held_at
+                        if held_at == 0:
+                            reserve(&out, (held_size + DIGITS_MAXIMUM) * count)
                     render_number_of(record, &out)
                     ends[i + 1] = <int32_t> out.size
             return offsets, bytes_in(&out)

@@ -105,6 +105,8 @@ def test_what_is_gathered_one_by_one_is_what_is_gathered_at_once() -> None:
         gathered.add(table, bytearray(1), ids_of(table), 0, 0, 0)
     with pytest.raises(ValueError, match="ids"):
         gathered.add(table, None, (b"", b""), 0, 0, 0)
+    with pytest.raises(ValueError, match="ids"):
+        gathered.add(table, None, (ids_of(table)[0], b""), 0, 0, 0)
 
 
 def test_extents_are_those_of_marked_transactions() -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from binx.event import GtidSet
 from binx.kernels.scan import Level
+from binx.kernels.stored import field_extents
 from binx.kernels.transactions import FIELDS, FLAG_HAS_THREAD, FLAG_HAS_XID, Kind, TransactionTable
 from binx.log.gtid_keys import kernel_intervals, source_of
 from tests.log import building as b
@@ -46,6 +47,22 @@ def test_a_table_knows_each_field_singly_and_as_a_column(table: TransactionTable
     assert table.value("bytes", 1) == len(b.gtid() + b.query("CREATE TABLE a (b INT)"))
     assert table.value("commit_timestamp", 0) == 2_000 * 1_000_000
     assert table.value("begin_timestamp", 0) == 1_000
+
+
+def test_the_extents_of_fields_are_those_of_the_records_that_have_them(table: TransactionTable) -> None:
+    large = b.transactions(*(event for number in range(1, 301) for event in (b.gtid(number), b.CREATE)))
+    for one in (table, large):
+        flags = memoryview(one.column("flags")).cast("q").tolist()
+        asked = [(field, flag) for field in ("bytes", "number", "xid") for flag in (0, FLAG_HAS_XID)]
+        expected: list[tuple[int, int] | None] = []
+        for field, flag in asked:
+            values = memoryview(one.column(field)).cast("q").tolist()
+            chosen = [value for value, has in zip(values, flags, strict=True) if has & flag == flag]
+            expected.append((min(chosen), max(chosen)) if chosen else None)
+        assert field_extents(one, asked) == expected
+    assert field_extents(TransactionTable(), [("start", 0)]) == [None]
+    with pytest.raises(ValueError, match="at most 8 fields"):
+        field_extents(table, [("start", 0)] * 9)
 
 
 def test_what_is_behind_the_end_is_an_index_error(table: TransactionTable) -> None:

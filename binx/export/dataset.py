@@ -217,7 +217,7 @@ class Transaction:
             descriptor = os.open(self.path(name), _WRITTEN_ANEW, _NEW_FILE_MODE)
             try:
                 write_whole(descriptor, data)
-                begin_to_synchronize_small(descriptor)
+                begin_to_synchronize_small(descriptor, len(data))
             finally:
                 os.close(descriptor)
 

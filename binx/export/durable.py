@@ -54,18 +54,17 @@ def synchronize(paths: Iterable[str | Path]) -> None:
         raise error
 
 
-def begin_to_synchronize_small(descriptor: int) -> None:
+def begin_to_synchronize_small(descriptor: int, size: int) -> None:
     """Have the system begin to bring a small file to the disk that :func:`synchronize` will wait for.
 
     Space on the disk is found for it now, and not within a write of the journal for each of thousands.
 
     Args:
         descriptor: of a file that is written.
+        size: its bytes.
     """
-    with suppress(OSError):
-        size = os.fstat(descriptor).st_size
-        if size <= _SMALL:
-            begin_to_synchronize(descriptor, 0, size)
+    if size <= _SMALL:
+        begin_to_synchronize(descriptor, 0, size)
 
 
 def begin_to_synchronize(descriptor: int, start: int, stop: int) -> None:

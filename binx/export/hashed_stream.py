@@ -50,7 +50,7 @@ class HashedStream:
         try:
             self._flush()
             if is_whole:
-                begin_to_synchronize_small(self._descriptor)
+                begin_to_synchronize_small(self._descriptor, self._size)
         finally:
             os.close(self._descriptor)
 
@@ -63,12 +63,12 @@ class HashedStream:
         if self._digest is not None:
             self._digest.update(data)
         write_whole(self._descriptor, data)
+        start, self._size = self._size, self._size + data.nbytes
         if self._digest is not None:
-            self._begin_to_synchronize(data.nbytes)
+            self._begin_to_synchronize(start)
 
-    def _begin_to_synchronize(self, written: int) -> None:
-        """Have what is written be on the disk by the time that somebody waits for it."""
-        start, self._size = self._size, self._size + written
+    def _begin_to_synchronize(self, start: int) -> None:
+        """Have what is written from a place on be on the disk by the time that somebody waits for it."""
         start -= start % _BROUGHT_AT_ONCE
         stop = self._size - self._size % _BROUGHT_AT_ONCE
         if stop > start:

@@ -106,6 +106,7 @@ class SourceWriters:
         self._busy: OrderedDict[tuple[object, ...], ParquetOutput] = OrderedDict()
         self._parts: Counter[tuple[str, str]] = Counter()
         self._pending: list[Statement] = []
+        self._ending: set[tuple[object, ...]] = set()
         self._alike: dict[tuple[AlikeColumns, tuple[str, ...]], tuple[list[str], FileSchema]] = {}
 
     def write_transactions(self, group: IndexGroup) -> None:
@@ -127,6 +128,16 @@ class SourceWriters:
             output = self._open(*self._changes_kind(batch.table), first=batch.versions[0])
         self._take_up(output)
         output.write_changes(batch)
+        if output.kind.key in self._ending:
+            self._close(output)
+
+    def end_files(self, tables: Iterable[TableChanges]) -> None:
+        """Have the file of each of these tables be closed behind the next rows that it gets.
+
+        Where several of them have one file, that is left open, as each may have rows.
+        """
+        counts = Counter(map(_changes_key, tables))
+        self._ending = {key for key, count in counts.items() if count == 1}
 
     def end_slice(self) -> None:
         """Write what is held back, and let all files rest: how they go on depends on nothing before.
@@ -147,8 +158,12 @@ class SourceWriters:
         """
         return [output.fragment() for output in self._outputs.values()]
 
-    def append(self, fragment: Fragment) -> None:
+    def append(self, fragment: Fragment, *, is_last: bool = False) -> None:
         """Add a fragment to its file.
+
+        Args:
+            fragment: the fragment.
+            is_last: whether the file gets no more.
 
         Raises:
             OutputError: what was added before cannot be written.
@@ -158,6 +173,8 @@ class SourceWriters:
             output = self._open(fragment.kind, first=fragment.counts.first or 0)
         self._take_up(output)
         output.append(fragment)
+        if is_last:
+            self._close(output)
 
     def close(self) -> None:
         """Have all files closed behind what was added.
@@ -168,7 +185,8 @@ class SourceWriters:
         self.end_slice()
         self._transactions_file()
         for output in self._outputs.values():
-            output.close()
+            if not output.is_closed:
+                output.close()
 
     def finish(self, tables: Iterable[tuple[str, str, str]]) -> list[dict[str, Any]]:
         """Wait for the closed files.
@@ -199,6 +217,11 @@ class SourceWriters:
         """Close what is open; files go with their folder."""
         for output in self._outputs.values():
             output.abandon()
+
+    def _close(self, output: ParquetOutput) -> None:
+        """Have a file closed while it is open, not opened once more at the end."""
+        del self._busy[output.kind.key]
+        output.close()
 
     def _take_up(self, output: ParquetOutput) -> None:
         """Let the file that was not written to for longest rest, where there are too many."""

@@ -109,6 +109,11 @@ class ParquetOutput:
         lane: where the rows are encoded and written.
         columns: what :func:`columns_written` gives for the kind's schema, if it was asked.
         is_fragment: whether its row groups are all that is wanted.
+
+    Attributes:
+        kind: what files like it have in common.
+        counts: of its rows.
+        is_closed: whether nothing more is added.
     """
 
     def __init__(
@@ -124,6 +129,7 @@ class ParquetOutput:
     ) -> None:
         self.kind = kind
         self.counts = Counts()
+        self.is_closed = False
         self._transaction = transaction
         self._name = name
         self._compression = compression
@@ -195,6 +201,7 @@ class ParquetOutput:
         Raises:
             OutputError: what was added before cannot be written.
         """
+        self.is_closed = True
         self._lane.submit(self._finish)
 
     def result(self) -> tuple[WrittenFile, dict[str, Any]]:

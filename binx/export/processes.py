@@ -82,10 +82,17 @@ class _Helper(Generic[_Result]):
         self.answers, their_answers = os.pipe()
         with suppress(OSError):
             fcntl.fcntl(self.answers, fcntl.F_SETPIPE_SZ, _ANSWERS_BYTES)
-        self._copy = Copy(lambda: _serve(their_requests, their_answers, work))
+
+        def serve() -> None:
+            # Else it would never see that nobody asks any more.
+            os.close(self._requests)
+            _serve(their_requests, their_answers, work)
+
+        self._copy = Copy(serve)
         os.close(their_requests)
         os.close(their_answers)
         self.asked: deque[tuple[Answer[_Result], int]] = deque()
+        self._takes_requests = True
 
     def has_room(self, size: int) -> bool:
         """Whether a piece of work of so many bytes can be given to it without waiting until it reads."""
@@ -111,11 +118,17 @@ class _Helper(Generic[_Result]):
             return
         self.asked.popleft()[0].give(*given)
 
+    def end_requests(self) -> None:
+        """Give it no more: it ends when it has answered, and its memory is given back meanwhile."""
+        if self._takes_requests:
+            self._takes_requests = False
+            os.close(self._requests)
+
     def stop(self) -> None:
         """End it, whatever it does, and wait until it is gone."""
         self._copy.stop()
-        for end in (self._requests, self.answers):
-            os.close(end)
+        self.end_requests()
+        os.close(self.answers)
 
 
 class Processes(Generic[_Arguments, _Result]):
@@ -132,6 +145,7 @@ class Processes(Generic[_Arguments, _Result]):
     def __init__(self, count: int, work: Callable[_Arguments, _Result]) -> None:
         self.count = count
         self._waiting: deque[tuple[bytes, Answer[_Result]]] = deque()
+        self._is_ending = False
         self._helpers: list[_Helper[_Result]] = []
         try:
             for _ in range(count):
@@ -154,6 +168,11 @@ class Processes(Generic[_Arguments, _Result]):
         helpers, self._helpers = self._helpers, []
         for helper in helpers:
             helper.stop()
+
+    def end(self) -> None:
+        """Let each process end when it has done what was submitted; nothing more is."""
+        self._is_ending = True
+        self._hand_out()
 
     @property
     def has_idle(self) -> bool:
@@ -186,6 +205,9 @@ class Processes(Generic[_Arguments, _Result]):
                 return
             self._waiting.popleft()
             helper.ask(request, answer)
+        if self._is_ending:
+            for helper in self._helpers:
+                helper.end_requests()
 
 
 def _serve(requests: int, answers: int, work: Callable[..., object]) -> None:

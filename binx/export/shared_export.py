@@ -135,6 +135,8 @@ class SharedExports:
                 except BinxError as error:
                     # What stands before is decoded first, and may tell more.
                     all_begun, failed = True, error
+                if all_begun:
+                    self._processes.end()
                 while self._begun and (all_begun or len(self._begun) > MOST_BEGUN or self._begun[0].done()):
                     yield from self._take_in(self._begun.popleft(), progress)
             if failed is not None:

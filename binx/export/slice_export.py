@@ -22,6 +22,7 @@ from binx.log.selection import Selector
 from binx.rows.batches import ChangeBatch
 from binx.rows.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
+from binx.rows.resolving import ResolvedBefore
 from binx.rows.statements import Statement
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ class SliceExport:
         row_filter: takes out row changes by what they hold; None for nothing.
         writers: where rows go.
         spare: memory of rows, shared with other slices of the log.
+        resolved: what table maps were read as, shared with them too.
 
     Attributes:
         decoder: of its rows.
@@ -53,12 +55,13 @@ class SliceExport:
         row_filter: RowFilter | None,
         writers: SourceWriters,
         spare: Spare | None = None,
+        resolved: ResolvedBefore | None = None,
     ) -> None:
         self._told = Told()
         self._sums = SourceSums(file, selector.takes_table, self._told)
         self._row_filter = row_filter
         self._writers = writers
-        self.decoder = ChangeDecoder(file, catalog, selector.takes_table, options.decoder, spare)
+        self.decoder = ChangeDecoder(file, catalog, selector.takes_table, options.decoder, spare, resolved)
 
     def take(self, found: Found) -> None:
         """Decode transactions, and hand the rows over to be written.
@@ -81,18 +84,23 @@ class SliceExport:
             # Else its memory would be held until the next batch is full.
             del item
 
-    def end(self, group: IndexGroup | None, known: Container[TableVersion] = ()) -> Told:
+    def end(
+        self, group: IndexGroup | None, known: Container[TableVersion] = (), *, is_last: bool = False
+    ) -> Told:
         """Hand over what is held back; gives what the slice has come to.
 
         Args:
             group: the last row group of its transactions.
             known: tables whose records are not wanted.
+            is_last: whether no other slice comes behind it, of which rows would go to the same files.
 
         Raises:
             BinxError: as :func:`~binx.export.parquet.to_parquet`.
         """
         decoder, told = self.decoder, self._told
         self._take_group(group)
+        if is_last:
+            self._writers.end_files(decoder.tables)
         for batch in decoder.finish():
             self._take_batch(batch)
         self._writers.end_slice()

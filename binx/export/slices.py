@@ -28,6 +28,7 @@ from binx.log.scan import Resumption
 from binx.log.scanning import Ending
 from binx.log.selection import Selection, Selector
 from binx.rows.catalog import Catalog
+from binx.rows.resolving import ResolvedBefore
 
 
 class Slice(NamedTuple):
@@ -88,7 +89,9 @@ class SliceWriter:
         self._selection = selection
         self._options = options
         self._spare = options.decoder.spare()
-        self._known: defaultdict[int, set[TableVersion]] = defaultdict(set)
+        self._resolved = ResolvedBefore()
+        self._tables: tuple[bytes, Catalog] | None = None
+        self._told: defaultdict[int, dict[TableVersion, int]] = defaultdict(dict)
         # So that what compresses is loaded once, and not by each process.
         compressor(options.compression, options.level)
 
@@ -100,7 +103,7 @@ class SliceWriter:
         """
         begin = Resumption(part.start, part.format, part.stop)
         state = ChainState(part.epoch, part.seqno)
-        return self.write(place, begin, pickle.loads(part.tables), state)[0]
+        return self.write(place, begin, self._catalog(part.tables), state)[0]
 
     def write(
         self,
@@ -130,7 +133,9 @@ class SliceWriter:
         transaction = self._dataset.attempt(source_name(file), f"slice-{begin.position}")
         with Workers(1, 0) as workers, resumed(file, begin):
             writers = SourceWriters(transaction, options, workers, fragments=True)
-            decoded = SliceExport(file, selector, catalog, options, None, writers, self._spare)
+            decoded = SliceExport(
+                file, selector, catalog, options, None, writers, self._spare, self._resolved
+            )
             scan = file.scan(Level.LEVEL_TABLES, verify=options.verify, on_damage=OnDamage.STOP)
             scan.watch = watch
             salvaging = Salvaging(scan, None, decoded.decoder.forget_tables)
@@ -138,17 +143,25 @@ class SliceWriter:
             with windows_kept(file, finder.walked):
                 for found in finder:
                     decoded.take(found)
-            known = self._known[place]
-            told = decoded.end(finder.rest(), known)
+            # Who gets the slices has records from those before.
+            records, start = self._told[place], begin.position
+            told = decoded.end(
+                finder.rest(), {version for version, first in records.items() if first < start}
+            )
             told.make_records()
-            # Who gets the slices has them from the one before.
-            known |= told.records.keys()
+            records.update(dict.fromkeys(told.records, start))
             told.gtids = finder.gtids
             told.take_scan(scan)
             written = WrittenSlice(
                 told, writers.fragments(), selector.found, selector.notes, scan.ending, transaction.folder
             )
             return written, slice_behind(scan)
+
+    def _catalog(self, pickled: bytes) -> Catalog:
+        """Tables that came with a slice, to be moved on: the same definitions where they are as before."""
+        if self._tables is None or self._tables[0] != pickled:
+            self._tables = pickled, pickle.loads(pickled)
+        return self._tables[1].copy()
 
 
 __all__ = ["Slice", "SliceWriter", "WrittenSlice"]

@@ -31,6 +31,7 @@ from binx.log.selection import Selector
 from binx.rows.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
 from binx.rows.following import follow_statements
+from binx.rows.resolving import ResolvedBefore
 from binx.rows.undecodable import DecodingCheck
 from binx.source.plain import PlainFile
 
@@ -93,6 +94,7 @@ class SourceExport:
         context.state.epoch += file.format.at_startup
         self._digest = digest or LogDigest(file, None if is_sliced else context.workers.lane())
         self._spare = context.options.decoder.spare()
+        self._resolved = ResolvedBefore()
 
     def begin(self, progress: Callable[[int], None]) -> None:
         """Decode, and hand the rows over to be written; or see that the same request wrote them before.
@@ -184,7 +186,7 @@ class SourceExport:
         self._context.selector.take_found(written.found)
         self._context.selector.notes.extend(written.notes)
         for fragment in written.fragments:
-            self._writers.append(fragment)
+            self._writers.append(fragment, is_last=written.ending is not None)
         self._writers.end_slice()
         if written.ending is not None:
             self._ending = written.ending
@@ -317,7 +319,7 @@ class SourceExport:
             part.take(found)
             progress(found.position)
         salvaging.forget_behind_damage()
-        self._told.add(part.end(finder.rest(), self._told.records))
+        self._told.add(part.end(finder.rest(), self._told.records, is_last=True))
 
     def _begin_slice(self, writers: SourceWriters) -> SliceExport:
         context = self._context
@@ -329,6 +331,7 @@ class SourceExport:
             context.state.row_filter,
             writers,
             self._spare,
+            self._resolved,
         )
         self._decoder = part.decoder
         return part

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from copy import copy
 from functools import cache, cached_property
 from typing import Any
 
@@ -114,6 +115,18 @@ class TableChanges:
         self.resolved = resolved
         self.alike = alike_columns(table_map.columns, resolved.columns, options)
         self.valid_from = valid_from
+
+    def anew(self, valid_from: int) -> TableChanges:
+        """The same table and schema version in another part of the log, no value of which was read yet.
+
+        Args:
+            valid_from: commit version of the first transaction there.
+        """
+        other = copy(self)
+        other.valid_from = valid_from
+        # They count the values that they could not read.
+        other.__dict__.pop("_arrays", None)
+        return other
 
     @property
     def stored(self) -> tuple[tuple[int, int], ...]:

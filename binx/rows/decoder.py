@@ -19,7 +19,7 @@ from binx.log.file import BinlogFile
 from binx.log.identifiers import id_at, transaction_ids
 from binx.log.payloads import stored_payload
 from binx.rows.catalog import Catalog
-from binx.rows.resolving import TableResolver
+from binx.rows.resolving import ResolvedBefore, TableResolver
 from binx.rows.savepoints import undone_rows
 from binx.rows.shapes import Shapes
 from binx.rows.statements import Statement, StatementReader
@@ -100,6 +100,7 @@ class ChangeDecoder:
         wanted: whether a table's rows are to be decoded, by database and name.
         options: batching and types.
         spare: memory of rows that were written, as :meth:`DecoderOptions.spare` makes it; by default its own.
+        resolved: what table maps were read as in other parts of the log with the same options, if any were.
 
     Attributes:
         payloads: where the scan has put the events of compressed transactions; None: nowhere.
@@ -114,6 +115,7 @@ class ChangeDecoder:
         wanted: Callable[[str, str], bool] = lambda db, table: True,
         options: DecoderOptions | None = None,
         spare: Spare | None = None,
+        resolved: ResolvedBefore | None = None,
     ) -> None:
         self.file = file
         self.wanted = wanted
@@ -138,6 +140,7 @@ class ChangeDecoder:
             self.options.arrow,
             self.options.as_stored,
             self.report.warnings,
+            resolved,
         )
 
     def decode(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from binx.event.format import Flavour, FormatDescription
 from binx.event.header import HEADER_SIZE, EventFlag, EventHeader, EventType
 from binx.event.table_map import TableMap, parse_table_map
 from binx.kernels.layouts import TableMaps
@@ -12,7 +13,7 @@ from binx.log.file import BinlogFile
 from binx.log.scanning import decoded_name
 from binx.rows.catalog import Catalog
 from binx.rows.names import resolve_columns
-from binx.rows.schema import Change, ChangeKind, StatementContext
+from binx.rows.schema import Change, ChangeKind, StatementContext, TableDefinition
 from binx.rows.shapes import Shapes
 from binx.rows.types import ArrowOptions
 
@@ -20,6 +21,35 @@ if TYPE_CHECKING:
     from binx.rows.batches import TableChanges
 
 _EMPTY_TABLE_ID = b"\0" * 8
+
+_MapKey = tuple[bytes, bool, Flavour]
+"""A table map: its bytes behind table id and flags, whether its id is wide, and whose server wrote it."""
+
+
+class _Resolved(NamedTuple):
+    """What a table map was read as, and the definition that was known of its table."""
+
+    table_map: TableMap
+    definition: TableDefinition | None
+    changes: TableChanges
+
+
+class ResolvedBefore:
+    """What table maps were read as before, by resolvers with the same options.
+
+    A log that is read in slices has the table maps of all its tables in each of them.
+    """
+
+    def __init__(self) -> None:
+        self._found: dict[_MapKey, _Resolved] = {}
+
+    def get(self, key: _MapKey) -> _Resolved | None:
+        """What a table map was read as; None where it was not met."""
+        return self._found.get(key)
+
+    def put(self, key: _MapKey, resolved: _Resolved) -> None:
+        """Take in what a table map was read as."""
+        self._found[key] = resolved
 
 
 class TableResolver:
@@ -32,6 +62,7 @@ class TableResolver:
         arrow: choices about Arrow types.
         as_stored: whether columns are what the table maps must tell of them, whatever else is known.
         warnings: takes in sentences about names and types, each once.
+        before: what was found out before, and what is found out now; None where nobody else asks for it.
 
     Attributes:
         shapes: the columns that tables had.
@@ -46,7 +77,9 @@ class TableResolver:
         arrow: ArrowOptions,
         as_stored: bool,
         warnings: dict[str, None],
+        before: ResolvedBefore | None = None,
     ) -> None:
+        self._before = before or ResolvedBefore()
         self._file = file
         self._maps = maps
         self._catalog = catalog
@@ -75,15 +108,23 @@ class TableResolver:
         # Here and not above: who follows statements alone has no use for Arrow.
         from binx.rows.batches import TableChanges
 
-        table_map = self._table_map(number, position, table)
+        description = table.format
+        wide = description.post_header_length(EventType.TABLE_MAP, 8) != 6
+        key = (self._maps.body(number), wide, description.flavour)
+        before = self._before.get(key)
+        table_map = self._table_map(key, position, description) if before is None else before.table_map
         if (told := self.shapes.saw(table_map)) is not None:
             self._warnings[told] = None
         definition = None if self._as_stored else self._catalog.lookup(table_map.database, table_map.table)
-        resolved = resolve_columns(table_map, definition, table.format.flavour)
-        for warning in resolved.warnings:
-            self._warnings[warning] = None
         valid_from = self._file.commit_version(table.value("start", index))
-        changes = TableChanges(table_map, resolved, self._arrow, valid_from)
+        if before is not None and before.definition == definition:
+            changes = before.changes.anew(valid_from)
+        else:
+            resolved = resolve_columns(table_map, definition, description.flavour)
+            changes = TableChanges(table_map, resolved, self._arrow, valid_from)
+            self._before.put(key, _Resolved(table_map, definition, changes))
+        for warning in changes.resolved.warnings:
+            self._warnings[warning] = None
         layout = tuple(self._maps.columns(number))
         alike = self._versions.setdefault((changes.db, changes.name, layout), [])
         for known in alike:
@@ -93,10 +134,10 @@ class TableResolver:
         self.tables.append(changes)
         return changes
 
-    def _table_map(self, number: int, position: int, table: TransactionTable) -> TableMap:
+    def _table_map(self, key: _MapKey, position: int, description: FormatDescription) -> TableMap:
         """A table map that was met, in full."""
-        wide = table.format.post_header_length(EventType.TABLE_MAP, 8) != 6
-        body = memoryview(_EMPTY_TABLE_ID[: 8 if wide else 6] + self._maps.body(number))
+        known, wide, _ = key
+        body = memoryview(_EMPTY_TABLE_ID[: 8 if wide else 6] + known)
         header = EventHeader(
             timestamp=0,
             type=EventType.TABLE_MAP,
@@ -106,7 +147,7 @@ class TableResolver:
             flags=EventFlag(0),
             position=position,
         )
-        return parse_table_map(body, header, table.format, optional=not self._as_stored)
+        return parse_table_map(body, header, description, optional=not self._as_stored)
 
     def apply(self, sql: str, db: str, context: StatementContext) -> list[int]:
         """Take in a schema statement; gives the numbers of the tables that are to be resolved anew."""
@@ -148,4 +189,4 @@ def _shortened(sql: str) -> str:
     return sql if len(sql) <= 80 else sql[:77] + "…"
 
 
-__all__ = ["TableResolver"]
+__all__ = ["ResolvedBefore", "TableResolver"]

@@ -84,7 +84,7 @@ def test_a_file_whose_way_to_the_disk_has_begun_is_as_it_was(tmp_path: Path) -> 
     with path.open("wb") as file:
         file.write(b"rows")
         file.flush()
-        begin_to_synchronize_small(file.fileno())
+        begin_to_synchronize_small(file.fileno(), 4)
         file.write(b" and rows")
         file.flush()
         begin_to_synchronize(file.fileno(), 4, 13)

@@ -49,6 +49,9 @@ class Others:
     def stop(self) -> None:
         self.given.append((-1, "stop"))
 
+    def end(self) -> None:
+        """There is nobody to end."""
+
     @property
     def has_idle(self) -> bool:
         self._asked += 1

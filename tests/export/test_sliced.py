@@ -9,6 +9,7 @@ import pickle
 import signal
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,21 +18,28 @@ import pyarrow.parquet as pq
 import pytest
 
 from binx.errors import BinxError, DamagedError
+from binx.event.format import Flavour
 from binx.event.gtid_set import GtidSet
+from binx.event.table_map import TableMap
 from binx.export import finding, look_ahead, slices
 from binx.export import processes as processes_module
+from binx.export.aside import name_aside
 from binx.export.dataset import DataSet
+from binx.export.hashed_stream import HashedStream
 from binx.export.parquet import to_parquet
 from binx.export.parquet_files import ParquetOptions
 from binx.export.processes import Processes
 from binx.export.slice_finder import SliceFinder
 from binx.export.slices import Slice, SliceWriter
+from binx.export.source_told import TableVersion
 from binx.export.staging import ChainState, source_name
 from binx.log.file import BinlogFile, open_files
 from binx.log.on_damage import OnDamage
 from binx.log.scan import Resumption
 from binx.log.selection import Selection, Selector
 from binx.rows.catalog import Catalog
+from binx.rows.names import ResolvedTable, resolve_columns
+from binx.rows.schema import TableDefinition
 from binx.source.plain import PlainFile
 from tests.conftest import TESTDATA
 from tests.export.slices import SIZES, contiguous, slice_of
@@ -79,6 +87,9 @@ class Here:
 
     def stop(self) -> None:
         self.stopped = True
+
+    def end(self) -> None:
+        """There is nobody to end."""
 
     def submit(self, *args: Any) -> Late:
         return Late(self._work, args)
@@ -204,6 +215,58 @@ def test_a_slice_that_is_decoded_leads_where_it_does_that_is_walked_over(
         transaction.abandon()
         file.close()
     assert len(catalog) > 1
+
+
+@pytest.mark.parametrize("chain", CHAINS)
+def test_a_table_is_told_of_and_found_out_once_in_the_slices_of_a_log(
+    chain: str, tmp_path: Path, small_slices: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found_out: list[tuple[object, ...]] = []
+
+    def resolved(table_map: TableMap, definition: TableDefinition | None, flavour: Flavour) -> ResolvedTable:
+        found_out.append((table_map, None if definition is None else definition.ddl))
+        return resolve_columns(table_map, definition, flavour)
+
+    monkeypatch.setattr("binx.rows.resolving.resolve_columns", resolved)
+    path = CHAINS[chain][0]
+    dataset = DataSet(tmp_path)
+    with BinlogFile.open(str(path)) as file:
+        writer = SliceWriter(dataset, [file], Selection(), ParquetOptions())
+        dataset.begin(source_name(file))
+        finder = SliceFinder(file, Catalog(), ChainState(), lambda start, window: None)
+        told: list[TableVersion] = []
+        count = 0
+        while not finder.at_end:
+            told += writer(0, pickle.loads(pickle.dumps(finder.slice()))).told.records
+            finder.pass_over()
+            count += 1
+    assert count > 5
+    assert len(found_out) == len(set(found_out)) > 1
+    assert len(told) == len(set(told)) > 1
+
+
+def test_a_file_is_opened_once_a_slice_however_many_there_are(
+    tmp_path: Path, small_slices: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: Counter[str] = Counter()
+
+    class Opened(HashedStream):
+        def __init__(self, path: str, *more: Any) -> None:
+            opened[Path(path).name] += 1
+            super().__init__(path, *more)
+
+    monkeypatch.setattr("binx.export.parquet_output.HashedStream", Opened)
+    monkeypatch.setattr("binx.export.parquet_files.OPEN_WRITERS", 1)
+    export(tmp_path, CHAINS["mysql-9.7/shop"][:1], 1)
+    groups = {
+        name_aside(path.relative_to(tmp_path).as_posix()): pq.read_metadata(path).num_row_groups
+        for path in (tmp_path / "changes").rglob("*.parquet")
+    }
+    slices_of_log = max(groups.values())
+    everywhere = [name for name, count in groups.items() if count == slices_of_log]
+    assert slices_of_log > 5
+    assert len(everywhere) > 1
+    assert {opened[name] for name in everywhere} == {slices_of_log}
 
 
 def test_a_slice_is_known_before_it_is_read(small_slices: None) -> None:
@@ -359,6 +422,10 @@ def twice(number: int, padding: bytes = b"") -> int:
     return 2 * number
 
 
+def numbered(data: bytes) -> int:
+    return os.getpid()
+
+
 @pytest.fixture
 def processes() -> Iterator[Processes[[int, bytes], int]]:
     with Processes(2, twice) as started:
@@ -394,6 +461,17 @@ def test_a_process_has_a_queue_of_work() -> None:
         assert processes.has_idle
     for end in (reading, writing):
         os.close(end)
+
+
+def test_processes_end_when_they_have_done_what_was_submitted() -> None:
+    with Processes(2, numbered) as processes:
+        answers = [processes.submit(bytes(300_000)) for _ in range(9)]
+        processes.end()
+        numbers = {answer.result() for answer in answers}
+        assert len(numbers) == 2
+        for number in numbers:
+            # Waits for it, and leaves it to who began it.
+            os.waitid(os.P_PID, number, os.WEXITED | os.WNOWAIT)
 
 
 def test_an_error_comes_back_as_it_was_and_ends_nothing(processes: Processes[[int, bytes], int]) -> None:

@@ -181,6 +181,7 @@ def ordered_changes(
     render: Renderer,
     *,
     raw_text: bool = False,
+    exact_members: bool = False,
     undone: bool = False,
     backwards: bool = False,
     as_stored: bool = False,
@@ -200,6 +201,7 @@ def ordered_changes(
         catalog: the tables known so far; moved on by the schema statements met.
         render: says what row changes consist of as text.
         raw_text: leave text in the columns' own character sets.
+        exact_members: leave ENUM and SET as numbers where texts of members do not tell these.
         undone: take in rows that their transaction undid itself, by the ROLLBACK TO SAVEPOINT that comes too.
         backwards: let the row changes within one :class:`RowTexts` stand last first.
         as_stored: take columns for what table maps must tell of them; see
@@ -216,7 +218,7 @@ def ordered_changes(
     Raises:
         DamagedError, UnsupportedError: a transaction cannot be decoded.
     """
-    arrow = ArrowOptions(raw_text=raw_text)
+    arrow = ArrowOptions(raw_text=raw_text, exact_members=exact_members)
     options = DecoderOptions(
         row_group_rows=PIECE_ROWS,
         memory=PIECE_BYTES,

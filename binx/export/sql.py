@@ -81,6 +81,7 @@ class _Script:
             catalog,
             self._render,
             raw_text=True,
+            exact_members=True,
             undone=True,
             facts=FACTS,
             frames=self,

@@ -186,8 +186,28 @@ def _binary(array: pa.Array, _: LogicalType) -> tuple[Spelled]:
 
 
 def _members(array: pa.Array, logical: LogicalType) -> tuple[Spelled]:
-    """ENUM and SET by name; by number where the members are unknown."""
-    return _integer(array, logical) if logical.members is None else _text(array, logical)
+    """ENUM and SET by name; by number where the members are unknown, or names do not tell it."""
+    if not pa.types.is_integer(array.type):
+        return _text(array, logical)
+    if logical.members is None:
+        return _integer(array, logical)
+    distinct = array.dictionary_encode()
+    exact = _enum_literal if logical.kind is Kind.ENUM else _set_literal
+    literals = [exact(number, logical.members) for number in distinct.dictionary.to_pylist()]
+    return (Spelled(Spelling.SPELL_TEXT, pa.array(literals, pa.string()).take(distinct.indices), null=NULL),)
+
+
+def _enum_literal(number: int, members: tuple[str, ...]) -> str:
+    """A value of an ENUM some of whose numbers have the same name."""
+    name = members[number - 1] if 0 < number <= len(members) else ""
+    return text_literal(name) if name and members.count(name) == 1 else str(number)
+
+
+def _set_literal(number: int, members: tuple[str, ...]) -> str:
+    """A value of a SET some of whose numbers have the same text."""
+    names = [member for place, member in enumerate(members) if number >> place & 1]
+    is_told = names and all(name and members.count(name) == 1 for name in names)
+    return text_literal(",".join(names)) if is_told else str(number)
 
 
 def _geometry(array: pa.Array, _: LogicalType) -> tuple[Spelled, Spelled]:

@@ -23,7 +23,7 @@ class RowMark(IntFlag):
 
 
 _ERROR_VALUE = 0
-"""The place of an ENUM's error value among its names."""
+"""The number of an ENUM's error value, and its place among the names."""
 
 
 def row_marks(images: BatchImages, file: BinlogFile) -> pa.Array | None:
@@ -31,12 +31,9 @@ def row_marks(images: BatchImages, file: BinlogFile) -> pa.Array | None:
     flagged = images.changes.rows_flags & RowsFlag.NO_FOREIGN_KEY_CHECKS
     marks = _event_marks(file, images.system("_position")) if flagged else None
     for place, column in enumerate(images.columns):
-        if (
-            column.type.kind is Kind.ENUM
-            and column.type.members is not None
-            and "" not in column.type.members
-        ):
-            codes = images.column(place).indices
+        if column.type.kind is Kind.ENUM and column.type.members is not None:
+            values = images.column(place)
+            codes = values if pa.types.is_integer(values.type) else values.indices
             errors = pc.fill_null(pc.equal(codes, pa.scalar(_ERROR_VALUE, codes.type)), False)
             if pc.any(errors).as_py():
                 lenient = pc.if_else(

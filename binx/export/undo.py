@@ -171,7 +171,13 @@ def write_undo(
     with _Spool() as spool:
         undoing = _Undoing(spool, by_key=by_key)
         items = ordered_changes(
-            selected, catalog, undoing.render, raw_text=True, backwards=True, sizes=undoing.sizes
+            selected,
+            catalog,
+            undoing.render,
+            raw_text=True,
+            exact_members=True,
+            backwards=True,
+            sizes=undoing.sizes,
         )
         for item in items:
             undoing.take(item)

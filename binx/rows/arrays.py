@@ -165,18 +165,15 @@ class ColumnArrays:
         numbers = self._plain(handed, rows)
         if self.logical.members is None:
             return numbers
-        if not self._has_equal_members:
+        if pa.types.is_integer(self.type):
+            return numbers.array(pa.int32(), rows).cast(self.type)
+        if not self.logical.has_equal_members:
             return numbers._replace(data=self._member_words[0], words=self._member_words[1])
         names = ["", *self.logical.members]
         distinct = list(dict.fromkeys(names))
         places = arrow_array([distinct.index(name) for name in names], pa.int32())
         codes = places.take(numbers.array(pa.int32(), rows))
         return pa.DictionaryArray.from_arrays(codes, arrow_array(distinct, pa.string()))
-
-    @cached_property
-    def _has_equal_members(self) -> bool:
-        names = ("", *(self.logical.members or ()))
-        return len(set(names)) != len(names)
 
     @cached_property
     def _member_words(self) -> tuple[Any, Any]:
@@ -186,7 +183,7 @@ class ColumnArrays:
 
     def _set(self, handed: Handed, rows: int) -> Column:
         numbers = self._plain(handed, rows)
-        if self.logical.members is None:
+        if pa.types.is_integer(self.type):
             return numbers
         return _map_distinct(numbers.array(pa.uint64(), rows), pa.string(), self._set_text)
 

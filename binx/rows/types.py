@@ -102,6 +102,15 @@ class LogicalType(NamedTuple):
     members: tuple[str, ...] | None = None
 
     @property
+    def has_equal_members(self) -> bool:
+        """ENUM, SET: whether several numbers have the same text: one member is empty, or two are alike.
+
+        The empty text is an ENUM's error value, 0, and a SET without members too.
+        """
+        names = ("", *(self.members or ()))
+        return len(set(names)) != len(names)
+
+    @property
     def padded_length(self) -> int | None:
         """BINARY(n): the bytes that each value is filled up to with 0x00, as the log strips them."""
         return self.length if self.base == "binary" else None
@@ -113,10 +122,12 @@ class ArrowOptions(NamedTuple):
     Args:
         unsigned_as_decimal: BIGINT UNSIGNED becomes decimal128(20, 0), not uint64.
         raw_text: leave CHAR, VARCHAR and TEXT as binary, in the column's own character set.
+        exact_members: leave ENUM and SET as numbers where texts of members do not tell these.
     """
 
     unsigned_as_decimal: bool = False
     raw_text: bool = False
+    exact_members: bool = False
 
 
 DEFAULT_ARROW_OPTIONS = ArrowOptions()
@@ -188,10 +199,10 @@ def _arrow_table() -> dict[Kind, Callable[[LogicalType, ArrowOptions], pyarrow.D
         Kind.YEAR: lambda _, __: pa.int16(),
         Kind.TEXT: lambda _, options: pa.binary() if options.raw_text else pa.string(),
         Kind.BINARY: lambda _, __: pa.binary(),
-        Kind.ENUM: lambda logical, _: (
-            pa.uint16() if logical.members is None else pa.dictionary(pa.int32(), pa.string())
+        Kind.ENUM: lambda logical, options: (
+            pa.uint16() if _by_number(logical, options) else pa.dictionary(pa.int32(), pa.string())
         ),
-        Kind.SET: lambda logical, _: pa.uint64() if logical.members is None else pa.string(),
+        Kind.SET: lambda logical, options: pa.uint64() if _by_number(logical, options) else pa.string(),
         Kind.JSON: lambda _, __: pa.json_(pa.string()),
         Kind.GEOMETRY: lambda _, __: pa.struct([("srid", pa.uint32()), ("wkb", pa.binary())]),
         Kind.VECTOR: lambda _, __: pa.list_(pa.float32()),
@@ -201,11 +212,17 @@ def _arrow_table() -> dict[Kind, Callable[[LogicalType, ArrowOptions], pyarrow.D
     }
 
 
+def _by_number(logical: LogicalType, options: ArrowOptions) -> bool:
+    """Whether the values of an ENUM or SET are written as the numbers that are logged."""
+    return logical.members is None or (options.exact_members and logical.has_equal_members)
+
+
 def arrow_type(logical: LogicalType, options: ArrowOptions = DEFAULT_ARROW_OPTIONS) -> pyarrow.DataType:
     """The Arrow type that the column's values are written as.
 
-    DECIMAL of more than 38 digits is a string, ENUM and SET without known members
-    are their numbers, JSON is a string with the ``arrow.json`` extension type.
+    DECIMAL of more than 38 digits is a string, ENUM and SET without known members are their
+    numbers, also those with members that are alike where they are to be exact; JSON is a string with
+    the ``arrow.json`` extension type.
     """
     return _arrow_table()[logical.kind](logical, options)
 

@@ -155,6 +155,31 @@ def test_bytes_that_no_text_in_utf8_stands_for_are_stored_and_found(
     assert server.query(bytes_of) == expected
 
 
+ALIKE = """
+CREATE DATABASE small; USE small; SET SESSION sql_mode = '';
+CREATE TABLE t (id INT, e ENUM('', 'a', 'b') CHARACTER SET latin1, s SET('x', '', 'y'));
+INSERT INTO t VALUES (1, 0, 0), (2, 1, 2), (3, 2, 3), (4, 3, 4), (5, '', 7), (6, NULL, NULL);
+UPDATE t SET e = 0 WHERE id = 5; UPDATE t SET s = 2 WHERE id = 4;
+"""
+"""Members without text, as which an ENUM's error value and a SET of none print too."""
+
+
+def test_members_whose_texts_are_alike_stay_what_they_were(
+    flavour: str, request: pytest.FixtureRequest
+) -> None:
+    server = empty_server(flavour, request)
+    server.sql(ALIKE)
+    server.flush_logs()
+    numbers = "SELECT id, e + 0, s + 0 FROM small.t ORDER BY id"
+    expected = server.query(numbers)
+    assert expected[0] == ("1", "0", "0")
+    text = sql_of(server.binlogs()[0])
+    drop_databases(server)
+    server.reset()
+    server.sql(text)
+    assert server.query(numbers) == expected
+
+
 CHECKS_OFF = """
 CREATE DATABASE small; USE small;
 CREATE TABLE parent (id INT PRIMARY KEY);

@@ -24,6 +24,8 @@ CREATE TABLE pair (a INT, b VARCHAR(9), v DECIMAL(9,2), PRIMARY KEY (b, a));
 CREATE TABLE keyless (t VARCHAR(20), l TEXT CHARACTER SET latin1, d DOUBLE, dt DATETIME(6), z TIME(3));
 CREATE TABLE parent (id INT PRIMARY KEY) ENGINE = InnoDB;
 CREATE TABLE child (id INT PRIMARY KEY, parent INT, FOREIGN KEY (parent) REFERENCES parent (id));
+CREATE TABLE alike (id INT PRIMARY KEY, e ENUM('', 'a', 'b'), s SET('x', '', 'y'));
+INSERT INTO alike VALUES (1, 0, 0), (2, 1, 2), (3, 2, 3), (4, 3, 4), (5, '', 7), (6, NULL, NULL);
 INSERT INTO keyed (id, t, f, j, e, b) VALUES (1, 'one', 0.1, '{"a": [1, 2.5]}', 'a', x'00ff'),
 (2, 'two', 0.2, 'null', '', NULL), (3, NULL, NULL, NULL, NULL, x'');
 INSERT INTO pair VALUES (1, 'x', 1.50), (2, 'x', -2), (1, 'y', NULL);
@@ -42,6 +44,7 @@ CHANGES = f"""
 USE small; SET SESSION sql_mode = '', time_zone = '+00:00';
 UPDATE keyed SET id = id + 10 ORDER BY id DESC;
 UPDATE keyed SET t = CONCAT(COALESCE(t, ''), '!'), f = f * 3, e = 'b', j = JSON_OBJECT('n', id);
+UPDATE alike SET e = (e + 1) % 4, s = s ^ 5; DELETE FROM alike WHERE e < 2;
 BEGIN; DELETE FROM keyed WHERE id = 11; INSERT INTO keyed (id, t, j) VALUES (11, 'again', '[]');
 UPDATE pair SET a = a + 1, v = v * 2 ORDER BY a DESC; DELETE FROM pair WHERE b = 'y'; COMMIT;
 {KEYLESS}BEGIN; DELETE FROM child WHERE id = 10;

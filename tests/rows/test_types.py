@@ -50,6 +50,23 @@ def test_unsigned_bigint_is_a_decimal_where_asked_for() -> None:
     assert arrow_type(logical, ArrowOptions(unsigned_as_decimal=True)) == pa.decimal128(20, 0)
 
 
+@pytest.mark.parametrize(
+    ("kind", "members", "expected"),
+    [
+        (Kind.ENUM, ("a", "b"), pa.dictionary(pa.int32(), pa.string())),
+        (Kind.ENUM, ("", "b"), pa.uint16()),
+        (Kind.SET, ("a", "b"), pa.string()),
+        (Kind.SET, ("a", "a"), pa.uint64()),
+    ],
+)
+def test_members_that_are_alike_are_numbers_where_they_are_to_be_exact(
+    kind: Kind, members: tuple[str, ...], expected: pa.DataType
+) -> None:
+    logical = LogicalType(kind, kind.value, members=members)
+    assert arrow_type(logical, ArrowOptions(exact_members=True)) == expected
+    assert arrow_type(logical) in {pa.string(), pa.dictionary(pa.int32(), pa.string())}
+
+
 def test_decimals_of_more_than_38_digits_are_strings() -> None:
     assert arrow_type(decimal_of(38, 30)) == pa.decimal128(38, 30)
     assert arrow_type(decimal_of(39, 0)) == pa.string()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import json
 import os
 import signal
@@ -14,6 +16,7 @@ from typing import Any
 import pytest
 
 from binx.spark.loading.manifests import TableName
+from binx.spark.loading.outcome import LoadError
 from binx.spark.loading.output import Output
 from binx.spark.loading.records import LoadRecord, State, TableState
 from binx.spark.loading.storage import HadoopStorage, LocalStorage
@@ -141,6 +144,20 @@ def test_a_second_run_at_the_same_time_is_refused(tmp_path: Path, load: Load) ->
     assert code == 1
     assert f'"process": {os.getpid()}' in answer["error"]
     assert load(tmp_path / "in", tmp_path / "out")[0] == 0
+
+
+def test_a_folder_without_locks_is_told_and_no_other_load_is_blamed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(descriptor: int, operation: int) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with (
+        pytest.raises(LoadError, match="cannot be locked: No locks available"),
+        LocalStorage(str(tmp_path)).lock("_lock", broken=False),
+    ):
+        pytest.fail("the lock is held")
 
 
 def test_a_dead_process_holds_no_lock(tmp_path: Path) -> None:

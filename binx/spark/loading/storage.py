@@ -216,8 +216,10 @@ class LocalStorage:
         try:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
+            except BlockingIOError as error:
                 raise _held(self.root, os.pread(descriptor, 512, 0), "Wait for its end.") from error
+            except OSError as error:
+                raise LoadError(f"{self.root} cannot be locked: {error.strerror}") from error
             os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, _owner(), 0)
             yield

@@ -9,9 +9,8 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from binx.errors import UsageError
-from binx.event.gtid_set import GtidSet
 from binx.log.moments import parse_position, parse_time
-from binx.log.selection import Selection
+from binx.log.selection import Selection, wanted_gtids
 from binx.log.sizes import parse_size
 
 if TYPE_CHECKING:
@@ -141,11 +140,22 @@ _NAMES = {
 
 
 def _paths(given: Mapping[str, str]) -> tuple[str, ...]:
-    paths: list[str] = json.loads(given["paths"]) if "paths" in given else []
+    paths = _several_paths(given["paths"]) if "paths" in given else []
     paths += [given["path"]] if "path" in given else []
     if not paths:
         raise UsageError('expected binary logs to read, as .load("/var/lib/mysql"), found none')
     return tuple(path.removeprefix("file://") if path.startswith("file:///") else path for path in paths)
+
+
+def _several_paths(text: str) -> list[str]:
+    """The paths that Spark passes on from ``.load([…])``, as JSON."""
+    try:
+        paths = json.loads(text)
+    except (ValueError, RecursionError):
+        paths = None
+    if not isinstance(paths, list) or not all(isinstance(path, str) for path in paths):
+        raise UsageError(f"option paths: expected a list of paths in JSON, found {text!r}")
+    return paths
 
 
 def _what(given: Mapping[str, str]) -> What:
@@ -171,8 +181,8 @@ def _table(text: str) -> tuple[str, str]:
 
 def _selection(given: Mapping[str, str], what: What) -> Selection:
     return Selection(
-        gtids=_one(given, "gtid", GtidSet.parse),
-        exclude_gtids=_one(given, "excludegtid", GtidSet.parse),
+        gtids=_one(given, "gtid", wanted_gtids),
+        exclude_gtids=_one(given, "excludegtid", wanted_gtids),
         since=_one(given, "since", parse_time),
         until=_one(given, "until", parse_time),
         start=_one(given, "startposition", parse_position),

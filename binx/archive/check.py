@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from itertools import pairwise
 
 from binx.archive.check_report import CheckProblem, CheckReport, Finding, TailLog
-from binx.archive.manifest import INDEX, ArchivedLog, StoredObject, find_log, read_manifests
+from binx.archive.manifest import INDEX, ArchivedLog, StoredObject, find_log, object_names, read_manifests
 from binx.archive.opening import open_archived, without_superseded
 from binx.archive.restore import check_object
 from binx.archive.sources import open_source_logs
@@ -141,7 +141,7 @@ def _note_unlisted(store: Store, logs: Sequence[ArchivedLog], report: CheckRepor
     listed = {one.path for log in logs for one in log.objects}
     for name in store.names():
         if (
-            unencrypted_name(name).endswith((".zst", ".binx"))
+            unencrypted_name(name).endswith(object_names(""))
             and not name.startswith(".")
             and name not in listed
         ):

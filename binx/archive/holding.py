@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from binx.archive.manifest import ArchivedLog, find_log, manifest_names, read_manifests, stem_of
+from binx.archive.manifest import ArchivedLog, find_log, manifest_names, object_names, read_manifests, stem_of
 from binx.errors import BinxError
 from binx.export.store import Store
 from binx.log.chain import FileEnds
@@ -65,7 +65,8 @@ def look_up(store: Store, names: Collection[str] | None) -> Holding:
 def _is_wanted(stem: str, names: Collection[str], stored: Collection[str]) -> bool:
     if own_name(stem) in names:
         return True
-    return f"{stem}.zst" not in stored and f"{stem}.zst{ENCRYPTION_SUFFIX}" not in stored
+    log, _ = object_names(stem)
+    return log not in stored and f"{log}{ENCRYPTION_SUFFIX}" not in stored
 
 
 __all__ = ["Holding", "look_up"]

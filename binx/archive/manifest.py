@@ -13,8 +13,9 @@ from binx.errors import BinxError, DamagedError, NotABinlogError, SourceError, U
 from binx.event.gtid_set import GtidSet
 from binx.export.store import MANIFESTS, Store
 from binx.log.file import BinlogFile
+from binx.log.index_use import SUFFIX as INDEX_SUFFIX
 from binx.log.sidecar import log_facts
-from binx.source.names import ENCRYPTION_SUFFIX
+from binx.source.names import ENCRYPTION_SUFFIX, ZSTD_SUFFIX
 
 CONTRACT = 2
 """The archive's version: a manifest of a later one is refused."""
@@ -245,6 +246,11 @@ def stem(name: str, identity: str, sha256: str) -> str:
     return f"{name}.{identity}-{sha256[:8]}"
 
 
+def object_names(log_stem: str) -> tuple[str, str]:
+    """What a log's objects are called where they are not encrypted: the compressed log, and its index."""
+    return f"{log_stem}{ZSTD_SUFFIX}", f"{log_stem}{INDEX_SUFFIX}"
+
+
 def manifest_name(log_stem: str) -> str:
     """The manifest's name below the archive's place."""
     return f"{MANIFESTS}/{log_stem}{_SUFFIX}"
@@ -336,6 +342,7 @@ __all__ = [
     "find_log",
     "manifest_name",
     "manifest_names",
+    "object_names",
     "read_manifests",
     "read_object",
     "stem",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import closing
 
 from binx.archive.digests import digest_of
-from binx.archive.manifest import UNKNOWN, UNKNOWN_IDENTITY, ArchivedLog, stem
+from binx.archive.manifest import UNKNOWN, UNKNOWN_IDENTITY, ArchivedLog, object_names, stem
 from binx.archive.sources import UnreadableLog
 from binx.archive.storing import Storage
 from binx.archive.writing import LONGEST_FRAME, commit, read_back, write_log
@@ -34,7 +34,8 @@ def keep_unreadable(
             return None
         log_stem = stem(source.name, UNKNOWN_IDENTITY, sha256)
         cuts = range(LONGEST_FRAME, source.size, LONGEST_FRAME)
-        log = write_log(source, cuts, storage, f"{log_stem}.zst", sha256)
+        name, _ = object_names(log_stem)
+        log = write_log(source, cuts, storage, name, sha256)
         read_back(storage, log, None, sha256)
         archived = ArchivedLog(
             name=source.name,
@@ -63,7 +64,7 @@ def keep_unreadable(
             objects=(log.stored,),
             damage=(f"{ProblemKind.FORMAT.value}: {unreadable.error.message}",),
         )
-    storage.remove_unencrypted([f"{log_stem}.zst"])
+    storage.remove_unencrypted([name])
     return commit(storage, archived)
 
 

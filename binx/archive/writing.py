@@ -7,7 +7,16 @@ from contextlib import closing, suppress
 from dataclasses import replace
 
 from binx.archive.digests import digest_of, object_digest
-from binx.archive.manifest import INDEX, LOG, ArchivedLog, StoredObject, encode_manifest, manifest_name, stem
+from binx.archive.manifest import (
+    INDEX,
+    LOG,
+    ArchivedLog,
+    StoredObject,
+    encode_manifest,
+    manifest_name,
+    object_names,
+    stem,
+)
 from binx.archive.storing import Storage, Written
 from binx.errors import BinxError, DamagedError, OutputError, SourceError, UnsupportedError
 from binx.export.seekable import FRAME_BYTES, write_seekable
@@ -15,7 +24,6 @@ from binx.export.sidecar import SidecarWriter
 from binx.export.store import Store
 from binx.log.chain import FileEnds
 from binx.log.file import BinlogFile
-from binx.log.index_use import SUFFIX
 from binx.log.on_damage import OnDamage
 from binx.log.sidecar import Sidecar, log_facts
 from binx.source import Source
@@ -97,7 +105,7 @@ def archive_log(
         raise DamagedLogError(damage, file.path)
     log_stem = stem(file.name, file.identity, sha256)
     cuts = _cuts(file) if not damage else _cuts_of_damaged(file)
-    names = (f"{log_stem}.zst", f"{log_stem}{SUFFIX}")
+    names = object_names(log_stem)
     log = write_log(file.source, cuts, storage, names[0], sha256)
     step(2)(size)
     index, times = read_back(storage, log, None if damage else names[1], sha256)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from binx.event.format import FormatDescription
-from binx.event.gtid_source import MYSQL_MAX_NUMBER, UuidSource
+from binx.event.gtid_source import MYSQL_MAX_NUMBER, UUID_SIZE, UuidSource
 from binx.event.header import EventHeader, EventType
 from binx.event.previous_gtids import read_tag
 from binx.event.reader import Reader, body_reader
@@ -17,9 +17,6 @@ from binx.event.serialization import open_message, read_variable, read_variable_
 
 FLAG_MAY_HAVE_STATEMENTS = 1
 """GTID flag: the transaction may have changes logged as statements."""
-
-UUID_SIZE = 16
-"""Bytes of a UUID."""
 
 LOGICAL_TIMESTAMP_TYPE = 2
 """Stands before the fields of the logical clock."""

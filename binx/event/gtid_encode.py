@@ -15,7 +15,8 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from binx.errors import UnsupportedError
-from binx.event.gtid import LOGICAL_TIMESTAMP_TYPE, ORIGINAL_TIMESTAMP_FOLLOWS, TIMESTAMP_SIZE, UUID_SIZE
+from binx.event.gtid import LOGICAL_TIMESTAMP_TYPE, ORIGINAL_TIMESTAMP_FOLLOWS, TIMESTAMP_SIZE
+from binx.event.gtid_source import UUID_SIZE
 from binx.event.header import HEADER_SIZE, EventHeader, EventType
 from binx.event.reader import Reader, body_reader
 from binx.event.serialization import open_message, read_string, read_variable

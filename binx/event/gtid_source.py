@@ -16,6 +16,9 @@ MARIADB_MAX_NUMBER = 2**64 - 1
 TAG = "[a-z_][a-z0-9_]{0,31}"
 """What a tag looks like once it is in lower case."""
 
+UUID_SIZE = 16
+"""Bytes of a UUID."""
+
 _UUID_GROUPS = (slice(0, 8), slice(8, 12), slice(12, 16), slice(16, 20), slice(20, 32))
 
 Interval = tuple[int, int]

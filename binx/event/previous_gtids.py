@@ -14,12 +14,11 @@ from typing import NamedTuple
 from binx.errors import UnsupportedError
 from binx.event.format import FormatDescription
 from binx.event.gtid_set import GtidSet
-from binx.event.gtid_source import TAG, UuidSource
+from binx.event.gtid_source import TAG, UUID_SIZE, UuidSource
 from binx.event.header import EventHeader
 from binx.event.reader import Reader, body_reader
 from binx.event.serialization import read_string
 
-_UUID_SIZE = 16
 _TAGGED_FORMAT = 1
 _COUNT_MASK = (1 << 56) - 1
 _TAGGED_COUNT_MASK = (1 << 48) - 1
@@ -61,9 +60,9 @@ def _encoded_intervals(reader: Reader) -> Iterator[tuple[UuidSource, int, int]]:
         )
     tagged = encoding == _TAGGED_FORMAT
     sources = first >> 8 & _TAGGED_COUNT_MASK if tagged else first & _COUNT_MASK
-    reader.count(sources, _UUID_SIZE + 8, "sources")
+    reader.count(sources, UUID_SIZE + 8, "sources")
     for _ in range(sources):
-        uuid = reader.raw(_UUID_SIZE)
+        uuid = reader.raw(UUID_SIZE)
         tag = read_tag(reader) if tagged else ""
         source = UuidSource(uuid, tag)
         intervals = reader.count(reader.u64(), _INTERVAL.size, "intervals")

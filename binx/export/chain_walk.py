@@ -10,8 +10,7 @@ from binx.kernels.scan import Level
 from binx.log.file import BinlogFile
 from binx.log.on_damage import OnDamage
 from binx.rows.catalog import Catalog
-from binx.rows.decoder import ChangeDecoder
-from binx.rows.following import follow_statements
+from binx.rows.following import pass_over
 
 
 def places_behind(files: Sequence[BinlogFile], catalog: Catalog, epoch: int, seqno: int) -> Iterator[Place]:
@@ -31,12 +30,7 @@ def places_behind(files: Sequence[BinlogFile], catalog: Catalog, epoch: int, seq
     for file in files:
         epoch += file.format.at_startup
         scan = file.scan(Level.LEVEL_EVENTS, verify=False, on_damage=OnDamage.STOP)
-        scan.pass_rows()
-        decoder = ChangeDecoder(file, catalog, lambda database, table: False)
-        for table in scan:
-            seqno += len(table)
-            follow_statements(decoder, table)
-        seqno += scan.left_out
+        seqno += pass_over(scan, catalog)
         yield Place(epoch, seqno, pickle.dumps(catalog))
 
 

@@ -14,8 +14,7 @@ from binx.log.file import BinlogFile
 from binx.log.on_damage import OnDamage
 from binx.log.scan import Resumption
 from binx.rows.catalog import Catalog
-from binx.rows.decoder import ChangeDecoder
-from binx.rows.following import follow_statements
+from binx.rows.following import pass_over
 
 
 class SliceFinder:
@@ -77,13 +76,8 @@ class SliceFinder:
         with resumed(file, self._at_hand()):
             scan = file.scan(Level.LEVEL_EVENTS, verify=False, on_damage=OnDamage.STOP)
             scan.watch = self._watch
-            scan.pass_rows()
             scan.step, scan.slice_end = STEP_BYTES, partial(slice_end, size=file.size)
-            decoder = ChangeDecoder(file, self._catalog, lambda database, table: False)
-            for table in scan:
-                self._state.seqno += len(table)
-                follow_statements(decoder, table)
-            self._state.seqno += scan.left_out
+            self._state.seqno += pass_over(scan, self._catalog)
             self._place = slice_behind(scan)
 
     def decode(self, writer: SliceWriter, number: int) -> WrittenSlice:

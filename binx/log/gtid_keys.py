@@ -7,14 +7,13 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from binx.event.gtid_set import GtidSet
-from binx.event.gtid_source import DomainSource, GtidSource, UuidSource
+from binx.event.gtid_source import UUID_SIZE, DomainSource, GtidSource, UuidSource
 from binx.kernels.transactions import TransactionTable
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 _DOMAIN_SOURCE = struct.Struct("<II")
-_UUID_SIZE = 16
 
 
 def kernel_intervals(gtids: GtidSet) -> dict[bytes, bytes]:
@@ -31,7 +30,7 @@ def source_of(key: bytes) -> GtidSource:
     if len(key) == _DOMAIN_SOURCE.size:
         domain, server_id = _DOMAIN_SOURCE.unpack(key)
         return DomainSource(domain, server_id)
-    return UuidSource(key[:_UUID_SIZE], key[_UUID_SIZE:].decode("ascii"))
+    return UuidSource(key[:UUID_SIZE], key[UUID_SIZE:].decode("ascii"))
 
 
 def marked_gtids(table: TransactionTable, mask: Buffer) -> list[tuple[GtidSource, int, int]]:

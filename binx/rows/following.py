@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from binx.kernels.transactions import TransactionTable
+from binx.log.scan import Scan
+from binx.rows.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
 
 
@@ -32,4 +34,23 @@ def follow_statements(
             pass
 
 
-__all__ = ["follow_statements"]
+def pass_over(scan: Scan, catalog: Catalog) -> int:
+    """Move a catalog on over all transactions of a scan whose rows others decode; gives how many there are.
+
+    Args:
+        scan: at ``LEVEL_EVENTS``; only headers of events and statements are looked at.
+        catalog: the tables known before.
+
+    Raises:
+        DamagedError, UnsupportedError: the log cannot be read; whoever decodes it may tell more.
+    """
+    scan.pass_rows()
+    decoder = ChangeDecoder(scan.file, catalog, lambda database, table: False)
+    count = 0
+    for found in scan:
+        count += len(found)
+        follow_statements(decoder, found)
+    return count + scan.left_out
+
+
+__all__ = ["follow_statements", "pass_over"]

@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import re
 
-COMPRESSION_SUFFIXES = (".zst", ".gz")
+ZSTD_SUFFIX = ".zst"
+"""What ``zstd`` adds to a file's name."""
+
+COMPRESSION_SUFFIXES = (ZSTD_SUFFIX, ".gz")
 """What programs that compress add to a file's name."""
 
 ENCRYPTION_SUFFIX = ".age"

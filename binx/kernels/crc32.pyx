@@ -8,7 +8,7 @@ implementations stand here, and the fastest that compiler and processor have is
 chosen at import:
 
 ``vpclmul``
-    the next one's four lanes in one AVX-512 register.
+    the next one's four lanes in one AVX-512 register; the data begins behind zeros, so that it ends with one.
 ``pclmul``
     carry-less multiplication on x86-64: four lanes of 128 bits folded over the
     data, then Barrett reduction (V. Gopal and others, "Fast CRC Computation for
@@ -197,7 +197,10 @@ cdef extern from *:
 
     #if (defined(__clang__) && __clang_major__ >= 9) || (!defined(__clang__) && __GNUC__ >= 9)
     #define BINX_CRC_VPCLMUL 1
-    #define BINX_CRC_WIDE_TARGET __attribute__((target("pclmul,sse4.1,avx512f,avx512vl,vpclmulqdq")))
+    #define BINX_CRC_WIDE_TARGET __attribute__((target("pclmul,sse4.1,avx512f,avx512vl,avx512bw,vpclmulqdq")))
+
+    /* What the start of a sum of nothing before is added to: its bytes stand behind 64 zeros. */
+    static uint8_t binx_crc_start[192];
 
     BINX_CRC_WIDE_TARGET static inline __m512i binx_crc_wide_moved(__m512i block, __m512i pair, __m512i next)
     {
@@ -205,18 +208,37 @@ cdef extern from *:
                                          _mm512_clmulepi64_epi128(block, pair, 0x11), next, 0x96);
     }
 
-    /* The four lanes in one register, and four such registers where the data is long enough for them. */
+    /* The four lanes in one register, and four such registers where the data is long enough for them.
+
+       Zeros before the data change nothing but where the start of the sum belongs, so the first register has the
+       data's first bytes behind zeros, as many as leave whole registers: no steps for the last bytes, whose
+       number no branch predictor knows. */
     BINX_CRC_WIDE_TARGET static uint32_t binx_crc_vpclmul(uint32_t seed, const uint8_t *p, int64_t size)
     {
-        const uint8_t *end = p + size;
+        const uint8_t *start = binx_crc_start, *end = p + size;
+        unsigned int odd = (unsigned int)size & 63;
+        uint8_t seeded[192];
         __m512i sum, over_512;
         __m128i last;
-        if (size < 64)
-            return binx_crc_pclmul(seed, p, size);
-        sum = _mm512_zextsi128_si512(_mm_cvtsi32_si128((int)~seed));
-        sum = _mm512_xor_si512(sum, _mm512_loadu_si512(p));
-        p += 64;
+        if (size < 16)
+            return binx_crc_tables(seed, p, size);
+        if (seed) {
+            uint32_t begun = ~seed;
+            memset(seeded, 0, sizeof seeded);
+            memcpy(seeded + 64, &begun, sizeof begun);
+            start = seeded;
+        }
+        /* Bytes before the data are masked, and so not read. */
+        sum = _mm512_maskz_loadu_epi8(~(~(__mmask64)0 >> odd), (const void *)((uintptr_t)p + odd - 64));
+        sum = _mm512_xor_si512(sum, _mm512_loadu_si512(start + odd));
+        p += odd;
         over_512 = _mm512_broadcast_i32x4(binx_crc_load(binx_crc_over_512));
+        if (size >= 64) {
+            /* Of the start, what the first register had no room for. */
+            __m512i next = _mm512_xor_si512(_mm512_loadu_si512(p), _mm512_loadu_si512(start + 64 + odd));
+            sum = binx_crc_wide_moved(sum, over_512, next);
+            p += 64;
+        }
         if (size >= 512) {
             __m512i over = _mm512_broadcast_i32x4(binx_crc_load(binx_crc_over_2048));
             __m512i b = _mm512_loadu_si512(p);
@@ -239,7 +261,7 @@ cdef extern from *:
         last = _mm_xor_si128(_mm_xor_si128(last, _mm512_castsi512_si128(sum)),
                              _mm_xor_si128(_mm512_extracti32x4_epi32(sum, 1),
                                            _mm512_extracti32x4_epi32(sum, 2)));
-        return binx_crc_finish(last, p, end);
+        return binx_crc_finish(last, end, end);
     }
     #endif
     #endif
@@ -287,7 +309,7 @@ cdef extern from *:
     #if defined(BINX_CRC_VPCLMUL)
         if (binx_crc_backends[i].function == binx_crc_vpclmul)
             return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl")
-                   && __builtin_cpu_supports("vpclmulqdq");
+                   && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("vpclmulqdq");
     #endif
     #if defined(BINX_CRC_PCLMUL)
         if (binx_crc_backends[i].function == binx_crc_pclmul)
@@ -303,6 +325,9 @@ cdef extern from *:
         binx_crc_make_tables();
     #if defined(BINX_CRC_PCLMUL)
         binx_crc_make_pclmul();
+    #endif
+    #if defined(BINX_CRC_VPCLMUL)
+        memset(binx_crc_start + 64, 0xFF, 4);
     #endif
         while (!binx_crc_runs_here(i))
             i++;

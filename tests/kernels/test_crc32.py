@@ -1,5 +1,7 @@
 """The compiled CRC32 against zlib's."""
 
+import ctypes
+import mmap
 import random
 import zlib
 
@@ -66,6 +68,21 @@ def test_any_bytes_after_any_seed_agree_with_zlib(backend: str, data: bytes, see
 def test_continuing_from_a_part_gives_the_sum_of_the_whole(backend: str, data: bytes, cut: int) -> None:
     part = crc32.checksum_by(backend, data[:cut])
     assert crc32.checksum_by(backend, data[cut:], part) == zlib.crc32(data)
+
+
+@each_backend
+def test_nothing_around_the_data_is_read(backend: str) -> None:
+    page = mmap.PAGESIZE
+    memory = mmap.mmap(-1, 3 * page)
+    memory[page : 2 * page] = BYTES[:page]
+    address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    libc = ctypes.CDLL(None, use_errno=True)
+    for forbidden in (address, address + 2 * page):
+        assert libc.mprotect(ctypes.c_void_p(forbidden), ctypes.c_size_t(page), 0) == 0
+    view = memoryview(memory)
+    for size in (*range(1, 200), 511, 512, 513, page):
+        for part in (view[page : page + size], view[2 * page - size : 2 * page]):
+            assert crc32.checksum_by(backend, part, size) == zlib.crc32(part, size), size
 
 
 @pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])

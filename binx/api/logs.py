@@ -15,7 +15,7 @@ from binx.api.selecting import Numbers, Texts, selection_of
 from binx.errors import AbsentError, UsageError
 from binx.export.search import Search
 from binx.kernels.scan import Level
-from binx.log.chain import FileEnds
+from binx.log.ends import FileEnds
 from binx.log.selection import Selection
 from binx.rows.marks import TAKE
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from binx.api.logs import Binlogs
 from binx.errors import BinxError, UsageError
-from binx.log.chain import known_ends, order_ends
+from binx.log.chain import order_ends
+from binx.log.ends import known_ends
 from binx.log.file import open_files
 from binx.log.inputs import expand_paths
 from binx.log.relay import join_relay_logs

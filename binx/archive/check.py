@@ -15,7 +15,8 @@ from binx.archive.unopened import unopened_ends
 from binx.errors import AbsentError, BinxError, EncryptedError, SourceError
 from binx.event.gtid_set import GtidSet
 from binx.export.store import Store
-from binx.log.chain import FileEnds, known_ends, order_ends
+from binx.log.chain import order_ends
+from binx.log.ends import FileEnds, known_ends
 from binx.log.file import BinlogFile
 from binx.log.gtid_gaps import missing_gtids
 from binx.log.gtid_keys import marked_gtids

@@ -8,7 +8,8 @@ from contextlib import ExitStack
 from binx.archive.manifest import ArchivedLog
 from binx.errors import BinxError, UsageError
 from binx.export.store import Store
-from binx.log.chain import FileEnds, known_ends, order_ends
+from binx.log.chain import order_ends
+from binx.log.ends import FileEnds, known_ends
 from binx.log.file import BinlogFile
 from binx.log.sidecar import Sidecar
 from binx.source.opening import decrypted

@@ -20,7 +20,8 @@ from binx.archive.sources import SourceLogs
 from binx.errors import DamagedError, OutputError
 from binx.export.durable import synchronize
 from binx.export.store import Store
-from binx.log.chain import FileEnds, order_ends
+from binx.log.chain import order_ends
+from binx.log.ends import FileEnds
 from binx.source.names import number_of
 from binx.source.remote import is_uri
 

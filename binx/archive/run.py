@@ -20,7 +20,7 @@ from binx.archive.writing import DamagedLogError, archive_log
 from binx.errors import AbsentError, BinxError, OutputError, RefusedError, UsageError
 from binx.export.dataset import DataSet
 from binx.export.store import MANIFESTS, Store, open_store
-from binx.log.chain import FileEnds
+from binx.log.ends import FileEnds
 from binx.source.age_keys import given_identities
 from binx.source.opening import is_encrypted
 from binx.source.remote import is_uri

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from binx.errors import BinxError, DamagedError, NotABinlogError, TruncatedError
-from binx.log.chain import FileEnds, known_ends, order_ends
+from binx.log.chain import order_ends
+from binx.log.ends import FileEnds, known_ends
 from binx.log.file import BinlogFile
 from binx.log.inputs import expand_paths
 from binx.log.places import INDEX_SUFFIX, is_index

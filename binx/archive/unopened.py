@@ -7,7 +7,7 @@ from binx.errors import EncryptedError
 from binx.event.format import ChecksumAlgorithm, Flavour, FormatDescription
 from binx.event.gtid_set import GtidSet
 from binx.export.store import Store
-from binx.log.chain import FileEnds
+from binx.log.ends import FileEnds
 from binx.log.file import BinlogFile
 
 _CLOSED = "closed"

@@ -22,7 +22,7 @@ from binx.errors import BinxError, DamagedError, OutputError, SourceError, Unsup
 from binx.export.seekable import FRAME_BYTES, write_seekable
 from binx.export.sidecar import SidecarWriter
 from binx.export.store import Store
-from binx.log.chain import FileEnds
+from binx.log.ends import FileEnds
 from binx.log.file import BinlogFile
 from binx.log.on_damage import OnDamage
 from binx.log.sidecar import Sidecar, log_facts

@@ -18,7 +18,7 @@ from binx.event.gtid_set import GtidSet
 from binx.event.gtid_source import DomainSource
 from binx.export.diff_digests import GtidKeys
 from binx.export.diff_side import Side, SideReading
-from binx.log.chain import FileEnds
+from binx.log.ends import FileEnds
 from binx.log.selection import Selection
 from binx.rows.catalog import Catalog
 

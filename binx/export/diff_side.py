@@ -16,7 +16,7 @@ from binx.export.diff_digests import Digests, GtidKeys
 from binx.export.json_lines import JsonRows
 from binx.export.search import Search
 from binx.kernels.transactions import TransactionTable
-from binx.log.chain import FileEnds
+from binx.log.ends import FileEnds
 from binx.log.gtid_keys import marked_gtids
 from binx.log.selection import Selection
 from binx.rows.catalog import Catalog

@@ -16,7 +16,7 @@ from binx.errors import AbsentError
 from binx.event.gtid_set import GtidSet
 from binx.export.output import OutputStream, open_output
 from binx.export.search import Search
-from binx.log.chain import FileEnds
+from binx.log.ends import FileEnds
 from binx.log.on_damage import OnDamage
 from binx.log.selection import Selection
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from binx.errors import BinxError
 from binx.kernels.scan import Level
-from binx.log.chain import FileEnds, ends_problems, epochs
+from binx.log.chain import ends_problems, epochs
+from binx.log.ends import FileEnds
 from binx.log.file import BinlogFile
 from binx.log.on_damage import OnDamage
 from binx.log.scan import Scan

@@ -23,7 +23,7 @@ from binx.export.json_values import json_values
 from binx.export.readable import ReadableRows
 from binx.export.search import Search
 from binx.kernels.scan import Level
-from binx.log.chain import FileEnds
+from binx.log.ends import FileEnds
 from binx.log.events import RawEvent
 from binx.log.selection import Selection
 from binx.rows.catalog import Catalog

@@ -25,7 +25,7 @@ from binx.export.search import Search
 from binx.export.where import AFTER, BEFORE, ColumnName, Condition, Frame
 from binx.kernels.scan import Level
 from binx.kernels.transactions import FLAG_HAS_THREAD, TransactionTable
-from binx.log.chain import FileEnds
+from binx.log.ends import FileEnds
 from binx.log.file import BinlogFile
 from binx.log.selection import Selection
 from binx.rows.batches import ChangeBatch

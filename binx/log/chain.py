@@ -14,58 +14,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from enum import Enum
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from binx.errors import BinxError, DamagedError, UnsupportedError
-from binx.event.gtid_set import GtidSet
-from binx.event.header import HEADER_SIZE, EventHeader, EventType, parse_header
-from binx.event.previous_gtids import parse_previous_gtids
-from binx.kernels.crc32 import checksum
+from binx.log.ends import FileEnds, read_ends
 from binx.log.file import BinlogFile
-from binx.source import Source
-from binx.source.joined import JoinedSource
-
-if TYPE_CHECKING:
-    from binx.event.mariadb import MariadbGtidPosition
-
-_HEAD_EVENTS = 16
-"""Events at a file's head that are looked at, at most: servers write four."""
-_NAME_MAXIMUM = 512
-_ROTATE_FIXED = 8
-
-
-class FileEnds(NamedTuple):
-    """What a file's first and last events say of its place among others.
-
-    Attributes:
-        file: the file.
-        previous_gtids: MySQL's PREVIOUS_GTIDS; None where the file has none.
-        gtid_list: MariaDB's GTID_LIST; None where the file has none.
-        next_file: the name that ROTATE at the end gives; None where ROTATE is not the last event.
-        stopped: whether STOP is the last event.
-    """
-
-    file: BinlogFile
-    previous_gtids: GtidSet | None
-    gtid_list: tuple[MariadbGtidPosition, ...] | None
-    next_file: str | None
-    stopped: bool
-
-    @property
-    def base(self) -> str:
-        """The file's name without its number."""
-        base, dot, number = self.file.name.rpartition(".")
-        return base if dot and number.isdecimal() else self.file.name
-
-    @property
-    def server(self) -> tuple[int, str]:
-        """What tells servers apart: the id and the base of the files' names."""
-        return self.file.format.server_id, self.base
-
-    @property
-    def begun(self) -> int:
-        """When the file was begun, in seconds since 1970."""
-        return self.file.format.header_timestamp
 
 
 class ProblemKind(Enum):
@@ -95,68 +47,6 @@ class ChainProblem(NamedTuple):
     before: str
     after: str
     message: str
-
-
-def read_ends(file: BinlogFile) -> FileEnds:
-    """Read a file's first and last events.
-
-    Raises:
-        DamagedError, UnsupportedError: the events at the head cannot be read.
-    """
-    previous: GtidSet | None = None
-    gtid_list: tuple[MariadbGtidPosition, ...] | None = None
-    position = file.first_position
-    try:
-        for _ in range(_HEAD_EVENTS):
-            header = _header_at(file, position)
-            if header is None:
-                break
-            if header.type in _GTID_TYPES and not _is_whole(file, header):
-                # Nothing is concluded from bytes whose checksum is wrong; who reads them all will tell.
-                break
-            if header.type == EventType.PREVIOUS_GTIDS:
-                previous = parse_previous_gtids(_body(file, header), header, file.format).gtids
-            elif header.type == EventType.MARIADB_GTID_LIST:
-                from binx.event.mariadb import parse_mariadb_gtid_list
-
-                gtid_list = parse_mariadb_gtid_list(_body(file, header), header, file.format).positions
-            elif header.type not in _HEAD_TYPES:
-                break
-            position = header.end
-        next_file = _next_file(file)
-    except BinxError as error:
-        raise error.at(path=file.path) from error.__cause__
-    return FileEnds(file, previous, gtid_list, next_file, next_file is None and _is_stopped(file))
-
-
-def known_ends(file: BinlogFile) -> FileEnds:
-    """The same where damage is no error: nothing is known of a file whose ends cannot be read."""
-    try:
-        return read_ends(file)
-    except (DamagedError, UnsupportedError):
-        return FileEnds(file, None, None, None, False)
-
-
-_HEAD_TYPES = frozenset(
-    {
-        EventType.FORMAT_DESCRIPTION,
-        EventType.ROTATE,
-        EventType.MARIADB_BINLOG_CHECKPOINT,
-        EventType.MARIADB_START_ENCRYPTION,
-    }
-)
-
-
-_GTID_TYPES = (EventType.PREVIOUS_GTIDS, EventType.MARIADB_GTID_LIST)
-
-
-def previous_gtids(file: BinlogFile) -> GtidSet | None:
-    """The GTIDs of all files before this one; None where the file does not say, as MariaDB's do not.
-
-    Raises:
-        DamagedError, UnsupportedError: as :func:`read_ends`.
-    """
-    return read_ends(file).previous_gtids
 
 
 def order_files(files: Iterable[BinlogFile]) -> list[BinlogFile]:
@@ -277,77 +167,13 @@ def _can_follow(before: FileEnds, after: FileEnds) -> bool:
     return ends_follow(before, after) and not _lost_gtids(before, after)
 
 
-def _header_at(file: BinlogFile, position: int) -> EventHeader | None:
-    """The header of the event at a position, if a whole event can be there."""
-    if position < 0 or position + HEADER_SIZE > file.size:
-        return None
-    header = parse_header(file.source.window(position, position + HEADER_SIZE), position, origin=position)
-    return header if header.end <= file.size else None
-
-
-def _body(file: BinlogFile, header: EventHeader) -> memoryview:
-    """An event's bytes without header and checksum."""
-    return file.source.window(header.position + HEADER_SIZE, header.end - file.format.checksum_size)
-
-
-def _is_whole(file: BinlogFile, header: EventHeader) -> bool:
-    """Whether an event's checksum is that of its bytes, if it has one."""
-    size = file.format.checksum_size
-    window = file.source.window(header.position, header.end)
-    content = len(window) - size
-    return not size or checksum(window[:content]) == int.from_bytes(window[content:], "little")
-
-
-def _own(file: BinlogFile) -> Source:
-    """A file's own bytes, also where it reads on into the next ones."""
-    return file.source.first if isinstance(file.source, JoinedSource) else file.source
-
-
-def _is_stopped(file: BinlogFile) -> bool:
-    size = HEADER_SIZE + file.format.checksum_size
-    return _is_last(file, _own(file).size - size, EventType.STOP)
-
-
-def _next_file(file: BinlogFile) -> str | None:
-    """The name in a ROTATE that ends with the file; where it begins is where its own size fits."""
-    shortest = HEADER_SIZE + _ROTATE_FIXED + 1 + file.format.checksum_size
-    for size in range(shortest, min(shortest + _NAME_MAXIMUM, _own(file).size - file.first_position + 1)):
-        position = _own(file).size - size
-        if _is_last(file, position, EventType.ROTATE):
-            header = parse_header(
-                _own(file).window(position, position + HEADER_SIZE), position, origin=position
-            )
-            from binx.event.rotate import parse_rotate
-
-            return parse_rotate(_body(file, header), header, file.format).next_file
-    return None
-
-
-def _is_last(file: BinlogFile, position: int, event_type: EventType) -> bool:
-    """Whether an event of a type is at a position and ends where the file does, by its size and its count."""
-    if position < file.first_position:
-        return False
-    window = _own(file).window(position, position + HEADER_SIZE)
-    size = int.from_bytes(window[9:13], "little")
-    next_position = int.from_bytes(window[13:17], "little")
-    return (
-        window[4] == event_type
-        and position + size == _own(file).size
-        and next_position == _own(file).size & 0xFFFFFFFF
-    )
-
-
 __all__ = [
     "ChainProblem",
-    "FileEnds",
     "ProblemKind",
     "chain_problems",
     "ends_follow",
     "ends_problems",
     "epochs",
-    "known_ends",
     "order_ends",
     "order_files",
-    "previous_gtids",
-    "read_ends",
 ]

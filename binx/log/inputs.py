@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from binx.errors import UsageError
-from binx.log.chain import FileEnds, known_ends, order_ends, read_ends
+from binx.log.chain import order_ends
+from binx.log.ends import FileEnds, known_ends, read_ends
 from binx.log.file import BinlogFile, open_files
 from binx.log.index_use import SUFFIX, IndexUse, attach_sidecars
 from binx.log.on_damage import OnDamage
@@ -127,7 +128,7 @@ def open_chain(
         on_damage: whether a file's first or last events may be damaged.
 
     Raises:
-        BinxError: as :func:`expand_paths`, :meth:`BinlogFile.open` and :func:`~binx.log.chain.read_ends`.
+        BinxError: as :func:`expand_paths`, :meth:`BinlogFile.open` and :func:`~binx.log.ends.read_ends`.
     """
     with open_logs(paths, index) as files:
         read = read_ends if on_damage is OnDamage.STOP else known_ends

@@ -17,7 +17,8 @@ from binx.errors import AbsentError, TruncatedError
 from binx.event.format import MAGIC_SIZE, Flavour, FormatDescription, parse_format
 from binx.event.header import HEADER_SIZE, EventFlag, EventHeader, EventType, parse_header
 from binx.kernels.scan import Level
-from binx.log.chain import FileEnds, ends_follow, order_ends, read_ends
+from binx.log.chain import ends_follow, order_ends
+from binx.log.ends import FileEnds, read_ends
 from binx.log.file import BinlogFile
 from binx.log.scan import Resumption
 from binx.log.steps import tell

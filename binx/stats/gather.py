@@ -20,7 +20,8 @@ from binx.kernels.ranking import Measure, rank
 from binx.kernels.scan import Level
 from binx.kernels.tally import Tally
 from binx.kernels.transactions import TransactionTable
-from binx.log.chain import FileEnds, ends_problems, epochs, known_ends, order_ends
+from binx.log.chain import ends_problems, epochs, order_ends
+from binx.log.ends import FileEnds, known_ends
 from binx.log.file import BinlogFile
 from binx.log.gtid_gaps import missing_gtids
 from binx.log.identifiers import transaction_id

@@ -12,7 +12,7 @@ from binx.errors import BinxError, UsageError
 from binx.event.gtid_set import GtidSet
 from binx.export.search import Search
 from binx.kernels.scan import Level
-from binx.log.chain import FileEnds
+from binx.log.ends import FileEnds
 from binx.log.scanning import TransactionScan
 from binx.log.selection import Selection, required_level
 from binx.stats.lines import Lines, LineWriter

@@ -14,8 +14,8 @@ from binx.kernels.audit import clock_faults, flagged
 from binx.kernels.layouts import unknown_column
 from binx.kernels.scan import Level
 from binx.kernels.transactions import FLAG_BY_LENGTH, FLAG_LENGTH_WRONG, Kind, TransactionTable
-from binx.log.chain import FileEnds
 from binx.log.damage import Cause, Damage
+from binx.log.ends import FileEnds
 from binx.log.gtid_keys import marked_gtids
 from binx.log.on_damage import OnDamage
 from binx.source.wording import counted

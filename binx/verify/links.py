@@ -7,8 +7,9 @@ from itertools import pairwise
 
 from binx.event.gtid_set import GtidSet
 from binx.event.gtid_source import DomainSource
-from binx.log.chain import FileEnds, ends_problems
 from binx.log.chain import ProblemKind as LinkKind
+from binx.log.chain import ends_problems
+from binx.log.ends import FileEnds
 from binx.log.gtid_gaps import missing_gtids
 from binx.source.wording import counted
 from binx.verify.problems import Problem, ProblemKind

@@ -8,7 +8,8 @@ from functools import partial
 
 from binx.errors import BinxError, DamagedError, NotABinlogError, UnsupportedError
 from binx.event.gtid_set import GtidSet
-from binx.log.chain import known_ends, order_ends
+from binx.log.chain import order_ends
+from binx.log.ends import known_ends
 from binx.log.file import BinlogFile
 from binx.log.inputs import STANDARD_INPUT, expand_paths
 from binx.source.spooled import STANDARD_INPUT_NAME

@@ -15,7 +15,7 @@ from binx.errors import DamagedError
 from binx.event.header import EventType
 from binx.export.changes import WholeTexts
 from binx.export.show import Showing, ShownEvent
-from binx.log.chain import FileEnds, read_ends
+from binx.log.ends import FileEnds, read_ends
 from binx.log.file import BinlogFile
 from binx.log.selection import Selection
 from binx.stats.shown_rows import shown_rows

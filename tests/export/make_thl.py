@@ -10,7 +10,7 @@ from pathlib import Path
 
 from binx.export.search import Search
 from binx.export.thl import FRAGMENT_BYTES, write_thl
-from binx.log.chain import read_ends
+from binx.log.ends import read_ends
 from binx.log.file import BinlogFile
 from binx.log.selection import Selection
 from binx.rows.catalog import Catalog

@@ -18,7 +18,7 @@ from binx.export.hexdump import hex_lines
 from binx.export.json_lines import write_json
 from binx.export.search import Search
 from binx.export.show import Showing, ShownEvent, ShownTransaction
-from binx.log.chain import FileEnds, read_ends
+from binx.log.ends import FileEnds, read_ends
 from binx.log.events import RawEvent
 from binx.log.file import BinlogFile
 from binx.log.selection import Selection

@@ -15,7 +15,7 @@ from binx.export.json_lines import write_json
 from binx.export.search import Search
 from binx.export.thl import write_thl
 from binx.export.thl_rows import EVENT_CLASS, ThlFrames
-from binx.log.chain import read_ends
+from binx.log.ends import read_ends
 from binx.log.file import BinlogFile
 from binx.log.selection import Selection
 from binx.rows.catalog import Catalog

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from binx.kernels.scan import Level
-from binx.log.chain import previous_gtids
+from binx.log.ends import previous_gtids
 from binx.log.file import BinlogFile
 from binx.log.selection import Selection, Selector, required_level
 from tests.conftest import PROJECT

@@ -12,14 +12,8 @@ import pytest
 from binx.event import GtidSet, encode_previous_gtids
 from binx.event.header import EventType
 from binx.kernels.scan import Level
-from binx.log.chain import (
-    ProblemKind,
-    chain_problems,
-    epochs,
-    order_files,
-    previous_gtids,
-    read_ends,
-)
+from binx.log.chain import ProblemKind, chain_problems, epochs, order_files
+from binx.log.ends import previous_gtids, read_ends
 from binx.log.file import BinlogFile, open_files
 from tests.conftest import PROJECT
 from tests.log import building as b

@@ -10,7 +10,7 @@ from binx.errors import UnsupportedError
 from binx.export.extract import ExtractOptions, extract
 from binx.kernels.scan import Level
 from binx.kernels.transactions import TransactionTable
-from binx.log.chain import read_ends
+from binx.log.ends import read_ends
 from binx.log.file import BinlogFile
 from binx.log.moments import Position
 from binx.log.selection import Selection

@@ -13,7 +13,7 @@ import binx
 from binx.errors import AbsentError, BinxError, TruncatedError
 from binx.export.extract import ExtractOptions, extract
 from binx.kernels.scan import Level
-from binx.log.chain import read_ends
+from binx.log.ends import read_ends
 from binx.log.file import open_files
 from binx.log.inputs import open_chain
 from binx.log.relay import begins_inside, is_relay_log, join_relay_logs

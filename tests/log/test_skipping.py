@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from binx.event.gtid_set import GtidSet
 from binx.export.search import Search
 from binx.export.sidecar import write_sidecar
-from binx.log.chain import FileEnds
+from binx.log.ends import FileEnds
 from binx.log.index_use import IndexUse, sidecar_path
 from binx.log.inputs import open_chain
 from binx.log.moments import Position

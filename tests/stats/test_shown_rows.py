@@ -16,7 +16,7 @@ from binx.cli.show_text import ShowText
 from binx.event.charset import charset
 from binx.export.parts import Spelled, Spelling
 from binx.export.show import Showing, ShownEvent
-from binx.log.chain import read_ends
+from binx.log.ends import read_ends
 from binx.log.file import BinlogFile
 from binx.log.selection import Selection
 from binx.stats.row_text import INDENT, OPERATIONS

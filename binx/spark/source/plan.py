@@ -19,7 +19,8 @@ from binx.event.format import FormatDescription
 from binx.export.known_tables import read_dump
 from binx.kernels.scan import Level
 from binx.kernels.transactions import TransactionTable
-from binx.log.chain import FileEnds, order_ends, read_ends
+from binx.log.chain import order_ends
+from binx.log.ends import FileEnds, read_ends
 from binx.log.file import BinlogFile, open_files
 from binx.log.index_use import IndexUse, attach_sidecars
 from binx.log.inputs import expand_paths

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from binx.errors import AbsentError, RefusedError
-from binx.log.chain import FileEnds
+from binx.log.ends import FileEnds
 from binx.log.relay import is_relay_log
 from binx.log.scan import Resumption
 from binx.log.selection import Selection

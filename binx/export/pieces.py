@@ -76,7 +76,7 @@ class Piece:
 
     Args:
         changes: those of each table.
-        backwards: let the changes of one transaction stand last first.
+        backwards: let the changes of one run, of one transaction and mark, stand last first.
         separator: stands between two changes of one transaction.
         last_version: the transaction of the change that was written before the piece.
         packet: bytes beyond which the text of a change counts as long; None: none does.

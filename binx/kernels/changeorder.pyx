@@ -12,7 +12,7 @@ cdef int not_in_order() except -1 with gil:
 
 
 cdef int merge_groups(Order *order, bint backwards) except -1 nogil:
-    """Put all changes in order, those of a transaction backwards where so asked, and find their runs."""
+    """Put all changes in order, those of each run backwards where so asked, and find the runs."""
     cdef int64_t count = order.groups.size // <int64_t> sizeof(Group)
     order.one_group = count == 1 and not backwards
     if not order.one_group and order.total:
@@ -35,6 +35,15 @@ cdef inline bint before(const Order *order, Place one, Place other) noexcept nog
     cdef int64_t ours = version_of(order, one)
     cdef int64_t theirs = version_of(order, other)
     return ours < theirs or (ours == theirs and number_of(order, one) < number_of(order, other))
+
+
+cdef inline uint8_t mark_of(const Order *order, Place place) noexcept nogil:
+    cdef const Group *group = group_at(order, place)
+    return group.marks[place.row] if group.marks != NULL else 0
+
+
+cdef inline bint same_run(const Order *order, Place one, Place other) noexcept nogil:
+    return version_of(order, one) == version_of(order, other) and mark_of(order, one) == mark_of(order, other)
 
 
 cdef int merge_by_heap(Order *order, int64_t count) except -1 nogil:
@@ -85,7 +94,7 @@ cdef void sink(const Order *order, Place *heap, int64_t size, int64_t at) noexce
 
 
 cdef void turn_round(Order *order) noexcept nogil:
-    """Turn the changes of each transaction round."""
+    """Turn the changes of each run round; whoever wants all backwards takes the runs from the last to the first."""
     cdef Place *places = <Place *> order.places.data
     cdef Place swapped
     cdef int64_t first = 0
@@ -93,7 +102,7 @@ cdef void turn_round(Order *order) noexcept nogil:
     cdef int64_t end
     while first < order.total:
         end = first + 1
-        while end < order.total and version_of(order, places[end]) == version_of(order, places[first]):
+        while end < order.total and same_run(order, places[end], places[first]):
             end += 1
         last = end - 1
         while first < last:
@@ -108,7 +117,6 @@ cdef void turn_round(Order *order) noexcept nogil:
 cdef int find_runs(Order *order) except -1 nogil:
     """Where the changes of one transaction and of one mark end."""
     cdef Place place
-    cdef const Group *group
     cdef int64_t at
     cdef int64_t version
     cdef int64_t last = -1
@@ -116,9 +124,8 @@ cdef int find_runs(Order *order) except -1 nogil:
     cdef uint8_t last_mark = 0
     for at in range(order.total):
         place = place_at(order, at)
-        group = group_at(order, place)
         version = version_of(order, place)
-        mark = group.marks[place.row] if group.marks != NULL else 0
+        mark = mark_of(order, place)
         if at == 0 or version != last or mark != last_mark:
             if at and version < last:
                 not_in_order()

@@ -53,7 +53,7 @@ class ChangeParts:
         """
 
     def merge(self, backwards: bool) -> tuple[bytes, bytes, bytes]:
-        """Put all changes in order, those of a transaction backwards where so asked.
+        """Put all changes in order, those of a run, of one transaction and mark, backwards where so asked.
 
         Returns:
             The runs of changes of one transaction and one mark: versions (int64), marks (bytes), and where

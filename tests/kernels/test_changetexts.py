@@ -134,6 +134,27 @@ def test_changes_of_several_tables_come_in_the_logs_order(
     assert text.count("|") == sum(len(rows) - 1 for rows in transactions)
 
 
+@given(st.lists(st.tuples(st.integers(1, 3), st.integers(0, 1), st.integers(0, 1)), min_size=1, max_size=30))
+def test_runs_from_the_last_to_the_first_tell_changes_from_the_last_to_the_first(
+    given_changes: list[tuple[int, int, int]],
+) -> None:
+    # The version of each change, its table and its mark; numbers ascend.
+    seen = [(version, number, table, mark) for number, (version, table, mark) in enumerate(given_changes)]
+    seen.sort()
+    changes: list[Changes] = []
+    for own in ([one for one in seen if one[2] == table] for table in (0, 1)):
+        names = pa.array([f"{number} ".encode() for _, number, _, _ in own], pa.binary())
+        versions, numbers = (pa.array([one[side] for one in own], pa.int64()) for side in (0, 1))
+        parts = [Part(b"", Spelled(Spelling.SPELL_TEXT, names))]
+        marks = pa.array([one[3] for one in own], pa.uint8())
+        changes.append(Changes(versions, numbers, None, len(own), parts, marks))
+    piece = Piece(changes, backwards=True)
+    bounds = [0, *piece.ends]
+    runs = [b"".join(piece.text(*bounds[run : run + 2])) for run in range(len(piece.ends))]
+    told = b"".join(reversed(runs)).split()
+    assert told == [str(number).encode() for _, number, _, _ in reversed(seen)]
+
+
 def test_a_list_has_commas_between_those_of_its_items_that_are_there() -> None:
     numbers = pa.array([1, 2, 3, 4], pa.int64())
     masks = ([True, True, False, False], [False, True, True, False])

@@ -45,6 +45,7 @@ USE small; SET SESSION sql_mode = '', time_zone = '+00:00';
 UPDATE keyed SET id = id + 10 ORDER BY id DESC;
 UPDATE keyed SET t = CONCAT(COALESCE(t, ''), '!'), f = f * 3, e = 'b', j = JSON_OBJECT('n', id);
 UPDATE alike SET e = (e + 1) % 4, s = s ^ 5; DELETE FROM alike WHERE e < 2;
+BEGIN; UPDATE pair SET v = 7; UPDATE alike SET e = 'c'; UPDATE pair SET v = 8; COMMIT;
 BEGIN; DELETE FROM keyed WHERE id = 11; INSERT INTO keyed (id, t, j) VALUES (11, 'again', '[]');
 UPDATE pair SET a = a + 1, v = v * 2 ORDER BY a DESC; DELETE FROM pair WHERE b = 'y'; COMMIT;
 {KEYLESS}BEGIN; DELETE FROM child WHERE id = 10;

@@ -12,17 +12,17 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from binx.errors import AbsentError, RefusedError, UsageError
-from binx.export.images import BatchImages, ChangeGroup
+from binx.errors import AbsentError, UsageError
+from binx.export.followed_keys import FollowedKeys
+from binx.export.images import BatchImages
 from binx.export.json_lines import JsonRows
 from binx.export.json_values import json_values
 from binx.export.pieces import Piece
 from binx.export.readable import ReadableRows
-from binx.export.row_keys import ChangePlace, RowKey, images_with_key, key_literal, plain_key, same_key
+from binx.export.row_keys import ChangePlace
 from binx.export.search import Search
-from binx.export.where import AFTER, BEFORE, ColumnName, Condition, Frame
+from binx.export.where import Condition
 from binx.kernels.scan import Level
 from binx.kernels.transactions import FLAG_HAS_THREAD, TransactionTable
 from binx.log.ends import FileEnds
@@ -31,9 +31,7 @@ from binx.log.selection import Selection
 from binx.rows.batches import ChangeBatch
 from binx.rows.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
-from binx.rows.types import LogicalType
 from binx.source.json_text import json_text
-from binx.source.wording import counted
 
 if TYPE_CHECKING:
     from binx.log.sidecar import Sidecar
@@ -123,7 +121,7 @@ class RowLife:
         if bool(key) == (condition is not None):
             raise UsageError("expected the row's key (--pk VALUE) or a condition (--where), one of the two")
         self.search = Search(chain, selection, verify=verify)
-        self._keys = [RowKey(tuple(map(key_literal, key)), ChangePlace(-1, -1))] if key else []
+        self._keys = FollowedKeys(key) if key else None
         self._condition = condition
         self._catalog = Catalog() if catalog is None else catalog.copy()
         self._decoder: ChangeDecoder | None = None
@@ -133,7 +131,6 @@ class RowLife:
         self._tables = 0
         self._seen: dict[str, None] = {}
         self._applied = False
-        self._key_types: tuple[str, str, dict[str, LogicalType]] | None = None
 
     def __iter__(self) -> Iterator[RowChange]:
         """Yield the changes in the order of the chain.
@@ -174,14 +171,7 @@ class RowLife:
 
     def _may_hold(self, sidecar: Sidecar, block: Block) -> bool:
         """Whether a block of an index file may change the row, as far as the index has keys."""
-        if block.statements or self._condition is not None or self._key_types is None:
-            return True
-        db, table, types = self._key_types
-        for key in self._keys:
-            values = plain_key(key, types)
-            if values is None or sidecar.may_contain(block, db, table, values):
-                return True
-        return False
+        return bool(block.statements) or self._keys is None or self._keys.may_be_in(sidecar, block)
 
     def _changes(
         self, file: BinlogFile, table: TransactionTable, mask: bytearray
@@ -235,48 +225,18 @@ class RowLife:
             passing = self._condition.passing(images)
             rows = [row for group, marks in passing for row in images.rows_of(group, marks)]
             return dict(self._rendered(batch, rows, file))
-        return self._by_key(batch, images, file)
+        return {} if self._keys is None else self._by_key(batch, images, file, self._keys)
 
-    def _by_key(self, batch: ChangeBatch, images: BatchImages, file: BinlogFile) -> _Found:
+    def _by_key(
+        self, batch: ChangeBatch, images: BatchImages, file: BinlogFile, keys: FollowedKeys
+    ) -> _Found:
         """The changes of the keys that the row has had, which a change may add to."""
-        names = self._key_columns(batch)
         found: _Found = {}
-        done = 0
-        while done < len(self._keys):
-            key = self._keys[done]
-            done += 1
-            for group in images.groups():
-                marks, moves = self._touched(group, images, names, key)
-                moved = set(_places(group, moves, images))
-                for place, written in self._rendered(batch, images.rows_of(group, marks), file):
-                    if place > key.since:
-                        found[place] = written._replace(moved=place in moved)
-                self._follow(group, moves, images, names)
+        for touched in keys.touched(images):
+            for place, written in self._rendered(batch, touched.rows, file):
+                if place > touched.since:
+                    found[place] = written._replace(moved=place in touched.moved)
         return found
-
-    def _touched(
-        self, group: ChangeGroup, images: BatchImages, names: list[str], key: RowKey
-    ) -> tuple[pa.BooleanArray, pa.BooleanArray]:
-        """Which changes of a group are of a key, and which of these give the row another one."""
-        before = images_with_key(Frame(images, group, BEFORE), names, key)
-        after = images_with_key(Frame(images, group, AFTER), names, key)
-        moves = pc.and_(before, pc.invert(after))
-        if group.after is None:
-            moves = pa.repeat(pa.scalar(False), len(moves))
-        return pc.or_(before, after), moves
-
-    def _follow(
-        self, group: ChangeGroup, moves: pa.BooleanArray, images: BatchImages, names: list[str]
-    ) -> None:
-        """Take in the keys that moves lead to."""
-        frame = Frame(images, group, AFTER)
-        columns = [frame.operand(ColumnName(AFTER, name)) for name in names]
-        places = _places(group, moves, images)
-        for index, place in zip(pc.indices_nonzero(moves).to_pylist(), places, strict=True):
-            parts = tuple(column.values[index] for column in columns if column is not None)
-            key = RowKey(parts, place)
-            if not any(same_key(key, known) for known in self._keys):
-                self._keys.append(key)
 
     def _rendered(
         self, batch: ChangeBatch, rows: list[int], file: BinlogFile
@@ -293,32 +253,6 @@ class RowLife:
         places = dict.fromkeys(ChangePlace(version, row) for version, row in zip(*columns, strict=True))
         for number, place in enumerate(places):
             yield place, _Written(piece, number, moved=False)
-
-    def _key_columns(self, batch: ChangeBatch) -> list[str]:
-        resolved = batch.table.resolved
-        placed = sorted(
-            (column.primary_key_position, column.source_name.casefold())
-            for column in resolved.columns
-            if column.primary_key_position is not None
-        )
-        table = f"{resolved.db}.{resolved.name}"
-        if not placed:
-            raise RefusedError(
-                f"the primary key of {table} is not known: the log does not tell it (binlog_row_metadata=FULL"
-                " does), nor does a CREATE TABLE before it; give its definition with --schema FILE, or"
-                " choose by --where instead of --pk"
-            )
-        names = [name for _, name in placed]
-        keyed = [column for column in resolved.columns if column.primary_key_position is not None]
-        keyed.sort(key=lambda column: column.primary_key_position or 0)
-        self._key_types = (resolved.db, resolved.name, {column.source_name: column.type for column in keyed})
-        if len(names) != len(self._keys[0].parts):
-            raise UsageError(
-                f"the primary key of {table} is ({', '.join(names)}): expected"
-                f" {counted(len(names), 'value')}, found {len(self._keys[0].parts)}; give --pk once for each"
-                " column, in this order"
-            )
-        return names
 
 
 def _picked(batch: pa.RecordBatch, rows: Sequence[int]) -> Iterator[pa.RecordBatch]:
@@ -354,12 +288,6 @@ def _line(told: RowChange, written: _Written) -> Iterator[bytes]:
 def _document(text: Iterable[bytes]) -> dict[str, Any]:
     document: dict[str, Any] = json.loads(b"".join(text))
     return document
-
-
-def _places(group: ChangeGroup, marks: pa.BooleanArray, images: BatchImages) -> list[ChangePlace]:
-    versions = group.images.pick(images.system("_commit_version")).filter(marks).to_pylist()
-    rows = group.images.pick(images.system("_row")).filter(marks).to_pylist()
-    return [ChangePlace(version, row) for version, row in zip(versions, rows, strict=True)]
 
 
 __all__ = ["RowChange", "RowLife"]

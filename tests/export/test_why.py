@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import shutil
+import struct
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from binx.errors import AbsentError, RefusedError, UsageError
 from binx.export import sidecar as sidecar_module
@@ -24,6 +27,7 @@ from binx.log.selection import Selection
 from binx.rows import decoder as decoder_module
 from binx.rows.catalog import Catalog
 from tests.export.sql_of import json_of
+from tests.log import building as b
 
 TESTDATA = Path(__file__).resolve().parents[2] / "testdata"
 MYSQL, MARIADB = TESTDATA / "mysql-9.7", TESTDATA / "mariadb-10.11"
@@ -85,6 +89,41 @@ def test_a_row_is_followed_to_its_next_key(folder: Path) -> None:
     assert [change.row["after"]["id"] for change in changes if change.moved] == [40]
     later = life_of(paths, "small.keyed", "40")
     assert [change.row for change in later] == [change.row for change in changes[-len(later) :]]
+
+
+def moved(pairs: Sequence[tuple[int, int]]) -> bytes:
+    """UPDATE_ROWS of one INT column: from what to what."""
+    images = b"".join(b"\0" + struct.pack("<i", value) for pair in pairs for value in pair)
+    return b.event(31, (9).to_bytes(6, "little") + struct.pack("<HH", 1, 2) + b"\x01\x01\x01" + images)
+
+
+@given(st.lists(st.lists(st.tuples(st.integers(1, 5), st.integers(1, 5)), min_size=1), max_size=12))
+@example([[(2, 3)], [(1, 2)], [(3, 4)], [(2, 5)]])
+@example([[(1, 2)], [(2, 3)], [(3, 4)], [(1, 3)]])
+@settings(max_examples=30)
+def test_a_key_that_another_row_had_before_is_followed_only_from_then_on(
+    tmp_path_factory: pytest.TempPathFactory, transactions: list[list[tuple[int, int]]]
+) -> None:
+    path = tmp_path_factory.mktemp("moved") / "mysql-bin.000001"
+    events = (
+        event
+        for number, pairs in enumerate(transactions, 1)
+        for event in (b.gtid(number), b.BEGIN, b.table_map(), moved(pairs), b.xid())
+    )
+    path.write_bytes(
+        b.whole_log(*events, b.gtid(99), b.BEGIN, b.table_map(), moved([(1, 1)]), b.xid(), b.STOP)
+    )
+    tables = Catalog()
+    tables.load_dump("CREATE DATABASE shop; USE shop; CREATE TABLE orders (id INT PRIMARY KEY);")
+    keys, expected = {1}, []
+    for old, new in [*(pair for pairs in transactions for pair in pairs), (1, 1)]:
+        if old in keys or new in keys:
+            expected.append((old, new))
+        if old in keys:
+            keys.add(new)
+    with open_chain([str(path)]) as chain:
+        life = RowLife(chain, Selection(tables=("shop.orders",)), key=("1",), catalog=tables)
+        assert [(change.row["before"]["id"], change.row["after"]["id"]) for change in life] == expected
 
 
 def test_pieces_make_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:

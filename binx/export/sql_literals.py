@@ -213,6 +213,11 @@ def _set_literal(number: int, members: tuple[str, ...]) -> str:
 def _geometry(array: pa.Array, _: LogicalType) -> tuple[Spelled, Spelled]:
     """As servers keep it: the reference system in four bytes, little-endian, then WKB."""
     srid, wkb = array.flatten()
+    are_empty = pc.equal(pc.binary_length(wkb), 0)
+    if pc.any(are_empty).as_py():
+        # They have no reference system either: MariaDB gives them to rows that a column is added to.
+        stored = pa.Array.from_buffers(pa.binary(4), len(srid), srid.buffers(), srid.null_count, srid.offset)
+        srid = pc.if_else(are_empty, pa.scalar(b"", pa.binary()), stored.cast(pa.binary()))
     return (
         Spelled(Spelling.SPELL_HEXADECIMAL, srid, open=b"x'", null=NULL),
         Spelled(Spelling.SPELL_HEXADECIMAL, wkb, close=b"'"),

@@ -164,6 +164,11 @@ cdef inline int decode_value(
         render_decimal(data, column.parameter >> 8, column.parameter & 255, &column.data)
         (<int32_t *> target)[1] = <int32_t> column.data.size
     elif codec == CODEC_GEOMETRY:
+        if size == 0:
+            # MariaDB gives it to rows that a NOT NULL column is added to.
+            append(&column.extra, <const char *> b"\0\0\0\0", 4)
+            (<int32_t *> target)[1] = <int32_t> column.data.size
+            return 0
         if size < 4:
             bad_value(image[0], "expected a geometry of at least 4 bytes, its SRID, found fewer")
         if column.data.size + size > DATA_MAXIMUM:

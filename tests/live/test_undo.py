@@ -5,13 +5,16 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
+from binx.export.parquet import to_parquet
 from binx.export.sql import write_sql
 from binx.export.undo import write_undo
+from binx.log.file import BinlogFile
 from binx.rows.catalog import Catalog
 from testdata.expected import rows_document
-from testdata.servers import MySQLServer, Server
+from testdata.servers import MariaDBServer, MySQLServer, Server
 from testdata.small import drop_databases
 from tests.export.sql_of import everything
 
@@ -99,6 +102,32 @@ def test_rows_are_as_they_were(server: Server, image: str, by_key: bool) -> None
     found = rows_document(server)["tables"]
     for name, table in before.items():
         assert found[name]["rows"] == table["rows"], name
+
+
+EMPTY_SHAPES = """
+CREATE DATABASE small; USE small; CREATE TABLE t (id INT); INSERT INTO t VALUES (1), (2);
+ALTER TABLE t ADD place POINT NOT NULL;
+"""
+
+
+def test_empty_values_of_a_shape_that_mariadb_gives_are_read_and_found(
+    mariadb: MariaDBServer, tmp_path: Path
+) -> None:
+    drop_databases(mariadb)
+    mariadb.reset()
+    mariadb.sql(EMPTY_SHAPES)
+    mariadb.flush_logs()
+    before = rows_document(mariadb)["tables"]
+    mariadb.sql("UPDATE small.t SET id = id + 10")
+    mariadb.flush_logs()
+    made, log = mariadb.binlogs()[:2]
+    with BinlogFile.open(str(made)) as first, BinlogFile.open(str(log)) as second:
+        list(to_parquet([first, second], tmp_path))
+    changes = pq.ParquetDataset(str(tmp_path / "changes/small/t"), partitioning=None)
+    places = [row["place"] for row in changes.read(["place"]).to_pylist()]
+    assert places.count({"srid": 0, "wkb": b""}) == len(places) == 4
+    mariadb.sql(undo_of(log, tables=made))
+    assert rows_document(mariadb)["tables"] == before
 
 
 def test_a_row_that_was_changed_again_since_stays_unless_only_the_key_counts(server: Server) -> None:

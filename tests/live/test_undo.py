@@ -123,9 +123,8 @@ def test_empty_values_of_a_shape_that_mariadb_gives_are_read_and_found(
     made, log = mariadb.binlogs()[:2]
     with BinlogFile.open(str(made)) as first, BinlogFile.open(str(log)) as second:
         list(to_parquet([first, second], tmp_path))
-    changes = pq.ParquetDataset(str(tmp_path / "changes/small/t"), partitioning=None)
-    places = [row["place"] for row in changes.read(["place"]).to_pylist()]
-    assert places.count({"srid": 0, "wkb": b""}) == len(places) == 4
+    (changes,) = (tmp_path / "changes/small/t").glob(f"{log.name}.*.parquet")
+    assert pq.ParquetFile(changes).read(["place"]).to_pylist() == [{"place": {"srid": 0, "wkb": b""}}] * 4
     mariadb.sql(undo_of(log, tables=made))
     assert rows_document(mariadb)["tables"] == before
 

@@ -13,7 +13,6 @@ from binx.export.indexing import WRITTEN, IndexedLog, index_log
 from binx.kernels.memory import keep_freed
 from binx.log.file import BinlogFile
 from binx.log.inputs import STANDARD_INPUT, WatchedSource, expand_paths
-from binx.source.json_text import json_text
 from binx.source.opening import is_encrypted
 from binx.source.remote import is_uri
 from binx.source.wording import counted
@@ -163,6 +162,8 @@ def _size(path: str) -> int:
 
 def _tell(done: IndexedLog, as_json: bool, output: TextOutput) -> None:
     if as_json:
+        from binx.source.json_text import json_text
+
         output.line(json_text(done.as_dict()))
         return
     text = f"{safe_text(done.index)}: {done.state}"

@@ -7,14 +7,14 @@ directory, whatever the size of the log.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from functools import partial
-from typing import IO, TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple
 
 from binx.errors import OutputError
 from binx.export.output import Sink
 from binx.export.sidecar_rows import RowGroups
+from binx.export.spool import Spool
 from binx.export.store import open_file
 from binx.kernels.crc32 import checksum
 from binx.kernels.scan import Level
@@ -48,7 +48,6 @@ BLOCK_RECORDS = 4096
 """Transactions from which on a block is large enough; it ends with the scan's table."""
 
 _SPOOLED_BYTES = 16 * 1024 * 1024
-_COPIED_BYTES = 1024 * 1024
 _GTID_RUNS = 64
 _EXTENTS = [
     ("commit_timestamp", 0),
@@ -142,27 +141,24 @@ class SidecarWriter:
             OutputError: the sink does not take what is written.
         """
         rows = RowGroups(sink, self._file, self._scan)
-        with tempfile.SpooledTemporaryFile(_SPOOLED_BYTES) as spool:
+        with Spool(_SPOOLED_BYTES) as spool:
             seqno = 1
             for table in _blocks(self._scan):
-                self._take(table, cast("IO[bytes]", spool))
+                self._take(table, spool)
                 rows.add(table, seqno)
                 seqno += len(table)
-            rows.close(partial(self._section, cast("IO[bytes]", spool)))
+            rows.close(partial(self._section, spool))
 
-    def _section(self, spool: IO[bytes], position: int) -> Iterator[bytes]:
+    def _section(self, spool: Spool, position: int) -> Iterator[bytes]:
         """The lookup section, piece by piece, for a place in the index file."""
-        spool.seek(0)
-        size = 0
-        while data := spool.read(_COPIED_BYTES):
-            yield data
-            size += len(data)
+        size = spool.size
+        yield from spool.pieces()
         blocks = tuple(_moved(block, position) for block in self._blocks)
         directory = encode_directory(self._directory(blocks))
         yield directory
         yield encode_tail(position + size, directory)
 
-    def _take(self, table: TransactionTable, spool: IO[bytes]) -> None:
+    def _take(self, table: TransactionTable, spool: Spool) -> None:
         """Pack a table, and note what can be said of all its transactions."""
         data, counts = pack(table), counts_of(table)
         if len(table) > RECORDS_MAXIMUM or counts > COUNTS_MAXIMUM:
@@ -170,7 +166,7 @@ class SidecarWriter:
                 f"an index file cannot hold {len(table):,} transactions with {counts:,} counts at once",
                 path=self._file.path,
             )
-        offset = spool.tell()
+        offset = spool.size
         spool.write(data)
         every = table.mask()
         with_statements = table.mask()
@@ -203,7 +199,7 @@ class SidecarWriter:
             )
         )
 
-    def _filters(self, table: TransactionTable, spool: IO[bytes]) -> tuple[KeyFilter, ...]:
+    def _filters(self, table: TransactionTable, spool: Spool) -> tuple[KeyFilter, ...]:
         """The filters of a table's transactions, put where its block is."""
         if self._keys is None:
             return ()
@@ -211,9 +207,7 @@ class SidecarWriter:
 
         made = []
         for one in self._keys.of_block(self._scan, table):
-            made.append(
-                KeyFilter(one.table, one.keys, spool.tell(), len(one.bits), checksum(one.bits), HASHES)
-            )
+            made.append(KeyFilter(one.table, one.keys, spool.size, len(one.bits), checksum(one.bits), HASHES))
             spool.write(one.bits)
         return tuple(made)
 

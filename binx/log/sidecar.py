@@ -17,7 +17,6 @@ from binx.kernels.crc32 import checksum
 from binx.kernels.stored import StoredTables
 from binx.kernels.transactions import TransactionTable
 from binx.log.index_use import unused
-from binx.log.key_texts import key_texts
 from binx.log.scanning import decoded_name
 from binx.log.sidecar_directory import decode_directory
 from binx.log.sidecar_layout import (
@@ -188,6 +187,8 @@ class Sidecar:
         found = next((one for one in block.keys if one.table == number), None)
         if found is None or not columns or set(columns) != set(key):
             return True
+        from binx.log.key_texts import key_texts
+
         texts = key_texts([key[column] for column in columns])
         if texts is None:
             return True

@@ -116,6 +116,25 @@ class ParquetOutput:
         is_closed: whether nothing more is added.
     """
 
+    # A log of thousands of tables has as many files.
+    __slots__ = (
+        "_begun",
+        "_columns",
+        "_compression",
+        "_digest",
+        "_lane",
+        "_name",
+        "_path",
+        "_shown",
+        "_stream",
+        "_transaction",
+        "_writer",
+        "_written",
+        "counts",
+        "is_closed",
+        "kind",
+    )
+
     def __init__(
         self,
         transaction: Transaction,

@@ -7,7 +7,6 @@ side by side. What comes out does not depend on how many threads there are.
 from __future__ import annotations
 
 import os
-from collections import deque
 from collections.abc import Callable
 from threading import Condition
 from types import TracebackType
@@ -77,11 +76,15 @@ class Lane:
     the end, gets the error.
     """
 
+    # A log of thousands of tables has as many lanes.
+    __slots__ = ("_changed", "_error", "_is_busy", "_pool", "_waiting", "_workers")
+
     def __init__(self, workers: Workers, pool: ThreadPoolExecutor | None, changed: Condition) -> None:
         self._workers = workers
         self._pool = pool
         self._changed = changed
-        self._waiting: deque[tuple[Callable[[], object], int]] = deque()
+        # Few wait in one lane, and a deque takes 600 bytes when it is empty.
+        self._waiting: list[tuple[Callable[[], object], int]] = []
         self._is_busy = False
         self._error: BaseException | None = None
 
@@ -129,7 +132,7 @@ class Lane:
 
     def _clear(self) -> None:
         while self._waiting:
-            self._workers.give_back(self._waiting.popleft()[1])
+            self._workers.give_back(self._waiting.pop(0)[1])
 
     def _next(self) -> None:
         """Do one piece, and have a thread do the next: lanes take turns."""
@@ -138,7 +141,7 @@ class Lane:
                 self._is_busy = False
                 self._changed.notify_all()
                 return
-            work, size = self._waiting.popleft()
+            work, size = self._waiting.pop(0)
         try:
             if self._error is None:
                 work()

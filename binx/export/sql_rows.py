@@ -102,6 +102,7 @@ class BatchSql:
         names = ", ".join(self._table.names[place] for place in places)
         yield f"INSERT INTO {self._table.name} ({names}) VALUES (".encode()
         for number, place in enumerate(places):
+            self._refuse_empty_shapes(place, after, None)
             yield from self._literals(b", " if number else b"", place, after)
         yield b");\n"
 
@@ -122,6 +123,7 @@ class BatchSql:
             unchanged = f"{name}={name}".encode() if place in table.guarded else b""
             which = changed.get(place)
             if which is not None and which.true_count:
+                self._refuse_empty_shapes(place, after, which)
                 mask = None if which.true_count == count else which
                 for number, spelled in enumerate(self._all_literals(place, exact=False)):
                     lead, otherwise = (b"", b"") if number else (f"{name}=".encode(), unchanged)
@@ -137,6 +139,20 @@ class BatchSql:
             )
         elif not listed:
             yield Part(f"{table.names[0]}={table.names[0]}".encode())
+
+    def _refuse_empty_shapes(self, place: int, images: Images, which: pa.Array | None) -> None:
+        """Raise RefusedError where a shape shall become empty: MariaDB has such, and takes none."""
+        column = self._table.columns[place]
+        if column.type.kind is not Kind.GEOMETRY:
+            return
+        _, wkb = images.pick(self._images.column(place)).flatten()
+        empty = pc.equal(pc.binary_length(wkb), 0)
+        if pc.any(empty if which is None else pc.and_(empty, which)).as_py():
+            raise RefusedError(
+                f"a row of {self._table.name} has an empty value in {self._table.names[place]}, as rows get"
+                " that a NOT NULL column is added to, and no statement can write it; leave the transaction"
+                " out, or take --format binlog"
+            )
 
     def _where(self, before: Images) -> Iterator[bytes | Part]:
         """A condition that the row alone fulfils, or only rows equal to it."""

@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from binx.errors import RefusedError
 from binx.export.parquet import to_parquet
 from binx.export.sql import write_sql
 from binx.export.undo import write_undo
@@ -127,6 +128,10 @@ def test_empty_values_of_a_shape_that_mariadb_gives_are_read_and_found(
     assert pq.ParquetFile(changes).read(["place"]).to_pylist() == [{"place": {"srid": 0, "wkb": b""}}] * 4
     mariadb.sql(undo_of(log, tables=made))
     assert rows_document(mariadb)["tables"] == before
+    mariadb.sql("DELETE FROM small.t")
+    mariadb.flush_logs()
+    with pytest.raises(RefusedError, match="an empty value in `place`"):
+        undo_of(mariadb.binlogs()[2], tables=made)
 
 
 def test_a_row_that_was_changed_again_since_stays_unless_only_the_key_counts(server: Server) -> None:

@@ -62,7 +62,9 @@ DETAILS = (
     "The data set has changes/DB/TABLE/*.parquet, a row for each row image; transactions/ and statements/;"
     " schemas/ and _manifest/. A manifest is written last: it is the commit of one log, names every file that"
     " belongs to it, and proves that each row image in the log is either in Parquet or was filtered. What no"
-    " manifest lists must not be believed. A log that was written before by the same request is kept.",
+    " manifest lists must not be believed. A log that was written before by the same request is kept; by"
+    " another one, as with other tables, it is written anew, and what was there of it goes: give each"
+    " selection a folder of its own.",
     "Columns' names come from the log where the server logs them (binlog_row_metadata=FULL), else from DDL in"
     " the logs and --schema, else they are c1, c2 and so on. Give all logs of a chain at once, so that DDL in"
     " one names the columns in the next.",

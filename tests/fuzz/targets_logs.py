@@ -125,11 +125,11 @@ def _lengths_are_right(data: bytes) -> bool:
 
 
 def _claims_what_is_cut(file: BinlogFile, start: int, described: FormatDescription) -> bool:
-    """Whether behind the last whole transaction a cut one says that it ends where the log does."""
+    """Whether a transaction behind the last whole one that cannot be walked claims to end within the log."""
     with suppress(BinxError):
         for one in raw_events(file, start, file.size, described):
             left = file.size - one.header.position
-            if isinstance(one.event, Gtid) and one.event.transaction_length == left:
+            if isinstance(one.event, Gtid) and 0 < (one.event.transaction_length or 0) <= left:
                 return True
     return False
 

@@ -43,7 +43,21 @@ U = TableName("other", "u`v")
         ("ALTER TABLE t ADD c enum('a,b','c)') DEFAULT 'a,b', RENAME TO other.`u``v`", [Renamed(T, U)]),
         ("ALTER TABLE t RENAME COLUMN a TO b, RENAME INDEX i TO j", []),
         ("ALTER TABLE t DROP PARTITION p0, p1", [PartitionChanged(T)]),
-        ("ALTER TABLE t EXCHANGE PARTITION p WITH TABLE u", [PartitionChanged(T)]),
+        (
+            "ALTER TABLE t EXCHANGE PARTITION p WITH TABLE other.`u``v`",
+            [PartitionChanged(T), PartitionChanged(U)],
+        ),
+        (
+            "ALTER TABLE t CONVERT PARTITION p TO TABLE other.`u``v`",
+            [PartitionChanged(T), PartitionChanged(U)],
+        ),
+        (
+            "ALTER TABLE t CONVERT TABLE other.`u``v` TO PARTITION p VALUES LESS THAN (9)",
+            [PartitionChanged(T), PartitionChanged(U)],
+        ),
+        ("ALTER TABLE t CONVERT TO CHARACTER SET utf8mb4", []),
+        ("ALTER ONLINE TABLE t WAIT 10 RENAME TO other.`u``v`", [Renamed(T, U)]),
+        ("ALTER TABLE t NOWAIT TRUNCATE PARTITION p0", [PartitionChanged(T)]),
         ("ALTER TABLE t ADD COLUMN `drop` int", []),
         ("INSERT INTO log VALUES ('TRUNCATE TABLE t')", []),
         ("", []),
@@ -60,6 +74,12 @@ def test_effects_on_tables(sql: str, expected: list[Effect]) -> None:
         ("ALTER TABLE t RENAME COLUMN a TO b, RENAME COLUMN b TO a", {"a": "b", "b": "a"}, set()),
         ("ALTER TABLE t DROP COLUMN a, DROP `key`, DROP PRIMARY KEY, DROP INDEX i", {}, {"a", "key"}),
         ("ALTER TABLE t ADD (x int, y int), DROP IF EXISTS a", {}, {"a"}),
+        ("ALTER TABLE t WAIT 10 DROP a, DROP SYSTEM VERSIONING", {}, {"a"}),
+        (
+            "ALTER TABLE t DROP PERIOD FOR SYSTEM_TIME, DROP system, DROP COLUMN period",
+            {},
+            {"system", "period"},
+        ),
     ],
 )
 def test_changes_of_columns_names(sql: str, renamed: dict[str, str], dropped: set[str]) -> None:

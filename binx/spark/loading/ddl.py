@@ -17,10 +17,20 @@ from dataclasses import dataclass
 from .manifests import TableName
 
 #: Statements without one of these words change no table as a whole and no column's name (for ``rlike``).
-RELEVANT = r"(?i)\b(TRUNCATE|DROP|RENAME|CREATE|EXCHANGE|CHANGE)\b"
+RELEVANT = r"(?i)\b(TRUNCATE|DROP|RENAME|CREATE|EXCHANGE|CONVERT|CHANGE)\b"
 
 #: What an ``ALTER TABLE`` may drop besides columns.
-_NO_COLUMNS = ("PRIMARY", "INDEX", "KEY", "FOREIGN", "CONSTRAINT", "CHECK", "PARTITION")
+_NO_COLUMNS = (
+    ("PRIMARY",),
+    ("INDEX",),
+    ("KEY",),
+    ("FOREIGN",),
+    ("CONSTRAINT",),
+    ("CHECK",),
+    ("PARTITION",),
+    ("SYSTEM", "VERSIONING"),
+    ("PERIOD", "FOR"),
+)
 
 _TOKEN = re.compile(
     r"""
@@ -138,7 +148,16 @@ class _Statement:
         if not self.accept("TABLE"):
             return None
         self.accept("IF", "EXISTS")
-        return self.table()
+        table = self.table()
+        self.skip_waiting()
+        return table
+
+    def skip_waiting(self) -> None:
+        """Step over how long MariaDB is to wait for a lock."""
+        if self.accept("WAIT"):
+            self.name()
+        else:
+            self.accept("NOWAIT")
 
     def skip_to_clause(self) -> bool:
         """Step behind the next comma outside parentheses; False at the end."""
@@ -194,10 +213,7 @@ def _renamed(statement: _Statement) -> list[Effect]:
     found: list[Effect] = []
     while True:
         old = statement.table()
-        if statement.accept("WAIT"):
-            statement.name()
-        else:
-            statement.accept("NOWAIT")
+        statement.skip_waiting()
         if not statement.accept("TO"):
             return found
         found.append(Renamed(old, statement.table()))
@@ -216,10 +232,24 @@ def _altered(statement: _Statement) -> list[Effect]:
             if not any(statement.accept(word) for word in ("COLUMN", "INDEX", "KEY")):
                 any(statement.accept(word) for word in ("TO", "AS", "="))
                 found.append(Renamed(table, statement.table()))
-        elif any(statement.accept(word, "PARTITION") for word in ("DROP", "TRUNCATE", "EXCHANGE")):
-            found.append(PartitionChanged(table))
+        else:
+            found += _partitions(statement, table)
         more = statement.skip_to_clause()
     return found
+
+
+def _partitions(statement: _Statement, table: TableName) -> list[Effect]:
+    """What a clause does to rows by whole partitions; those that change hands are of two tables."""
+    if statement.accept("DROP", "PARTITION") or statement.accept("TRUNCATE", "PARTITION"):
+        return [PartitionChanged(table)]
+    if statement.accept("CONVERT", "TABLE"):
+        return [PartitionChanged(table), PartitionChanged(statement.table())]
+    if statement.accept("EXCHANGE", "PARTITION") or statement.accept("CONVERT", "PARTITION"):
+        statement.name()
+        if statement.accept("WITH", "TABLE") or statement.accept("TO", "TABLE"):
+            return [PartitionChanged(table), PartitionChanged(statement.table())]
+        return [PartitionChanged(table)]
+    return []
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +281,7 @@ def column_changes(sql: str, db: str) -> ColumnChanges | None:
             statement.accept("IF", "EXISTS")
             old = statement.name()
             renamed[old.lower()] = statement.name().lower()
-        elif statement.accept("DROP") and not any(statement.accept(word) for word in _NO_COLUMNS):
+        elif statement.accept("DROP") and not any(statement.accept(*words) for words in _NO_COLUMNS):
             statement.accept("COLUMN")
             statement.accept("IF", "EXISTS")
             dropped.add(statement.name().lower())

@@ -13,6 +13,7 @@ from binx.export.digest import LogDigest
 from binx.export.workers import Workers
 from binx.log.file import BinlogFile
 from binx.source import READ_BYTES
+from binx.source.plain import PlainFile
 from tests.conftest import PROJECT
 
 LOG = PROJECT / "testdata/mysql-9.7/small/all_types.binlog"
@@ -58,14 +59,22 @@ def test_what_was_read_before_it_is_seen_is_taken_once(tmp_path: Path) -> None:
         assert digest.hexdigest() == hashlib.sha256(whole).hexdigest()
 
 
-def test_one_that_is_dropped_reads_no_further(tmp_path: Path) -> None:
+def test_one_that_is_dropped_reads_no_further(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "mysql-bin.000001"
     path.write_bytes(DATA)
     with BinlogFile.open(str(path)) as file, Workers(1, 1 << 20) as workers:
+        read: list[int] = []
+
+        def window(_: PlainFile, start: int, stop: int) -> memoryview:
+            read.append(start)
+            return memoryview(DATA)[start:stop]
+
+        monkeypatch.setattr(PlainFile, "window", window)
         digest = LogDigest(file, workers.lane())
         digest.drop()
-        path.write_bytes(b"")
         digest.saw(100, memoryview(DATA)[100:200])
+        assert not digest.read_on()
+        assert read == []
 
 
 def test_little_is_held_of_what_is_scanned_before_anything_is_decoded(

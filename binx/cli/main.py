@@ -63,7 +63,9 @@ class _NoDocument:
 
 
 def _load_less() -> None:
-    """Keep pyarrow from what takes longer than all else at the start, and that no command looks at."""
+    """Keep Python and pyarrow from what takes long at the start, and that no command needs."""
+    # Functions of libraries are looked up when they are first called: pyarrow's have thousands.
+    sys.setdlopenflags(os.RTLD_LAZY)
     # Where numpy is installed, pyarrow loads it, which takes longer than pyarrow itself; only Spark uses it
     # (see binx.cli.spark_options.allow_numpy).
     sys.modules["numpy"] = None  # type: ignore[assignment]

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from binx.export.output import output_errors
-from binx.export.remote_store import RemoteStore
 from binx.export.store import LocalStore, Store
+from binx.export.temporary_files import remove_folder
+
+if TYPE_CHECKING:
+    from binx.export.remote_store import RemoteStore
 
 STAGING = "_staging"
 _ATTEMPTS = f"{STAGING}/attempts"
@@ -128,7 +130,7 @@ class LocalAside:
         if was_begun := folder.exists():
             self._marked.add(source)
         with output_errors(folder):
-            shutil.rmtree(folder, ignore_errors=True)
+            remove_folder(folder, ignore_errors=True)
             folder.mkdir(parents=True)
         return was_begun
 
@@ -154,18 +156,18 @@ class LocalAside:
     def clear(self, source: str) -> None:
         """As :class:`Aside` says."""
         with output_errors(self._staging):
-            shutil.rmtree(self.folder(source))
+            remove_folder(self.folder(source))
         self._marked.discard(source)
 
     def abandon(self, source: str) -> None:
         """As :class:`Aside` says: its folder stays, where its commit had begun."""
         folder = self.folder(source)
         if source not in self._marked:
-            shutil.rmtree(folder, ignore_errors=True)
+            remove_folder(folder, ignore_errors=True)
             return
         with suppress(OSError):
             for entry in folder.iterdir():
-                shutil.rmtree(entry, ignore_errors=True)
+                remove_folder(entry, ignore_errors=True)
 
     def close(self) -> None:
         """As :class:`Aside` says."""
@@ -193,7 +195,7 @@ class RemoteAside:
 
     def begun(self) -> list[str] | None:
         """As :class:`Aside` says; what is left on this machine of any source, and of attempts, is removed."""
-        shutil.rmtree(self._root, ignore_errors=True)
+        remove_folder(self._root, ignore_errors=True)
         found = []
         for name in self._store.find(STAGING):
             if name.startswith(f"{_ATTEMPTS}/"):
@@ -208,7 +210,7 @@ class RemoteAside:
         folder = self.folder(source)
         self._store.make_on_its_way()
         with output_errors(folder):
-            shutil.rmtree(folder, ignore_errors=True)
+            remove_folder(folder, ignore_errors=True)
             folder.mkdir()
         return was_begun
 
@@ -226,7 +228,7 @@ class RemoteAside:
         self._store.take(
             (path, _handed_in(source, attempt, name)) for path, name in _written_aside(folder, files)
         )
-        shutil.rmtree(folder, ignore_errors=True)
+        remove_folder(folder, ignore_errors=True)
 
     def mark(self, source: str) -> None:
         """As :class:`Aside` says."""
@@ -250,7 +252,7 @@ class RemoteAside:
 
     def abandon(self, source: str) -> None:
         """As :class:`Aside` says."""
-        shutil.rmtree(self.folder(source), ignore_errors=True)
+        remove_folder(self.folder(source), ignore_errors=True)
 
     def close(self) -> None:
         """As :class:`Aside` says."""
@@ -269,6 +271,8 @@ def aside_of(store: Store) -> Aside:
     """
     if isinstance(store, LocalStore):
         return LocalAside(store)
+    from binx.export.remote_store import RemoteStore
+
     if isinstance(store, RemoteStore):
         return RemoteAside(store)
     raise TypeError(f"{type(store).__name__} has no place for files on their way to it")

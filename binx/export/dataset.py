@@ -12,7 +12,6 @@ import io
 import json
 import os
 import re
-import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
@@ -23,6 +22,7 @@ from binx.export.descriptors import write_whole
 from binx.export.durable import begin_to_synchronize_small, synchronize
 from binx.export.output import output_errors
 from binx.export.store import MANIFESTS, LocalStore, LockedError, open_store
+from binx.export.temporary_files import remove_folder
 
 _NAME_BYTES = 200
 """Longest folder name made from a table's; file systems take 255 bytes."""
@@ -293,7 +293,7 @@ class Transaction:
         if self._is_begun:
             return
         if self._attempt is not None:
-            shutil.rmtree(self.folder, ignore_errors=True)
+            remove_folder(self.folder, ignore_errors=True)
         else:
             self._aside.abandon(self.source)
             self._aside.close()

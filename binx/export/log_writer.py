@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mmap
 import pickle
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -30,6 +29,8 @@ class DoneBytes:
     """
 
     def __init__(self, count: int) -> None:
+        import mmap
+
         self._numbers = memoryview(mmap.mmap(-1, count * _NUMBER_BYTES)).cast("q")
 
     def reach(self, log: int, done: int) -> None:

@@ -10,8 +10,6 @@ from binx.errors import BinxError, RefusedError
 from binx.export.dataset import DataSet
 from binx.export.look_ahead import LookAhead, begin_to_look_ahead, decoding_processes
 from binx.export.parquet_files import ParquetOptions
-from binx.export.part_writer import Part, PartWriter, Written
-from binx.export.shared_export import SharedExports
 from binx.export.source_export import ExportContext, SourceExport
 from binx.export.staging import ChainState, SourceReport
 from binx.export.workers import Workers, usable_processors
@@ -21,6 +19,7 @@ from binx.rows.catalog import Catalog
 from binx.source.spooled import STANDARD_INPUT_NAME
 
 if TYPE_CHECKING:
+    from binx.export.part_writer import Part, PartWriter, Written
     from binx.export.processes import Processes
 
 
@@ -76,6 +75,10 @@ def to_parquet(
             seqno=state.seqno,
         )
     if ahead is not None:
+        # Here and not above: small logs, and one job, have no use for them.
+        from binx.export.part_writer import PartWriter
+        from binx.export.shared_export import SharedExports
+
         with ahead:
             dataset = DataSet(folder)
             writer = PartWriter(dataset, files, selector.selection, options)
@@ -93,7 +96,6 @@ def to_parquet(
 
 def _processes(options: ParquetOptions, writer: PartWriter) -> Processes[[int, Part], Written]:
     """Processes that decode beside this one."""
-    # Here and not above: small logs have no use for them.
     from binx.export.processes import Processes
 
     return Processes(decoding_processes(options.jobs) - 1, writer)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from binx.event.payload import KeptPayloads
 from binx.export.contract import CONTRACT
@@ -16,10 +15,9 @@ from binx.export.manifest import manifest, source_record
 from binx.export.parquet_files import ParquetOptions, SourceWriters
 from binx.export.salvaging import Salvaging, damage_sentences
 from binx.export.slice_export import SliceExport
-from binx.export.slice_finder import SliceFinder
-from binx.export.slices import WrittenSlice
 from binx.export.source_told import Told
 from binx.export.staging import ChainState, SourceReport, Staged, commit_staged, source_name
+from binx.export.temporary_files import remove_folder
 from binx.export.workers import Lane, Workers
 from binx.kernels.scan import Level
 from binx.log.file import BinlogFile
@@ -34,6 +32,10 @@ from binx.rows.following import follow_statements
 from binx.rows.resolving import ResolvedBefore
 from binx.rows.undecodable import DecodingCheck
 from binx.source.plain import PlainFile
+
+if TYPE_CHECKING:
+    from binx.export.slice_finder import SliceFinder
+    from binx.export.slices import WrittenSlice
 
 
 class ExportContext(NamedTuple):
@@ -165,6 +167,9 @@ class SourceExport:
         Raises:
             BinxError: as :func:`to_parquet`.
         """
+        # Here and not above: most logs are not cut into slices.
+        from binx.export.slice_finder import SliceFinder
+
         self._begin_writing(transaction)
         context = self._context
         return SliceFinder(self.file, context.catalog, context.state, self._digest.saw)
@@ -296,7 +301,7 @@ class SourceExport:
 
     def _remove_slices(self) -> None:
         for folder in self._slice_folders:
-            shutil.rmtree(folder, ignore_errors=True)
+            remove_folder(folder, ignore_errors=True)
 
     def _begin_writing(self, transaction: Transaction) -> SourceWriters:
         self._transaction = transaction

@@ -54,6 +54,26 @@ def remove_leftovers(folder: Path) -> None:
                 os.close(descriptor)
 
 
+def remove_folder(folder: str | Path, *, ignore_errors: bool = False) -> None:
+    """Remove a folder and what is in it.
+
+    Args:
+        folder: where.
+        ignore_errors: leave what cannot be removed, and a folder that is not there.
+
+    Raises:
+        OSError: it cannot be removed.
+    """
+    # The usual ones are empty or not there: shutil takes a while to load, with all kinds of compression.
+    try:
+        os.rmdir(folder)
+    except OSError as error:
+        if not (ignore_errors and error.errno == errno.ENOENT):
+            import shutil
+
+            shutil.rmtree(folder, ignore_errors=ignore_errors)
+
+
 def _is_ours(descriptor: int, temporary: str) -> bool:
     """Lock a new file, so that it is not taken for a leftover, and see that it was not taken for one yet."""
     try:
@@ -65,4 +85,4 @@ def _is_ours(descriptor: int, temporary: str) -> bool:
     return os.path.exists(temporary)
 
 
-__all__ = ["create_beside", "remove_leftovers"]
+__all__ = ["create_beside", "remove_folder", "remove_leftovers"]

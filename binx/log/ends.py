@@ -149,35 +149,36 @@ def _own(file: BinlogFile) -> Source:
 
 def _is_stopped(file: BinlogFile) -> bool:
     size = HEADER_SIZE + file.format.checksum_size
-    return _is_last(file, _own(file).size - size, EventType.STOP)
+    return _is_last(_end(file, size), size, _own(file).size, EventType.STOP)
 
 
 def _next_file(file: BinlogFile) -> str | None:
     """The name in a ROTATE that ends with the file; where it begins is where its own size fits."""
     shortest = HEADER_SIZE + _ROTATE_FIXED + 1 + file.format.checksum_size
-    for size in range(shortest, min(shortest + _NAME_MAXIMUM, _own(file).size - file.first_position + 1)):
-        position = _own(file).size - size
-        if _is_last(file, position, EventType.ROTATE):
-            header = parse_header(
-                _own(file).window(position, position + HEADER_SIZE), position, origin=position
-            )
+    end, log_size = _end(file, shortest + _NAME_MAXIMUM - 1), _own(file).size
+    for size in range(shortest, len(end) + 1):
+        if _is_last(end, size, log_size, EventType.ROTATE):
+            position = log_size - size
+            header = parse_header(end[-size:], position, origin=position)
             from binx.event.rotate import parse_rotate
 
             return parse_rotate(_body(file, header), header, file.format).next_file
     return None
 
 
-def _is_last(file: BinlogFile, position: int, event_type: EventType) -> bool:
-    """Whether an event of a type is at a position and ends where the file does, by its size and its count."""
-    if position < file.first_position:
-        return False
-    window = _own(file).window(position, position + HEADER_SIZE)
-    size = int.from_bytes(window[9:13], "little")
-    next_position = int.from_bytes(window[13:17], "little")
+def _end(file: BinlogFile, size: int) -> memoryview:
+    """The last bytes of a file, none before its first event."""
+    own = _own(file)
+    return own.window(max(own.size - size, file.first_position), own.size)
+
+
+def _is_last(end: memoryview, size: int, log_size: int, event_type: EventType) -> bool:
+    """Whether a log's last bytes are an event of a type and a size, by what it says of its size and end."""
     return (
-        window[4] == event_type
-        and position + size == _own(file).size
-        and next_position == _own(file).size & 0xFFFFFFFF
+        len(end) >= size
+        and end[-size + 4] == event_type
+        and int.from_bytes(end[-size + 9 : -size + 13], "little") == size
+        and int.from_bytes(end[-size + 13 : -size + 17], "little") == log_size & 0xFFFFFFFF
     )
 
 

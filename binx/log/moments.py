@@ -10,6 +10,9 @@ from typing import NamedTuple
 
 from binx.errors import AbsentError, UsageError
 
+MICROSECONDS = 1_000_000
+"""Of a second."""
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _SECONDS = r"@([0-9]{1,11})(?:\.([0-9]{1,6}))?"
@@ -28,7 +31,7 @@ def parse_time(text: str) -> int:
     """
     seconds = re.fullmatch(_SECONDS, text.strip())
     if seconds is not None:
-        return int(seconds[1]) * 1_000_000 + int((seconds[2] or "").ljust(6, "0"))
+        return int(seconds[1]) * MICROSECONDS + int((seconds[2] or "").ljust(6, "0"))
     try:
         moment = datetime.fromisoformat(text.strip())
         if moment.tzinfo is None:
@@ -105,4 +108,4 @@ def parse_position(text: str) -> Position:
     return Position(name if colon else None, int(offset))
 
 
-__all__ = ["Position", "format_time", "parse_position", "parse_time", "place_of"]
+__all__ = ["MICROSECONDS", "Position", "format_time", "parse_position", "parse_time", "place_of"]

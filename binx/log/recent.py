@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -44,7 +44,8 @@ class RecentWindows:
     def events(self, position: int, stop: int) -> memoryview | None:
         """The bytes from an event on, none behind ``stop``; None where no window has all of the event."""
         windows = self._windows
-        place = bisect_right(windows, position, key=lambda kept: kept[0]) - 1
+        # A tuple that begins with the same number comes before longer ones, which are not looked at further.
+        place = bisect_left(windows, (position + 1,)) - 1
         if place < 0:
             return None
         start, window = windows[place]

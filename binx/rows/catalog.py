@@ -12,7 +12,6 @@ from collections.abc import Iterator
 
 from binx.rows import ddl
 from binx.rows.catalog_statements import StatementAtWork
-from binx.rows.ddl_dump import statements, used_database
 from binx.rows.ddl_statements import (
     Charset,
 )
@@ -139,6 +138,9 @@ class Catalog:
             context: the session to read it in.
         """
         changes: list[Change] = []
+        # Here and not above: most runs are given no dump.
+        from binx.rows.ddl_dump import statements, used_database
+
         for statement in statements(text):
             used = used_database(statement)
             if used is not None:

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from binx.kernels.transactions import FLAG_HAS_THREAD
 from binx.log.arrow import arrow_array, arrow_scalar
 from binx.log.gtid_keys import source_of
+from binx.log.moments import MICROSECONDS
 from binx.log.scanning import TransactionScan
 from binx.log.zones import format_in_zone, zone_offset
 from binx.stats.dimensions import (
@@ -30,7 +31,7 @@ from binx.stats.dimensions import (
     size_step,
     time_floor,
 )
-from binx.stats.transaction import KIND_NAMES, MICROSECONDS, Page
+from binx.stats.transaction import KIND_NAMES, Page
 
 GROUPS_MAXIMUM = 65_536
 """Groups that are kept, at least; behind twice as many, those with fewest bytes are given up."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import groupby
 
+from binx.log.moments import MICROSECONDS
 from binx.stats.records import Burst, Histogram
-from binx.stats.transaction import MICROSECONDS
 
 _TIMES = 4
 _LEAST_SPANS = 8

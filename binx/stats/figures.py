@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
+from binx.log.moments import MICROSECONDS
 from binx.source.json_text import json_text
 from binx.source.names import printable
 from binx.stats.dimensions import Breakdown
@@ -148,7 +149,7 @@ _MOMENTS = frozenset({"commit_timestamp", "create_timestamp"})
 
 def _plain(value: Any) -> Any:
     if isinstance(value, ListedTransaction):
-        return value.as_dict() | {"duration": value.duration / 1_000_000}
+        return value.as_dict() | {"duration": value.duration / MICROSECONDS}
     if isinstance(value, Bucket):
         return _fields(value) | {"start": moment_json(value.start)}
     if isinstance(value, Burst):

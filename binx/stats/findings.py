@@ -30,9 +30,10 @@ from dataclasses import dataclass, field
 
 from binx.event.format import Flavour
 from binx.log.chain import ChainProblem
+from binx.log.moments import MICROSECONDS
 from binx.source.wording import counted
 from binx.stats.records import FileFigures, Finding, KindFigures
-from binx.stats.transaction import MICROSECONDS, ListedTransaction
+from binx.stats.transaction import ListedTransaction
 
 HUGE_BYTES = 100 * 1024 * 1024
 """A transaction of more is huge wherever it stands."""

@@ -25,6 +25,7 @@ from binx.log.ends import FileEnds, known_ends
 from binx.log.file import BinlogFile
 from binx.log.gtid_gaps import missing_gtids
 from binx.log.identifiers import transaction_id
+from binx.log.moments import MICROSECONDS
 from binx.log.scanning import TransactionScan
 from binx.log.selection import Selection, Selector, required_level
 from binx.stats.bursts import bursts
@@ -44,7 +45,7 @@ from binx.stats.sums import (
     thread_figures,
 )
 from binx.stats.tables import TableSums
-from binx.stats.transaction import MICROSECONDS, Page
+from binx.stats.transaction import Page
 
 if TYPE_CHECKING:
     from binx.stats.breakdown import GroupSums

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from binx.kernels.tally import Tally
+from binx.log.moments import MICROSECONDS
 from binx.stats.dimensions import size_bound, size_step
 from binx.stats.records import (
     Bucket,
@@ -13,7 +14,7 @@ from binx.stats.records import (
     SizeFigures,
     ThreadFigures,
 )
-from binx.stats.transaction import KIND_NAMES, MICROSECONDS
+from binx.stats.transaction import KIND_NAMES
 
 _THREAD_BITS = 32
 _THREAD_MASK = (1 << _THREAD_BITS) - 1

@@ -10,10 +10,14 @@ import unicodedata
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
 from itertools import takewhile
+from typing import TYPE_CHECKING
 
 from binx.kernels.visible import INVISIBLE
+from binx.log.moments import MICROSECONDS
 from binx.source.names import printable
-from binx.stats.transaction import MICROSECONDS, TableChanges
+
+if TYPE_CHECKING:
+    from binx.stats.transaction import TableChanges
 
 MINUS = "\N{MINUS SIGN}"
 ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"

@@ -23,11 +23,10 @@ from binx.kernels.transactions import (
 )
 from binx.log.file import BinlogFile
 from binx.log.identifiers import transaction_id
-from binx.log.moments import format_time
+from binx.log.moments import MICROSECONDS, format_time
 from binx.log.scanning import TransactionScan
 from binx.source.names import printable
 
-MICROSECONDS = 1_000_000
 KIND_NAMES = tuple(kind.name.removeprefix("KIND_").lower() for kind in Kind)
 """What a transaction's kind is called, by its number."""
 
@@ -226,7 +225,6 @@ class Page:
 
 __all__ = [
     "KIND_NAMES",
-    "MICROSECONDS",
     "ListedTransaction",
     "Page",
     "TableChanges",

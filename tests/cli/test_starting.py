@@ -78,6 +78,15 @@ def test_making_an_index_loads_no_arrow(shop: Shop, tmp_path: Path) -> None:
     assert not loaded & {"dataclasses", "inspect", "tempfile", "json", "decimal"}
 
 
+def test_making_a_data_set_loads_no_classes_that_are_slow_to_make(shop: Shop, tmp_path: Path) -> None:
+    program = [sys.executable, "-X", "importtime", "-m", "binx"]
+    command = ["to-parquet", "--quiet", "--jobs", "1", str(shop.logs[0]), "-o", str(tmp_path)]
+    done = subprocess.run([*program, *command], cwd=PROJECT, capture_output=True, text=True, check=True)
+    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()} - modules_of_python()
+    assert "pyarrow.lib" in loaded
+    assert not loaded & {"numpy", "dataclasses", "shutil", "tempfile"}
+
+
 def test_listing_loads_neither_arrow_nor_rich(shop: Shop) -> None:
     loaded = modules_after("ls", "--quiet", shop.logs[0])
     assert not loaded & (HEAVY | SELDOM | RECORDS)

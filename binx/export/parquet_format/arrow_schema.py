@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import base64
+import binascii
 from collections.abc import Collection
 
 import pyarrow as pa
@@ -93,7 +93,7 @@ def schema_facts(schema: pa.Schema, texts: Collection[str] = ()) -> dict[str, st
     for name in texts:
         place = schema.get_field_index(name)
         schema = schema.set(place, schema.field(place).with_type(pa.string()))
-    return {**facts, "ARROW:schema": base64.b64encode(schema.serialize()).decode()}
+    return {**facts, "ARROW:schema": binascii.b2a_base64(schema.serialize(), newline=False).decode()}
 
 
 def _node(name: str, data_type: pa.DataType, *, optional: bool) -> Node:

@@ -9,9 +9,13 @@ from functools import cached_property
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from binx.export.parts import numbers
 from binx.log.arrow import arrow_array
 from binx.rows.batches import CHANGE_TYPES, ChangeBatch
+from binx.rows.column_buffers import ColumnBuffers
 from binx.rows.names import ResolvedColumn
+
+_INTEGER_BYTES = 8
 
 INSERT, UPDATE_BEFORE, UPDATE_AFTER, DELETE = range(len(CHANGE_TYPES))
 
@@ -67,6 +71,14 @@ class BatchImages:
         """A system column; None where the table's batches have none of that name."""
         place = self.changes.table.alike.places.get(name)
         return None if place is None else self.changes.array(place)
+
+    def integers(self, name: str) -> memoryview:
+        """The memory of a system column of 64-bit integers, of which none is null."""
+        column = self.changes.columns[self.changes.table.alike.places[name]]
+        if not isinstance(column, ColumnBuffers):
+            return numbers(column)
+        # No array is made of it: of thousands of tables each batch is small.
+        return memoryview(column.values).cast("B")[: self.changes.rows * _INTEGER_BYTES]
 
     def column(self, place: int) -> pa.Array:
         """A column of the table, as stored."""

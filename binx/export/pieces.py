@@ -23,8 +23,8 @@ class Changes:
     """Row changes of one table that are written alike, in the log's order.
 
     Attributes:
-        versions: commit versions of a batch's rows, int64.
-        numbers: their numbers within the transaction, int64.
+        versions: commit versions of a batch's rows, as memory of int64.
+        numbers: their numbers within the transaction, as memory of int64.
         rows: which rows of the batch; None for all.
         count: how many changes.
         parts: what their texts consist of.
@@ -33,8 +33,8 @@ class Changes:
             flags, uint8, or None for it; None where rows are not told apart by events.
     """
 
-    versions: pa.Array
-    numbers: pa.Array
+    versions: memoryview
+    numbers: memoryview
     rows: pa.Array | None
     count: int
     parts: list[Part]
@@ -56,7 +56,7 @@ def changes_of(
         marks: gives a small number for each change of a group; None where all are 0.
         events: the rows events of the batch's rows; see :class:`Changes`.
     """
-    versions, rows = images.system("_commit_version"), images.system("_row")
+    versions, rows = images.integers("_commit_version"), images.integers("_row")
     return [
         Changes(
             versions,
@@ -99,8 +99,8 @@ class Piece:
         self._texts = ChangeTexts(separator, CHUNK_BYTES, _ANY if packet is None else packet, last_version)
         for one in changes:
             self._texts.add(
-                numbers(one.versions),
-                numbers(one.numbers),
+                one.versions,
+                one.numbers,
                 None if one.rows is None else numbers(one.rows),
                 None if one.marks is None else _bytes(one.marks),
                 None if one.events is None else _events(*one.events),

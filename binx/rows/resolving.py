@@ -79,7 +79,7 @@ class TableResolver:
         warnings: dict[str, None],
         before: ResolvedBefore | None = None,
     ) -> None:
-        self._before = before or ResolvedBefore()
+        self._before = before
         self._file = file
         self._maps = maps
         self._catalog = catalog
@@ -111,7 +111,7 @@ class TableResolver:
         description = table.format
         wide = description.post_header_length(EventType.TABLE_MAP, 8) != 6
         key = (self._maps.body(number), wide, description.flavour)
-        before = self._before.get(key)
+        before = None if self._before is None else self._before.get(key)
         table_map = self._table_map(key, position, description) if before is None else before.table_map
         if (told := self.shapes.saw(table_map)) is not None:
             self._warnings[told] = None
@@ -122,7 +122,8 @@ class TableResolver:
         else:
             resolved = resolve_columns(table_map, definition, description.flavour)
             changes = TableChanges(table_map, resolved, self._arrow, valid_from)
-            self._before.put(key, _Resolved(table_map, definition, changes))
+            if self._before is not None:
+                self._before.put(key, _Resolved(table_map, definition, changes))
         for warning in changes.resolved.warnings:
             self._warnings[warning] = None
         layout = tuple(self._maps.columns(number))

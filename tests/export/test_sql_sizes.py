@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from binx.export import sql_sizes
-from binx.export.parts import Part, Spelled, Spelling
+from binx.export.parts import Part, Spelled, Spelling, numbers
 from binx.export.pieces import Changes, Piece
 from binx.export.sql_sizes import StatementSizes
 
@@ -20,9 +20,9 @@ def small_packets(monkeypatch: pytest.MonkeyPatch) -> None:
 def said(*lengths: int) -> list[str]:
     sizes = StatementSizes()
     for length in lengths:
-        numbers = pa.array([0, 1], pa.int64())
+        places = numbers(pa.array([0, 1], pa.int64()))
         texts = Spelled(Spelling.SPELL_TEXT, pa.array([b"x" * length, b"x"], pa.large_binary()))
-        changes = Changes(numbers, numbers, None, 2, [Part(b"", texts)])
+        changes = Changes(places, places, None, 2, [Part(b"", texts)])
         piece = Piece([changes], packet=sizes.packet)
         assert len(b"".join(piece.text(0, 2))) == length + 1
         sizes.take(piece.long_texts, piece.longest)

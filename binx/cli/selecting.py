@@ -180,5 +180,5 @@ def understood(selection: Selection) -> list[str]:
     if since is None and until is None:
         return []
     first = "" if since is None else f" from {format_time(since)}"
-    last = "" if until is None else f" to before {format_time(until)}"
+    last = "" if until is None else f"{' to' if first else ''} before {format_time(until)}"
     return [f"transactions committed{first}{last} (UTC)"]

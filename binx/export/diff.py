@@ -15,7 +15,7 @@ from typing import Any
 
 from binx.errors import RefusedError
 from binx.event.gtid_set import GtidSet
-from binx.event.gtid_source import DomainSource
+from binx.event.gtid_source import DomainSource, UuidSource
 from binx.export.diff_digests import GtidKeys
 from binx.export.diff_side import Side, SideReading
 from binx.log.ends import FileEnds
@@ -50,7 +50,8 @@ class LogDiff:
         only_left: GTIDs that the right side has neither in its logs nor before them.
         only_right: the same the other way round.
         errant_left: of ``only_left``, those of sources that the right side knows no transaction of, or that
-            are no younger than the youngest it knows of the source: it will not get them by waiting.
+            are no younger than the youngest it knows of the source: it will not get them by waiting. A tag
+            that it does not know, of a server that it does, may still come.
         errant_right: the same the other way round.
         common: how many transactions both have in their logs.
         compared: whether their contents were compared.
@@ -147,16 +148,19 @@ def _facts(sides: Sequence[SideReading], unreadable: set[tuple[str, str]]) -> li
 def _errant(lacking: GtidSet, side: Side) -> GtidSet:
     """What a side lacks and will not get by waiting: it is past their place, or never heard of their source.
 
-    A MariaDB server knows a domain's place by the sequence number alone, whichever server made it.
+    A MariaDB server knows a domain's place by the sequence number alone, whichever server made it. A MySQL
+    server begins anew with each tag: one that a side does not know may come from a server that it knows.
     """
     youngest: dict[object, int] = {}
+    servers = {source.uuid for source, _, _ in side.gtids | side.before if isinstance(source, UuidSource)}
     for source, _, last in side.gtids | side.before:
         known = source.domain if isinstance(source, DomainSource) else source
         youngest[known] = max(youngest.get(known, 0), last)
     intervals = []
     for source, first, last in lacking:
         known = source.domain if isinstance(source, DomainSource) else source
-        end = min(last, youngest[known]) if known in youngest else last
+        heard_of = isinstance(source, UuidSource) and source.uuid in servers
+        end = min(last, youngest.get(known, 0)) if known in youngest or heard_of else last
         if first <= end:
             intervals.append((source, first, end))
     return GtidSet(intervals)

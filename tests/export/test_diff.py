@@ -80,6 +80,19 @@ def test_transactions_of_an_unknown_server_are_errant(tmp_path: Path) -> None:
     assert found.errant_right == found.only_right == found.right.gtids
 
 
+def test_the_first_transactions_of_a_tag_may_still_come(tmp_path: Path) -> None:
+    log = MYSQL / "small" / "tagged_gtids.binlog"
+    before = tmp_path / "before"
+    with open_chain([str(log)]) as chain:
+        extract(chain, Selection(limit=1), str(before))
+    found = diff([log], [before])
+    own = found.right.gtids
+    (server,) = {str(source) for source, _, _ in own}
+    lacking = {str(source) for source, _, _ in found.only_left if str(source).startswith(server)}
+    assert lacking == {server, f"{server}:nightly_batch", f"{server}:_x123456789012345678901234567890"}
+    assert all(not str(source).startswith(server) for source, _, _ in found.errant_left)
+
+
 def altered(path: Path, old: bytes, new: bytes, target: Path) -> Path:
     """A log in which the bytes of a value are others, with the checksum that belongs to them."""
     data = bytearray(path.read_bytes())

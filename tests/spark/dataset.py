@@ -74,6 +74,12 @@ class Log:
     images: list[Image] = field(default_factory=list)
     statements: list[Statement] = field(default_factory=list)
     time: int = 0
+    versions: list[tuple[Name, Version]] = field(default_factory=list)
+
+    def known_versions(self) -> list[tuple[Name, Version]]:
+        """The schema versions that began in it, or that its images have, as an export of it lists them."""
+        met = self.versions + [(image.table, image.version) for image in self.images]
+        return list({(table, version.name): (table, version) for table, version in met}.values())
 
 
 class Server:
@@ -89,7 +95,6 @@ class Server:
         self.image = image
         self.tables: dict[Name, dict[Key, dict[str, Any]]] = {}
         self.versions: dict[Name, Version] = {}
-        self.all_versions: list[tuple[Name, Version]] = []
         self.clock = START
         self.transactions = 0
         self.logs: list[Log] = []
@@ -161,7 +166,7 @@ class Server:
 
     def _set(self, table: Name, version: Version) -> None:
         self.versions[table] = version
-        self.all_versions.append((table, version))
+        self.logs[-1].versions.append((table, version))
 
     def truncate(self, table: Name, sql: str | None = None) -> None:
         self.ddl(sql or f"TRUNCATE TABLE {table[1]}", table[0])
@@ -224,7 +229,7 @@ class Server:
 
     def export(self, folder: Path, log: Log, **options: Any) -> None:
         """Write one of the logs as an export."""
-        write_export(folder, log, server_id=self.server_id, versions=self.all_versions, **options)
+        write_export(folder, log, server_id=self.server_id, versions=log.known_versions(), **options)
 
     def export_all(self, folder: Path, **options: Any) -> None:
         """Write all logs."""

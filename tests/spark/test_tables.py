@@ -89,6 +89,24 @@ def test_values_follow_a_renamed_column_and_end_with_a_dropped_one(
     assert rows(tmp_path / "out", ORDERS) == expected == server.rows(ORDERS)
 
 
+def test_a_column_that_was_dropped_and_added_anew_is_another_where_numbering_began_again_too(
+    tmp_path: Path, load: Load, rows: Rows
+) -> None:
+    """The version of before comes back at a smaller SCN than those of rows that had the former column."""
+    server = orders(first_log=5)
+    server.transaction(insert(1, "a", 1), insert(2, "b", 2))
+    server.rotate(7)
+    server.transaction(insert(3, "c", 3), insert(4, "d", 4))
+    server.rotate(6)
+    server.alter(ORDERS, "ALTER TABLE orders DROP amount", FIELDS[:2])
+    server.alter(ORDERS, "ALTER TABLE orders ADD amount int", FIELDS)
+    server.transaction(("update", ORDERS, (2,), {"amount": 20}))
+    server.export_all(tmp_path / "in")
+    load(tmp_path / "in", tmp_path / "out")
+    assert rows(tmp_path / "out", ORDERS) == server.rows(ORDERS)
+    assert [row["amount"] for row in server.rows(ORDERS)] == [None, 20, None, None]
+
+
 def test_types_that_widen_share_a_column(tmp_path: Path, load: Load, rows: Rows) -> None:
     server = Server()
     narrow = [

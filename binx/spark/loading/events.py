@@ -89,7 +89,7 @@ class Slice:
 
     part: int
     version: str
-    since: int | None
+    since: Position | None
     era: int
     places: dict[str, str]
 
@@ -186,7 +186,7 @@ def find_slices(
             same = all(names == found[0][2] for _, _, names in found)
             for index, since, names in found[:1] if same else found:
                 places = {today: stored[own] for own, today in names.items() if own in stored}
-                slices.append(Slice(number, version, None if same else since.scn, index, places))
+                slices.append(Slice(number, version, None if same else since, index, places))
     return slices
 
 
@@ -230,9 +230,9 @@ def _applies(one: Slice, others: Sequence[Slice]) -> Column:
         other.since for other in others if other.version == one.version and other.since is not None
     )
     if one.since > earliest:
-        matches &= F.col("_commit_version") >= one.since
+        matches &= ~_before(one.since)
     if later:
-        matches &= F.col("_commit_version") < min(later)
+        matches &= _before(min(later))
     return matches
 
 

@@ -181,3 +181,43 @@ def test_random_work_in_random_pieces_comes_to_the_servers_rows(
     server.export_all(tmp_path / "all")
     load(tmp_path / "all", tmp_path / "once")
     assert rows(tmp_path / "once", ORDERS, key) == server.rows(ORDERS)
+
+
+def test_a_load_without_the_given_key_leaves_nothing_out_of_the_next_one_with_it(
+    tmp_path: Path, load: Load, rows: Rows
+) -> None:
+    server = Server()
+    server.create(ORDERS, FIELDS, [])
+    for number, options in enumerate([["--key", "shop.orders=id"], [], ["--key", "shop.orders=id"]]):
+        server.transaction(insert(number))
+        server.export_all(tmp_path / "in")
+        code, _ = load(tmp_path / "in", tmp_path / "out", *options)
+        assert code == 0
+        server.rotate()
+    assert rows(tmp_path / "out", ORDERS) == server.rows(ORDERS)
+
+
+def test_what_happened_to_a_table_while_another_one_was_loaded_is_made_up_for(
+    tmp_path: Path, load: Load, rows: Rows
+) -> None:
+    """The statement that lets a prepared transaction's rows hold is taken with any table."""
+    other: Name = ("shop", "visits")
+    server = orders()
+    server.create(other, FIELDS, ["id"])
+    server.transaction(insert(1), ("insert", other, {"id": 1}))
+    end = server.xa("X'61',X'',1", insert(2), ("delete", ORDERS, (1,)))
+    server.export_all(tmp_path / "in")
+    load(tmp_path / "in", tmp_path / "out")
+    server.rotate()
+    end("COMMIT")
+    server.transaction(("insert", other, {"id": 2}))
+    server.export_all(tmp_path / "in")
+    load(tmp_path / "in", tmp_path / "out", "--table", "shop.visits")
+    code, _ = load(tmp_path / "in", tmp_path / "out")
+    assert code == 0
+    assert rows(tmp_path / "out", ORDERS) == server.rows(ORDERS)
+    server.rotate()
+    server.transaction(insert(3))
+    server.export_all(tmp_path / "in")
+    load(tmp_path / "in", tmp_path / "out")
+    assert rows(tmp_path / "out", ORDERS) == server.rows(ORDERS)

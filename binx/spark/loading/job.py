@@ -25,7 +25,7 @@ from .output import LOCK, Output
 from .parallel import Progress, Steps, Task, run_all
 from .plan import TablePlan, plan_tables
 from .records import DELTA, ICEBERG, KnownSchema, LoadRecord, State, TableState
-from .snapshots import build_states
+from .snapshots import build_states, leave_state
 from .statements import Statement, follow_prepared, in_order, read_statements
 from .storage import open_storage
 from .summary import Summary
@@ -289,7 +289,10 @@ class _Job:
         sizes = {plan.table: plan.bytes for plan in plans}
         tasks = []
         for table, segments in trace_tables(stocked, ordered).items():
-            if not self._options.wants(table) or not any(segment.table in stocked for segment in segments):
+            if not any(segment.table in stocked for segment in segments):
+                continue
+            if not self._options.wants(table):
+                leave_state(self._load, table, segments, reordered=self._reordered)
                 continue
             self._know_renamed(table, segments)
             build = partial(build_states, self._load, table, segments, reordered=self._reordered)

@@ -44,8 +44,8 @@ class TableState:
 
     ``snapshots`` are the loads whose snapshots are kept, by kind, the committed one first, ``shapes`` that
     one's schema as Spark's JSON. ``segments`` and ``era`` (table and schema version) are what the current one
-    was made from, ``high`` is the last change in it (chain and SCN). ``format`` is that of the tables,
-    ``logs`` are those of Delta's by kind, ``history`` included.
+    was made from, no segments where a load brought what it lacks; ``high`` is the last change in it (chain
+    and SCN). ``format`` is that of the tables, ``logs`` are those of Delta's by kind, ``history`` included.
     """
 
     name: TableName

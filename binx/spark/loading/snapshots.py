@@ -36,12 +36,13 @@ def build_states(load: Load, table: TableName, segments: tuple[Segment, ...], *,
     summary.key = key
     if not key:
         summary.notes.append("no primary key is known, so there is history only; name one with --key")
+        leave_state(load, table, segments, reordered=reordered)
         return
     names = {rank: chain for chain, rank in load.ranks.items()}
     marks = [_mark(segment, names) for segment in segments]
     followed = state.segments == marks and state.key == key and not reordered
     kinds = ["current", *(["scd2"] if load.options.scd2 else [])]
-    arrived = {segment.table for segment in segments} & {*load.arrived, *load.released_tables}
+    arrived = _arrived(load, segments)
     if followed and not arrived and all(kind in state.snapshots for kind in kinds):
         return
     former = state.snapshots.get("current")
@@ -57,6 +58,25 @@ def build_states(load: Load, table: TableName, segments: tuple[Segment, ...], *,
         last = load.arrived[table][1]
         high = Position(load.ranks[state.high[0]], state.high[1]) if state.high else last
         state.high = [names[max(high, last).rank], max(high, last).scn]
+
+
+def leave_state(load: Load, table: TableName, segments: tuple[Segment, ...], *, reordered: bool) -> None:
+    """Leave a table's state as it is; where it lacks something now, the next one is built anew.
+
+    Args:
+        load: the run, its new rows staged.
+        table: the table.
+        segments: the rows that belong to it.
+        reordered: whether the order of the chains is another than at the last load.
+    """
+    state = load.tables.get(table)
+    if state is not None and (reordered or _arrived(load, segments)):
+        state.segments = []
+
+
+def _arrived(load: Load, segments: Sequence[Segment]) -> set[TableName]:
+    """The tables of the segments whose rows the load changed."""
+    return {segment.table for segment in segments} & {*load.arrived, *load.released_tables}
 
 
 def _note_added_columns(load: Load, table: TableName, eras: Sequence[Era]) -> None:

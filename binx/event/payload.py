@@ -7,10 +7,11 @@ Sources: MySQL's libs/mysql/binlog/event/codecs/binary.cpp
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from enum import IntEnum
 from typing import IO, NamedTuple, cast
 
-from binx.errors import DamagedError, UnsupportedError
+from binx.errors import BinxError, DamagedError, UnsupportedError
 from binx.event.format import FormatDescription
 from binx.event.header import HEADER_SIZE, LARGEST_EVENT, EventHeader, EventType
 from binx.event.reader import Reader, body_reader
@@ -161,6 +162,27 @@ def whole_events(payload: TransactionPayload) -> Iterator[memoryview]:
             "expected whole events in the compressed payload,"
             f" found {len(pending)} bytes behind the last one",
         )
+
+
+@contextmanager
+def told_of(position: int, event: str = EventType.TRANSACTION_PAYLOAD.name) -> Iterator[None]:
+    """Let errors about bytes that an event holds compressed be about that event.
+
+    Such bytes stand nowhere in the file: whoever reads them knows no offset that leads there. The event
+    within is told in the message.
+
+    Args:
+        position: offset of the event in the file.
+        event: its type's name.
+    """
+    try:
+        yield
+    except BinxError as error:
+        inner, error.event, error.offset = error.event, event, position
+        if inner not in (None, event):
+            error.args = (f"in a {inner} event that it holds: {error.message}",)
+            error.message = error.args[0]
+        raise
 
 
 class KeptPayloads:

@@ -12,6 +12,7 @@ from itertools import chain
 from binx.errors import DamagedError
 from binx.event import FormatDescription
 from binx.event.header import HEADER_SIZE, EventType
+from binx.event.payload import told_of
 from binx.event.plain import plain_rows_event
 from binx.event.rows import RowsHeader
 from binx.event.table_map import TableMap
@@ -131,14 +132,25 @@ def events_with_rows(
     description, facts = begin.table.format, begin.facts
     counter, source = RowCounter(), _Rows(begin, items)
     for raw in raw_events(begin.file, facts["start"], facts["end"], description):
-        rows = EventRows(_count(counter, raw, description), source)
+        rows = EventRows(_counted(counter, raw, description), source)
         yield raw, rows
         rows.pass_over()
     source.end()
 
 
+def _counted(counter: RowCounter, raw: RawEvent, description: FormatDescription) -> int | None:
+    """How many row changes an event holds, which may stand compressed in the file."""
+    place = raw.header.position
+    if raw.inner is not None:
+        with told_of(place):
+            return _count(counter, raw, description)
+    if isinstance(raw.event, RowsHeader) and raw.event.compressed:
+        with told_of(place, raw.header.name):
+            return _count(counter, raw, description)
+    return _count(counter, raw, description)
+
+
 def _count(counter: RowCounter, raw: RawEvent, description: FormatDescription) -> int | None:
-    """How many row changes an event holds."""
     header = raw.header
     position = header.position + HEADER_SIZE
     if isinstance(raw.event, TableMap):

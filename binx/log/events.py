@@ -18,6 +18,7 @@ from binx.event import (
     whole_events,
 )
 from binx.event.header import HEADER_SIZE, EventHeader, EventType, event_size
+from binx.event.payload import told_of
 from binx.log.file import BinlogFile
 from binx.log.payloads import stored_payload
 
@@ -109,7 +110,9 @@ def _inner_events(payload: TransactionPayload, description: FormatDescription) -
             header = parse_header(events, payload.position, origin=payload.position - at)
             data = events[at : at + header.size]
             body = data[HEADER_SIZE:]
-            yield RawEvent(header, data, body, offset, parse_event(body, header, description))
+            with told_of(payload.position):
+                event = parse_event(body, header, description)
+            yield RawEvent(header, data, body, offset, event)
             at += header.size
             offset += header.size
 

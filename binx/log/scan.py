@@ -254,12 +254,14 @@ class Scan(Walked):
                 if not origin <= scanner.position < origin + len(window):
                     return Stop.STOP_END if scanner.position >= self.file.size else Stop.STOP_LIMIT
             elif stop == Stop.STOP_COMPRESSED_ROWS:
+                from binx.event.payload import told_of
                 from binx.event.plain import plain_rows_event
 
                 header = parse_header(window, scanner.position, origin=origin)
                 start = scanner.position - origin
                 plain = plain_rows_event(window[start : start + header.size], header, self._format)
-                scanner.feed_replacement(plain, header.size)
+                with told_of(header.position, header.name):
+                    scanner.feed_replacement(plain, header.size)
             else:
                 return stop
 
@@ -287,14 +289,15 @@ class Scan(Walked):
 
     def _feed_payload(self, window: memoryview, origin: int) -> None:
         """Count what a compressed payload holds."""
-        from binx.event.payload import whole_events
+        from binx.event.payload import told_of, whole_events
         from binx.log.payloads import stored_payload
 
         scanner = self._scanner
         header = parse_header(window, scanner.position, origin=origin)
         payload = stored_payload(self.file.source, header, window, origin, self._format)
         for events in whole_events(payload) if self.payloads is None else self.payloads.first(payload):
-            scanner.feed_inner(events)
+            with told_of(payload.position):
+                scanner.feed_inner(events)
         scanner.end_payload()
 
     def _finish(self, stop: int) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from binx.errors import BinxError, DamagedError
 from binx.event.header import HEADER_SIZE, EventHeader, parse_header
-from binx.event.payload import KeptPayloads, whole_events
+from binx.event.payload import KeptPayloads, told_of, whole_events
 from binx.event.plain import plain_rows_event
 from binx.kernels.builder import RowBuilder
 from binx.kernels.memory import Spare
@@ -273,7 +273,7 @@ class ChangeDecoder:
                 )
             payload = stored_payload(self.file.source, header, window, origin, table.format)
             for events in whole_events(payload) if self.payloads is None else self.payloads.again(payload):
-                yield from self._feed(events, table)
+                yield from self._feed(events, header, table)
             decoder.pass_bytes(header.size)
         else:
             header = parse_header(window, decoder.position, origin=origin)
@@ -288,21 +288,26 @@ class ChangeDecoder:
         if need == Need.NEED_STATEMENT:
             yield from self._take_statement(body, header, table)
         else:
-            yield from self._feed(memoryview(plain_rows_event(event, header, table.format)), table)
+            yield from self._feed(memoryview(plain_rows_event(event, header, table.format)), header, table)
         decoder.pass_bytes(header.size)
 
-    def _feed(self, events: memoryview, table: TransactionTable) -> Iterator[ChangeBatch | Statement]:
-        """Decode events that stand in for the one at hand; they must be whole."""
+    def _feed(
+        self, events: memoryview, holder: EventHeader, table: TransactionTable
+    ) -> Iterator[ChangeBatch | Statement]:
+        """Decode events that the one at hand holds compressed; they must be whole."""
         decoder = self._decoder
         done = 0
         while done < len(events):
-            need, consumed = decoder.run_inner(events[done:])
+            with told_of(holder.position, holder.name):
+                need, consumed = decoder.run_inner(events[done:])
             done += consumed
             if need == Need.NEED_BUILDER:
                 self._set_builder(table)
             elif need == Need.NEED_STATEMENT:
                 event = events[done - decoder.event_size : done]
-                yield from self._take_statement(event[HEADER_SIZE:], parse_header(event, 0), table)
+                header = parse_header(event, holder.position, origin=holder.position)
+                with told_of(holder.position, holder.name):
+                    yield from self._take_statement(event[HEADER_SIZE:], header, table)
             elif need in _FLUSHES:
                 yield from self._hand_over(need)
             elif need != Need.NEED_NOTHING:

@@ -14,7 +14,7 @@ from fnmatch import fnmatchcase
 from binx.errors import BinxError, ChecksumError, TruncatedError, UsageError
 from binx.event.format import MAGIC_SIZE, parse_format, verify_format_checksum
 from binx.event.header import EventFlag, EventType, event_name, parse_header
-from binx.event.payload import whole_events
+from binx.event.payload import told_of, whole_events
 from binx.kernels.eventlines import EventColumn, EventLines
 from binx.kernels.eventwalk import EventChecksum, EventStop, EventWalk
 from binx.log.boundary import compiled
@@ -275,7 +275,8 @@ class _Follower:
         header = parse_header(window, position, origin=origin)
         payload = stored_payload(self._file.source, header, window, origin, self._format)
         for events in whole_events(payload):
-            self._walk.feed_inner(events)
+            with told_of(payload.position):
+                self._walk.feed_inner(events)
             yield
 
 

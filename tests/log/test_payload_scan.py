@@ -7,11 +7,14 @@ import tracemalloc
 import pytest
 
 from binx.errors import BinxError
+from binx.export.changes import Begin
+from binx.export.event_rows import events_with_rows
 from binx.kernels.scan import Level
 from binx.kernels.transactions import TransactionTable
 from binx.log.file import BinlogFile
 from binx.rows.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
+from binx.rows.statements import Statement
 from tests.log import building as b
 from tests.log.memory import Bytes, read
 
@@ -69,6 +72,38 @@ def test_the_decoder_says_it_too(name: str) -> None:
     decoder = ChangeDecoder(file, Catalog())
     with pytest.raises(BinxError):
         list(decoder.decode(tables[0], tables[0].mask()))
+
+
+DAMAGED_WITHIN = {
+    "rows that are cut": (b.BEGIN, b.table_map(), b.event(30, b.rows(1, 2, 3)[19:-1]), b.xid()),
+    "a table map that is cut": (b.BEGIN, b.event(19, b.table_map()[19:-3]), b.rows(1), b.xid()),
+}
+PAYLOAD = len(b.whole_log(b.gtid(1)))
+
+
+@pytest.mark.parametrize("inner", DAMAGED_WITHIN.values(), ids=list(DAMAGED_WITHIN))
+def test_damage_within_a_payload_is_told_at_the_payload(inner: tuple[bytes, ...]) -> None:
+    """What it holds stands nowhere in the file, so no other offset leads there."""
+    data = logged(b.compressed(*inner))
+    errors = [read(data, Level.LEVEL_TABLES).error]
+    file, tables = index(data)
+    with pytest.raises(BinxError) as raised:
+        list(ChangeDecoder(file, Catalog()).decode(tables[0], tables[0].mask()))
+    errors.append(raised.value)
+    place = {name: tables[0].value(name, 0) for name in ("start", "end")}
+    with pytest.raises(BinxError) as raised:
+        list(events_with_rows(Begin(file, place, tables[0], 0), iter(())))
+    errors.append(raised.value)
+    assert [error and (error.offset, error.event) for error in errors] == [
+        (PAYLOAD, "TRANSACTION_PAYLOAD")
+    ] * len(errors)
+
+
+def test_what_is_said_of_a_prepared_transaction_stands_at_its_payload() -> None:
+    inner = (b.XA_START, b.table_map(), b.rows(1), b.XA_END, b.xa_prepare())
+    file, (table, *_) = index(b.whole_log(b.gtid(1), b.compressed(*inner), b.STOP))
+    items = list(ChangeDecoder(file, Catalog()).decode(table, table.mask()))
+    assert [item.position for item in items if isinstance(item, Statement)] == [PAYLOAD]
 
 
 @pytest.mark.parametrize("claimed", [1 << 30, (1 << 40) + 7])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from array import array
 from base64 import b64encode
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -31,6 +32,11 @@ DAYS = st.datetimes(datetime(1, 1, 1), datetime(9999, 12, 31, 23, 59, 59, 999_99
 
 def spelled(array_: pa.Array, spelling: Spelling, **around: Any) -> list[bytes]:
     return texts_of([Spelled(spelling, array_, null=b"-", **around)], len(array_))
+
+
+def integers(values: Sequence[int]) -> memoryview:
+    """64-bit integers, as the memory of a batch's column has them."""
+    return memoryview(array("q", values))
 
 
 @given(VALUES, st.integers(0, 3))
@@ -80,7 +86,7 @@ def test_a_long_value_is_what_a_short_one_is(piece: bytes, monkeypatch: pytest.M
 def test_a_chunk_is_bounded_however_long_the_value() -> None:
     column = pa.array([b"x" * 10_000_000], pa.binary())
     part = Part(b"<", Spelled(Spelling.SPELL_HEXADECIMAL, column, close=b">"))
-    numbers = pa.array([0], pa.int64())
+    numbers = integers([0])
     chunks = list(Piece([Changes(numbers, numbers, None, 1, [part])]).text(0, 1))
     assert b"".join(chunks) == b"<" + b"78" * 10_000_000 + b">"
     assert max(map(len, chunks)) < 3 * pieces.CHUNK_BYTES
@@ -122,7 +128,7 @@ def test_changes_of_several_tables_come_in_the_logs_order(
         own = sorted(set(table) - seen)
         seen.update(own)
         names = pa.array([f"{number}:{version}.{row} ".encode() for version, row in own], pa.binary())
-        versions, rows = (pa.array([one[side] for one in own], pa.int64()) for side in (0, 1))
+        versions, rows = (integers([one[side] for one in own]) for side in (0, 1))
         parts = [Part(b"", Spelled(Spelling.SPELL_TEXT, names))]
         changes.append(Changes(versions, rows, None, len(own), parts))
     piece = Piece(changes, backwards=backwards, separator=b"|")
@@ -144,7 +150,7 @@ def test_runs_from_the_last_to_the_first_tell_changes_from_the_last_to_the_first
     changes: list[Changes] = []
     for own in ([one for one in seen if one[2] == table] for table in (0, 1)):
         names = pa.array([f"{number} ".encode() for _, number, _, _ in own], pa.binary())
-        versions, numbers = (pa.array([one[side] for one in own], pa.int64()) for side in (0, 1))
+        versions, numbers = (integers([one[side] for one in own]) for side in (0, 1))
         parts = [Part(b"", Spelled(Spelling.SPELL_TEXT, names))]
         marks = pa.array([one[3] for one in own], pa.uint8())
         changes.append(Changes(versions, numbers, None, len(own), parts, marks))
@@ -169,7 +175,8 @@ def test_a_list_has_commas_between_those_of_its_items_that_are_there() -> None:
         )
         for name, mask, otherwise in zip(b"ab", masks, (b"", b"b=b"), strict=True)
     ]
-    piece = Piece([Changes(numbers, numbers, None, 4, [*parts, Part(b";")])])
+    places = integers([1, 2, 3, 4])
+    piece = Piece([Changes(places, places, None, 4, [*parts, Part(b";")])])
     assert [b"".join(piece.text(row, row + 1)) for row in range(4)] == [
         b"a=1, b=b;",
         b"a=2, b=2;",
@@ -179,7 +186,7 @@ def test_a_list_has_commas_between_those_of_its_items_that_are_there() -> None:
 
 
 def test_whole_transactions_have_their_heads_and_feet() -> None:
-    versions, rows = pa.array([1, 1, 2], pa.int64()), pa.array([0, 1, 0], pa.int64())
+    versions, rows = integers([1, 1, 2]), integers([0, 1, 0])
     part = Part(b"", Spelled(Spelling.SPELL_SIGNED, pa.array([7, 8, 9], pa.int64())))
     piece = Piece([Changes(versions, rows, None, 3, [part])], separator=b",")
     ends = array("q", [2, 5]).tobytes()
@@ -214,6 +221,6 @@ def test_offsets_that_do_not_fit_are_refused(offsets: list[int]) -> None:
 
 
 def test_changes_that_are_not_in_order_are_refused() -> None:
-    versions = pa.array([2, 1], pa.int64())
+    versions = integers([2, 1])
     with pytest.raises(ValueError, match="not in order"):
         Piece([Changes(versions, versions, None, 2, [Part(b"x")])])

@@ -27,6 +27,7 @@ from binx.rows.batches import ChangeBatch
 from binx.rows.types import Kind
 
 _MEMBERS = frozenset({Kind.ENUM, Kind.SET})
+_NEVER_EMPTY = frozenset({Kind.GEOMETRY, Kind.VECTOR})
 
 
 class SqlRows:
@@ -102,7 +103,7 @@ class BatchSql:
         names = ", ".join(self._table.names[place] for place in places)
         yield f"INSERT INTO {self._table.name} ({names}) VALUES (".encode()
         for number, place in enumerate(places):
-            self._refuse_empty_shapes(place, after, None)
+            self._refuse_empty_values(place, after, None)
             yield from self._literals(b", " if number else b"", place, after)
         yield b");\n"
 
@@ -123,7 +124,7 @@ class BatchSql:
             unchanged = f"{name}={name}".encode() if place in table.guarded else b""
             which = changed.get(place)
             if which is not None and which.true_count:
-                self._refuse_empty_shapes(place, after, which)
+                self._refuse_empty_values(place, after, which)
                 mask = None if which.true_count == count else which
                 for number, spelled in enumerate(self._all_literals(place, exact=False)):
                     lead, otherwise = (b"", b"") if number else (f"{name}=".encode(), unchanged)
@@ -140,13 +141,18 @@ class BatchSql:
         elif not listed:
             yield Part(f"{table.names[0]}={table.names[0]}".encode())
 
-    def _refuse_empty_shapes(self, place: int, images: Images, which: pa.Array | None) -> None:
-        """Raise RefusedError where a shape shall become empty: MariaDB has such, and takes none."""
+    def _refuse_empty_values(self, place: int, images: Images, which: pa.Array | None) -> None:
+        """Raise RefusedError where a shape or vector shall become empty: servers have such, and take none."""
         column = self._table.columns[place]
-        if column.type.kind is not Kind.GEOMETRY:
+        if column.type.kind not in _NEVER_EMPTY:
             return
-        _, wkb = images.pick(self._images.column(place)).flatten()
-        empty = pc.equal(pc.binary_length(wkb), 0)
+        values = images.pick(self._images.column(place))
+        if column.type.kind is Kind.VECTOR:
+            lengths = pc.list_value_length(values)
+        else:
+            _, wkb = values.flatten()
+            lengths = pc.binary_length(wkb)
+        empty = pc.equal(lengths, 0)
         if pc.any(empty if which is None else pc.and_(empty, which)).as_py():
             raise RefusedError(
                 f"a row of {self._table.name} has an empty value in {self._table.names[place]}, as rows get"

@@ -134,6 +134,30 @@ def test_empty_values_of_a_shape_that_mariadb_gives_are_read_and_found(
         undo_of(mariadb.binlogs()[2], tables=made)
 
 
+def test_empty_vectors_that_mysql_gives_are_found_but_not_written(mysql: MySQLServer) -> None:
+    drop_databases(mysql)
+    mysql.reset()
+    mysql.sql(
+        "CREATE DATABASE small; USE small; CREATE TABLE t (id INT); INSERT INTO t VALUES (1), (2);"
+        "ALTER TABLE t ADD v VECTOR(2) NOT NULL"
+    )
+    mysql.flush_logs()
+    before = rows_document(mysql)["tables"]
+    mysql.sql("UPDATE small.t SET id = id + 10")
+    mysql.flush_logs()
+    made, log = mysql.binlogs()[:2]
+    mysql.sql(undo_of(log, tables=made))
+    assert rows_document(mysql)["tables"] == before
+    mysql.flush_logs()
+    mysql.sql("UPDATE small.t SET v = STRING_TO_VECTOR('[1, 2]') WHERE id = 1")
+    mysql.flush_logs()
+    mysql.sql("DELETE FROM small.t WHERE id = 2")
+    mysql.flush_logs()
+    for log in mysql.binlogs()[3:5]:
+        with pytest.raises(RefusedError, match="an empty value in `v`"):
+            undo_of(log, tables=made)
+
+
 def test_a_row_that_was_changed_again_since_stays_unless_only_the_key_counts(server: Server) -> None:
     drop_databases(server)
     server.reset()

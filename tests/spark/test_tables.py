@@ -7,6 +7,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 
 from tests.spark.conftest import Load
 from tests.spark.dataset import Name, Server
@@ -87,6 +88,38 @@ def test_values_follow_a_renamed_column_and_end_with_a_dropped_one(
     load(tmp_path / "in", tmp_path / "out")
     expected = [{"id": 1, "title": "a", "amount": None}, {"id": 2, "title": "b", "amount": 20}]
     assert rows(tmp_path / "out", ORDERS) == expected == server.rows(ORDERS)
+
+
+RENAMED = [("id", pa.int32()), ("title", pa.string()), ("amount", pa.int32())]
+CHANGED = "CHANGE name title text, DROP amount"
+
+
+@pytest.mark.parametrize("when", ["before", "with", "after"])
+def test_columns_are_followed_where_the_table_is_renamed_before_rows_come(
+    when: str, tmp_path: Path, load: Load, rows: Rows
+) -> None:
+    server = orders()
+    server.transaction(insert(1, "a", 1), insert(2, "b", 2))
+    server.export_all(tmp_path / "in")
+    load(tmp_path / "in", tmp_path / "out")
+    server.rotate()
+    if when == "before":
+        server.alter(ORDERS, f"ALTER TABLE orders {CHANGED}", RENAMED[:2], {"name": "title"})
+        server.logs[-1].versions.pop()  # A version that has no rows has no record.
+    if when != "with":
+        server.rename((ORDERS, OLD))
+    else:
+        server.tables[OLD], server.versions[OLD] = server.tables.pop(ORDERS), server.versions.pop(ORDERS)
+        server.alter(OLD, f"ALTER TABLE orders {CHANGED}, RENAME {OLD[1]}", RENAMED[:2], {"name": "title"})
+    if when == "after":
+        server.alter(OLD, f"ALTER TABLE {OLD[1]} {CHANGED}", RENAMED[:2], {"name": "title"})
+    server.alter(OLD, f"ALTER TABLE {OLD[1]} ADD amount int", RENAMED)
+    server.transaction(("update", OLD, (2,), {"amount": 20}))
+    server.export_all(tmp_path / "in")
+    code, summary = load(tmp_path / "in", tmp_path / "out")
+    assert code == 0, summary
+    expected = [{"id": 1, "title": "a", "amount": None}, {"id": 2, "title": "b", "amount": 20}]
+    assert rows(tmp_path / "out", OLD) == expected == server.rows(OLD)
 
 
 def test_a_column_that_was_dropped_and_added_anew_is_another_where_numbering_began_again_too(

@@ -21,7 +21,7 @@ def find_eras(load: Load, segments: Iterable[Segment]) -> list[Era]:
     return eras or _eras_within(load, [Segment(wanted[0].table)])[-1:]
 
 
-def _eras_within(load: Load, segments: Iterable[Segment]) -> list[Era]:
+def _eras_within(load: Load, segments: Sequence[Segment]) -> list[Era]:
     points: list[tuple[Position, int, TableName, str]] = []
     columns: dict[tuple[TableName, str], tuple[str, ...]] = {}
     for segment in segments:
@@ -47,32 +47,54 @@ def _eras_within(load: Load, segments: Iterable[Segment]) -> list[Era]:
         if not eras or (eras[-1].table, eras[-1].version) != (table, version):
             own = columns.get((table, version), ())
             eras.append(
-                Era(table, version, position, own, _changes_between(load, eras, table, version, position))
+                Era(
+                    table,
+                    version,
+                    position,
+                    own,
+                    _changes_before(load, eras, segments, table, version, position),
+                )
             )
     return eras
 
 
-def _changes_between(
-    load: Load, eras: Sequence[Era], table: TableName, version: str, since: Position
+def _changes_before(
+    load: Load,
+    eras: Sequence[Era],
+    segments: Sequence[Segment],
+    table: TableName,
+    version: str,
+    since: Position,
 ) -> tuple[ColumnChanges, ...]:
-    """How columns were renamed and dropped on the way to a version.
+    """How columns were renamed and dropped on the way to a version, whatever the table was called then.
 
     The statements tell it; where none was logged, the schema record may hold the one that made the version
     at its first time.
     """
-    if not eras or eras[-1].table != table:
+    if not eras:
         return ()
     before = eras[-1].since
     changes = [
         change
         for position, change in load.column_changes
-        if change.table == table and before < position <= since
+        if before < position <= since
+        and any(change.table == segment.table and _alters(position, segment) for segment in segments)
     ]
     known = load.tables[table].schemas.get(version)
-    if changes or known is None or any(era.version == version for era in eras):
+    if changes or known is None or eras[-1].table != table or any(era.version == version for era in eras):
         return tuple(changes)
     change = column_changes(known.record.ddl, table.db)
     return () if change is None else (change,)
+
+
+def _alters(position: Position, segment: Segment) -> bool:
+    """Whether a statement at a position found the table under the segment's name.
+
+    One that also renamed the table is the last of the former name, and none of the new one.
+    """
+    return (segment.since is None or position > segment.since) and (
+        segment.until is None or position <= segment.until
+    )
 
 
 def _inside(position: Position, segment: Segment) -> bool:

@@ -15,11 +15,12 @@ from typing import Any
 
 import pytest
 
+from binx.spark.loading.hadoop import HadoopStorage
 from binx.spark.loading.manifests import TableName
 from binx.spark.loading.outcome import LoadError
 from binx.spark.loading.output import Output
 from binx.spark.loading.records import LoadRecord, State, TableState
-from binx.spark.loading.storage import HadoopStorage, LocalStorage
+from binx.spark.loading.storage import LocalStorage
 from binx.spark.session import script_path
 from tests.spark.conftest import Load
 from tests.spark.dataset import Server
@@ -199,6 +200,75 @@ def test_addresses_of_hadoop_work_as_paths_do(tmp_path: Path, load: Load, rows: 
     [table] = state["tables"]
     found = spark.read.parquet(f"{out}/{table['paths']['current']}")
     assert sorted(row["id"] for row in found.collect()) == [1, 3]
+
+
+def test_a_full_disk_is_told_and_nothing_is_changed(tmp_path: Path, load: Load) -> None:
+    server = two_runs()
+    server.export(tmp_path / "in", server.logs[0])
+    load(tmp_path / "in", tmp_path / "out")
+    server.export_all(tmp_path / "in")
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(LocalStorage, "replace", refuse)
+        code, answer = load(tmp_path / "in", tmp_path / "out")
+    told = [words in answer["error"] for words in ("nothing was changed", "No space left on device")]
+    assert (code, told) == (1, [True, True])
+    assert json.loads((tmp_path / "out/_state.json").read_text())["version"] == 1
+
+
+def test_what_could_not_be_shown_of_a_load_is_told_and_shown_by_the_next_run(
+    tmp_path: Path, load: Load, rows: Rows
+) -> None:
+    server = two_runs()
+    server.export_all(tmp_path / "in")
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(LocalStorage, "link", refuse)
+        code, answer = load(tmp_path / "in", tmp_path / "out")
+    assert (code, f"{tmp_path}/out is loaded" in answer["error"]) == (1, True)
+    code, summary = load(tmp_path / "in", tmp_path / "out")
+    assert (code, summary["changed"]) == (0, False)
+    assert rows(tmp_path / "out", ORDERS) == server.rows(ORDERS)
+
+
+def test_a_replacement_that_fails_leaves_what_was_there(
+    tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output = HadoopStorage(f"file://{tmp_path}", spark)
+    output.replace("state", b"old")
+    written: list[str] = []
+    monkeypatch.setattr(HadoopStorage, "_write", lambda _, path, *__, **___: written.append(path.getName()))
+    with pytest.raises(LoadError, match="state cannot be written"):
+        output.replace("state", b"new")
+    assert (written, (tmp_path / "state").read_bytes()) == (["state.draft"], b"old")
+
+
+def test_an_object_store_replaces_an_object_without_a_rename(
+    tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Renames are copies there, and delete what was there first."""
+    monkeypatch.setattr("binx.spark.loading.hadoop._OBJECT_STORES", {"file"})
+    (tmp_path / "state.draft").mkdir()
+    output = HadoopStorage(f"file://{tmp_path}", spark)
+    output.replace("state", b"old")
+    output.replace("state", b"new")
+    assert (tmp_path / "state").read_bytes() == b"new"
+
+
+def test_a_place_of_hadoop_that_cannot_be_written_is_told_and_no_other_load_is_blamed(
+    tmp_path: Path, load: Load
+) -> None:
+    two_runs().export_all(tmp_path / "in")
+    (tmp_path / "file").write_bytes(b"")
+    code, answer = load(tmp_path / "in", f"file://{tmp_path}/file/out")
+    told = [words in answer["error"] for words in ("cannot be written", "another load")]
+    assert (code, told) == (1, [True, False])
 
 
 def test_the_script_runs_by_itself(tmp_path: Path) -> None:

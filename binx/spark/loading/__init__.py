@@ -1,8 +1,8 @@
 """The loader behind ``load.py``: from manifests to tables, with pyspark and the standard library alone.
 
-The modules, in the order of their imports: ``outcome`` (errors), ``storage`` (files and the lock),
-``manifests`` (what exports say they hold), ``chains`` (servers and their order), ``ddl`` (what statements
-do to tables), ``lineage`` (which table and column a value belongs to), ``plan`` (what a run takes),
+The modules, in the order of their imports: ``outcome`` (errors), ``storage`` and ``hadoop`` (files and the
+lock), ``manifests`` (what exports say they hold), ``chains`` (servers and their order), ``ddl`` (what DDL
+does to tables), ``lineage`` (which table and column a value belongs to), ``plan`` (what a run takes),
 ``fields`` and ``schemas`` (types), ``names``, ``steady`` (whether keys moved), ``images`` (row images as
 DataFrames), ``events`` (those of a table as it is now), ``state`` (the last image of each key), ``scd2``
 (every version of each key), ``records`` and ``output`` (what is committed, and how), ``statements``,

@@ -16,6 +16,7 @@ from .arguments import Options
 from .context import Load
 from .ddl import PartitionChanged, column_changes, effects
 from .delta import stage_logs
+from .hadoop import open_storage
 from .history import stage_rows
 from .iceberg import find_catalog, publish_tables
 from .lineage import Position, Segment, trace_tables
@@ -27,7 +28,6 @@ from .plan import TablePlan, plan_tables
 from .records import DELTA, ICEBERG, KnownSchema, LoadRecord, State, TableState
 from .snapshots import build_states, leave_state
 from .statements import Statement, follow_prepared, in_order, read_statements
-from .storage import open_storage
 from .summary import Summary
 
 _OLDEST_SPARK = (4, 1)

@@ -25,7 +25,7 @@ from collections.abc import Iterable, Mapping
 from uuid import uuid4
 
 from .manifests import TableName
-from .outcome import LoadError
+from .outcome import LoadError, reason_of
 from .plan import Taken
 from .records import CONTRACT, DELTA, LOAD_FOLDER, LoadRecord, State
 from .storage import Storage
@@ -112,7 +112,13 @@ class Output:
             record: what the load took.
             moves: staged folders and where they belong.
             published: staged files that show the load to readers; they follow after the commit.
+
+        Raises:
+            LoadError: the load is committed, but could not be shown to readers.
+            OSError, Py4JError: it could not be committed.
         """
+        from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+
         listed, shown = list(moves), list(published)
         renewed = [
             table.folder
@@ -127,10 +133,16 @@ class Output:
         self.storage.replace(f"{_LOADS}/{state.version}.json", json.dumps(record.to_json()).encode())
         self.storage.replace(_STATE, json.dumps(state.to_json(), ensure_ascii=False, indent=1).encode())
         self.state = state
-        self._publish(shown)
-        self._show(renewed)
-        self.storage.remove(_PENDING)
-        self.storage.remove(_STAGING)
+        try:
+            self._publish(shown)
+            self._show(renewed)
+            self.storage.remove(_PENDING)
+            self.storage.remove(_STAGING)
+        except (OSError, Py4JError) as error:
+            raise LoadError(
+                f"{self.storage.root} is loaded, but not all that shows it to readers could be brought up to "
+                f"it, which the next run does: {reason_of(error)}"
+            ) from error
 
     def _publish(self, moves: Iterable[tuple[str, str]]) -> None:
         """Move what shows a load to readers, as far as a killed run has not."""

@@ -129,3 +129,5 @@ def load_tables(
         return load_new(spark, options, progress or (lambda *_: None), manifests)
     except (PySparkException, Py4JError) as error:
         raise LoadError(f"Spark failed, and nothing was changed; it said: {reason_of(error)}") from error
+    except OSError as error:
+        raise LoadError(f"the load stopped, and nothing was changed in {options.output}: {error}") from error

@@ -1,4 +1,4 @@
-"""Folders that the loader reads and writes: on this machine, or on a file system that Hadoop knows.
+"""Folders that the loader reads and writes, and those of this machine.
 
 Paths are relative to the storage's root and use ``/``. Only small files pass through here (manifests, the
 state); Spark reads and writes the data itself at the addresses that :meth:`Storage.address` gives.
@@ -17,17 +17,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from .outcome import LoadError
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-    from pyspark.sql import SparkSession
-
-_GLOB_CHARACTERS = re.compile(r"([\[\]{}*?\\])")
-_HIDDEN = ("_", ".")
+GLOB_CHARACTERS = re.compile(r"([\[\]{}*?\\])")
+HIDDEN = ("_", ".")
 _SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]+:")
 
 
@@ -99,16 +97,13 @@ def is_local(root: str) -> bool:
     return _SCHEME.match(root) is None
 
 
-def open_storage(root: str, spark: SparkSession) -> Storage:
-    """The storage at a path of this machine, or at a URI that the session's Hadoop libraries know."""
-    return LocalStorage(root) if is_local(root) else HadoopStorage(root, spark)
-
-
-def _owner() -> bytes:
+def lock_owner() -> bytes:
+    """What the file of a lock says of the process that holds it."""
     return json.dumps({"host": socket.gethostname(), "process": os.getpid()}).encode()
 
 
-def _held(place: str, owner: bytes, advice: str) -> LoadError:
+def held_by(place: str, owner: bytes, advice: str) -> LoadError:
+    """An error about a lock that another process, which its file names, holds."""
     who = owner.decode("utf-8", "replace").strip() or "an unknown process"
     return LoadError(f"another load is writing to {place}: the lock is held by {who}. {advice}")
 
@@ -124,7 +119,7 @@ class LocalStorage:
 
     def address(self, path: str) -> str:
         """See :meth:`Storage.address`."""
-        return _GLOB_CHARACTERS.sub(r"\\\1", self.target(path))
+        return GLOB_CHARACTERS.sub(r"\\\1", self.target(path))
 
     def target(self, path: str) -> str:
         """See :meth:`Storage.target`."""
@@ -146,7 +141,7 @@ class LocalStorage:
         root = self._path(folder)
         found = []
         for file in root.rglob("*"):
-            if file.is_file() and not file.name.startswith(_HIDDEN):
+            if file.is_file() and not file.name.startswith(HIDDEN):
                 status = file.stat()
                 path = file.relative_to(root).as_posix()
                 found.append(StoredFile(path, status.st_size, status.st_mtime_ns // 1_000_000))
@@ -217,131 +212,11 @@ class LocalStorage:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
-                raise _held(self.root, os.pread(descriptor, 512, 0), "Wait for its end.") from error
+                raise held_by(self.root, os.pread(descriptor, 512, 0), "Wait for its end.") from error
             except OSError as error:
                 raise LoadError(f"{self.root} cannot be locked: {error.strerror}") from error
             os.ftruncate(descriptor, 0)
-            os.pwrite(descriptor, _owner(), 0)
+            os.pwrite(descriptor, lock_owner(), 0)
             yield
         finally:
             os.close(descriptor)
-
-
-class HadoopStorage:
-    """A folder on a file system of Hadoop (``hdfs:``, ``s3a:``, ``file:`` …), through Spark's own libraries.
-
-    Its lock is a file that the run removes at its end; a run that was killed leaves it behind, and
-    ``--break-lock`` takes it over. There are no links.
-    """
-
-    def __init__(self, root: str, spark: SparkSession) -> None:
-        self.root = root.rstrip("/")
-        context = spark.sparkContext
-        gateway: Any = context._gateway
-        self._java: Any = context._jvm
-        self._gateway = gateway
-        self._configuration: Any = context._jsc.hadoopConfiguration()
-        self._files: Any = self._path("").getFileSystem(self._configuration)
-
-    def _path(self, path: str) -> Any:
-        return self._java.org.apache.hadoop.fs.Path(self.target(path))
-
-    def address(self, path: str) -> str:
-        """See :meth:`Storage.address`."""
-        return _GLOB_CHARACTERS.sub(r"\\\1", self.target(path))
-
-    def target(self, path: str) -> str:
-        """See :meth:`Storage.target`."""
-        return f"{self.root}/{path}" if path else self.root
-
-    def exists(self, path: str) -> bool:
-        """See :meth:`Storage.exists`."""
-        return bool(self._files.exists(self._path(path)))
-
-    def names(self, folder: str) -> list[str]:
-        """See :meth:`Storage.names`."""
-        if not self.exists(folder):
-            return []
-        return sorted(status.getPath().getName() for status in self._files.listStatus(self._path(folder)))
-
-    def files(self, folder: str) -> list[StoredFile]:
-        """See :meth:`Storage.files`."""
-        root = self._files.makeQualified(self._path(folder)).toUri()
-        found = []
-        listed = self._files.listFiles(self._path(folder), True) if self.exists(folder) else None
-        while listed is not None and listed.hasNext():
-            status = listed.next()
-            if not status.getPath().getName().startswith(_HIDDEN):
-                path = str(root.relativize(status.getPath().toUri()).getPath())
-                found.append(StoredFile(path, int(status.getLen()), int(status.getModificationTime())))
-        return sorted(found, key=lambda file: file.path)
-
-    def read(self, path: str) -> bytes:
-        """See :meth:`Storage.read`."""
-        if not self.exists(path):
-            raise LoadError(f"{self.target(path)} cannot be read: there is no such file")
-        stream = self._files.open(self._path(path))
-        try:
-            return bytes(self._java.org.apache.commons.io.IOUtils.toByteArray(stream))
-        finally:
-            stream.close()
-
-    def sha256(self, path: str) -> str:
-        """See :meth:`Storage.sha256`; the Java side reads, so that a large file takes no memory here."""
-        if not self.exists(path):
-            raise LoadError(f"{self.target(path)} cannot be read: there is no such file")
-        stream = self._files.open(self._path(path))
-        try:
-            return str(self._java.org.apache.commons.codec.digest.DigestUtils.sha256Hex(stream))
-        finally:
-            stream.close()
-
-    def replace(self, path: str, content: bytes) -> None:
-        """See :meth:`Storage.replace`; a store without rename replaces the object when it is closed."""
-        draft, final = self._path(f"{path}.draft"), self._path(path)
-        self._write(draft, content, overwrite=True)
-        fs = self._java.org.apache.hadoop.fs
-        options = self._gateway.new_array(fs.Options.Rename, 1)
-        options[0] = fs.Options.Rename.OVERWRITE
-        try:
-            fs.FileContext.getFileContext(final.toUri(), self._configuration).rename(draft, final, options)
-        except Exception:
-            self._write(final, content, overwrite=True)
-            self._files.delete(draft, False)
-
-    def _write(self, path: Any, content: bytes, *, overwrite: bool) -> None:
-        stream = self._files.create(path, overwrite)
-        try:
-            stream.write(bytearray(content))
-        finally:
-            stream.close()
-
-    def move(self, source: str, destination: str) -> None:
-        """See :meth:`Storage.move`."""
-        final = self._path(destination)
-        self._files.mkdirs(final.getParent())
-        if not self._files.rename(self._path(source), final):
-            raise LoadError(f"{self.target(source)} cannot be renamed to {self.target(destination)}")
-
-    def remove(self, path: str) -> None:
-        """See :meth:`Storage.remove`."""
-        self._files.delete(self._path(path), True)
-
-    def link(self, path: str, destination: str) -> None:
-        """See :meth:`Storage.link`: there are none here, and the state names the folder."""
-
-    @contextmanager
-    def lock(self, path: str, *, broken: bool) -> Iterator[None]:
-        """See :meth:`Storage.lock`."""
-        if broken:
-            self.remove(path)
-        try:
-            self._write(self._path(path), _owner(), overwrite=False)
-        except Exception as error:
-            owner = self.read(path) if self.exists(path) else b""
-            advice = "Wait for its end; if that process is dead, run again with --break-lock."
-            raise _held(self.root, owner, advice) from error
-        try:
-            yield
-        finally:
-            self.remove(path)

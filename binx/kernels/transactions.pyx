@@ -403,6 +403,7 @@ cdef class TransactionTable:
     def marked(self, const uint8_t[::1] mask):
         """The indexes of the marked records."""
         cdef int64_t i
+        self.check(mask)
         return [i for i in range(self.length()) if mask[i]]
 
     cdef int check(self, mask) except -1:

@@ -112,6 +112,8 @@ def test_a_new_mask_marks_everything(table: TransactionTable) -> None:
 def test_a_mask_of_another_table_is_refused(table: TransactionTable) -> None:
     with pytest.raises(ValueError, match="mask of 4 for 5"):
         table.keep_range(bytearray(4), "start", 0, 1)
+    with pytest.raises(ValueError, match="mask of 4 for 5"):
+        table.marked(bytearray(4))
 
 
 def test_keeping_only_unmarks(table: TransactionTable) -> None:

@@ -59,7 +59,7 @@ def test_an_object_that_is_gone_is_missing(place: Path, suffix: str) -> None:
 
 
 @pytest.mark.parametrize("suffix", [".zst", ".binx"])
-def test_every_flipped_bit_is_met(place: Path, suffix: str) -> None:
+def test_flipped_bits_are_met(place: Path, suffix: str) -> None:
     path = objects(place, 3, suffix)
     data = path.read_bytes()
     for offset in range(0, len(data), len(data) // 7):

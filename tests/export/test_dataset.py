@@ -118,7 +118,7 @@ def test_two_writers_at_once_are_refused(tmp_path: Path) -> None:
         pass
 
 
-def test_the_lock_of_a_writer_that_is_gone_is_not_held(tmp_path: Path) -> None:
+def test_a_lock_that_was_let_go_can_be_taken_again(tmp_path: Path) -> None:
     with DataSet(tmp_path).locked():
         pass
     with DataSet(tmp_path).locked():

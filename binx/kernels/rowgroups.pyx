@@ -314,7 +314,7 @@ cdef class RowGroupEncoder(PageEncoder):
             if has_largest:
                 take_bytes(&bounds.largest, &bounds.largest_size, largest)
         # Older readers compare values as signed ones.
-        if leaf.form not in (FORM_UINT16, FORM_UINT32, FORM_UINT64, FORM_BYTES):
+        if leaf.form not in (FORM_UINT16, FORM_UINT32, FORM_UINT64, FORM_BYTES, FORM_WORDS):
             if has_largest:
                 put_binary(&fields, 1, bounds.largest, bounds.largest_size)
             if has_least:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import math
+from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -52,6 +54,16 @@ def test_many_pages_have_the_statistics_of_all() -> None:
     for name in ("int32", "int64", "uint64", "float64", "huge", "text", "bytes"):
         part = rows.select([name])
         assert known(opened(written(part, statistics=[name]))) == known(by_pyarrow(part)), name
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.dictionary(pa.int8(), pa.string())], ids=str)
+def test_texts_have_none_for_readers_that_compare_bytes_as_signed(kind: pa.DataType, tmp_path: Path) -> None:
+    rows = pa.RecordBatch.from_arrays([pa.array(["a", "é"]).cast(kind)], ["a"])
+    path = tmp_path / "texts.parquet"
+    path.write_bytes(written(rows, statistics=["a"]))
+    columns = "stats_min, stats_max, stats_min_value, stats_max_value"
+    found = duckdb.execute(f"SELECT {columns} FROM parquet_metadata('{path}')").fetchall()
+    assert found == [(None, None, "a", "é")]
 
 
 def test_nan_is_no_value_and_zero_has_both_signs() -> None:

@@ -202,6 +202,23 @@ def test_a_transaction_that_two_servers_hold_counts_once(tmp_path: Path, load: L
     assert rows(tmp_path / "out", ORDERS) == server.rows(ORDERS)
 
 
+def test_gtids_that_a_server_gives_anew_are_of_other_transactions(
+    tmp_path: Path, load: Load, rows: Rows
+) -> None:
+    """As after RESET BINARY LOGS AND GTIDS, where logs and GTIDs are numbered from 1 again."""
+    server = busy()
+    server.export_all(tmp_path / "in")
+    load(tmp_path / "in", tmp_path / "out")
+    server.logs, server.transactions = [], 0
+    server.rotate(1)
+    for number in range(50, 60):
+        server.transaction(insert(number, "later"))
+    server.export_all(tmp_path / "later", identity="99999999")
+    code, summary = load([tmp_path / "in", tmp_path / "later"], tmp_path / "out")
+    assert (code, [table["repeated"] for table in summary["tables"]]) == (0, [0])
+    assert rows(tmp_path / "out", ORDERS) == server.rows(ORDERS)
+
+
 def test_a_manifest_that_does_not_add_up_is_refused(tmp_path: Path, load: Load) -> None:
     server = busy()
     server.export_all(tmp_path / "in")

@@ -178,6 +178,8 @@ def history_identities(load: Load, table: TableName) -> DataFrame | None:
     """The columns of committed history that tell rows apart, or None where there is none."""
     rows: DataFrame | None = None
     for part in history_parts(load, table):
-        some = part.rows.select(CHAIN, "_commit_version", "_row", "_change_type", "_transaction")
+        some = part.rows.select(
+            CHAIN, "_commit_version", "_row", "_change_type", "_transaction", "_event_timestamp"
+        )
         rows = some if rows is None else rows.unionByName(some)
     return rows

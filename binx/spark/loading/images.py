@@ -43,6 +43,7 @@ HISTORY_COLUMNS = (
 _EXPORT_COLUMNS = {name for name, _ in EXPORT_SCHEMA}
 _HEAD_TYPES = {**dict(EXPORT_SCHEMA), ABSENT: ArrayType(StringType())}
 _RESERVED = {ABSENT, SCHEMA_VERSION, CHAIN, COMMIT_DATE, LOAD}
+_EVENT = ("_transaction", "_event_timestamp")
 _IDENTITY = [CHAIN, "_commit_version", "_row", "_change_type"]
 
 
@@ -205,15 +206,23 @@ def drop_loaded(rows: DataFrame, history: DataFrame, plan: TablePlan) -> DataFra
 
 
 def drop_other_chains(rows: DataFrame, history: DataFrame | None, rank: Column) -> DataFrame:
-    """Leave out the transactions that another chain holds: in history, or in these rows at a lower rank."""
+    """Leave out the transactions that another chain holds: in history, or in these rows at a lower rank.
+
+    Events keep their time where a replica logs them again. One that has another time is of another
+    transaction: after ``RESET BINARY LOGS AND GTIDS`` a server gives the same GTIDs anew.
+    """
     ranked = rows.withColumn("_rank", rank)
-    owners = ranked.groupBy("_transaction").agg(F.min("_rank").alias("_owner"))
-    kept = ranked.join(owners, "_transaction").where(F.col("_rank") == F.col("_owner"))
+    owners = ranked.groupBy(*_EVENT).agg(F.min("_rank").alias("_owner"))
+    kept = ranked.join(owners, list(_EVENT)).where(F.col("_rank") == F.col("_owner"))
     kept = kept.select(*rows.columns)
     if history is not None:
-        held = history.select(F.col("_transaction").alias("_held"), F.col(CHAIN).alias("_holder")).distinct()
-        other = (F.col("_transaction") == F.col("_held")) & (F.col(CHAIN) != F.col("_holder"))
-        kept = kept.join(held, other, "left_anti")
+        held = history.select(
+            F.col("_transaction").alias("_held"),
+            F.col("_event_timestamp").alias("_held_time"),
+            F.col(CHAIN).alias("_holder"),
+        ).distinct()
+        same = (F.col("_transaction") == F.col("_held")) & (F.col("_event_timestamp") == F.col("_held_time"))
+        kept = kept.join(held, same & (F.col(CHAIN) != F.col("_holder")), "left_anti")
     return kept
 
 

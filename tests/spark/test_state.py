@@ -188,11 +188,14 @@ def test_a_load_without_the_given_key_leaves_nothing_out_of_the_next_one_with_it
 ) -> None:
     server = Server()
     server.create(ORDERS, FIELDS, [])
-    for number, options in enumerate([["--key", "shop.orders=id"], [], ["--key", "shop.orders=id"]]):
+    key = ["--key", "shop.orders=id"]
+    for number, (options, expected) in enumerate([(key, 0), ([], 3), (key, 0)]):
         server.transaction(insert(number))
         server.export_all(tmp_path / "in")
-        code, _ = load(tmp_path / "in", tmp_path / "out", *options)
-        assert code == 0
+        code, summary = load(tmp_path / "in", tmp_path / "out", *options)
+        assert code == expected
+        losses = summary["tables"][0]["losses"]
+        assert [loss[:32] for loss in losses] == ["no primary key is known any more"] * (expected == 3)
         server.rotate()
     assert rows(tmp_path / "out", ORDERS) == server.rows(ORDERS)
 

@@ -35,7 +35,13 @@ def build_states(load: Load, table: TableName, segments: tuple[Segment, ...], *,
     key = _key(load, state, eras)
     summary.key = key
     if not key:
-        summary.notes.append("no primary key is known, so there is history only; name one with --key")
+        if "current" in state.snapshots:
+            summary.losses.append(
+                "no primary key is known any more, so current/ stays as an earlier load left it;"
+                " name one with --key"
+            )
+        else:
+            summary.notes.append("no primary key is known, so there is history only; name one with --key")
         leave_state(load, table, segments, reordered=reordered)
         return
     names = {rank: chain for chain, rank in load.ranks.items()}

@@ -289,6 +289,7 @@ def _statements(statements: Sequence[Statement]) -> pa.Table:
             "transaction": pa.array([one.transaction for one in statements], pa.string()),
             "ordinal": pa.array([0] * len(statements), pa.int32()),
             "position": pa.array([one.scn & 0xFFFFFFFF for one in statements], pa.int64()),
+            "event_timestamp": pa.array([one.time for one in statements], pa.timestamp("us", tz="UTC")),
             "kind": pa.array([one.kind for one in statements], pa.string()),
             "db": pa.array([one.db for one in statements], pa.string()),
             "sql": pa.array([one.sql for one in statements], pa.string()),

@@ -219,6 +219,23 @@ def test_gtids_that_a_server_gives_anew_are_of_other_transactions(
     assert rows(tmp_path / "out", ORDERS) == server.rows(ORDERS)
 
 
+def test_statements_of_gtids_given_anew_are_followed_as_well(
+    tmp_path: Path, load: Load, rows: Rows
+) -> None:
+    server = orders()
+    server.transaction(insert(1), insert(2))
+    server.export_all(tmp_path / "in")
+    load(tmp_path / "in", tmp_path / "out")
+    server.logs, server.transactions = [], 0
+    server.rotate(1)
+    server.truncate(ORDERS)
+    server.transaction(insert(3, "later"))
+    server.export_all(tmp_path / "later", identity="99999999")
+    code, _ = load([tmp_path / "in", tmp_path / "later"], tmp_path / "out")
+    assert code == 0
+    assert rows(tmp_path / "out", ORDERS) == server.rows(ORDERS)
+
+
 def test_a_manifest_that_does_not_add_up_is_refused(tmp_path: Path, load: Load) -> None:
     server = busy()
     server.export_all(tmp_path / "in")

@@ -14,7 +14,7 @@ from .plan import Span
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
-CONTRACT = 2
+CONTRACT = 3
 PARQUET, DELTA, ICEBERG = "parquet", "delta", "iceberg"
 FORMATS = (PARQUET, DELTA, ICEBERG)
 LOAD_FOLDER = "v={}"
@@ -228,8 +228,8 @@ class LoadRecord:
 class State:
     """All that is committed.
 
-    ``statements`` are those that later loads need: chain, SCN, ordinal, transaction, default database,
-    text. ``withheld`` are the XA transactions whose rows are in no state.
+    ``statements`` are those that later loads need: chain, SCN, ordinal, transaction, time, default
+    database, text. ``withheld`` are the XA transactions whose rows are in no state.
     """
 
     version: int = 0

@@ -25,12 +25,16 @@ _XA = re.compile(r"(?is)^\s*XA\s+(?P<step>PREPARE|COMMIT|ROLLBACK)\s+(?P<xid>.+?
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A statement that changes a table as a whole or its columns' names, or a step of an XA transaction."""
+    """A statement that changes a table as a whole or its columns' names, or a step of an XA transaction.
+
+    ``time`` is that of its event, in µs since 1970.
+    """
 
     chain: str
     scn: int
     ordinal: int
     transaction: str
+    time: int
     db: str
     sql: str
 
@@ -41,7 +45,7 @@ class Statement:
 
     def to_json(self) -> list[Any]:
         """For the loader's state."""
-        return [self.chain, self.scn, self.ordinal, self.transaction, self.db, self.sql]
+        return [self.chain, self.scn, self.ordinal, self.transaction, self.time, self.db, self.sql]
 
 
 def read_statements(
@@ -57,7 +61,13 @@ def read_statements(
     changes = 0
     for chain, listed in files.items():
         rows = spark.read.parquet(*[file.address for file in listed]).select(
-            "commit_version", "ordinal", "transaction", "kind", "db", F.col("sql").cast("string")
+            "commit_version",
+            "ordinal",
+            "transaction",
+            F.unix_micros("event_timestamp").alias("time"),
+            "kind",
+            "db",
+            F.col("sql").cast("string"),
         )
         relevant = F.col("sql").rlike(RELEVANT) | F.col("sql").rlike(_XA_WORDS)
         for row in rows.where((F.col("kind") == "dml") | relevant).collect():
@@ -70,6 +80,7 @@ def read_statements(
                         row["commit_version"],
                         row["ordinal"],
                         row["transaction"] or "",
+                        row["time"],
                         row["db"] or "",
                         row["sql"],
                     )
@@ -126,16 +137,20 @@ def follow_prepared(statements: Iterable[Statement]) -> Prepared:
 
 
 def in_order(statements: Iterable[Statement], ranks: Mapping[str, int]) -> list[tuple[Position, Statement]]:
-    """All statements in order, each once; a transaction that several chains hold counts in the first."""
+    """All statements in order, each once; a transaction that several chains hold counts in the first.
+
+    As with row changes, one whose event has another time is of another transaction.
+    """
     placed = sorted(
         ((Position(ranks[one.chain], one.scn), one.ordinal, one) for one in statements),
         key=lambda entry: entry[:2],
     )
-    holders: dict[str, Position] = {}
+    holders: dict[tuple[str, int], Position] = {}
     ordered: list[tuple[Position, Statement]] = []
     seen: set[tuple[Position, int]] = set()
     for position, ordinal, statement in placed:
-        holder = holders.setdefault(statement.transaction, position) if statement.transaction else position
+        event = statement.transaction, statement.time
+        holder = holders.setdefault(event, position) if statement.transaction else position
         if holder != position or (position, ordinal) in seen:
             continue
         seen.add((position, ordinal))

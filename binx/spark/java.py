@@ -66,7 +66,10 @@ def find_java() -> str:
     if java is None or not os.access(java, os.X_OK):
         place = f"JAVA_HOME={home} has no bin/java" if home else "no java is on PATH"
         raise BinxError(f"Spark needs Java, and {place}: {_ADVICE}")
-    answer = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
+    try:
+        answer = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise BinxError(f"{java} does not run ({error.strerror}): {_ADVICE}") from error
     found = re.search(r'version "(\d+)(?:\.(\d+))?', answer.stderr)
     if answer.returncode != 0 or found is None:
         raise BinxError(f"{java} does not run ({answer.stderr.strip() or 'no answer'}): {_ADVICE}")

@@ -202,6 +202,17 @@ def test_addresses_of_hadoop_work_as_paths_do(tmp_path: Path, load: Load, rows: 
     assert sorted(row["id"] for row in found.collect()) == [1, 3]
 
 
+@pytest.mark.parametrize("name", ["_state.json", "_pending.json", "_loads/1.json"])
+@pytest.mark.parametrize("content", ["[", "[]", '{"contract": 3, "load": {}}'])
+def test_what_no_load_wrote_is_refused(tmp_path: Path, load: Load, name: str, content: str) -> None:
+    server = two_runs()
+    server.export_all(tmp_path / "in")
+    load(tmp_path / "in", tmp_path / "out")
+    (tmp_path / "out" / name).write_text(content)
+    code, answer = load(tmp_path / "in", tmp_path / "out")
+    assert (code, f"{tmp_path}/out/{name} cannot be understood" in answer["error"]) == (1, True)
+
+
 def test_a_full_disk_is_told_and_nothing_is_changed(tmp_path: Path, load: Load) -> None:
     server = two_runs()
     server.export(tmp_path / "in", server.logs[0])

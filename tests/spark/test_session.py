@@ -24,6 +24,16 @@ def test_no_java_names_the_command_that_installs_it(monkeypatch: pytest.MonkeyPa
         java.find_java()
 
 
+def test_a_java_that_is_no_program_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    program = tmp_path / "bin" / "java"
+    program.parent.mkdir()
+    program.write_text("no program")
+    program.chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(BinxError, match=r"bin/java does not run \(Exec format error\).*apt install"):
+        java.find_java()
+
+
 @pytest.mark.parametrize(
     ("answer", "version"), [('openjdk version "11.0.2"', 11), ('java version "1.8.0_4"', 8)]
 )

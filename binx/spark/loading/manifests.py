@@ -21,7 +21,7 @@ from .storage import Storage
 CONTRACT = 1
 _FOLDER = "_manifest"
 # What Python makes of JSON of another shape, of numbers like Infinity, and of brackets nested too deeply.
-_NOT_UNDERSTOOD = (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
+NOT_UNDERSTOOD = (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
 _FILE_NUMBER = re.compile(r"^(?P<base>.*?)\.?(?P<number>\d+)$")
 
 
@@ -148,7 +148,7 @@ def _read(storage: Storage, path: str) -> Manifest:
             cover=_cover(document),
         )
         _check_sums(place, document, manifest)
-    except _NOT_UNDERSTOOD as error:
+    except NOT_UNDERSTOOD as error:
         raise LoadError(
             f"{place} is no manifest of binx: {type(error).__name__} {error}; export that binary log again"
         ) from error
@@ -306,6 +306,6 @@ def read_schema(file: DataFile) -> tuple[TableName, SchemaRecord]:
         version = file.path.rpartition("/")[2].removesuffix(".json")
         document = json.loads(file.storage.read(file.path))
         return TableName(document["db"], document["table"]), SchemaRecord.parse(document, version)
-    except _NOT_UNDERSTOOD as error:
+    except NOT_UNDERSTOOD as error:
         place = file.storage.target(file.path)
         raise LoadError(f"{place} is no schema record of binx: {type(error).__name__} {error}") from error

@@ -21,10 +21,11 @@ system without links find its folder in ``_state.json``.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
 from uuid import uuid4
 
-from .manifests import TableName
+from .manifests import NOT_UNDERSTOOD, TableName
 from .outcome import LoadError, reason_of
 from .plan import Taken
 from .records import CONTRACT, DELTA, LOAD_FOLDER, LoadRecord, State
@@ -36,6 +37,16 @@ _PENDING = "_pending.json"
 _LOADS = "_loads"
 _STAGING = "_staging"
 _LOAD_FOLDERS = LOAD_FOLDER.format("")
+_Kept = TypeVar("_Kept")
+
+
+class _Pending(NamedTuple):
+    """A load that is about to be published: folders to move, tables with new snapshots, what follows the commit."""
+
+    load: int
+    moves: Sequence[tuple[str, str]]
+    tables: Sequence[str]
+    published: Sequence[tuple[str, str]]
 
 
 class Output:
@@ -47,41 +58,43 @@ class Output:
         self._staging = f"{_STAGING}/{uuid4().hex}"
         self.state = self._read_state()
         self._recover()
-        self.loads = [self._read_load(number) for number in range(1, self.state.version + 1)]
+        numbers = range(1, self.state.version + 1)
+        self.loads = [self._read(_load_path(number), LoadRecord.from_json) for number in numbers]
 
     def _read_state(self) -> State:
-        if not self.storage.exists(_STATE):
-            return State()
-        place = self.storage.target(_STATE)
-        try:
-            document = json.loads(self.storage.read(_STATE))
+        def parse(document: Any) -> State:
             if document["contract"] != CONTRACT:
                 raise LoadError(
-                    f"{place} was written by another version of the loader: load into a new folder"
+                    f"{self.storage.target(_STATE)} was written by another version of the loader: load into a"
+                    " new folder"
                 )
             return State.from_json(document)
-        except (KeyError, TypeError, ValueError) as error:
-            raise LoadError(f"{place} cannot be understood ({error}): load into a new folder") from error
 
-    def _read_load(self, number: int) -> LoadRecord:
-        path = f"{_LOADS}/{number}.json"
+        return self._read(_STATE, parse) if self.storage.exists(_STATE) else State()
+
+    def _read(self, path: str, parse: Callable[[Any], _Kept]) -> _Kept:
+        """What a load kept in a file.
+
+        Raises:
+            LoadError: it is something else.
+        """
         try:
-            return LoadRecord.from_json(json.loads(self.storage.read(path)))
-        except (KeyError, TypeError, ValueError) as error:
+            return parse(json.loads(self.storage.read(path)))
+        except NOT_UNDERSTOOD as error:
             place = self.storage.target(path)
             raise LoadError(f"{place} cannot be understood ({error}): load into a new folder") from error
 
     def _recover(self) -> None:
         """Take back what a killed run began to publish, or finish what it had committed."""
         if self.storage.exists(_PENDING):
-            pending = json.loads(self.storage.read(_PENDING))
-            if pending["load"] > self.state.version:
-                for _, destination in pending["moves"]:
+            pending = self._read(_PENDING, lambda document: _Pending(**document))
+            if pending.load > self.state.version:
+                for _, destination in pending.moves:
                     self.storage.remove(destination)
-                self.storage.remove(f"{_LOADS}/{pending['load']}.json")
+                self.storage.remove(_load_path(pending.load))
             else:
-                self._publish(pending.get("published", ()))
-                self._show(pending["tables"])
+                self._publish(pending.published)
+                self._show(pending.tables)
             self.storage.remove(_PENDING)
         self.storage.remove(_STAGING)
 
@@ -126,11 +139,11 @@ class Output:
             for loads in table.snapshots.values()
             if loads[0] == state.version
         ]
-        pending = {"load": state.version, "moves": listed, "tables": renewed, "published": shown}
-        self.storage.replace(_PENDING, json.dumps(pending).encode())
+        pending = _Pending(state.version, listed, renewed, shown)
+        self.storage.replace(_PENDING, json.dumps(pending._asdict()).encode())
         for source, destination in listed:
             self.storage.move(source, destination)
-        self.storage.replace(f"{_LOADS}/{state.version}.json", json.dumps(record.to_json()).encode())
+        self.storage.replace(_load_path(state.version), json.dumps(record.to_json()).encode())
         self.storage.replace(_STATE, json.dumps(state.to_json(), ensure_ascii=False, indent=1).encode())
         self.state = state
         try:
@@ -163,3 +176,7 @@ class Output:
                 for name in self.storage.names(table.root(kind)):
                     if name.startswith(_LOAD_FOLDERS) and name not in kept:
                         self.storage.remove(f"{table.root(kind)}/{name}")
+
+
+def _load_path(number: int) -> str:
+    return f"{_LOADS}/{number}.json"

@@ -219,9 +219,7 @@ def test_gtids_that_a_server_gives_anew_are_of_other_transactions(
     assert rows(tmp_path / "out", ORDERS) == server.rows(ORDERS)
 
 
-def test_statements_of_gtids_given_anew_are_followed_as_well(
-    tmp_path: Path, load: Load, rows: Rows
-) -> None:
+def test_statements_of_gtids_given_anew_are_followed_as_well(tmp_path: Path, load: Load, rows: Rows) -> None:
     server = orders()
     server.transaction(insert(1), insert(2))
     server.export_all(tmp_path / "in")

@@ -41,7 +41,7 @@ _Kept = TypeVar("_Kept")
 
 
 class _Pending(NamedTuple):
-    """A load that is about to be published: folders to move, tables with new snapshots, what follows the commit."""
+    """A load on its way to be committed: what moves before, tables with new snapshots, what moves behind."""
 
     load: int
     moves: Sequence[tuple[str, str]]

@@ -267,4 +267,4 @@ class Finder:
         return counts
 
 
-__all__ = ["LAST_SLICE_BYTES", "Finder", "Found", "resumed", "slice_behind", "slice_end", "slice_from"]
+__all__ = ["Finder", "Found", "resumed", "slice_behind", "slice_end", "slice_from"]

@@ -26,11 +26,10 @@ if TYPE_CHECKING:
 MOST_BEGUN = 12
 """How many slices are begun at most that are not put together."""
 
-QUEUED = 1.5
+QUEUED = 2.0
 """How many slices as long as the next one a process has before it, until this one decodes that itself.
 
-Meanwhile the process is busy: this one takes longer for it, as it hashes the log. At its end, where slices
-are small, the process is not busy for much longer than this one.
+Meanwhile the process is busy; at a log's end, where slices are small, not for longer than this one.
 """
 
 
@@ -236,7 +235,6 @@ class SharedExports:
         start, stop = finder.start, finder.stop
         begun = _BegunPart(number, start, stop, export)
         if self._others_have_room(stop - start):
-            self._writer.slices.progress.reach(start, start)
             begun.written = self._processes.submit(number, finder.slice())
             self._begun.append(begun)
             # What takes its time is done when all have something to do.
@@ -257,8 +255,7 @@ class SharedExports:
         if any(begun.export is None for begun in waiting):
             # One that has a whole log is busy for long.
             return self._processes.has_idle
-        left = self._writer.slices.progress.left
-        return sum(left(begun.start, begun.stop) for begun in waiting) < QUEUED * self._processes.count * size
+        return sum(begun.stop - begun.start for begun in waiting) < QUEUED * self._processes.count * size
 
     def _take_in(self, begun: _BegunPart, progress: Callable[[int], None]) -> Iterator[SourceReport]:
         """Take in what comes next; gives the report of a source that is whole and committed."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mmap
 import pickle
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -12,7 +11,7 @@ from typing import NamedTuple
 from binx.event.format import FormatDescription
 from binx.event.gtid_set import GtidSet
 from binx.export.dataset import DataSet
-from binx.export.finding import LAST_SLICE_BYTES, Finder, resumed, slice_behind
+from binx.export.finding import Finder, resumed, slice_behind
 from binx.export.parquet_files import ParquetOptions, SourceWriters
 from binx.export.parquet_format.compression import compressor
 from binx.export.parquet_output import Fragment
@@ -72,32 +71,6 @@ class WrittenSlice(NamedTuple):
     folder: Path
 
 
-_PLACES = 256
-"""How many slices are told apart by where they begin: of a log of 4 GiB all are."""
-
-_NUMBER_BYTES = 8
-
-_LEAST_LEFT = 4
-"""So many times the part of a slice that is left at the least: its rows are written last."""
-
-
-class SliceProgress:
-    """How far slices are decoded, told by whichever process: the memory is shared with copies."""
-
-    def __init__(self) -> None:
-        self._positions = memoryview(mmap.mmap(-1, _PLACES * _NUMBER_BYTES)).cast("q")
-
-    def reach(self, start: int, position: int) -> None:
-        """Tell how far the slice is that begins at a place."""
-        self._positions[start // LAST_SLICE_BYTES % _PLACES] = position
-
-    def left(self, start: int, stop: int) -> int:
-        """About how many bytes are left of a slice that is not written yet."""
-        position = self._positions[start // LAST_SLICE_BYTES % _PLACES]
-        size = stop - start
-        return min(max(stop - position, size // _LEAST_LEFT), size)
-
-
 class SliceWriter:
     """Decodes and writes slices, in whichever process.
 
@@ -106,9 +79,6 @@ class SliceWriter:
         files: the logs.
         selection: which transactions.
         options: how to write.
-
-    Attributes:
-        progress: how far slices are.
     """
 
     def __init__(
@@ -118,7 +88,6 @@ class SliceWriter:
         self._files = files
         self._selection = selection
         self._options = options
-        self.progress = SliceProgress()
         self._spare = options.decoder.spare()
         self._resolved = ResolvedBefore()
         self._tables: tuple[bytes, Catalog] | None = None
@@ -174,7 +143,6 @@ class SliceWriter:
             with windows_kept(file, finder.walked):
                 for found in finder:
                     decoded.take(found)
-                    self.progress.reach(begin.position, found.position)
             # Who gets the slices has records from those before.
             records, start = self._told[place], begin.position
             told = decoded.end(
@@ -196,4 +164,4 @@ class SliceWriter:
         return self._tables[1].copy()
 
 
-__all__ = ["Slice", "SliceProgress", "SliceWriter", "WrittenSlice"]
+__all__ = ["Slice", "SliceWriter", "WrittenSlice"]

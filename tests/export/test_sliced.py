@@ -269,27 +269,6 @@ def test_a_file_is_opened_once_a_slice_however_many_there_are(
     assert {opened[name] for name in everywhere} == {slices_of_log}
 
 
-def test_whoever_hands_out_slices_sees_how_much_is_left_of_each(tmp_path: Path, small_slices: None) -> None:
-    path = CHAINS["mysql-9.7/shop"][0]
-    dataset = DataSet(tmp_path)
-    seen: list[int] = []
-    with BinlogFile.open(str(path)) as file:
-        writer = SliceWriter(dataset, [file], Selection(), ParquetOptions())
-        dataset.begin(source_name(file))
-        finder = SliceFinder(file, Catalog(), ChainState(), lambda start, window: None)
-        start, stop = finder.start, finder.stop
-        writer.progress.reach(start, start)
-        assert writer.progress.left(start, stop) == stop - start
-
-        def watch(position: int, window: memoryview) -> None:
-            seen.append(writer.progress.left(start, stop))
-
-        writer.write(0, Resumption(start, file.format, stop), Catalog(), ChainState(), watch)
-        # Its rows are written when all of it is decoded.
-        assert 0 < writer.progress.left(start, stop) < stop - start
-    assert seen == sorted(seen, reverse=True)
-
-
 def test_a_slice_is_known_before_it_is_read(small_slices: None) -> None:
     read: list[int] = []
     with BinlogFile.open(str(CHAINS["mysql-9.7/shop"][0])) as file:

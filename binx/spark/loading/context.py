@@ -22,7 +22,7 @@ from .outcome import LoadError
 from .output import Output
 from .records import LoadedPart, LoadRecord, TableState, TakenFile
 from .runs import Run
-from .storage import Storage
+from .storage import Storage, address_of
 from .summary import TableSummary
 
 ZSTD_LEVEL = 1
@@ -152,7 +152,7 @@ def history_parts(
             if part.table == table and part.rows and not (only_old if new else only_new):
                 path = f"{state.folder}/history"
                 path = load.output.staged(path) if new else path
-                days = f"{load.storage.address(path)}/{COMMIT_DATE}=*"
+                days = f"{address_of(load.storage, path)}/{COMMIT_DATE}=*"
                 address = days if new else f"{days}/load={record.load}"
                 stored = json.dumps(part.stored, sort_keys=True)
                 groups[part.schema, stored, tuple(part.steady)].append(address)
@@ -168,7 +168,7 @@ def history_of_load(load: Load, state: TableState, record: LoadRecord) -> DataFr
     rows: DataFrame | None = None
     for part in record.parts:
         if part.table == state.name and part.rows:
-            address = f"{load.storage.address(state.folder)}/history/{COMMIT_DATE}=*/load={record.load}"
+            address = f"{address_of(load.storage, state.folder)}/history/{COMMIT_DATE}=*/load={record.load}"
             schema = StructType.fromJson(json.loads(part.schema))
             rows = load.spark.read.schema(schema).parquet(address)
     return rows

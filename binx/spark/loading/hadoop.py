@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from .outcome import LoadError, reason_of
-from .storage import GLOB_CHARACTERS, HIDDEN, LocalStorage, Storage, StoredFile, held_by, is_local, lock_owner
+from .storage import HIDDEN, LocalStorage, Storage, StoredFile, held_by, is_local, lock_owner
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -42,10 +42,6 @@ class HadoopStorage:
 
     def _path(self, path: str) -> Any:
         return self._java.org.apache.hadoop.fs.Path(self.target(path))
-
-    def address(self, path: str) -> str:
-        """See :meth:`Storage.address`."""
-        return GLOB_CHARACTERS.sub(r"\\\1", self.target(path))
 
     def target(self, path: str) -> str:
         """See :meth:`Storage.target`."""

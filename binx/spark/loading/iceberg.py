@@ -16,6 +16,7 @@ from .context import Load, history_of_load
 from .images import COMMIT_DATE
 from .outcome import ExitCode, LoadError, reason_of
 from .records import TableState
+from .storage import address_of
 
 _CLASSES = "org.apache.iceberg.spark."
 _CATALOG_CLASS = f"{_CLASSES}SparkCatalog"
@@ -90,7 +91,7 @@ def _publish_table(load: Load, state: TableState, catalog: str) -> None:
     for kind, loads in state.snapshots.items():
         name = table_name(catalog, state, kind)
         if _published(spark, name) != loads[0]:
-            address = load.storage.address(state.snapshot(kind, loads[0]))
+            address = address_of(load.storage, state.snapshot(kind, loads[0]))
             rows = spark.read.schema(state.shape(kind)).parquet(address)
             _new_table(rows, name, loads[0]).createOrReplace()
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from .outcome import ExitCode, LoadError
-from .storage import Storage
+from .storage import Storage, address_of
 
 CONTRACT = 1
 _FOLDER = "_manifest"
@@ -77,7 +77,7 @@ class DataFile:
     @property
     def address(self) -> str:
         """Where Spark reads it."""
-        return self.storage.address(self.path)
+        return address_of(self.storage, self.path)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from .ranged import advance_ranges
 from .records import TableState
 from .scd2 import versions
 from .state import advanced_state, current_state
+from .storage import address_of
 
 
 def build_states(load: Load, table: TableName, segments: tuple[Segment, ...], *, reordered: bool) -> None:
@@ -179,7 +180,7 @@ def _advance(
     if _went_through_ranges(load, state, segments, eras, key):
         return True
     place = state.snapshot("current", state.snapshots["current"][0])
-    base = load.spark.read.schema(state.shape("current")).parquet(load.storage.address(place))
+    base = load.spark.read.schema(state.shape("current")).parquet(address_of(load.storage, place))
     parts = new_parts(load, state.name)
     events = _events(load, segments, eras, key, parts)
     _check_keys(state.name, events, key)

@@ -1,7 +1,7 @@
 """Folders that the loader reads and writes, and those of this machine.
 
 Paths are relative to the storage's root and use ``/``. Only small files pass through here (manifests, the
-state); Spark reads and writes the data itself at the addresses that :meth:`Storage.address` gives.
+state); Spark reads and writes the data itself at the addresses that :func:`address_of` gives.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .outcome import LoadError
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-GLOB_CHARACTERS = re.compile(r"([\[\]{}*?\\])")
+_GLOB_CHARACTERS = re.compile(r"([\[\]{}*?\\])")
 HIDDEN = ("_", ".")
 _SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]+:")
 
@@ -42,9 +42,6 @@ class Storage(Protocol):
     """A folder tree."""
 
     root: str
-
-    def address(self, path: str) -> str:
-        """The path as Spark's readers take it: absolute, its glob characters escaped."""
 
     def target(self, path: str) -> str:
         """The path as Spark's writers take it: absolute, as it is."""
@@ -92,6 +89,11 @@ class Storage(Protocol):
         """
 
 
+def address_of(storage: Storage, path: str) -> str:
+    """A path of a storage as Spark's readers take it: absolute, its glob characters escaped."""
+    return _GLOB_CHARACTERS.sub(r"\\\1", storage.target(path))
+
+
 def is_local(root: str) -> bool:
     """Whether this is a path of this machine, not a URI."""
     return _SCHEME.match(root) is None
@@ -116,10 +118,6 @@ class LocalStorage:
 
     def _path(self, path: str) -> Path:
         return Path(self.root, path)
-
-    def address(self, path: str) -> str:
-        """See :meth:`Storage.address`."""
-        return GLOB_CHARACTERS.sub(r"\\\1", self.target(path))
 
     def target(self, path: str) -> str:
         """See :meth:`Storage.target`."""

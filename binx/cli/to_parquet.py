@@ -33,7 +33,7 @@ from binx.log.selection import Selection, Selector
 if TYPE_CHECKING:
     from binx.export.look_ahead import LookAhead
     from binx.export.parquet_files import ParquetOptions
-    from binx.export.staging import SourceReport
+    from binx.export.staging import ChainState, SourceReport
     from binx.export.where import Condition
     from binx.log.file import BinlogFile
     from binx.rows.catalog import Catalog
@@ -66,8 +66,11 @@ DETAILS = (
     " another one, as with other tables, it is written anew, and what was there of it goes: give each"
     " selection a folder of its own.",
     "Columns' names come from the log where the server logs them (binlog_row_metadata=FULL), else from DDL in"
-    " the logs and --schema, else they are c1, c2 and so on. Give all logs of a chain at once, so that DDL in"
-    " one names the columns in the next.",
+    " the logs and --schema, else they are c1, c2 and so on. The data set keeps what is known at the end of"
+    " each log: an export goes on from the log right before its first one, if that is there, so that logs can"
+    " be given one by one, and the server may remove older ones. Behind a gap nothing is taken over: export"
+    " what is between first, or give --schema with the tables as they were there. --schema takes the place of"
+    " what the data set knows.",
     "With --where only the row changes are written whose image before or after fulfils the condition, and the"
     " transactions that have some; the manifest counts all others as filtered. See binx-extract(1).",
     "A log that is damaged is not committed. With --on-damage salvage its whole transactions are, the"
@@ -219,7 +222,8 @@ def to_parquet_command(
         wanted = selection if where is None else selection._replace(limit=None)
         selector = Selector(wanted, [log.name for log in logs], in_parts=True)
         # It begins before Arrow is loaded, which takes its time.
-        with _ahead(engine, logs, wanted, catalog, jobs, damage, where) as ahead:
+        catalog, state = _place(output, logs, catalog, quiet=quiet)
+        with _ahead(engine, logs, wanted, catalog, jobs, damage, where, state) as ahead:
             options = _options(
                 compression,
                 compression_level,
@@ -234,7 +238,7 @@ def to_parquet_command(
                 where_limit=None if where is None else selection.limit,
             )
             with _engine(engine, master, driver_memory, dict(settings), ahead) as export:
-                for report in export(logs, output, selector, catalog, options, bar.reach):
+                for report in export(logs, output, selector, catalog, options, bar.reach, state):
                     summary.take(report, text)
         for note in [] if quiet else selector.notes:
             say_note(note)
@@ -249,14 +253,40 @@ def _ahead(
     jobs: int | None,
     on_damage: OnDamage,
     where: Condition | None,
+    state: ChainState,
 ) -> AbstractContextManager[LookAhead | None]:
     """What looks ahead of processes that decode the logs; None where that is not wanted."""
     if engine != "native":
         return nullcontext()
     from binx.export.look_ahead import begin_to_look_ahead
 
-    ahead = begin_to_look_ahead(logs, selection, catalog, jobs=jobs, on_damage=on_damage, where=where)
+    ahead = begin_to_look_ahead(
+        logs,
+        selection,
+        catalog,
+        jobs=jobs,
+        on_damage=on_damage,
+        where=where,
+        epoch=state.epoch,
+        seqno=state.seqno,
+    )
     return nullcontext() if ahead is None else ahead
+
+
+def _place(
+    output: str, logs: Sequence[BinlogFile], catalog: Catalog | None, *, quiet: bool
+) -> tuple[Catalog | None, ChainState]:
+    """The tables known before the logs, and where in the chain they stand, as the data set tells it."""
+    from binx.export.continuing import find_behind
+    from binx.export.staging import ChainState
+    from binx.export.store import open_store
+
+    behind = find_behind(open_store(output), logs[0]) if catalog is None and logs else None
+    if behind is None:
+        return catalog, ChainState()
+    if len(behind.catalog) and not quiet:
+        say_note(f"tables are known as they were behind {behind.log}, which the data set has")
+    return behind.catalog, ChainState(behind.epoch, behind.seqno)
 
 
 @contextmanager

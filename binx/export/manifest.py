@@ -129,6 +129,7 @@ def manifest(
     losses: list[str],
     warnings: list[str],
     damage: list[dict[str, Any]],
+    behind: Mapping[str, Any] | None,
 ) -> dict[str, Any]:
     """The whole document."""
     first, last = sums.first, sums.last
@@ -162,6 +163,7 @@ def manifest(
         "damage": damage,
         "losses": losses,
         "warnings": warnings,
+        **({} if behind is None else {"behind": dict(behind)}),
     }
 
 

@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from binx.errors import BinxError, RefusedError
+from binx.export.continuing import find_behind
 from binx.export.dataset import DataSet
 from binx.export.look_ahead import LookAhead, begin_to_look_ahead, decoding_processes
 from binx.export.parquet_files import ParquetOptions
 from binx.export.source_export import ExportContext, SourceExport
 from binx.export.staging import ChainState, SourceReport
+from binx.export.store import open_store
 from binx.export.workers import Workers, usable_processors
 from binx.log.file import BinlogFile
 from binx.log.selection import Selection, Selector
@@ -40,7 +42,8 @@ def to_parquet(
         folder: the data set's folder, made where it is not there; or a URI that ``pyarrow.fs`` knows.
         selector: the search for the wanted transactions; it tells afterwards what was not found. All by
             default.
-        catalog: tables known beforehand; it is moved on.
+        catalog: tables known beforehand; it is moved on. Where neither it nor a state is given, the export
+            goes on from the log before the first one, if the data set has that.
         options: how to write.
         progress: called with the bytes of all files that are done, now and then.
         state: where in the chain the first file stands, where others were before; it is moved on.
@@ -54,7 +57,6 @@ def to_parquet(
             are committed, it is not.
         AbsentError: rows were asked for by columns that no table has.
     """
-    catalog = Catalog() if catalog is None else catalog
     options = options or ParquetOptions()
     selector = selector or Selector(Selection(), in_parts=True)
     if any(file.name == STANDARD_INPUT_NAME for file in files):
@@ -62,6 +64,11 @@ def to_parquet(
             "a log from standard input has no name, and the data set orders changes by the number in it;"
             " save the log under its own name first"
         )
+    if catalog is None and state is None and files:
+        behind = find_behind(open_store(os.fspath(folder)), files[0])
+        if behind is not None:
+            catalog, state = behind.catalog, ChainState(behind.epoch, behind.seqno)
+    catalog = Catalog() if catalog is None else catalog
     state = state or ChainState()
     if ahead is None:
         ahead = begin_to_look_ahead(

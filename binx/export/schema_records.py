@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from binx.errors import OutputError
+from binx.export.continuing import TablesRecord
 from binx.export.dataset import Transaction, escape_name
 from binx.rows.batches import TableChanges
 
@@ -69,6 +70,18 @@ class SchemaWriter:
         # A record that is there tells that the schema is.
         self._transaction.place(schemas)
         self._transaction.place(texts)
+
+    def write_tables(self, record: TablesRecord) -> None:
+        """Write what is known at the end of a log, where no other log has left the same.
+
+        Raises:
+            OutputError: it cannot be written.
+            SourceError: one that is there cannot be read.
+        """
+        if self._store.read(record.path) is None:
+            self._new.append(record.path)
+            self._transaction.write(record.path, record.data)
+            self._transaction.place([record.path])
 
     def take_back(self) -> None:
         """Remove what was not there before, as far as that can be removed: what stays is not believed."""

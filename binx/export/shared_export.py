@@ -184,6 +184,8 @@ class SharedExports:
         finder = export.begin_slices(self._context.dataset.begin(export.source))
         while not finder.at_end:
             self._begin_slice(export, finder, number)
+            if finder.at_end:
+                export.saw_end()
             yield False
 
     def _hand_out_logs(self) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from binx.event.payload import KeptPayloads
+from binx.export import continuing
 from binx.export.contract import CONTRACT
 from binx.export.dataset import DataSet, Transaction
 from binx.export.digest import LogDigest
@@ -87,6 +88,7 @@ class SourceExport:
         self._decoder: ChangeDecoder | None = None
         self._told = Told()
         self._ending: Ending | None = None
+        self._behind: continuing.Behind | None = None
         self._slice_folders: list[Path] = []
         self._request = {
             **context.options.facts(),
@@ -156,6 +158,7 @@ class SourceExport:
         self._told.gtids = finder.gtids
         self._told.take_scan(scan)
         self._ending = scan.ending
+        self.saw_end()
         writers.close()
 
     def begin_slices(self, transaction: Transaction) -> SliceFinder:
@@ -177,6 +180,13 @@ class SourceExport:
     def hash_later(self, later: bool) -> None:
         """Whether what is read now is hashed later, and read once more for that, as somebody waits."""
         self._digest.passes = later
+
+    def saw_end(self) -> None:
+        """Keep what is known at the log's end: the next one is begun before this is committed."""
+        context = self._context
+        self._behind = continuing.Behind(
+            self.file.name, context.catalog.copy(), context.state.epoch, context.state.seqno
+        )
 
     def take_slice(self, written: WrittenSlice) -> None:
         """Take in the next slice.
@@ -230,6 +240,7 @@ class SourceExport:
         told.count_uncounted()
         damage = [] if self._salvaging is None else self._salvaging.damage()
         ending = "" if self._ending is None else self._ending.value
+        behind = continuing.told_behind(self._behind, self.file, self._ending)
         document = manifest(
             source_record(self.file, self._digest.hexdigest(), ending),
             self._request,
@@ -239,8 +250,10 @@ class SourceExport:
             told.all_losses() + damage_sentences(damage),
             told.all_warnings(),
             damage,
+            behind.record,
         )
-        return Staged(document, tuple(self._writers.listed), (record() for record in told.records.values()))
+        records = (record() for record in told.records.values())
+        return Staged(document, tuple(self._writers.listed), records, behind.tables)
 
     def abandon(self) -> None:
         """Remove what was staged."""

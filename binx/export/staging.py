@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from binx.export.continuing import TablesRecord
 from binx.export.dataset import Transaction, WrittenFile, escape_name
 from binx.export.schema_records import SchemaRecord, SchemaWriter
 from binx.log.file import BinlogFile
@@ -46,11 +47,13 @@ class Staged(NamedTuple):
         manifest: its manifest.
         files: what is to be moved to its place.
         schemas: the records of its tables, to be taken once.
+        tables: what is known at its end, for the log that comes next; None where nothing is.
     """
 
     manifest: dict[str, Any]
     files: tuple[WrittenFile, ...]
     schemas: Iterable[SchemaRecord]
+    tables: TablesRecord | None = None
 
 
 def commit_staged(transaction: Transaction, staged: Staged, attempt: str | None = None) -> None:
@@ -67,6 +70,8 @@ def commit_staged(transaction: Transaction, staged: Staged, attempt: str | None 
     schemas = SchemaWriter(transaction)
     try:
         schemas.write(staged.schemas)
+        if staged.tables is not None:
+            schemas.write_tables(staged.tables)
         transaction.commit(staged.manifest, staged.files, attempt)
     except BaseException:
         if not transaction.committed:

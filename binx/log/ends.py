@@ -34,6 +34,7 @@ class FileEnds(NamedTuple):
         gtid_list: MariaDB's GTID_LIST; None where the file has none.
         next_file: the name that ROTATE at the end gives; None where ROTATE is not the last event.
         stopped: whether STOP is the last event.
+        ended: when ROTATE or STOP was written, in seconds since 1970; None where neither is the last event.
     """
 
     file: BinlogFile
@@ -41,6 +42,7 @@ class FileEnds(NamedTuple):
     gtid_list: tuple[MariadbGtidPosition, ...] | None
     next_file: str | None
     stopped: bool
+    ended: int | None = None
 
     @property
     def base(self) -> str:
@@ -85,10 +87,18 @@ def read_ends(file: BinlogFile) -> FileEnds:
             elif header.type not in _HEAD_TYPES:
                 break
             position = header.end
-        next_file = _next_file(file)
+        last = _last_event(file)
+        next_file = None if last is None else _next_file(file, last)
     except BinxError as error:
         raise error.at(path=file.path) from error.__cause__
-    return FileEnds(file, previous, gtid_list, next_file, next_file is None and _is_stopped(file))
+    return FileEnds(
+        file,
+        previous,
+        gtid_list,
+        next_file,
+        last is not None and last.type == EventType.STOP,
+        None if last is None else last.timestamp,
+    )
 
 
 def known_ends(file: BinlogFile) -> FileEnds:
@@ -147,23 +157,25 @@ def _own(file: BinlogFile) -> Source:
     return file.source.first if isinstance(file.source, JoinedSource) else file.source
 
 
-def _is_stopped(file: BinlogFile) -> bool:
-    size = HEADER_SIZE + file.format.checksum_size
-    return _is_last(_end(file, size), size, _own(file).size, EventType.STOP)
-
-
-def _next_file(file: BinlogFile) -> str | None:
-    """The name in a ROTATE that ends with the file; where it begins is where its own size fits."""
-    shortest = HEADER_SIZE + _ROTATE_FIXED + 1 + file.format.checksum_size
+def _last_event(file: BinlogFile) -> EventHeader | None:
+    """The header of a ROTATE or STOP that ends with the file; it begins where its own size fits."""
+    stop = HEADER_SIZE + file.format.checksum_size
+    shortest = stop + _ROTATE_FIXED + 1
     end, log_size = _end(file, shortest + _NAME_MAXIMUM - 1), _own(file).size
-    for size in range(shortest, len(end) + 1):
-        if _is_last(end, size, log_size, EventType.ROTATE):
+    for size in (stop, *range(shortest, len(end) + 1)):
+        if _is_last(end, size, log_size, EventType.STOP if size == stop else EventType.ROTATE):
             position = log_size - size
-            header = parse_header(end[-size:], position, origin=position)
-            from binx.event.rotate import parse_rotate
-
-            return parse_rotate(_body(file, header), header, file.format).next_file
+            return parse_header(end[-size:], position, origin=position)
     return None
+
+
+def _next_file(file: BinlogFile, last: EventHeader) -> str | None:
+    """The name that the last event gives, where that is a ROTATE."""
+    if last.type != EventType.ROTATE:
+        return None
+    from binx.event.rotate import parse_rotate
+
+    return parse_rotate(_body(file, last), last, file.format).next_file
 
 
 def _end(file: BinlogFile, size: int) -> memoryview:

@@ -209,7 +209,7 @@ def _fallback(table_map: TableMap, reason: str) -> str:
     last = len(table_map.columns)
     return (
         f"the columns of {table_map.name} are called c1 to c{last}: {reason}. A dump of the schema, given by"
-        " --schema, or binlog_row_metadata=FULL on the server names them"
+        " --schema, binlog_row_metadata=FULL on the server, or the logs before names them"
     )
 
 

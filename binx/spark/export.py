@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, TypeVar
 from binx.errors import BinxError, RefusedError
 from binx.export.dataset import DataSet
 from binx.export.parquet_files import ParquetOptions
-from binx.export.staging import SourceReport, commit_staged, source_name
+from binx.export.staging import ChainState, SourceReport, commit_staged, source_name
 from binx.export.where_rows import RowFilter
 from binx.log.file import BinlogFile
 from binx.log.selection import Selection, Selector
@@ -59,6 +59,7 @@ def to_parquet_on_spark(
     catalog: Catalog | None = None,
     options: ParquetOptions | None = None,
     progress: Callable[[int], None] = lambda position: None,
+    state: ChainState | None = None,
 ) -> Iterator[SourceReport]:
     """As :func:`binx.export.parquet.to_parquet`, with Spark's executors; the files are the same.
 
@@ -70,6 +71,7 @@ def to_parquet_on_spark(
         catalog: tables known beforehand.
         options: how to write; ``jobs`` are threads of a task, by default one.
         progress: called with the bytes of all files that are done.
+        state: where in the chain the first file stands, where others were before.
 
     Raises:
         RefusedError: something is asked for that takes one pass over all logs in order.
@@ -82,7 +84,9 @@ def to_parquet_on_spark(
     dataset = DataSet(output)
     with dataset.locked():
         context = _context_of(spark)
-        export = _Export(context, dataset, output, selector, catalog or Catalog(), options)
+        export = _Export(
+            context, dataset, output, selector, catalog or Catalog(), options, state or ChainState()
+        )
         check_executors(context, _local_paths(files), dataset.store, output)
         yield from export.run(files, progress)
 
@@ -119,6 +123,7 @@ class _Export:
         selector: Selector,
         catalog: Catalog,
         options: ParquetOptions,
+        state: ChainState,
     ) -> None:
         self._context = context
         self._dataset = dataset
@@ -126,7 +131,7 @@ class _Export:
         self._selector = selector
         self._catalog = catalog.copy()
         self._options = options
-        self._place = Place(packed(self._catalog), 0, 1, 0)
+        self._place = Place(packed(self._catalog), state.epoch, state.seqno, 0)
         self._row_filter = (
             None
             if options.where is None

@@ -81,6 +81,7 @@ def test_every_source_has_a_manifest_and_every_file_is_listed(
 ) -> None:
     assert [manifest["source"]["name"] for manifest in manifests] == [path.name for path in CHAIN]
     listed = {entry["path"] for manifest in manifests for entry in manifest["files"]}
+    listed |= {manifest["behind"]["tables"] for manifest in manifests}
     found = {name for name in contents(dataset) if not name.startswith("_manifest/")}
     assert found == listed | {name.replace(".json", ".avsc") for name in listed if name.endswith(".json")}
 

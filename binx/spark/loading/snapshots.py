@@ -39,10 +39,14 @@ def build_states(load: Load, table: TableName, segments: tuple[Segment, ...], *,
         if "current" in state.snapshots:
             summary.losses.append(
                 "no primary key is known any more, so current/ stays as an earlier load left it;"
-                " name one with --key"
+                " export the logs anew from where the log before them is in the data set, or with --schema,"
+                " or name a key with --key"
             )
         else:
-            summary.notes.append("no primary key is known, so there is history only; name one with --key")
+            summary.notes.append(
+                "no primary key is known, so there is history only; name one with --key, or, where the table"
+                " has one, export its logs with --schema"
+            )
         leave_state(load, table, segments, reordered=reordered)
         return
     names = {rank: chain for chain, rank in load.ranks.items()}

@@ -52,7 +52,7 @@ class Slice:
 
 def packed(catalog: Catalog) -> bytes:
     """A catalog as few bytes, which are sent with a plan; none for an empty one."""
-    return zlib.compress(pickle.dumps(catalog)) if len(catalog) else b""
+    return zlib.compress(pickle.dumps(catalog)) if len(catalog) or catalog.databases else b""
 
 
 def unpacked(tables: bytes) -> Catalog:

@@ -72,7 +72,9 @@ DETAILS = (
     " too. Numbers and times within JSON documents are what JSON text says, without MySQL's own types"
     " inside. Where a statement is longer than the 16 MiB that clients take by default, the"
     " max_allowed_packet that it needs is told. With --format json a line is a transaction, or with --rows"
-    " a row change. Columns' names come from the log, from DDL in the logs before, or from --schema.",
+    " a row change. Columns' names come from the log, from DDL in the logs before, or from --schema."
+    " SQL leaves generated columns out, which only a CREATE TABLE or --schema tells: where neither is there,"
+    " a warning names the tables, as a server refuses values for such columns.",
     "With --reverse the statements take the transactions back, the newest first: what was inserted is"
     " deleted, what was deleted inserted, what was updated set back. A row is found by all its columns, so"
     " one that was changed again since stays as it is; with --by-key by its key alone. If anything cannot be"

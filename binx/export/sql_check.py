@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from binx.export.changes import Selected, ordered_changes
 from binx.export.pieces import Changes
 from binx.export.sql_refusals import CHECKED_FACTS, PreparedXa, refuse_statement
-from binx.export.sql_tables import refuse_table
+from binx.export.sql_tables import UntoldTables, refuse_table
 from binx.kernels.transactions import Kind, TransactionTable
 from binx.log.file import BinlogFile
 from binx.rows.batches import ChangeBatch
@@ -52,12 +52,15 @@ def check_sql(selected: Iterable[Selected], catalog: Catalog) -> list[str]:
         prepared.take(item)
         if isinstance(item, Statement):
             refuse_statement(item)
+    untold = UntoldTables()
     for decoder in decoders:
         for changes in decoder.tables:
             if id(changes) not in checked:
                 checked.add(id(changes))
                 refuse_table(changes.resolved)
-    return [warning for decoder in decoders for warning in decoder.report.warnings]
+                untold.take(changes.resolved)
+    warnings = [warning for decoder in decoders for warning in decoder.report.warnings]
+    return [*warnings, *untold.warnings()]
 
 
 def _telling(selected: Iterable[Selected], prepared: PreparedXa) -> Iterator[Selected]:

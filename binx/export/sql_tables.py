@@ -22,6 +22,9 @@ _PADDING_COLLATION = "utf8mb4_bin"
 _DATES_WITH_CLOCKS = frozenset({Kind.DATETIME, Kind.TIMESTAMP})
 _ROW_PERIODS = frozenset({"row_start", "row_end"})
 _ON_UPDATE = re.compile(r"\bon\s+update\b", re.IGNORECASE)
+_MOST_NAMED = 3
+"""Tables that a warning names."""
+
 _CREATE = re.compile(r"\s*create\b", re.IGNORECASE)
 
 
@@ -49,6 +52,34 @@ class SqlDialect:
             if self.version >= since:
                 return name
         return _PADDING_COLLATION
+
+
+class UntoldTables:
+    """Tables of which nothing tells whether they have generated columns: their definition is not known.
+
+    Table maps have the names of columns at most. A value that is given for a generated column is refused by
+    servers: MySQL's ER_NON_DEFAULT_VALUE_FOR_GENERATED_COLUMN (3105), MariaDB's 1906.
+    """
+
+    def __init__(self) -> None:
+        self._names: dict[str, None] = {}
+
+    def take(self, resolved: ResolvedTable) -> None:
+        """Take in a table that SQL is written of."""
+        if resolved.definition is None:
+            self._names[f"{resolved.db}.{resolved.name}"] = None
+
+    def warnings(self) -> list[str]:
+        """A sentence about them, if there are some."""
+        names = list(self._names)
+        if not names:
+            return []
+        more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
+        return [
+            f"the log does not tell which columns of {', '.join(names[:_MOST_NAMED])}{more} are generated,"
+            " and a server refuses values for those: if there are some, give --schema FILE, as"
+            " mysqldump --no-data writes it"
+        ]
 
 
 class SqlTable:

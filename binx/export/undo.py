@@ -26,7 +26,7 @@ from binx.export.sql_refusals import refuse_other_flavour
 from binx.export.sql_script import comment_text
 from binx.export.sql_session import SqlSession
 from binx.export.sql_sizes import StatementSizes
-from binx.export.sql_tables import SqlDialect
+from binx.export.sql_tables import SqlDialect, UntoldTables
 from binx.export.sql_undo import Obstacles, UndoRows
 from binx.log.file import BinlogFile
 from binx.log.moments import format_time
@@ -50,7 +50,7 @@ class UndoReport:
     Attributes:
         undone: transactions that the script takes back.
         nothing: transactions that changed no row that is still changed.
-        warnings: about the length of statements, in sentences.
+        warnings: about the length of statements, and about tables, in sentences.
     """
 
     undone: int
@@ -203,11 +203,13 @@ class _Undoing:
         self._number = -1
         self._with_rows = False
         self._xa = _XaTransactions()
+        self._untold = UntoldTables()
 
     def render(self, changes: ChangeBatch, file: BinlogFile) -> list[Changes]:
         """Row changes as the statements that undo them."""
         if self._rows is None or self._rows.dialect != SqlDialect.of(file.format):
             self._rows = UndoRows(SqlDialect.of(file.format), self._obstacles, by_key=self._by_key)
+        self._untold.take(changes.table.resolved)
         return self._rows(changes, file)
 
     def take(self, item: object) -> None:
@@ -249,7 +251,8 @@ class _Undoing:
         for piece in _together(self._script(undone)):
             output.write(piece)
         nothing = self._number + 1 - len(undone)
-        return UndoReport(undone=len(undone), nothing=nothing, warnings=tuple(self.sizes.warnings))
+        warnings = (*self._untold.warnings(), *self.sizes.warnings)
+        return UndoReport(undone=len(undone), nothing=nothing, warnings=warnings)
 
     def _script(self, undone: set[int]) -> Iterator[bytes | memoryview]:
         """The script in pieces; the numbers of the transactions that it undoes are put into a set."""

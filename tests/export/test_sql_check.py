@@ -93,3 +93,13 @@ def test_parts_that_take_too_much_memory_are_given_up() -> None:
     kept = KeptParts(limit=1)
     assert list(kept.over(everything(SHOP[:1])))
     assert kept.parts is None
+
+
+def test_tables_are_told_of_which_nothing_says_whether_columns_are_generated() -> None:
+    """Servers refuse values for generated columns, and table maps do not tell which these are."""
+    last = SHOP[-1]
+    (warning,) = [line for line in check_sql(everything([last]), Catalog()) if "generated" in line]
+    assert "shop." in warning
+    assert "--schema" in warning
+    whole = check_sql(everything(SHOP), Catalog())
+    assert not [line for line in whole if "generated" in line]

@@ -21,13 +21,13 @@ from binx.kernels.scan import Level
 from binx.kernels.stored import (
     COUNTS_MAXIMUM,
     RECORDS_MAXIMUM,
+    block_facts,
     counts_of,
-    field_extents,
     join,
     pack,
     sources_of,
 )
-from binx.kernels.transactions import FLAG_HAS_THREAD, FLAG_HAS_XID, Kind, TransactionTable
+from binx.kernels.transactions import TransactionTable
 from binx.log.file import BinlogFile
 from binx.log.scan import Scan
 from binx.log.scanning import ENDINGS
@@ -49,14 +49,6 @@ BLOCK_RECORDS = 4096
 
 _SPOOLED_BYTES = 16 * 1024 * 1024
 _GTID_RUNS = 64
-_EXTENTS = [
-    ("commit_timestamp", 0),
-    ("server_id", 0),
-    ("bytes", 0),
-    ("xid", FLAG_HAS_XID),
-    ("thread_id", FLAG_HAS_THREAD),
-]
-"""Fields of which a block's least and most are told, and the flag of the transactions that have them."""
 
 
 class SidecarReport(NamedTuple):
@@ -169,11 +161,7 @@ class SidecarWriter:
         offset = spool.size
         spool.write(data)
         every = table.mask()
-        with_statements = table.mask()
-        table.keep_range(with_statements, "statements", 1, 2**63 - 1)
-        steps = table.mask()
-        table.keep_range(steps, "kind", Kind.KIND_XA_PREPARE, Kind.KIND_XA_ROLLBACK)
-        times, servers, sizes, xids, threads = field_extents(table, _EXTENTS)
+        times, servers, sizes, xids, threads, steps = block_facts(table)
         description = table.format
         if description.position not in self._formats:
             self._formats.append(description.position)
@@ -194,7 +182,7 @@ class SidecarWriter:
                 largest=sizes[1] if sizes else 0,
                 gtids=self._gtids(table, every),
                 tables=tuple(counts[1:] for counts in table.sum_counts(every)),
-                statements=with_statements.count(1) + steps.count(1),
+                statements=steps,
                 keys=self._filters(table, spool),
             )
         )

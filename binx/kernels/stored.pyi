@@ -1,10 +1,13 @@
 """Records of transactions as an index file keeps them: packed column by column, and unpacked again."""
 
-from typing import Final
+from typing import Final, TypeAlias
 
 from typing_extensions import Buffer
 
 from binx.kernels.transactions import TransactionTable
+
+Extent: TypeAlias = tuple[int, int]
+"""The least and the most of a field."""
 
 RECORDS_MAXIMUM: Final[int]
 """Transactions of a block, at most."""
@@ -28,16 +31,15 @@ def counts_of(table: TransactionTable) -> int:
 def sources_of(table: TransactionTable) -> list[bytes]:
     """The keys of all GTIDs' sources that the scan has numbered so far, by their numbers."""
 
-def field_extents(table: TransactionTable, fields: list[tuple[str, int]]) -> list[tuple[int, int] | None]:
-    """The least and the most of each field among the records that have its flag; None where none has.
+def block_facts(
+    table: TransactionTable,
+) -> tuple[Extent | None, Extent | None, Extent | None, Extent | None, Extent | None, int]:
+    """What can be said of all transactions of a block.
 
-    Args:
-        table: the records.
-        fields: at most eight, each a field's name and a flag; of flag 0 all records are looked at.
-
-    Raises:
-        KeyError: there is no such field.
-        ValueError: these are too many.
+    Returns:
+        The extents of commit times (microseconds), server ids, sizes (bytes), XIDs and thread ids, the last
+        two of the transactions that have them, each None where none has; and how many transactions have
+        statements, which may define tables, and how many are steps of XA transactions, added up.
     """
 
 class StoredTables:

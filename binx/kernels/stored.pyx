@@ -12,26 +12,18 @@ from libc.string cimport memset
 from binx.kernels.blocks cimport BlockFunctions, best_blocks
 from binx.kernels.cursor cimport Cursor, cursor_over, remaining
 from binx.kernels.delta cimport bad_delta, put_deltas, take_deltas
-from binx.kernels.fields cimport *
 from binx.kernels.hashing cimport Slots, slot_entry, slot_of, slots_release
 from binx.kernels.output cimport Output, append, no_memory, release, reserve
 from binx.kernels.stored_columns cimport *
 from binx.kernels.transactions cimport *
-from binx.kernels.transactions import FIELDS
 
 cdef enum:
     UUID_SIZE = 16
     # What a GTID's tag takes at most, see gtids.pxd.
     TAG_SIZE = 32
     DOMAIN_SIZE = 8
-    # Fields that one call of `field_extents` looks at, at most, and records that it looks at for one after another.
-    EXTENTS_MAXIMUM = 8
-    PIECE = 128
 
 cdef struct Extent:
-    int number
-    int flag
-    bint is_known
     int64_t least
     int64_t most
 
@@ -98,40 +90,36 @@ def sources_of(TransactionTable table not None):
     return [table.key_of(number) for number in range(count)]
 
 
-def field_extents(TransactionTable table not None, list fields not None):
-    """Of each field, the least and the most among the records that have its flag; None where none has.
+cdef inline void widen(Extent *extent, int64_t value) noexcept nogil:
+    extent.least = min(extent.least, value)
+    extent.most = max(extent.most, value)
 
-    All fields in one go, a piece of the table at a time: a table is larger than the processor's nearer caches.
-    """
-    cdef Extent found[EXTENTS_MAXIMUM]
-    cdef Extent *one
+
+cdef object extent_of(const Extent *extent):
+    return (extent.least, extent.most) if extent.least <= extent.most else None
+
+
+def block_facts(TransactionTable table not None):
+    """What can be said of all transactions of a block, see stored.pyi; all of it in one pass over the records."""
+    cdef Extent times, servers, sizes, xids, threads
     cdef const Transaction *record
-    cdef int64_t records = table.length()
-    cdef int64_t value
-    cdef int64_t start = 0
-    cdef int64_t stop
+    cdef int64_t steps = 0
     cdef int64_t i
-    cdef int count = len(fields)
-    cdef int k
-    if count > EXTENTS_MAXIMUM:
-        raise ValueError(f"at most {EXTENTS_MAXIMUM} fields can be asked for at once, not {count}")
-    for k in range(count):
-        found[k].number, found[k].flag, found[k].is_known = FIELDS[fields[k][0]], fields[k][1], False
-        found[k].least, found[k].most = INT64_MAX, INT64_MIN
+    times.least = servers.least = sizes.least = xids.least = threads.least = INT64_MAX
+    times.most = servers.most = sizes.most = xids.most = threads.most = INT64_MIN
     with nogil:
-        while start < records:
-            stop = min(start + PIECE, records)
-            for k in range(count):
-                one = &found[k]
-                for i in range(start, stop):
-                    record = table.record(i)
-                    if (record.flags & one.flag) == one.flag:
-                        value = field_of(record, one.number)
-                        one.least = min(one.least, value)
-                        one.most = max(one.most, value)
-                        one.is_known = True
-            start = stop
-    return [(found[k].least, found[k].most) if found[k].is_known else None for k in range(count)]
+        for i in range(table.length()):
+            record = table.record(i)
+            widen(&times, record.commit_timestamp)
+            widen(&servers, record.server_id)
+            widen(&sizes, record.end - record.start)
+            if record.flags & HAS_XID:
+                widen(&xids, <int64_t> record.xid)
+            if record.flags & HAS_THREAD:
+                widen(&threads, record.thread_id)
+            steps += record.statements > 0
+            steps += KIND_XA_PREPARE <= record.kind <= KIND_XA_ROLLBACK
+    return extent_of(&times), extent_of(&servers), extent_of(&sizes), extent_of(&xids), extent_of(&threads), steps
 
 
 cdef class StoredTables:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from binx.event import GtidSet
 from binx.kernels.scan import Level
-from binx.kernels.stored import field_extents
+from binx.kernels.stored import block_facts
 from binx.kernels.transactions import FIELDS, FLAG_HAS_THREAD, FLAG_HAS_XID, Kind, TransactionTable
 from binx.log.gtid_keys import kernel_intervals, source_of
 from tests.log import building as b
@@ -49,20 +49,30 @@ def test_a_table_knows_each_field_singly_and_as_a_column(table: TransactionTable
     assert table.value("begin_timestamp", 0) == 1_000
 
 
-def test_the_extents_of_fields_are_those_of_the_records_that_have_them(table: TransactionTable) -> None:
+def test_the_facts_of_a_block_are_those_of_the_records_that_have_them(table: TransactionTable) -> None:
     large = b.transactions(*(event for number in range(1, 301) for event in (b.gtid(number), b.CREATE)))
-    for one in (table, large):
-        flags = memoryview(one.column("flags")).cast("q").tolist()
-        asked = [(field, flag) for field in ("bytes", "number", "xid") for flag in (0, FLAG_HAS_XID)]
+    steps = b.transactions(
+        *(b.gtid(1), b.query("XA START X'01',X'',1"), b.query("XA END X'01',X'',1"), b.xa_prepare()),
+        *(b.gtid(2), b.query("XA COMMIT X'01',X'',1")),
+    )
+    for one in (table, large, steps):
+        columns = {field: memoryview(one.column(field)).cast("q").tolist() for field in FIELDS}
         expected: list[tuple[int, int] | None] = []
-        for field, flag in asked:
-            values = memoryview(one.column(field)).cast("q").tolist()
-            chosen = [value for value, has in zip(values, flags, strict=True) if has & flag == flag]
-            expected.append((min(chosen), max(chosen)) if chosen else None)
-        assert field_extents(one, asked) == expected
-    assert field_extents(TransactionTable(), [("start", 0)]) == [None]
-    with pytest.raises(ValueError, match="at most 8 fields"):
-        field_extents(table, [("start", 0)] * 9)
+        for field, flag in (
+            *(("commit_timestamp", 0), ("server_id", 0), ("bytes", 0)),
+            *(("xid", FLAG_HAS_XID), ("thread_id", FLAG_HAS_THREAD)),
+        ):
+            has = [
+                value
+                for value, flags in zip(columns[field], columns["flags"], strict=True)
+                if flags & flag == flag
+            ]
+            expected.append((min(has), max(has)) if has else None)
+        with_statements = sum(number > 0 for number in columns["statements"])
+        xa = sum(Kind.KIND_XA_PREPARE <= kind <= Kind.KIND_XA_ROLLBACK for kind in columns["kind"])
+        assert block_facts(one) == (*expected, with_statements + xa)
+    assert xa == 2
+    assert block_facts(TransactionTable()) == (None, None, None, None, None, 0)
 
 
 def test_what_is_behind_the_end_is_an_index_error(table: TransactionTable) -> None:

@@ -368,6 +368,7 @@ def write_export(
                 {
                     "name": column,
                     "arrow_type": str(kind),
+                    "mysql_type": str(kind).replace("128", ""),
                     "primary_key_position": version.key.index(column) if column in version.key else None,
                 }
                 for column, kind in version.fields

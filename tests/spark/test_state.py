@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -224,3 +225,28 @@ def test_what_happened_to_a_table_while_another_one_was_loaded_is_made_up_for(
     server.export_all(tmp_path / "in")
     load(tmp_path / "in", tmp_path / "out")
     assert rows(tmp_path / "out", ORDERS) == server.rows(ORDERS)
+
+
+def test_a_type_that_rounds_what_is_there_is_told_once(tmp_path: Path, load: Load) -> None:
+    server = Server()
+    fields = [("id", pa.int64()), ("price", pa.decimal128(10, 4))]
+    server.create(ORDERS, fields, ["id"])
+    server.transaction(("insert", ORDERS, {"id": 1, "price": Decimal("1.2355")}))
+    server.export_all(tmp_path / "in")
+    assert load(tmp_path / "in", tmp_path / "out")[0] == 0
+    server.rotate()
+    server.alter(
+        ORDERS,
+        "ALTER TABLE orders MODIFY price DECIMAL(10,2), MODIFY id BIGINT",
+        [fields[0], ("price", pa.decimal128(10, 2))],
+    )
+    for expected in (3, 0):
+        server.export_all(tmp_path / "in")
+        code, summary = load(tmp_path / "in", tmp_path / "out")
+        assert code == expected
+        losses = [loss for table in summary["tables"] for loss in table["losses"]]
+        assert [loss[:50] for loss in losses] == ["price became DECIMAL(10,2), it was decimal(10, 4):"] * (
+            expected == 3
+        )
+        server.transaction(("insert", ORDERS, {"id": 2, "price": Decimal("1.20")}))
+        server.rotate()

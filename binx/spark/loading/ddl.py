@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 from .manifests import TableName
 
-#: Statements without one of these words change no table as a whole and no column's name (for ``rlike``).
-RELEVANT = r"(?i)\b(TRUNCATE|DROP|RENAME|CREATE|EXCHANGE|CONVERT|CHANGE)\b"
+#: Statements without one of these words change no table as a whole and no column's name or type (``rlike``).
+RELEVANT = r"(?i)\b(TRUNCATE|DROP|RENAME|CREATE|EXCHANGE|CONVERT|CHANGE|MODIFY)\b"
 
 #: What an ``ALTER TABLE`` may drop besides columns.
 _NO_COLUMNS = (
@@ -159,6 +159,18 @@ class _Statement:
         else:
             self.accept("NOWAIT")
 
+    def type(self) -> str:
+        """Step over a column's type: its words up to the first that can be no part of it."""
+        words: list[str] = [self.name()]
+        if self.accept("("):
+            words.append("(")
+            while self._next < len(self._tokens) and not self.accept(")"):
+                words.append(self.name())
+            words.append(")")
+        while any(self.accept(word) for word in ("SIGNED", "UNSIGNED", "ZEROFILL")):
+            words.append(f" {self._tokens[self._next - 1].text}")
+        return "".join(words)
+
     def skip_to_clause(self) -> bool:
         """Step behind the next comma outside parentheses; False at the end."""
         depth = 0
@@ -288,3 +300,29 @@ def column_changes(sql: str, db: str) -> ColumnChanges | None:
         more = statement.skip_to_clause()
     renamed = {old: new for old, new in renamed.items() if old != new}
     return ColumnChanges(table, renamed, frozenset(dropped)) if renamed or dropped else None
+
+
+def new_types(sql: str, db: str) -> tuple[TableName, dict[str, str]] | None:
+    """The types that a statement gives to columns which are there, by their former names in lower case.
+
+    Args:
+        sql: the statement as it was logged.
+        db: its default database.
+    """
+    statement = _Statement(sql, db)
+    table = statement.altered()
+    if table is None:
+        return None
+    types: dict[str, str] = {}
+    more = True
+    while more:
+        renames = statement.accept("CHANGE")
+        if renames or statement.accept("MODIFY"):
+            statement.accept("COLUMN")
+            statement.accept("IF", "EXISTS")
+            old = statement.name().lower()
+            if renames:
+                statement.name()
+            types[old] = statement.type()
+        more = statement.skip_to_clause()
+    return (table, types) if types else None

@@ -14,7 +14,8 @@ from pyspark.sql import SparkSession
 
 from .arguments import Options
 from .context import Load
-from .ddl import PartitionChanged, column_changes, effects
+from .conversions import changes_values
+from .ddl import PartitionChanged, column_changes, effects, new_types
 from .delta import stage_logs
 from .hadoop import open_storage
 from .history import stage_rows
@@ -247,7 +248,7 @@ class _Job:
     def _take_statements(self, files: dict[str, list[DataFile]]) -> None:
         """Keep the statements that change tables as a whole, and count those that change rows."""
         found, changes = read_statements(self._load.spark, files)
-        self._state.statements += [statement.to_json() for statement in found]
+        self._state.statements += [statement.to_json() for statement in found if statement.lasts]
         self._load.record.statements += [
             (chain, file.sha256) for chain, listed in files.items() for file in listed
         ]
@@ -262,6 +263,28 @@ class _Job:
                     self._load.summary(effect.table).losses.append(
                         f"rows went out or in with a partition, unseen by the log: {statement.sql[:200]}"
                     )
+            self._tell_converted(statement)
+
+    def _tell_converted(self, statement: Statement) -> None:
+        """Tell where a statement gave a column a type that its values did not all have to fit."""
+        found = new_types(statement.sql, statement.db)
+        if found is None or not self._options.wants(found[0]):
+            return
+        table, types = found
+        state = self._state.tables.get(table)
+        known = (
+            [] if state is None else [one for one in state.schemas.values() if one.chain == statement.chain]
+        )
+        before = [one.record for one in known if one.record.valid_from < statement.scn]
+        if not before:
+            return
+        former = max(before, key=lambda record: record.valid_from).sql_types
+        for name, kind in types.items():
+            if name in former and changes_values(former[name], kind, strict=statement.is_strict):
+                self._load.summary(table).losses.append(
+                    f"{name} became {kind}, it was {former[name]}: in rows that were not changed since, the"
+                    " server rounded or cut values, unseen by the log, and current/ has them as they were"
+                )
 
     def _stage(self, plans: list[TablePlan]) -> None:
         self._steps = Steps(2 * sum(plan.bytes for plan in plans), self._progress)

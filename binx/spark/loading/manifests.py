@@ -250,8 +250,9 @@ class Absent(NamedTuple):
 class SchemaRecord:
     """One version of a table's columns, as the export recorded it; ``valid_from`` is an SCN.
 
-    ``types`` are the columns' Arrow types as Arrow prints them. ``absent`` has the columns of which is known
-    what they hold where an inserted row's image lacks them.
+    ``types`` are the columns' Arrow types as Arrow prints them, ``sql_types`` as SQL writes them, where that
+    is known, by the columns' names in lower case. ``absent`` has the columns of which is known what they hold
+    where an inserted row's image lacks them.
     """
 
     version: str
@@ -261,6 +262,7 @@ class SchemaRecord:
     valid_from: int
     ddl: str
     absent: Mapping[str, Absent] = field(default_factory=dict)
+    sql_types: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def parse(cls, document: Mapping[str, Any], version: str) -> SchemaRecord:
@@ -273,6 +275,7 @@ class SchemaRecord:
             valid_from=int(document.get("valid_from") or 0),
             ddl=str(document.get("ddl") or ""),
             absent=_absent(document["columns"]),
+            sql_types=document.get("sql_types") or _sql_types(document["columns"]),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -288,7 +291,15 @@ class SchemaRecord:
             "primary_key": list(self.primary_key),
             "valid_from": self.valid_from,
             "ddl": self.ddl,
+            "sql_types": dict(self.sql_types),
         }
+
+
+def _sql_types(columns: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    known = ((column, column.get("mysql_type")) for column in columns)
+    return {
+        str(column.get("source_name") or column["name"]).lower(): str(kind) for column, kind in known if kind
+    }
 
 
 def _absent(columns: Sequence[Mapping[str, Any]]) -> dict[str, Absent]:

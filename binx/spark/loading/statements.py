@@ -15,7 +15,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
-from .ddl import RELEVANT, column_changes, effects
+from .ddl import RELEVANT, column_changes, effects, new_types
 from .lineage import Position
 from .manifests import DataFile
 
@@ -25,9 +25,10 @@ _XA = re.compile(r"(?is)^\s*XA\s+(?P<step>PREPARE|COMMIT|ROLLBACK)\s+(?P<xid>.+?
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A statement that changes a table as a whole or its columns' names, or a step of an XA transaction.
+    """A statement that changes a table as a whole or its columns, or a step of an XA transaction.
 
-    ``time`` is that of its event, in µs since 1970.
+    ``time`` is that of its event, in µs since 1970. ``is_strict`` tells whether its session had a strict SQL
+    mode, in which what does not fit is an error; it matters only when the statement is new.
     """
 
     chain: str
@@ -37,6 +38,12 @@ class Statement:
     time: int
     db: str
     sql: str
+    is_strict: bool = True
+
+    @property
+    def lasts(self) -> bool:
+        """Whether later loads need it too: it changes more than types of columns."""
+        return bool(effects(self.sql, self.db) or column_changes(self.sql, self.db) or _xa_step(self.sql))
 
     @classmethod
     def from_json(cls, entry: Sequence[Any]) -> Statement:
@@ -60,7 +67,10 @@ def read_statements(
     found: list[Statement] = []
     changes = 0
     for chain, listed in files.items():
-        rows = spark.read.parquet(*[file.address for file in listed]).select(
+        files_read = spark.read.parquet(*[file.address for file in listed])
+        has_options = "options" in files_read.columns
+        mode = F.element_at("options", "sql_mode") if has_options else F.lit("STRICT_ALL_TABLES")
+        rows = files_read.select(
             "commit_version",
             "ordinal",
             "transaction",
@@ -68,6 +78,7 @@ def read_statements(
             "kind",
             "db",
             F.col("sql").cast("string"),
+            F.coalesce(mode, F.lit("")).alias("mode"),
         )
         relevant = F.col("sql").rlike(RELEVANT) | F.col("sql").rlike(_XA_WORDS)
         for row in rows.where((F.col("kind") == "dml") | relevant).collect():
@@ -83,13 +94,14 @@ def read_statements(
                         row["time"],
                         row["db"] or "",
                         row["sql"],
+                        "STRICT_" in row["mode"],
                     )
                 )
     return found, changes
 
 
 def _matters(sql: str, db: str) -> bool:
-    return bool(effects(sql, db) or column_changes(sql, db) or _xa_step(sql))
+    return bool(effects(sql, db) or column_changes(sql, db) or new_types(sql, db) or _xa_step(sql))
 
 
 def _xa_step(sql: str) -> tuple[str, str] | None:

@@ -24,6 +24,7 @@ from binx.export.temporary_files import create_beside
 
 if TYPE_CHECKING:
     from pathlib import Path
+    from types import TracebackType
 
     from typing_extensions import Buffer
 
@@ -197,17 +198,32 @@ def output_error(error: OSError, path: str) -> OutputError:
     return OutputError(f"cannot be written: {advice}", path=path)
 
 
-@contextmanager
-def output_errors(path: str | Path) -> Iterator[None]:
+class output_errors:  # noqa: N801 - it reads as what it does, like contextlib's
     """Say of an operating system's error what could not be written.
 
+    A generator would take longer than what is done within: a log of thousands of tables has as many files.
+
+    Args:
+        path: of what is written, where the error does not tell.
+
     Raises:
-        OutputError: in its place.
+        OutputError: in its place, when the block is left.
     """
-    try:
-        yield
-    except OSError as error:
-        raise output_error(error, str(error.filename or path)) from error
+
+    __slots__ = ("_path",)
+
+    def __init__(self, path: str | Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        """Nothing is done."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Turn an error of the system into one of ours."""
+        if isinstance(error, OSError):
+            raise output_error(error, str(error.filename or self._path)) from error
 
 
 @contextmanager

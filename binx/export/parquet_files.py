@@ -10,9 +10,10 @@ import pyarrow as pa
 
 from binx.export.dataset import Transaction, WrittenFile, escape_name
 from binx.export.file_columns import with_statistics
+from binx.export.hashed_stream import Room
 from binx.export.index_rows import IndexGroup
+from binx.export.parquet_format.arrow_schema import ArrowColumns
 from binx.export.parquet_format.compression import DEFAULT_ZSTD_LEVEL
-from binx.export.parquet_format.schema import FileSchema
 from binx.export.parquet_output import Fragment, OutputKind, ParquetOutput, columns_written
 from binx.export.schema_records import schema_path
 from binx.export.statements import STATEMENTS_BATCH, statements_batch
@@ -32,6 +33,9 @@ MEMORY_BYTES = 32 * 1024 * 1024
 
 OPEN_WRITERS = 128
 """Parquet files that are open at the same time; beyond, the one not written to for longest rests."""
+
+WAITING_BYTES = 32 * 1024 * 1024
+"""What files that rest may hold together of what they are: most of thousands are small, and opened once."""
 
 _CHANGES, _TRANSACTIONS, _STATEMENTS = "changes", "transactions", "statements"
 
@@ -102,12 +106,13 @@ class SourceWriters:
         self._options = options
         self._workers = workers
         self._are_fragments = fragments
+        self._room = Room(WAITING_BYTES)
         self._outputs: dict[tuple[object, ...], ParquetOutput] = {}
         self._busy: OrderedDict[tuple[object, ...], ParquetOutput] = OrderedDict()
         self._parts: Counter[tuple[str, str]] = Counter()
         self._pending: list[Statement] = []
         self._ending: set[tuple[object, ...]] = set()
-        self._alike: dict[tuple[AlikeColumns, tuple[str, ...]], tuple[list[str], FileSchema]] = {}
+        self._alike: dict[tuple[AlikeColumns, tuple[str, ...]], tuple[list[str], ArrowColumns]] = {}
 
     def write_transactions(self, group: IndexGroup) -> None:
         """Add a row group of transactions."""
@@ -248,7 +253,7 @@ class SourceWriters:
         self._take_up(output)
         output.write(batch)
 
-    def _changes_kind(self, changes: TableChanges) -> tuple[OutputKind, FileSchema]:
+    def _changes_kind(self, changes: TableChanges) -> tuple[OutputKind, ArrowColumns]:
         """What files of a table's changes are; tables that are alike share all but the names."""
         keys = changes.resolved.primary_key
         shared = self._alike.get((changes.alike, keys))
@@ -259,7 +264,9 @@ class SourceWriters:
         facts = {"db": changes.db, "table": changes.name, "schema_version": changes.version}
         return OutputKind(_changes_key(changes), _CHANGES, changes.schema, statistics, facts), columns
 
-    def _open(self, kind: OutputKind, columns: FileSchema | None = None, *, first: int = 0) -> ParquetOutput:
+    def _open(
+        self, kind: OutputKind, columns: ArrowColumns | None = None, *, first: int = 0
+    ) -> ParquetOutput:
         """Begin a file; of row changes, whose first commit version is given."""
         source = self._transaction.source
         name = f"{kind.kind}/{source}.parquet"
@@ -275,6 +282,7 @@ class SourceWriters:
             kind,
             (self._options.compression, self._options.level),
             self._workers.lane(),
+            self._room,
             columns=columns,
             is_fragment=self._are_fragments,
         )

@@ -14,14 +14,13 @@ import pyarrow as pa
 from binx.errors import OutputError
 from binx.export.dataset import Transaction, WrittenFile
 from binx.export.file_columns import TEXTS
-from binx.export.hashed_stream import HashedStream
+from binx.export.hashed_stream import HashedStream, Room
 from binx.export.manifest import file_entry
 from binx.export.output import output_errors
-from binx.export.parquet_format.arrow_schema import file_schema
+from binx.export.parquet_format.arrow_schema import ArrowColumns, arrow_columns
 from binx.export.parquet_format.arrow_writer import ArrowWriter
 from binx.export.parquet_format.columns import Values, array_values, null_values
 from binx.export.parquet_format.file import Begun
-from binx.export.parquet_format.schema import FileSchema
 from binx.export.workers import Lane
 from binx.rows.batches import ChangeBatch
 from binx.rows.column_buffers import ColumnBuffers
@@ -99,7 +98,7 @@ class Fragment(NamedTuple):
 class ParquetOutput:
     """A Parquet file of a source.
 
-    It takes no file descriptor, and next to no memory, while it rests.
+    It takes no file descriptor, and next to no memory but of the room, while it rests.
 
     Args:
         transaction: the source's files.
@@ -107,6 +106,7 @@ class ParquetOutput:
         kind: what files like it have in common.
         compression: how pages are compressed, and the level.
         lane: where the rows are encoded and written.
+        room: where the bytes of files that rest may wait.
         columns: what :func:`columns_written` gives for the kind's schema, if it was asked.
         is_fragment: whether its row groups are all that is wanted.
 
@@ -142,8 +142,9 @@ class ParquetOutput:
         kind: OutputKind,
         compression: tuple[str, int | None],
         lane: Lane,
+        room: Room,
         *,
-        columns: FileSchema | None = None,
+        columns: ArrowColumns | None = None,
         is_fragment: bool = False,
     ) -> None:
         self.kind = kind
@@ -158,7 +159,7 @@ class ParquetOutput:
         self._path = transaction.path(name)
         self._begun = Begun() if is_fragment else None
         self._digest = None if is_fragment else hashlib.sha256()
-        self._stream: HashedStream | None = None
+        self._stream = HashedStream(self._path, self._digest, room)
         self._columns = columns
         self._writer: ArrowWriter | None = None
 
@@ -212,7 +213,7 @@ class ParquetOutput:
         Raises:
             OutputError: what was added before cannot be written.
         """
-        self._lane.submit(self._close_stream)
+        self._lane.submit(self._rest)
 
     def close(self) -> None:
         """Have the file closed behind what was added.
@@ -246,7 +247,7 @@ class ParquetOutput:
         Raises:
             OutputError: it cannot be written.
         """
-        self.rest()
+        self._lane.submit(self._close_stream)
         self._lane.join()
         return Fragment(self.kind, self._path, self._begun or Begun(), self.counts)
 
@@ -260,14 +261,12 @@ class ParquetOutput:
         if self._writer is None:
             schema = self.kind.schema
             self._columns = self._columns or columns_written(schema)
-            self._stream = HashedStream(self._path, self._digest)
             self._writer = ArrowWriter(
                 self._stream,
                 schema,
                 compression=self._compression[0],
                 level=self._compression[1],
                 statistics=self.kind.statistics,
-                texts=_texts(schema),
                 begun=self._begun,
                 columns=self._columns,
             )
@@ -288,32 +287,33 @@ class ParquetOutput:
                 writer.append(_pieces(file, fragment.begun.position), fragment.begun)
             Path(fragment.path).unlink()
 
-    def _close_stream(self, *, is_whole: bool = False) -> None:
-        stream, self._stream, self._writer = self._stream, None, None
-        if stream is not None:
-            with output_errors(self._shown):
-                stream.close(is_whole=is_whole)
+    def _rest(self) -> None:
+        self._writer = None
+        with output_errors(self._shown):
+            self._stream.rest()
+
+    def _close_stream(self) -> None:
+        self._writer = None
+        with output_errors(self._shown):
+            self._stream.close(is_whole=False)
 
     def _finish(self) -> None:
         with output_errors(self._shown):
             self._open().close()
-        self._close_stream(is_whole=True)
+            self._writer = None
+            self._stream.close(is_whole=True)
         # A log has thousands of files: what each was written with goes before the manifest.
         self._begun = None
         if self._digest is not None:
             self._written = self._transaction.written(self._name, self._digest.hexdigest())
 
 
-def columns_written(schema: pa.Schema) -> FileSchema:
+def columns_written(schema: pa.Schema) -> ArrowColumns:
     """The columns of files of a schema."""
-    return file_schema(schema, _texts(schema))
+    return arrow_columns(schema, [text for text in TEXTS if schema.get_field_index(text) >= 0])
 
 
-def _texts(schema: pa.Schema) -> list[str]:
-    return [text for text in TEXTS if schema.get_field_index(text) >= 0]
-
-
-def _values(batch: ChangeBatch) -> Iterator[Values]:
+def _values(batch: ChangeBatch) -> Iterator[Values | ColumnBuffers]:
     """The values of all leaves of row changes, in their order."""
     for place, column in enumerate(batch.columns):
         if not isinstance(column, ColumnBuffers):
@@ -321,7 +321,7 @@ def _values(batch: ChangeBatch) -> Iterator[Values]:
         elif column.values is None:
             yield from null_values(batch.table.alike.types[place], batch.rows)
         else:
-            yield Values(0, column.values, column.data, column.words, column.validity)
+            yield column
 
 
 def _size(batch: ChangeBatch) -> int:

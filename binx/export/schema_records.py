@@ -68,8 +68,7 @@ class SchemaWriter:
             schemas.append(avro_path)
             texts.append(one.path)
         # A record that is there tells that the schema is.
-        self._transaction.place(schemas)
-        self._transaction.place(texts)
+        self._transaction.place(schemas + texts)
 
     def write_tables(self, record: TablesRecord) -> None:
         """Write what is known at the end of a log, where no other log has left the same.

@@ -215,15 +215,15 @@ class LocalStore:
         """As :class:`Store` says; files are brought to the disk before they are moved, folders after."""
         moves = [*files]
         synchronize(path for path, _ in moves)
-        folders: dict[str, str] = {}
+        folders: dict[str, None] = {}
         with output_errors(self._folder):
             for path, name in moves:
-                folder = name.rpartition("/")[0]
+                folder = self.path(name.rpartition("/")[0])
                 if folder not in folders:
-                    folders[folder] = self.path(folder)
-                    os.makedirs(folders[folder], exist_ok=True)
+                    folders[folder] = None
+                    _make_folder(folder)
                 os.replace(path, self.path(name))
-        synchronize(folders.values())
+        synchronize(folders)
 
     def remove(self, name: str) -> None:
         """As :class:`Store` says."""
@@ -232,6 +232,16 @@ class LocalStore:
             path.unlink(missing_ok=True)
         if path.parent.is_dir():
             synchronize([path.parent])
+
+
+def _make_folder(path: str) -> None:
+    """Make a folder where it is not there; mostly the one that it is in is."""
+    try:
+        os.mkdir(path)
+    except FileExistsError:
+        pass
+    except FileNotFoundError:
+        os.makedirs(path, exist_ok=True)
 
 
 def open_store(place: str) -> Store:

@@ -60,7 +60,10 @@ class RowGroupEncoder(PageEncoder):
         | None,
         position: int,
         rows: int,
-        values: Iterable[tuple[int, Buffer, Buffer | None, Buffer | None, Buffer | None, Levels | None]],
+        values: Iterable[
+            tuple[int, Buffer, Buffer | None, Buffer | None, Buffer | None, Levels | None]
+            | tuple[Buffer, Buffer | None, Buffer | None, Buffer | None, int]
+        ],
     ) -> RowGroup:
         """Write a row group.
 
@@ -74,7 +77,8 @@ class RowGroupEncoder(PageEncoder):
             position: bytes of the file so far.
             rows: how many rows; at least one.
             values: of each leaf, as :meth:`~binx.kernels.chunks.Chunk.begin` takes them: the place of the
-                first one, values, data, words, validity and levels.
+                first one, values, data, words, validity and levels; or values, data, words, validity and how
+                many are null of a flat column whose buffers begin with its first value.
 
         Raises:
             ValueError: a buffer is shorter than what it shall hold, or there are not as many as leaves.

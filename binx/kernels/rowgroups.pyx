@@ -27,6 +27,8 @@ cdef enum:
     # Bytes of a text's statistics, at most.
     BOUND_BYTES = 256
     LAST_ORDINAL = 0x7FFF
+    # What a flat column of whole buffers is told by: values, data, words, validity and nulls.
+    FLAT = 5
 
 cdef struct Splice:
     # An offset in the file, and the place in a row group's Thrift that it belongs to.
@@ -163,7 +165,11 @@ cdef class RowGroupEncoder(PageEncoder):
             self.sink = self.compress = self.compress_long = self.worth = None
 
     cdef int begin_leaf(self, const Leaf *leaf, int64_t rows, one) except -1:
-        first, values, data, words, validity, levels = one
+        first, levels = 0, None
+        if len(one) == FLAT:
+            values, data, words, validity, _ = one
+        else:
+            first, values, data, words, validity, levels = one
         self.begin(
             leaf.form, leaf.width, rows, first, values, data, words, validity,
             leaf.is_optional, leaf.has_dictionary, levels, leaf.has_statistics,

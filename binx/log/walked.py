@@ -28,6 +28,7 @@ class Walked:
     def __init__(self, file: BinlogFile, scanner: Scanner) -> None:
         self.file = file
         self._scanner = scanner
+        self._names: list[tuple[str, str]] = []
 
     @property
     def scanner(self) -> Scanner:
@@ -65,7 +66,10 @@ class Walked:
 
     def table_name(self, number: int) -> tuple[str, str]:
         """Database and table of a table number that the tables' counts speak of."""
-        return decoded_name(self._scanner.maps.name(number))
+        names, maps = self._names, self._scanner.maps
+        while len(names) <= number:
+            names.append(decoded_name(maps.name(len(names))))
+        return names[number]
 
     def table_keys(self) -> tuple[tuple[bytes, bytes], ...]:
         """Database and table of every table number, as logged."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -13,6 +14,9 @@ from binx.rows.names import ResolvedColumn
 from binx.rows.records import ColumnRecords
 from binx.rows.remembering import made_once_for_alike_tables
 from binx.rows.types import ArrowOptions, can_misfit
+
+if TYPE_CHECKING:
+    from binx.kernels.layouts import TableMaps
 
 UTC_TIMESTAMP = pa.timestamp("us", tz="UTC")
 MISFITS = pa.map_(pa.string(), pa.string())
@@ -53,6 +57,7 @@ class AlikeColumns:
         ]
         self.records = ColumnRecords(columns, options)
         self._columns = columns
+        self._plan: list[tuple[int, int, int, int]] | None = None
 
     @cached_property
     def can_misfit(self) -> bool:
@@ -88,10 +93,28 @@ class AlikeColumns:
 
     def arrays(self) -> list[ColumnArrays]:
         """What turns the columns of one table into arrays."""
+        return [arrays.of_another_table() for arrays in self._arrays]
+
+    @cached_property
+    def _arrays(self) -> list[ColumnArrays]:
         return [
             ColumnArrays(column.type, self.options, compressed=kind in MARIADB_COMPRESSED)
             for (kind, _), column in zip(self.stored, self._columns, strict=True)
         ]
+
+    def plan(self, maps: TableMaps, number: int) -> list[tuple[int, int, int, int]]:
+        """What the row kernel does with each column.
+
+        Args:
+            maps: table maps.
+            number: of the map of one of the tables.
+        """
+        if self._plan is None:
+            self._plan = [
+                (int(codec.codec), prefix, width, codec.parameter)
+                for codec, (_, _, prefix, width) in zip(self.codecs, maps.columns(number), strict=True)
+            ]
+        return self._plan
 
 
 @made_once_for_alike_tables

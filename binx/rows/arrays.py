@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from array import array as numbers
 from collections.abc import Callable
+from copy import copy
 from functools import cached_property
 from socket import AF_INET, AF_INET6, inet_ntop
 from typing import Any, NamedTuple
@@ -60,6 +61,14 @@ class ColumnArrays:
         self._compressed = compressed
         self._charset = _charset_of(logical)
         self._make: _Maker = _MAKERS.get(logical.kind, ColumnArrays._plain)
+
+    def of_another_table(self) -> ColumnArrays:
+        """The same for a table that is alike; itself where no value can be undecodable."""
+        if self._make not in _MAY_BE_UNDECODABLE:
+            return self
+        other = copy(self)
+        other.undecodable = 0
+        return other
 
     def column(self, handed: Handed, rows: int) -> Column:
         """The column's values.
@@ -284,6 +293,8 @@ _ADDRESSES: dict[Kind, tuple[int, Callable[[bytes], str]]] = {
     Kind.INET6: (16, lambda value: inet_ntop(AF_INET6, value)),
     Kind.UUID: (16, lambda value: str(UUID(bytes=value))),
 }
+
+_MAY_BE_UNDECODABLE = (ColumnArrays._text, ColumnArrays._json)
 
 _MAKERS: dict[Kind, _Maker] = {
     Kind.TEXT: ColumnArrays._text,

@@ -355,11 +355,7 @@ class ChangeDecoder:
             return
         builder = self._builders.get(changes)
         if builder is None:
-            layout = decoder.maps.columns(number)
-            plan = [
-                (int(codec.codec), prefix, width, codec.parameter)
-                for codec, (_, _, prefix, width) in zip(changes.alike.codecs, layout, strict=True)
-            ]
+            plan = changes.alike.plan(decoder.maps, number)
             builder = RowBuilder(plan, changes, (changes.db, changes.name), self._spare)
             self._builders[changes] = builder
         decoder.set_builder(number, builder)

@@ -13,7 +13,7 @@ import pytest
 
 from binx.errors import OutputError
 from binx.export.durable import begin_to_synchronize, begin_to_synchronize_small, synchronize
-from binx.export.hashed_stream import HashedStream
+from binx.export.hashed_stream import HashedStream, Room
 from binx.export.store import LocalStore
 
 MANY = 100
@@ -121,6 +121,24 @@ def test_what_is_soon_removed_is_not_on_its_way(
     stream = HashedStream(str(tmp_path / "fragment"), None)
     stream.write(bytes(size))
     stream.close(is_whole=False)
+
+
+def test_bytes_of_files_that_rest_wait_in_the_room_that_they_share_and_no_more(tmp_path: Path) -> None:
+    room = Room(10)
+    first, second = (HashedStream(str(tmp_path / name), None, room) for name in ("first", "second"))
+    first.write(b"123456")
+    first.rest()
+    first.write(b"78")
+    first.rest()
+    second.write(b"123")
+    second.rest()
+    assert [path.name for path in tmp_path.iterdir()] == ["second"]
+    second.close(is_whole=True)
+    first.close(is_whole=True)
+    assert (tmp_path / "first").read_bytes() == b"12345678"
+    assert (tmp_path / "second").read_bytes() == b"123"
+    assert room.take(10)
+    assert not room.take(1)
 
 
 def test_nothing_is_nothing() -> None:

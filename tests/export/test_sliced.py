@@ -25,7 +25,6 @@ from binx.export import finding, look_ahead, slices
 from binx.export import processes as processes_module
 from binx.export.aside import name_aside
 from binx.export.dataset import DataSet
-from binx.export.hashed_stream import HashedStream
 from binx.export.parquet import to_parquet
 from binx.export.parquet_files import ParquetOptions
 from binx.export.processes import Processes
@@ -245,18 +244,21 @@ def test_a_table_is_told_of_and_found_out_once_in_the_slices_of_a_log(
     assert len(told) == len(set(told)) > 1
 
 
-def test_a_file_is_opened_once_a_slice_however_many_there_are(
-    tmp_path: Path, small_slices: None, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("waiting", "often"), [(1 << 20, False), (0, True)])
+def test_a_small_file_is_opened_once_and_once_a_slice_where_many_fill_the_memory_in_which_they_wait(
+    waiting: int, often: bool, tmp_path: Path, small_slices: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened: Counter[str] = Counter()
+    really_open = os.open
 
-    class Opened(HashedStream):
-        def __init__(self, path: str, *more: Any) -> None:
+    def count(path: str, flags: int, *more: Any, **named: Any) -> int:
+        if flags & os.O_APPEND:
             opened[Path(path).name] += 1
-            super().__init__(path, *more)
+        return really_open(path, flags, *more, **named)
 
-    monkeypatch.setattr("binx.export.parquet_output.HashedStream", Opened)
+    monkeypatch.setattr(os, "open", count)
     monkeypatch.setattr("binx.export.parquet_files.OPEN_WRITERS", 1)
+    monkeypatch.setattr("binx.export.parquet_files.WAITING_BYTES", waiting)
     export(tmp_path, CHAINS["mysql-9.7/shop"][:1], 1)
     groups = {
         name_aside(path.relative_to(tmp_path).as_posix()): pq.read_metadata(path).num_row_groups
@@ -266,7 +268,7 @@ def test_a_file_is_opened_once_a_slice_however_many_there_are(
     everywhere = [name for name, count in groups.items() if count == slices_of_log]
     assert slices_of_log > 5
     assert len(everywhere) > 1
-    assert {opened[name] for name in everywhere} == {slices_of_log}
+    assert {opened[name] for name in everywhere} == {slices_of_log if often else 1}
 
 
 def test_a_slice_is_known_before_it_is_read(small_slices: None) -> None:

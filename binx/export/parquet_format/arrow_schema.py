@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import binascii
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -67,33 +68,46 @@ def columns_of(schema: pa.Schema, texts: Collection[str] = ()) -> list[Node]:
     ]
 
 
-def file_schema(schema: pa.Schema, texts: Collection[str] = ()) -> FileSchema:
-    """The columns of a file, as :func:`columns_of` has them; files of the same few columns share them.
+class ArrowColumns(NamedTuple):
+    """The columns of files.
+
+    Attributes:
+        written: as Parquet has them.
+        told: as Arrow shall read them: of differences between texts it makes no dictionaries.
+    """
+
+    written: FileSchema
+    told: pa.Schema
+
+    def facts(self, metadata: Mapping[bytes, bytes] | None) -> dict[str, str]:
+        """What a file's footer says by name: metadata, and the schema as Arrow knows it."""
+        told, facts = self.told, {}
+        if metadata:
+            told = told.with_metadata(metadata)
+            facts = {name.decode(): value.decode() for name, value in metadata.items()}
+        return {**facts, "ARROW:schema": binascii.b2a_base64(told.serialize(), newline=False).decode()}
+
+
+def arrow_columns(schema: pa.Schema, texts: Collection[str] = ()) -> ArrowColumns:
+    """The columns of files, as :func:`columns_of` has them; files of the same few columns share them.
+
+    Args:
+        schema: of what is written.
+        texts: columns of words that Arrow shall read as text.
 
     Raises:
         TypeError: a type is none of the data set's.
     """
-    return _file_schema(schema.remove_metadata(), tuple(texts))
+    return _arrow_columns(schema.remove_metadata(), tuple(texts))
 
 
 @made_once_for_alike_tables
-def _file_schema(schema: pa.Schema, texts: tuple[str, ...]) -> FileSchema:
-    return FileSchema(columns_of(schema, texts))
-
-
-def schema_facts(schema: pa.Schema, texts: Collection[str] = ()) -> dict[str, str]:
-    """What the footer says by name: the schema's metadata, and the schema as Arrow knows it.
-
-    Args:
-        schema: of what is written.
-        texts: columns of words that Arrow shall read as text: of differences between texts it makes no
-            dictionaries.
-    """
-    facts = {name.decode(): value.decode() for name, value in (schema.metadata or {}).items()}
+def _arrow_columns(schema: pa.Schema, texts: tuple[str, ...]) -> ArrowColumns:
+    told = schema
     for name in texts:
-        place = schema.get_field_index(name)
-        schema = schema.set(place, schema.field(place).with_type(pa.string()))
-    return {**facts, "ARROW:schema": binascii.b2a_base64(schema.serialize(), newline=False).decode()}
+        place = told.get_field_index(name)
+        told = told.set(place, told.field(place).with_type(pa.string()))
+    return ArrowColumns(FileSchema(columns_of(schema, texts)), told)
 
 
 def _node(name: str, data_type: pa.DataType, *, optional: bool) -> Node:

@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from binx.export.parquet_format.arrow_schema import file_schema, schema_facts
+from binx.export.parquet_format.arrow_schema import ArrowColumns, arrow_columns
 from binx.export.parquet_format.columns import Values, batch_values
 from binx.export.parquet_format.compression import compressor
 from binx.export.parquet_format.file import Begun, ParquetFile, Sink
-from binx.export.parquet_format.schema import FileSchema
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
+
+    from binx.rows.column_buffers import ColumnBuffers
 
 
 class ArrowWriter:
@@ -28,7 +29,7 @@ class ArrowWriter:
         statistics: columns whose least and largest values are kept.
         texts: columns of words that readers take for text.
         begun: what of the file stands before the sink's place; None for a new one.
-        columns: what :func:`~binx.export.parquet_format.arrow_schema.file_schema` gives, if it was asked.
+        columns: what :func:`~binx.export.parquet_format.arrow_schema.arrow_columns` gives, if it was asked.
 
     Raises:
         OSError: the sink does not take it.
@@ -45,12 +46,12 @@ class ArrowWriter:
         statistics: Collection[str] = (),
         texts: Collection[str] = (),
         begun: Begun | None = None,
-        columns: FileSchema | None = None,
+        columns: ArrowColumns | None = None,
     ) -> None:
         codec, compress = compressor(compression, level)
-        self._schema, self._texts = schema, texts
-        columns = columns or file_schema(schema, texts)
-        self._file = ParquetFile(sink, columns, codec, compress, statistics, begun)
+        self._schema = schema
+        self._columns = columns or arrow_columns(schema, texts)
+        self._file = ParquetFile(sink, self._columns.written, codec, compress, statistics, begun)
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
         """Add a row group; a batch without rows adds none.
@@ -61,7 +62,7 @@ class ArrowWriter:
         if batch.num_rows:
             self._file.write_rows(batch.num_rows, batch_values(batch))
 
-    def write_rows(self, rows: int, values: Iterable[Values]) -> None:
+    def write_rows(self, rows: int, values: Iterable[Values | ColumnBuffers]) -> None:
         """Add a row group of at least one row whose values are at hand, those of each leaf in their order.
 
         Raises:
@@ -105,7 +106,7 @@ class ArrowWriter:
         Raises:
             OSError: the sink does not take it.
         """
-        self._file.close(schema_facts(self._schema, self._texts))
+        self._file.close(self._columns.facts(self._schema.metadata))
 
 
 __all__ = ["ArrowWriter"]

@@ -18,6 +18,8 @@ from binx.kernels.rowgroups import RowGroup, RowGroupEncoder
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
+    from binx.rows.column_buffers import ColumnBuffers
+
 WRITER = f"binx version {__version__}"
 
 
@@ -108,7 +110,7 @@ class ParquetFile:
         self._sink.write(data)
         self.begun.position += len(data)  # type: ignore[arg-type]
 
-    def write_rows(self, rows: int, values: Iterable[Values]) -> None:
+    def write_rows(self, rows: int, values: Iterable[Values | ColumnBuffers]) -> None:
         """Add a row group.
 
         Args:

@@ -127,3 +127,7 @@ class RefusedError(BinxError):
 
 class OutputError(BinxError):
     """The output cannot be written: no space, no permission, a closed pipe."""
+
+
+class ResourceError(BinxError):
+    """The system gives no more of what the work takes: threads or processes."""

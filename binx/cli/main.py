@@ -86,11 +86,13 @@ def run(arguments: Sequence[str] | None = None) -> int:
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
+        _keep_standard_numbers()
         _prepare_streams()
         _clear_away_on_signals()
         _allow_many_files()
         code = _answer(given)
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
         return code
     except BinxError as error:
         return _failed(error)
@@ -167,6 +169,15 @@ def _show_traceback() -> None:
         traceback.print_exc()
 
 
+def _keep_standard_numbers() -> None:
+    """Let no file have the number of a standard stream that the process was started without."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+
+
 def _prepare_streams() -> None:
     """Let text that the terminal's encoding lacks be shown as escapes, not end the process.
 
@@ -204,9 +215,11 @@ def _clear_away_on_signals() -> None:
 
 def _leave_standard_output() -> None:
     """Write what is left, and do not complain about output whose reader is gone."""
+    if sys.stdout is None:
+        return
     try:
         sys.stdout.flush()
-    except (OSError, ValueError, AttributeError):
+    except (OSError, ValueError):
         nothing = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nothing, 1)
         os.close(nothing)

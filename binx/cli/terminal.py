@@ -67,7 +67,8 @@ def _say(message: str, label: str, colour: str) -> None:
     if head and has_colour(sys.stderr):
         head = f"\x1b[{colour}m{head.rstrip()}\x1b[0m "
     try:
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
         sys.stderr.write(f"binx: {head}{_shown(message)}\n")
         sys.stderr.flush()
     except (OSError, ValueError):

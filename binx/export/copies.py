@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from binx.errors import BinxError
+from binx.errors import BinxError, ResourceError
 from binx.export.descriptors import write_whole
 
 LENGTH_BYTES = 8
@@ -36,17 +36,30 @@ def can_fork() -> bool:
     return sum(not name.startswith(_ALLOCATOR) for name in names) == 1
 
 
+def _fork() -> int:
+    try:
+        return os.fork()
+    except OSError as error:
+        raise ResourceError(
+            f"the system starts no more processes ({error.strerror or error}); give --jobs 1, or raise"
+            " its limits of processes and memory (ulimit -u, ulimit -v)"
+        ) from error
+
+
 class Copy:
     """A copy of this process, made at once, that works until it is done, stopped, or this process ends.
 
     Args:
         work: what it does.
+
+    Raises:
+        ResourceError: the system makes no copy.
     """
 
     def __init__(self, work: Callable[[], object]) -> None:
         parent = os.getpid()
         self._code: int | None = None
-        self._number = os.fork()
+        self._number = _fork()
         if self._number == 0:
             try:
                 _settle(parent)

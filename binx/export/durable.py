@@ -42,9 +42,13 @@ def synchronize(paths: Iterable[str | Path]) -> None:
                 except BaseException as error:
                     errors.append((error, path))
 
-    others = [Thread(target=work) for _ in range(min(_TOGETHER, len(left)) - 1)]
-    for other in others:
-        other.start()
+    others: list[Thread] = []
+    # Where the system starts no more threads, those there are do it, if only this one.
+    with suppress(RuntimeError):
+        for _ in range(min(_TOGETHER, len(left)) - 1):
+            other = Thread(target=work)
+            other.start()
+            others.append(other)
     work()
     for other in others:
         other.join()

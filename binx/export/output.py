@@ -34,6 +34,7 @@ STANDARD_OUTPUT = "-"
 _DRIVING = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
+_TOO_MANY = (errno.EMFILE, errno.ENFILE)
 
 
 class ReaderGoneError(OutputError):
@@ -191,6 +192,8 @@ def output_error(error: OSError, path: str) -> OutputError:
         advice = "it is a folder; name a file in it"
     elif error.errno == errno.EFBIG:
         advice = f"it grows larger than {where} allows; choose another place"
+    elif error.errno in _TOO_MANY:
+        advice = f"too many files are open ({error.strerror}); raise the limit (ulimit -n)"
     elif error.errno == errno.ENAMETOOLONG:
         advice = "its name is too long; choose a shorter one"
     else:

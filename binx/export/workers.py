@@ -12,6 +12,8 @@ from threading import Condition
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from binx.errors import ResourceError
+
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
@@ -97,6 +99,7 @@ class Lane:
         """Hand over a piece that holds so many bytes.
 
         Raises:
+            ResourceError: the system starts no thread.
             BaseException: what ended the lane before.
         """
         if self._pool is None:
@@ -107,8 +110,8 @@ class Lane:
             self._workers.take(size)
             self._waiting.append((work, size))
             if not self._is_busy:
-                self._is_busy = True
-                self._pool.submit(self._next)
+                self._begin(self._pool)
+                self._raise()
 
     def join(self) -> None:
         """Wait until all pieces are done.
@@ -134,6 +137,22 @@ class Lane:
         while self._waiting:
             self._workers.give_back(self._waiting.pop(0)[1])
 
+    def _begin(self, pool: ThreadPoolExecutor) -> None:
+        """Have a thread do the next piece; the condition is held."""
+        self._is_busy = True
+        try:
+            pool.submit(self._next)
+        except RuntimeError as error:
+            self._error = ResourceError(
+                f"the system starts no more threads ({error}); give --jobs 1, or raise"
+                " its limits of processes and memory (ulimit -u, ulimit -v)"
+            )
+            self._error.__cause__ = error
+            # Whoever takes it from the pool's queue all the same finds nothing to do.
+            self._clear()
+            self._is_busy = False
+            self._changed.notify_all()
+
     def _next(self) -> None:
         """Do one piece, and have a thread do the next: lanes take turns."""
         with self._changed:
@@ -153,7 +172,7 @@ class Lane:
             if self._error is not None:
                 self._clear()
             if self._waiting and self._pool is not None:
-                self._pool.submit(self._next)
+                self._begin(self._pool)
             else:
                 self._is_busy = False
                 self._changed.notify_all()

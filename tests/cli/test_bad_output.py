@@ -7,6 +7,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -73,6 +74,47 @@ def test_full_standard_output(shop: Shop, arguments: list[str]) -> None:
     assert done.returncode == 1
     assert done.stderr.startswith("binx: error: ")
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", ["ls", "stats", "show", "verify"])
+def test_a_command_that_prints_needs_a_standard_output(shop: Shop, command: str) -> None:
+    done = shell(f'"$@" {command} {shop.logs[0]} >&-')
+    assert (done.returncode, done.stderr) == (
+        1,
+        "binx: error: -: cannot be written: standard output is closed\n",
+    )
+
+
+@pytest.mark.parametrize("streams", [">&-", "<&- >&-", "<&- >&- 2>&-", "2>&-"])
+def test_what_is_written_to_files_needs_no_standard_streams(shop: Shop, tmp_path: Path, streams: str) -> None:
+    place = tmp_path / "closed.sql"
+    done = shell(f'"$@" extract --format sql {shop.logs[0]} -o {place} {streams}')
+    assert done.returncode == 0, done.stderr
+    assert place.read_text() == binx("extract", "--format", "sql", shop.logs[0]).out
+
+
+def shell(command: str) -> subprocess.CompletedProcess[str]:
+    """Have a shell run binx, which is its ``$@``."""
+    return subprocess.run(
+        ["sh", "-c", command, "sh", *BINX], capture_output=True, text=True, env=environment(), check=False
+    )
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="other systems limit memory in other ways")
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_a_system_that_starts_no_more_threads(shop: Shop, tmp_path: Path, jobs: str) -> None:
+    """It is asked for with stacks larger than all memory that the process may have."""
+    limits = "ulimit -s 8000000; ulimit -v 4000000"
+    done = shell(f'{limits}; "$@" to-parquet --jobs {jobs} {shop.logs[0]} -o {tmp_path / jobs}')
+    if jobs == "1":
+        assert done.returncode == 0, done.stderr
+    else:
+        assert done.returncode == 1
+        # Arrow's allocator may say before that it would have liked a thread too.
+        assert done.stderr.splitlines()[-1] == (
+            "binx: error: the system starts no more threads (can't start new thread); give --jobs 1, or raise"
+            " its limits of processes and memory (ulimit -u, ulimit -v)"
+        )
 
 
 def test_output_into_a_folder_that_is_not_there(shop: Shop, tmp_path: Path) -> None:

@@ -162,6 +162,7 @@ def test_a_folder_without_permission_is_named(tmp_path: Path) -> None:
         (errno.ENOSPC, "no space is left"),
         (errno.EDQUOT, "no space is left"),
         (errno.EFBIG, "grows larger"),
+        (errno.EMFILE, "raise the limit (ulimit -n)"),
         (errno.EIO, os.strerror(errno.EIO)),
     ],
 )

@@ -11,6 +11,9 @@ import pyarrow as pa
 
 from binx.rows.names import SYSTEM_COLUMNS
 
+PRESENT = "_present"
+"""The system column whose bits tell which of the table's own columns were in an image."""
+
 _INTEGERS = [pa.int8(), pa.int16(), pa.int32(), pa.int64()]
 _DECIMAL_DIGITS = {pa.int8(): 3, pa.int16(): 5, pa.int32(): 10, pa.int64(): 19, pa.uint64(): 20}
 _MOST_DIGITS = 38
@@ -64,6 +67,7 @@ def cast_batch(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """The batch in the united schema; columns that it lacks are null."""
     if batch.schema.equals(schema):
         return batch
+    batch = with_presence_of(batch, schema)
     arrays = []
     for field in schema:
         place = batch.schema.get_field_index(field.name)
@@ -72,6 +76,32 @@ def cast_batch(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
         else:
             arrays.append(cast_array(batch.column(place), field.type))
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def with_presence_of(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """The batch with ``_present`` telling of a schema's columns by their places there, not in the batch."""
+    place = batch.schema.get_field_index(PRESENT)
+    own, united = _own_columns(batch.schema), _own_columns(schema)
+    if place < 0 or own == united or batch.column(place).null_count == batch.num_rows:
+        return batch
+    encoded = batch.column(place).dictionary_encode()
+    places = [united.index(name) if name in united else None for name in own]
+    moved = pa.array(
+        [_moved(bits, places, len(united)) for bits in encoded.dictionary.to_pylist()], pa.binary()
+    )
+    return batch.set_column(place, batch.schema.field(place), moved.take(encoded.indices))
+
+
+def _own_columns(schema: pa.Schema) -> list[str]:
+    """The table's own columns of a schema."""
+    return [name for name in schema.names if name not in SYSTEM_COLUMNS]
+
+
+def _moved(bits: bytes, places: list[int | None], count: int) -> bytes:
+    """Bits of columns that stand at other places, of so many."""
+    before = int.from_bytes(bits, "little")
+    after = sum(1 << place for i, place in enumerate(places) if place is not None and before >> i & 1)
+    return after.to_bytes((count + 7) // 8, "little")
 
 
 def cast_array(array: pa.Array, data_type: pa.DataType) -> pa.Array:
@@ -86,9 +116,20 @@ def cast_array(array: pa.Array, data_type: pa.DataType) -> pa.Array:
         return cast_array(array.storage, data_type)
     if pa.types.is_binary(array.type) and pa.types.is_string(data_type):
         return pa.array([None if value is None else value.hex() for value in array.to_pylist()], pa.string())
+    if pa.types.is_duration(array.type) and pa.types.is_string(data_type):
+        times = array.cast(pa.int64()).to_pylist()
+        return pa.array([None if time is None else _time_text(time) for time in times], pa.string())
     if pa.types.is_nested(array.type):
         return pa.array([None if value is None else str(value) for value in array.to_pylist()], pa.string())
     return array.cast(data_type)
+
+
+def _time_text(microseconds: int) -> str:
+    """A TIME as servers print it, without zeros at the end of its fraction."""
+    seconds, fraction = divmod(abs(microseconds), 1_000_000)
+    text = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+    digits = f".{fraction:06}".rstrip("0") if fraction else ""
+    return f"{'-' if microseconds < 0 else ''}{text}{digits}"
 
 
 def _plain(data_type: pa.DataType) -> pa.DataType:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binx.rows.unify import cast_batch, united_schema, wider
+from binx.rows.unify import cast_array, cast_batch, united_schema, wider
 
 TYPES = [
     pa.int8(),
@@ -84,3 +84,38 @@ def test_bytes_that_became_text_are_written_as_hex() -> None:
     batch = pa.record_batch({"data": pa.array([b"\x00\xff", None], pa.binary())})
     cast = cast_batch(batch, pa.schema([("data", pa.string())]))
     assert cast.column(0).to_pylist() == ["00ff", None]
+
+
+def test_which_columns_an_image_has_is_told_by_their_places_in_the_united_schema() -> None:
+    """Row images MINIMAL: a column that was dropped or moved stands elsewhere than in its own version."""
+    system = [pa.field("_row", pa.int64()), pa.field("_present", pa.binary())]
+    first = pa.schema([*system, *(pa.field(name, pa.int32()) for name in "abcdefghi")])
+    last = pa.schema([*system, *(pa.field(name, pa.int32()) for name in "ixa")])
+    united = united_schema([first, last])
+    own = united.names[2:]
+    present = [None, b"\x05\x01", b"\x02\x00"]
+    values = [[0, 1, 2], present, *([1, None, None] for _ in "abcdefghi")]
+    batch = pa.RecordBatch.from_arrays(
+        [pa.array(each, field.type) for each, field in zip(values, first, strict=True)], schema=first
+    )
+    told = cast_batch(batch, united).column("_present").to_pylist()
+
+    def names(bits: bytes) -> set[str]:
+        return {name for i, name in enumerate(own) if bits[i >> 3] >> (i & 7) & 1}
+
+    assert told[0] is None
+    assert [names(bits) for bits in told[1:]] == [{"a", "c", "i"}, {"b"}]
+
+
+def test_presence_is_left_alone_where_the_columns_are_the_same() -> None:
+    schema = pa.schema([pa.field("_present", pa.binary()), pa.field("a", pa.int32())])
+    wide = pa.schema([pa.field("_present", pa.binary()), pa.field("a", pa.int64())])
+    batch = pa.RecordBatch.from_arrays([pa.array([b"\x01"]), pa.array([1], pa.int32())], schema=schema)
+    assert cast_batch(batch, wide).column("_present").to_pylist() == [b"\x01"]
+
+
+def test_times_become_the_text_that_servers_print() -> None:
+    """TIME that was made VARCHAR: a count of microseconds would be no value of either."""
+    times = pa.array([0, 3_661_000_000, -3_600_123_000, 3_020_399_000_000, None], pa.duration("us"))
+    found = cast_array(times, wider(times.type, pa.string())).to_pylist()
+    assert found == ["00:00:00", "01:01:01", "-01:00:00.123", "838:59:59", None]

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from binx.errors import BinxError
-from binx.rows.unify import cast_array
+from binx.rows.unify import cast_array, with_presence_of
 
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructType
@@ -100,6 +100,7 @@ def fitted(batch: pa.RecordBatch, target: pa.Schema, *, whole: bool = False) -> 
             f"the table has columns that it had not when the query began: {', '.join(extra)}; start the query"
             " anew, so that it takes them, or give the columns that are wanted by .schema(...)"
         )
+    batch = with_presence_of(batch, target)
     arrays = []
     for field in target:
         place = batch.schema.get_field_index(field.name)

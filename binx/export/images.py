@@ -66,11 +66,12 @@ class BatchImages:
         self.changes = changes
         self.columns: tuple[ResolvedColumn, ...] = changes.table.resolved.columns
         self._first = len(changes.columns) - len(self.columns)
+        self._arrays: dict[int, pa.Array] = {}
 
     def system(self, name: str) -> pa.Array | None:
         """A system column; None where the table's batches have none of that name."""
         place = self.changes.table.alike.places.get(name)
-        return None if place is None else self.changes.array(place)
+        return None if place is None else self._array(place)
 
     def integers(self, name: str) -> memoryview:
         """The memory of a system column of 64-bit integers, of which none is null."""
@@ -82,8 +83,18 @@ class BatchImages:
 
     def column(self, place: int) -> pa.Array:
         """A column of the table, as stored."""
-        array = self.changes.array(self._first + place)
-        return array.storage if isinstance(array, pa.ExtensionArray) else array
+        return self._array(self._first + place)
+
+    def place_of(self, array: pa.Array) -> int | None:
+        """The place in the batch of a column that was given as it is; None where this is none of them."""
+        return next((place for place, given in self._arrays.items() if given is array), None)
+
+    def _array(self, place: int) -> pa.Array:
+        array = self._arrays.get(place)
+        if array is None:
+            array = self.changes.array(place)
+            array = self._arrays[place] = array.storage if isinstance(array, pa.ExtensionArray) else array
+        return array
 
     @cached_property
     def misfits(self) -> dict[str, list[tuple[int, str]]]:

@@ -22,6 +22,7 @@ from binx.export.changes import Begin, RowTexts, Selected, WholeTexts, ordered_c
 from binx.export.images import BatchImages, ChangeGroup, Images
 from binx.export.json_heads import JsonFrames, RowFrames
 from binx.export.json_values import NULL, json_values, plain_json
+from binx.export.kept_inserts import KeptInserts
 from binx.export.misfits import with_misfits
 from binx.export.output import Sink
 from binx.export.parts import Part, Spelled, Spelling, columns
@@ -160,11 +161,16 @@ class JsonRows:
         self._lines = lines
         self._values = values
         self._between = between
+        # Others may spell a column as its values are.
+        self._kept = KeptInserts() if values is json_values else None
 
     def __call__(self, changes: ChangeBatch, _: BinlogFile) -> list[Changes]:
         """One object for each row change of a batch."""
         images = BatchImages(changes)
-        return _BatchJson(images, self._values, lines=self._lines, between=self._between).render()
+        objects = _BatchJson(images, self._values, lines=self._lines, between=self._between)
+        if self._kept is None:
+            return changes_of(images, objects.parts)
+        return self._kept.changes_of(images, objects.parts)
 
 
 class _BatchJson:
@@ -176,16 +182,14 @@ class _BatchJson:
         self._spelled = values
         self._lines = lines
         self._cache: dict[int, tuple[Spelled, ...]] = {}
-        table = images.changes.table
-        self._table = f'"db": {plain_json(table.db)}, "table": {plain_json(table.name)}'
 
-    def render(self) -> list[Changes]:
-        return changes_of(self._images, self._object)
-
-    def _object(self, group: ChangeGroup) -> Iterator[bytes | Part]:
+    def parts(self, group: ChangeGroup) -> Iterator[bytes | Part]:
+        """What the objects of the group's changes consist of."""
         rows = group.images.rows
         yield from self._begin(rows)
-        yield encoded(f'{self._table}, "type": "{group.operation}", "row": ')
+        table = self._images.changes.table
+        named = f'"db": {plain_json(table.db)}, "table": {plain_json(table.name)}'
+        yield encoded(f'{named}, "type": "{group.operation}", "row": ')
         yield Part(b"", Spelled(Spelling.SPELL_SIGNED, self._images.system("_row")), rows)
         for name, images in (("before", group.before), ("after", group.after)):
             if images is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -11,6 +12,9 @@ from binx.export.images import BatchImages, ChangeGroup
 from binx.export.parts import Part, assembled, kernel_part, numbers
 from binx.kernels.changetexts import ChangeTexts
 from binx.kernels.rowparts import State
+
+if TYPE_CHECKING:
+    from binx.kernels.changeparts import KernelPart
 
 CHUNK_BYTES = 256 * 1024
 """Bytes of text that are handed over at a time."""
@@ -27,7 +31,7 @@ class Changes:
         numbers: their numbers within the transaction, as memory of int64.
         rows: which rows of the batch; None for all.
         count: how many changes.
-        parts: what their texts consist of.
+        parts: what their texts consist of, as the kernel takes it.
         marks: a small number for each change, uint8; None where all are 0.
         events: of a batch's rows the offsets of their rows events, int64, and the low byte of these events'
             flags, uint8, or None for it; None where rows are not told apart by events.
@@ -37,7 +41,7 @@ class Changes:
     numbers: memoryview
     rows: pa.Array | None
     count: int
-    parts: list[Part]
+    parts: list[KernelPart]
     marks: pa.Array | None = None
     events: tuple[pa.Array, pa.Array | None] | None = None
 
@@ -63,7 +67,7 @@ def changes_of(
             rows,
             group.images.rows,
             images.size_of(group.images),
-            assembled(parts(group)),
+            [kernel_part(part) for part in assembled(parts(group))],
             None if marks is None else marks(group),
             events,
         )
@@ -105,7 +109,7 @@ class Piece:
                 None if one.marks is None else _bytes(one.marks),
                 None if one.events is None else _events(*one.events),
                 one.count,
-                [kernel_part(part) for part in one.parts],
+                one.parts,
             )
         versions, marks, ends = self._texts.merge(backwards)
         self.versions = memoryview(versions).cast("q")

@@ -7,7 +7,7 @@ and trailing spaces count, and one row at most is touched.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from binx.errors import RefusedError
 from binx.export.changed import changed_values
 from binx.export.images import BatchImages, ChangeGroup, Images
+from binx.export.kept_inserts import KeptInserts
 from binx.export.misfits import with_misfits
 from binx.export.parts import Part, Spelled, Spelling, columns
 from binx.export.pieces import Changes, changes_of
@@ -36,6 +37,7 @@ class SqlRows:
     def __init__(self, dialect: SqlDialect) -> None:
         self.dialect = dialect
         self._tables: dict[int, tuple[object, SqlTable]] = {}
+        self._kept = KeptInserts()
 
     def __call__(self, changes: ChangeBatch, file: BinlogFile) -> list[Changes]:
         """One statement for each row change of a batch.
@@ -43,7 +45,8 @@ class SqlRows:
         Raises:
             RefusedError: SQL cannot say what happened.
         """
-        return BatchSql(self.table(changes), BatchImages(changes), self.dialect).render(file)
+        statements = BatchSql(self.table(changes), BatchImages(changes), self.dialect)
+        return statements.render(file, self._kept.changes_of)
 
     def table(self, changes: ChangeBatch) -> SqlTable:
         """What the statements about the batch's table share.
@@ -72,10 +75,15 @@ class BatchSql:
         self._dialect = dialect
         self._cache: dict[tuple[int, bool], tuple[Spelled, ...]] = {}
 
-    def render(self, file: BinlogFile) -> list[Changes]:
-        """The statements, with what orders them."""
+    def render(self, file: BinlogFile, told: Callable[..., list[Changes]] = changes_of) -> list[Changes]:
+        """The statements, with what orders them.
+
+        Args:
+            file: the log.
+            told: gives row changes as :func:`~binx.export.pieces.changes_of` does.
+        """
         marks = row_marks(self._images, file)
-        return changes_of(
+        return told(
             self._images, self._parts, None if marks is None else lambda group: self._marks(group, marks)
         )
 

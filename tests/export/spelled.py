@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
-from binx.export.parts import Part, Spelled, assembled, columns, numbers
+from binx.export.parts import Part, Spelled, assembled, columns, kernel_part, numbers
 from binx.export.pieces import Changes, Piece
 
 
@@ -18,5 +18,6 @@ def texts_of(values: Iterable[Spelled], rows: int) -> list[bytes]:
 def texts_of_parts(parts: list[Part], rows: int) -> list[bytes]:
     """The texts of as many row changes."""
     versions, places = pa.array([7] * rows, pa.int64()), pa.array(range(rows), pa.int64())
-    piece = Piece([Changes(numbers(versions), numbers(places), None, rows, parts)])
+    told = [kernel_part(part) for part in parts]
+    piece = Piece([Changes(numbers(versions), numbers(places), None, rows, told)])
     return [b"".join(piece.text(row, row + 1)) for row in range(rows)]

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from binx.export import sql_sizes
-from binx.export.parts import Part, Spelled, Spelling, numbers
+from binx.export.parts import Part, Spelled, Spelling, kernel_part, numbers
 from binx.export.pieces import Changes, Piece
 from binx.export.sql_sizes import StatementSizes
 
@@ -22,7 +22,7 @@ def said(*lengths: int) -> list[str]:
     for length in lengths:
         places = numbers(pa.array([0, 1], pa.int64()))
         texts = Spelled(Spelling.SPELL_TEXT, pa.array([b"x" * length, b"x"], pa.large_binary()))
-        changes = Changes(places, places, None, 2, [Part(b"", texts)])
+        changes = Changes(places, places, None, 2, [kernel_part(Part(b"", texts))])
         piece = Piece([changes], packet=sizes.packet)
         assert len(b"".join(piece.text(0, 2))) == length + 1
         sizes.take(piece.long_texts, piece.longest)

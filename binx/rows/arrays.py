@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from array import array as numbers
 from collections.abc import Callable
-from copy import copy
 from functools import cached_property
 from socket import AF_INET, AF_INET6, inet_ntop
 from typing import Any, NamedTuple
@@ -66,8 +65,9 @@ class ColumnArrays:
         """The same for a table that is alike; itself where no value can be undecodable."""
         if self._make not in _MAY_BE_UNDECODABLE:
             return self
-        other = copy(self)
-        other.undecodable = 0
+        # As copy does, which first asks how it is to be pickled.
+        other = object.__new__(ColumnArrays)
+        other.__dict__.update(self.__dict__, undecodable=0)
         return other
 
     def column(self, handed: Handed, rows: int) -> Column:

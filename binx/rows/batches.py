@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from copy import copy
 from functools import cache, cached_property
 from typing import Any
 
@@ -122,8 +121,9 @@ class TableChanges:
         Args:
             valid_from: commit version of the first transaction there.
         """
-        other = copy(self)
-        other.valid_from = valid_from
+        # As copy does, which first asks how it is to be pickled.
+        other = object.__new__(TableChanges)
+        other.__dict__.update(self.__dict__, valid_from=valid_from)
         # They count the values that they could not read.
         other.__dict__.pop("_arrays", None)
         return other

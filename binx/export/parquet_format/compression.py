@@ -108,9 +108,12 @@ def _for_large_pages(plain: zstandard.ZstdCompressor, level: int) -> zstandard.Z
 
 
 def _zstd_compressors(zstd: zstandard.ZstdCompressor, large: zstandard.ZstdCompressor) -> PageCompressors:
+    # They take any buffer; their types know those of Python alone.
+    compress = cast("Callable[[PageEncoder], bytes]", zstd.compress)
+    compress_large = cast("Callable[[PageEncoder], bytes]", large.compress)
+
     def page(data: PageEncoder) -> bytes:
-        # It takes any buffer; its types know those of Python alone.
-        return (zstd if len(data) <= _LARGE_PAGE else large).compress(cast("bytes", data))
+        return compress(data) if len(data) <= _LARGE_PAGE else compress_large(data)
 
     def long_page(data: PageEncoder, long_bytes: memoryview) -> bytearray:
         running = zstd.compressobj(size=len(data))

@@ -89,7 +89,13 @@ class StatementAtWork:
         return self.catalog.databases.get(db.casefold(), Charset())
 
     def _made(self, table: TableName) -> TableDefinition:
-        return TableDefinition(self._db(table), table.name, provenance=self.provenance, ddl=self.statement)
+        return TableDefinition(
+            self._db(table),
+            table.name,
+            provenance=self.provenance,
+            ddl=self.statement,
+            server_id=self.context.server_id,
+        )
 
     def _unknown(self, table: TableName, reason: str) -> TableDefinition:
         definition = self._made(table)._replace(unknown=reason)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from binx.event.format import Flavour, FormatDescription
@@ -124,7 +125,7 @@ class TableResolver:
             changes = TableChanges(table_map, resolved, self._arrow, valid_from)
             if self._before is not None:
                 self._before.put(key, _Resolved(table_map, definition, changes))
-        for warning in changes.resolved.warnings:
+        for warning in (*changes.resolved.warnings, *self._foreign(changes)):
             self._warnings[warning] = None
         layout = tuple(self._maps.columns(number))
         alike = self._versions.setdefault((changes.db, changes.name, layout), [])
@@ -134,6 +135,18 @@ class TableResolver:
         alike.append(changes)
         self.tables.append(changes)
         return changes
+
+    def _foreign(self, changes: TableChanges) -> Iterator[str]:
+        """A sentence where columns are called as another server's table: its logs were given before."""
+        own, definition = self._file.format.server_id, changes.resolved.definition
+        if definition is None or definition.server_id in (None, own):
+            return
+        if any(column.provenance.name is definition.provenance for column in changes.resolved.columns):
+            yield (
+                f"the columns of {changes.db}.{changes.name} in the logs of server {own} are called as in"
+                f" those of server {definition.server_id}, given before: that is right where one took over"
+                " from the other; else give the logs of each server by themselves, or --schema"
+            )
 
     def _table_map(self, key: _MapKey, position: int, description: FormatDescription) -> TableMap:
         """A table map that was met, in full."""
@@ -153,6 +166,7 @@ class TableResolver:
     def apply(self, sql: str, db: str, context: StatementContext) -> list[int]:
         """Take in a schema statement; gives the numbers of the tables that are to be resolved anew."""
         numbers = []
+        context = context._replace(server_id=self._file.format.server_id)
         for change in self._catalog.apply(sql, db, context):
             if change.reason is not None:
                 self._warnings[f"{change.reason}: {_shortened(sql)}"] = None

@@ -126,6 +126,7 @@ class TableDefinition(NamedTuple):
         ddl: the text of the statement that made or last changed it.
         unknown: why the columns cannot be told, None where they can. Such a definition tells
             that the table exists, and names fall back to ``cN``.
+        server_id: the server in whose log the statement that made it stands; None where that is not known.
     """
 
     db: str
@@ -138,6 +139,7 @@ class TableDefinition(NamedTuple):
     provenance: Provenance = Provenance.DDL
     ddl: str = ""
     unknown: str | None = None
+    server_id: int | None = None
 
     def column(self, name: str) -> ColumnDefinition | None:
         """The column of that name; MySQL compares column names without regard to case."""
@@ -221,6 +223,7 @@ class StatementContext(NamedTuple):
             unknown, which executes them all.
         explicit_defaults_for_timestamp: False as MySQL before 8.0 and MariaDB before 10.10 have it:
             a TIMESTAMP without NULL is NOT NULL.
+        server_id: the server in whose log it stands; None where that is not known.
     """
 
     sql_mode: int = 0
@@ -228,6 +231,7 @@ class StatementContext(NamedTuple):
     mariadb: bool = False
     version: int | None = None
     explicit_defaults_for_timestamp: bool = True
+    server_id: int | None = None
 
     # Bits of sql_mode: MySQL's sql/sql_const.h and MariaDB's sql/sql_class.h agree on these.
     @property

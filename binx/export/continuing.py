@@ -19,7 +19,7 @@ from binx.export.dataset import escape_name
 from binx.export.store import MANIFESTS, Store
 from binx.log.ends import FileEnds, known_ends
 from binx.log.file import BinlogFile
-from binx.log.scanning import Ending
+from binx.log.scanning import ENDINGS, Ending
 from binx.rows.catalog import Catalog
 from binx.rows.catalog_record import catalog_record, recorded_catalog
 
@@ -71,7 +71,7 @@ def _path_of(record: bytes) -> str:
 
 
 class Told(NamedTuple):
-    """What is left of a log for the one that comes next; nothing where it has no end yet.
+    """What is left of a log for the one that comes next; nothing where its end is damaged.
 
     Attributes:
         record: what its manifest says under ``behind``.
@@ -90,11 +90,9 @@ def told_behind(behind: Behind | None, file: BinlogFile, ending: Ending | None) 
         file: that log.
         ending: how it ends.
     """
-    if behind is None or ending is not Ending.CLOSED:
+    if behind is None or ending not in ENDINGS:
         return Told()
     ends, catalog = known_ends(file), behind.catalog
-    if ends.ended is None:
-        return Told()
     tables = tables_record(catalog) if len(catalog) or catalog.databases else None
     record = {
         "next": ends.next_file,
@@ -179,7 +177,11 @@ def _follows(
     description = ends.file.format
     if (source["server_id"], source["flavour"]) != (description.server_id, description.flavour.value):
         return False
-    if behind["next"] is None:
+    if behind["ended"] is None:
+        # The server died, or goes on writing it: then only GTIDs tell that the export had all of it.
+        follows = description.at_startup and bool(manifest["gtid_set"]) and ends.previous_gtids is not None
+        follows = follows and not _is_selected(manifest)
+    elif behind["next"] is None:
         # The server was stopped: the next log is of its next start, whenever that was.
         follows = description.at_startup and ends.begun >= behind["ended"] - _TOLERANCE
     else:
@@ -199,9 +201,15 @@ def _gtids_follow(manifest: dict[str, Any], before: str | None, ends: FileEnds) 
             for place, number in (entry.rsplit("-", 1) for entry in before.split(",") if entry)
         )
     known = GtidSet.parse(before)
-    if manifest["request"]["selection"] or manifest["request"].get("where") is not None:
+    if _is_selected(manifest):
         return known.issubset(ends.previous_gtids)
     return (known | GtidSet.parse(manifest["gtid_set"])) == ends.previous_gtids
+
+
+def _is_selected(manifest: dict[str, Any]) -> bool:
+    """Whether not all transactions of the log were exported."""
+    request = manifest["request"]
+    return bool(request["selection"]) or request.get("where") is not None
 
 
 def _gtids_before(ends: FileEnds) -> str | None:

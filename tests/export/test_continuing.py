@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import struct
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from binx.rows.catalog_record import catalog_record, recorded_catalog
 from binx.rows.schema import Provenance
 from tests.export.test_parquet import ask, contents, export
 from tests.export.test_sliced import CHAINS
+from tests.log import building
 
 ROTATE = 19 + 8 + len("mysql-bin.000002") + 4
 """Bytes of the event that ends a log."""
@@ -166,3 +168,23 @@ def test_a_catalog_is_read_back_to_the_last_fact() -> None:
     assert found.fingerprint() == catalog.fingerprint()
     assert {table.provenance for table in found} == {Provenance.DDL, Provenance.SCHEMA}
     assert catalog_record(found) == catalog_record(catalog)
+
+
+def previous_gtids(last: int) -> bytes:
+    """PREVIOUS_GTIDS with the numbers from 1 of the one server; none where the last is 0."""
+    body = struct.pack("<Q", 1) + building.UUID + struct.pack("<QQQ", 1, 1, last + 1)
+    return building.event(35, body if last else bytes(8))
+
+
+@pytest.mark.parametrize(("known", "is_known"), [(1, True), (2, False), (0, False)])
+def test_a_log_that_ends_with_its_servers_death_is_told_by_its_gtids(
+    known: int, is_known: bool, tmp_path: Path
+) -> None:
+    first, second = tmp_path / "mysql-bin.000001", tmp_path / "mysql-bin.000002"
+    made = building.query("CREATE TABLE orders (amount INT)")
+    first.write_bytes(building.whole_log(previous_gtids(0), building.gtid(1), made))
+    second.write_bytes(building.whole_log(previous_gtids(known), building.gtid(9), made))
+    export(tmp_path / "lake", [first])
+    found = behind(tmp_path / "lake", second)
+    assert (found is not None) == is_known
+    assert found is None or [table.name for table in found.catalog] == ["orders"]

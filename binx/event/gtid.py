@@ -200,6 +200,10 @@ def _tagged_gtid(values: dict[str, object], fields: Reader) -> Gtid:
             "expected the fields flags, UUID and number, found " + (", ".join(values) or "none")
         )
     immediate = integer("immediate_commit_timestamp")
+    original = _or_default(integer("original_commit_timestamp"), immediate)
+    for moment in (immediate, original):
+        if moment is not None and moment >> 8 * TIMESTAMP_SIZE:
+            raise fields.damaged(f"expected a commit time of at most 56 bits, found {moment}")
     immediate_version = integer("immediate_server_version")
     return Gtid(
         flags=flags,
@@ -209,7 +213,7 @@ def _tagged_gtid(values: dict[str, object], fields: Reader) -> Gtid:
         last_committed=integer("last_committed"),
         sequence_number=integer("sequence_number"),
         immediate_commit_timestamp=immediate,
-        original_commit_timestamp=_or_default(integer("original_commit_timestamp"), immediate),
+        original_commit_timestamp=original,
         transaction_length=integer("transaction_length"),
         immediate_server_version=immediate_version,
         original_server_version=_or_default(integer("original_server_version"), immediate_version),

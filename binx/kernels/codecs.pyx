@@ -59,8 +59,8 @@ STORED_WIDTHS = {
     CODEC_OLD_DATETIME: (8, 8),
     CODEC_OLD_TIMESTAMP: (4, 4),
     CODEC_OLD_TIME: (3, 3),
-    CODEC_ENUM: (1, 8),
-    CODEC_ENUM_NUMBER: (1, 8),
+    CODEC_ENUM: (1, 2),
+    CODEC_ENUM_NUMBER: (1, 2),
     CODEC_SET: (1, 8),
 }
 """Fewest and most bytes of a value in a row image, for codecs of fixed width."""

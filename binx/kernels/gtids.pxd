@@ -32,6 +32,8 @@ cdef enum:
     TAG_MAXIMUM = 32
     MARIADB_STANDALONE = 1
     MARIADB_SOURCE_SIZE = 8
+    # Of a commit time; other GTID events have as many bits for it.
+    TIME_BITS = 56
 
 
 cdef inline bint is_mysql_number(uint64_t number) noexcept nogil:
@@ -171,6 +173,8 @@ cdef inline int read_tagged_gtid(Cursor *body, Slots *sources, Transaction *tran
             source_size = UUID_SIZE
             continue
         take_serialized(body, &value)
+        if (field == 6 or field == 7) and value >> TIME_BITS:
+            return bad_gtid(body, b"a commit time of more than 56 bits")
         if field == 2:
             transaction.number = <uint64_t> signed_of(value)
         elif field == 3:

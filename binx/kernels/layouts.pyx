@@ -47,6 +47,16 @@ cdef int refuse(Cursor *body, str message) except -1 with gil:
     raise DamagedError(message, offset=body.origin + body.position, event="TABLE_MAP")
 
 
+cdef int lay_out_members(Cursor *body, const uint8_t *meta, ColumnLayout *column) except -1 nogil:
+    """Fill the layout of an ENUM or a SET by its metadata: the type, and the bytes of a value."""
+    column.type = meta[0]
+    column.metadata = meta[1]
+    column.width = meta[1]
+    if column.width < 1 or column.width > (2 if meta[0] == TYPE_ENUM else 8):
+        refuse(body, "expected an ENUM of 1 or 2 or a SET of 1 to 8 bytes, found another width")
+    return 0
+
+
 cdef int lay_out(Cursor *body, uint8_t type, Cursor *metadata, ColumnLayout *column) except -1 nogil:
     """Fill one column's layout; consumes its part of the metadata block. Gives 1 where no width of the type is known."""
     cdef const uint8_t *meta
@@ -96,22 +106,14 @@ cdef int lay_out(Cursor *body, uint8_t type, Cursor *metadata, ColumnLayout *col
     elif type == TYPE_STRING:
         meta = take(metadata, 2)
         if meta[0] == TYPE_ENUM or meta[0] == TYPE_SET:
-            column.type = meta[0]
-            column.metadata = meta[1]
-            column.width = meta[1]
-            if column.width < 1 or column.width > 8 or (meta[0] == TYPE_ENUM and column.width > 2):
-                refuse(body, "expected an ENUM of 1 or 2 or a SET of 1 to 8 bytes, found another width")
+            lay_out_members(body, meta, column)
         else:
             # Lengths over 255 have their two high bits, inverted, in bits 4 and 5 of the type byte.
             length = meta[1] | ((meta[0] & 0x30) ^ 0x30) << 4 if meta[0] else meta[1]
             column.metadata = <uint16_t> length
             column.prefix = 1 if length < 256 else 2
     elif type == TYPE_ENUM or type == TYPE_SET:
-        meta = take(metadata, 2)
-        column.metadata = meta[1]
-        column.width = meta[1]
-        if column.width < 1 or column.width > 8:
-            refuse(body, "expected an ENUM or SET of 1 to 8 bytes, found another width")
+        lay_out_members(body, take(metadata, 2), column)
     elif (
         TYPE_TINY_BLOB <= type <= TYPE_BLOB
         or type == TYPE_GEOMETRY

@@ -12,6 +12,7 @@ from libc.string cimport memset
 from binx.kernels.blocks cimport BlockFunctions, best_blocks
 from binx.kernels.cursor cimport Cursor, cursor_over, remaining
 from binx.kernels.delta cimport bad_delta, put_deltas, take_deltas
+from binx.kernels.gtids cimport TIME_BITS
 from binx.kernels.hashing cimport Slots, slot_entry, slot_of, slots_release
 from binx.kernels.output cimport Output, append, no_memory, release, reserve
 from binx.kernels.stored_columns cimport *
@@ -243,11 +244,11 @@ cdef class StoredTables:
                 record.claimed_length = record.end - record.start
             record.first_count = counts
             counts += record.counts
-            if not self.has_source(record):
+            if not has_times(record) or not self.has_source(record):
                 return False
         return counts == table.counts.size // <int64_t> sizeof(TableCount)
 
-    cdef bint has_source(self, Transaction *record) noexcept nogil:
+    cdef bint has_source(self, const Transaction *record) noexcept nogil:
         """Whether the source of a record's GTID is known, and of the kind that its GTID has."""
         cdef int64_t size
         if record.gtid_kind != GTID_MYSQL and record.gtid_kind != GTID_MARIADB:
@@ -258,3 +259,12 @@ cdef class StoredTables:
         if record.gtid_kind == GTID_MARIADB:
             return size == DOMAIN_SIZE
         return UUID_SIZE <= size <= UUID_SIZE + TAG_SIZE
+
+
+cdef bint has_times(const Transaction *record) noexcept nogil:
+    """Whether a record's times are some that a log can tell; none is below 0."""
+    return (
+        record.commit_timestamp >> TIME_BITS == 0
+        and record.original_commit_timestamp >> TIME_BITS == 0
+        and record.begin_timestamp >> 32 == 0
+    )

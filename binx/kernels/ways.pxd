@@ -68,7 +68,7 @@ cdef inline void choose_way(Column *column) noexcept nogil:
         column.way = WAY_TIMESTAMP
     elif column.codec == CODEC_DATE:
         column.way = WAY_DATE
-    elif column.codec == CODEC_ENUM and column.width <= 2:
+    elif column.codec == CODEC_ENUM:
         column.way = WAY_ENUM
     elif column.codec == CODEC_DECIMAL and precision <= SMALL_PRECISION and decimal_size(precision, scale) <= 8:
         high = digits_before(precision, scale, 0)

@@ -18,10 +18,12 @@ from binx.event import (
     parse_event,
     parse_header,
 )
+from binx.event.header import HEADER_SIZE
 from binx.event.reader import Reader
 from binx.event.serialization import read_variable, read_variable_signed
 from tests.event import samples
 from tests.event.reading import MYSQL, read, split
+from tests.log import building
 
 SERVER = "a86bbe0b-e58b-11f1-89c9-02fc00000001"
 
@@ -76,6 +78,24 @@ def test_a_tagged_gtid_from_elsewhere_has_its_own_time_and_version() -> None:
     assert found.original_server_version == 80036
     assert found.transaction_length == 355
     assert (found.last_committed, found.sequence_number) == (1, 2)
+
+
+@pytest.mark.parametrize(("committed", "original"), [(2**56, None), (2**63, None), (0, 2**56)])
+def test_a_commit_time_that_no_server_has_room_for_is_damage(committed: int, original: int | None) -> None:
+    event = building.tagged_gtid(committed=committed, original=original)
+    with pytest.raises(DamagedError, match="expected a commit time of at most 56 bits"):
+        parse_event(event[HEADER_SIZE:], parse_header(event, 0), MYSQL)
+    with pytest.raises(DamagedError, match="commit time of more than 56 bits"):
+        building.transactions(event, building.CREATE)
+
+
+def test_a_commit_time_of_56_bits_is_read() -> None:
+    event = building.tagged_gtid(committed=2**56 - 1)
+    found = parse_event(event[HEADER_SIZE:], parse_header(event, 0), MYSQL)
+    assert isinstance(found, Gtid)
+    assert found.immediate_commit_timestamp == 2**56 - 1
+    table = building.transactions(event, building.CREATE)
+    assert table.value("commit_timestamp", 0) == 2**56 - 1
 
 
 def test_older_servers_wrote_less() -> None:

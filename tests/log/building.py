@@ -11,6 +11,7 @@ import zlib
 
 import zstandard
 
+from binx.event.gtid_encode import encode_variable, encode_variable_signed
 from binx.kernels.scan import Level, Scanner
 from binx.kernels.transactions import TransactionTable
 from binx.log.boundary import compiled
@@ -50,6 +51,24 @@ def query(sql: str, *, thread_id: int = 3, timestamp: int = 1_000) -> bytes:
 
 def gtid(number: int = 1, uuid: bytes = UUID) -> bytes:
     return event(33, b"\0" + uuid + struct.pack("<Q", number))
+
+
+def tagged_gtid(number: int = 1, *, committed: int = 0, original: int | None = None) -> bytes:
+    """GTID_TAGGED of ``UUID:tag:number``; its times are µs since 1970."""
+    fields = [
+        (0, encode_variable(0)),
+        (1, b"".join(map(encode_variable, UUID))),
+        (2, encode_variable_signed(number)),
+        (3, encode_variable(3) + b"tag"),
+        (4, encode_variable_signed(0)),
+        (5, encode_variable_signed(number)),
+        (6, encode_variable(committed)),
+    ]
+    if original is not None:
+        fields.append((7, encode_variable(original)))
+    told = b"".join(encode_variable(field) + value for field, value in fields)
+    # Version, size of the message, no field that must be known.
+    return event(42, encode_variable(1) + encode_variable(len(told) + 3) + encode_variable(0) + told)
 
 
 def mariadb_gtid(number: int = 1, *, standalone: bool = False, domain: int = 0, server_id: int = 7) -> bytes:

@@ -7,6 +7,7 @@ import os
 import pickle
 import signal
 import sys
+import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -37,8 +38,15 @@ def can_fork() -> bool:
 
 
 def _fork() -> int:
+    """As ``os.fork``, without the warning of Python 3.12 and later that locks of other threads may stay held.
+
+    It counts the threads of Arrow's allocator too, which are there in every copy that is made of a program;
+    where there are others, :func:`can_fork` has said so, and threads do the work.
+    """
     try:
-        return os.fork()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            return os.fork()
     except OSError as error:
         raise ResourceError(
             f"the system starts no more processes ({error.strerror or error}); give --jobs 1, or raise"

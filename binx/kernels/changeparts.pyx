@@ -29,6 +29,10 @@ cdef Bytes view_of(Held held):
     return view
 
 
+cdef int no_such_row() except -1 with gil:
+    raise ValueError("a change stands in a row that there is not")
+
+
 cdef class ChangeParts:
     """Row changes, told one kind after the other."""
 
@@ -77,9 +81,10 @@ cdef class ChangeParts:
             raise ValueError("fewer rows are told than changes are said to be")
         if rows is None and group.length < count:
             raise ValueError("fewer versions are told than changes are said to be")
-        for row in range(count if rows is not None else 0):
-            if not 0 <= group.rows[row] < group.length:
-                raise ValueError("a change stands in a row that there is not")
+        with nogil:
+            for row in range(count if group.rows != NULL else 0):
+                if not 0 <= group.rows[row] < group.length:
+                    no_such_row()
         memory = self.hold(marks)
         group.marks = memory.data
         if marks is not None and memory.size < count:

@@ -88,18 +88,7 @@ cdef inline int classify(
         event_class[0] = CLASS_INCIDENT
     elif type == TRANSACTION_CONTEXT_EVENT or type == VIEW_CHANGE_EVENT:
         event_class[0] = CLASS_CONTEXT
-    elif (
-        type == STOP_EVENT
-        or type == ROTATE_EVENT
-        or type == PREVIOUS_GTIDS_EVENT
-        or type == HEARTBEAT_EVENT
-        or type == HEARTBEAT_EVENT_V2
-        or type == MARIADB_BINLOG_CHECKPOINT_EVENT
-        or type == MARIADB_GTID_LIST_EVENT
-        or type == MARIADB_START_ENCRYPTION_EVENT
-        or type == PERCONA_START_ENCRYPTION_EVENT
-        or header.flags & IGNORABLE_FLAG
-    ):
+    elif (is_about_files(type) and type != FORMAT_DESCRIPTION_EVENT) or header.flags & IGNORABLE_FLAG:
         event_class[0] = CLASS_CONTROL
     else:
         event_class[0] = CLASS_UNKNOWN

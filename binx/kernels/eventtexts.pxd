@@ -42,7 +42,6 @@ cdef class EventTexts(LineBuffer):
     cdef void field(self, const char *name, int64_t size, uint64_t value) noexcept nogil
     cdef void version(self, const char *name, int64_t size, uint64_t value) noexcept nogil
     cdef void utc_time(self, const char *name, int64_t size, uint64_t moment) noexcept nogil
-    cdef void uuid(self, const uint8_t *source) noexcept nogil
     cdef bint mariadb_gtid(self, Cursor *body, const Header *header, const uint8_t *data, int64_t position) except -1 nogil
     cdef bint query(self, Cursor *body, const Header *header, const uint8_t *data, int64_t position) except -1 nogil
     cdef bint xid(self, Cursor *body) except -1 nogil

@@ -14,6 +14,7 @@ from binx.kernels.cursor cimport Cursor, cursor_over, little, remaining, take, t
 from binx.kernels.digits cimport *
 from binx.kernels.events cimport *
 from binx.kernels.gtids cimport is_mysql_number
+from binx.kernels.gtidtexts cimport lay_uuid
 from binx.kernels.hashing cimport Slots, slot_of, slots_release
 from binx.kernels.linebuffer cimport LineBuffer
 from binx.kernels.output cimport Output, append, append_byte, release, reserve
@@ -134,7 +135,7 @@ cdef class EventTexts(LineBuffer):
         put(out, b"  ANONYMOUS_GTID " if type == ANONYMOUS_GTID_EVENT else b"  GTID ", 17 if type == ANONYMOUS_GTID_EVENT else 7)
         if number:
             put(out, b" gtid=", 6)
-            self.uuid(data + 1)
+            out.size = lay_uuid(out.data + out.size, data + 1) - out.data
             put_byte(out, c":")
             put_unsigned(out, number)
         self.field(b" flags=", 7, data[0])
@@ -202,16 +203,6 @@ cdef class EventTexts(LineBuffer):
         if fraction:
             put_fraction(out, fraction)
         put_byte(out, c"Z")
-
-    cdef void uuid(self, const uint8_t *source) noexcept nogil:
-        cdef Output *out = &self.out
-        cdef const char *hexadecimal = b"0123456789abcdef"
-        cdef int i
-        for i in range(16):
-            if i == 4 or i == 6 or i == 8 or i == 10:
-                put_byte(out, c"-")
-            put_byte(out, hexadecimal[source[i] >> 4])
-            put_byte(out, hexadecimal[source[i] & 15])
 
     cdef bint mariadb_gtid(self, Cursor *body, const Header *header, const uint8_t *data, int64_t position) except -1 nogil:
         """Sequence number (8), domain (4), flags (1), the number of a group commit (8) where a flag says so."""

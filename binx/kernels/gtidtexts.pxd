@@ -1,9 +1,10 @@
 # cython: language_level=3
 """GTIDs as text: ``uuid:number``, ``uuid:tag:number``, ``domain-server-number``."""
 
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.string cimport memcpy
 
+from binx.kernels.digits cimport lay_unsigned
 from binx.kernels.hashing cimport Slots, slot_bytes, slot_entry
 from binx.kernels.output cimport Output, reserve
 from binx.kernels.transactions cimport GTID_MARIADB, GTID_MYSQL, Transaction
@@ -19,27 +20,25 @@ cdef inline bint has_gtid(const Transaction *record) noexcept nogil:
     return record.gtid_kind == GTID_MYSQL or record.gtid_kind == GTID_MARIADB
 
 
-cdef inline int64_t render_number(uint64_t number, uint8_t *out) noexcept nogil:
-    """Write a number's decimal digits; returns how many."""
-    cdef uint8_t digits[20]
-    cdef int64_t count = 0
-    cdef int64_t i
-    while True:
-        digits[count] = <uint8_t> (48 + number % 10)
-        number //= 10
-        count += 1
-        if number == 0:
-            break
-    for i in range(count):
-        out[i] = digits[count - 1 - i]
-    return count
+cdef inline uint8_t *lay_uuid(uint8_t *target, const uint8_t *uuid) noexcept nogil:
+    """Write a UUID in its five groups of digits; returns where it ends."""
+    cdef const char *hexadecimal = b"0123456789abcdef"
+    cdef int i
+    for i in range(UUID_SIZE):
+        if i == 4 or i == 6 or i == 8 or i == 10:
+            target[0] = c"-"
+            target += 1
+        target[0] = hexadecimal[uuid[i] >> 4]
+        target[1] = hexadecimal[uuid[i] & 15]
+        target += 2
+    return target
 
 
 cdef inline int render_number_of(const Transaction *record, Output *out) except -1 nogil:
     """Append what stands behind the source in a GTID."""
     if has_gtid(record):
         reserve(out, DIGITS_MAXIMUM)
-        out.size += render_number(record.number, out.data + out.size)
+        out.size = lay_unsigned(out.data + out.size, record.number) - out.data
     return 0
 
 
@@ -49,8 +48,6 @@ cdef inline int render_source(const Transaction *record, Slots *sources, Output 
     cdef uint8_t *target
     cdef uint32_t[2] numbers
     cdef int64_t size
-    cdef int i
-    cdef const char *hexadecimal = b"0123456789abcdef"
     if not has_gtid(record):
         return 0
     source = slot_bytes(sources, record.source)
@@ -60,18 +57,12 @@ cdef inline int render_source(const Transaction *record, Slots *sources, Output 
     if record.gtid_kind == GTID_MARIADB:
         # Keys lie one behind the other, whatever their sizes.
         memcpy(numbers, source, sizeof(numbers))
-        target += render_number(numbers[0], target)
+        target = lay_unsigned(target, numbers[0])
         target[0] = b"-"
-        target += 1 + render_number(numbers[1], target + 1)
+        target = lay_unsigned(target + 1, numbers[1])
         target[0] = b"-"
     else:
-        for i in range(UUID_SIZE):
-            if i == 4 or i == 6 or i == 8 or i == 10:
-                target[0] = b"-"
-                target += 1
-            target[0] = hexadecimal[source[i] >> 4]
-            target[1] = hexadecimal[source[i] & 15]
-            target += 2
+        target = lay_uuid(target, source)
         if size > UUID_SIZE:
             target[0] = b":"
             memcpy(target + 1, source + UUID_SIZE, size - UUID_SIZE)

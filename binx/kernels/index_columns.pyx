@@ -89,7 +89,6 @@ cdef inline uint32_t known_of(const Transaction *record) noexcept nogil:
     return known
 
 
-
 cdef tuple validity(const uint8_t *known, int64_t count, int which, uint8_t always, uint8_t ever):
     """A column's validity bits, None where all are set, and how many are not.
 
@@ -316,12 +315,13 @@ cdef class IndexColumns:
         cdef uint8_t *seen = <uint8_t *> PyByteArray_AS_STRING(marks)
         cdef list used = []
         cdef int64_t i
-        for i in range(count):
-            if not 0 <= tables[i] < known:
-                raise IndexError(tables[i])
-            if not seen[tables[i]]:
-                seen[tables[i]] = 1
-                used.append(tables[i])
+        with nogil:
+            for i in range(count):
+                if not 0 <= tables[i] < known:
+                    no_such_table(tables[i])
+                if not seen[tables[i]]:
+                    seen[tables[i]] = 1
+                    note_table(used, tables[i])
         return used
 
     def finish(self, list databases, list names):
@@ -378,11 +378,21 @@ cdef class IndexColumns:
         cdef int64_t i
         for i in range(known):
             wanted[i] = numbers[i]
-        for i in range(count):
-            if not 0 <= tables[i] < known:
-                raise IndexError(tables[i])
-            out[i] = wanted[tables[i]]
+        with nogil:
+            for i in range(count):
+                if not 0 <= tables[i] < known:
+                    no_such_table(tables[i])
+                out[i] = wanted[tables[i]]
         return made
+
+
+cdef int no_such_table(int32_t table) except -1 with gil:
+    raise IndexError(table)
+
+
+cdef int note_table(list used, int32_t table) except -1 with gil:
+    used.append(table)
+    return 0
 
 
 cdef int no_such_counts() except -1 with gil:
@@ -399,11 +409,12 @@ def extents(TransactionTable table not None, bytearray mask not None):
     cdef int64_t most = 0
     cdef int64_t i
     table.check(mask)
-    for i in range(table.length()):
-        if marks[i]:
-            record = table.record(i)
-            least = record.commit_timestamp if first < 0 else min(least, record.commit_timestamp)
-            most = record.commit_timestamp if first < 0 else max(most, record.commit_timestamp)
-            first = record.start if first < 0 else first
-            last = record.start
+    with nogil:
+        for i in range(table.length()):
+            if marks[i]:
+                record = table.record(i)
+                least = record.commit_timestamp if first < 0 else min(least, record.commit_timestamp)
+                most = record.commit_timestamp if first < 0 else max(most, record.commit_timestamp)
+                first = record.start if first < 0 else first
+                last = record.start
     return None if first < 0 else (first, last, least, most)

@@ -17,13 +17,7 @@ cdef enum:
 
 cdef inline bint can_begin(uint8_t type) noexcept nogil:
     """Whether an event of that type may begin a transaction that can be told from the rest of another."""
-    return (
-        type == GTID_EVENT
-        or type == ANONYMOUS_GTID_EVENT
-        or type == GTID_TAGGED_EVENT
-        or type == MARIADB_GTID_EVENT
-        or type == QUERY_EVENT
-    )
+    return begins_transaction(type) or type == QUERY_EVENT
 
 
 cdef inline uint32_t drift_of(const Header *header, int64_t position) noexcept nogil:

@@ -40,21 +40,6 @@ cdef inline bint is_gtid(uint8_t type) noexcept nogil:
     return type == GTID_EVENT or type == ANONYMOUS_GTID_EVENT or type == GTID_TAGGED_EVENT
 
 
-cdef inline bint is_control(uint8_t type) noexcept nogil:
-    """Events about the file that they stand in, which have no place in another one."""
-    return (
-        type == FORMAT_DESCRIPTION_EVENT
-        or type == ROTATE_EVENT
-        or type == STOP_EVENT
-        or type == PREVIOUS_GTIDS_EVENT
-        or type == HEARTBEAT_EVENT
-        or type == HEARTBEAT_EVENT_V2
-        or type == MARIADB_BINLOG_CHECKPOINT_EVENT
-        or type == MARIADB_GTID_LIST_EVENT
-        or type == MARIADB_START_ENCRYPTION_EVENT
-    )
-
-
 @cython.final
 cdef class Rewriter:
     """Writes one binary log out of runs of others' events.
@@ -209,7 +194,7 @@ cdef class Rewriter:
             if content < HEADER_SIZE or header.size > min(stop - self.position, remaining(source)):
                 return 0
             if not self.verbatim:
-                if content + self.checksum_size > self.room() or is_control(header.type):
+                if content + self.checksum_size > self.room() or is_about_files(header.type):
                     return 0
                 if is_gtid(header.type) and (hold_gtids or self.serial):
                     return 0
@@ -248,7 +233,7 @@ cdef class Rewriter:
         if header.size < HEADER_SIZE + self.source_checksum_size or header.size > stop - self.position:
             self.misfit(header.size, stop)
         if not self.verbatim:
-            if is_control(header.type):
+            if is_about_files(header.type):
                 return PAUSE_CONTROL
             if is_gtid(header.type) and (hold_gtids or (self.serial and header.type == GTID_TAGGED_EVENT)):
                 return PAUSE_GTID
@@ -341,7 +326,7 @@ def measure(
         header = header_of(take(&source, HEADER_SIZE))
         if header.size < HEADER_SIZE + checksum_size or header.size > stop - position:
             raise DamagedError(f"found an event of {header.size} bytes that does not fit", offset=position)
-        if not is_control(header.type):
+        if not is_about_files(header.type):
             events += 1
             size += header.size - checksum_size
         position += header.size

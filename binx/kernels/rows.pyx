@@ -342,13 +342,12 @@ cdef class RowDecoder:
         origin.committed = self.committed
         origin.logged = <int64_t> header.timestamp * 1000000
         origin.position = position
-        if builder.rows == 0:
-            self.tables_held += 1
         self.rows_before = builder.rows
         self.bytes_before = builder.variable_bytes
         self.decoding = True
         self.row_number += builder.append_event(body, rows, self.maps.layout(rows.map), &origin, self.row_number)
         self.decoding = False
+        self.tables_held += self.rows_before == 0
         self.held += builder.bytes_held() - held
         if builder.rows >= self.row_limit or builder.bytes_held() >= self.byte_limit:
             return NEED_FLUSH

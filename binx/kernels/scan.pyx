@@ -90,8 +90,9 @@ cdef class Scanner(SearchingWalk):
     def feed(self, const uint8_t[::1] window, int64_t origin, int64_t limit):
         """Walk events until one begins at or behind ``limit``; returns a ``Stop``.
 
-        Where ``ends_whole`` is set, a transaction that is open there is walked to its end. The window holds the file's bytes from ``origin`` on; where its last event is cut and the file goes on,
-        the walk stops before that event with ``STOP_LIMIT`` and wants a window that begins at ``position``.
+        Where ``ends_whole`` is set, a transaction that is open there is walked to its end. The window holds the
+        file's bytes from ``origin`` on; where its last event is cut and the file goes on, the walk stops before
+        that event with ``STOP_LIMIT`` and wants a window that begins at ``position``.
 
         Raises:
             DamagedError: an event is not what the format allows there; what was found before stays in ``table``.

@@ -20,18 +20,19 @@ cdef enum:
 cdef class ShownTexts(EventTexts):
     """Writes what stands around row changes; see the stub."""
 
-    cdef bytes file
     cdef bytes zone_name
+    cdef const char *zone_text
+    cdef int64_t zone_size
     cdef object identify
 
     def __init__(self, object zone, bytes zone_name):
         super().__init__(zone)
         self.zone_name = zone_name
-        self.file = b""
+        self.zone_text, self.zone_size = PyBytes_AS_STRING(zone_name), len(zone_name)
 
     def begin_file(self, bytes file, int checksum_size, const uint8_t[::1] post_header, object identify, object say):
         """Go on with the transactions of another format description; see the stub."""
-        self.file = file
+        self.take_file(file)
         self.identify = identify
         self.set_format(checksum_size, post_header, say)
 
@@ -105,15 +106,17 @@ cdef class ShownTexts(EventTexts):
             render_gtid(record, table.sources, out)
         else:
             self.identifier(record.start)
-        reserve(out, TEXT_MAXIMUM)
+        reserve(out, TEXT_MAXIMUM + self.zone_size + self.file_size)
         put(out, b"\n  committed  ", 14)
         self.local_time(record.commit_timestamp)
-        self.put_zone()
+        put(out, b" (", 2)
+        put(out, self.zone_text, self.zone_size)
+        put_byte(out, c")")
         if record.original_commit_timestamp and record.original_commit_timestamp != record.commit_timestamp:
             put(out, b", on its first server ", 22)
             self.local_time(record.original_commit_timestamp)
         put(out, b"\n  place      ", 14)
-        self.put_file()
+        self.name_file()
         put_byte(out, c" ")
         put_signed(out, record.start)
         put_byte(out, c"-")
@@ -134,17 +137,6 @@ cdef class ShownTexts(EventTexts):
     cdef int identifier(self, int64_t start) except -1 with gil:
         cdef bytes text = self.identify(start)
         return append(&self.out, PyBytes_AS_STRING(text), len(text))
-
-    cdef int put_zone(self) except -1 with gil:
-        put_byte(&self.out, c" ")
-        put_byte(&self.out, c"(")
-        append(&self.out, PyBytes_AS_STRING(self.zone_name), len(self.zone_name))
-        append_byte(&self.out, c")")
-        return reserve(&self.out, TEXT_MAXIMUM)
-
-    cdef int put_file(self) except -1 with gil:
-        append(&self.out, PyBytes_AS_STRING(self.file), len(self.file))
-        return reserve(&self.out, TEXT_MAXIMUM)
 
     cdef int local_time(self, int64_t moment) except -1 nogil:
         """A moment as a clock in the zone shows it, without zeros at the end of its fraction."""

@@ -7,11 +7,12 @@ in its place.
 """
 
 from libc.stdint cimport int64_t, uint8_t
-from libc.string cimport memchr, memcpy, memset
+from libc.string cimport memcpy, memset
 
 from binx.kernels.digits cimport put, put_byte, put_signed
 from binx.kernels.memory cimport Memory, hand_over
 from binx.kernels.output cimport Output, append, release, reserve
+from binx.kernels.spelling cimport SHORT_MAXIMUM, TEXT_UNSAFE, put_doubled, put_hexadecimal, text_class
 
 cdef enum:
     # Copies of as many bytes are made whatever a text's size, where both sides have room for them.
@@ -153,39 +154,14 @@ def joined_texts(list parts, int64_t rows):
 
 cdef int put_quoted(Output *out, const uint8_t *text, int64_t size) except -1 nogil:
     """A string as SQL has it in every mode: between quotes, or in hexadecimal where an escape could be meant."""
-    cdef const uint8_t *digits = b"0123456789abcdef"
-    cdef const uint8_t *quote
-    cdef int64_t at
-    cdef int64_t run
-    cdef uint8_t byte
-    cdef uint8_t unsafe = 0
-    for at in range(size):
-        byte = text[at]
-        unsafe |= (byte < 0x20) | (byte == c"\\") | (byte == 0x7F)
-    if unsafe:
-        reserve(out, 2 * size + 16)
-        memcpy(out.data + out.size, <const char *> b"_utf8mb4 x'", 11)
-        out.size += 11
-        for at in range(size):
-            out.data[out.size] = digits[text[at] >> 4]
-            out.data[out.size + 1] = digits[text[at] & 15]
-            out.size += 2
+    reserve(out, 2 * size + SHORT_MAXIMUM)
+    if text_class(text, size) == TEXT_UNSAFE:
+        put(out, b"_utf8mb4 x'", 11)
+        put_hexadecimal(out, text, size)
     else:
-        reserve(out, 2 * size + 2)
-        out.data[out.size] = c"'"
-        out.size += 1
-        while size:
-            quote = <const uint8_t *> memchr(text, c"'", size)
-            run = size if quote == NULL else quote - text + 1
-            memcpy(out.data + out.size, text, run)
-            out.size += run
-            text += run
-            size -= run
-            if quote != NULL:
-                out.data[out.size] = c"'"
-                out.size += 1
-    out.data[out.size] = c"'"
-    out.size += 1
+        put_byte(out, c"'")
+        put_doubled(out, text, size)
+    put_byte(out, c"'")
     return 0
 
 

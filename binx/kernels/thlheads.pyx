@@ -38,7 +38,11 @@ cdef class ThlHeads:
     cdef Output out
     cdef TableTexts schemas
     cdef bytes file
+    cdef const char *file_text
+    cdef int64_t file_size
     cdef bytes ending
+    cdef const char *ending_text
+    cdef int64_t ending_size
     cdef int64_t epoch
 
     def __cinit__(self, *_):
@@ -47,16 +51,21 @@ cdef class ThlHeads:
     def __init__(self, bytes ending):
         self.schemas = TableTexts()
         self.ending = ending
-        self.file = b""
+        self.ending_text, self.ending_size = PyBytes_AS_STRING(ending), len(ending)
+        self.take_file(b"")
 
     def __dealloc__(self):
         release(&self.out)
 
     def begin_file(self, bytes file, int64_t epoch, object schema_of):
         """Go on with the transactions of another scan; see the stub."""
-        self.file = file
+        self.take_file(file)
         self.epoch = epoch
         self.schemas.begin(schema_of)
+
+    cdef void take_file(self, bytes file):
+        self.file = file
+        self.file_text, self.file_size = PyBytes_AS_STRING(file), len(file)
 
     def render(
         self,
@@ -93,7 +102,7 @@ cdef class ThlHeads:
 
     cdef int head(self, TransactionTable table, const Transaction *record, int64_t seqno) except -1 nogil:
         cdef Output *out = &self.out
-        self.make_room()
+        reserve(out, HEAD_MAXIMUM + self.file_size)
         put(out, b"SEQ# = ", 7)
         put_signed(out, seqno)
         put(out, b" / FRAG# = 0 (last frag)\n- TIME = ", 34)
@@ -101,7 +110,7 @@ cdef class ThlHeads:
         put(out, b"\n- EPOCH# = ", 12)
         put_signed(out, self.epoch)
         put(out, b"\n- EVENTID = ", 13)
-        self.put_kept()
+        put(out, self.file_text, self.file_size)
         put_byte(out, c":")
         out.size = lay_padded(out.data + out.size, record.end, POSITION_DIGITS) - out.data
         if record.flags & HAS_THREAD:
@@ -121,18 +130,7 @@ cdef class ThlHeads:
             put_unsigned(out, record.xid)
         put(out, b";shard=", 7)
         self.shard(table, record)
-        return self.end_head()
-
-    cdef int make_room(self) except -1 with gil:
-        return reserve(&self.out, HEAD_MAXIMUM + len(self.file))
-
-    cdef int put_kept(self) except -1 with gil:
-        put(&self.out, PyBytes_AS_STRING(self.file), len(self.file))
-        return 0
-
-    cdef int end_head(self) except -1 with gil:
-        append(&self.out, PyBytes_AS_STRING(self.ending), len(self.ending))
-        return 0
+        return append(out, self.ending_text, self.ending_size)
 
     cdef void time(self, int64_t moment) noexcept nogil:
         """A moment in UTC as Java's Timestamp prints it: at least one digit of the fraction."""

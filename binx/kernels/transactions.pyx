@@ -5,6 +5,8 @@ A scan fills the table; a selection marks records in a mask of one byte each;
 ``column`` hands out one field of all records as bytes that Arrow takes over.
 """
 
+from array import array
+
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy, memset
 
@@ -15,6 +17,8 @@ from binx.kernels.gtidtexts cimport DIGITS_MAXIMUM, has_gtid, render_gtid, rende
 from binx.kernels.hashing cimport Slots, slot_bytes, slot_entry
 from binx.kernels.intervals cimport in_intervals
 from binx.kernels.output cimport Output, append, bytes_in, release, reserve
+
+UNSIGNED_MAXIMUM = (1 << 64) - 1
 
 cdef enum:
     LARGEST_MARK = 7
@@ -59,6 +63,12 @@ FLAG_BY_LENGTH = BY_LENGTH
 FLAG_COMMIT_TIME_FROM_GTID = COMMIT_TIME_FROM_GTID
 FLAG_COMPRESSED = COMPRESSED
 FLAG_LENGTH_WRONG = LENGTH_WRONG
+
+
+cdef object single_intervals(object values):
+    """Numbers as intervals of one each, ascending, for ``in_intervals``; none that 64 bits do not hold."""
+    numbers = {value & UNSIGNED_MAXIMUM for value in values if -(1 << 63) <= value <= UNSIGNED_MAXIMUM}
+    return array("Q", [bound for number in sorted(numbers) for bound in (number, number)])
 
 
 cdef class TransactionTable:
@@ -154,10 +164,13 @@ cdef class TransactionTable:
     def all_have_gtids(self):
         """Whether every record has a GTID."""
         cdef int64_t i
-        for i in range(self.length()):
-            if not has_gtid(self.record(i)):
-                return False
-        return True
+        cdef bint all_have = True
+        with nogil:
+            for i in range(self.length()):
+                if not has_gtid(self.record(i)):
+                    all_have = False
+                    break
+        return all_have
 
     def source_key(self, int64_t index):
         """The source of a record's GTID: UUID and tag (16 bytes and more), or domain and server (8); None without."""
@@ -223,19 +236,29 @@ cdef class TransactionTable:
         """Unmark the records that have no byte in ``[start, stop)``."""
         cdef int64_t i
         self.check(mask)
-        for i in range(self.length()):
-            if mask[i]:
-                mask[i] = self.record(i).end > start and self.record(i).start < stop
+        with nogil:
+            for i in range(self.length()):
+                if mask[i]:
+                    mask[i] = self.record(i).end > start and self.record(i).start < stop
 
     def keep_values(self, uint8_t[::1] mask, str field, object values, int flag = 0):
-        """Unmark the records whose field is not one of the values, or that lack the flag."""
+        """Unmark the records whose field is not one of the values, or that lack the flag.
+
+        Of fields of 64 bits without sign, a value may be given with or without it.
+        """
         cdef int number = FIELDS[field]
-        cdef set wanted = set(values)
+        cdef const uint64_t[::1] wanted = single_intervals(values)
+        cdef int64_t count = wanted.shape[0] // 2
         cdef int64_t i
         self.check(mask)
-        for i in range(self.length()):
-            if mask[i]:
-                mask[i] = (self.record(i).flags & flag) == flag and field_of(self.record(i), number) in wanted
+        with nogil:
+            for i in range(self.length()):
+                if mask[i]:
+                    mask[i] = (
+                        count > 0
+                        and (self.record(i).flags & flag) == flag
+                        and in_intervals(&wanted[0], count, <uint64_t> field_of(self.record(i), number))
+                    )
 
     def keep_gtids(self, uint8_t[::1] mask, dict intervals, bint inside):
         """Unmark the records whose GTID is not in a set (``inside``), or is (not ``inside``).
@@ -323,17 +346,18 @@ cdef class TransactionTable:
         cdef int32_t k
         cdef Transaction *record
         cdef TableCount *counts = <TableCount *> self.counts.data
-        cdef uint8_t found
+        cdef int32_t table
         self.check(mask)
-        for i in range(self.length()):
-            if mask[i]:
-                record = self.record(i)
-                found = 0
-                for k in range(record.counts):
-                    if counts[record.first_count + k].table < wanted.shape[0] and wanted[counts[record.first_count + k].table]:
-                        found = 1
-                        break
-                mask[i] = found
+        with nogil:
+            for i in range(self.length()):
+                if mask[i]:
+                    record = self.record(i)
+                    mask[i] = 0
+                    for k in range(record.counts):
+                        table = counts[record.first_count + k].table
+                        if table < wanted.shape[0] and wanted[table]:
+                            mask[i] = 1
+                            break
 
     def mark_work(self, uint8_t[::1] mask):
         """Turn a selection into marks of what is to be done with each transaction.
@@ -343,18 +367,20 @@ cdef class TransactionTable:
         """
         cdef int64_t i
         self.check(mask)
-        for i in range(self.length()):
-            if mask[i]:
-                mask[i] = 3 if self.record(i).kind == KIND_ROLLBACK else 1
+        with nogil:
+            for i in range(self.length()):
+                if mask[i]:
+                    mask[i] = 3 if self.record(i).kind == KIND_ROLLBACK else 1
         self.mark_statements(mask)
 
     def mark_statements(self, uint8_t[::1] mask):
         """Mark with 2 what is unmarked and has statements, which may define tables."""
         cdef int64_t i
         self.check(mask)
-        for i in range(self.length()):
-            if not mask[i] and self.record(i).statements:
-                mask[i] = 2
+        with nogil:
+            for i in range(self.length()):
+                if not mask[i] and self.record(i).statements:
+                    mask[i] = 2
 
     def sum_counts(self, const uint8_t[::1] mask):
         """Row changes of the transactions by mark: a list of (mark, table number, inserts, updates, deletes).

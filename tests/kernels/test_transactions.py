@@ -161,6 +161,14 @@ def test_values_count_only_where_the_flag_says_that_they_are_there(table: Transa
     assert ones(table, mask) == [0, 1]
 
 
+def test_a_value_of_64_bits_is_known_with_its_sign_and_without() -> None:
+    table = b.transactions(b.gtid(), b.BEGIN, b.INSERT, b.xid(2**64 - 1))
+    for values, expected in [([2**64 - 1], [0]), ([-1], [0]), ([2**64, -(2**63) - 1, 2**63], [])]:
+        mask = table.mask()
+        table.keep_values(mask, "xid", values, FLAG_HAS_XID)
+        assert ones(table, mask) == expected
+
+
 NUMBERS = st.one_of(st.integers(1, 12), st.integers(2**63 - 4, 2**64 - 1))
 
 

@@ -154,9 +154,11 @@ class Selector:
     @property
     def complete(self) -> bool:
         """Whether no later transaction can pass: GTIDs all met, limit or stop position reached."""
-        if self.selection.limit is not None and self._taken >= self.selection.limit:
-            return True
-        return self._past_stop or (self.selection.gtids is not None and self.missing().is_empty)
+        return self._is_full or self._past_stop or (self.selection.gtids is not None and self._unmet.is_empty)
+
+    @property
+    def _is_full(self) -> bool:
+        return self.selection.limit is not None and self._taken >= self.selection.limit
 
     def takes_table(self, database: str, table: str) -> bool:
         """Whether the rows of a table are wanted; the statements of a transaction that passes always are."""
@@ -168,7 +170,14 @@ class Selector:
         return self._wanted if self.selection.start is None and self.selection.stop is None else None
 
     def missing(self) -> GtidSet:
-        """The wanted GTIDs that were not met yet between the positions, whatever the other filters say."""
+        """The wanted GTIDs that were not met yet between the positions, whatever the other filters say.
+
+        None where the limit was reached: what is behind was not looked at.
+        """
+        return GtidSet() if self._is_full else self._unmet
+
+    @property
+    def _unmet(self) -> GtidSet:
         return (self.selection.gtids or GtidSet()) - self._found
 
     @property
@@ -201,7 +210,7 @@ class Selector:
             return True
         if self.selection.gtids is None or previous_gtids is None:
             return False
-        return self.missing().issubset(previous_gtids)
+        return self._unmet.issubset(previous_gtids)
 
     def mask(self, file: BinlogFile, scan: TransactionScan, table: TransactionTable) -> bytearray:
         """Mark the transactions that pass: one byte each, 1 or 0.

@@ -44,6 +44,14 @@ def test_a_gtid_that_is_nowhere_is_missing_and_the_others_are_found() -> None:
     assert not found.selector.complete
 
 
+def test_of_gtids_behind_the_limit_none_is_said_to_be_missing() -> None:
+    wanted = GtidSet.parse(f"{gtid_of('mysql-9.7', 5)},{gtid_of('mysql-9.7', 1_000)}")
+    for limit, missing in [(1, ""), (2, ""), (3, gtid_of("mysql-9.7", 999_999))]:
+        more = wanted | GtidSet.parse(gtid_of("mysql-9.7", 999_999))
+        found = search(Selection(gtids=more, limit=limit), SHOPS["mysql-9.7"])
+        assert (len(found.gtids), str(found.selector.missing())) == (min(limit, 2), missing)
+
+
 def test_a_wanted_gtid_that_another_filter_drops_was_met_all_the_same() -> None:
     wanted = GtidSet.parse(gtid_of("mysql-9.7", 5))
     found = search(Selection(gtids=wanted, server_ids=(4711,)), SHOPS["mysql-9.7"])

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from binx.errors import BinxError, DamagedError, NotABinlogError, TruncatedError
+from binx.event.format import MAGIC_SIZE, Magic
 from binx.log.chain import order_ends
 from binx.log.ends import FileEnds, known_ends
 from binx.log.file import BinlogFile
@@ -137,7 +138,12 @@ def _has_later(path: str, logs: Sequence[FileEnds]) -> bool:
 def _is_just_begun(path: str, error: BinxError) -> bool:
     """Whether the last log is one whose first event its server has not written yet."""
     try:
-        return isinstance(error, (NotABinlogError, TruncatedError)) and Path(path).stat().st_size < _YOUNGEST
+        if Path(path).stat().st_size >= _YOUNGEST:
+            return False
+        if isinstance(error, NotABinlogError):
+            begun = Path(path).read_bytes()
+            return len(begun) < MAGIC_SIZE and any(magic.value.startswith(begun) for magic in Magic)
+        return isinstance(error, TruncatedError)
     except OSError:
         return False
 

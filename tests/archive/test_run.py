@@ -206,6 +206,13 @@ class TestClosed:
             _, run = archive(source, tmp_path / "archive")
             assert (run.held, run.failed) == (1, 0)
 
+    def test_a_small_file_that_is_no_log_is_told(self, tmp_path: Path) -> None:
+        source = copy_logs(tmp_path / "logs", 1)
+        (source / "mysql-bin.000002").write_bytes(b"no log\n")
+        (source / "mysql-bin.index").write_text("./mysql-bin.000001\n./mysql-bin.000002\n")
+        _, run = archive(source, tmp_path / "archive")
+        assert (run.held, run.failed) == (1, 1)
+
 
 class TestRefusals:
     def test_a_damaged_log_is_not_taken_and_the_others_are(self, tmp_path: Path) -> None:

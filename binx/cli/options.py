@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from binx.rows.catalog import Catalog
 
 _DIGITS = 20
+_LARGEST_COUNT = 2**63 - 1
 
 
 def whole_number(text: str) -> int:
@@ -33,6 +34,8 @@ def _count(text: str) -> int:
     number = whole_number(text)
     if number == 0:
         raise UsageError("expected a number of at least 1, found 0")
+    if number > _LARGEST_COUNT:
+        raise UsageError(f"expected a number below 2^63, found {text!r}")
     return number
 
 

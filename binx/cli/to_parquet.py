@@ -88,6 +88,7 @@ DETAILS = (
 
 _MEGABYTE = 1 << 20
 _LEAST_MEMORY = 16
+_MOST_MEMORY = 1 << 40
 _HIGHEST_LEVEL = 22
 
 
@@ -95,6 +96,8 @@ def _megabytes(text: str) -> int:
     number = whole_number(text)
     if number < _LEAST_MEMORY:
         raise UsageError(f"expected a number of megabytes, at least {_LEAST_MEMORY}, found {text!r}")
+    if number > _MOST_MEMORY:
+        raise UsageError(f"expected as many megabytes as a machine can have, found {text!r}")
     return number * _MEGABYTE
 
 

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from enum import Enum
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from binx.errors import AbsentError
+from binx.errors import AbsentError, RefusedError
 from binx.event.gtid_set import GtidSet
-from binx.export.output import OutputStream, open_output
+from binx.export.output import STANDARD_OUTPUT, OutputStream, open_output
 from binx.export.search import Search
 from binx.log.ends import FileEnds
 from binx.log.on_damage import OnDamage
@@ -130,6 +131,7 @@ class _Extraction:
         self._warnings: list[str] = []
 
     def write(self, output: str) -> ExtractReport:
+        self._refuse_own_log(output)
         writers = {
             SliceFormat.BINLOG: self._write_binlog,
             SliceFormat.SQL: self._write_sql,
@@ -158,6 +160,19 @@ class _Extraction:
             warnings=tuple(self._warnings),
             damage=tuple(self._search.damage),
         )
+
+    def _refuse_own_log(self, output: str) -> None:
+        """A slice must not take the place of what it is cut out of, of which it mostly is a small part."""
+        place = Path(output)
+        if output == STANDARD_OUTPUT or not place.is_file():
+            return
+        for ends in self._chain:
+            log = Path(ends.file.path)
+            if log.exists() and place.samefile(log):
+                raise RefusedError(
+                    "would be written over, and is one of the logs to be read; choose another output",
+                    path=output,
+                )
 
     def _why_nothing(self, error: AbsentError) -> str:
         """Why no transaction was taken: a condition that no table can fulfil tells more than that."""

@@ -16,6 +16,8 @@ MICROSECONDS = 1_000_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _SECONDS = r"@([0-9]{1,11})(?:\.([0-9]{1,6}))?"
+_FIRST = datetime.min.replace(tzinfo=UTC)
+_LAST = datetime.max.replace(tzinfo=UTC)
 _OFFSET = r"[0-9]{1,19}"
 _OFFSET_MAXIMUM = 2**63 - 1
 
@@ -27,7 +29,7 @@ def parse_time(text: str) -> int:
     alone, which means its first moment, and ``@`` with seconds since 1970. What has no zone is in UTC.
 
     Raises:
-        UsageError: the text is no such time.
+        UsageError: the text is no such time, or one before the year 1 or behind the year 9999 in UTC.
     """
     seconds = re.fullmatch(_SECONDS, text.strip())
     if seconds is not None:
@@ -36,6 +38,8 @@ def parse_time(text: str) -> int:
         moment = datetime.fromisoformat(text.strip())
         if moment.tzinfo is None:
             moment = moment.replace(tzinfo=UTC)
+        if not _FIRST <= moment <= _LAST:
+            raise ValueError
         return (moment - _EPOCH) // _MICROSECOND
     except (ValueError, OverflowError):
         raise UsageError(

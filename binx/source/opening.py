@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from binx.errors import SourceError
 from binx.source.base import Source
 from binx.source.magic import ENCRYPTED_MAGIC, is_age, is_armored, is_gzip, is_zstd
 from binx.source.names import log_name
@@ -49,6 +50,8 @@ def open_source(path: str, keys: Keys | None = None) -> Source:
 
 def _opened(path: str) -> Source:
     if path == "-":
+        if sys.stdin is None:
+            raise SourceError("cannot be read: standard input is closed", path=path)
         return spool(sys.stdin.buffer)
     return RemoteFile.open(path) if is_uri(path) else PlainFile.open(path)
 

@@ -64,6 +64,17 @@ def test_empty_standard_input(run: Run) -> None:
     assert_fails(run("-"), "-: expected a binary log, found an empty file")
 
 
+def test_closed_standard_input() -> None:
+    ended = binx("ls", "-", prefix=("sh", "-c", 'exec "$@" <&-', "sh"))
+    assert_fails(ended, "-: cannot be read: standard input is closed")
+
+
+@pytest.mark.parametrize("option", ["--memory", "--row-group-rows", "--jobs"])
+def test_numbers_beyond_all_bounds(shop: Shop, tmp_path: Path, option: str) -> None:
+    ended = binx("to-parquet", shop.logs[0], "-o", tmp_path / "lake", option, "9" * 20)
+    assert_fails(ended, f"Invalid value for '{option}': expected", code=2)
+
+
 def test_pipe_by_its_name(run: Run, tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)

@@ -117,6 +117,17 @@ def test_a_system_that_starts_no_more_threads(shop: Shop, tmp_path: Path, jobs: 
         )
 
 
+def test_extract_does_not_write_over_a_log_that_it_reads(shop: Shop, tmp_path: Path) -> None:
+    log = tmp_path / "mysql-bin.000001"
+    shutil.copy(shop.logs[0], log)
+    (tmp_path / "other-name").symlink_to(log)
+    before = log.read_bytes()
+    for output in (log, tmp_path / "other-name"):
+        ended = binx("extract", "--limit", "1", log, "-o", output)
+        assert (ended.code, "is one of the logs to be read" in ended.err) == (1, True)
+    assert log.read_bytes() == before
+
+
 def test_output_into_a_folder_that_is_not_there(shop: Shop, tmp_path: Path) -> None:
     ended = binx("extract", shop.logs[0], "-o", tmp_path / "no" / "x.binlog")
     assert ended.code == 1

@@ -84,14 +84,14 @@ def test_a_tagged_gtid_from_elsewhere_has_its_own_time_and_version() -> None:
 def test_a_commit_time_that_no_server_has_room_for_is_damage(committed: int, original: int | None) -> None:
     event = building.tagged_gtid(committed=committed, original=original)
     with pytest.raises(DamagedError, match="expected a commit time of at most 56 bits"):
-        parse_event(event[HEADER_SIZE:], parse_header(event, 0), MYSQL)
+        parse_event(memoryview(event)[HEADER_SIZE:], parse_header(event, 0), MYSQL)
     with pytest.raises(DamagedError, match="commit time of more than 56 bits"):
         building.transactions(event, building.CREATE)
 
 
 def test_a_commit_time_of_56_bits_is_read() -> None:
     event = building.tagged_gtid(committed=2**56 - 1)
-    found = parse_event(event[HEADER_SIZE:], parse_header(event, 0), MYSQL)
+    found = parse_event(memoryview(event)[HEADER_SIZE:], parse_header(event, 0), MYSQL)
     assert isinstance(found, Gtid)
     assert found.immediate_commit_timestamp == 2**56 - 1
     table = building.transactions(event, building.CREATE)

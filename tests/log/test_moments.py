@@ -37,11 +37,20 @@ def test_seconds_since_1970_are_exact() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "now", "yesterday", "2026-13-01", "2026-11-21T25:00", "@", "@1.2.3", "@-5", "1795253400", "@٣"],
+    [
+        *("", "now", "yesterday", "2026-13-01", "2026-11-21T25:00", "@", "@1.2.3", "@-5", "1795253400", "@٣"),
+        *("0001-01-01T00:00:00+00:01", "9999-12-31T23:59:59-00:01", "@100000000000"),
+    ],
 )
 def test_what_is_no_time_is_a_usage_error(text: str) -> None:
     with pytest.raises(UsageError, match="expected a time"):
         parse_time(text)
+
+
+def test_the_first_and_the_last_time_of_all_are_written_as_they_are_read() -> None:
+    for text in ("0001-01-01T00:00:00Z", "9999-12-31T23:59:59.999999Z"):
+        assert format_time(parse_time(text)) == text
+    assert format_time(parse_time("@99999999999")) == "5138-11-16T09:46:39Z"
 
 
 @given(st.datetimes(min_value=datetime(1970, 1, 1), max_value=datetime(2200, 1, 1)))

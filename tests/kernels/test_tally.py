@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from binx.kernels.scan import Level
 from binx.kernels.tally import Tally
 from binx.kernels.transactions import TransactionTable
+from tests.log import building as b
 from tests.stats.logs import Statement, log_of
 
 moments = st.one_of(st.integers(0, 2**32 - 1), st.integers(1_700_000_000, 1_700_010_000))
@@ -92,7 +93,10 @@ def test_too_many_connections_leave_those_that_wrote_most() -> None:
 
 
 def test_tables_are_handed_out_once() -> None:
-    tally = tally_of([Statement()])
+    rows = b.rows(1, 2)
+    tally = Tally()
+    tally.add(b.transactions(b.BEGIN, b.table_map(), rows, b.xid(), level=Level.LEVEL_TABLES))
+    assert tally.take_tables() == [(1, 2, 0, 0, len(rows))]
     assert tally.take_tables() == []
 
 

@@ -248,7 +248,8 @@ def table_schema(request: Request) -> pa.Schema:
             decoder.resolve_only = True
             scan = file.transactions(Level.LEVEL_TABLES, verify=False)
             for table in scan:
-                mask = touching(scan, table, request.table)
+                mask = table.mask()
+                keep_touching(scan, table, mask, request.table)
                 table.mark_statements(mask)
                 for _ in decoder.decode(table, mask):
                     pass
@@ -263,12 +264,12 @@ def table_schema(request: Request) -> pa.Schema:
     return united_schema(schemas)
 
 
-def touching(scan: TransactionScan, table: TransactionTable, name: tuple[str, str]) -> bytearray:
-    """Marks of the transactions that change rows of a table."""
-    mask = table.mask()
+def keep_touching(
+    scan: TransactionScan, table: TransactionTable, mask: bytearray, name: tuple[str, str]
+) -> None:
+    """Unmark the transactions that change no row of a table."""
     wanted = bytes(scan.table_name(number) == name for number in range(scan.table_count))
     table.keep_tables(mask, wanted)
-    return mask
 
 
-__all__ = ["Planner", "known_tables", "opened_chain", "plan", "shares", "table_schema", "touching"]
+__all__ = ["Planner", "keep_touching", "known_tables", "opened_chain", "plan", "shares", "table_schema"]

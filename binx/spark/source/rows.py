@@ -18,7 +18,7 @@ from binx.rows.batches import ChangeBatch
 from binx.rows.decoder import ChangeDecoder, DecoderOptions
 from binx.rows.statements import Statement
 from binx.spark.source.columns import fitted
-from binx.spark.source.plan import touching
+from binx.spark.source.plan import keep_touching
 from binx.spark.source.request import Request, What
 from binx.spark.source.slices import Slice, opened
 
@@ -107,8 +107,7 @@ class _SliceReader:
         """What is to be done with each transaction."""
         mask = self._selector.mask(self._file, scan, table)
         if self._request.what is What.CHANGES:
-            touched = touching(scan, table, self._request.table)
-            mask = bytearray(one & other for one, other in zip(mask, touched, strict=True))
+            keep_touching(scan, table, mask, self._request.table)
         table.mark_work(mask)
         return mask
 

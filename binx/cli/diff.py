@@ -10,7 +10,7 @@ from binx.cli.declaration import OUTPUT, Example, FilePath, argument, command, o
 from binx.cli.options import COUNT, KEYS, NO_CHECKSUMS, QUIET, SCHEMA, VERBOSE, known_tables
 from binx.cli.progress import progress_bar
 from binx.cli.selecting import selection_options, understood
-from binx.cli.terminal import say_note, text_output
+from binx.cli.terminal import missing_gtids, say_note, text_output
 from binx.errors import ExitCode
 from binx.log.inputs import open_chain
 from binx.log.selection import Selection
@@ -46,7 +46,8 @@ DETAILS = (
     " fewer columns of a row (binlog_row_image), that is told, and values that both have are compared. The"
     " first different transactions are looked into. Tables with a column of a type that binx does not know"
     " are named, and their rows are not compared.",
-    "The exit status is 0 where nothing differs and 3 where something does, or was not compared. With"
+    "The exit status is 0 where nothing differs, 3 where something does or was not compared, and 4 where a"
+    " GTID of --gtid is in neither's logs. With"
     " --json one object is printed: equal, left and right (files, gtids, before, transactions, anonymous),"
     " only_left and only_right (gtids, count, errant), common, compared, different (gtids, count),"
     " differences (gtid, only_images, left, right) and not_compared (db, table).",
@@ -113,7 +114,9 @@ def diff_command(
         bar.close()
         for line in [_document(found)] if as_json else _lines(found, left, right):
             output.line(line)
-    return ExitCode.DONE if found.equal and not found.not_compared else ExitCode.LOSSES
+    absent = missing_gtids(found.missing)
+    differs = not found.equal or bool(found.not_compared)
+    return ExitCode.LOSSES if differs and absent is ExitCode.DONE else absent
 
 
 def _document(found: LogDiff) -> str:

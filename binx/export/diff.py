@@ -59,6 +59,7 @@ class LogDiff:
         differences: the first of these, looked into.
         not_compared: tables, as (db, table), with a column of a type that is not known on one side: nobody
             can tell their rows apart.
+        missing: GTIDs asked for by name that neither side has in its logs.
     """
 
     left: Side
@@ -71,7 +72,8 @@ class LogDiff:
     compared: bool
     different: GtidSet
     differences: tuple[Difference, ...]
-    not_compared: tuple[tuple[str, str], ...] = ()
+    not_compared: tuple[tuple[str, str], ...]
+    missing: GtidSet
 
     @property
     def equal(self) -> bool:
@@ -133,6 +135,7 @@ def diff_logs(
         different=GtidSet.parse(",".join(different)),
         differences=tuple(_looked_into(sides[0], sides[1], different[:most])),
         not_compared=tuple(sorted(unreadable)),
+        missing=one.missing & other.missing,
     )
 
 

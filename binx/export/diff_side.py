@@ -43,6 +43,7 @@ class Side:
         before: the GTIDs of transactions before the first log, as its head tells them.
         transactions: how many were chosen.
         anonymous: how many of these have no GTID.
+        missing: GTIDs asked for by name that its logs do not have.
     """
 
     files: int
@@ -50,6 +51,7 @@ class Side:
     before: GtidSet
     transactions: int
     anonymous: int
+    missing: GtidSet
 
 
 class SideReading:
@@ -95,7 +97,7 @@ class SideReading:
         found = _Found()
         for run in search.runs():
             found.take(run.table, run.table.mask() if run.mask is None else run.mask)
-        return self._side(found.gtids, search.taken, search.taken - found.known)
+        return self._side(found, search)
 
     def contents(self) -> Side:
         """Which transactions there are, with digests of what they did.
@@ -109,7 +111,7 @@ class SideReading:
         for gtid, digest in digested(found.through(search.selected()), self._unreadable):
             if gtid is not None:
                 self.digests.add(gtid, digest)
-        return self._side(found.gtids, search.taken, search.taken - found.known)
+        return self._side(found, search)
 
     def rows(self, gtids: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
         """Row changes and statements of some transactions, the first of each."""
@@ -136,7 +138,7 @@ class SideReading:
     def _search(self, selection: Selection) -> Search:
         return Search(self._chain, selection, verify=self._verify)
 
-    def _side(self, gtids: GtidSet, transactions: int, anonymous: int) -> Side:
+    def _side(self, found: _Found, search: Search) -> Side:
         before = GtidSet()
         if self._chain:
             first = self._chain[0]
@@ -144,7 +146,14 @@ class SideReading:
                 (DomainSource(position.domain, position.server_id), 0, position.sequence)
                 for position in first.gtid_list or ()
             )
-        return Side(len(self._chain), gtids, before, transactions, anonymous)
+        return Side(
+            files=len(self._chain),
+            gtids=found.gtids,
+            before=before,
+            transactions=search.taken,
+            anonymous=search.taken - found.known,
+            missing=search.selector.missing(),
+        )
 
 
 class _Found:

@@ -60,6 +60,21 @@ def test_json(shop: Shop, replica: Path) -> None:
     assert (document["equal"], document["compared"]) == (False, False)
 
 
+@pytest.mark.parametrize("options", [(), ("--gtids",)])
+def test_what_neither_side_has_is_no_equality(shop: Shop, options: tuple[str, ...]) -> None:
+    source = shop.demo["gtid"].partition(":")[0]
+    asked = ("--gtid", f"{shop.demo['gtid']},{source}:999999")
+    ended = binx("diff", *options, *asked, shop.folder, shop.folder)
+    assert ended.code == 4
+    assert f"not in these files: {source}:999999" in ended.err
+    assert "in both       1" in ended.lines
+
+
+def test_what_one_side_has_is_a_difference_not_absent(shop: Shop, replica: Path) -> None:
+    ended = binx("diff", "--quiet", "--gtid", shop.demo["gtid"], shop.folder, replica)
+    assert (ended.code, ended.err) == (3, "")
+
+
 def test_two_sides_are_wanted(shop: Shop) -> None:
     ended = binx("diff", shop.folder)
     assert ended.code == 2

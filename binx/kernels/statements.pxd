@@ -57,6 +57,13 @@ cdef inline bint begins(const uint8_t *text, int64_t size, const char *word) noe
     return not (0x30 <= byte <= 0x39 or 0x41 <= byte <= 0x5A or 0x61 <= byte <= 0x7A or byte == 0x5F or byte >= 0x80)
 
 
+cdef inline bint begins_plain_comment(const uint8_t *text, int64_t size) noexcept nogil:
+    """Whether a comment in ``/*`` begins the text that no server executes, as it does ``/*!`` and ``/*M!``."""
+    if size < 3 or text[0] != b"/" or text[1] != b"*" or text[2] == b"!":
+        return False
+    return text[2] != b"M" or size < 4 or text[3] != b"!"
+
+
 cdef inline int64_t skip_comments(const uint8_t *text, int64_t size) noexcept nogil:
     """Where the first word stands, behind white space, parentheses and comments that a server does not execute."""
     cdef int64_t at = 0
@@ -68,7 +75,7 @@ cdef inline int64_t skip_comments(const uint8_t *text, int64_t size) noexcept no
         ):
             while at < size and text[at] != b"\n":
                 at += 1
-        elif text[at] == b"/" and at + 2 < size and text[at + 1] == b"*" and text[at + 2] != b"!" and text[at + 2] != b"M":
+        elif begins_plain_comment(text + at, size - at):
             at += 2
             while at + 1 < size and not (text[at] == b"*" and text[at + 1] == b"/"):
                 at += 1

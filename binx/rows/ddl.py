@@ -39,6 +39,7 @@ from binx.rows.schema import DEFAULT_CONTEXT, StatementContext
 
 _LEAD = r"(?:[\s\0(]++|--(?=\s|$)[^\n]*+|\#[^\n]*+|/\*(?!M?!)(?:[^*]++|\*(?!/))*+\*/)*+"
 _FIRST_WORD = re.compile(_LEAD + r"(?:(?:create|alter|drop|rename|set\s+statement)\b|(/\*))", re.IGNORECASE)
+_WORD = re.compile(_LEAD + r"(\w+)")
 _ANY_WORD = re.compile(r"\b(?:create|alter|drop|rename)\b", re.IGNORECASE)
 
 
@@ -52,6 +53,23 @@ def is_schema_statement(sql: str) -> bool:
         return False
     # What an executable comment holds depends on the server, so every word counts.
     return match.group(1) is None or _ANY_WORD.search(sql) is not None
+
+
+def first_word(sql: str, context: StatementContext = DEFAULT_CONTEXT) -> str:
+    """What a statement does, behind comments and MariaDB's ``SET STATEMENT … FOR``, in lower case.
+
+    Empty where it begins with no word, as with an executable comment.
+    """
+    match = _WORD.match(sql)
+    word = "" if match is None else match[1].lower()
+    if word != "set":
+        return word
+    try:
+        reader = TokenReader(sql, context)
+    except NotUnderstoodError:
+        return word
+    _skip_set_statement(reader)
+    return reader.current.upper.lower()
 
 
 def parse(sql: str, context: StatementContext = DEFAULT_CONTEXT) -> Statement | None:

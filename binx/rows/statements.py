@@ -17,7 +17,7 @@ from binx.kernels.transactions import TransactionTable
 from binx.log.file import BinlogFile
 from binx.log.identifiers import id_at
 from binx.rows.context import statement_context
-from binx.rows.ddl import is_schema_statement
+from binx.rows.ddl import first_word, is_schema_statement
 from binx.rows.schema import StatementContext
 
 MICROSECONDS = 1_000_000
@@ -158,7 +158,7 @@ class StatementReader:
     ) -> Statement:
         stage, self._stage = self._stage, _Stage()
         sql = query.text
-        schema = is_schema_statement(sql)
+        context = statement_context(query) if is_schema_statement(sql) else None
         self._ordinal += 1
         return Statement(
             commit_version=self._file.commit_version(self._transaction),
@@ -167,7 +167,7 @@ class StatementReader:
             ordinal=self._ordinal - 1,
             position=header.position,
             timestamp=header.timestamp,
-            kind="ddl" if schema else _kind(sql),
+            kind=_kind(sql, context),
             db=query.database,
             sql=sql,
             sql_is_text=query.sql_is_text,
@@ -180,7 +180,7 @@ class StatementReader:
             exec_time=query.execution_time,
             error_code=query.error_code,
             file_bytes=file_bytes,
-            context=statement_context(query) if schema else None,
+            context=context,
             microseconds=query.status.microseconds,
             uses_db=bool(query.database) and not header.flags & EventFlag.SUPPRESS_USE,
             unknown_variables=tuple(code for code, _ in query.status.unknown),
@@ -211,10 +211,9 @@ class StatementReader:
         )
 
 
-def _kind(sql: str) -> str:
+def _kind(sql: str, context: StatementContext | None) -> str:
     """``dml`` changes data, ``other`` is about its transaction; all else, users too, is ``ddl``."""
-    word = sql.lstrip(" \t\r\n(").split(None, 1)
-    first = word[0].lower().rstrip("(") if word else ""
+    first = first_word(sql) if context is None else first_word(sql, context)
     if first in _TRANSACTION_WORDS:
         return "other"
     return "dml" if first in _DML_WORDS else "ddl"

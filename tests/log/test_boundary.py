@@ -142,6 +142,14 @@ SENTENCES = {
         [Kind.KIND_DML],
     ),
     "a statement on a table without transactions stands alone": ([b.INSERT], [Kind.KIND_DML]),
+    "a statement may stand behind comments": (
+        [b.query("/* one */ -- two\nINSERT INTO t VALUES (1)"), b.query("/*Metabase*/ UPDATE t SET a = 1")],
+        [Kind.KIND_DML, Kind.KIND_DML],
+    ),
+    "a comment that a server executes is no comment": (
+        [b.query("/*!40000 INSERT */ t"), b.query("/*M!100100 INSERT */ t")],
+        [Kind.KIND_DDL, Kind.KIND_DDL],
+    ),
     "INTVAR belongs to the statement behind it": ([b.INTVAR, b.RAND, b.INSERT], [Kind.KIND_DML]),
     "rows without BEGIN end with their statement": (
         [b.table_map(), b.rows(1, end=False), b.rows(2), b.CREATE],

@@ -13,6 +13,7 @@ Texts are compared as they are: case, accents and trailing spaces count.
 from __future__ import annotations
 
 import binascii
+import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 BEFORE, AFTER = "before", "after"
 _SHOWN = 60
+_OPERAND_MISSING = re.compile(r"Required keyword: '\w+' missing for <class '[^']*'>")
 
 _FLIPPED = {"=": "=", "<>": "<>", "<=>": "<=>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
@@ -278,7 +280,9 @@ def _parsed(text: str) -> exp.Expr:
     try:
         found = sqlglot.parse(text, dialect="mysql")
     except (SqlglotError, RecursionError) as error:
-        first = (str(error).splitlines() or ["not understood"])[0]
+        first = _OPERAND_MISSING.sub(
+            "an operand is missing", (str(error).splitlines() or ["not understood"])[0]
+        )
         raise UsageError(
             f"expected a condition such as \"status = 'paid'\", found {text!r}: {first}"
         ) from error

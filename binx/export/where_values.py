@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import date, datetime, timedelta
-from decimal import Decimal, InvalidOperation
+from decimal import ROUND_FLOOR, Decimal, InvalidOperation
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -30,7 +30,9 @@ _TEXTS = frozenset({Kind.TEXT, Kind.ENUM, Kind.SET, Kind.JSON, Kind.INET4, Kind.
 _OPAQUE = frozenset({Kind.GEOMETRY, Kind.VECTOR})
 _CLOCK = re.compile(r"(-?)(\d{1,3}):([0-5]?\d)(?::([0-5]?\d)(?:\.(\d{1,6}))?)?")
 _IMPOSSIBLE = re.compile(r"\s*\d{4}-(?:00-\d\d|\d\d-00)(?:\s|\Z)")
-_DIGITS = 38
+_BEYOND = Decimal(10**20)
+"""More than any whole number that a column has."""
+_HALF = Decimal("0.5")
 
 
 class Literal(NamedTuple):
@@ -195,16 +197,17 @@ def _number(literal: Literal, name: str) -> Decimal:
 def _whole(
     values: pa.Array, compare: Callable[[Any, Any], pa.BooleanArray], literal: Literal, name: str
 ) -> pa.BooleanArray:
-    """Whole numbers of the column's type stay; any other number is compared as DECIMAL, or as DOUBLE."""
-    number = _number(literal, name)
-    if number == number.to_integral_value():
+    """Compare whole numbers with any number, or with one that stands to all of them as it does."""
+    number = min(max(_number(literal, name), -_BEYOND), _BEYOND)
+    below = number.to_integral_value(ROUND_FLOOR)
+    if number == below:
         try:
             return compare(values, pa.scalar(int(number), values.type))
         except (pa.ArrowInvalid, OverflowError):
-            pass
-    if abs(number.adjusted()) < _DIGITS // 2 and -int(number.as_tuple().exponent) < _DIGITS // 2:
-        return compare(values.cast(pa.decimal128(20, 0)), pa.scalar(number))
-    return compare(values.cast(pa.float64()), pa.scalar(float(number)))
+            stand_in = number
+    else:
+        stand_in = below + _HALF
+    return compare(values.cast(pa.decimal128(20, 0)), pa.scalar(stand_in))
 
 
 def _decimal(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from datetime import timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from binx.export.parquet import to_parquet
 from binx.export.parquet_files import ParquetOptions
 from binx.export.sql_literals import sql_literals
 from binx.export.where import Condition, literal_of
-from binx.export.where_values import Literal, Operand, compared
+from binx.export.where_values import COMPARISONS, Literal, Operand, compared
 from binx.log.file import BinlogFile
 from binx.log.inputs import open_chain
 from binx.log.selection import Selection, Selector
@@ -229,6 +230,11 @@ def test_what_is_no_condition_is_refused(text: str) -> None:
         Condition(text)
 
 
+def test_an_operand_that_is_missing_is_told_in_words() -> None:
+    with pytest.raises(UsageError, match=r"found 'status =': an operand is missing\. Line 1, Col: 8"):
+        Condition("status =")
+
+
 @pytest.mark.parametrize(
     "condition",
     ["total = 'much'", "placed_at > 'yesterday'", "changed_at = '25:00'", "id = 'NaN'", "note REGEXP '('"],
@@ -270,6 +276,31 @@ def test_numbers_are_compared_by_their_value(literal: str, passing: list[int], k
     assert found is not None
     marks = compared(operand, "=", found, "a").to_pylist()
     assert [value for value, mark in zip(values, marks, strict=True) if mark] == passing
+
+
+WHOLE = st.one_of(
+    st.integers(0, 2**64 - 1), st.sampled_from([0, 1, 2**53, 2**53 + 3, 2**63, 2**64 - 2, 2**64 - 1])
+)
+OTHERS = st.one_of(
+    st.decimals(allow_nan=False, allow_infinity=False),
+    WHOLE.map(Decimal),
+    st.sampled_from(["1e19", "18446744073709551616", "-1e400", "1e999999999", "-1e-999999", "1e-40"]).map(
+        Decimal
+    ),
+)
+
+
+@given(st.lists(WHOLE, min_size=1), OTHERS, st.sampled_from(sorted(COMPARISONS)))
+def test_whole_numbers_are_compared_with_numbers_of_any_size(
+    values: list[int], other: Decimal, sign: str
+) -> None:
+    operand = Operand(pa.array(values, pa.uint64()), LogicalType(Kind.UINT64, "bigint"), None)
+    truth = {
+        "=": Decimal.__eq__, "<>": Decimal.__ne__, "<": Decimal.__lt__,
+        "<=": Decimal.__le__, ">": Decimal.__gt__, ">=": Decimal.__ge__,
+    }[sign]  # fmt: skip
+    expected = [truth(Decimal(value), other) for value in values]
+    assert compared(operand, sign, Literal(str(other), number=True), "a").to_pylist() == expected
 
 
 @given(st.timedeltas(min_value=timedelta(hours=-838), max_value=timedelta(hours=838)))

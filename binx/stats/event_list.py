@@ -7,6 +7,7 @@ stand is noted and passed over; only a size that no event can have ends the list
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, tzinfo
 from fnmatch import fnmatchcase
@@ -46,6 +47,7 @@ PLAIN_EVENT_COLUMNS = (
 _COMPILED = compiled()
 _LINES = 65_536
 _TYPES = 256
+_NUMBER = re.compile(r"\d{1,3}")
 
 
 def parse_types(text: str) -> frozenset[int]:
@@ -57,7 +59,7 @@ def parse_types(text: str) -> frozenset[int]:
     found: set[int] = set()
     for name in text.split(","):
         pattern = name.strip().upper()
-        if pattern.isdecimal() and int(pattern) < _TYPES:
+        if _NUMBER.fullmatch(pattern) and int(pattern) < _TYPES:
             found.add(int(pattern))
             continue
         matching = [one for one in EventType if fnmatchcase(one.name, pattern)]

@@ -192,11 +192,12 @@ class _Gathering:
         runs = table.gtid_runs(mask)
         if runs:
             self._file_gtids.add(runs)
-        if not self._quick:
-            self._statements.take(self._ends.file, table, mask)
         self._first = self._first or self._point(table, mask.find(1))
         self._last = self._point(table, mask.rfind(1))
         self._count += count
+        # A statement that cannot be read ends the account here, where all sums have the same transactions.
+        if not self._quick:
+            self._statements.take(self._ends.file, table, mask)
 
     def end(self, error: BinxError | None) -> None:
         """Close the file's account."""
@@ -285,7 +286,7 @@ class _Gathering:
             histogram=over_time,
             warnings=findings(evidence),
             quick=self._quick,
-            complete=not any(file.damaged_bytes for file in self._files),
+            complete=all(file.problem is None for file in self._files),
             rows=rows if known else None,
             statements=tally.statements if known else None,
             ddl=sum(kind.transactions for kind in kinds if kind.kind == "ddl"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import struct
 import subprocess
 import sys
 from collections import Counter
@@ -22,6 +23,7 @@ from binx.stats import tables as tables_module
 from binx.stats.figures import Statistics
 from binx.stats.gather import gather
 from tests.conftest import PROJECT
+from tests.log import building
 from tests.stats.logs import BytesSource, Statement, listing_of, log_bytes, log_of, shop_of
 
 FLAVOURS = ["mysql-9.7", "mariadb-10.11"]
@@ -188,6 +190,19 @@ def test_a_log_that_is_cut_anywhere_counts_up_to_its_damage() -> None:
         ends = [begins[0], *whole]
         assert figures.files[0].damaged_bytes == cut - max(end for end in ends if end <= cut)
         assert figures.complete == (cut in ends)
+
+
+def test_a_statement_that_cannot_be_read_leaves_all_figures_of_the_same_transactions() -> None:
+    cut = building.event(2, struct.pack("<IIBHH", 3, 0, 4, 0, 2) + b"\x04\x01shop\0CREATE TABLE b (a INT)")
+    data = building.whole_log(building.CREATE, cut, building.CREATE)
+    with BinlogFile(BytesSource(data, "made.000001")) as file:
+        figures = gather([file])
+    (of_file,) = figures.files
+    assert (figures.transactions, of_file.transactions) == (3, 3)
+    assert of_file.first is not None
+    assert of_file.last is not None
+    assert "expected 2 more bytes" in (of_file.problem or "")
+    assert not figures.complete
 
 
 @pytest.mark.parametrize(

@@ -3,25 +3,17 @@
 
 from cpython.bytearray cimport PyByteArray_AS_STRING
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
-from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
-from libc.string cimport memcpy, memset
+from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t
 
-from binx.kernels.layouts cimport popcount
+from binx.kernels.index_nulls cimport known_of, validity
 from binx.kernels.memory cimport hand_over
 from binx.kernels.output cimport Output, append, release, reserve, with_slack
 from binx.kernels.transactions cimport *
 
+from binx.kernels.index_nulls import WITH_NULLS
+
 cdef enum:
     MICROSECONDS = 1000000
-    # What a record may be without; a column of such values has these as nulls.
-    KNOWN_GTID = 0
-    KNOWN_XID = 1
-    KNOWN_UNCOMPRESSED = 2
-    KNOWN_ORIGINAL = 3
-    KNOWN_CLOCK = 4
-    KNOWN_THREAD = 5
-    KNOWN_EVENTS = 6
-    KNOWN_ROWS = 7
 
 cdef enum:
     # The columns, the wide ones first.
@@ -57,61 +49,6 @@ NAMES = (
     "original_commit_timestamp", "begin_timestamp", "last_committed", "sequence_number", "thread_id", "events", "rows",
     "statements", "epoch", "tables", "kind", "how", "commit_time_source",
 )
-
-WITH_NULLS = {
-    "gtid": KNOWN_GTID,
-    "xid": KNOWN_XID,
-    "uncompressed_bytes": KNOWN_UNCOMPRESSED,
-    "original_commit_timestamp": KNOWN_ORIGINAL,
-    "last_committed": KNOWN_CLOCK,
-    "sequence_number": KNOWN_CLOCK,
-    "thread_id": KNOWN_THREAD,
-    "events": KNOWN_EVENTS,
-    "statements": KNOWN_EVENTS,
-    "rows": KNOWN_ROWS,
-}
-
-
-cdef inline uint32_t known_of(const Transaction *record) noexcept nogil:
-    """What a record has, a bit each."""
-    cdef uint32_t known = 0
-    known |= <uint32_t> (record.gtid_kind == GTID_MYSQL or record.gtid_kind == GTID_MARIADB) << KNOWN_GTID
-    known |= <uint32_t> (record.flags & HAS_XID != 0) << KNOWN_XID
-    known |= <uint32_t> (record.flags & COMPRESSED != 0) << KNOWN_UNCOMPRESSED
-    known |= <uint32_t> (record.original_commit_timestamp != 0) << KNOWN_ORIGINAL
-    known |= <uint32_t> (record.flags & HAS_CLOCK != 0) << KNOWN_CLOCK
-    known |= <uint32_t> (record.flags & HAS_THREAD != 0) << KNOWN_THREAD
-    # A compressed transaction's own events are seen only by a scan that looks inside.
-    known |= <uint32_t> (
-        record.events > 0 and (record.flags & HAS_COUNTS != 0 or record.flags & COMPRESSED == 0)
-    ) << KNOWN_EVENTS
-    known |= <uint32_t> (record.flags & HAS_COUNTS != 0) << KNOWN_ROWS
-    return known
-
-
-cdef tuple validity(const uint8_t *known, int64_t count, int which, uint8_t always, uint8_t ever):
-    """A column's validity bits, None where all are set, and how many are not.
-
-    ``always`` has the bits that all records have, ``ever`` those that any has: most columns are known of all or of none.
-    """
-    cdef bytes made
-    cdef uint8_t *bits
-    cdef int64_t nulls = 0
-    cdef int64_t i
-    cdef uint8_t bit
-    if always >> which & 1:
-        return None, 0
-    made = PyBytes_FromStringAndSize(NULL, (count + 7) // 8)
-    bits = <uint8_t *> PyBytes_AS_STRING(made)
-    memset(bits, 0, (count + 7) // 8)
-    if not ever >> which & 1:
-        return made, count
-    with nogil:
-        for i in range(count):
-            bit = known[i] >> which & 1
-            bits[i >> 3] |= bit << (i & 7)
-            nulls += 1 - bit
-    return made, nulls
 
 
 cdef inline int width_of(int column) noexcept nogil:

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING
 
-from binx.rows.decoder import ChangeDecoder
 from binx.rows.schema import Provenance
+from binx.source.wording import listed
+
+if TYPE_CHECKING:
+    from binx.rows.batches import TableChanges
+    from binx.rows.decoder import ChangeDecoder
+
+
+_TABLES_NAMED = 10
+"""Tables that a sentence names, at most: a server may have thousands."""
 
 
 def decoder_warnings(decoders: Iterable[ChangeDecoder]) -> list[str]:
@@ -14,14 +23,22 @@ def decoder_warnings(decoders: Iterable[ChangeDecoder]) -> list[str]:
         f"{table.db}.{table.name}": None
         for decoder in decoders
         for table in decoder.tables
-        if any(column.provenance.name is Provenance.NONE for column in table.resolved.columns)
+        if has_unnamed_columns(table)
     }
     sentences = [warning for decoder in decoders for warning in decoder.report.warnings]
     if unnamed:
-        sentences.append(
-            f"the logs do not tell the names of the columns of {', '.join(unnamed)}; --schema can"
-        )
+        sentences.append(unnamed_columns(unnamed))
     return list(dict.fromkeys(sentences))
 
 
-__all__ = ["decoder_warnings"]
+def has_unnamed_columns(table: TableChanges) -> bool:
+    """Whether nothing tells what a column is called."""
+    return any(column.provenance.name is Provenance.NONE for column in table.resolved.columns)
+
+
+def unnamed_columns(tables: Collection[str]) -> str:
+    """A sentence about tables with such columns."""
+    return f"the logs do not tell the names of the columns of {listed(tables, _TABLES_NAMED)}; --schema can"
+
+
+__all__ = ["decoder_warnings", "has_unnamed_columns", "unnamed_columns"]

@@ -10,6 +10,7 @@ from collections.abc import Container
 from functools import partial
 from typing import TYPE_CHECKING
 
+from binx.export.decoder_warnings import has_unnamed_columns
 from binx.export.finding import Found
 from binx.export.index_rows import IndexGroup
 from binx.export.parquet_files import ParquetOptions, SourceWriters
@@ -115,6 +116,8 @@ class SliceExport:
             version = (changes.db, changes.name, changes.version)
             if version not in known and version not in told.records:
                 told.records[version] = partial(schema_record_of, changes)
+                if has_unnamed_columns(changes):
+                    told.unnamed[changes.db, changes.name] = None
             for column, count in changes.undecodable.items():
                 told.undecodable[version, column] += count
         return told

@@ -8,6 +8,7 @@ from functools import partial
 
 from binx.event.gtid_set import GtidSet
 from binx.event.header import EventType
+from binx.export.decoder_warnings import unnamed_columns
 from binx.export.manifest import Sums
 from binx.export.schema_records import SchemaRecord
 from binx.log.scan import Scan
@@ -32,6 +33,7 @@ class Told:
         undone: changes that their own transaction undid.
         undecodable: values that their character set does not have, by table's version and column.
         warnings: sentences about names and types, each once.
+        unnamed: tables with columns whose names nothing tells, each once.
         shapes: the columns that tables had.
         records: of the tables that were met, each made when it is asked for.
         incidents: how often the server says that changes are missing.
@@ -47,6 +49,7 @@ class Told:
         self.undone: Counter[TableName] = Counter()
         self.undecodable: Counter[tuple[TableVersion, str]] = Counter()
         self.warnings: dict[str, None] = {}
+        self.unnamed: dict[TableName, None] = {}
         self.shapes = Shapes()
         self.records: dict[TableVersion, Callable[[], SchemaRecord]] = {}
         self.incidents = 0
@@ -63,6 +66,7 @@ class Told:
         self.undecodable.update(behind.undecodable)
         self.warnings.update(dict.fromkeys(self.shapes.join(behind.shapes)))
         self.warnings.update(behind.warnings)
+        self.unnamed.update(behind.unnamed)
         for version, record in behind.records.items():
             self.records.setdefault(version, record)
         self.incidents += behind.incidents
@@ -99,6 +103,8 @@ class Told:
     def all_warnings(self) -> list[str]:
         """Sentences about names and types, and about what nobody can decode, each once."""
         warnings = [*self.warnings]
+        if self.unnamed:
+            warnings.append(unnamed_columns([f"{db}.{table}" for db, table in self.unnamed]))
         warnings += [
             f"{db}.{table}: {counted(count, 'change')} of rows left out, undone by ROLLBACK TO SAVEPOINT"
             for (db, table), count in self.undone.items()

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from itertools import islice
+
 
 def counted(number: int, noun: str) -> str:
     """A number and what it counts, in the plural where there is not one: ``1 row``, ``2,030,000 rows``."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def listed(names: Collection[str], most: int) -> str:
+    """The first names in their order, and how many more there are: ``a, b and 1,200 more``."""
+    shown = ", ".join(islice(names, most))
+    more = len(names) - most
+    return f"{shown} and {more:,} more" if more > 0 else shown
 
 
 def encoded(text: str) -> bytes:
@@ -13,4 +23,4 @@ def encoded(text: str) -> bytes:
     return text.encode("utf-8", "backslashreplace")
 
 
-__all__ = ["counted", "encoded"]
+__all__ = ["counted", "encoded", "listed"]

@@ -31,7 +31,7 @@ from dataclasses import dataclass, field
 from binx.event.format import Flavour
 from binx.log.chain import ChainProblem
 from binx.log.moments import MICROSECONDS
-from binx.source.wording import counted
+from binx.source.wording import counted, listed
 from binx.stats.records import FileFigures, Finding, KindFigures
 from binx.stats.transaction import ListedTransaction
 
@@ -270,10 +270,7 @@ def _transactions(evidence: Evidence, kind: str) -> int:
 
 def _names(names: Iterable[str]) -> str:
     """The first names in their order, and how many more there are."""
-    ordered = sorted(names)
-    more = len(ordered) - _NAMES_SHOWN
-    shown = ", ".join(ordered[:_NAMES_SHOWN])
-    return f"{shown} and {more:,} more" if more > 0 else shown
+    return listed(sorted(names), _NAMES_SHOWN)
 
 
 def _shortened(text: str, size: int = 200) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow.parquet as pq
 import pytest
 
 from tests.cli.conftest import Shop
@@ -65,8 +66,6 @@ def test_quiet_prints_nothing(shop: Shop, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("compression", ["zstd", "snappy", "lz4", "none"])
 def test_compression(shop: Shop, tmp_path: Path, compression: str) -> None:
-    import pyarrow.parquet as pq
-
     level = ["--compression-level", "5"] if compression == "zstd" else []
     arguments = ["--compression", compression, *level, "--row-group-rows", "100"]
     ended = binx("to-parquet", *arguments, shop.logs[0], "-o", tmp_path / "lake")
@@ -90,7 +89,6 @@ def test_a_level_is_about_zstd(shop: Shop, tmp_path: Path) -> None:
 
 def test_unsigned_bigint_as_decimal(shop: Shop, tmp_path: Path) -> None:
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     binx("to-parquet", "--unsigned-bigint", "decimal", shop.logs[0], "-o", tmp_path / "lake")
     file = next((tmp_path / "lake" / "changes" / "shop" / "orders").glob("*.parquet"))
@@ -107,8 +105,6 @@ def test_a_dump_gives_names(mariadb_shop: Shop, tmp_path: Path) -> None:
         else next(table for table in tables if table["table"] == "visits")
     )
     dump.write_text(f"USE shop;\n{found['create']};\n")
-    import pyarrow.parquet as pq
-
     arguments = ["--table", "shop.visits", str(mariadb_shop.logs[1])]
     names = []
     with_dump: tuple[list[str], list[str]] = ([], ["--schema", str(dump)])
@@ -119,6 +115,26 @@ def test_a_dump_gives_names(mariadb_shop: Shop, tmp_path: Path) -> None:
         names.append([name for name in pq.read_schema(file).names if not name.startswith("_")])
     assert names[0] == [f"c{number + 1}" for number in range(len(names[1]))]
     assert names[1] == [column["name"] for column in found["columns"]]
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_tables_whose_columns_nothing_names_are_told(mariadb_shop: Shop, tmp_path: Path, jobs: str) -> None:
+    """MariaDB's default leaves names out of the log, and the first log has the CREATE TABLE."""
+    said = "the logs do not tell the names of the columns of "
+    ended = binx("to-parquet", "--jobs", jobs, mariadb_shop.logs[3], "-o", tmp_path / "alone")
+    (told,) = [line for line in ended.err.splitlines() if said in line]
+    names = told.partition(said)[2].removesuffix("; --schema can").split(", ")
+    (manifest,) = (tmp_path / "alone" / "_manifest").glob("*.json")
+    files = [file for file in json.loads(manifest.read_text())["files"] if file["kind"] == "changes"]
+    unnamed = {
+        f"{file['db']}.{file['table']}"
+        for file in files
+        if "c1" in pq.read_schema(tmp_path / "alone" / file["path"]).names
+    }
+    assert sorted(names) == sorted(unnamed)
+    assert names
+    ended = binx("to-parquet", "--jobs", jobs, *mariadb_shop.logs, "-o", tmp_path / "all")
+    assert said not in ended.err
 
 
 def test_losses_are_listed_with_exit_code_3(testdata: Path, tmp_path: Path) -> None:

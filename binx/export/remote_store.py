@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from binx.errors import OutputError, SourceError, UsageError
+from binx.errors import OutputError, SourceError
 from binx.export.output import output_errors
 from binx.export.store import CountedSink, hold_lock
 from binx.source import Source
-from binx.source.remote import RemoteFile, refuse_secret, shortened
+from binx.source.remote import RemoteFile, reach, shortened
 
 if TYPE_CHECKING:
     from pyarrow import NativeFile
@@ -48,21 +48,10 @@ class RemoteStore:
     """
 
     def __init__(self, uri: str) -> None:
-        import pyarrow as pa
-        from pyarrow import fs
-
-        refuse_secret(uri)
         self._uri, _, query = uri.partition("?")
         self._uri = self._uri.rstrip("/")
         self._query = f"?{query}" if query else ""
-        try:
-            self._system, root = fs.FileSystem.from_uri(uri)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            raise UsageError(
-                f"expected a URI of s3, gs, hdfs or file: {shortened(error)}", path=uri
-            ) from None
-        except OSError as error:
-            raise OutputError(f"cannot be reached: {shortened(error)}", path=uri) from error
+        self._system, root = reach(uri, OutputError)
         self._root = root.rstrip("/")
         self._is_object_store = self._system.type_name in _OBJECT_STORES
 

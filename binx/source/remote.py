@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Self
 
-from binx.errors import NotABinlogError, SourceError, UsageError
+from binx.errors import NotABinlogError, OutputError, SourceError, UsageError
 from binx.source.chunks import ChunkedSource, even_span
 
 if TYPE_CHECKING:
@@ -17,6 +17,11 @@ if TYPE_CHECKING:
 
 RANGE_BYTES = 4 * 1024 * 1024
 """Bytes of one question."""
+
+RETRY_SECONDS = 60
+"""Seconds for which Google's store is asked again and again, where the URI says nothing else."""
+
+_RETRY_OPTION = "retry_limit_seconds"
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 
@@ -50,7 +55,7 @@ class RemoteFile(ChunkedSource):
             UsageError: a file system that is not known, or a secret in the URI.
             NotABinlogError: the file is empty.
         """
-        return cls.inside(*_reached(uri), uri)
+        return cls.inside(*reach(uri, SourceError), uri)
 
     @classmethod
     def find(cls, uri: str) -> Self | None:
@@ -140,7 +145,7 @@ def list_folder(uri: str) -> list[str]:
     """
     from pyarrow import fs
 
-    system, path = _reached(uri)
+    system, path = reach(uri, SourceError)
     try:
         found = system.get_file_info(fs.FileSelector(path.rstrip("/")))
     except FileNotFoundError as error:
@@ -150,24 +155,46 @@ def list_folder(uri: str) -> list[str]:
     return sorted(info.base_name for info in found if info.type == fs.FileType.File)
 
 
-def _reached(uri: str) -> tuple[FileSystem, str]:
-    """The file system of a URI, and the path in it."""
+def reach(uri: str, error_type: type[SourceError | OutputError]) -> tuple[FileSystem, str]:
+    """The file system of a URI, and the path in it.
+
+    Args:
+        uri: as ``pyarrow.fs`` takes it: ``s3://bucket/prefix``.
+        error_type: of the error where it cannot be reached.
+
+    Raises:
+        SourceError, OutputError: it cannot be reached.
+        UsageError: a file system that is not known, or a secret in the URI.
+    """
     import pyarrow as pa
     from pyarrow import fs
 
     refuse_secret(uri)
     try:
-        system, path = fs.FileSystem.from_uri(uri)
+        system, path = fs.FileSystem.from_uri(_limited(uri))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise UsageError(f"expected a URI of s3, gs, hdfs or file: {shortened(error)}", path=uri) from None
     except OSError as error:
-        raise SourceError(f"cannot be reached: {shortened(error)}", path=uri) from error
+        raise error_type(f"cannot be reached: {shortened(error)}", path=uri) from error
     return system, path
 
 
+def _limited(uri: str) -> str:
+    """A URI that says how long an operation is tried.
+
+    Google's client tries for a quarter of an hour by itself, in which no signal is heeded.
+    """
+    place, _, options = uri.partition("?")
+    named = [option.partition("=")[0] for option in options.split("&")]
+    if place.partition("://")[0].lower() not in ("gs", "gcs") or _RETRY_OPTION in named:
+        return uri
+    return f"{place}?{options}&{_RETRY_OPTION}={RETRY_SECONDS}".replace("?&", "?")
+
+
 def shortened(error: Exception) -> str:
-    """What Arrow says, without the places in its own source."""
-    return (str(error).partition(" Detail:")[0].splitlines() or ["no reason is given"])[0]
+    """What Arrow says, without the places in its own source and what Google's client says for programs."""
+    said = str(error).partition(" Detail:")[0].partition(" error_info=")[0]
+    return (said.splitlines() or ["no reason is given"])[0]
 
 
 def refuse_secret(uri: str) -> None:

@@ -10,7 +10,8 @@ from urllib.parse import quote
 
 import pytest
 
-from binx.errors import NotABinlogError, SourceError, UsageError
+from binx.errors import NotABinlogError, OutputError, SourceError, UsageError
+from binx.export.remote_store import RemoteStore
 from binx.log.file import BinlogFile
 from binx.log.inputs import expand_paths, open_chain
 from binx.source import open_source
@@ -123,6 +124,28 @@ def test_a_secret_in_a_uri_is_refused_and_not_said(uri: str) -> None:
         assert "secret@" not in str(caught.value)
 
 
+def nowhere(name: str = "", *options: str) -> str:
+    """A URI of Google's store at an address where nothing answers."""
+    return "&".join((f"gs://anonymous@logs/{name}?scheme=http&endpoint_override=127.0.0.1:1", *options))
+
+
+@pytest.mark.parametrize("options", [(), ("retry_limit_seconds=1",)])
+def test_googles_store_is_given_up_after_a_while_which_a_uri_may_set(
+    options: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("binx.source.remote.RETRY_SECONDS", 600 if options else 1)
+    with pytest.raises(SourceError, match=r"cannot be opened: .*Could not connect"):
+        RemoteFile.open(nowhere("mysql-bin.000001", *options))
+
+
+def test_a_place_in_googles_store_is_given_up_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("binx.source.remote.RETRY_SECONDS", 1)
+    store = RemoteStore(nowhere())
+    with pytest.raises(OutputError, match=r"cannot be written: .*Could not connect"):
+        store.put("mysql-bin.000001", b"log")
+
+
 def test_an_error_without_a_word_is_told_too() -> None:
     assert shortened(OSError()) == "no reason is given"
+    assert shortened(OSError("no answer error_info={reason=, domain=}")) == "no answer"
     assert shortened(OSError("no answer Detail: of Arrow's")) == "no answer"

@@ -108,6 +108,8 @@ cdef class RowBuilder(RowBuffers):
         else:
             self.append_parts(image, present, present_count, partial)
         if self.absent:
+            if self.present_bits.size + self.bits.size > DATA_MAXIMUM:
+                too_large(image[0])
             self.end_present_bits()
         elif self.present_offsets.data != NULL:
             self.present_validity.data[row >> 3] &= ~(1 << (row & 7))

@@ -162,6 +162,8 @@ cdef inline int decode_value(
         (<int32_t *> target)[1] = <int32_t> column.data.size
     elif codec == CODEC_DECIMAL_TEXT:
         render_decimal(data, column.parameter >> 8, column.parameter & 255, &column.data)
+        if column.data.size > DATA_MAXIMUM:
+            too_large(image[0])
         (<int32_t *> target)[1] = <int32_t> column.data.size
     elif codec == CODEC_GEOMETRY:
         if size == 0:

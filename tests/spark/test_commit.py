@@ -203,7 +203,7 @@ def test_addresses_of_hadoop_work_as_paths_do(tmp_path: Path, load: Load, rows: 
 
 
 @pytest.mark.parametrize("name", ["_state.json", "_pending.json", "_loads/1.json"])
-@pytest.mark.parametrize("content", ["[", "[]", '{"contract": 3, "load": {}}'])
+@pytest.mark.parametrize("content", ["[", "[]", '{"contract": 4, "load": {}}'])
 def test_what_no_load_wrote_is_refused(tmp_path: Path, load: Load, name: str, content: str) -> None:
     server = two_runs()
     server.export_all(tmp_path / "in")

@@ -9,6 +9,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 from tests.spark.conftest import Load
 from tests.spark.dataset import Name, Server, renumbered
@@ -232,6 +233,56 @@ def test_statements_of_gtids_given_anew_are_followed_as_well(tmp_path: Path, loa
     code, _ = load([tmp_path / "in", tmp_path / "later"], tmp_path / "out")
     assert code == 0
     assert rows(tmp_path / "out", ORDERS) == server.rows(ORDERS)
+
+
+@pytest.mark.parametrize("is_first_kept", [True, False])
+def test_a_gtid_given_anew_is_not_that_of_a_prepared_transaction(
+    tmp_path: Path, load: Load, rows: Rows, is_first_kept: bool
+) -> None:
+    """Whichever of the two transactions was prepared, and never committed."""
+    server = orders()
+    prepared = "X'61',X'',1"
+    change = insert(1, "earlier")
+    if is_first_kept:
+        server.transaction(change)
+    else:
+        server.xa(prepared, change)
+    server.export_all(tmp_path / "in")
+    load(tmp_path / "in", tmp_path / "out")
+    server.logs, server.transactions = [], 1
+    server.rotate(1)
+    if is_first_kept:
+        server.xa(prepared, insert(2, "later"))
+    else:
+        server.transaction(insert(2, "later"))
+    server.export_all(tmp_path / "later", identity="99999999")
+    code, _ = load([tmp_path / "in", tmp_path / "later"], tmp_path / "out")
+    assert code == 0
+    assert rows(tmp_path / "out", ORDERS) == server.rows(ORDERS) != []
+    # Also where all of it is loaded at once.
+    load([tmp_path / "in", tmp_path / "later"], tmp_path / "at_once")
+    assert rows(tmp_path / "at_once", ORDERS) == server.rows(ORDERS)
+
+
+def test_a_prepared_transaction_holds_once_a_replica_whose_logs_come_before_tells(
+    tmp_path: Path, load: Load, rows: Rows
+) -> None:
+    """Its rows stand in history as those of the chain that came first."""
+    server = orders()
+    server.transaction(insert(1))
+    end = server.xa("X'61',X'',1", insert(2))
+    server.export_all(tmp_path / "primary")
+    load(tmp_path / "primary", tmp_path / "out")
+    assert [row["id"] for row in rows(tmp_path / "out", ORDERS)] == [1]
+    end("COMMIT")
+    replica = Server(98)
+    replica.logs, replica.versions = [renumbered(log, 7) for log in server.logs], server.versions
+    replica.logs[0].versions = server.logs[0].versions
+    replica.export_all(tmp_path / "replica", identity="00000000", base="replica-bin")
+    code, _ = load([tmp_path / "replica", tmp_path / "primary"], tmp_path / "out")
+    assert code == 0
+    assert rows(tmp_path / "out", ORDERS) == server.rows(ORDERS)
+    assert len(server.rows(ORDERS)) == 2
 
 
 def test_a_manifest_that_does_not_add_up_is_refused(tmp_path: Path, load: Load) -> None:

@@ -169,9 +169,10 @@ def _ordering(load: Load, plan: TablePlan, shape: Shape, key: Sequence[str]) -> 
     sortable = bool(key) and all(isinstance(types[name], SORTABLE) for name in key)
     if ordered is None or not sortable or state.partial or plan.bytes > _MOST_SORTED:
         return None
-    first = Position(load.ranks[ordered[0].chain], _span(ordered[0])[0])
-    lows = _lows(load, state, first)
-    return None if lows is None else Ordering(tuple(key), lows, tuple(sorted(load.withheld)))
+    chain = ordered[0].chain
+    lows = _lows(load, state, Position(load.ranks[chain], _span(ordered[0])[0]))
+    withheld = sorted(scn for one, scn in load.withheld if one == chain)
+    return None if lows is None else Ordering(tuple(key), lows, tuple(withheld))
 
 
 def _lows(load: Load, state: TableState, first: Position) -> tuple[Any, ...] | None:

@@ -9,17 +9,17 @@ from dataclasses import dataclass, field, replace
 from threading import Lock
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 from pyspark.sql.types import StructType
 
 from .arguments import Options
 from .ddl import ColumnChanges
 from .events import Part
-from .images import CHAIN, COMMIT_DATE, Shape
+from .images import CHAIN, COMMIT_DATE, Shape, is_of
 from .lineage import Position
 from .manifests import TableName
 from .outcome import LoadError
 from .output import Output
+from .plan import Place
 from .records import LoadedPart, LoadRecord, TableState, TakenFile
 from .runs import Run
 from .storage import Storage, address_of
@@ -65,8 +65,8 @@ class Load:
     moves: list[tuple[str, str]] = field(default_factory=list)
     arrived: dict[TableName, tuple[Position, Position]] = field(default_factory=dict)
     sorted: dict[TableName, SortedRows] = field(default_factory=dict)
-    withheld: frozenset[str] = frozenset()
-    released: frozenset[str] = frozenset()
+    withheld: frozenset[Place] = frozenset()
+    released: frozenset[Place] = frozenset()
     released_tables: frozenset[TableName] = frozenset()
     column_changes: list[tuple[Position, ColumnChanges]] = field(default_factory=list)
     _guard: Lock = field(default_factory=Lock)
@@ -131,7 +131,7 @@ def new_parts(load: Load, table: TableName) -> list[Part]:
     """The rows that change a table's state: those of this load, and those of transactions that hold now."""
     parts = history_parts(load, table, only_new=True)
     if table in load.released_tables:
-        late = F.col("_transaction").isin(sorted(load.released))
+        late = is_of(load.released)
         parts += [
             replace(part, rows=part.rows.where(late)) for part in history_parts(load, table, only_old=True)
         ]

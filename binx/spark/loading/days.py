@@ -62,12 +62,12 @@ class Ordering:
     Attributes:
         key: columns of history that tell rows apart.
         lows: where each range that is there already begins, without the first.
-        withheld: transactions whose rows do not hold.
+        withheld: SCNs of transactions whose rows do not hold.
     """
 
     key: tuple[str, ...]
     lows: tuple[Key, ...]
-    withheld: tuple[str, ...]
+    withheld: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +209,7 @@ class _Days:
         ordering = self._share.ordering
         assert ordering is not None
         if ordering.withheld:
-            held = pc.is_in(rows.column("_transaction").cast(pa.string()), pa.array(ordering.withheld))
+            held = pc.is_in(rows.column(_VERSION), pa.array(ordering.withheld, pa.int64()))
             rows = rows.filter(pc.invert(held))
         own = [name for name in rows.column_names if name not in HISTORY_COLUMNS]
         columns = {name: rows.column(name).cast(self._types[name]) for name in (*own, *_RUN_HEADS)}

@@ -14,11 +14,12 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 from pyspark.sql.types import DataType
 
 from .fields import unite
-from .images import ABSENT, CHAIN, SCHEMA_VERSION, is_postimage
+from .images import ABSENT, CHAIN, SCHEMA_VERSION, is_of, is_postimage
 from .lineage import Era, Position, Segment, trace_columns
 from .manifests import TableName
 from .names import named
 from .outcome import LoadError
+from .plan import Place
 from .steady import without_preimages
 
 RANK = "_rank"
@@ -111,7 +112,7 @@ def collect_events(
     partial: bool,
     misfits: bool,
     key: Sequence[str] = (),
-    withheld: Collection[str] = (),
+    withheld: Collection[Place] = (),
 ) -> Events:
     """Row images of a table as it is now.
 
@@ -137,7 +138,7 @@ def collect_events(
     names = tuple(name for name, _ in united.columns)
     present = {name: f"_has_{index}" for index, name in enumerate(names)} if partial else {}
     pieces = []
-    held = ~F.col("_transaction").isin(sorted(withheld)) if withheld else F.lit(True)
+    held = ~is_of(withheld)
     for number, part in enumerate(replace(part, rows=part.rows.where(held)) for part in parts):
         mine = [(one, chosen[index]) for index, one in enumerate(slices) if one.part == number]
         if mine:

@@ -8,7 +8,8 @@ loader's get a ``_`` appended.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -18,7 +19,7 @@ from pyspark.sql.types import ArrayType, DataType, StringType, StructField, Stru
 from .fields import fields_of, unite
 from .manifests import DataFile
 from .names import named
-from .plan import Span, TablePlan
+from .plan import Place, Span, TablePlan
 from .schemas import EXPORT_SCHEMA
 
 ABSENT = "_absent"
@@ -45,6 +46,17 @@ _HEAD_TYPES = {**dict(EXPORT_SCHEMA), ABSENT: ArrayType(StringType())}
 _RESERVED = {ABSENT, SCHEMA_VERSION, CHAIN, COMMIT_DATE, LOAD}
 _EVENT = ("_transaction", "_event_timestamp")
 _IDENTITY = [CHAIN, "_commit_version", "_row", "_change_type"]
+
+
+def is_of(places: Collection[Place]) -> Column:
+    """Whether a row is of one of these transactions."""
+    by_chain: dict[str, list[int]] = defaultdict(list)
+    for chain, scn in sorted(places):
+        by_chain[chain].append(scn)
+    found = F.lit(False)
+    for chain, scns in by_chain.items():
+        found |= (F.col(CHAIN) == chain) & F.col("_commit_version").isin(scns)
+    return found
 
 
 def is_postimage() -> Column:

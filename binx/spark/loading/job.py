@@ -28,7 +28,7 @@ from .parallel import Progress, Steps, Task, run_all
 from .plan import TablePlan, plan_tables
 from .records import DELTA, ICEBERG, KnownSchema, LoadRecord, State, TableState
 from .snapshots import build_states, leave_state
-from .statements import Statement, follow_prepared, in_order, read_statements
+from .statements import Prepared, Statement, follow_prepared, in_order, read_statements
 from .summary import Summary
 
 _OLDEST_SPARK = (4, 1)
@@ -146,8 +146,9 @@ class _Job:
         self._know_schemas()
         self._take_statements(statements)
         fresh = [plan for plan in plans.values() if plan.candidates]
-        ordered = in_order(map(Statement.from_json, self._state.statements), self._load.ranks)
-        self._follow_prepared([statement for _, statement in ordered])
+        known = list(dict.fromkeys(map(Statement.from_json, self._state.statements)))
+        ordered = in_order(known, self._load.ranks)
+        self._follow_prepared(known, follow_prepared(statement for _, statement in ordered))
         self._stage(fresh)
         self._build_states(fresh, ordered)
         record = self._load.record
@@ -322,14 +323,16 @@ class _Job:
             tasks.append(Task(f"{table}: state", sizes.get(table, 0), build))
         run_all(self._load.spark, tasks, self._steps)
 
-    def _follow_prepared(self, statements: list[Statement]) -> None:
-        """Find the XA transactions whose rows do not hold, and those whose rows do since the last load."""
-        prepared = follow_prepared(statements)
-        released = {
-            statement for statement in prepared.settled if statement.transaction in self._state.withheld
-        }
-        self._load.withheld = prepared.withheld
-        self._load.released = frozenset(statement.transaction for statement in released)
+    def _follow_prepared(self, statements: list[Statement], prepared: Prepared) -> None:
+        """Find the XA transactions whose rows do not hold, and those whose rows do since the last load.
+
+        Rows are of the chain that came first: so each chain's statements are asked where such rows are.
+        """
+        late = prepared.settled.intersection(self._state.withheld)
+        released = [statement for statement in statements if statement.event in late]
+        withheld = [statement for statement in statements if statement.event in prepared.withheld]
+        self._load.withheld = frozenset(statement.place for statement in withheld)
+        self._load.released = frozenset(statement.place for statement in released)
         self._load.released_tables = frozenset(
             file.table
             for load in self._output.loads
@@ -338,7 +341,7 @@ class _Job:
             if file.chain == statement.chain and file.first <= statement.scn <= file.last
         )
         self._state.withheld = sorted(prepared.withheld)
-        kept = [statement for statement in statements if statement not in prepared.settled]
+        kept = [statement for statement in statements if statement.event not in prepared.settled]
         self._state.statements = [statement.to_json() for statement in kept]
 
     def _know_renamed(self, table: TableName, segments: Iterable[Segment]) -> None:

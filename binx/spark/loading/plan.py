@@ -17,6 +17,12 @@ from .manifests import DataFile, Manifest, TableName
 Span = tuple[int, int]
 """A first and a last SCN."""
 
+Place = tuple[str, int]
+"""Where a transaction is: its chain and its SCN there."""
+
+Event = tuple[str, int]
+"""A transaction and its event's time, or its place where it has no name."""
+
 
 @dataclass(frozen=True, slots=True)
 class Taken:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from .chains import Chains
 from .manifests import SchemaRecord, TableName
-from .plan import Span
+from .plan import Event, Span
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
-CONTRACT = 3
+CONTRACT = 4
 PARQUET, DELTA, ICEBERG = "parquet", "delta", "iceberg"
 FORMATS = (PARQUET, DELTA, ICEBERG)
 LOAD_FOLDER = "v={}"
@@ -229,7 +229,8 @@ class State:
     """All that is committed.
 
     ``statements`` are those that later loads need: chain, SCN, ordinal, transaction, time, default
-    database, text. ``withheld`` are the XA transactions whose rows are in no state.
+    database, text. ``withheld`` are the XA transactions whose rows are in no state, and when
+    they were prepared.
     """
 
     version: int = 0
@@ -237,7 +238,7 @@ class State:
     chains: Chains = field(default_factory=Chains)
     statements: list[list[Any]] = field(default_factory=list)
     tables: dict[TableName, TableState] = field(default_factory=dict)
-    withheld: list[str] = field(default_factory=list)
+    withheld: list[Event] = field(default_factory=list)
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> State:
@@ -249,7 +250,7 @@ class State:
             chains=Chains.from_json(document["chains"]),
             statements=document["statements"],
             tables={table.name: table for table in tables},
-            withheld=document["withheld"],
+            withheld=[(transaction, time) for transaction, time in document["withheld"]],
         )
 
     def to_json(self) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 from .ddl import RELEVANT, column_changes, effects, new_types
 from .lineage import Position
 from .manifests import DataFile
+from .plan import Event, Place
 
 _XA_WORDS = r"(?i)^\s*XA\s"
 _XA = re.compile(r"(?is)^\s*XA\s+(?P<step>PREPARE|COMMIT|ROLLBACK)\s+(?P<xid>.+?)\s*$")
@@ -39,6 +40,16 @@ class Statement:
     db: str
     sql: str
     is_strict: bool = True
+
+    @property
+    def event(self) -> Event:
+        """What tells it from others in whatever chain: a server may give a GTID anew, at another time."""
+        return (self.transaction, self.time) if self.transaction else (self.chain, self.scn)
+
+    @property
+    def place(self) -> Place:
+        """Where its transaction is: chain and SCN."""
+        return self.chain, self.scn
 
     @property
     def lasts(self) -> bool:
@@ -114,10 +125,10 @@ def _xa_step(sql: str) -> tuple[str, str] | None:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """XA transactions: those whose rows do not hold (yet), and statements that need not be kept any more."""
+    """XA transactions whose rows do not hold (yet), and steps that need not be kept any more."""
 
-    withheld: frozenset[str]
-    settled: frozenset[Statement]
+    withheld: frozenset[Event]
+    settled: frozenset[Event]
 
 
 def follow_prepared(statements: Iterable[Statement]) -> Prepared:
@@ -144,7 +155,8 @@ def follow_prepared(statements: Iterable[Statement]) -> Prepared:
                 rolled_back += prepared
     still = [statement for listed in unsettled.values() for statement in listed]
     return Prepared(
-        frozenset(statement.transaction for statement in [*still, *rolled_back]), frozenset(settled)
+        frozenset(statement.event for statement in [*still, *rolled_back]),
+        frozenset(statement.event for statement in settled),
     )
 
 
@@ -157,12 +169,11 @@ def in_order(statements: Iterable[Statement], ranks: Mapping[str, int]) -> list[
         ((Position(ranks[one.chain], one.scn), one.ordinal, one) for one in statements),
         key=lambda entry: entry[:2],
     )
-    holders: dict[tuple[str, int], Position] = {}
+    holders: dict[Event, Position] = {}
     ordered: list[tuple[Position, Statement]] = []
     seen: set[tuple[Position, int]] = set()
     for position, ordinal, statement in placed:
-        event = statement.transaction, statement.time
-        holder = holders.setdefault(event, position) if statement.transaction else position
+        holder = holders.setdefault(statement.event, position) if statement.transaction else position
         if holder != position or (position, ordinal) in seen:
             continue
         seen.add((position, ordinal))

@@ -83,7 +83,8 @@ DETAILS = (
     "With --where a transaction passes when it changes a row whose image before or after fulfils the"
     " condition; before.COLUMN and after.COLUMN ask one of the two. It takes columns and literals, compared"
     " by = <> < <= > >= <=>, IN, BETWEEN, LIKE, REGEXP or IS NULL, joined by AND, OR, XOR and NOT. Texts are"
-    " compared exactly. Tables without such columns do not pass; choose tables by --table.",
+    " compared exactly. A TIMESTAMP is in UTC where the literal has no offset such as +02:00; a DATETIME has"
+    " no zone and takes none. Tables without such columns do not pass; choose tables by --table.",
     "Nothing is written where a log is damaged as far as it must be read. With --on-damage salvage the"
     " transactions that are whole are written, what was passed over is listed, and the exit status is 3.",
     "With --format thl the text is that of Tungsten Replicator's thl list: SEQ# counts the transactions of"

@@ -232,7 +232,11 @@ def _decimal(
 
 
 def _moment(kind_of: pa.DataType, kind: Kind, literal: Literal, name: str) -> pa.Scalar:
-    """A date, a time of day or a moment, as the column's type has it."""
+    """A date, a time of day or a moment, as the column's type has it.
+
+    A TIMESTAMP is a moment in UTC, and an offset of the literal is taken into account, as by MySQL ≥ 8.0.19.
+    A DATETIME has no zone: what a server makes of an offset there hangs on the session's.
+    """
     text = _text(literal).strip()
     try:
         if kind is Kind.TIME:
@@ -241,12 +245,18 @@ def _moment(kind_of: pa.DataType, kind: Kind, literal: Literal, name: str) -> pa
             return pa.scalar(date.fromisoformat(text), kind_of)
         if kind is Kind.TIMESTAMP:
             return pa.scalar(parse_time(text), pa.int64()).cast(pa.timestamp("us", tz="UTC"))
-        return pa.scalar(datetime.fromisoformat(text).replace(tzinfo=None), kind_of)
+        moment = datetime.fromisoformat(text)
     except (ValueError, UsageError):
         wanted = {Kind.TIME: "-12:34:56.5", Kind.DATE: "2026-11-21"}.get(kind, "2026-11-21 09:30:00.25")
         raise UsageError(
             f"expected a value such as '{wanted}' to compare {name} with, found {text!r}"
         ) from None
+    if moment.tzinfo is not None:
+        raise UsageError(
+            f"{name} is a DATETIME, which has no time zone: expected a value without an offset to compare it"
+            f" with, found {text!r}"
+        )
+    return pa.scalar(moment, kind_of)
 
 
 def _clock(text: str) -> timedelta:

@@ -244,6 +244,13 @@ def test_a_literal_of_another_type_is_refused(condition: str, tmp_path: Path) ->
         chosen(condition, tmp_path, "shop.orders")
 
 
+def test_an_offset_is_refused_where_the_column_has_no_zone(tmp_path: Path) -> None:
+    """A server takes it to the session's time zone, which no condition has."""
+    for literal in ("'2026-03-02 09:30:00+02:00'", "TIMESTAMP '2026-03-02 09:30:00Z'"):
+        with pytest.raises(UsageError, match="placed_at is a DATETIME, which has no time zone: expected a"):
+            chosen(f"placed_at >= {literal}", tmp_path, "shop.orders")
+
+
 def test_a_column_that_no_table_has_is_told(tmp_path: Path) -> None:
     options = ExtractOptions(format=SliceFormat.JSON, where=Condition("statuss = 'paid'"))
     with (

@@ -117,6 +117,45 @@ def test_a_commit_killed_at_any_step_is_taken_back_or_finished_by_the_next_run(t
     assert step > 10
 
 
+@pytest.mark.parametrize("kind", ["parquet", "delta"])
+def test_data_is_on_the_disk_before_the_state_that_names_it(
+    tmp_path: Path, load: Load, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """A machine that loses its power keeps what was brought to the disk, in whatever order it was written."""
+    synchronized: set[int] = set()
+    lost: dict[str, list[Path]] = {}
+    bring, replace, remove = os.fsync, LocalStorage.replace, LocalStorage.remove
+
+    def noted(descriptor: int) -> None:
+        bring(descriptor)
+        synchronized.add(os.fstat(descriptor).st_ino)
+
+    def look(storage: LocalStorage, path: str, pattern: str) -> None:
+        places = [tmp_path / "out", *Path(storage.root, "shop").rglob(pattern)]
+        places += {
+            parent for place in places for parent in place.parents if parent.is_relative_to(storage.root)
+        }
+        lost[path] = [place for place in places if place.stat().st_ino not in synchronized]
+
+    def replaced(storage: LocalStorage, path: str, content: bytes) -> None:
+        if path == "_state.json":
+            look(storage, path, "*.parquet")
+        replace(storage, path, content)
+
+    def removed(storage: LocalStorage, path: str) -> None:
+        if path == "_pending.json":
+            look(storage, path, "*.json")
+        remove(storage, path)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    monkeypatch.setattr(LocalStorage, "replace", replaced)
+    monkeypatch.setattr(LocalStorage, "remove", removed)
+    two_runs().export_all(tmp_path / "in")
+    assert load(tmp_path / "in", tmp_path / "out", "--format", kind)[0] == 0
+    assert list((tmp_path / "out/shop").rglob("*.parquet"))
+    assert lost == {"_state.json": [], "_pending.json": []}
+
+
 @pytest.mark.parametrize("step", [1, 4, 8])
 def test_a_load_after_a_killed_one_ends_as_if_nothing_had_happened(
     step: int, tmp_path: Path, load: Load, rows: Rows

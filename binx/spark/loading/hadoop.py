@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -127,6 +127,9 @@ class HadoopStorage:
         self._files.mkdirs(final.getParent())
         if not self._files.rename(self._path(source), final):
             raise LoadError(f"{self.target(source)} cannot be renamed to {self.target(destination)}")
+
+    def synchronize(self, paths: Iterable[str]) -> None:
+        """See :meth:`Storage.synchronize`: what is closed here is stored."""
 
     def remove(self, path: str) -> None:
         """See :meth:`Storage.remove`."""

@@ -143,6 +143,8 @@ class Output:
         self.storage.replace(_PENDING, json.dumps(pending._asdict()).encode())
         for source, destination in listed:
             self.storage.move(source, destination)
+        # The state of a machine that loses its power must not name files whose content is lost.
+        self.storage.synchronize(destination for _, destination in listed)
         self.storage.replace(_load_path(state.version), json.dumps(record.to_json()).encode())
         self.storage.replace(_STATE, json.dumps(state.to_json(), ensure_ascii=False, indent=1).encode())
         self.state = state
@@ -157,11 +159,12 @@ class Output:
                 f"it, which the next run does: {reason_of(error)}"
             ) from error
 
-    def _publish(self, moves: Iterable[tuple[str, str]]) -> None:
+    def _publish(self, moves: Sequence[tuple[str, str]]) -> None:
         """Move what shows a load to readers, as far as a killed run has not."""
         for source, destination in moves:
             if self.storage.exists(source):
                 self.storage.move(source, destination)
+        self.storage.synchronize(destination for _, destination in moves)
 
     def _show(self, folders: Iterable[str]) -> None:
         """Let ``current`` lead to the committed snapshots, and remove those that are no longer kept."""

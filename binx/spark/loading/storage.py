@@ -13,7 +13,9 @@ import os
 import re
 import shutil
 import socket
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
 _GLOB_CHARACTERS = re.compile(r"([\[\]{}*?\\])")
 HIDDEN = ("_", ".")
+_TOGETHER = 16
 _SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]+:")
 
 
@@ -74,6 +77,9 @@ class Storage(Protocol):
 
     def move(self, source: str, destination: str) -> None:
         """Rename a file or folder; the destination's folder is made, the destination must not exist."""
+
+    def synchronize(self, paths: Iterable[str]) -> None:
+        """Bring files and folders, with all they hold, to the disk, where closing a file does not."""
 
     def remove(self, path: str) -> None:
         """Remove a file, link or folder with all it holds; nothing happens where there is none."""
@@ -170,12 +176,33 @@ class LocalStorage:
             file.flush()
             os.fsync(file.fileno())
         draft.replace(final)
+        _synchronize(str(final.parent))
 
     def move(self, source: str, destination: str) -> None:
         """See :meth:`Storage.move`."""
         final = self._path(destination)
         final.parent.mkdir(parents=True, exist_ok=True)
         self._path(source).rename(final)
+
+    def synchronize(self, paths: Iterable[str]) -> None:
+        """See :meth:`Storage.synchronize`.
+
+        Raises:
+            OSError: some file systems say only now that they have no space.
+        """
+        files: list[str] = []
+        folders = {self.root}
+        for path in map(self._path, paths):
+            folders.update(str(parent) for parent in path.parents if parent.is_relative_to(self.root))
+            if path.is_file():
+                files.append(str(path))
+            for folder, _, names in os.walk(path):
+                folders.add(folder)
+                files += [f"{folder}/{name}" for name in names]
+        # A file system brings what it is asked for at the same time to the disk at once.
+        with ThreadPoolExecutor(_TOGETHER) as pool:
+            for found in (files, sorted(folders)):
+                deque(pool.map(_synchronize, found), maxlen=0)
 
     def remove(self, path: str) -> None:
         """See :meth:`Storage.remove`."""
@@ -218,3 +245,12 @@ class LocalStorage:
             yield
         finally:
             os.close(descriptor)
+
+
+def _synchronize(path: str) -> None:
+    """Bring a file's content, or a folder's list of names, to the disk."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -177,6 +177,8 @@ class Transactions:
         for batch in rows:
             if batch.rows:
                 yield cast_batch(batch.batch, schema)
+        if self._where is not None:
+            condition.check()
 
     def _schemas(self, wanted: tuple[str, str]) -> list[pa.Schema]:
         """The schema versions of a table, in order, by a pass that decodes rows only for a condition."""

@@ -84,7 +84,9 @@ DETAILS = (
     " condition; before.COLUMN and after.COLUMN ask one of the two. It takes columns and literals, compared"
     " by = <> < <= > >= <=>, IN, BETWEEN, LIKE, REGEXP or IS NULL, joined by AND, OR, XOR and NOT. Texts are"
     " compared exactly. A TIMESTAMP is in UTC where the literal has no offset such as +02:00; a DATETIME has"
-    " no zone and takes none. Tables without such columns do not pass; choose tables by --table.",
+    " no zone and takes none. Tables without such columns do not pass; choose tables by --table. Where a"
+    " column has, or once had, a type that the literal is no value of ('zz' for an INT), rows of those tables"
+    " do not pass, and a warning tells of them; where that is so of all tables, it is an error.",
     "Nothing is written where a log is damaged as far as it must be read. With --on-damage salvage the"
     " transactions that are whole are written, what was passed over is listed, and the exit status is 3.",
     "With --format thl the text is that of Tungsten Replicator's thl list: SEQ# counts the transactions of"

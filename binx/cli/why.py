@@ -13,7 +13,7 @@ from binx.cli.options import FILES, NO_CHECKSUMS, QUIET, SCHEMA, ZONE, known_tab
 from binx.cli.progress import progress_bar
 from binx.cli.selecting import SELECTION, WHERE, selection_options, understood
 from binx.cli.show_text import BOLD, ShowText
-from binx.cli.terminal import has_colour, is_terminal, say_note, terminal_width, text_output
+from binx.cli.terminal import has_colour, is_terminal, say_note, say_warning, terminal_width, text_output
 from binx.errors import AbsentError, UsageError
 from binx.log.index_use import IndexUse
 from binx.log.inputs import open_chain
@@ -118,6 +118,8 @@ def why_command(
             output.write_chunks(text)
             if found == selection.limit:
                 break
+    for warning in [] if quiet else life.warnings:
+        say_warning(warning)
     if not found:
         raise AbsentError("expected changes of the row, found none in these files")
     if not quiet:

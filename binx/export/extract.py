@@ -157,7 +157,7 @@ class _Extraction:
             bytes=stream.bytes_written,
             missing=selector.missing(),
             notes=(*selector.notes, *([] if self._options.format is SliceFormat.JSON else stream.notes)),
-            warnings=tuple(self._warnings),
+            warnings=(*self._search.warnings, *self._warnings),
             damage=tuple(self._search.damage),
         )
 

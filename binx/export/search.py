@@ -133,8 +133,13 @@ class Search:
         """Transactions that :meth:`walk` has left out so far, because an index rules them out."""
         return self._left_out + (0 if self._scan is None else self._scan.left_out)
 
+    @property
+    def warnings(self) -> list[str]:
+        """Sentences about versions of tables of which the condition could not be asked so far."""
+        return [] if self._row_filter is None else self._row_filter.warnings
+
     def check_columns(self) -> None:
-        """Raise AbsentError where no table had the columns of the condition."""
+        """Raise AbsentError where no table had the condition's columns, UsageError where none fits it."""
         if self._row_filter is not None:
             self._row_filter.check()
 

@@ -111,6 +111,8 @@ class SliceExport:
             self._sums.filter_out(name, counts)
             told.undone[name] += sum(counts)
         told.warnings = decoder.report.warnings
+        if self._row_filter is not None:
+            told.warnings = told.warnings | self._row_filter.take_warnings()
         told.shapes = decoder.shapes
         for changes in decoder.tables:
             version = (changes.db, changes.name, changes.version)

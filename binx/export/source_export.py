@@ -291,6 +291,9 @@ class SourceExport:
             follow_statements(decoder, table, salvaging.undecodable)
             payloads.clear()
             progress(scan.position)
+        if state.row_filter is not None:
+            # The manifest that is kept has them.
+            state.row_filter.take_warnings()
         salvaging.forget_behind_damage()
 
     def _begin_scan(self) -> tuple[Scan, Salvaging]:

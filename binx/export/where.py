@@ -138,7 +138,8 @@ class Condition:
         """The changes of a batch, group by group, with a mark for each that passes; marks are never null.
 
         Raises:
-            UsageError: a literal is no value of its column's type.
+            IncomparableError: a literal is no value of its column's type, as it may be of another table's.
+            UsageError: a regular expression is none.
         """
         for group in images.groups():
             found = self._evaluate(Frame(images, group, AFTER))

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from binx.export.images import BatchImages, ChangeGroup
 from binx.export.where import Condition
+from binx.export.where_values import IncomparableError
 from binx.kernels.transactions import TransactionTable
 from binx.log.arrow import arrow_array
 from binx.log.file import BinlogFile
@@ -26,10 +27,18 @@ from binx.rows.decoder import ChangeDecoder
 
 @dataclass(frozen=True, slots=True)
 class RowsSeen:
-    """The tables whose rows a filter looked at, and whether one of them had the condition's columns."""
+    """The tables whose rows a filter looked at.
+
+    Attributes:
+        tables: their names.
+        applied: whether the condition could be asked of one of them.
+        incomparable: of versions of tables of which it could not be asked, though they have its columns, the
+            table's name and why; each once.
+    """
 
     tables: tuple[str, ...] = ()
     applied: bool = False
+    incomparable: tuple[tuple[str, str], ...] = ()
 
 
 class RowFilter:
@@ -60,6 +69,8 @@ class RowFilter:
         self._decoder: ChangeDecoder | None = None
         self._tables: dict[str, None] = {}
         self._applied = False
+        self._incomparable: dict[tuple[str, str], None] = {}
+        self._untold: dict[str, None] = {}
 
     def keep(
         self,
@@ -82,7 +93,6 @@ class RowFilter:
 
         Raises:
             DamagedError, UnsupportedError: a transaction cannot be decoded.
-            UsageError: a literal is no value of its column's type.
         """
         work = bytearray(mask)
         table.mark_work(work)
@@ -117,15 +127,7 @@ class RowFilter:
         images = BatchImages(batch)
         passing: list[int] = []
         dropped = Counter[str]()
-        groups: Iterable[tuple[ChangeGroup, pa.BooleanArray]] = (
-            self._condition.passing(images)
-            if self._condition.applies(images)
-            else (
-                (group, pa.repeat(pa.scalar(False), images.size_of(group.images)))
-                for group in images.groups()
-            )
-        )
-        for group, marks in groups:
+        for group, marks in self._asked(images):
             passing += images.rows_of(group, marks)
             dropped[group.operation] += len(marks) - marks.true_count
         rows = batch.batch.take(arrow_array(sorted(passing), pa.int64()))
@@ -135,16 +137,36 @@ class RowFilter:
     @property
     def seen(self) -> RowsSeen:
         """The tables whose rows were looked at."""
-        return RowsSeen(tuple(self._tables), self._applied)
+        return RowsSeen(tuple(self._tables), self._applied, tuple(self._incomparable))
 
     def take_seen(self, seen: RowsSeen) -> None:
         """Count what another filter of the same condition has looked at as seen here."""
         self._tables.update(dict.fromkeys(seen.tables))
         self._applied |= seen.applied
+        self._incomparable.update(dict.fromkeys(seen.incomparable))
+
+    @property
+    def warnings(self) -> list[str]:
+        """Sentences about versions of tables of which the condition could not be asked."""
+        return [passed_over(table, why) for table, why in self._incomparable]
+
+    def take_warnings(self) -> dict[str, None]:
+        """The warnings about what was looked at since this was asked last, each once."""
+        untold, self._untold = self._untold, {}
+        return untold
 
     def check(self) -> None:
-        """Raise AbsentError where no table at all had the condition's columns."""
-        if not self._applied and self._tables:
+        """Raise an error where the condition could be asked of no table at all.
+
+        Raises:
+            AbsentError: none had its columns.
+            IncomparableError: those that had could not be compared as it wants.
+        """
+        if self._applied:
+            return
+        for _, why in self._incomparable:
+            raise IncomparableError(why)
+        if self._tables:
             raise self._condition.lacking(self._tables)
 
     def _batches(self, file: BinlogFile, table: TransactionTable, work: bytearray) -> Iterator[ChangeBatch]:
@@ -159,12 +181,31 @@ class RowFilter:
         """Commit versions of the transactions in which a change passes."""
         images = BatchImages(batch)
         self._tables[f"{batch.table.db}.{batch.table.name}"] = None
-        if not self._condition.applies(images):
-            return
-        self._applied = True
         versions = images.system("_commit_version")
-        for group, marks in self._condition.passing(images):
+        for group, marks in self._asked(images):
             yield from pc.unique(group.images.pick(versions).filter(marks)).to_pylist()
 
+    def _asked(self, images: BatchImages) -> list[tuple[ChangeGroup, pa.BooleanArray]]:
+        """The changes of a batch with their marks; none passes where the condition cannot be asked."""
+        if self._condition.applies(images):
+            try:
+                found = list(self._condition.passing(images))
+            except IncomparableError as error:
+                table = images.changes.table
+                name = f"{table.db}.{table.name}"
+                self._incomparable[name, error.message] = None
+                self._untold[passed_over(name, error.message)] = None
+            else:
+                self._applied = True
+                return found
+        return [
+            (group, pa.repeat(pa.scalar(False), images.size_of(group.images))) for group in images.groups()
+        ]
 
-__all__ = ["RowFilter", "RowsSeen"]
+
+def passed_over(table: str, why: str) -> str:
+    """The warning about a version of a table of which a condition could not be asked."""
+    return f"{table}: rows were passed over that the condition cannot be asked of: {why}"
+
+
+__all__ = ["RowFilter", "RowsSeen", "passed_over"]

@@ -35,6 +35,10 @@ _BEYOND = Decimal(10**20)
 _HALF = Decimal("0.5")
 
 
+class IncomparableError(UsageError):
+    """A column's type and what it is compared with do not go together; another table's may."""
+
+
 class Literal(NamedTuple):
     """A literal of a condition.
 
@@ -91,7 +95,7 @@ def compared(operand: Operand, sign: str, other: Literal | Operand, name: str) -
         name: the column's name, for messages.
 
     Raises:
-        UsageError: the two cannot be compared.
+        IncomparableError: the two cannot be compared.
     """
     if sign == "<=>":
         return _null_safe(operand, other, name)
@@ -101,7 +105,7 @@ def compared(operand: Operand, sign: str, other: Literal | Operand, name: str) -
         return pa.nulls(len(operand.values), pa.bool_())
     kind = operand.type.kind
     if kind in _OPAQUE:
-        raise UsageError(f"{name} is {operand.type.base}, which can only be compared with NULL")
+        raise IncomparableError(f"{name} is {operand.type.base}, which can only be compared with NULL")
     found = _with_literal(operand, sign, other, name)
     if operand.misfits is None:
         return found
@@ -129,7 +133,7 @@ def _columns(operand: Operand, sign: str, other: Operand, name: str) -> pa.Boole
     try:
         return COMPARISONS[sign](left, right)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise UsageError(
+        raise IncomparableError(
             f"{name} is {operand.type.base}, which cannot be compared with {other.type.base}"
         ) from error
 
@@ -185,12 +189,13 @@ def _text(literal: Literal) -> str:
 def _number(literal: Literal, name: str) -> Decimal:
     if isinstance(literal.value, bytes):
         return Decimal(int.from_bytes(literal.value))
+    refused = IncomparableError(f"expected a number to compare {name} with, found {literal.value!r}")
     try:
         number = Decimal(str(literal.value).strip())
     except InvalidOperation:
-        raise UsageError(f"expected a number to compare {name} with, found {literal.value!r}") from None
+        raise refused from None
     if not number.is_finite():
-        raise UsageError(f"expected a number to compare {name} with, found {literal.value!r}")
+        raise refused
     return number
 
 
@@ -248,11 +253,11 @@ def _moment(kind_of: pa.DataType, kind: Kind, literal: Literal, name: str) -> pa
         moment = datetime.fromisoformat(text)
     except (ValueError, UsageError):
         wanted = {Kind.TIME: "-12:34:56.5", Kind.DATE: "2026-11-21"}.get(kind, "2026-11-21 09:30:00.25")
-        raise UsageError(
+        raise IncomparableError(
             f"expected a value such as '{wanted}' to compare {name} with, found {text!r}"
         ) from None
     if moment.tzinfo is not None:
-        raise UsageError(
+        raise IncomparableError(
             f"{name} is a DATETIME, which has no time zone: expected a value without an offset to compare it"
             f" with, found {text!r}"
         )

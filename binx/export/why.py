@@ -23,6 +23,8 @@ from binx.export.readable import ReadableRows
 from binx.export.row_keys import ChangePlace
 from binx.export.search import Search
 from binx.export.where import Condition
+from binx.export.where_rows import passed_over
+from binx.export.where_values import IncomparableError
 from binx.kernels.scan import Level
 from binx.kernels.transactions import FLAG_HAS_THREAD, TransactionTable
 from binx.log.ends import FileEnds
@@ -131,6 +133,13 @@ class RowLife:
         self._tables = 0
         self._seen: dict[str, None] = {}
         self._applied = False
+        self._incomparable: dict[str, None] = {}
+
+    @property
+    def warnings(self) -> list[str]:
+        """Sentences about versions of the table of which the condition could not be asked so far."""
+        table = ", ".join(self._seen)
+        return [passed_over(table, why) for why in self._incomparable]
 
     def __iter__(self) -> Iterator[RowChange]:
         """Yield the changes in the order of the chain.
@@ -167,6 +176,8 @@ class RowLife:
                 f"expected changes of {meant} in the files, found none; binx stats lists the tables"
             )
         if self._condition is not None and not self._applied:
+            for why in self._incomparable:
+                raise IncomparableError(why)
             raise self._condition.lacking(self._seen)
 
     def _may_hold(self, sidecar: Sidecar, block: Block) -> bool:
@@ -221,8 +232,12 @@ class RowLife:
             self._seen[f"{resolved.db}.{resolved.name}"] = None
             if not self._condition.applies(images):
                 return {}
+            try:
+                passing = list(self._condition.passing(images))
+            except IncomparableError as error:
+                self._incomparable[error.message] = None
+                return {}
             self._applied = True
-            passing = self._condition.passing(images)
             rows = [row for group, marks in passing for row in images.rows_of(group, marks)]
             return dict(self._rendered(batch, rows, file))
         return {} if self._keys is None else self._by_key(batch, images, file, self._keys)

@@ -251,6 +251,45 @@ def test_an_offset_is_refused_where_the_column_has_no_zone(tmp_path: Path) -> No
             chosen(f"placed_at >= {literal}", tmp_path, "shop.orders")
 
 
+MIXED = TESTDATA / "mysql-9.7" / "small" / "row_image_noblob.binlog"
+"""Its tables have a column ``c`` each: a text in one, numbers in two."""
+NUMBERS = ("expected a number to compare c with, found 'zz'", ["no_key", "unique_key"])
+
+
+def warned(texts: Sequence[str]) -> list[str]:
+    """The tables that warnings name, as rows of theirs were passed over."""
+    assert all(text.endswith(f"cannot be asked of: {NUMBERS[0]}") for text in texts)
+    return sorted(text.partition(":")[0].rpartition(".")[2] for text in texts)
+
+
+def test_tables_whose_column_cannot_be_compared_are_passed_over_and_told(tmp_path: Path) -> None:
+    target = tmp_path / "rows.json"
+    options = ExtractOptions(format=SliceFormat.JSON, rows=True, where=Condition("c <> 'zz'"))
+    with open_chain([str(MIXED)]) as chain:
+        report = extract(chain, Selection(), str(target), options)
+    rows = [json.loads(line) for line in target.read_text("utf-8").splitlines()]
+    assert "keyed" in {row["table"] for row in rows}
+    assert warned(report.warnings) == NUMBERS[1]
+
+
+def test_parquet_tells_of_tables_whose_column_cannot_be_compared(tmp_path: Path) -> None:
+    options = ParquetOptions(where=Condition("c <> 'zz'"), jobs=1)
+    with open_chain([str(MIXED)]) as chain:
+        files = [ends.file for ends in chain]
+        (manifest,) = [one.manifest for one in to_parquet(files, tmp_path, options=options)]
+    written = {entry["table"] for entry in manifest["files"] if entry["kind"] == "changes"}
+    assert written == {"keyed"}
+    told = [text for text in manifest["warnings"] if "passed over" in text]
+    assert warned(told) == NUMBERS[1]
+
+
+def test_a_condition_that_can_be_asked_of_no_table_is_refused(tmp_path: Path) -> None:
+    options = ExtractOptions(format=SliceFormat.JSON, where=Condition("c <> 'zz'"))
+    with open_chain([str(MIXED)]) as chain, pytest.raises(UsageError, match=NUMBERS[0]):
+        extract(chain, Selection(tables=("*.no_key", "*.unique_key")), str(tmp_path / "out"), options)
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_column_that_no_table_has_is_told(tmp_path: Path) -> None:
     options = ExtractOptions(format=SliceFormat.JSON, where=Condition("statuss = 'paid'"))
     with (

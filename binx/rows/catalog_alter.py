@@ -8,7 +8,7 @@ then those that are new or move are put where they belong, by their new names.
 from __future__ import annotations
 
 from binx.rows.charsets import charset_of_collation
-from binx.rows.ddl_resolve import convert_column, resolve_column
+from binx.rows.ddl_resolve import convert_column, converted_spec, resolve_column
 from binx.rows.ddl_statements import (
     AddColumn,
     AddKey,
@@ -102,6 +102,7 @@ class _Alteration:
         self.database = database
         self.context = context
         self.charset = Charset(table.charset, table.collation)
+        self.converted: Charset | None = None
         implicit = [column.name for column in table.columns[-2:] if column.invisible and column.generated]
         self.versioned = implicit == ["row_start", "row_end"]
         columns = table.columns[:-2] if self.versioned else table.columns
@@ -138,7 +139,7 @@ class _Alteration:
                 self.charset = complete_charset(action.charset)
             elif isinstance(action, ConvertCharset):
                 given = complete_charset(action.charset)
-                self.charset = given if given.charset is not None else self.database
+                self.charset = self.converted = given if given.charset is not None else self.database
                 for entry in self.entries:
                     entry.column = convert_column(entry.column, self.charset)
 
@@ -200,6 +201,8 @@ class _Alteration:
         return any(same_name(entry.old_name, action.column.name) for entry in self.entries)
 
     def _resolve(self, spec: ColumnSpec) -> ColumnDefinition:
+        if self.converted is not None:
+            spec = converted_spec(spec, self.converted)
         return resolve_column(spec, self.charset, self.context)
 
     def _put(self, moved: list[tuple[_Entry, Position | None]]) -> None:

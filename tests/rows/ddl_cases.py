@@ -241,6 +241,14 @@ CASES: list[Case] = [
         "ALTER TABLE members CONVERT TO CHARACTER SET utf8mb4",
         "CREATE TABLE converted_bytes (a CHAR(3), b VARCHAR(4), c TINYTEXT, d LONGTEXT, e BLOB, f ENUM('a'), g INT)",
         "ALTER TABLE converted_bytes CONVERT TO CHARACTER SET binary",
+        # what comes with CONVERT TO is converted too, whatever it says of itself
+        "CREATE TABLE converted_new (a CHAR(3), b TEXT CHARACTER SET latin2) CHARACTER SET cp1251",
+        "ALTER TABLE converted_new ADD c ENUM('x') CHARACTER SET utf8mb4 FIRST, CONVERT TO CHARACTER SET latin1,"
+        " ADD (d CHAR(2) COLLATE latin1_bin, e VARCHAR(3) BINARY), ADD f CHAR(2) CHARACTER SET binary, ADD g"
+        " ENUM('y') CHARACTER SET binary, ADD h TEXT(100) CHARACTER SET utf8mb4, CHANGE b i TEXT CHARACTER SET utf8mb4,"
+        " MODIFY a VARCHAR(9) COLLATE utf8mb4_bin, ADD j NCHAR(2)",
+        "ALTER TABLE converted_new MODIFY c ENUM('x') CHARACTER SET latin2, ADD k TEXT(200), CONVERT TO CHARACTER SET"
+        " utf8mb4 COLLATE utf8mb4_bin",
         "ALTER DATABASE ddl_b CHARACTER SET greek",
         "CREATE TABLE ddl_b.greek (a CHAR(2))",
         "ALTER SCHEMA `ddl_b` DEFAULT COLLATE = utf8mb4_unicode_ci",

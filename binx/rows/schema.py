@@ -151,10 +151,15 @@ class TableDefinition(NamedTuple):
         """The columns that tell rows apart, as servers choose them and table maps name them.
 
         The primary key; else the first UNIQUE key over whole columns that are all NOT NULL; else none.
+        Of whole TEXT and BLOB columns MariaDB makes an index of hashes, which it does not take for one.
         """
         if self.primary_key:
             return self.primary_key
-        required = {column.name.casefold(): column.name for column in self.columns if not column.nullable}
+        required = {
+            column.name.casefold(): column.name
+            for column in self.columns
+            if not column.nullable and not column.base.endswith(("text", "blob"))
+        }
         for index in self.indexes:
             names = tuple(required.get(name.casefold(), "") for name in index.columns)
             if index.unique and index.whole and all(names):

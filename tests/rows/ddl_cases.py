@@ -443,6 +443,10 @@ CASES: list[Case] = [
         "CREATE OR REPLACE TABLE ma_ctas (a INT PRIMARY KEY)",
         "CREATE TABLE ma_ctas_ignore (a INT) IGNORE SELECT 1 AS a",
         "CREATE TABLE ma_long_unique (a BLOB UNIQUE, b INT, UNIQUE (b))",
+        # a hash of a whole text is no key that rows are told apart by
+        "CREATE TABLE ma_long_unique_required (a TEXT NOT NULL, b INT, c INT NOT NULL, UNIQUE (a))",
+        "ALTER TABLE ma_long_unique_required ADD UNIQUE (c)",
+        "CREATE TABLE ma_long_unique_two (a INT NOT NULL, b BLOB NOT NULL, UNIQUE (a, b))",
         "ALTER DATABASE ddl_c COMMENT 'x' DEFAULT CHARACTER SET latin7",
         "CREATE TABLE ddl_c.latin (a TEXT)",
         "DROP DATABASE ddl_c",

@@ -24,7 +24,10 @@ _SIGNAL_BASE = 128
 _OPEN_FILES = 65_536
 _TRACEBACK = "BINX_TRACEBACK"
 _DOCUMENTS = "pyarrow.vendored.docscrape"
-_DAMAGE = "`binx verify` tells what is whole, and --on-damage salvage of extract and to-parquet takes it out"
+_DAMAGE = (
+    "--on-damage salvage of extract and to-parquet takes out what is whole; `binx verify` compares checksums"
+    " and structure, which may be right all the same"
+)
 _OBJECTS_BETWEEN_COLLECTIONS = 50_000
 
 

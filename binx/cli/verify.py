@@ -26,7 +26,9 @@ DETAILS = (
     "Looked at are every header, length and checksum; the events' order, and the lengths that GTID events"
     " tell; positions, the logical clock, compressed payloads to their last inner event, rows against their"
     " table maps; the names in ROTATE events, and the GTIDs that each log says were before it against those"
-    " that the logs before it hold. Nothing is changed.",
+    " that the logs before it hold. Nothing is changed. What statements say of their session is not read: a"
+    " server that wrote it wrong, under a checksum that is right, is told by the commands that show"
+    " statements.",
     "A log that its server is writing is normal: it is verified up to its last whole transaction, and a note"
     " says so. Behind damage the reading goes on at the next transaction that is whole for certain.",
     "The exit status is 0 where nothing is wrong, 3 where problems are listed, and 4 where one of them is a"

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+import struct
 from pathlib import Path
 
 import pytest
 
 from tests.cli.process import binx, on_terminal
 from tests.conftest import TESTDATA
+from tests.log import building as b
 
 SHOP = TESTDATA / "mysql-9.7" / "shop"
 CHAIN = sorted(SHOP.glob("mysql-bin.0*"))
@@ -36,6 +38,20 @@ def test_whole_logs() -> None:
 def test_quiet_says_nothing_of_whole_logs() -> None:
     ended = binx("verify", "--quiet", *CHAIN)
     assert (ended.code, ended.out, ended.err) == (0, "", "")
+
+
+def test_other_commands_do_not_promise_that_it_tells_what_it_does_not_read(tmp_path: Path) -> None:
+    """Of what a statement says of its session, as that it holds for a time zone whose name is cut."""
+    path = tmp_path / "mysql-bin.000001"
+    cut = struct.pack("<IIBHH", 3, 0, 4, 0, 2) + b"\x05\xff" + b"shop\0CREATE TABLE t (i int)"
+    path.write_bytes(b.whole_log(b.gtid(1), b.event(2, cut), b.gtid(2), b.query("DROP TABLE t"), b.STOP))
+    verified, shown = binx("verify", path), binx("show", path)
+    assert (verified.code, shown.code) == (0, 1)
+    assert "expected 255 more bytes" in shown.err
+    assert "`binx verify` tells" not in shown.err
+    assert "and structure, which may be right all the same" in " ".join(shown.err.split())
+    salvaged = binx("extract", "--format", "sql", "--on-damage", "salvage", path)
+    assert (salvaged.code, "DROP TABLE t" in salvaged.out) == (3, True)
 
 
 def test_damage_is_listed_with_what_to_do(damaged: Path) -> None:

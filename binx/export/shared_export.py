@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 MOST_BEGUN = 12
 """How many slices are begun at most that are not put together."""
 
-QUEUED = 2.0
+QUEUED = 2.5
 """How many slices as long as the next one a process has before it, until this one decodes that itself.
 
 Meanwhile the process is busy; at a log's end, where slices are small, not for longer than this one.

@@ -8,9 +8,9 @@ up to the last of those are walked.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from enum import Enum
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from binx.errors import AbsentError, RefusedError
@@ -163,12 +163,10 @@ class _Extraction:
 
     def _refuse_own_log(self, output: str) -> None:
         """A slice must not take the place of what it is cut out of, of which it mostly is a small part."""
-        place = Path(output)
-        if output == STANDARD_OUTPUT or not place.is_file():
+        if output == STANDARD_OUTPUT or not os.path.isfile(output):
             return
         for ends in self._chain:
-            log = Path(ends.file.path)
-            if log.exists() and place.samefile(log):
+            if os.path.exists(ends.file.path) and os.path.samefile(output, ends.file.path):
                 raise RefusedError(
                     "would be written over, and is one of the logs to be read; choose another output",
                     path=output,

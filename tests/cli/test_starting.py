@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import subprocess
 import sys
@@ -37,10 +38,8 @@ HEAVY = {"pyarrow", "rich", "zstandard", "sqlglot", "pyspark", "pandas", "numpy"
 
 
 def modules_of_python() -> set[str]:
-    """Names of the modules that Python has imported before any program; an editable install adds some."""
-    program = "import sys\nprint(*sys.modules, sep='\\n')"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    return set(done.stdout.split())
+    """Names of the modules that Python has imported before any program."""
+    return set(_run("import sys\nprint(*sys.modules, sep='\\n')").stdout.split())
 
 
 def modules_after(*arguments: str | Path) -> set[str]:
@@ -49,10 +48,18 @@ def modules_after(*arguments: str | Path) -> set[str]:
         "import sys\nfrom binx.cli.main import run\ncode = run(sys.argv[1:])\n"
         "print(*sys.modules, sep='\\n', file=sys.stderr)\nsys.exit(code)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program, *map(str, arguments)], capture_output=True, text=True, check=True
+    return set(_run(program, *arguments).stderr.split()) - modules_of_python()
+
+
+def _run(program: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    """Run a program without ``site``: the finder of an editable install loads what users do not load."""
+    return subprocess.run(
+        [sys.executable, "-S", "-c", program, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [str(PROJECT), *sys.path]))},
     )
-    return set(done.stderr.split()) - modules_of_python()
 
 
 @pytest.mark.parametrize("arguments", [[], ["--help"], ["-h"]])

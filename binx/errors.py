@@ -131,3 +131,11 @@ class OutputError(BinxError):
 
 class ResourceError(BinxError):
     """The system gives no more of what the work takes: threads or processes."""
+
+    @classmethod
+    def of(cls, what: str, reason: object) -> Self:
+        """The error about threads or processes that the system does not start, for the reason it gives."""
+        return cls(
+            f"the system starts no more {what} ({reason}); give --jobs 1, or raise its limits of processes"
+            " and memory (ulimit -u, ulimit -v)"
+        )

@@ -48,10 +48,7 @@ def _fork() -> int:
             warnings.simplefilter("ignore", DeprecationWarning)
             return os.fork()
     except OSError as error:
-        raise ResourceError(
-            f"the system starts no more processes ({error.strerror or error}); give --jobs 1, or raise"
-            " its limits of processes and memory (ulimit -u, ulimit -v)"
-        ) from error
+        raise ResourceError.of("processes", error.strerror or error) from error
 
 
 class Copy:

@@ -11,6 +11,7 @@ from binx.export.sql_literals import identifier
 from binx.rows.names import ResolvedTable
 from binx.rows.schema import Provenance
 from binx.rows.types import Kind
+from binx.source.wording import listed
 
 EXACT_COLLATIONS = {
     Flavour.MYSQL: (((8, 0, 17), "utf8mb4_0900_bin"),),
@@ -71,14 +72,12 @@ class UntoldTables:
 
     def warnings(self) -> list[str]:
         """A sentence about them, if there are some."""
-        names = list(self._names)
-        if not names:
+        if not self._names:
             return []
-        more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
         return [
-            f"the log does not tell which columns of {', '.join(names[:_MOST_NAMED])}{more} are generated,"
-            " and a server refuses values for those: if there are some, give --schema FILE, as"
-            " mysqldump --no-data writes it"
+            f"the log does not tell which columns of {listed(self._names, _MOST_NAMED)} are generated, and a"
+            " server refuses values for those: if there are some, give --schema FILE, as mysqldump --no-data"
+            " writes it"
         ]
 
 

@@ -143,10 +143,7 @@ class Lane:
         try:
             pool.submit(self._next)
         except RuntimeError as error:
-            self._error = ResourceError(
-                f"the system starts no more threads ({error}); give --jobs 1, or raise"
-                " its limits of processes and memory (ulimit -u, ulimit -v)"
-            )
+            self._error = ResourceError.of("threads", error)
             self._error.__cause__ = error
             # Whoever takes it from the pool's queue all the same finds nothing to do.
             self._clear()

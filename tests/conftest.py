@@ -35,6 +35,18 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return Scheduling(config, log)
 
 
+BYTES_IN_A_NAME = 16
+"""How many bytes of a parameter say more than its number does."""
+
+
+def pytest_make_parametrize_id(config: pytest.Config, val: object, argname: str) -> str | None:
+    """Name long bytes by their parameter: nobody reads them, and what a library made of them may vary by run.
+
+    Processes that share the tests refuse to begin where one names a test otherwise than another.
+    """
+    return argname if isinstance(val, bytes) and len(val) > BYTES_IN_A_NAME else None
+
+
 @pytest.fixture(scope="session")
 def testdata() -> Path:
     """The binary logs and golden files that ship with the project."""

@@ -125,7 +125,11 @@ def test_tables_that_are_gone_are_not_made_up(tmp_path: Path) -> None:
     assert behind(tmp_path, second) is None
 
 
-@pytest.mark.parametrize("data", [b"torn", gzip.compress(b'{"databases":{},"tables":[]}')])
+@pytest.mark.parametrize(
+    "data",
+    [b"torn", gzip.compress(b'{"databases":{},"tables":[]}')],
+    ids=["no gzip file", "the record of something else"],
+)
 def test_a_record_that_is_not_what_was_written_is_an_error_with_the_way_out(
     data: bytes, tmp_path: Path
 ) -> None:

@@ -15,7 +15,8 @@ from testdata.transcripts import written_again
 from tests.conftest import PROJECT
 
 PAGES = sorted([*PROJECT.glob("*.md"), *PROJECT.glob("docs/*.md"), *PROJECT.glob("testdata/*.md")])
-LINK = re.compile(r"\]\(([^)#]+)(?:#[^)]*)?\)")
+LINK = re.compile(r"\]\(([^)#]*)(?:#([^)]*))?\)")
+HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(PROJECT)))
@@ -35,9 +36,18 @@ def test_the_examples_of_a_docstring_are_true(module: object, monkeypatch: pytes
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(PROJECT)))
 def test_the_links_of_a_page_lead_somewhere(page: Path) -> None:
-    for target in LINK.findall(page.read_text("utf-8")):
-        if "://" not in target:
-            assert (page.parent / target).exists(), target
+    for name, anchor in LINK.findall(page.read_text("utf-8")):
+        if "://" in name:
+            continue
+        target = page.parent / name if name else page
+        assert target.exists(), name
+        assert not anchor or anchor in anchors(target), f"{name}#{anchor}"
+
+
+def anchors(page: Path) -> set[str]:
+    """The names by which a page's headings are linked to, as GitHub makes them."""
+    headings = HEADING.findall(page.read_text("utf-8"))
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 @pytest.mark.parametrize("name", TRANSCRIPTS)

@@ -1,4 +1,4 @@
-"""``binx archive``: closed logs, kept for good."""
+"""``binx archive``: an archive of closed logs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from binx.source.wording import counted
 from binx.stats.text import bytes_text
 
 LIMITS = "Limits"
-ASK = "Ask and restore"
+ASK = "Check and restore"
 
 _NAMELESS = "-"
 """``--restore`` without the name of a log."""
@@ -42,14 +42,14 @@ _NAMELESS = "-"
     value=FilePath(),
     required=True,
     section=OUTPUT,
-    help="The archive: a folder, or a URI such as s3://bucket/logs.",
+    help="The archive: a folder or a URI such as s3://bucket/logs.",
 )
 @option(
     "--parquet",
     metavar="DIR",
     value=FilePath(),
     section=OUTPUT,
-    help="Also write row changes as a data set, as to-parquet does; a folder, or a URI.",
+    help="Also export row changes to this data set, as to-parquet does; a folder or a URI.",
 )
 @option(
     "--prune",
@@ -57,15 +57,17 @@ _NAMELESS = "-"
     metavar="DAYS",
     value=NUMBER,
     section=OUTPUT,
-    help="Remove logs of SOURCE that are older and proved to be archived; see the manual page.",
+    help="Delete logs of SOURCE that are older than this and verified to be archived; see the manual page.",
 )
-@option("--decrypt", is_flag=True, section=OUTPUT, help="Take encrypted logs too, decrypted.")
+@option(
+    "--decrypt", is_flag=True, section=OUTPUT, help="Also archive logs encrypted by the server, decrypted."
+)
 @option(
     "--encrypt-to",
     metavar="RECIPIENT",
     multiple=True,
     section=OUTPUT,
-    help="Encrypt what is archived with age, to this public key (age1…); may be given several times.",
+    help="Encrypt with age to this public key (age1…); may be repeated.",
 )
 @option(
     "--encrypt-to-file",
@@ -73,7 +75,7 @@ _NAMELESS = "-"
     value=FilePath(),
     multiple=True,
     section=OUTPUT,
-    help="The same, to the recipients in a file, one a line, as age -R has it.",
+    help="Encrypt to the recipients in this file, one per line, as with age -R.",
 )
 @option(
     "--on-damage",
@@ -81,22 +83,32 @@ _NAMELESS = "-"
     default="leave",
     show_default=True,
     section=OUTPUT,
-    help="Where a log is damaged: leave it out, or keep its bytes as they are.",
+    help="Damaged logs: leave them out, or archive their bytes unchanged.",
 )
-@option("--dry-run", is_flag=True, section=OUTPUT, help="Write nothing; tell what would be done.")
+@option("--dry-run", is_flag=True, section=OUTPUT, help="Write nothing; report what would be done.")
 @option(
-    "--json", name="as_json", is_flag=True, section=OUTPUT, help="One JSON object a log, and one for the run."
+    "--json",
+    name="as_json",
+    is_flag=True,
+    section=OUTPUT,
+    help="Print one JSON object per log, and one for the run.",
 )
-@option("--max-files", metavar="N", value=COUNT, section=LIMITS, help="Take at most N logs.")
-@option("--max-seconds", metavar="N", value=NUMBER, section=LIMITS, help="Begin no log after N seconds.")
-@option("--check", is_flag=True, section=ASK, help="Prove what the archive covers; hashes every object.")
+@option("--max-files", metavar="N", value=COUNT, section=LIMITS, help="Archive at most N logs.")
+@option(
+    "--max-seconds",
+    metavar="N",
+    value=NUMBER,
+    section=LIMITS,
+    help="Do not start another log after N seconds.",
+)
+@option("--check", is_flag=True, section=ASK, help="Check what the archive covers; hashes every object.")
 @option(
     "--restore",
     name="name",
     metavar="[LOG]",
     alone=_NAMELESS,
     section=ASK,
-    help="Bring back this log, byte for byte; without a name, the transactions that are asked for.",
+    help="Restore this log, byte for byte; without a name, the selected transactions.",
 )
 @option(
     "--gtid",
@@ -105,22 +117,36 @@ _NAMELESS = "-"
     multiple=True,
     value=Parsed("set", wanted_gtids),
     section=ASK,
-    help="Bring back these transactions.",
+    help="Restore these transactions.",
 )
 @option(
-    "--since", metavar="TIME", value=Parsed("time", parse_time), section=ASK, help="Committed then or later."
+    "--since",
+    metavar="TIME",
+    value=Parsed("time", parse_time),
+    section=ASK,
+    help="Restore transactions committed at or after this time.",
 )
 @option(
-    "--until", metavar="TIME", value=Parsed("time", parse_time), section=ASK, help="Committed before then."
+    "--until",
+    metavar="TIME",
+    value=Parsed("time", parse_time),
+    section=ASK,
+    help="Restore transactions committed before this time.",
 )
-@option("--server-id", metavar="N", value=NUMBER, section=ASK, help="From the logs of this server.")
+@option(
+    "--server-id",
+    metavar="N",
+    value=NUMBER,
+    section=ASK,
+    help="Restore transactions from logs of this server.",
+)
 @option(
     "-o",
     "--output",
     metavar="FILE",
     value=FilePath(),
     section=ASK,
-    help="Where what is brought back goes; - is standard output.",
+    help="Output file for what is restored; - is standard output.",
 )
 @KEYS
 @QUIET
@@ -147,34 +173,34 @@ def archive_command(
     output: str | None,
     quiet: bool,
 ) -> int:
-    """Take closed logs into an archive: verified, compressed, indexed, read back, committed one by one."""
+    """Archive closed logs: each is verified, compressed, indexed, read back and committed."""
     span = bool(gtids) or since is not None or until is not None
     restores = name is not None or span
     if check and restores:
-        raise UsageError("expected --check, or what is to be restored, found both")
+        raise UsageError("expected --check or something to restore, found both")
     if restores and dry_run:
-        raise UsageError("--dry-run is about archiving; what is restored is written to -o")
+        raise UsageError("--dry-run does not apply to --restore")
     if check:
         return _check(archive, source, as_json=as_json, quiet=quiet)
     if restores:
         if output is None:
-            raise UsageError("expected the file to write with -o")
+            raise UsageError("expected an output file (-o)")
         if source is not None:
-            raise UsageError("what is restored comes from the archive alone; leave SOURCE out")
+            raise UsageError("--restore reads only the archive; leave SOURCE out")
         if name in (None, _NAMELESS):
             if not span:
-                raise UsageError("expected the name of a log behind --restore, or --gtid, --since or --until")
+                raise UsageError("expected a log name after --restore, or --gtid, --since or --until")
             selection = Selection(gtids=GtidSet().union(*gtids) if gtids else None, since=since, until=until)
             return _restore_span(archive, selection, server_id, output, as_json=as_json, quiet=quiet)
         if span:
-            raise UsageError("expected the name of a log, or --gtid, --since, --until, found both")
+            raise UsageError("expected a log name or --gtid, --since, --until, found both")
         return _restore_log(archive, str(name), output, as_json=as_json, quiet=quiet)
     if output is not None:
-        raise UsageError("-o is about --restore")
+        raise UsageError("-o applies only to --restore")
     if server_id is not None:
-        raise UsageError("--server-id is about --gtid, --since and --until, which bring transactions back")
+        raise UsageError("--server-id applies only to restoring with --gtid, --since or --until")
     if source is None:
-        raise UsageError("expected SOURCE, the folder of the logs or their index")
+        raise UsageError("expected SOURCE, a folder of logs or an .index file")
     request = ArchiveRequest(
         source,
         archive,

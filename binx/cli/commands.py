@@ -29,27 +29,27 @@ class Entry(NamedTuple):
 
 
 ENTRIES = (
-    Entry("ls", "Look", "list transactions, one a line"),
-    Entry("show", "Look", "show transactions event by event"),
-    Entry("events", "Look", "list events, one a line"),
-    Entry("stats", "Look", "show what filled the logs"),
-    Entry("index", "Look", "keep what is found beside the logs"),
-    Entry("verify", "Look", "find out whether logs are whole"),
-    Entry("why", "Look", "tell the life of one row"),
-    Entry("diff", "Look", "compare the logs of two servers"),
-    Entry("extract", "Take out", "cut out whole transactions"),
-    Entry("to-parquet", "Take out", "write row changes as Parquet"),
-    Entry("archive", "Keep", "keep closed logs for good"),
-    Entry("load", "Load", "make tables of the Parquet with Spark"),
+    Entry("ls", "Inspect", "list transactions, one per line"),
+    Entry("show", "Inspect", "show transactions event by event"),
+    Entry("events", "Inspect", "list events, one per line"),
+    Entry("stats", "Inspect", "show what filled the logs"),
+    Entry("index", "Inspect", "write index files for faster searches"),
+    Entry("verify", "Inspect", "check logs for damage and gaps"),
+    Entry("why", "Inspect", "show the history of one row"),
+    Entry("diff", "Inspect", "compare the logs of two servers"),
+    Entry("extract", "Export", "extract whole transactions"),
+    Entry("to-parquet", "Export", "export row changes to Parquet"),
+    Entry("archive", "Archive", "archive closed logs, check and restore them"),
+    Entry("load", "Load", "build tables from the Parquet with Spark"),
     Entry("spark-script", "Load", "print the path of the Spark loader"),
-    Entry("config", "Set up", "show the defaults that are set"),
-    Entry("completion", "Set up", "print what completes commands in a shell"),
+    Entry("config", "Configure", "show configured defaults"),
+    Entry("completion", "Configure", "print a shell completion script"),
 )
 
 DESCRIPTION = "Read MySQL and MariaDB binary logs without a server."
 
 FILE_HELP = """\
-FILE is a binary log, an .index file that lists some,
+FILE is a binary log, a folder of logs, an .index file,
 or - for standard input."""
 
 EXAMPLES = (

@@ -35,18 +35,16 @@ from binx.log.scanning import decoded_name
 from binx.source.remote import is_uri
 
 EXAMPLES = (
-    Example("a file that ~/.bashrc can source", "binx completion bash > binx.bash"),
-    Example(
-        "the same for fish, which looks in ~/.config/fish/completions", "binx completion fish > binx.fish"
-    ),
+    Example("a script for ~/.bashrc to source", "binx completion bash > binx.bash"),
+    Example("the same for fish (for ~/.config/fish/completions)", "binx completion fish > binx.fish"),
 )
 
 DETAILS = (
-    "Commands, options, files and the words that options take are completed; --table, --db, --gtid and"
-    " --exclude-gtid from the logs that stand before them on the command line: those that have index files"
-    " (see binx-index(1)), and others where these are at most 64 MiB together.",
-    'For good: put the line `eval "$(binx completion bash)"` into ~/.bashrc, with zsh for bash into ~/.zshrc.'
-    " Bash 4.4 or newer is needed.",
+    "Commands, options, option values and files are completed. --table, --db, --gtid and --exclude-gtid are"
+    " completed from the logs already on the command line: from their index files (see binx-index(1)), or"
+    " from the logs themselves if those without index files are at most 64 MiB together.",
+    'To install it, add the line `eval "$(binx completion bash)"` to ~/.bashrc, or with zsh in place of'
+    " bash to ~/.zshrc. Requires Bash 4.4 or newer.",
 )
 
 SHELLS = ("bash", "zsh", "fish")
@@ -109,7 +107,7 @@ def install_bash() -> None:
 @argument("shell", metavar="SHELL", value=Choice(*SHELLS))
 @QUIET
 def completion_command(shell: str, quiet: bool) -> None:
-    """Print a script by which bash, zsh or fish complete binx's commands, options, tables and GTIDs."""
+    """Print a script that completes commands, options, tables and GTIDs in bash, zsh or fish."""
     from binx.cli.application import PROGRAM, application
 
     install_bash()

@@ -26,16 +26,16 @@ from binx.cli.terminal import has_colour, is_terminal, say_note, terminal_width,
 
 EXAMPLES = (
     Example("which defaults are set, and where", "binx config"),
-    Example("a file to begin with, all options in it as comments", "binx config --template"),
+    Example("a template with all options commented out", "binx config --template"),
 )
 
 DETAILS = (
-    "What the command line says is strongest. Then come BINX_COMMAND_OPTION in the environment, such as"
-    " BINX_TO_PARQUET_COMPRESSION, and for options that many commands share BINX_OPTION, such as BINX_QUIET;"
-    " then the command's table in the file, and the keys at its top for shared options.",
-    'The file is TOML, with the long names of the options: `quiet = true` at the top, `compression = "zstd"`'
-    " in the table [to-parquet]. It is $BINX_CONFIG, or binx/config.toml in $XDG_CONFIG_HOME or ~/.config."
-    " A name that no option has is an error.",
+    "The command line takes precedence. Next come environment variables: BINX_COMMAND_OPTION, such as"
+    " BINX_TO_PARQUET_COMPRESSION, and for options shared by many commands BINX_OPTION, such as BINX_QUIET."
+    " Then come the command's table in the configuration file, and its top-level keys for shared options.",
+    "The file is TOML, with the long names of the options: `quiet = true` at the top level, `compression ="
+    ' "zstd"` in the table [to-parquet]. Its path is $BINX_CONFIG, or binx/config.toml in $XDG_CONFIG_HOME'
+    " or ~/.config. Unknown option names are errors.",
 )
 
 _COLUMNS = (
@@ -48,12 +48,14 @@ _WIDTH = 78
 
 
 @command("config", examples=EXAMPLES, details=DETAILS, takes_defaults=False)
-@option("--path", name="only_path", is_flag=True, section=OUTPUT, help="Print where the file is looked for.")
-@option("--template", is_flag=True, section=OUTPUT, help="Print a file that sets nothing yet.")
-@option("--json", name="as_json", is_flag=True, section=OUTPUT, help="One JSON object.")
+@option(
+    "--path", name="only_path", is_flag=True, section=OUTPUT, help="Print the path of the configuration file."
+)
+@option("--template", is_flag=True, section=OUTPUT, help="Print a template of the configuration file.")
+@option("--json", name="as_json", is_flag=True, section=OUTPUT, help="Print one JSON object.")
 @QUIET
 def config_command(only_path: bool, template: bool, as_json: bool, quiet: bool) -> None:
-    """Show which defaults of options are set, in the environment or in a file, and where."""
+    """Show which option defaults are set in the environment or the configuration file, and where."""
     with text_output() as output:
         if only_path:
             output.line(config_path() or "")
@@ -95,7 +97,7 @@ def _json(found: list[tuple[str, Setting]]) -> Iterator[str]:
 def _table(found: list[tuple[str, Setting]], *, quiet: bool) -> Iterator[str]:
     path = config_path()
     if path is not None and not quiet:
-        say_note(f"file of defaults: {path}{'' if Path(path).is_file() else ' (not there)'}")
+        say_note(f"configuration file: {path}{'' if Path(path).is_file() else ' (does not exist)'}")
     if not found:
         if not quiet:
             say_note("no default is set")
@@ -119,10 +121,10 @@ def _shown(value: object) -> str:
 
 
 def _template() -> Iterator[str]:
-    yield "# Defaults of binx. Take the # away from what shall hold; `binx config` shows what does."
+    yield "# Defaults of binx. Uncomment lines to set them; `binx config` shows what is set."
     yield f"# {config_path() or ''}".rstrip()
     yield ""
-    yield f"# For all commands that have them; in the environment {variable_name('OPTION')}."
+    yield f"# For all commands that have these options; in the environment: {variable_name('OPTION')}."
     yield from (f"# {name} = {_value(one)}" for name, one in _common().items())
     for name, one in _commands():
         yield ""

@@ -23,34 +23,34 @@ if TYPE_CHECKING:
     from binx.export.diff import Difference, LogDiff, Side
 
 EXAMPLES = (
-    Example("does a replica have all that its source has, and the same", "binx diff source/ replica/"),
+    Example("whether a replica has the same transactions as its source", "binx diff source/ replica/"),
+    Example("by GTIDs only, which is faster", "binx diff --gtids source/ replica/"),
     Example(
-        "by GTIDs alone, which takes no longer than reading the logs", "binx diff --gtids source/ replica/"
-    ),
-    Example(
-        "transactions of the replica's own, for programs",
+        "the replica's errant transactions, for programs",
         "binx diff --gtids --json source/ replica/ | jq -r .only_right.errant",
     ),
 )
 
 DETAILS = (
-    "A and B are logs of two servers: a log, an .index file that lists some, a folder that holds some, or a"
-    " pattern in quotes. A transaction is known by its GTID. What one side lacks is in neither its logs nor"
-    " before them, as PREVIOUS_GTIDS or GTID_LIST of its first log say; what one side has in its logs, and"
-    " the other had before its own, is told by itself, and its contents are not compared.",
-    "Of what a side lacks, the part that it will not get by waiting is told apart: transactions older than"
-    " others that it has from the same server (in MariaDB: of the same domain), and all of a server that it"
-    " never had one of. On a source such transactions of its replica are errant.",
-    "Transactions that both have are compared by what they did: statements, and row changes with table,"
-    " operation and values. Times, positions, compression and table numbers may differ. Where one side logs"
-    " fewer columns of a row (binlog_row_image), that is told, and values that both have are compared. The"
-    " first different transactions are looked into. Tables with a column of a type that binx does not know"
-    " are named, and their rows are not compared.",
-    "The exit status is 0 where nothing differs, 3 where something does or was not compared, and 4 where a"
-    " GTID of --gtid is in neither's logs. With"
-    " --json one object is printed: equal, left and right (files, gtids, before, transactions, anonymous),"
-    " only_left and only_right (gtids, count, errant), common, compared, different (gtids, count),"
-    " differences (gtid, only_images, left, right) and not_compared (db, table).",
+    "A and B are the logs of two servers: each is a log, an .index file, a folder of logs, or a pattern in"
+    " quotes. Transactions are matched by GTID. A side lacks a transaction if it is neither in its logs nor"
+    " before them, according to PREVIOUS_GTIDS or GTID_LIST of its first log. Transactions that one side"
+    " has in its logs and the other had before its first log are reported separately, and their contents"
+    " are not compared.",
+    "Of the transactions a side lacks, those that it will not receive by waiting are reported separately:"
+    " transactions older than others it has from the same server (in MariaDB: the same domain), and all"
+    " transactions of a server from which it has none. On a source, such transactions of a replica are"
+    " errant.",
+    "Transactions that both sides have are compared by their effects: statements, and row changes with"
+    " table, operation and values. Times, positions, compression and table numbers may differ. If one side"
+    " logs fewer columns of a row (binlog_row_image), this is reported, and the values that both have are"
+    " compared. Details are shown for the first differing transactions. Tables with a column type unknown"
+    " to binx are listed, and their rows are not compared.",
+    "The exit status is 0 if nothing differs, 3 if something differs or was not compared, and 4 if a GTID"
+    " given with --gtid is in neither side's logs. With --json, one object is printed: equal, left and"
+    " right (files, gtids, before, transactions, anonymous), only_left and only_right (gtids, count,"
+    " errant), common, compared, different (gtids, count), differences (gtid, only_images, left, right) and"
+    " not_compared (db, table).",
 )
 
 _ROWS_SHOWN = 5
@@ -60,7 +60,7 @@ _ROWS_SHOWN = 5
 @argument("left", metavar="A", value=FilePath())
 @argument("right", metavar="B", value=FilePath())
 @selection_options
-@option("--gtids", name="gtids_only", is_flag=True, section=OUTPUT, help="Compare GTIDs alone, no contents.")
+@option("--gtids", name="gtids_only", is_flag=True, section=OUTPUT, help="Compare only GTIDs, not contents.")
 @option(
     "--show",
     name="most",
@@ -69,10 +69,10 @@ _ROWS_SHOWN = 5
     default="10",
     show_default=True,
     section=OUTPUT,
-    help="How many different transactions are looked into.",
+    help="Show details of at most N differing transactions.",
 )
 @SCHEMA
-@option("--json", name="as_json", is_flag=True, section=OUTPUT, help="One JSON object.")
+@option("--json", name="as_json", is_flag=True, section=OUTPUT, help="Print one JSON object.")
 @NO_CHECKSUMS
 @QUIET
 @VERBOSE
@@ -88,7 +88,7 @@ def diff_command(
     no_checksums: bool,
     quiet: bool,
 ) -> int:
-    """Compare two servers' logs: transactions that one lacks, and same ones with other contents."""
+    """Compare the logs of two servers: missing transactions, and transactions with different contents."""
     from binx.export.diff import diff_logs
 
     catalog, unclear = known_tables(schema)

@@ -21,27 +21,27 @@ from binx.stats.text import fit_text, number_text, pad_text
 EXAMPLES = (
     Example("every event of a log", "binx events mysql-bin.000003"),
     Example(
-        "the first ten events behind an offset",
+        "the first ten events after an offset",
         "binx events --start-position 4711 --limit 10 mysql-bin.000003",
     ),
-    Example("what was run as text", "binx events --type QUERY,XA_PREPARE mysql-bin.000003"),
+    Example("what was logged as statements", "binx events --type QUERY,XA_PREPARE mysql-bin.000003"),
     Example(
-        "how many events of which type there are, those within compressed payloads too",
+        "number of events by type, including those in compressed payloads",
         "binx events --inner --json mysql-bin.000003 | jq -r .type | sort | uniq -c",
     ),
 )
 
 DETAILS = (
-    f"In a pipe each line has, with tabs between: {', '.join(PLAIN_EVENT_COLUMNS)}. end is the offset behind"
-    " the event; transaction is the offset at which the event's transaction begins. With --json each line is"
-    " an object with these names, and with inner, next_position (what the header says of the end, in 32 bits)"
-    " and expected.",
-    "With --inner, events within a compressed payload follow it. Their position is that of the payload, a"
-    " plus sign and their offset in what the payload holds; in JSON, inner is that offset. They have no"
+    f"In a pipe, each line has these fields, separated by tabs: {', '.join(PLAIN_EVENT_COLUMNS)}. end is"
+    " the offset after the event; transaction is the offset at which the event's transaction begins. With"
+    " --json, each line is an object with these names plus inner, next_position (the end position in the"
+    " event header, 32 bits) and expected.",
+    "With --inner, the events inside a compressed payload follow it. Their position is that of the payload,"
+    " a plus sign and their offset in the decompressed payload; in JSON, inner is that offset. They have no"
     " checksums.",
-    "An event with a wrong checksum is shown as bad. An event that cannot be read, or that stands where none"
-    " of its sort can, is expected: false. Both are told on standard error, and the exit status is then 3."
-    " The listing ends at a size that no event can have.",
+    "An event with a wrong checksum is shown as bad. An event that cannot be read or is not valid at its"
+    " place has expected: false. Both are reported on standard error, and the exit status is then 3. The"
+    " listing ends at an invalid event size.",
 )
 
 _MEASURED = 200
@@ -57,7 +57,7 @@ _HEAD, _FAINT, _BAD, _END = "\x1b[1m", "\x1b[2m", "\x1b[1;31m", "\x1b[0m"
     multiple=True,
     value=Parsed("type", parse_types),
     section="Which events",
-    help="Of such a type; * and ? match: '*_ROWS*'; several by commas.",
+    help="Of this type; * and ? match: '*_ROWS*'; separate several by commas.",
 )
 @option(
     "--start-position",
@@ -65,7 +65,7 @@ _HEAD, _FAINT, _BAD, _END = "\x1b[1m", "\x1b[2m", "\x1b[1;31m", "\x1b[0m"
     metavar="POS",
     value=Parsed("position", parse_position),
     section="Which events",
-    help="From there on: POS, or FILE:POS where there are several files.",
+    help="Ending after this position: POS, or FILE:POS with several files.",
 )
 @option(
     "--stop-position",
@@ -73,12 +73,12 @@ _HEAD, _FAINT, _BAD, _END = "\x1b[1m", "\x1b[2m", "\x1b[1;31m", "\x1b[0m"
     metavar="POS",
     value=Parsed("position", parse_position),
     section="Which events",
-    help="That begin before there.",
+    help="Starting before this position.",
 )
-@option("--limit", metavar="N", value=COUNT, section="Which events", help="The first N of those.")
-@option("--inner", is_flag=True, section="Which events", help="Those within compressed payloads too.")
+@option("--limit", metavar="N", value=COUNT, section="Which events", help="Only the first N that match.")
+@option("--inner", is_flag=True, section="Which events", help="Include events inside compressed payloads.")
 @ZONE
-@option("--json", name="as_json", is_flag=True, section=OUTPUT, help="One JSON object a line.")
+@option("--json", name="as_json", is_flag=True, section=OUTPUT, help="Print one JSON object per line.")
 @NO_CHECKSUMS
 @QUIET
 @FILES

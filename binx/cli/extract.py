@@ -1,4 +1,4 @@
-"""``binx extract``: whole transactions, cut out."""
+"""``binx extract``: whole transactions, extracted."""
 
 from __future__ import annotations
 
@@ -24,78 +24,78 @@ if TYPE_CHECKING:
 
 EXAMPLES = (
     Example(
-        "one transaction, as a binary log that mysqlbinlog and servers take",
+        "one transaction, as a binary log for mysqlbinlog or a server",
         "binx extract --gtid 3e11fa47-71ca-11e1-9e33-c80aa9429562:23 mysql-bin.* -o one.binlog",
     ),
     Example(
-        "what was done to a table within some minutes, to read",
+        "changes to a table within some minutes, as SQL to read",
         "binx extract --since '2026-11-21 09:30' --until '2026-11-21 09:45' --table shop.orders \\\n"
         "    --format sql mysql-bin.index | less",
     ),
     Example(
-        "all but one transaction, for another server",
+        "all but one transaction, to replay on another server",
         "binx extract --exclude-gtid 3e11fa47-71ca-11e1-9e33-c80aa9429562:23 mysql-bin.000003 |\n"
         "    mysqlbinlog - > replay.sql",
     ),
     Example(
-        "the SQL that undoes a mistake, to be read before it is run",
+        "SQL that undoes a mistake (read it before running it)",
         "binx extract --gtid 3e11fa47-71ca-11e1-9e33-c80aa9429562:23 --format sql --reverse \\\n"
         "    mysql-bin.* -o undo.sql",
     ),
     Example(
-        "whole transactions by what a row holds, before or after",
+        "transactions that changed certain rows",
         "binx extract --table shop.orders --where \"status = 'paid' AND total > 100\" --format json \\\n"
         "    mysql-bin.*",
     ),
     Example(
-        "one transaction as Tungsten Replicator's thl list prints it",
+        "one transaction in the format of Tungsten Replicator's thl list",
         "binx extract --gtid 3e11fa47-71ca-11e1-9e33-c80aa9429562:23 --format thl mysql-bin.*",
     ),
     Example(
-        "what rows became, for programs; other rows of the same transactions come along",
+        "the new values of rows, for programs",
         "binx extract --table shop.orders --format json --rows mysql-bin.000003 |\n"
         "    jq -c 'select(.table == \"orders\") | .after'",
     ),
 )
 
 DETAILS = (
-    "The output holds whole transactions only. A position inside of one means its start; how times and"
-    " positions were understood is told on standard error. Options of different names must all be met, of a"
-    " repeated option one is enough.",
-    "Files are taken in the order of their chain, whatever the order in which they are named. The search ends"
-    " when all GTIDs asked for are found, and files whose PREVIOUS_GTIDS rule them out are not read. Where"
-    " some GTIDs are in none of the files, the others are written, the missing ones are listed, and the exit"
-    " status is 4.",
-    "With --format sql each row change is a statement of its own, with columns by name, GTID_NEXT and"
-    " TIMESTAMP, and a server that is fed with them has the same rows and the same GTIDs afterwards."
-    " Triggers run on them, as they do not on a binary log: drop them first, as what they changed is there"
-    " too. Numbers and times within JSON documents are what JSON text says, without MySQL's own types"
-    " inside. Where a statement is longer than the 16 MiB that clients take by default, the"
-    " max_allowed_packet that it needs is told. With --format json a line is a transaction, or with --rows"
-    " a row change. Columns' names come from the log, from DDL in the logs before, or from --schema."
-    " SQL leaves generated columns out, which only a CREATE TABLE or --schema tells: where neither is there,"
-    " a warning names the tables, as a server refuses values for such columns.",
-    "With --reverse the statements take the transactions back, the newest first: what was inserted is"
-    " deleted, what was deleted inserted, what was updated set back. A row is found by all its columns, so"
-    " one that was changed again since stays as it is; with --by-key by its key alone. If anything cannot be"
-    " undone (DDL, changes logged as statements, images that lack what was there before) all of it is"
-    " listed and nothing is written.",
-    "With --where a transaction passes when it changes a row whose image before or after fulfils the"
-    " condition; before.COLUMN and after.COLUMN ask one of the two. It takes columns and literals, compared"
-    " by = <> < <= > >= <=>, IN, BETWEEN, LIKE, REGEXP or IS NULL, joined by AND, OR, XOR and NOT. Texts are"
-    " compared exactly. A TIMESTAMP is in UTC where the literal has no offset such as +02:00; a DATETIME has"
-    " no zone and takes none. Tables without such columns do not pass; choose tables by --table. Where a"
-    " column has, or once had, a type that the literal is no value of ('zz' for an INT), rows of those tables"
-    " do not pass, and a warning tells of them; where that is so of all tables, it is an error.",
-    "Nothing is written where a log is damaged as far as it must be read. With --on-damage salvage the"
-    " transactions that are whole are written, what was passed over is listed, and the exit status is 3.",
-    "With --format thl the text is that of Tungsten Replicator's thl list: SEQ# counts the transactions of"
-    " the chain from 1, EPOCH# the starts of the server, EVENTID is the file and the offset behind the"
-    " fragment, with the connection; SOURCEID is the server id. COL is a value after, KEY one before the"
-    " change. A transaction of more than --fragment-bytes is cut between statements.",
-    "A binary log that is written has positions and checksums of its own, and an empty PREVIOUS_GTIDS. The"
-    " logical clock is kept where the transactions are one contiguous run of one file, and made serial"
-    " otherwise. A binary log is never written to a terminal.",
+    "The output contains whole transactions only. A position inside a transaction means the start of that"
+    " transaction. Notes on standard error say how times and positions were interpreted. Different options"
+    " must all match; of a repeated option, one match is enough.",
+    "Files are processed in chain order, regardless of the order on the command line. The search ends once"
+    " all requested GTIDs are found, and files ruled out by PREVIOUS_GTIDS are not read. If some GTIDs are"
+    " not in any file, the others are written, the missing ones are listed, and the exit status is 4.",
+    "With --format sql, each row change is one statement with column names, GTID_NEXT and TIMESTAMP;"
+    " running the statements on a server produces the same rows and the same GTIDs. Unlike with a binary"
+    " log, triggers fire: drop them first, since the log already contains their changes. Numbers and times"
+    " inside JSON documents become plain JSON and lose MySQL's internal types. If a statement exceeds the"
+    " default client limit of 16 MiB, the required max_allowed_packet is reported. Generated columns are"
+    " left out, because servers reject values for them; they are known only from CREATE TABLE or --schema,"
+    " and a warning names tables for which neither is available. With --format json, each line is a"
+    " transaction, or with --rows a row change. Column names come from the log, from DDL earlier in the"
+    " logs, or from --schema.",
+    "With --reverse, the statements undo the transactions, newest first: inserted rows are deleted, deleted"
+    " rows inserted, updated rows set back. Rows are matched by all columns, so a row that has changed"
+    " since is left alone; with --by-key, by key only. If anything cannot be undone (DDL, changes logged as"
+    " statements, row images without the old values), everything that cannot be undone is listed and"
+    " nothing is written.",
+    "With --where, a transaction is selected if it changes a row whose image before or after the change"
+    " matches the condition; before.COLUMN and after.COLUMN refer to one of the two. A condition consists"
+    " of columns and literals, the operators = <> < <= > >= <=>, IN, BETWEEN, LIKE, REGEXP and IS NULL, and"
+    " AND, OR, XOR and NOT. Text is compared exactly. TIMESTAMP literals are in UTC unless they have an"
+    " offset such as +02:00; DATETIME has no time zone, and its literals take no offset. Tables without the"
+    " columns do not match; use --table to select tables. If a column has, or once had, a type for which"
+    " the literal is not valid ('zz' for an INT), rows of those tables do not match, and a warning says so;"
+    " if that is so for all tables, it is an error.",
+    "If a log is damaged in a part that has to be read, nothing is written. With --on-damage salvage,"
+    " intact transactions are written, the lost byte ranges are listed, and the exit status is 3.",
+    "With --format thl, the output has the format of Tungsten Replicator's thl list. SEQ# counts the"
+    " transactions of the chain from 1, EPOCH# counts server starts, EVENTID is the file, the end offset of"
+    " the fragment and the connection, SOURCEID is the server id. COL is a value after the change, KEY one"
+    " before it. Transactions larger than --fragment-bytes are split between statements.",
+    "A binary log that is written has new positions and checksums and an empty PREVIOUS_GTIDS. The logical"
+    " clock is kept if the transactions are one contiguous run of one file, and made serial otherwise. A"
+    " binary log is never written to a terminal.",
 )
 
 
@@ -109,20 +109,27 @@ DETAILS = (
     default=SliceFormat.BINLOG.value,
     show_default=True,
     section=OUTPUT,
-    help="What to write of them.",
+    help="Output format.",
 )
-@option("--verbatim", is_flag=True, section=OUTPUT, help="binlog: copy the bytes as they are, positions too.")
-@option("--rows", is_flag=True, section=OUTPUT, help="json: a line for each row change, not transaction.")
 @option(
-    "--reverse", is_flag=True, section=OUTPUT, help="sql: what undoes the transactions, the newest first."
+    "--verbatim", is_flag=True, section=OUTPUT, help="binlog: copy the bytes unchanged, including positions."
 )
-@option("--by-key", is_flag=True, section=OUTPUT, help="reverse: find rows by key alone, not all columns.")
+@option(
+    "--rows", is_flag=True, section=OUTPUT, help="json: one line per row change instead of per transaction."
+)
+@option(
+    "--reverse",
+    is_flag=True,
+    section=OUTPUT,
+    help="sql: write SQL that undoes the transactions, newest first.",
+)
+@option("--by-key", is_flag=True, section=OUTPUT, help="reverse: match rows by key only, not by all columns.")
 @option(
     "--fragment-bytes",
     metavar="SIZE",
     value=Parsed("size", parse_size),
     section=OUTPUT,
-    help="thl: cut transactions into fragments of such a size.  [default: 1000000]",
+    help="thl: maximum size of a fragment.  [default: 1000000]",
 )
 @SCHEMA
 @option(
@@ -132,7 +139,7 @@ DETAILS = (
     default="-",
     section=OUTPUT,
     value=FilePath(),
-    help="Write to this file, which appears when it is whole.  [default: standard output]",
+    help="Output file; it appears once it is complete.  [default: standard output]",
 )
 @ON_DAMAGE
 @NO_CHECKSUMS
@@ -156,7 +163,7 @@ def extract_command(
     quiet: bool,
     files: tuple[str, ...],
 ) -> int:
-    """Cut out whole transactions: as a binary log that replays with the same GTIDs, as SQL, JSON or THL."""
+    """Extract whole transactions as a binary log that replays with the same GTIDs, or as SQL, JSON or THL."""
     form_wanted = SliceFormat(form)
     options = ExtractOptions(
         format=form_wanted,

@@ -19,44 +19,45 @@ from binx.source.wording import counted
 from binx.stats.text import bytes_text, number_text, safe_text
 
 EXAMPLES = (
-    Example("once, for quick answers afterwards", "binx index mysql-bin.*"),
+    Example("once, to speed up later searches", "binx index mysql-bin.*"),
     Example(
-        "for logs whose folder cannot be written to",
+        "if the folder of the logs is read-only",
         "binx index -o indexes mysql-bin.index && binx ls --index-dir indexes mysql-bin.index",
     ),
     Example(
-        "which logs were still being written",
+        "logs that were still being written",
         "binx index --json mysql-bin.* | jq -r 'select(.unfinished_bytes > 0) | .log'",
     ),
 )
 
 DETAILS = (
-    "The index file of mysql-bin.000003 is mysql-bin.000003.binx beside it. ls, extract and stats --quick use"
-    " it without being asked, and give the same answers as without; with it, --quick knows rows and tables"
-    " too. It is used only while it is true: the log must have the size, the first event and the last 64 KiB"
-    " that it was made of. Otherwise a warning is printed, and the log itself is read. --no-index leaves it"
-    " aside.",
-    "Index files that are true already are left as they are. A log that is damaged gets none. In a folder of"
-    " index files, given by -o, each has the identity of its log in its name, as the files of the data set"
-    " have; --index-dir or BINX_INDEX_DIR tells the other commands of the folder.",
-    "Each line tells what became of a log's index file: written, true (it was there), and with --check"
-    " absent, stale or damaged. With --json each line is an object with log, index, state, transactions,"
-    " bytes, unfinished_bytes, has_keys and problem. With --check the exit status is 4 where a log has no"
-    " true index file.",
-    "With --keys the rows are decoded too, and for each block of transactions it is kept which primary keys"
-    " were changed, as a Bloom filter for each table: of a key that is not there it says so in 119 of 120"
-    " cases. The key must be known from the log itself, by binlog_row_metadata=FULL or by DDL before the"
-    " rows, or from --schema.",
-    "The index file of an encrypted log is not encrypted: GTIDs, times and names of tables can be read in it,"
-    " and it has to be as safe as the keys. Only binx archive --encrypt-to encrypts index files.",
-    "An index file is a Parquet file with a row a transaction, and the columns of the data set's"
-    " transactions; epoch and seqno count within the log alone.",
+    "The index file of mysql-bin.000003 is mysql-bin.000003.binx in the same folder. ls, extract and stats"
+    " --quick use it automatically and give the same results as without it; with it, stats --quick also"
+    " knows rows and tables. An index file is only used if the size, the first event and the last 64 KiB of"
+    " the log are unchanged. Otherwise a warning is printed and the log itself is read. --no-index ignores"
+    " index files.",
+    "Index files that are up to date are not rewritten. A damaged log gets none. In a folder given with -o,"
+    " each index file has the identity of its log in its name, as in the data set; --index-dir or"
+    " BINX_INDEX_DIR tells the other commands where that folder is.",
+    "Each line reports the state of a log's index file: written, true (up to date), and with --check"
+    " absent, stale or damaged. With --json, each line is an object with log, index, state, transactions,"
+    " bytes, unfinished_bytes, has_keys and problem. With --check, the exit status is 4 if a log has no"
+    " up-to-date index file.",
+    "With --keys, rows are decoded as well, and each block of transactions records which primary keys were"
+    " changed, as one Bloom filter per table with a false positive rate of about 1 in 120. The key columns"
+    " must be known from the log (binlog_row_metadata=FULL), from DDL before the rows, or from --schema.",
+    "The index file of an encrypted log is not encrypted: it contains GTIDs, times and table names in the"
+    " clear and needs the same protection as the keys. Only binx archive --encrypt-to encrypts index files.",
+    "An index file is a Parquet file with one row per transaction and the columns of the data set's"
+    " transactions; epoch and seqno count within the log only. See binx-index-file(5).",
 )
 
 
 @command("index", examples=EXAMPLES, details=DETAILS)
-@option("--check", is_flag=True, section=OUTPUT, help="Write nothing; tell which index files are true.")
-@option("--force", is_flag=True, section=OUTPUT, help="Write also those that are true already.")
+@option(
+    "--check", is_flag=True, section=OUTPUT, help="Write nothing; report which index files are up to date."
+)
+@option("--force", is_flag=True, section=OUTPUT, help="Also rewrite index files that are up to date.")
 @option(
     "-o",
     "--output",
@@ -65,13 +66,16 @@ DETAILS = (
     variable="BINX_INDEX_DIR",
     section=OUTPUT,
     value=FilePath(),
-    help="Write them into this folder, not beside the logs.",
+    help="Write index files to this folder instead of next to the logs.",
 )
 @option(
-    "--keys", is_flag=True, section=OUTPUT, help="Also which primary keys were changed where; reads all rows."
+    "--keys",
+    is_flag=True,
+    section=OUTPUT,
+    help="Also record which primary keys were changed where; reads all rows.",
 )
 @SCHEMA
-@option("--json", name="as_json", is_flag=True, section=OUTPUT, help="One JSON object a line.")
+@option("--json", name="as_json", is_flag=True, section=OUTPUT, help="Print one JSON object per line.")
 @NO_CHECKSUMS
 @QUIET
 @FILES
@@ -86,7 +90,7 @@ def index_command(
     quiet: bool,
     files: tuple[str, ...],
 ) -> int:
-    """Keep an index file beside each log, so that other commands need not read the log."""
+    """Write an index file next to each log, which other commands use instead of reading the log."""
     if check and force:
         raise UsageError("expected --check, which writes nothing, or --force, found both")
     if STANDARD_INPUT in files:

@@ -16,11 +16,11 @@ INDEX_DIR = option(
     metavar="DIR",
     variable="BINX_INDEX_DIR",
     value=FilePath(),
-    help="Where index files are.  [default: beside the logs]",
+    help="Folder of the index files.  [default: next to the logs]",
 )
 
 _INDEX_OPTIONS = combined(
-    option("--no-index", is_flag=True, help="Read the logs, also where they have index files."),
+    option("--no-index", is_flag=True, help="Ignore index files and read the logs."),
     INDEX_DIR,
 )
 

@@ -1,4 +1,4 @@
-"""``binx load``: tables of a data set, with Spark on this machine."""
+"""``binx load``: tables from a data set, with Spark on this machine."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from binx.spark.session import run_load
 
 EXAMPLES = (
     Example(
-        "history and current state of all tables; run again, it takes what is new",
+        "history and current state of all tables; later runs process only what is new",
         "binx load lake --output tables",
     ),
     Example(
@@ -23,17 +23,18 @@ EXAMPLES = (
         "binx load lake --output delta --format delta",
     ),
     Example(
-        "one table, every version of each row with its time",
+        "one table, with every version of each row and its validity",
         "binx load lake --output tables --table shop.orders --scd2",
     ),
 )
 
 DETAILS = (
-    "For each table, history/ has all row changes, and current/ the rows as they are after the last change."
-    " The output is committed as a whole: after a kill it is as it was before, and the next run goes on from"
-    " there. Needs `pip install 'binx[spark]'` and Java, which `pip install 'binx[jre]'` brings where the"
-    " machine has none. On a cluster, give spark-submit the script that binx-spark-script(1) names; it takes"
-    " the same options, and the data sets by --input.",
+    "For each table, history/ contains all row changes and current/ the rows after the last change. The"
+    " output is committed as a whole: if a run is killed, the previous state remains and the next run"
+    " continues from there. Requires `pip install 'binx[spark]'` and Java; `pip install 'binx[jre]'`"
+    " installs a Java runtime if the machine has none. On a cluster, run the script printed by"
+    " binx-spark-script(1) with spark-submit; it takes the same options, with the data sets given by"
+    " --input.",
 )
 
 
@@ -52,7 +53,7 @@ def _key(text: str) -> tuple[str, tuple[str, ...]]:
     value=FilePath(),
     required=True,
     section=OUTPUT,
-    help="The folder of the tables.",
+    help="Output folder of the tables.",
 )
 @option(
     "--table",
@@ -60,7 +61,7 @@ def _key(text: str) -> tuple[str, tuple[str, ...]]:
     metavar="DB.TABLE",
     multiple=True,
     section=OUTPUT,
-    help="Only these; * and ? match.",
+    help="Only these tables; * and ? match.",
 )
 @option(
     "--key",
@@ -69,7 +70,7 @@ def _key(text: str) -> tuple[str, tuple[str, ...]]:
     multiple=True,
     value=Parsed("key", _key),
     section=OUTPUT,
-    help="The key of a table that records none.",
+    help="Key columns of a table that has no recorded key.",
 )
 @option(
     "--chain",
@@ -77,7 +78,7 @@ def _key(text: str) -> tuple[str, tuple[str, ...]]:
     metavar="SERVER",
     multiple=True,
     section=OUTPUT,
-    help="Apply servers in this order.  [default: by first commit]",
+    help="Order in which servers are applied; may be repeated.  [default: by first commit]",
 )
 @option(
     "--on-conflict",
@@ -85,11 +86,11 @@ def _key(text: str) -> tuple[str, tuple[str, ...]]:
     default="column",
     show_default=True,
     section=OUTPUT,
-    help="What to do with values whose type does not fit later ones.",
+    help="Values of an incompatible former type: move to a column of their own, or stop.",
 )
-@option("--scd2", is_flag=True, section=OUTPUT, help="Write every version of each row too.")
+@option("--scd2", is_flag=True, section=OUTPUT, help="Also write every version of each row.")
 @option(
-    "--verify", is_flag=True, section=OUTPUT, help="Compare new files with the hashes in their manifests."
+    "--verify", is_flag=True, section=OUTPUT, help="Verify new files against the hashes in their manifests."
 )
 @COMPRESSION
 @option(
@@ -99,13 +100,13 @@ def _key(text: str) -> tuple[str, tuple[str, ...]]:
     default=PARQUET,
     show_default=True,
     section=OUTPUT,
-    help="Of the tables; iceberg needs Iceberg's packages (--conf).",
+    help="Table format; iceberg needs Iceberg's packages (--conf).",
 )
+@option("--catalog", metavar="NAME", section=OUTPUT, help="Iceberg catalog.  [default: the session's]")
 @option(
-    "--catalog", metavar="NAME", section=OUTPUT, help="Where Iceberg's tables go.  [default: the session's]"
+    "--break-lock", is_flag=True, section=OUTPUT, help="Remove the lock of a run that is no longer running."
 )
-@option("--break-lock", is_flag=True, section=OUTPUT, help="Take the lock of a run that is known to be dead.")
-@option("--json", name="as_json", is_flag=True, section=OUTPUT, help="One JSON object, the summary.")
+@option("--json", name="as_json", is_flag=True, section=OUTPUT, help="Print the summary as one JSON object.")
 @SPARK_OPTIONS
 @option("--input", name="inputs", metavar="DIR", multiple=True, hidden=True)
 @QUIET
@@ -130,10 +131,10 @@ def load_command(
     settings: tuple[tuple[str, str], ...],
     quiet: bool,
 ) -> int:
-    """Make tables of data sets of to-parquet with Spark: all changes, and the current rows by key."""
+    """Build tables from data sets of to-parquet with Spark: all changes, and the current rows by key."""
     allow_numpy()
     if not (folders or inputs):
-        raise UsageError("expected the folder of a data set that to-parquet wrote")
+        raise UsageError("expected a data set written by to-parquet")
     if catalog and table_format != ICEBERG:
         raise UsageError(CATALOG_ALONE)
     options = Options(

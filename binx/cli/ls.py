@@ -1,4 +1,4 @@
-"""``binx ls``: a line a transaction."""
+"""``binx ls``: one line per transaction."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ EXAMPLES = (
     Example("what is in a log", "binx ls mysql-bin.000003"),
     Example("the five largest transactions of all logs", "binx ls --sort size --limit 5 mysql-bin.index"),
     Example(
-        "when the last ten transactions were committed, by a clock in Berlin, and by which connection",
+        "the last ten transactions: commit time in Berlin, and connection",
         "binx ls --sort time:desc --limit 10 --tz Europe/Berlin --columns time,gtid,thread,tables \\\n"
         "    mysql-bin.*",
     ),
@@ -46,17 +46,17 @@ EXAMPLES = (
 _SHORTER = ", ".join(f"{short} for {name}" for short, name in ALIASES.items())
 
 DETAILS = (
-    "On a terminal the columns are as wide as they must be, and what does not fit is left out. In a pipe each"
-    " line has, with tabs between: commit time, GTID, kind, bytes, rows, file, start, and what was done to"
-    " which table: + rows inserted, ~ updated, - deleted; numbers have no separators. What is not known is a"
-    " hyphen. With --json each line is an object with the names of the data set's transactions; see"
-    " binx-to-parquet(1).",
+    "On a terminal, columns are as wide as their contents and are dropped when they do not fit. In a pipe,"
+    " each line has these fields, separated by tabs: commit time, GTID, kind, bytes, rows, file, start, and"
+    " the changes per table (+ rows inserted, ~ updated, - deleted). Numbers have no separators; unknown"
+    " values are a hyphen. With --json, each line is an object whose names are those of the data set's"
+    " transactions; see binx-parquet(5).",
     f"--columns takes {', '.join(COLUMNS)}; also {_SHORTER}. duration is in microseconds, from the start of"
     " the first statement to the commit.",
-    "--sort takes log, size, rows, time and duration. Without a direction it begins with the largest, the"
-    " longest, or the earliest. Memory stays bounded: what is sorted goes through temporary files.",
-    "With --gtid, files that PREVIOUS_GTIDS rule out are not read, and the search ends when all are found."
-    " seqno, the number of a transaction in its chain, is not known behind files that were not read.",
+    "--sort takes log, size, rows, time and duration. Without a direction, the largest, longest or earliest"
+    " come first. Sorting uses temporary files, so memory use stays bounded.",
+    "With --gtid, files ruled out by PREVIOUS_GTIDS are not read, and the search ends once all GTIDs are"
+    " found. seqno, a transaction's number in its chain, is unknown after files that were not read.",
 )
 
 _SORT_ALIASES = {"size": Order.BYTES.value}
@@ -87,19 +87,21 @@ def _parse_sort(text: str) -> tuple[Order, bool]:
     default=Order.LOG.value,
     show_default=True,
     section=OUTPUT,
-    help="By size, rows, time or duration, or as in the logs.",
+    help="Sort by size, rows, time, duration or log order.",
 )
-@option("--reverse", is_flag=True, section=OUTPUT, help="Sort the other way round.")
+@option("--reverse", is_flag=True, section=OUTPUT, help="Reverse the sort order.")
 @option(
     "--columns",
     metavar="LIST",
     value=Parsed("columns", parse_columns),
     section=OUTPUT,
-    help="What to show: time,gtid,size,thread and so on, with commas between.",
+    help="Columns to show, separated by commas: time,gtid,size,thread and so on.",
 )
 @ZONE
-@option("--quick", is_flag=True, section=OUTPUT, help="Read no rows: neither their number nor tables.")
-@option("--json", name="as_json", is_flag=True, section=OUTPUT, help="One JSON object a line.")
+@option(
+    "--quick", is_flag=True, section=OUTPUT, help="Do not read rows; row counts and tables are not shown."
+)
+@option("--json", name="as_json", is_flag=True, section=OUTPUT, help="Print one JSON object per line.")
 @NO_CHECKSUMS
 @index_options
 @QUIET
@@ -117,7 +119,7 @@ def ls_command(
     quiet: bool,
     files: tuple[str, ...],
 ) -> int:
-    """List transactions, one a line: time, GTID, kind, size, rows and tables."""
+    """List transactions, one per line: time, GTID, kind, size, rows and tables."""
     if not quiet:
         for line in understood(selection):
             say_note(line)

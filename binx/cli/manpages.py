@@ -25,40 +25,41 @@ _CODE = re.compile(r"`([^`]+)`")
 _REFERENCE = re.compile(r"\b([a-z][a-z-]*)\((\d)\)")
 
 _FILES = (
-    "FILE is a binary log or relay log of MySQL or MariaDB. A file whose name ends in .index is a list of"
-    " logs, as servers keep it; logs that were moved together with it are found beside it. - is standard"
-    " input. Files are only read, never changed, and may be in use by a server."
+    "FILE is a binary log or relay log of MySQL or MariaDB, plain or compressed (.zst, .gz). A folder stands"
+    " for the logs in it. A file whose name ends in .index is a server's list of logs; logs that were moved"
+    " together with it are found next to it. - is standard input. Files are only read, never changed, and may"
+    " be in use by a server."
 )
 _EXIT_STATUS = (
-    ("0", "Done."),
-    ("1", "Failed; a message on standard error says why."),
-    ("2", "The command line cannot be understood."),
-    ("3", "Done, with losses, which are listed on standard error."),
-    ("4", "Something asked for, such as a GTID, is not there."),
-    ("130", "Interrupted by Ctrl\N{HYPHEN-MINUS}C; no half-written file is left."),
-    ("129, 143", "Ended by SIGHUP or SIGTERM; no half-written file is left."),
+    ("0", "Success."),
+    ("1", "Failure; a message on standard error gives the reason."),
+    ("2", "Usage error on the command line."),
+    ("3", "Success with losses, which are listed on standard error."),
+    ("4", "Something requested, such as a GTID, was not found."),
+    ("130", "Interrupted by Ctrl\N{HYPHEN-MINUS}C; no partial file is left."),
+    ("129, 143", "Terminated by SIGHUP or SIGTERM; no partial file is left."),
 )
 _ENVIRONMENT = (
-    ("NO_COLOR", "Where it is set and not empty, no colours are used."),
-    ("COLUMNS", "The width of the terminal, where it is not what the terminal says."),
-    ("TMPDIR", "Where standard input is kept while it is read."),
-    ("BINX_CONFIG", "The file of defaults, see binx-config(1); empty for none."),
-    ("BINX_COMMAND_OPTION", "An option's default, such as BINX_TO_PARQUET_COMPRESSION; see binx-config(1)."),
+    ("NO_COLOR", "If set and not empty, output has no colours."),
+    ("COLUMNS", "Overrides the width of the terminal."),
+    ("TMPDIR", "Folder for temporary files, such as standard input while it is read."),
+    ("BINX_CONFIG", "Path of the configuration file, see binx-config(1); empty for none."),
+    ("BINX_COMMAND_OPTION", "Default of an option, such as BINX_TO_PARQUET_COMPRESSION; see binx-config(1)."),
     (
         "BINX_KEYRING",
-        "The server's keyring file, for encrypted logs, or several, separated by colons: as --keyring.",
+        "Keyring files of the server, separated by colons, for encrypted logs; same as --keyring.",
     ),
-    ("BINX_KEY_FILE", "A file with one key, for encrypted logs: as --key-file."),
+    ("BINX_KEY_FILE", "File with one key, for encrypted logs; same as --key-file."),
     (
         "BINX_KEY",
-        "A key of 64 hex digits, for encrypted logs. There is no option that takes a key itself, since"
-        " all users of a machine see command lines.",
+        "A key of 64 hex digits, for encrypted logs. No option takes the key itself, because all users of a"
+        " machine can see command lines.",
     ),
     (
         "BINX_IDENTITY",
-        "Files of age identities, separated by colons, for files that are encrypted with age: as --identity.",
+        "Files of age identities, separated by colons, for age-encrypted files; same as --identity.",
     ),
-    ("BINX_TRACEBACK", "Where it is 1, errors show where in the program they came from."),
+    ("BINX_TRACEBACK", "If 1, errors include a traceback."),
 )
 
 
@@ -80,7 +81,7 @@ def pages(docs: Path) -> dict[str, str]:
 
 
 def write_pages(folder: Path, docs: Path) -> None:
-    """Write all pages into a folder, and remove those of commands that are no more."""
+    """Write all pages into a folder, and remove those of former commands."""
     folder.mkdir(parents=True, exist_ok=True)
     made = pages(docs)
     for old in folder.glob(f"{PROGRAM}*.[{_SECTION}{SECTION}]"):

@@ -61,14 +61,14 @@ _KEYRING = option(
     value=FilePath(),
     multiple=True,
     act=_to_environment("BINX_KEYRING"),
-    help="The server's keyring file, for encrypted logs; may be given several times.",
+    help="Keyring file of the server, for encrypted logs; may be repeated.",
 )
 _KEY_FILE = option(
     "--key-file",
     metavar="FILE",
     value=FilePath(),
     act=_to_environment("BINX_KEY_FILE"),
-    help="A file with one key of 32 bytes or 64 hex digits, for encrypted logs.",
+    help="File with one key (32 bytes or 64 hex digits), for encrypted logs.",
 )
 _IDENTITY = option(
     "--identity",
@@ -76,7 +76,7 @@ _IDENTITY = option(
     value=FilePath(),
     multiple=True,
     act=_to_environment("BINX_IDENTITY"),
-    help="A file of age identities, as age-keygen writes it, for files that are encrypted with age.",
+    help="File of age identities (from age-keygen), for age-encrypted files; may be repeated.",
 )
 KEYS = combined(_KEYRING, _KEY_FILE, _IDENTITY)
 """The keys of encrypted logs and files."""
@@ -91,26 +91,26 @@ VERBOSE = option(
     "--verbose",
     is_flag=True,
     act=_tell_steps,
-    help="Tell what is done with each file, and why.",
+    help="Report what is done with each file, and why.",
 )
 
 FILES = combined(_FILES, VERBOSE, KEYS)
 """The files that a command reads, whether to tell of them, and the keys of those that are encrypted."""
 
-NO_CHECKSUMS = option("--no-checksums", is_flag=True, help="Do not compare checksums of events.")
+NO_CHECKSUMS = option("--no-checksums", is_flag=True, help="Do not verify event checksums.")
 ON_DAMAGE = option(
     "--on-damage",
     value=Choice("stop", "salvage"),
     default="stop",
     show_default=True,
-    help="Where a log is damaged: stop, or take what is whole and list the rest.",
+    help="On damage: stop, or extract what is intact and list the rest.",
 )
 SCHEMA = option(
     "--schema",
     metavar="FILE",
     value=FilePath(),
     section=OUTPUT,
-    help="Tables' definitions, as mysqldump --no-data writes them.",
+    help="Table definitions, as written by mysqldump --no-data.",
 )
 ZONE = option(
     "--tz",
@@ -120,7 +120,7 @@ ZONE = option(
     default="UTC",
     show_default=True,
     section=OUTPUT,
-    help="Show times in this zone: Europe/Berlin, +02:00, local.",
+    help="Time zone for displayed times: Europe/Berlin, +02:00, local.",
 )
 COMPRESSION = option(
     "--compression",
@@ -128,9 +128,9 @@ COMPRESSION = option(
     default="zstd",
     show_default=True,
     section=OUTPUT,
-    help="Of the Parquet files.",
+    help="Compression of the Parquet files.",
 )
-QUIET = option("-q", "--quiet", is_flag=True, help="Print nothing but data and errors.")
+QUIET = option("-q", "--quiet", is_flag=True, help="Print only data and errors.")
 
 
 def known_tables(schema: str | None) -> tuple[Catalog | None, list[str]]:

@@ -28,7 +28,7 @@ _SELECTION_OPTIONS = combined(
         value=Parsed("set", wanted_gtids),
         completes="gtids",
         section=SELECTION,
-        help="These: uuid:1-5:7, uuid:tag:1-3, 0-1-100..200; several by commas.",
+        help="GTID in this set: uuid:1-5:7, uuid:tag:1-3, 0-1-100..200; separate several by commas.",
     ),
     option(
         "--exclude-gtid",
@@ -38,21 +38,21 @@ _SELECTION_OPTIONS = combined(
         value=Parsed("set", wanted_gtids),
         completes="gtids",
         section=SELECTION,
-        help="Not these.",
+        help="GTID not in this set.",
     ),
     option(
         "--since",
         metavar="TIME",
         value=Parsed("time", parse_time),
         section=SELECTION,
-        help="Committed then or later. UTC where no zone is given.",
+        help="Committed at or after this time (UTC unless a zone is given).",
     ),
     option(
         "--until",
         metavar="TIME",
         value=Parsed("time", parse_time),
         section=SELECTION,
-        help="Committed before then.",
+        help="Committed before this time.",
     ),
     option(
         "--start-position",
@@ -60,7 +60,7 @@ _SELECTION_OPTIONS = combined(
         metavar="POS",
         value=Parsed("position", parse_position),
         section=SELECTION,
-        help="From there on: POS, or FILE:POS where there are several files.",
+        help="Starting at or after this position: POS, or FILE:POS with several files.",
     ),
     option(
         "--stop-position",
@@ -68,7 +68,7 @@ _SELECTION_OPTIONS = combined(
         metavar="POS",
         value=Parsed("position", parse_position),
         section=SELECTION,
-        help="Up to there.",
+        help="Ending at or before this position.",
     ),
     option(
         "--db",
@@ -77,7 +77,7 @@ _SELECTION_OPTIONS = combined(
         multiple=True,
         completes="databases",
         section=SELECTION,
-        help="Touching a table of such a database.",
+        help="Touching a table in this database; * and ? match.",
     ),
     option(
         "--table",
@@ -86,7 +86,7 @@ _SELECTION_OPTIONS = combined(
         multiple=True,
         completes="tables",
         section=SELECTION,
-        help="Touching such a table; * and ? match: 'shop.*'.",
+        help="Touching this table; * and ? match: 'shop.*'.",
     ),
     option(
         "--server-id",
@@ -95,7 +95,7 @@ _SELECTION_OPTIONS = combined(
         multiple=True,
         value=NUMBER,
         section=SELECTION,
-        help="Made on this server.",
+        help="First executed on this server.",
     ),
     option(
         "--thread-id",
@@ -104,7 +104,7 @@ _SELECTION_OPTIONS = combined(
         multiple=True,
         value=NUMBER,
         section=SELECTION,
-        help="Made by this connection.",
+        help="Executed by this connection.",
     ),
     option(
         "--xid",
@@ -113,16 +113,16 @@ _SELECTION_OPTIONS = combined(
         multiple=True,
         value=NUMBER,
         section=SELECTION,
-        help="With this number of the storage engine's commit.",
+        help="With this storage engine XID.",
     ),
     option(
         "--min-bytes",
         metavar="SIZE",
         value=Parsed("size", parse_size),
         section=SELECTION,
-        help="Taking at least so much in the file: 4096, 64K, 10M.",
+        help="At least this size in the file: 4096, 64K, 10M.",
     ),
-    option("--limit", metavar="N", value=COUNT, section=SELECTION, help="The first N of those."),
+    option("--limit", metavar="N", value=COUNT, section=SELECTION, help="Only the first N that match."),
 )
 
 
@@ -137,7 +137,7 @@ WHERE = option(
     metavar="CONDITION",
     value=Parsed("condition", _condition),
     section=SELECTION,
-    help="Changing a row like this, before or after: \"status = 'paid'\".",
+    help="Changing a row that matches, before or after the change: \"status = 'paid'\".",
 )
 
 _SELECTION_NAMES = (
@@ -175,7 +175,7 @@ def selection_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def understood(selection: Selection) -> list[str]:
-    """How the times of a selection were understood."""
+    """How the times of a selection were interpreted, as notes for the user."""
     since, until = selection.since, selection.until
     if since is None and until is None:
         return []

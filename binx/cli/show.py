@@ -49,15 +49,17 @@ EXAMPLES = (
 )
 
 DETAILS = (
-    "Each event has its offset, its type and what it says; an event within a compressed payload is indented"
-    " and has a plus sign and its offset in what the payload holds. A statement has its session, a rows event"
-    " its rows. Of an update, columns that were changed are marked with an asterisk and have both values; a"
-    " value that the log does not have is left out. Bytes are written as 0x and digits, text in quotes.",
-    "Names of columns come from the log, from DDL in the logs before, or from --schema; where none of these"
-    " tells them, columns are c1, c2 and so on, which is noted on standard error.",
-    "With --json each line is an event: an object with transaction, position, inner, type, size, server_id,"
-    " timestamp, flags, fields, and for rows events row_count and rows, which are those of extract --format"
-    " json --rows. --rows cuts them short, row_count stays. --hex adds hex, all bytes of the event.",
+    "Each event is shown with its offset, type and contents. An event inside a compressed payload is"
+    " indented, with a plus sign and its offset in the decompressed payload. Statements are shown with"
+    " their session variables, rows events with their rows. In updates, changed columns are marked with an"
+    " asterisk and show both values; values that are not in the log are left out. Bytes are written as 0x"
+    " and hex digits, text in quotes.",
+    "Column names come from the log, from DDL earlier in the logs, or from --schema. Otherwise columns are"
+    " called c1, c2 and so on, and a note on standard error says so.",
+    "With --json, each line is an event: an object with transaction, position, inner, type, size,"
+    " server_id, timestamp, flags, fields, and for rows events row_count and rows in the form of extract"
+    " --format json --rows. --rows limits the rows but not row_count. --hex adds hex, all bytes of the"
+    " event.",
 )
 
 
@@ -68,15 +70,20 @@ DETAILS = (
     metavar="POS",
     value=Parsed("position", parse_position),
     section=SELECTION,
-    help="The one that this is inside of, or else the next: POS, or FILE:POS.",
+    help="The transaction at this position, or else the next one: POS, or FILE:POS.",
 )
 @option(
-    "--rows", name="most_rows", metavar="N", value=COUNT, section=OUTPUT, help="At most N rows of each event."
+    "--rows",
+    name="most_rows",
+    metavar="N",
+    value=COUNT,
+    section=OUTPUT,
+    help="Show at most N rows of each event.",
 )
-@option("--hex", name="with_bytes", is_flag=True, section=OUTPUT, help="Show the bytes of each event too.")
+@option("--hex", name="with_bytes", is_flag=True, section=OUTPUT, help="Also show the bytes of each event.")
 @SCHEMA
 @ZONE
-@option("--json", name="as_json", is_flag=True, section=OUTPUT, help="One JSON object an event.")
+@option("--json", name="as_json", is_flag=True, section=OUTPUT, help="Print one JSON object per event.")
 @NO_CHECKSUMS
 @QUIET
 @FILES
@@ -92,7 +99,7 @@ def show_command(
     quiet: bool,
     files: tuple[str, ...],
 ) -> int:
-    """Show the events of transactions: statements with their session, rows with names and values."""
+    """Show the events of transactions: statements with session variables, rows with names and values."""
     from binx.cli.show_frames import ShowFrames
     from binx.export.show import Showing
     from binx.stats.shown_rows import shown_rows

@@ -18,10 +18,10 @@ def _setting(text: str) -> tuple[str, str]:
 
 
 MASTER = option(
-    "--master", metavar="URL", section=SPARK, help="Spark's master.  [default: all cores of this machine]"
+    "--master", metavar="URL", section=SPARK, help="Spark master URL.  [default: all cores of this machine]"
 )
 DRIVER_MEMORY = option(
-    "--driver-memory", metavar="SIZE", section=SPARK, help="Memory of Spark's driver, as 4g."
+    "--driver-memory", metavar="SIZE", section=SPARK, help="Memory of the Spark driver, such as 4g."
 )
 SETTINGS = option(
     "--conf",
@@ -30,7 +30,7 @@ SETTINGS = option(
     multiple=True,
     value=Parsed("setting", _setting),
     section=SPARK,
-    help="Any setting of Spark.",
+    help="Any Spark setting; may be repeated.",
 )
 SPARK_OPTIONS = combined(MASTER, DRIVER_MEMORY, SETTINGS)
 """Where Spark runs, and how: ``master``, ``driver_memory`` and ``settings``."""

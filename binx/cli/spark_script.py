@@ -18,6 +18,6 @@ EXAMPLES = (
 @QUIET
 @argument("name", metavar="[NAME]", default="load", required=False)
 def spark_script_command(name: str, quiet: bool) -> None:
-    """Print the path of a script that spark-submit takes: `load`, which `binx load` runs on this machine."""
+    """Print the path of a script for spark-submit: `load`, the same as `binx load` on this machine."""
     with text_output() as output:
         output.line(str(script_path(name)))

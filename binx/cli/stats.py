@@ -35,14 +35,14 @@ from binx.stats.gather import gather
 EXAMPLES = (
     Example("what filled these logs", "binx stats mysql-bin.*"),
     Example(
-        "which tables were written in which hour of a night, by a clock in Berlin",
+        "tables by hour during one night, in Berlin time",
         "binx stats --by hour,table --since 2026-11-21T22:00+01:00 --tz Europe/Berlin mysql-bin.*",
     ),
-    Example("a page with charts, to keep or to send", "binx stats --html report.html mysql-bin.*"),
-    Example("all tables, for a spreadsheet", "binx stats --by table --csv mysql-bin.* > tables.csv"),
-    Example("a quick look, without rows and tables", "binx stats --quick mysql-bin.index"),
+    Example("an HTML page with charts", "binx stats --html report.html mysql-bin.*"),
+    Example("all tables as CSV", "binx stats --by table --csv mysql-bin.* > tables.csv"),
+    Example("a quick overview without rows and tables", "binx stats --quick mysql-bin.index"),
     Example(
-        "the tables with most bytes, for programs",
+        "the tables with the most bytes, for programs",
         "binx stats --json mysql-bin.* | jq -r '.tables[] | [.db, .table, .bytes] | @tsv'",
     ),
 )
@@ -52,25 +52,25 @@ _TOP = 10
 _STANDARD_OUTPUT = "-"
 
 DETAILS = (
-    f"--by takes {_BY}; several with commas between, which are taken together: hour,table gives a line for"
-    " each table in each hour. By table and by db, bytes are those of the rows events, before compression"
-    " where transactions were compressed, and transactions count where they changed the table; by all else,"
-    " bytes are those of the transactions in the files. A source is a server's UUID, or MariaDB's domain and"
-    " server id, as GTIDs have it. Groups begin with those of most bytes, or with the earliest where a time"
-    " is the first of the dimensions.",
-    "--csv prints one table, the groups of --by (by default table); the first line names its columns.",
-    "--top says how many groups, tables, transactions and connections are shown. Of --json and --csv it"
-    " limits the groups of --by only where it is given.",
-    "With options that say which transactions, all figures are of those, each as a whole: a transaction that"
-    " touches a wanted table counts with all its tables. Events by type are then not told, and files that"
-    " cannot hold what is wanted are passed over.",
-    "--html writes one page with inline charts: it takes nothing from elsewhere, runs no scripts, follows the"
-    " reader's choice of light and dark, and prints well.",
-    "Memory does not grow with the logs. Of more than 131,072 tables or groups of --by, and 65,536 servers or"
-    " connections, those with most bytes are kept, and a warning says so.",
-    "A log that is damaged is counted up to the damage, which is listed; the exit status is then 3."
-    " --quick reads a few bytes of each transaction where the log tells its length, and does not know rows,"
-    " tables and event types; where all logs have index files (binx-index(1)), it takes all from there.",
+    f"--by takes {_BY}; several are separated by commas and combined: hour,table gives one line for each"
+    " table in each hour. By table and db, bytes are those of the rows events (before compression, if"
+    " transactions were compressed), and a transaction counts for each table it changed. Otherwise, bytes"
+    " are those of the transactions in the files. A source is a server's UUID, or MariaDB's domain and"
+    " server id, as in GTIDs. Groups are sorted by bytes, largest first, or by time if the first dimension"
+    " is a time.",
+    "--csv prints one table, the groups of --by (by default table); the first line has the column names.",
+    "--top sets how many groups, tables, transactions and connections are shown. With --json and --csv, all"
+    " groups of --by are printed unless --top is given.",
+    "With options that select transactions, all figures are of the selected transactions, each as a whole:"
+    " a transaction that touches a selected table counts with all its tables. Events by type are then not"
+    " shown, and files that cannot contain matches are skipped.",
+    "--html writes one page with inline charts. It loads nothing from elsewhere, runs no scripts, supports"
+    " light and dark mode, and can be printed.",
+    "Memory does not grow with the size of the logs. Of more than 131,072 tables or groups of --by, or more"
+    " than 65,536 servers or connections, only those with the most bytes are kept, and a warning says so.",
+    "A damaged log is counted up to the damage, which is reported, and the exit status is 3. --quick reads"
+    " only a few bytes of each transaction if the log records transaction lengths, and has no rows, tables"
+    " and event types. If all logs have index files (binx-index(1)), it reads only those.",
 )
 
 
@@ -82,21 +82,27 @@ DETAILS = (
     multiple=True,
     value=Parsed("dimensions", parse_dimensions),
     section=OUTPUT,
-    help="Break down by these together: hour,table; also db, server, thread, kind, size, day and so on.",
+    help="Group by these: hour,table; also db, server, thread, kind, size, day and so on.",
 )
 @option(
-    "--top", metavar="N", value=COUNT, section=OUTPUT, help=f"How many of each to show.  [default: {_TOP}]"
+    "--top", metavar="N", value=COUNT, section=OUTPUT, help=f"Number of entries per table.  [default: {_TOP}]"
 )
 @ZONE
-@option("--quick", is_flag=True, section=OUTPUT, help="Read no rows.")
-@option("--json", name="as_json", is_flag=True, section=OUTPUT, help="One JSON object.")
-@option("--csv", name="as_csv", is_flag=True, section=OUTPUT, help="Print the groups of --by as CSV.")
+@option("--quick", is_flag=True, section=OUTPUT, help="Do not read rows.")
+@option("--json", name="as_json", is_flag=True, section=OUTPUT, help="Print one JSON object.")
+@option(
+    "--csv",
+    name="as_csv",
+    is_flag=True,
+    section=OUTPUT,
+    help="Print the groups of --by as CSV (default: by table).",
+)
 @option(
     "--html",
     metavar="FILE",
     value=FilePath(),
     section=OUTPUT,
-    help="Write one page with charts that needs nothing else.",
+    help="Write a self-contained HTML page with charts.",
 )
 @NO_CHECKSUMS
 @index_options

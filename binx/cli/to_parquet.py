@@ -1,4 +1,4 @@
-"""``binx to-parquet``: row changes as a data set."""
+"""``binx to-parquet``: row changes as a Parquet data set."""
 
 from __future__ import annotations
 
@@ -40,50 +40,50 @@ if TYPE_CHECKING:
 
 EXAMPLES = (
     Example(
-        "all logs of a server; run again, it takes what is new",
+        "all logs of a server; later runs add new logs",
         "binx to-parquet mysql-bin.index -o lake",
     ),
     Example(
-        "one table, its columns' names from a dump, for servers that do not log them",
+        "one table, with column names from a dump, if the server does not log them",
         "binx to-parquet --schema schema.sql --table shop.orders mysql-bin.* -o orders",
     ),
     Example(
-        "the changes of rows that fulfil a condition before or after",
+        "only changes of rows that match a condition",
         "binx to-parquet --table shop.orders --where \"status = 'paid'\" mysql-bin.* -o paid",
     ),
     Example(
-        "many logs, by Spark's executors; with --master by those of a cluster",
+        "many logs with Spark, locally or with --master on a cluster",
         "binx to-parquet --engine spark mysql-bin.index -o decoded",
     ),
     Example("for programs", "binx to-parquet --json --quiet mysql-bin.000003 -o lake | jq .rows"),
 )
 
 DETAILS = (
-    "The data set has changes/DB/TABLE/*.parquet, a row for each row image; transactions/ and statements/;"
-    " schemas/ and _manifest/. A manifest is written last: it is the commit of one log, names every file that"
-    " belongs to it, and proves that each row image in the log is either in Parquet or was filtered. What no"
-    " manifest lists must not be believed. A log that was written before by the same request is kept; by"
-    " another one, as with other tables, it is written anew, and what was there of it goes: give each"
-    " selection a folder of its own.",
-    "Columns' names come from the log where the server logs them (binlog_row_metadata=FULL), else from DDL in"
-    " the logs and --schema, else they are c1, c2 and so on. The data set keeps what is known at the end of"
-    " each log: an export goes on from the log right before its first one, if that is there, so that logs can"
-    " be given one by one, and the server may remove older ones. Behind a gap nothing is taken over: export"
-    " what is between first, or give --schema with the tables as they were there. --schema takes the place of"
-    " what the data set knows.",
-    "With --where only the row changes are written whose image before or after fulfils the condition, and the"
-    " transactions that have some; the manifest counts all others as filtered. See binx-extract(1).",
-    "A log that is damaged is not committed. With --on-damage salvage its whole transactions are, the"
-    " manifest lists what was passed over, and the conservation sums count what could not be decoded.",
-    "DIR may be a URI such as s3://bucket/lake. The files of a log are then written below TMPDIR, and put"
-    " when it is decoded, the manifest last. Keys come from the environment or a profile, never from the"
-    " URI.",
-    "With --engine spark executors decode, a task a log; the files are the same, and what tasks write that"
-    " fail or run twice is never committed. The logs and DIR, a folder or a URI, must be at the same place on"
-    " all machines, and binx and pyarrow there in the same versions, which is checked first. Where to stop"
-    " (--limit) among rows that are chosen (--where) is for the native engine.",
-    "The exit status is 3 where a manifest lists losses, such as damage, or text that its character set does"
-    " not have.",
+    "The data set contains changes/DB/TABLE/*.parquet, with one row per row image, and the folders"
+    " transactions/, statements/, schemas/ and _manifest/. The manifest of a log is written last and is its"
+    " commit: it names every file that belongs to the log and accounts for each row image, as written to"
+    " Parquet, filtered or undecodable. Ignore files that no manifest lists. A log already exported with"
+    " the same options is kept; with other options, such as other tables, it is exported again and its"
+    " previous files are removed, so use a separate folder for each selection. See binx-parquet(5).",
+    "Column names come from the log (binlog_row_metadata=FULL), else from DDL in the logs and --schema;"
+    " otherwise columns are called c1, c2 and so on. The data set stores the table definitions known at the"
+    " end of each log. An export continues from the log directly before its first one, if the data set has"
+    " it, so logs can be exported one by one while the server removes older ones. After a gap, nothing is"
+    " carried over: export the missing logs first, or give --schema with the definitions as of that point."
+    " --schema replaces what the data set knows.",
+    "With --where, only changes of rows whose image before or after matches the condition are written, and"
+    " only transactions that have some; the manifest counts all others as filtered. See binx-extract(1).",
+    "A damaged log is not committed. With --on-damage salvage, its intact transactions are; the manifest"
+    " lists the lost byte ranges, and its conservation sums count what could not be decoded.",
+    "DIR may be a URI such as s3://bucket/lake. The files of a log are then written to TMPDIR and uploaded"
+    " once it is decoded, the manifest last. Credentials come from the environment or a profile, never from"
+    " the URI.",
+    "With --engine spark, executors decode the logs, one task per log. The files are the same, and output"
+    " of tasks that fail or run twice is never committed. The logs and DIR must be at the same path or URI"
+    " on all machines, with the same versions of binx and pyarrow; this is checked first. --limit together"
+    " with --where needs the native engine.",
+    "The exit status is 3 if a manifest lists losses, such as damage or text that is not valid in its"
+    " character set.",
 )
 
 _MEGABYTE = 1 << 20
@@ -116,7 +116,7 @@ def _level(text: str) -> int:
     required=True,
     value=FilePath(),
     section=OUTPUT,
-    help="The data set's folder, made where it is not there; or a URI such as s3://bucket/lake.",
+    help="Folder of the data set (created if missing), or a URI such as s3://bucket/lake.",
 )
 @COMPRESSION
 @option(
@@ -124,28 +124,28 @@ def _level(text: str) -> int:
     metavar="N",
     value=Parsed("level", _level),
     section=OUTPUT,
-    help="Of zstd, 1 to 22.  [default: 1]",
+    help="zstd level, 1 to 22.  [default: 1]",
 )
 @option(
     "--row-group-rows",
     metavar="N",
     value=COUNT,
     section=OUTPUT,
-    help="Rows of a row group, at most.  [default: 131072]",
+    help="Maximum number of rows in a row group.  [default: 131072]",
 )
 @option(
     "--memory",
     metavar="MB",
     value=Parsed("megabytes", _megabytes),
     section=OUTPUT,
-    help="What rows may take before they are written; each of --jobs has as much.  [default: 32]",
+    help="Memory for rows before they are written, for each job.  [default: 32]",
 )
 @option(
     "--jobs",
     metavar="N",
     value=COUNT,
     section=OUTPUT,
-    help="Processors to use; for large logs each takes memory of its own. The files are the same."
+    help="Number of processors to use; the files are the same. For large logs, each needs its own memory."
     "  [default: all, but 2 for large logs]",
 )
 @option(
@@ -154,7 +154,7 @@ def _level(text: str) -> int:
     default="uint64",
     show_default=True,
     section=OUTPUT,
-    help="How BIGINT UNSIGNED is written.",
+    help="Parquet type for BIGINT UNSIGNED.",
 )
 @SCHEMA
 @option(
@@ -163,11 +163,11 @@ def _level(text: str) -> int:
     default="native",
     show_default=True,
     section=SPARK,
-    help="What decodes: this process, or Spark's executors, a task a log.",
+    help="Decode on this machine, or on Spark executors, one task per log.",
 )
 @SPARK_OPTIONS
-@option("--force", is_flag=True, section=OUTPUT, help="Write again what was written before.")
-@option("--json", name="as_json", is_flag=True, section=OUTPUT, help="One JSON object a log.")
+@option("--force", is_flag=True, section=OUTPUT, help="Rewrite logs that were already exported.")
+@option("--json", name="as_json", is_flag=True, section=OUTPUT, help="Print one JSON object per log.")
 @selection_options
 @WHERE
 @ON_DAMAGE
@@ -196,7 +196,7 @@ def to_parquet_command(
     quiet: bool,
     files: tuple[str, ...],
 ) -> int:
-    """Write row changes as a data set of Parquet files, one commit a log."""
+    """Export row changes to a data set of Parquet files, one commit per log."""
     spark = {"--master": master, "--driver-memory": driver_memory, "--conf": settings}
     if engine == "spark":
         allow_numpy()

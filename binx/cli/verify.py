@@ -1,4 +1,4 @@
-"""``binx verify``: whether logs are whole, and all there."""
+"""``binx verify``: whether logs are intact and complete."""
 
 from __future__ import annotations
 
@@ -16,23 +16,21 @@ from binx.verify import FileReport, Problem, VerifyReport, verify
 
 EXAMPLES = (
     Example("all logs of a server", "binx verify mysql-bin.index"),
-    Example(
-        "before a backup is trusted, in a script", "binx verify --quiet mysql-bin.* || echo call the DBA"
-    ),
-    Example("what is wrong, for programs", "binx verify --json mysql-bin.* | jq -c '.problems[]'"),
+    Example("check a backup in a script", "binx verify --quiet mysql-bin.* || echo call the DBA"),
+    Example("the problems, for programs", "binx verify --json mysql-bin.* | jq -c '.problems[]'"),
 )
 
 DETAILS = (
-    "Looked at are every header, length and checksum; the events' order, and the lengths that GTID events"
-    " tell; positions, the logical clock, compressed payloads to their last inner event, rows against their"
-    " table maps; the names in ROTATE events, and the GTIDs that each log says were before it against those"
-    " that the logs before it hold. Nothing is changed. What statements say of their session is not read: a"
-    " server that wrote it wrong, under a checksum that is right, is told by the commands that show"
-    " statements.",
-    "A log that its server is writing is normal: it is verified up to its last whole transaction, and a note"
-    " says so. Behind damage the reading goes on at the next transaction that is whole for certain.",
-    "The exit status is 0 where nothing is wrong, 3 where problems are listed, and 4 where one of them is a"
-    " log of the chain that is not there. With --quick checksums are not compared.",
+    "Checked are all headers, lengths and checksums; the order of events and the transaction lengths in"
+    " GTID events; positions; the logical clock; compressed payloads down to their last inner event; rows"
+    " against their table maps; and, across files, the names in ROTATE events and the GTIDs that each log"
+    " says came before it. Files are never changed. Session variables in statements are not parsed: if a"
+    " server wrote them wrong under a valid checksum, the commands that show statements report it.",
+    "A log that its server is still writing is normal: it is verified up to its last complete transaction,"
+    " and a note says so. After damage, checking continues at the next transaction that is certain to be"
+    " intact.",
+    "The exit status is 0 if nothing is wrong, 3 if problems are listed, and 4 if one of them is a missing"
+    " log of the chain. With --quick, checksums are not verified.",
 )
 
 _RED, _GREEN, _BOLD = "31", "32", "1"
@@ -42,12 +40,12 @@ _DAMAGED = "damaged"
 
 
 @command("verify", examples=EXAMPLES, details=DETAILS)
-@option("--quick", is_flag=True, section=OUTPUT, help="Do not compare checksums.")
-@option("--json", name="as_json", is_flag=True, section=OUTPUT, help="One JSON object.")
+@option("--quick", is_flag=True, section=OUTPUT, help="Do not verify checksums.")
+@option("--json", name="as_json", is_flag=True, section=OUTPUT, help="Print one JSON object.")
 @QUIET
 @FILES
 def verify_command(quick: bool, as_json: bool, quiet: bool, files: tuple[str, ...]) -> int:
-    """Find out whether logs are whole, and all there: checksums, structure, positions, GTIDs, the chain."""
+    """Check logs for damage and gaps: checksums, structure, positions, GTIDs and the chain of files."""
     with text_output(plain=as_json) as output:
         with progress_bar("verify", quiet=quiet) as bar:
 
@@ -140,7 +138,7 @@ def _verdict(report: VerifyReport) -> tuple[str, str]:
     size = sum(file.bytes for file in report.files)
     files, transactions = counted(len(report.files), "file"), counted(report.transactions, "transaction")
     read = f"{files}, {bytes_text(size)}, {transactions}"
-    without = "" if report.checksums else ", checksums not compared"
+    without = "" if report.checksums else ", checksums not verified"
     if report.ok:
         return f"ok: {read}{without}", _GREEN
     lost = report.lost

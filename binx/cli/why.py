@@ -1,4 +1,4 @@
-"""``binx why``: the life of one row."""
+"""``binx why``: the history of one row."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from binx.export.why import RowChange
 
 EXAMPLES = (
-    Example("what happened to one order", "binx why --table shop.orders --pk 9007199254740992 mysql-bin.*"),
+    Example("the history of one order", "binx why --table shop.orders --pk 9007199254740992 mysql-bin.*"),
     Example(
-        "a key of two columns, in the key's order",
+        "a primary key of two columns, in key order",
         "binx why --table shop.order_items --pk 9007199254740992 --pk 1 mysql-bin.*",
     ),
     Example(
@@ -40,19 +40,18 @@ EXAMPLES = (
 )
 
 DETAILS = (
-    "Each change is told with when it was committed, its transaction, where that is, and which connection of"
-    " which server made it; of an update the columns that changed are marked with an asterisk and have both"
-    " values. A value that the log does not have is left out.",
-    "A row is what has a primary key. Where an update gives it another key, its life goes on under that one;"
-    " rows that get the old key later are told too. Values of the key are compared as their column's type;"
-    " 0x and digits are bytes.",
-    "The key's columns come from the log (binlog_row_metadata=FULL), from a CREATE TABLE in the logs before,"
-    " or from --schema. With --where no key is needed, and each change that fulfils the condition before or"
-    " after is told. --pk and --where do not combine.",
-    "Index files that were made with --keys let the search pass over what cannot have changed the row; see"
-    " binx-index(1).",
-    "With --json each line is a change: an object as of extract --format json --rows, and file, start,"
-    " server_id, thread_id, and moved, whether it gave the row another key.",
+    "Each change is shown with its commit time, transaction, position, server and connection. In updates,"
+    " changed columns are marked with an asterisk and show both values. Values that are not in the log are"
+    " left out.",
+    "A row is identified by its primary key. If an update changes the key, the history continues under the"
+    " new key; rows that later get the old key are shown too. Key values are compared according to the type"
+    " of their column; 0x and hex digits are bytes.",
+    "The key columns come from the log (binlog_row_metadata=FULL), from a CREATE TABLE earlier in the logs,"
+    " or from --schema. With --where no key is needed, and each change that matches the condition before or"
+    " after is shown. --pk and --where cannot be combined.",
+    "Index files made with --keys let the search skip blocks that cannot contain the row; see binx-index(1).",
+    "With --json, each line is a change: an object as in extract --format json --rows, plus file, start,"
+    " server_id, thread_id, and moved (whether the change gave the row another key).",
 )
 
 
@@ -63,13 +62,13 @@ DETAILS = (
     metavar="VALUE",
     multiple=True,
     section=SELECTION,
-    help="The row's primary key; once for each of its columns.",
+    help="Primary key of the row; repeat for each column of the key.",
 )
 @selection_options
 @WHERE
 @SCHEMA
 @ZONE
-@option("--json", name="as_json", is_flag=True, section=OUTPUT, help="One JSON object a change.")
+@option("--json", name="as_json", is_flag=True, section=OUTPUT, help="Print one JSON object per change.")
 @NO_CHECKSUMS
 @index_options
 @QUIET
@@ -86,11 +85,11 @@ def why_command(
     index: IndexUse | None,
     files: tuple[str, ...],
 ) -> int:
-    """Tell the life of one row: each change, by whom, when, and from what to what."""
+    """Show the history of one row: each change, when, by which connection, and old and new values."""
     from binx.export.why import RowLife
 
     if len(selection.tables) != 1:
-        raise UsageError("expected one table whose row is meant: --table DB.TABLE")
+        raise UsageError("expected exactly one table: --table DB.TABLE")
     catalog, unclear = known_tables(schema)
     if not quiet:
         for line in [*understood(selection), *unclear]:
@@ -121,7 +120,7 @@ def why_command(
     for warning in [] if quiet else life.warnings:
         say_warning(warning)
     if not found:
-        raise AbsentError("expected changes of the row, found none in these files")
+        raise AbsentError("no changes of the row in these files")
     if not quiet:
         say_note(f"changes: {found:,}")
     return 0
@@ -150,7 +149,7 @@ class _Text:
         who = f"server {change.server_id}"
         if change.thread_id is not None:
             who += f", thread {change.thread_id}"
-        moved = ", and gets another key" if change.moved else ""
+        moved = ", changes the key" if change.moved else ""
         yield cut(f"{time_text(change.commit_timestamp, self._zone)}  {row['type']}{moved}", BOLD)
         yield cut(f"  transaction {safe_text(row['transaction'])}")
         yield cut(f"  {safe_text(change.file)}:{change.start}, {who}")

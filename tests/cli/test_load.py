@@ -32,7 +32,7 @@ def test_what_is_no_data_set_is_told_before_spark_is_looked_for(tmp_path: Path) 
 def test_a_data_set_has_to_be_named(tmp_path: Path) -> None:
     ended = binx("load", "-o", tmp_path / "tables")
     assert ended.code == 2
-    assert ended.err.startswith("binx: error: expected the folder of a data set")
+    assert ended.err.startswith("binx: error: expected a data set written by to-parquet")
     ended = binx("load", tmp_path, "-o", tmp_path / "tables", "--key", "orders")
     assert ended.code == 2
     assert "expected DB.TABLE=COLUMN" in ended.err

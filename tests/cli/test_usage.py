@@ -41,11 +41,11 @@ from tests.cli.process import binx
         (["extract", "--since", "2026-02-01", "--until", "2026-01-01", "f"], "expected a time span"),
         (["to-parquet", "f"], "'-o'"),
         (["to-parquet", "-o", "x", "--memory", "1", "f"], "at least 16"),
-        (["load", "--output", "x"], "expected the folder of a data set"),
+        (["load", "--output", "x"], "expected a data set written by to-parquet"),
         (["load", "--input", "x", "--output", "y", "--conf", "novalue"], "expected NAME=VALUE"),
         (["ls", "-", "-"], "standard input (-) can be read only once"),
     ],
-    ids=" ".join,
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
 def test_what_is_wrong_is_said(arguments: list[str], said: str) -> None:
     ended = binx(*arguments)

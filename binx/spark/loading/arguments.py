@@ -10,18 +10,19 @@ from dataclasses import dataclass, field
 from .manifests import TableName
 from .records import FORMATS, ICEBERG, PARQUET
 
-CATALOG_ALONE = "--catalog is about --format iceberg"
+CATALOG_ALONE = "--catalog applies only to --format iceberg"
 
 _DESCRIPTION = """\
-Load what `binx to-parquet` wrote into tables: per table history/ (all row changes, partitioned by commit
-date) and current/ (the rows as they are now, by primary key). A second run takes only what is new. The output
-is committed as a whole: a run that is killed leaves the state of before, and the next run goes on from there.
+Build tables from data sets written by `binx to-parquet`: for each table history/ (all row changes,
+partitioned by commit date) and current/ (the latest rows, by primary key). Later runs process only what is
+new. The output is committed as a whole: if a run is killed, the previous state remains and the next run
+continues from there.
 """
 _EXAMPLE = """\
 example:
   spark-submit "$(binx spark-script)" --input /data/parquet --output /data/tables
 
-exit codes: 0 done; 1 failed; 2 usage; 3 done, with losses that are listed; 4 there is no data set to load
+exit codes: 0 success; 1 failure; 2 usage error; 3 success with losses, which are listed; 4 no data set found
 """
 
 
@@ -86,48 +87,48 @@ def build_parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add(
         "--input", action="append", required=True, metavar="DIR", dest="inputs",
-        help="a data set of binx to-parquet (a path or a URI); repeat for several, which may overlap",
+        help="data set written by binx to-parquet (path or URI); repeatable, data sets may overlap",
     )  # fmt: skip
-    add("--output", required=True, metavar="OUT", help="the folder of the tables (a path or a URI)")
+    add("--output", required=True, metavar="OUT", help="output folder of the tables (path or URI)")
     add(
         "--table", action="append", default=[], metavar="DB.TABLE", dest="tables",
         help="only these tables; * and ? match; repeatable",
     )  # fmt: skip
     add(
         "--key", action="append", default=[], type=_key, metavar="DB.TABLE=COLUMN,…", dest="keys",
-        help="the key of a table whose schema records none, or another than its own; repeatable",
+        help="key columns of a table, if its schema records none or to override it; repeatable",
     )  # fmt: skip
     add(
         "--chain", action="append", default=[], metavar="SERVER", dest="chains",
-        help="apply servers' logs in this order (server ids, or chain names); default: by first commit",
+        help="order in which servers are applied (server ids or chain names); default: by first commit",
     )  # fmt: skip
     add(
         "--on-conflict", choices=("column", "stop"), default="column",
-        help="values whose type does not fit later ones' go to a column <name>__<type>, or stop the load",
+        help="values of an incompatible former type: move to a column <name>__<type>, or stop the load",
     )  # fmt: skip
-    add("--scd2", action="store_true", help="write scd2/ too: every version of each row, with its time")
-    add("--verify", action="store_true", help="compare each new file with the hash in its manifest first")
+    add("--scd2", action="store_true", help="also write scd2/: every version of each row and its validity")
+    add("--verify", action="store_true", help="first verify each new file against the hash in its manifest")
     add(
         "--compression",
         choices=("zstd", "snappy", "lz4", "none"),
         default="zstd",
-        help="of the Parquet files",
+        help="compression of the Parquet files",
     )
     add(
         "--format", choices=FORMATS, default=PARQUET,
-        help="of the tables: delta puts Delta's log beside the Parquet files; iceberg makes tables too, in a "
-        "catalog of a session that has Iceberg's packages",
+        help="table format: delta adds a Delta log to the Parquet files; iceberg also creates tables in a "
+        "catalog, and needs Iceberg's packages in the session",
     )  # fmt: skip
     add(
         "--catalog", default="", metavar="NAME",
-        help="where Iceberg's tables go; default: the session's catalog",
+        help="Iceberg catalog; default: the session's catalog",
     )  # fmt: skip
     add(
         "--break-lock", action="store_true",
-        help="take the lock of a run that is known to be dead (needed only on remote file systems)",
+        help="remove the lock of a run that is no longer running (only needed on remote file systems)",
     )  # fmt: skip
     add("--json", action="store_true", help="print the summary as one JSON object")
-    add("--quiet", action="store_true", help="print nothing but errors and, with --json, the summary")
+    add("--quiet", action="store_true", help="print only errors and, with --json, the summary")
     return parser
 
 

@@ -14,7 +14,7 @@ chosen at import:
     data, then Barrett reduction (V. Gopal and others, "Fast CRC Computation for
     Generic Polynomials Using PCLMULQDQ Instruction", Intel, 2009).
 ``armv8``
-    the CRC32 instructions of ARMv8, where the compiler was told to use them.
+    the CRC32 instructions of ARMv8, eight bytes a step.
 ``tables``
     sixteen tables of 256 entries, sixteen bytes a step; runs anywhere.
 
@@ -266,11 +266,24 @@ cdef extern from *:
     #endif
     #endif
 
-    #if defined(__aarch64__) && defined(__ARM_FEATURE_CRC32) && !defined(__AARCH64EB__)
+    #if defined(__aarch64__) && !defined(__AARCH64EB__)
+    #if defined(__ARM_FEATURE_CRC32)
     #define BINX_CRC_ARMV8 1
+    #define BINX_CRC_ARM_TARGET
+    #elif defined(__linux__) && defined(__GNUC__) && !defined(__clang__)
+    /* The first ARMv8 processors lack the instructions, and gcc leaves them out unless told otherwise. */
+    #define BINX_CRC_ARMV8 1
+    #define BINX_CRC_ARM_TARGET __attribute__((target("+crc")))
+    #define BINX_CRC_ARM_ASKS 1
+    #include <sys/auxv.h>
+    #include <asm/hwcap.h>
+    #endif
+    #endif
+
+    #if defined(BINX_CRC_ARMV8)
     #include <arm_acle.h>
 
-    static uint32_t binx_crc_armv8(uint32_t seed, const uint8_t *p, int64_t size)
+    BINX_CRC_ARM_TARGET static uint32_t binx_crc_armv8(uint32_t seed, const uint8_t *p, int64_t size)
     {
         uint32_t sum = ~seed;
         uint64_t word;
@@ -314,6 +327,10 @@ cdef extern from *:
     #if defined(BINX_CRC_PCLMUL)
         if (binx_crc_backends[i].function == binx_crc_pclmul)
             return __builtin_cpu_supports("pclmul") && __builtin_cpu_supports("sse4.1");
+    #endif
+    #if defined(BINX_CRC_ARM_ASKS)
+        if (binx_crc_backends[i].function == binx_crc_armv8)
+            return (getauxval(AT_HWCAP) & HWCAP_CRC32) != 0;
     #endif
         (void)i;
         return 1;

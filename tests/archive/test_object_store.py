@@ -113,7 +113,7 @@ def test_another_run_on_this_machine_is_kept_away(bucket: Bucket, tmp_path: Path
 
 
 def test_a_file_uri_is_a_folder(tmp_path: Path) -> None:
-    assert isinstance(open_store(f"file://{tmp_path}"), LocalStore)
+    assert isinstance(open_store(tmp_path.as_uri()), LocalStore)
 
 
 @pytest.mark.parametrize("uri", ["s3://key:secret@bucket/logs", "gopher://host/logs"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -78,7 +79,7 @@ def test_full_standard_output(shop: Shop, arguments: list[str]) -> None:
 
 @pytest.mark.parametrize("command", ["ls", "stats", "show", "verify"])
 def test_a_command_that_prints_needs_a_standard_output(shop: Shop, command: str) -> None:
-    done = shell(f'"$@" {command} {shop.logs[0]} >&-')
+    done = shell(f'"$@" {command} {quoted(shop.logs[0])} >&-')
     assert (done.returncode, done.stderr) == (
         1,
         "binx: error: -: cannot be written: standard output is closed\n",
@@ -88,9 +89,14 @@ def test_a_command_that_prints_needs_a_standard_output(shop: Shop, command: str)
 @pytest.mark.parametrize("streams", [">&-", "<&- >&-", "<&- >&- 2>&-", "2>&-"])
 def test_what_is_written_to_files_needs_no_standard_streams(shop: Shop, tmp_path: Path, streams: str) -> None:
     place = tmp_path / "closed.sql"
-    done = shell(f'"$@" extract --format sql {shop.logs[0]} -o {place} {streams}')
+    done = shell(f'"$@" extract --format sql {quoted(shop.logs[0], "-o", place)} {streams}')
     assert done.returncode == 0, done.stderr
     assert place.read_text() == binx("extract", "--format", "sql", shop.logs[0]).out
+
+
+def quoted(*arguments: str | Path) -> str:
+    """Arguments as a shell reads them."""
+    return shlex.join(map(str, arguments))
 
 
 def shell(command: str) -> subprocess.CompletedProcess[str]:
@@ -105,7 +111,7 @@ def shell(command: str) -> subprocess.CompletedProcess[str]:
 def test_a_system_that_starts_no_more_threads(shop: Shop, tmp_path: Path, jobs: str) -> None:
     """It is asked for with stacks larger than all memory that the process may have."""
     limits = "ulimit -s 8000000; ulimit -v 4000000"
-    done = shell(f'{limits}; "$@" to-parquet --jobs {jobs} {shop.logs[0]} -o {tmp_path / jobs}')
+    done = shell(f'{limits}; "$@" to-parquet --jobs {jobs} {quoted(shop.logs[0], "-o", tmp_path / jobs)}')
     if jobs == "1":
         assert done.returncode == 0, done.stderr
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -112,7 +113,7 @@ def test_index_files_alone_are_asked(shop: Shop, tmp_path: Path) -> None:
     shutil.copy(shop.logs[0], log)
     words = {
         "_BINX_COMPLETE": "bash_complete",
-        "COMP_LINE": f"binx ls {log} --table shop.orde",
+        "COMP_LINE": f"binx ls {shlex.quote(str(log))} --table shop.orde",
         "COMP_CWORD": "4",
     }
     limited = after("from binx.cli import completion\ncompletion.READ_BYTES = 0")

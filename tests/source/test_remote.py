@@ -103,12 +103,12 @@ def test_an_object_that_shrinks_or_vanishes_while_it_is_read_is_an_error(bucket:
 
 
 def test_a_file_uri_names_a_local_file(tmp_path: Path) -> None:
-    source = open_source(f"file://{LOG}")
+    source = open_source(LOG.as_uri())
     assert (source.name, source.size) == (LOG.name, LOG.stat().st_size)
     assert bytes(source.window(0, 4)) == b"\xfebin"
     source.close()
     with pytest.raises(SourceError, match="no such file"):
-        open_source(f"file://{tmp_path}/absent")
+        open_source((tmp_path / "absent").as_uri())
 
 
 def test_a_file_system_that_nobody_knows_is_refused() -> None:

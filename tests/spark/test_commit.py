@@ -225,14 +225,14 @@ def test_a_dead_process_holds_no_lock(tmp_path: Path) -> None:
 def test_addresses_of_hadoop_work_as_paths_do(tmp_path: Path, load: Load, rows: Rows, spark: Any) -> None:
     server = two_runs()
     server.export(tmp_path / "in", server.logs[0])
-    out = f"file://{tmp_path}/out"
-    code, _ = load([f"file://{tmp_path}/in"], out, "--verify")
+    out = (tmp_path / "out").as_uri()
+    code, _ = load([(tmp_path / "in").as_uri()], out, "--verify")
     assert code == 0
     server.export_all(tmp_path / "in")
     with HadoopStorage(out, spark).lock("_lock", broken=False):
-        code, answer = load([f"file://{tmp_path}/in"], out)
+        code, answer = load([(tmp_path / "in").as_uri()], out)
         assert (code, "--break-lock" in answer["error"]) == (1, True)
-        code, _ = load([f"file://{tmp_path}/in"], out, "--break-lock")
+        code, _ = load([(tmp_path / "in").as_uri()], out, "--break-lock")
         assert code == 0
     state = json.loads((tmp_path / "out/_state.json").read_text())
     assert state["version"] == 2
@@ -290,7 +290,7 @@ def test_what_could_not_be_shown_of_a_load_is_told_and_shown_by_the_next_run(
 def test_a_replacement_that_fails_leaves_what_was_there(
     tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    output = HadoopStorage(f"file://{tmp_path}", spark)
+    output = HadoopStorage(tmp_path.as_uri(), spark)
     output.replace("state", b"old")
     written: list[str] = []
     monkeypatch.setattr(HadoopStorage, "_write", lambda _, path, *__, **___: written.append(path.getName()))
@@ -305,7 +305,7 @@ def test_an_object_store_replaces_an_object_without_a_rename(
     """Renames are copies there, and delete what was there first."""
     monkeypatch.setattr("binx.spark.loading.hadoop._OBJECT_STORES", {"file"})
     (tmp_path / "state.draft").mkdir()
-    output = HadoopStorage(f"file://{tmp_path}", spark)
+    output = HadoopStorage(tmp_path.as_uri(), spark)
     output.replace("state", b"old")
     output.replace("state", b"new")
     assert (tmp_path / "state").read_bytes() == b"new"
@@ -316,7 +316,7 @@ def test_a_place_of_hadoop_that_cannot_be_written_is_told_and_no_other_load_is_b
 ) -> None:
     two_runs().export_all(tmp_path / "in")
     (tmp_path / "file").write_bytes(b"")
-    code, answer = load(tmp_path / "in", f"file://{tmp_path}/file/out")
+    code, answer = load(tmp_path / "in", (tmp_path / "file/out").as_uri())
     told = [words in answer["error"] for words in ("cannot be written", "another load")]
     assert (code, told) == (1, [True, False])
 

@@ -112,7 +112,7 @@ def test_addresses_of_hadoop_get_the_same_log(tmp_path: Path, load: Load) -> Non
     server = orders()
     for _ in work(server):
         server.export_all(tmp_path / "in")
-        assert load(tmp_path / "in", f"file://{tmp_path}/out", "--format", "delta")[0] == 0
+        assert load(tmp_path / "in", (tmp_path / "out").as_uri(), "--format", "delta")[0] == 0
     assert current(tmp_path / "out") == server.rows(ORDERS)
     assert history(tmp_path / "out") == logged(server, "name")
 

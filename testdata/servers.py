@@ -26,7 +26,7 @@ from testdata.programs import Programs, need_mariadb, need_mysql
 
 START_SECONDS = 120
 STOP_SECONDS = 60
-_GONE = (2002, 2006, 2013)
+GONE = (2002, 2006, 2013)
 """Numbers of the client's errors that tell that it has no server."""
 
 _FIELD = re.compile(rb'<field name="[^"]*"(?: xsi:nil="true" />|>(.*?)</field>)', re.DOTALL)
@@ -195,12 +195,12 @@ class Server(ABC):
         Raises:
             ServerError: the server is gone.
         """
-        command = [*self._client_command(), "--batch", "--comments", "--force"]
+        command = [*self.client_command(), "--batch", "--comments", "--force"]
         done = subprocess.run(command, input=text, capture_output=True, cwd=folder, check=False)
         errors = [
             line for line in done.stderr.decode(errors="replace").splitlines() if line.startswith("ERROR")
         ]
-        if any(f"ERROR {number}" in error for error in errors for number in _GONE):
+        if any(f"ERROR {number}" in error for error in errors for number in GONE):
             raise ServerError("\n".join(errors))
         return errors
 
@@ -242,13 +242,14 @@ class Server(ABC):
         """Delete all binary logs and forget all GTIDs."""
         self.sql(self.reset_binlogs)
 
-    def _client_command(self) -> list[str]:
+    def client_command(self) -> list[str]:
+        """The words that start the client program as the server's administrator."""
         command = [*self.programs.command(self.client), "--no-defaults", "--user=root"]
         command.append(f"--socket={self._socket}")
         return [*command, "--default-character-set=utf8mb4", "--local-infile=1", "--binary-mode"]
 
     def _client(self, arguments: list[str], text: str | bytes, db: str | None, folder: Path | None) -> bytes:
-        command = [*self._client_command(), *arguments]
+        command = [*self.client_command(), *arguments]
         if db is not None:
             command.append(db)
         return _output(command, text.encode() if isinstance(text, str) else text, folder)

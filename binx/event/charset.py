@@ -61,6 +61,12 @@ class Charset(NamedTuple):
             return codecs.charmap_decode(bytes(data), "backslashreplace", self.table)[0]
         return self._as_server(data, "backslashreplace")
 
+    def encode(self, text: str) -> bytes:
+        """The bytes of a text, ``?`` for what the codec or table lacks; binary is written as UTF-8."""
+        if self.table is not None:
+            return codecs.charmap_encode(text, "replace", codecs.charmap_build(self.table))[0]
+        return text.encode(self.codec or "utf-8", "replace")
+
     def to_utf8(self, data: bytes) -> bytes:
         r"""The text of ``data`` in UTF-8, with the same escapes."""
         if len(data) <= PIECE_BYTES:

@@ -8,6 +8,7 @@ MariaDB's sql/log_event.cc (``Query_compressed_log_event``).
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from binx.event.charset import BINARY_COLLATION, DEFAULT_CHARSET, Charset, charset, collation_to_charset
@@ -18,6 +19,12 @@ from binx.event.query_status import QueryStatus, parse_status
 from binx.event.reader import Reader, body_reader
 
 _POST_HEADER = 13
+
+_SHOWN = re.compile(
+    rb"CREATE (?:OR REPLACE )?TABLE (?:IF NOT EXISTS )?"
+    rb"(?:(?:`(?:[^`]|``)*`|\"(?:[^\"]|\"\")*\")\.?){1,2} \(\n  [`\"]"
+)
+"""How statements begin that servers write themselves (sql_show.cc, ``store_create_info``)."""
 
 
 class Query(NamedTuple):
@@ -45,8 +52,22 @@ class Query(NamedTuple):
 
     @property
     def charset(self) -> Charset:
-        """The client's character set; utf8mb4 where the event does not name one that binx knows."""
-        return statement_charset(self.status)
+        """The client's character set; utf8mb4 where the event does not name one that binx knows.
+
+        A statement that the server wrote itself is in UTF-8, whatever the client's.
+        """
+        found = statement_charset(self.status)
+        if found.name != DEFAULT_CHARSET and self.by_server and _utf8().decode_strictly(self.sql) is not None:
+            return _utf8()
+        return found
+
+    @property
+    def by_server(self) -> bool:
+        """Whether it looks as the CREATE TABLE that a server makes of another, as of CREATE … SELECT.
+
+        Such a one escapes by backslashes in all sessions.
+        """
+        return _SHOWN.match(self.sql) is not None
 
     @property
     def text(self) -> str:
@@ -81,9 +102,13 @@ def statement_charset(status: QueryStatus) -> Charset:
     """The character set of a statement's bytes; utf8mb4 where the session does not tell, or is binary."""
     number = status.character_set_client
     known = None if number is None or number == BINARY_COLLATION else collation_to_charset(number)
-    fallback = charset(DEFAULT_CHARSET)
-    assert fallback is not None
-    return known or fallback
+    return known or _utf8()
+
+
+def _utf8() -> Charset:
+    found = charset(DEFAULT_CHARSET)
+    assert found is not None
+    return found
 
 
 def read_query_head(reader: Reader) -> QueryHead:

@@ -32,6 +32,7 @@ from binx.rows.indexes import (
     on_columns,
     renamed_index,
     same_name,
+    settled_indexes,
     with_index,
     without_index,
 )
@@ -55,6 +56,10 @@ VERSIONING_COLUMNS: tuple[ColumnDefinition, ...] = tuple(
     for name in ("row_start", "row_end")
 )
 """The columns that MariaDB's WITH SYSTEM VERSIONING keeps behind all others where none are declared."""
+
+
+GENERATED_KEY = "my_row_id"
+"""The column that sql_generate_invisible_primary_key makes (sql/sql_gipk.cc)."""
 
 
 def with_key(
@@ -86,7 +91,7 @@ class _Alteration:
     Args:
         table: the table before.
         actions: the statement's clauses.
-        database: the default charset of the table's database.
+        database: what CONVERT TO CHARACTER SET DEFAULT means.
         context: the session of the statement.
     """
 
@@ -109,6 +114,8 @@ class _Alteration:
         self.entries = [_Entry(column.name, column) for column in columns]
         ends = {column.name for column in table.columns if column.generated == "row_end"}
         self.key = [name for name in table.primary_key if name not in ends]
+        self._had_key = bool(table.primary_key)
+        self._names_before = [column.name for column in columns]
         self.indexes = table.indexes
 
     def result(self) -> TableDefinition:
@@ -117,7 +124,7 @@ class _Alteration:
         if any(isinstance(action, DropPrimaryKey) for action in self.actions):
             self.key = []
         moved = self._change_in_place()
-        self._change_indexes()
+        self._follow_columns(moved)
         self._put(moved)
         for action in self.actions:
             self._finish(action)
@@ -127,7 +134,7 @@ class _Alteration:
         if self.versioned:
             columns += VERSIONING_COLUMNS
         table = self.table._replace(
-            indexes=self.indexes,
+            indexes=settled_indexes(self.indexes, tuple(columns)),
             charset=self.charset.charset,
             collation=self.charset.collation,
         )
@@ -156,6 +163,7 @@ class _Alteration:
         moved: list[tuple[_Entry, Position | None]] = []
         dropped: list[_Entry] = []
         renames: list[tuple[_Entry, str]] = []
+        declared: list[str] = []
         for action in self.actions:
             if isinstance(action, DropColumn):
                 entry = self._find_old(action.name, action.if_exists)
@@ -169,36 +177,44 @@ class _Alteration:
                     renames.append((entry, action.column.name))
                     entry.column = self._resolve(action.column)
                     moved += [(entry, action.position)] if action.position is not None else []
-            elif isinstance(action, AddColumn) and not self._is_there_already(action):
+            elif isinstance(action, AddColumn) and not self._is_there_already(action, declared):
                 moved.append((_Entry(None, self._resolve(action.column)), action.position))
             elif isinstance(action, AlterColumn):
                 entry = self._find_old(action.name, action.if_exists)
                 if entry is not None:
                     entry.column = _altered(entry.column, action)
+            if isinstance(action, AddColumn | ChangeColumn):
+                declared.append(action.column.name)
         self.entries = [entry for entry in self.entries if not any(entry is gone for gone in dropped)]
         for entry, new in renames:
             entry.column = entry.column._replace(name=new)
-        names_now = map(self._name_now, self.key)
-        self.key = [name for name in names_now if name is not None]
         return moved
 
-    def _change_indexes(self) -> None:
-        """Drop and rename keys by their old names, and follow the columns that they are made of."""
+    def _follow_columns(self, moved: list[tuple[_Entry, Position | None]]) -> None:
+        """Drop and rename keys by their old names, and follow the columns that all keys are made of.
+
+        A column that is added in the place of one that is dropped takes its place in keys too.
+        """
+        added = [entry.column.name for entry, _ in moved if entry.old_name is None]
+
+        def name_now(old: str) -> str | None:
+            kept = [entry.column.name for entry in self.entries if same_name(entry.old_name, old)]
+            found = kept or [name for name in added if same_name(name, old)]
+            return found[0] if found else None
+
+        self.key = [name for name in map(name_now, self.key) if name is not None]
         for action in self.actions:
             if isinstance(action, DropKey):
                 self.indexes = without_index(self.indexes, action.name, action.if_exists)
             elif isinstance(action, RenameKey):
                 self.indexes = renamed_index(self.indexes, action.old, action.new)
-        self.indexes = on_columns(self.indexes, self._name_now)
+        self.indexes = on_columns(self.indexes, name_now)
 
-    def _name_now(self, old: str) -> str | None:
-        """What a column of before is called now; None where it is gone."""
-        return next((entry.column.name for entry in self.entries if same_name(entry.old_name, old)), None)
-
-    def _is_there_already(self, action: AddColumn) -> bool:
+    def _is_there_already(self, action: AddColumn, declared: list[str]) -> bool:
+        """Whether IF NOT EXISTS leaves out a column: one of that name was there, or is declared before it."""
         if not action.if_not_exists:
             return False
-        return any(same_name(entry.old_name, action.column.name) for entry in self.entries)
+        return any(same_name(name, action.column.name) for name in (*self._names_before, *declared))
 
     def _resolve(self, spec: ColumnSpec) -> ColumnDefinition:
         if self.converted is not None:
@@ -211,12 +227,19 @@ class _Alteration:
             if position is None:
                 self.entries.append(entry)
             elif position.after is None:
-                self.entries.insert(0, entry)
+                self.entries.insert(int(self._is_key_of_server()), entry)
             else:
                 self.entries.insert(self._place_behind(position.after), entry)
         names = [entry.column.name.casefold() for entry in self.entries]
         if len(set(names)) != len(names):
             raise AlterError("adds a column that the table is known to have already")
+
+    def _is_key_of_server(self) -> bool:
+        """Whether the first column is the key that MySQL generates for tables without one; it stays first."""
+        if not self.entries or self.key != [GENERATED_KEY]:
+            return False
+        first = self.entries[0].column
+        return first.name == GENERATED_KEY and first.invisible and not self.context.mariadb
 
     def _place_behind(self, name: str) -> int:
         for place, entry in enumerate(self.entries):
@@ -235,7 +258,7 @@ class _Alteration:
     def _add_key(self, key: Key) -> None:
         if not key.primary:
             self.indexes = with_index(self.indexes, key)
-        elif not (key.if_not_exists and self.key):
+        elif not (key.if_not_exists and self._had_key):
             self._set_key(key.columns)
 
     def _set_key(self, columns: tuple[str, ...]) -> None:
@@ -263,7 +286,7 @@ def alter(
     Args:
         table: the table before, its columns known.
         actions: the statement's clauses.
-        database: the default charset of the table's database.
+        database: what CONVERT TO CHARACTER SET DEFAULT means.
         context: the session of the statement.
 
     Raises:

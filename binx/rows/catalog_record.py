@@ -84,6 +84,7 @@ def _column(facts: _Facts) -> ColumnDefinition:
 
 
 def _index(facts: _Facts) -> IndexDefinition:
+    facts["prefixes"] = tuple(facts.get("prefixes", ()))
     return IndexDefinition(**{**facts, "columns": tuple(facts["columns"])})
 
 

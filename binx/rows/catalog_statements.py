@@ -27,7 +27,7 @@ from binx.rows.ddl_statements import (
     Statement,
     TableName,
 )
-from binx.rows.indexes import Indexes, with_index
+from binx.rows.indexes import Indexes, settled_indexes, with_index
 from binx.rows.schema import Change, ChangeKind, Provenance, StatementContext, TableDefinition
 
 if TYPE_CHECKING:
@@ -88,6 +88,16 @@ class StatementAtWork:
     def _database_charset(self, db: str) -> Charset:
         return self.catalog.databases.get(db.casefold(), Charset())
 
+    def _charset_to_convert_to(self, db: str) -> Charset:
+        """What CONVERT TO CHARACTER SET DEFAULT means for a table of the database.
+
+        To MySQL the charset of the session's default database; to MariaDB the table's database's, with the
+        collation that is that charset's default.
+        """
+        if self.context.mariadb:
+            return self._database_charset(db)._replace(collation=None)
+        return self._database_charset(self.default_db)
+
     def _made(self, table: TableName) -> TableDefinition:
         return TableDefinition(
             self._db(table),
@@ -105,6 +115,9 @@ class StatementAtWork:
     def _create(self, parsed: CreateTable) -> list[Change]:
         if parsed.temporary:
             return []
+        if self.context.failed:
+            # Of the statements that fail, CREATE OR REPLACE is logged: it has dropped the table before.
+            return [self._drop(parsed.table)]
         previous = self._find(parsed.table)
         if parsed.if_not_exists and previous is not None:
             return []
@@ -135,7 +148,7 @@ class StatementAtWork:
         indexes: Indexes = ()
         for index in parsed.keys:
             indexes = with_index(indexes, index)
-        return with_key(made._replace(indexes=indexes), columns, key)
+        return with_key(made._replace(indexes=settled_indexes(indexes, columns)), columns, key)
 
     def _like(self, table: TableName, model: TableName) -> TableDefinition:
         made = self._made(table)
@@ -153,16 +166,17 @@ class StatementAtWork:
                 changes.append(Change(ChangeKind.ALTERED, db, parsed.table.name))
         elif parsed.actions and previous.unknown is None:
             changes.append(self._altered(previous, parsed))
-        for action in parsed.actions:
-            if isinstance(action, RenameTo):
-                changes.append(self._rename(parsed.table, action.table))
+        renames = [action.table for action in parsed.actions if isinstance(action, RenameTo)]
+        # Of several names the last one counts, which may be the table's own.
+        if renames and (self._db(renames[-1]), renames[-1].name) != (db, parsed.table.name):
+            changes.append(self._rename(parsed.table, renames[-1]))
         return changes
 
     def _altered(self, previous: TableDefinition, parsed: AlterTable) -> Change:
         # A dump that names no database describes the table in each; from here on this one is by itself.
         db = previous.db or self._db(parsed.table)
         try:
-            altered = alter(previous, parsed.actions, self._database_charset(db), self.context)
+            altered = alter(previous, parsed.actions, self._charset_to_convert_to(db), self.context)
         except AlterError as error:
             reason = f"ALTER TABLE {error}"
             definition = self._unknown(TableName(db, previous.name), reason)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from binx.event.collation import collation_name
+from binx.event.collation import collation_charset, collation_name
 from binx.event.format import Flavour
 from binx.event.query import Query
-from binx.rows.schema import StatementContext
+from binx.rows.schema import NO_BACKSLASH_ESCAPES, StatementContext
 
 _EXPLICIT_DEFAULTS_SINCE = {Flavour.MYSQL: (8, 0, 2), Flavour.MARIADB: (10, 10, 0)}
 """Versions whose explicit_defaults_for_timestamp is ON where nobody set it."""
@@ -17,14 +17,17 @@ _MARIADB_EXPLICIT_DEFAULTS = 1 << 24
 def statement_context(query: Query) -> StatementContext:
     """What the catalog needs to know of the session that ran a statement."""
     mariadb = query.flavour is Flavour.MARIADB
-    server = query.status.collation_server
+    server, connection = query.status.collation_server, query.status.collation_connection
     major, minor, patch = query.version
+    mode = query.status.sql_mode or 0
     return StatementContext(
-        sql_mode=query.status.sql_mode or 0,
+        sql_mode=mode & ~NO_BACKSLASH_ESCAPES if query.by_server else mode,
         server_collation=None if server is None else collation_name(server, mariadb=mariadb),
         mariadb=mariadb,
         version=major * 10000 + minor * 100 + patch,
         explicit_defaults_for_timestamp=_explicit_defaults(query),
+        literals=None if connection is None else collation_charset(connection),
+        failed=query.error_code != 0,
     )
 
 

@@ -156,7 +156,7 @@ def _add(reader: TokenReader) -> list[AlterAction]:
     if_not_exists = _if_not_exists(reader)
     if not reader.at("("):
         column = column_spec(reader)
-        return [AddColumn(column, _position(reader), if_not_exists), *_own_keys(column)]
+        return [AddColumn(column, _position(reader), if_not_exists), *_own_keys(column, if_not_exists)]
     reader.expect("(")
     actions: list[AlterAction] = []
     while True:
@@ -164,7 +164,7 @@ def _add(reader: TokenReader) -> list[AlterAction]:
             actions += _add_key(reader)
         else:
             column = column_spec(reader)
-            actions += [AddColumn(column, None, if_not_exists), *_own_keys(column)]
+            actions += [AddColumn(column, None, if_not_exists), *_own_keys(column, if_not_exists)]
         if not reader.accept(","):
             break
     reader.expect(")")
@@ -176,8 +176,9 @@ def _add_key(reader: TokenReader) -> list[AlterAction]:
     return [AddKey(key)] if key is not None else []
 
 
-def _own_keys(column: ColumnSpec) -> list[AlterAction]:
-    return [AddKey(key) for key in column_keys(column)]
+def _own_keys(column: ColumnSpec, conditional: bool) -> list[AlterAction]:
+    """The keys at a column; IF [NOT] EXISTS before it is about them too."""
+    return [AddKey(key._replace(if_not_exists=conditional)) for key in column_keys(column)]
 
 
 def _position(reader: TokenReader) -> Position | None:
@@ -221,14 +222,14 @@ def _change(reader: TokenReader) -> list[AlterAction]:
     if_exists = reader.accept("IF", "EXISTS")
     old = reader.name("a column's name")
     column = column_spec(reader)
-    return [ChangeColumn(old, column, _position(reader), if_exists), *_own_keys(column)]
+    return [ChangeColumn(old, column, _position(reader), if_exists), *_own_keys(column, if_exists)]
 
 
 def _modify(reader: TokenReader) -> list[AlterAction]:
     reader.accept("COLUMN")
     if_exists = reader.accept("IF", "EXISTS")
     column = column_spec(reader)
-    return [ChangeColumn(column.name, column, _position(reader), if_exists), *_own_keys(column)]
+    return [ChangeColumn(column.name, column, _position(reader), if_exists), *_own_keys(column, if_exists)]
 
 
 def _rename(reader: TokenReader) -> list[AlterAction]:

@@ -86,8 +86,10 @@ def column_keys(column: ColumnSpec) -> list[Key]:
 
 def _without_periods(key: Key, periods: dict[str, tuple[str, ...]]) -> Key:
     """MariaDB makes of a period in a key its end and its start, in this order."""
+    if not any(name.casefold() in periods for name in key.columns):
+        return key
     parts = (reversed(periods.get(name.casefold(), (name,))) for name in key.columns)
-    return key._replace(columns=tuple(name for part in parts for name in part))
+    return key._replace(columns=tuple(name for part in parts for name in part), prefixes=())
 
 
 def _options(reader: TokenReader) -> tuple[Charset, bool, bool]:

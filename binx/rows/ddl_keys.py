@@ -51,8 +51,8 @@ def key_behind_name(reader: TokenReader, name: str | None, unique: bool, if_not_
         if reader.at_end or reader.at_any(",", ")"):
             raise reader.not_understood("a key's columns")
         reader.next()
-    columns, whole = _parts(reader)
-    return Key(columns, name, unique=unique, whole=whole, if_not_exists=if_not_exists)
+    columns, prefixes, whole = _parts(reader)
+    return Key(columns, name, unique=unique, whole=whole, if_not_exists=if_not_exists, prefixes=prefixes)
 
 
 def key_columns(reader: TokenReader) -> tuple[str, ...]:
@@ -60,17 +60,23 @@ def key_columns(reader: TokenReader) -> tuple[str, ...]:
     return _parts(reader)[0]
 
 
-def _parts(reader: TokenReader) -> tuple[tuple[str, ...], bool]:
-    """Read ``(column [(length)] | (expression) [ASC | DESC], …)``; says too if all parts are whole columns.
+def _parts(reader: TokenReader) -> tuple[tuple[str, ...], tuple[int, ...], bool]:
+    """Read ``(column [(length)] | (expression) [ASC | DESC], …)``.
 
+    Gives the columns, the length of each, 0 where there is none, and whether no part is an expression.
     Of MariaDB's ``period WITHOUT OVERLAPS`` comes the period.
     """
     columns: list[str] = []
+    prefixes: list[int] = []
     whole = True
     reader.expect("(")
     while True:
         if reader.current.kind in {TokenKind.WORD, TokenKind.NAME}:
             columns.append(reader.name("a key's column"))
+            prefixes.append(0)
+            if reader.accept("("):
+                prefixes[-1] = reader.number()
+                reader.expect(")")
         if reader.at("("):
             whole = False
             reader.skip_parentheses()
@@ -79,4 +85,4 @@ def _parts(reader: TokenReader) -> tuple[tuple[str, ...], bool]:
         if not reader.accept(","):
             break
     reader.expect(")")
-    return tuple(columns), whole
+    return tuple(columns), tuple(prefixes), whole

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from binx.rows.charsets import bytes_per_character, charset_of_collation, full_collation_name
+from binx.rows.charsets import (
+    bytes_per_character,
+    charset_of_collation,
+    full_collation_name,
+    reread_members,
+    stored_members,
+)
 from binx.rows.ddl_statements import Charset, ColumnSpec
 from binx.rows.ddl_types import (
     BLOB_BASES,
@@ -70,6 +76,7 @@ def resolve_column(spec: ColumnSpec, table: Charset, context: StatementContext) 
         charset = _character_set(spec, table)
         if charset.charset == "binary" and spec.base not in {"enum", "set"}:
             spec = spec._replace(base=as_bytes(spec.base))
+        spec = spec._replace(members=stored_members(spec.members, charset.charset, context.literals))
     spec = _with_size(spec, charset)
     if spec.base in {"binary", "varbinary", *BLOB_BASES}:
         charset = Charset("binary", None)
@@ -77,9 +84,11 @@ def resolve_column(spec: ColumnSpec, table: Charset, context: StatementContext) 
     base = spec.base
     if base == "float" and len(spec.arguments) == 1:
         base = "float" if spec.arguments[0] <= _FLOAT_PRECISION else "double"
-    nullable = spec.nullable
+    nullable = False if spec.primary_key else spec.nullable
     if nullable is None:
-        nullable = base != "timestamp" or context.explicit_defaults_for_timestamp
+        # MySQL makes a generated TIMESTAMP NOT NULL too, MariaDB does not.
+        takes_null = context.explicit_defaults_for_timestamp or (context.mariadb and spec.generated)
+        nullable = base != "timestamp" or bool(takes_null)
     return ColumnDefinition(
         name=spec.name,
         mysql_type=_type_text(spec, base, length, scale),
@@ -116,7 +125,7 @@ def _type_text(spec: ColumnSpec, base: str, length: int | None, scale: int | Non
     if base == "decimal":
         arguments = f"{length},{scale}"
     elif spec.members is not None:
-        arguments = ",".join(quote_text(member) for member in spec.members)
+        arguments = _members_text(spec.members)
     elif base in INTEGER_BASES:
         arguments = _integer_width(spec)
     elif base in {"float", "double"}:
@@ -129,6 +138,10 @@ def _type_text(spec: ColumnSpec, base: str, length: int | None, scale: int | Non
     if spec.unsigned:
         text += " unsigned"
     return text + " zerofill" if spec.zerofill else text
+
+
+def _members_text(members: tuple[str, ...]) -> str:
+    return ",".join(quote_text(member) for member in members)
 
 
 def _integer_width(spec: ColumnSpec) -> str:
@@ -149,7 +162,10 @@ def convert_column(column: ColumnDefinition, charset: Charset) -> ColumnDefiniti
     """What CONVERT TO CHARACTER SET makes of a column; TEXT grows so that as many characters fit."""
     if column.base not in CHARACTER_BASES or column.charset == "binary":
         return column
-    base, text = column.base, column.mysql_type
+    base, text, members = column.base, column.mysql_type, column.members
+    if members is not None:
+        members = reread_members(members, column.charset, charset.charset)
+        text = base if members is None else f"{base}({_members_text(members)})"
     if base in TEXT_BASES:
         capacity = _BLOB_CAPACITY[TEXT_BASES.index(base)]
         characters = capacity // bytes_per_character(column.charset)
@@ -157,4 +173,6 @@ def convert_column(column: ColumnDefinition, charset: Charset) -> ColumnDefiniti
     if charset.charset == "binary" and base not in {"enum", "set"}:
         base = as_bytes(base)
         text = text.replace(column.base, base, 1) if column.base in {"char", "varchar"} else base
-    return column._replace(base=base, mysql_type=text, charset=charset.charset, collation=charset.collation)
+    return column._replace(
+        base=base, mysql_type=text, charset=charset.charset, collation=charset.collation, members=members
+    )

@@ -77,7 +77,8 @@ class Key(NamedTuple):
         name: the index's or constraint's name, None where the server is to make one.
         primary: PRIMARY KEY.
         unique: UNIQUE.
-        whole: no part is a prefix or an expression.
+        whole: no part is an expression.
+        prefixes: how many characters of each column it has, 0 for all.
         if_not_exists: the key may be there already.
     """
 
@@ -87,6 +88,7 @@ class Key(NamedTuple):
     unique: bool = False
     whole: bool = True
     if_not_exists: bool = False
+    prefixes: tuple[int, ...] = ()
 
 
 class CreateTable(NamedTuple):

@@ -120,11 +120,11 @@ def _arguments(reader: TokenReader) -> tuple[int, ...]:
 
 
 def _members(reader: TokenReader) -> tuple[str, ...]:
-    """Read the members of ENUM or SET; the server strips their trailing spaces."""
+    """Read the members of ENUM or SET."""
     reader.expect("(")
-    members = [reader.string().rstrip(" ")]
+    members = [reader.string()]
     while reader.accept(","):
-        members.append(reader.string().rstrip(" "))
+        members.append(reader.string())
     reader.expect(")")
     return tuple(members)
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from binx.rows.ddl_statements import Key
-from binx.rows.schema import IndexDefinition
+from binx.rows.schema import ColumnDefinition, IndexDefinition
 
 Indexes = tuple[IndexDefinition, ...]
 
+_KEPT_IN_THE_ROW = ("char", "varchar", "binary", "varbinary")
 _NAME_OF_EXPRESSIONS = "functional_index"
 
 
@@ -23,12 +24,13 @@ def same_name(first: str | None, second: str) -> bool:
 
 def with_index(indexes: Indexes, key: Key) -> Indexes:
     """The keys and one more; without a name it is called after its first column, as the server does."""
-    name = key.name
-    if name is None:
-        name = _free_name(indexes, key.columns[0] if key.columns else _NAME_OF_EXPRESSIONS)
-    elif key.if_not_exists and any(same_name(name, index.name) for index in indexes):
+    name = key.name or (key.columns[0] if key.columns else _NAME_OF_EXPRESSIONS)
+    if key.if_not_exists and any(same_name(name, index.name) for index in indexes):
         return indexes
-    return (*indexes, IndexDefinition(name, key.columns, key.unique, key.whole))
+    if key.name is None:
+        name = _free_name(indexes, name)
+    prefixes = key.prefixes if any(key.prefixes) else ()
+    return (*indexes, IndexDefinition(name, key.columns, key.unique, key.whole, prefixes))
 
 
 def _free_name(indexes: Indexes, column: str) -> str:
@@ -64,7 +66,43 @@ def on_columns(indexes: Indexes, now: Callable[[str], str | None]) -> Indexes:
     """
     changed = []
     for index in indexes:
-        columns = tuple(name for old in index.columns if (name := now(old)) is not None)
-        if columns or not index.columns:
-            changed.append(index._replace(columns=columns))
+        parts = zip(index.columns, index.prefixes or (0,) * len(index.columns), strict=True)
+        left = [(name, prefix) for old, prefix in parts if (name := now(old)) is not None]
+        if left or not index.columns:
+            columns, prefixes = (tuple(name for name, _ in left), tuple(prefix for _, prefix in left))
+            changed.append(index._replace(columns=columns, prefixes=prefixes if any(prefixes) else ()))
     return tuple(changed)
+
+
+def settled_indexes(indexes: Indexes, columns: tuple[ColumnDefinition, ...]) -> Indexes:
+    """The keys as the server keeps them behind a statement, in its order (sql/sql_table.cc, ``sort_keys``).
+
+    A prefix of all that a column holds has become the whole column.
+
+    Args:
+        indexes: the keys.
+        columns: the table's; only of text and bytes a key can have a part.
+    """
+    if len(indexes) < 2 and not any(index.prefixes for index in indexes):
+        return indexes
+    known = {column.name.casefold(): column for column in columns}
+
+    def order(index: IndexDefinition) -> tuple[bool, ...]:
+        parts = [known[name.casefold()] for name in index.columns if name.casefold() in known]
+        is_virtual = not index.whole or any(column.generated == "virtual" for column in parts)
+        is_nullable = any(column.nullable for column in parts)
+        return not index.unique, index.unique and is_nullable, is_virtual, any(index.prefixes)
+
+    return tuple(sorted((_with_settled_prefixes(index, known) for index in indexes), key=order))
+
+
+def _with_settled_prefixes(index: IndexDefinition, known: dict[str, ColumnDefinition]) -> IndexDefinition:
+    def is_part(name: str, prefix: int) -> bool:
+        column = known.get(name.casefold())
+        if column is None or column.base not in _KEPT_IN_THE_ROW:
+            return column is not None and column.base.endswith(("text", "blob"))
+        return prefix < (column.length or 0)
+
+    parts = zip(index.columns, index.prefixes, strict=False)
+    prefixes = tuple(prefix if is_part(name, prefix) else 0 for name, prefix in parts)
+    return index._replace(prefixes=prefixes if any(prefixes) else ())

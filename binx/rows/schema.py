@@ -102,13 +102,15 @@ class IndexDefinition(NamedTuple):
         name: its name, unique in the table.
         columns: their names, in the key's order; parts that are expressions are left out.
         unique: no two rows have the same values, unless some are NULL.
-        whole: all parts are whole columns, not prefixes or expressions.
+        whole: no part is an expression.
+        prefixes: how many characters of each column the key has, 0 for all; empty where it has all of each.
     """
 
     name: str
     columns: tuple[str, ...]
     unique: bool = False
     whole: bool = True
+    prefixes: tuple[int, ...] = ()
 
 
 class TableDefinition(NamedTuple):
@@ -151,18 +153,21 @@ class TableDefinition(NamedTuple):
         """The columns that tell rows apart, as servers choose them and table maps name them.
 
         The primary key; else the first UNIQUE key over whole columns that are all NOT NULL; else none.
-        Of whole TEXT and BLOB columns MariaDB makes an index of hashes, which it does not take for one.
+        Of whole TEXT and BLOB columns MariaDB makes an index of hashes, which it does not take for one; nor
+        does MySQL take one over virtual columns.
         """
         if self.primary_key:
             return self.primary_key
         required = {
             column.name.casefold(): column.name
             for column in self.columns
-            if not column.nullable and not column.base.endswith(("text", "blob"))
+            if not (
+                column.nullable or column.base.endswith(("text", "blob")) or column.generated == "virtual"
+            )
         }
         for index in self.indexes:
             names = tuple(required.get(name.casefold(), "") for name in index.columns)
-            if index.unique and index.whole and all(names):
+            if index.unique and index.whole and not any(index.prefixes) and all(names):
                 # MariaDB makes the end of a row's period a part of each unique key.
                 ends = (column.name for column in self.columns if column.generated == "row_end")
                 return (*names, *ends)
@@ -215,6 +220,10 @@ class Change(NamedTuple):
     reason: str | None = None
 
 
+NO_BACKSLASH_ESCAPES = 0x100000
+"""The bit of sql_mode."""
+
+
 class StatementContext(NamedTuple):
     """The session that a statement ran in, as far as it decides what the statement means.
 
@@ -229,6 +238,9 @@ class StatementContext(NamedTuple):
         explicit_defaults_for_timestamp: False as MySQL before 8.0 and MariaDB before 10.10 have it:
             a TIMESTAMP without NULL is NOT NULL.
         server_id: the server in whose log it stands; None where that is not known.
+        literals: the charset of texts in the statement, as the session's collation_connection has it; None
+            where that is not known.
+        failed: it ended with an error on its server, and was logged for what it did before.
     """
 
     sql_mode: int = 0
@@ -237,6 +249,8 @@ class StatementContext(NamedTuple):
     version: int | None = None
     explicit_defaults_for_timestamp: bool = True
     server_id: int | None = None
+    literals: str | None = None
+    failed: bool = False
 
     # Bits of sql_mode: MySQL's sql/sql_const.h and MariaDB's sql/sql_class.h agree on these.
     @property
@@ -257,7 +271,7 @@ class StatementContext(NamedTuple):
     @property
     def no_backslash_escapes(self) -> bool:
         """A backslash in a string is a character like any other."""
-        return bool(self.sql_mode & 0x100000)
+        return bool(self.sql_mode & NO_BACKSLASH_ESCAPES)
 
 
 DEFAULT_CONTEXT = StatementContext()

@@ -8,6 +8,7 @@ from binx.errors import DamagedError
 from binx.event import FormatDescription, Query, session_options
 from binx.event.query_status import parse_status
 from binx.event.reader import Reader
+from binx.rows.context import statement_context
 from tests.event import samples
 from tests.event.reading import MARIADB, MYSQL, read
 
@@ -89,6 +90,26 @@ def test_the_text_is_in_the_clients_character_set() -> None:
     event = samples.QUERY_WITH_SESSION.replace(b"dayname", b"\xe4ayname")
     assert "(äayname(" in query(event).text
     assert query(event).sql_is_text
+
+
+@pytest.mark.parametrize("quote", ["`", '"'])
+def test_a_statement_that_a_server_made_of_another_is_in_utf8_whatever_the_client_says(quote: str) -> None:
+    """As MySQL 9.7 and MariaDB 10.11 log CREATE TABLE … SELECT of a session with SET NAMES latin1."""
+    statement = query(samples.QUERY_WITH_SESSION)
+    assert statement.charset.name == "latin1"
+    shown = f"CREATE TABLE {quote}é{quote} (\n  {quote}ü{quote} int DEFAULT NULL\n) START TRANSACTION"
+    assert statement._replace(sql=shown.encode()).text == shown
+    assert statement._replace(sql=shown.encode("latin1")).text == shown
+    typed = "create table `é` (`ü` int)"
+    assert statement._replace(sql=typed.encode("latin1")).text == typed
+
+
+def test_a_statement_that_a_server_made_escapes_by_backslashes_in_all_sessions() -> None:
+    status = parse_status(Reader(memoryview(bytes.fromhex("01 0000100000000000"))))
+    statement = query(samples.QUERY_WITH_SESSION)._replace(status=status)
+    shown = statement._replace(sql=b"CREATE TABLE `a` (\n  `b` enum('\\\\') DEFAULT NULL\n)")
+    typed = statement._replace(sql=b"create table a (b enum('\\'))")
+    assert [statement_context(one).no_backslash_escapes for one in (shown, typed)] == [False, True]
 
 
 @pytest.mark.parametrize(

@@ -463,5 +463,44 @@ CASES: list[Case] = [
         "mariadb",
         "ORACLE",
     ),
+    *_both(
+        # CONVERT leaves the bytes of members as they are
+        "CREATE TABLE kept_members (a ENUM('é','x') CHARACTER SET latin1, b SET('é ','ß') CHARACTER SET utf8mb4,"
+        " c ENUM('é ') CHARACTER SET binary, d ENUM('ж','x') CHARACTER SET latin1)",
+        "ALTER TABLE kept_members CONVERT TO CHARACTER SET latin2",
+        "ALTER TABLE kept_members CONVERT TO CHARACTER SET cp1251",
+        # a key's prefix of all of a column is the whole column
+        "CREATE TABLE prefixes (a VARCHAR(3) NOT NULL, b VARCHAR(10) NOT NULL, c INT NOT NULL, UNIQUE (b(3)),"
+        " UNIQUE (a(3)), UNIQUE (c))",
+        "ALTER TABLE prefixes MODIFY b VARCHAR(3) NOT NULL",
+        "ALTER TABLE prefixes MODIFY b VARCHAR(9) NOT NULL",
+        "ALTER TABLE prefixes MODIFY a VARCHAR(3)",
+        "ALTER TABLE prefixes MODIFY a VARCHAR(3) NOT NULL",
+        # a column in the place of one that is dropped takes over its keys
+        "CREATE TABLE replaced (c INT PRIMARY KEY, b INT)",
+        "ALTER TABLE replaced ADD COLUMN c VARCHAR(30) FIRST, DROP c",
+        # of several names the last one counts
+        "ALTER TABLE replaced RENAME TO passing, RENAME TO replaced_again",
+        "ALTER TABLE replaced_again RENAME TO passing, ADD d INT, RENAME TO replaced_again",
+        # DEFAULT is the database's charset, to MySQL that of the session's database
+        "CREATE TABLE ddl_b.defaults (a CHAR(3) CHARACTER SET latin2)",
+        "ALTER TABLE ddl_b.defaults CONVERT TO CHARACTER SET DEFAULT",
+    ),
+    *_mysql(
+        "CREATE TABLE virtual_key (a INT NOT NULL, b INT AS (a + 1) VIRTUAL NOT NULL, UNIQUE (b))",
+        "ALTER TABLE virtual_key ADD UNIQUE (a)",
+        "CREATE TABLE generated_key (my_row_id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT INVISIBLE, a INT, b INT,"
+        " PRIMARY KEY (my_row_id))",
+        "ALTER TABLE generated_key ADD c INT FIRST, MODIFY b INT FIRST",
+        "ALTER TABLE generated_key DROP PRIMARY KEY, DROP my_row_id, ADD d INT FIRST",
+    ),
+    *_mariadb(
+        "CREATE TABLE ma_twice (a INT, b INT)",
+        "ALTER TABLE ma_twice ADD IF NOT EXISTS c INT, ADD IF NOT EXISTS C BIGINT FIRST",
+        "ALTER TABLE ma_twice CHANGE a d INT FIRST, ADD IF NOT EXISTS D BIGINT AFTER nowhere",
+        "ALTER TABLE ma_twice ADD PRIMARY KEY (b)",
+        "ALTER TABLE ma_twice MODIFY IF EXISTS c INT NULL KEY",
+        "ALTER TABLE ma_twice ADD IF NOT EXISTS e INT KEY, DROP PRIMARY KEY",
+    ),
     *_both("DROP DATABASE IF EXISTS ddl_b", "CREATE TABLE IF NOT EXISTS last (a INT)"),
 ]

@@ -24,8 +24,8 @@ SELECT JSON_ARRAY(c.table_schema, c.table_name, c.column_name, c.column_type, c.
                   c.character_set_name, c.collation_name, k.ordinal_position - 1, c.extra,
                   c.column_key = 'PRI')
 FROM information_schema.columns c LEFT JOIN information_schema.key_column_usage k
-  ON k.table_schema = c.table_schema AND k.table_name = c.table_name AND k.column_name = c.column_name
-     AND k.constraint_name = 'PRIMARY'
+  ON k.table_schema = c.table_schema AND k.table_name = c.table_name
+     AND HEX(k.column_name) = HEX(c.column_name) AND k.constraint_name = 'PRIMARY'
 JOIN information_schema.tables t ON t.table_schema = c.table_schema AND t.table_name = c.table_name
   AND t.table_type IN ('BASE TABLE', 'SYSTEM VERSIONED', 'SEQUENCE')
 WHERE c.table_schema LIKE 'ddl\\_%' ORDER BY c.table_schema, c.table_name, c.ordinal_position;

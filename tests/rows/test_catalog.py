@@ -177,12 +177,38 @@ def test_a_copy_moves_on_by_itself() -> None:
     assert charsets == ["latin1", None]
 
 
+def test_a_statement_that_failed_and_is_logged_has_dropped_the_table() -> None:
+    """MariaDB logs a CREATE OR REPLACE that fails behind its DROP, with its error."""
+    catalog = catalog_of("CREATE TABLE t (a INT)", "CREATE TABLE other (a INT)")
+    failed = MARIADB._replace(failed=True)
+    changes = catalog.apply("CREATE OR REPLACE TABLE t (a BLOB, PRIMARY KEY (a))", "shop", failed)
+    assert [change.kind for change in changes] == [ChangeKind.DROPPED]
+    assert [table.name for table in catalog] == ["other"]
+
+
+def test_members_of_a_binary_column_are_the_bytes_that_the_session_wrote() -> None:
+    latin = StatementContext(literals="latin1")
+    definition = catalog_of("CREATE TABLE t (a SET('é ','p ') CHARACTER SET binary)", context=latin).lookup(
+        "shop", "t"
+    )
+    assert definition is not None
+    assert definition.columns[0].members == (r"\xe9 ", "p ")
+
+
 def test_a_database_without_a_charset_takes_the_servers() -> None:
     context = StatementContext(server_collation="latin1_swedish_ci")
     catalog = catalog_of("CREATE DATABASE d", "CREATE TABLE d.t (a TEXT)", context=context)
     definition = catalog.lookup("d", "t")
     assert definition is not None
     assert definition.columns[0].charset == "latin1"
+
+
+@pytest.mark.parametrize("mariadb", [False, True])
+def test_a_generated_timestamp_takes_null_in_mariadb_even_with_old_defaults(mariadb: bool) -> None:
+    old = StatementContext(explicit_defaults_for_timestamp=False, mariadb=mariadb)
+    definition = catalog_of("CREATE TABLE t (a INT, b TIMESTAMP AS (a + 1))", context=old).lookup("shop", "t")
+    assert definition is not None
+    assert definition.columns[1].nullable is mariadb
 
 
 def test_a_charset_that_nothing_tells_is_none() -> None:

@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 
 from binx.rows.catalog import Catalog
-from binx.rows.schema import ColumnDefinition, StatementContext, TableDefinition
+from binx.rows.schema import StatementContext
 from tests.rows.ddl_cases import CASES
+from tests.rows.described import binx_says, server_says
 
 SQL_MODES = {
     "": 0,
@@ -26,7 +27,6 @@ SQL_MODES = {
     "NO_ENGINE_SUBSTITUTION": 0x40000000,
     "IGNORE_BAD_TABLE_OPTIONS": 0x40000000 << 1,
 }
-CHARACTER_TYPES = ("char", "varchar", "tinytext", "text", "mediumtext", "longtext", "enum", "set")
 SERVERS = ["mysql", "mariadb"]
 
 
@@ -44,57 +44,6 @@ def context_of(expected: dict[str, Any], sql_mode: str) -> StatementContext:
         mariadb="MariaDB" in expected["server"]["version"],
         version=major * 10000 + minor * 100 + patch,
     )
-
-
-def without_display_width(column_type: str) -> str:
-    """MariaDB's spelling of types in MySQL 8's: no display widths, no comments."""
-    column_type = re.sub(r" /\*.*?\*/", "", column_type)
-    if "zerofill" not in column_type and column_type != "tinyint(1)":
-        column_type = re.sub(r"^(tinyint|smallint|mediumint|int|bigint|year)\(\d+\)", r"\1", column_type)
-    return column_type.replace("geomcollection", "geometrycollection")
-
-
-def as_server_says(facts: list[Any]) -> dict[str, Any]:
-    name, column_type, nullable, charset, collation, position, extra, row_key = facts
-    generated = {"VIRTUAL": "virtual", "STORED": "stored"}
-    kind = next((word for mark, word in generated.items() if f"{mark} GENERATED" in extra), None)
-    return {
-        "name": name,
-        "type": without_display_width(column_type),
-        "nullable": nullable,
-        "charset": None if charset == "binary" else charset,
-        "collation": None if charset == "binary" else collation,
-        "key": position,
-        "row_key": row_key,
-        "invisible": "INVISIBLE" in extra,
-        "generated": kind,
-    }
-
-
-def as_binx_says(
-    column: ColumnDefinition, row_key: tuple[str, ...], server_collation: str | None
-) -> dict[str, Any]:
-    has_charset = column.base in CHARACTER_TYPES and column.charset != "binary"
-    generated = "stored" if column.generated in {"row_start", "row_end"} else column.generated
-    # A collation that nothing names is the default of its charset, which servers choose each in its own way.
-    collation = column.collation or server_collation
-    return {
-        "name": column.name,
-        "type": column.mysql_type,
-        "nullable": column.nullable,
-        "charset": column.charset if has_charset else None,
-        "collation": collation if has_charset else None,
-        "key": column.primary_key_position,
-        "row_key": column.name in row_key,
-        "invisible": column.invisible,
-        "generated": generated,
-    }
-
-
-def shown(definition: TableDefinition) -> list[ColumnDefinition]:
-    """The columns that INFORMATION_SCHEMA has: not the hidden ones of system versioning."""
-    hidden = {"row_start", "row_end"}
-    return [column for column in definition.columns if not (column.generated == column.name in hidden)]
 
 
 @pytest.mark.parametrize("server", SERVERS)
@@ -120,13 +69,7 @@ def test_the_catalog_has_the_columns_that_the_server_has_after_each_statement(se
             if definition.unknown is not None:
                 assert "_ctas" in table, (sql, definition.unknown)
                 continue
-            server_says = [as_server_says(column) for column in columns]
-            collations = {column["name"]: column["collation"] for column in server_says}
-            binx_says = [
-                as_binx_says(column, definition.row_key, collations.get(column.name))
-                for column in shown(definition)
-            ]
-            assert binx_says == server_says, sql
+            assert binx_says(definition, columns) == server_says(columns), sql
         assert sorted(known) == sorted(f"{table.db}.{table.name}" for table in catalog), sql
 
 

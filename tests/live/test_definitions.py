@@ -1,0 +1,115 @@
+"""After any schema statements the catalog knows the tables, columns and keys that the server has.
+
+``make test-live SEED=… ROUNDS=…`` runs as many series as asked, each of its own seed.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from binx.kernels.scan import Level
+from binx.log.file import BinlogFile
+from binx.rows.catalog import Catalog
+from binx.rows.decoder import ChangeDecoder
+from binx.rows.marks import STATEMENTS_ONLY
+from testdata.servers import Server
+from tests.live.connection import Connection
+from tests.live.test_differential import ROUNDS, seed_of
+from tests.live.workload.definitions import DATABASES, Definitions
+from tests.rows.described import binx_says, server_says
+from tests.rows.make_ddl_expected import COLUMNS
+
+STATEMENTS = 100
+SERIES = 10 if ROUNDS else 1
+LOG_STATUS = {"mysqld": "SHOW BINARY LOG STATUS", "mariadbd": "SHOW BINLOG STATUS"}
+
+Tables = dict[str, list[list[Any]]]
+
+
+class Step(NamedTuple):
+    """A statement that the server logged, and the tables behind it."""
+
+    sql: str
+    tables: Tables
+
+
+def tables_of(watch: Connection) -> Tables:
+    """What the server has, with the facts of each column."""
+    tables: Tables = {}
+    for line in watch.run(COLUMNS.rstrip("; \n")):
+        db, table, *facts = json.loads(line)
+        facts[2], facts[7] = bool(facts[2]), bool(facts[7])
+        tables.setdefault(f"{db}.{table}", []).append(facts)
+    return tables
+
+
+def run(server: Server, seed: str) -> tuple[Path, dict[int, Step]]:
+    """Run a series; gives the log, and each step by where in the log it ends."""
+    steps: dict[int, Step] = {}
+    statements = Definitions(random.Random(seed), mariadb=server.daemon == "mariadbd")
+    server.sql("".join(f"DROP DATABASE IF EXISTS {db};" for db in DATABASES))
+    server.flush_logs()
+    with Connection(server) as session, Connection(server) as watch:
+        for database in DATABASES:
+            session.run(f"CREATE DATABASE {database} CHARACTER SET latin1")
+        session.run(f"USE {DATABASES[0]}")
+        tables: Tables = {}
+        for _ in range(STATEMENTS):
+            columns = {name: [str(facts[0]) for facts in found] for name, found in tables.items()}
+            spelling = statements.spelling
+            sql = statements.statement(columns)
+            session.run(spelling.encoded(sql))
+            end = int(watch.run(LOG_STATUS[server.daemon])[0].split("\t")[1])
+            if end not in steps:
+                tables = tables_of(watch)
+                steps[end] = Step(sql, tables)
+    return server.binlogs()[-1], steps
+
+
+def differences(catalog: Catalog, step: Step) -> list[str]:
+    """What the catalog does not know as the server does."""
+    ours, theirs = {f"{table.db}.{table.name}" for table in catalog}, step.tables.keys()
+    found = [f"only binx has {sorted(ours - theirs)}, only the server {sorted(theirs - ours)}"]
+    found = found if ours != theirs else []
+    for name in sorted(ours & theirs):
+        definition = catalog.find(*name.split(".", 1))
+        assert definition is not None
+        if definition.unknown is not None:
+            found.append(f"{name}: {definition.unknown}")
+            continue
+        columns = step.tables[name]
+        pairs = zip_longest(server_says(columns), binx_says(definition, columns))
+        found += [f"{name}: the server has {one},\nbinx {other}" for one, other in pairs if one != other]
+    return found
+
+
+def follow(log: Path, steps: dict[int, Step]) -> str:
+    """The first step behind which the catalog differs, and how; empty where there is none."""
+    catalog = Catalog()
+    with BinlogFile.open(str(log)) as file:
+        decoder = ChangeDecoder(file, catalog, lambda database, table: False)
+        for table in file.scan(Level.LEVEL_EVENTS):
+            for index in range(len(table)):
+                marks = bytearray(len(table))
+                marks[index] = STATEMENTS_ONLY
+                for _ in decoder.decode(table, marks):
+                    pass
+                step = steps.get(table.value("end", index))
+                if step is not None and (found := differences(catalog, step)):
+                    return "\n".join([step.sql, *found])
+    return ""
+
+
+@pytest.mark.parametrize("number", range(SERIES * (ROUNDS or 1)))
+def test_the_catalog_follows_random_schema_statements(server: Server, number: int) -> None:
+    seed = seed_of(number)
+    log, steps = run(server, seed)
+    difference = follow(log, steps)
+    assert not difference, f"SEED={seed} on {server.daemon}: {difference}"
+    assert len(steps) > STATEMENTS / 4, "the server takes hardly a statement"

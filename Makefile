@@ -27,10 +27,15 @@ help: ## list the targets
 
 needs-python:
 	@[ -n "$(PYTHON)" ] || { echo "binx needs Python 3.11 or newer, and none is on PATH" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
+		{ echo "$(PYTHON) cannot make virtual environments (Debian: apt-get install python3-venv)" >&2; exit 1; }
 
-needs-compiler:
+needs-compiler: needs-python
 	@command -v cc >/dev/null || command -v gcc >/dev/null || command -v clang >/dev/null || \
 		{ echo "binx needs a C compiler to build its kernels, and none is on PATH (Debian: apt-get install gcc libc6-dev)" >&2; exit 1; }
+	@$(PYTHON) -c 'import os, sys, sysconfig; \
+		sys.exit(not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")))' || \
+		{ echo "binx needs the headers of $(PYTHON) to build its kernels (Debian: apt-get install python3-dev)" >&2; exit 1; }
 
 needs-java:
 	@command -v java >/dev/null || [ -n "$$JAVA_HOME" ] || \

@@ -37,9 +37,9 @@ from binx.rows.ddl_statements import (
 from binx.rows.ddl_tokens import NotUnderstoodError, TokenReader
 from binx.rows.schema import DEFAULT_CONTEXT, StatementContext
 
-_LEAD = r"(?:[\s\0(]++|--(?=\s|$)[^\n]*+|\#[^\n]*+|/\*(?!M?!)(?:[^*]++|\*(?!/))*+\*/)*+"
-_FIRST_WORD = re.compile(_LEAD + r"(?:(?:create|alter|drop|rename|set\s+statement)\b|(/\*))", re.IGNORECASE)
-_WORD = re.compile(_LEAD + r"(\w+)")
+_LEAD = re.compile(r"[\s\0(]+|--(?=\s|$)[^\n]*|#[^\n]*|/\*(?!M?!).*?\*/", re.DOTALL)
+_FIRST_WORD = re.compile(r"(?:create|alter|drop|rename|set\s+statement)\b|(/\*)", re.IGNORECASE)
+_WORD = re.compile(r"\w+")
 _ANY_WORD = re.compile(r"\b(?:create|alter|drop|rename)\b", re.IGNORECASE)
 
 
@@ -48,7 +48,7 @@ def is_schema_statement(sql: str) -> bool:
 
     True for some that change none (CREATE VIEW); never False for one that does.
     """
-    match = _FIRST_WORD.match(sql)
+    match = _FIRST_WORD.match(sql, _behind_lead(sql))
     if match is None:
         return False
     # What an executable comment holds depends on the server, so every word counts.
@@ -60,8 +60,8 @@ def first_word(sql: str, context: StatementContext = DEFAULT_CONTEXT) -> str:
 
     Empty where it begins with no word, as with an executable comment.
     """
-    match = _WORD.match(sql)
-    word = "" if match is None else match[1].lower()
+    match = _WORD.match(sql, _behind_lead(sql))
+    word = "" if match is None else match[0].lower()
     if word != "set":
         return word
     try:
@@ -70,6 +70,18 @@ def first_word(sql: str, context: StatementContext = DEFAULT_CONTEXT) -> str:
         return word
     _skip_set_statement(reader)
     return reader.current.upper.lower()
+
+
+def _behind_lead(sql: str) -> int:
+    """Where a statement begins, behind white space, parentheses and comments that no server executes.
+
+    One expression for all of them would need possessive quantifiers, to be linear where nothing follows, and
+    those of Python before 3.11.5 miss some comments.
+    """
+    position = 0
+    while match := _LEAD.match(sql, position):
+        position = match.end()
+    return position
 
 
 def parse(sql: str, context: StatementContext = DEFAULT_CONTEXT) -> Statement | None:

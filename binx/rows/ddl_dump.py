@@ -8,9 +8,9 @@ from collections.abc import Iterator
 _DELIMITER_LINE = re.compile(r"^[ \t]*DELIMITER[ \t]+(\S+)[^\n]*$", re.IGNORECASE | re.MULTILINE)
 _LINE_COMMENT = re.compile(r"(?:--(?=\s|$)|#)[^\n]*")
 _QUOTED = {
-    "'": re.compile(r"'(?:[^'\\]++|\\.|'')*+'", re.DOTALL),
-    '"': re.compile(r'"(?:[^"\\]++|\\.|"")*+"', re.DOTALL),
-    "`": re.compile(r"`[^`]*+`"),
+    "'": re.compile(r"'[^'\\]*(?:(?:\\.|'')[^'\\]*)*'(?!')", re.DOTALL),
+    '"': re.compile(r'"[^"\\]*(?:(?:\\.|"")[^"\\]*)*"(?!")', re.DOTALL),
+    "`": re.compile(r"`[^`]*`"),
 }
 _USE = re.compile(r"\s*use\s+(?:`((?:[^`]|``)+)`|([^\s;`]+))\s*;?\s*$", re.IGNORECASE)
 

@@ -28,7 +28,13 @@ cdef struct Origin:
 
 cdef class RowBuilder(RowBuffers):
     cdef int64_t append_event(
-        self, Cursor *body, RowsEvent *rows, const TableLayout *layout, const Origin *origin, int64_t number
+        self,
+        Cursor *body,
+        RowsEvent *rows,
+        const TableLayout *layout,
+        const Origin *origin,
+        int64_t number,
+        int64_t byte_limit,
     ) except -1 nogil
     cdef int begin_transaction(self, const Origin *origin) except -1 nogil
     cdef void fill_system_columns(

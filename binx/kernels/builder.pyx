@@ -27,9 +27,19 @@ cdef class RowBuilder(RowBuffers):
     """The columns of one table, being filled image by image."""
 
     cdef int64_t append_event(
-        self, Cursor *body, RowsEvent *rows, const TableLayout *layout, const Origin *origin, int64_t number
+        self,
+        Cursor *body,
+        RowsEvent *rows,
+        const TableLayout *layout,
+        const Origin *origin,
+        int64_t number,
+        int64_t byte_limit,
     ) except -1 nogil:
-        """Decode all row images of an event, whose first change has a number; returns how many changes there are."""
+        """Decode the row images of an event, the first change of which has a number; returns how many changes these are.
+
+        Where the rows come to ``byte_limit`` bytes before the event's end, ``body`` is left at the next change: a row of
+        one byte may be of 4,096 columns.
+        """
         cdef int64_t first = self.rows
         cdef int64_t count = 0
         cdef int64_t before
@@ -43,6 +53,8 @@ cdef class RowBuilder(RowBuffers):
                 self.append_image(body, rows.after, rows.after_count, partial)
             count += 1
             if remaining(body) == 0:
+                break
+            if self.bytes_held() >= byte_limit and body.position != before:
                 break
             if body.position == before:
                 bad_rows(body, "expected rows of at least one byte, found bytes behind a row without columns")

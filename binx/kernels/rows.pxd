@@ -84,6 +84,8 @@ cdef class RowDecoder:
     cdef bint decoding
     cdef int64_t rows_before
     cdef int64_t bytes_before
+    # Where in its body the rows event at hand goes on, when the rows before that were handed over; else 0.
+    cdef int64_t resumed_at
     cdef int drop_event(self) except -1
     cdef bint next_transaction(self) noexcept nogil
     cdef int walk(self, const uint8_t *base, int64_t size, int64_t origin) except -1 nogil

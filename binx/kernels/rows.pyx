@@ -12,7 +12,7 @@ from libc.string cimport memset
 
 from binx.kernels.builder cimport Origin, RowBuilder
 from binx.kernels.counting cimport RowsEvent, count_images, open_rows
-from binx.kernels.cursor cimport Cursor, ahead, cursor_over
+from binx.kernels.cursor cimport Cursor, ahead, cursor_over, remaining
 from binx.kernels.events cimport *
 from binx.kernels.layouts cimport TableMaps
 from binx.kernels.output cimport append, release
@@ -72,6 +72,7 @@ cdef class RowDecoder:
         self.texts = <const uint8_t *> PyBytes_AS_STRING(id_text)
         self.index = -1
         self.decoding = False
+        self.resumed_at = 0
         self.position = 0
         self.end = 0
 
@@ -110,7 +111,7 @@ cdef class RowDecoder:
                     body = cursor_over(&window[at] + HEADER_SIZE, header.size - HEADER_SIZE, self.position)
                     need = self.take_event(&header, &body, self.position)
                     self.event_size = header.size
-                    if need != NEED_BUILDER:
+                    if need != NEED_BUILDER and not self.resumed_at:
                         at += header.size
         except BaseException:
             self.drop_event()
@@ -120,6 +121,7 @@ cdef class RowDecoder:
 
     cdef int drop_event(self) except -1:
         """Take back the rows of the event whose decoding failed, so that no builder keeps a part of it."""
+        self.resumed_at = 0
         if self.decoding:
             (<RowBuilder> self.filled).rewind(self.rows_before, self.bytes_before)
             self.decoding = False
@@ -243,14 +245,14 @@ cdef class RowDecoder:
             need = self.take_event(&header, &body, self.position)
             if need == NEED_NOTHING:
                 self.position += header.size
-            elif need == NEED_FLUSH or need == NEED_MEMORY:
+            elif (need == NEED_FLUSH or need == NEED_MEMORY) and not self.resumed_at:
                 self.position += header.size
                 return need
             else:
                 return need
 
     cdef int take_event(self, Header *header, Cursor *body, int64_t position) except -1 nogil:
-        """Deal with one event, or say what is needed for it. After a flush the event is done."""
+        """Deal with one event, or say what is needed for it. After a flush it is done, unless it is to be resumed."""
         cdef uint8_t type = header.type
         cdef int statement
         if type == TABLE_MAP_EVENT:
@@ -300,8 +302,13 @@ cdef class RowDecoder:
         if not target.known:
             self.pending_map = rows.map
             return NEED_BUILDER
-        undone = self.is_undone()
-        self.rows_event += 1
+        if self.resumed_at:
+            body.position = self.resumed_at
+            self.resumed_at = 0
+            undone = False
+        else:
+            undone = self.is_undone()
+            self.rows_event += 1
         self.rows_flags |= rows.flags
         if target.builder == NULL and (self.resolves_only or self.maps.layout(rows.map).unknown):
             # Nobody wants its rows, nor their number or can tell it.
@@ -345,8 +352,11 @@ cdef class RowDecoder:
         self.rows_before = builder.rows
         self.bytes_before = builder.variable_bytes
         self.decoding = True
-        self.row_number += builder.append_event(body, rows, self.maps.layout(rows.map), &origin, self.row_number)
+        self.row_number += builder.append_event(
+            body, rows, self.maps.layout(rows.map), &origin, self.row_number, self.byte_limit
+        )
         self.decoding = False
+        self.resumed_at = body.position if remaining(body) else 0
         self.tables_held += self.rows_before == 0
         self.held += builder.bytes_held() - held
         if builder.rows >= self.row_limit or builder.bytes_held() >= self.byte_limit:

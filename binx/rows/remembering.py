@@ -14,23 +14,25 @@ _ALIKE_TABLES = 64
 """For how many sorts of tables it is remembered."""
 
 _FEW_COLUMNS = 96
-"""How many columns these have at most: of more, each takes its time anyway, and room besides."""
+"""How many columns these have at most."""
+
+_WIDE_TABLES = 4
+"""For how many sorts of tables with more columns, which take room."""
 
 
 def made_once_for_alike_tables(
     make: Callable[Concatenate[_Columns, _More], _Made],
 ) -> Callable[Concatenate[_Columns, _More], _Made]:
-    """Have tables of the same few columns share what a function makes of them.
+    """Have tables of the same columns share what a function makes of them.
 
     Args:
         make: takes the columns first. All that it takes can be hashed, and nobody changes what it gives.
     """
-    remembered = lru_cache(_ALIKE_TABLES)(make)
+    few, many = lru_cache(_ALIKE_TABLES)(make), lru_cache(_WIDE_TABLES)(make)
 
     @wraps(make)
     def shared(columns: _Columns, /, *more: _More.args, **named: _More.kwargs) -> _Made:
-        if len(columns) > _FEW_COLUMNS:
-            return make(columns, *more, **named)
+        remembered = few if len(columns) <= _FEW_COLUMNS else many
         return cast("Callable[..., Any]", remembered)(columns, *more, **named)  # type: ignore[no-any-return]
 
     return shared

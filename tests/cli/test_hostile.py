@@ -100,6 +100,23 @@ def mariadb_compressed(claimed: int, data: bytes) -> bytes:
     return b.event(169, head + bytes([0x84]) + struct.pack(">I", claimed) + zlib.compress(data, 9))
 
 
+def columns_of(count: int) -> bytes:
+    """How many columns there are, length-encoded."""
+    return bytes([count]) if count < 251 else b"\xfc" + struct.pack("<H", count)
+
+
+def narrow_rows(columns: int, rows: int, table_id: int = 9) -> tuple[bytes, bytes]:
+    """Rows of one byte of a table of many BIGINTs: but one column is absent, and that is NULL."""
+    head, count = table_id.to_bytes(6, "little"), columns_of(columns)
+    bits = bytes((columns + 7) // 8)
+    name = b"%06d" % table_id
+    mapped = head + b"\0\0\x04shop\0\x06" + name + b"\0" + count + b"\x08" * columns + b"\0" + bits
+    present = b"\x01" + bits[1:]
+    return b.event(19, mapped), b.event(
+        30, head + struct.pack("<HH", 1, 2) + count + present + b"\x01" * rows
+    )
+
+
 DOCUMENT = b"\x02" + struct.pack("<HH", 0xFFFF, 0xFFFF)
 ZEROS = bytes(1 << 20)
 LOGS: dict[str, bytes] = {
@@ -135,6 +152,12 @@ LOGS: dict[str, bytes] = {
     ),
     "compressed rows that unpack to 64 MB": b.whole_log(
         b.mariadb_gtid(1), b.BEGIN, b.table_map(), mariadb_compressed(100, bytes(64 << 20)), b.xid()
+    ),
+    "20,000 rows of one byte of 4,096 columns": b.whole_log(
+        b.gtid(1), b.BEGIN, *narrow_rows(4_096, 20_000), b.xid()
+    ),
+    "1,000 tables of 100 columns": b.whole_log(
+        b.gtid(1), b.BEGIN, *(part for table in range(1_000) for part in narrow_rows(100, 1, table)), b.xid()
     ),
     "GTIDs of 2 to 48 servers": b.whole_log(b.event(35, struct.pack("<Q", (1 << 48) - 1)), b.gtid(1)),
     "GTIDs of 2 to 28 domains": b.whole_log(b.event(163, struct.pack("<I", (1 << 28) - 1)), b.gtid(1)),

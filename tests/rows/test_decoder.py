@@ -67,6 +67,55 @@ def test_batches_of_any_size_hold_the_same_rows(path: Path, options: DecoderOpti
         assert pieces[name].to_pylist() == table.to_pylist()
 
 
+def column_of(item: ChangeBatch | Statement, name: str) -> list[object]:
+    return item.batch.column(name).to_pylist() if isinstance(item, ChangeBatch) else []
+
+
+MANY_ROWS = building.rows(*range(1_000))
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        (building.BEGIN, building.table_map(), MANY_ROWS, building.xid()),
+        (building.compressed(building.BEGIN, building.table_map(), MANY_ROWS, building.xid()),),
+    ],
+    ids=["plain", "compressed"],
+)
+def test_the_rows_of_one_event_come_in_batches_that_keep_to_the_memory(
+    events: tuple[bytes, ...], tmp_path: Path
+) -> None:
+    path = tmp_path / "mysql-bin.000001"
+    path.write_bytes(building.whole_log(building.gtid(1), *events))
+    batches = [
+        item.batch for item in decode(path, DecoderOptions(memory=4096)) if isinstance(item, ChangeBatch)
+    ]
+    rows = pa.Table.from_batches(batches).unify_dictionaries()
+    assert rows.column("_row").to_pylist() == list(range(1_000))
+    assert rows.column("c1").to_pylist() == list(range(1_000))
+    assert set(rows.column("_change_type").to_pylist()) == {"insert"}
+    assert len(set(rows.column("_position").to_pylist())) == 1
+    assert max(batch.num_rows for batch in batches) < 100
+
+
+def test_of_an_event_whose_last_row_is_cut_whole_rows_alone_are_given(tmp_path: Path) -> None:
+    path = tmp_path / "mysql-bin.000001"
+    cut = building.event(30, MANY_ROWS[19:-2])
+    path.write_bytes(
+        building.whole_log(building.gtid(1), building.BEGIN, building.table_map(), cut, building.xid())
+    )
+    values: list[object] = []
+    with BinlogFile.open(str(path)) as file:
+        decoder = ChangeDecoder(file, Catalog(), options=DecoderOptions(memory=4096))
+        (table,) = file.scan(Level.LEVEL_EVENTS)
+        items = itertools.chain(decoder.decode(table, table.mask()), decoder.finish())
+        with pytest.raises(DamagedError):
+            values.extend(value for item in items for value in column_of(item, "c1"))
+        values.extend(value for item in decoder.finish() for value in column_of(item, "c1"))
+    assert values == list(range(len(values)))
+    assert 900 < len(values) < 1_000
+
+
 def test_every_batch_is_valid_arrow() -> None:
     for path in sorted(SMALL.glob("*.binlog")):
         for item in decode(path):

@@ -23,9 +23,8 @@ EXAMPLES = (
 DETAILS = (
     "Checked are all headers, lengths and checksums; the order of events and the transaction lengths in"
     " GTID events; positions; the logical clock; compressed payloads down to their last inner event; rows"
-    " against their table maps; and, across files, the names in ROTATE events and the GTIDs that each log"
-    " says came before it. Files are never changed. Session variables in statements are not parsed: if a"
-    " server wrote them wrong under a valid checksum, the commands that show statements report it.",
+    " against their table maps; the session variables of statements; and, across files, the names in ROTATE"
+    " events and the GTIDs that each log says came before it. Files are never changed.",
     "A log that its server is still writing is normal: it is verified up to its last complete transaction,"
     " and a note says so. After damage, checking continues at the next transaction that is certain to be"
     " intact.",

@@ -22,6 +22,10 @@ cdef class TransactionMachine:
     cdef readonly TableMaps maps
     cdef readonly bint has_gtids
     cdef bint counts_rows
+    # Whether the sessions of statements are looked at, how many cannot be read, and where the first of them stands.
+    cdef public bint checks_sessions
+    cdef readonly int64_t bad_sessions
+    cdef readonly int64_t first_bad_session
     cdef uint8_t post_header[256]
     cdef tuple transitions
     cdef const uint8_t *actions
@@ -50,6 +54,8 @@ cdef class TransactionMachine:
     cdef int start_transaction(self, const Header *header, int64_t position) except -1 nogil
     @cython.final
     cdef int take_part(self, Cursor *body, Header *header, uint8_t event_class) except -1 nogil
+    @cython.final
+    cdef void check_session(self, const Cursor *body, const Header *header, int64_t position) noexcept nogil
     @cython.final
     cdef int push(self, uint8_t kind, uint32_t timestamp, int64_t end) except -1 nogil
     @cython.final

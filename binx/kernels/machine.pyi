@@ -10,9 +10,15 @@ class TransactionMachine:
         table: the transactions found since the last :meth:`new_table`.
         maps: the table maps seen.
         has_gtids: whether an event that names a transaction was met.
+        checks_sessions: whether the sessions of statements are looked at.
+        bad_sessions: how many of them cannot be read.
+        first_bad_session: where the event of the first of these stands, or the payload event around it.
     """
 
     has_gtids: bool
+    checks_sessions: bool
+    bad_sessions: int
+    first_bad_session: int
 
     @property
     def table(self) -> TransactionTable: ...

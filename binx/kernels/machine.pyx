@@ -18,6 +18,7 @@ from binx.kernels.gtids cimport take_gtid
 from binx.kernels.hashing cimport Numbers, Slots, number_get, number_set, numbers_release, slots_release
 from binx.kernels.layouts cimport TableMaps
 from binx.kernels.output cimport Output, append, release, reserve, with_slack
+from binx.kernels.sessions cimport session_is_whole
 from binx.kernels.statements cimport is_rollback_to
 from binx.kernels.transactions cimport *
 
@@ -25,6 +26,9 @@ cdef enum:
     MICROSECONDS = 1000000
     # A server writes a handful in a file; a file made of nothing else must not fill the memory.
     CONTROLS_MAXIMUM = 4096
+    # Bytes of QUERY and of EXECUTE_LOAD_QUERY before the session's variables.
+    QUERY_FIXED = 13
+    LOAD_FIXED = 26
 
 cdef struct Seen:
     int64_t ordinal
@@ -103,6 +107,8 @@ cdef class TransactionMachine:
         if action == ACTION_START or action == ACTION_START_END:
             self.start_transaction(header, position)
         if self.current.start >= 0:
+            if self.checks_sessions:
+                self.check_session(body, header, position)
             self.take_part(body, header, event_class)
         elif event_class == CLASS_CONTROL:
             self.note_control(header, position)
@@ -163,6 +169,21 @@ cdef class TransactionMachine:
             self.content += 1
             current.undoes_part |= is_rollback_to(body[0])
         return 0
+
+    @cython.final
+    cdef void check_session(self, const Cursor *body, const Header *header, int64_t position) noexcept nogil:
+        """Note a statement whose session cannot be read, which finding its transaction does not need."""
+        cdef int fixed = LOAD_FIXED if header.type == EXECUTE_LOAD_QUERY_EVENT else QUERY_FIXED
+        if (
+            header.type != QUERY_EVENT
+            and header.type != MARIADB_QUERY_COMPRESSED_EVENT
+            and header.type != EXECUTE_LOAD_QUERY_EVENT
+        ):
+            return
+        if not session_is_whole(body.base + body.position, body.size - body.position, fixed):
+            if self.bad_sessions == 0:
+                self.first_bad_session = position
+            self.bad_sessions += 1
 
     @cython.final
     cdef int push(self, uint8_t kind, uint32_t timestamp, int64_t end) except -1 nogil:

@@ -52,6 +52,7 @@ class ContentCheck:
         self._ends = ends
         self._file = ends.file
         self._scan = ends.file.scan(Level.LEVEL_TABLES, verify=checksums, on_damage=OnDamage.SALVAGE)
+        self._scan.scanner.checks_sessions = True
         self._checksums = checksums
         self._transactions = self._bytes = self._by_length = 0
         self._reached = 0
@@ -112,6 +113,7 @@ class ContentCheck:
             yield _damaged(path, damage)
         yield from self._about_transactions()
         yield from self._about_table_maps()
+        yield from self._about_sessions()
         if not self._is_relay_log:
             yield from self._about_positions()
             yield from self._about_the_end()
@@ -165,6 +167,20 @@ class ContentCheck:
                 yield Problem(
                     ProblemKind.UNKNOWN_EVENT, self._file.path, f"{words}: its rows were not looked at"
                 )
+
+    def _about_sessions(self) -> Iterator[Problem]:
+        """Tell of statements whose session cannot be read, which finding transactions does not need."""
+        scanner = self._scan.scanner
+        if scanner.bad_sessions:
+            count = scanner.bad_sessions
+            more = f" ({counted(count, 'event')}, this is the first)" if count > 1 else ""
+            yield Problem(
+                ProblemKind.STRUCTURE,
+                self._file.path,
+                "expected a statement's session variables and its database's name, found bytes that are none"
+                + more,
+                scanner.first_bad_session,
+            )
 
     def _about_positions(self) -> Iterator[Problem]:
         scanner, description = self._scan.scanner, self._file.format

@@ -9,6 +9,7 @@ import re
 from typing import TYPE_CHECKING, Self
 
 from binx.errors import NotABinlogError, OutputError, SourceError, UsageError
+from binx.source.azure import check_credentials
 from binx.source.chunks import ChunkedSource, even_span
 
 if TYPE_CHECKING:
@@ -170,10 +171,13 @@ def reach(uri: str, error_type: type[SourceError | OutputError]) -> tuple[FileSy
     from pyarrow import fs
 
     refuse_secret(uri)
+    check_credentials(uri, error_type)
     try:
         system, path = fs.FileSystem.from_uri(_limited(uri))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise UsageError(f"expected a URI of s3, gs, hdfs or file: {shortened(error)}", path=uri) from None
+        raise UsageError(
+            f"expected a URI of s3, gs, hdfs, abfs or file: {shortened(error)}", path=uri
+        ) from None
     except OSError as error:
         raise error_type(f"cannot be reached: {shortened(error)}", path=uri) from error
     return system, path

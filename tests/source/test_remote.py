@@ -15,7 +15,9 @@ from binx.export.remote_store import RemoteStore
 from binx.log.file import BinlogFile
 from binx.log.inputs import expand_paths, open_chain
 from binx.source import open_source
+from binx.source.azure import check_credentials
 from binx.source.remote import RANGE_BYTES, RemoteFile, list_folder, shortened
+from tests.cli.process import binx
 from tests.conftest import PROJECT
 from tests.object_store import object_store
 
@@ -112,7 +114,7 @@ def test_a_file_uri_names_a_local_file(tmp_path: Path) -> None:
 
 
 def test_a_file_system_that_nobody_knows_is_refused() -> None:
-    with pytest.raises(UsageError, match="expected a URI of s3, gs, hdfs or file"):
+    with pytest.raises(UsageError, match="expected a URI of s3, gs, hdfs, abfs or file"):
         open_source("gopher://host/log")
 
 
@@ -149,3 +151,31 @@ def test_an_error_without_a_word_is_told_too() -> None:
     assert shortened(OSError()) == "no reason is given"
     assert shortened(OSError("no answer error_info={reason=, domain=}")) == "no answer"
     assert shortened(OSError("no answer Detail: of Arrow's")) == "no answer"
+
+
+AZURE = "abfs://container@account.dfs.core.windows.net/mysql-bin.000001?credential_kind=environment"
+
+
+def test_azure_without_credentials_is_an_error_where_its_library_would_end_the_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("AZURE_TENANT_ID", "AZURE_CLIENT_ID"):
+        monkeypatch.delenv(name, raising=False)
+    for arguments in (["ls", AZURE], ["to-parquet", LOG, "-o", AZURE], ["archive", tmp_path, "--to", AZURE]):
+        ended = binx(*arguments)
+        assert (ended.code, ended.out) == (1, ""), ended.err
+        said = " ".join(ended.err.split())
+        assert "no working Azure credentials: EnvironmentCredential" in said
+        assert "?credential_kind=anonymous" in said
+
+
+@pytest.mark.parametrize("option", ["credential_kind=anonymous", "sv=2024&sig=abc"])
+def test_azure_is_not_asked_for_credentials_where_the_uri_says_that_none_are_needed(
+    option: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(*_: Any, **__: Any) -> None:
+        pytest.fail("a process was started")
+
+    monkeypatch.setattr("subprocess.run", run)
+    check_credentials(f"abfs://container@account.dfs.core.windows.net/a?{option}", SourceError)
+    check_credentials("s3://bucket/a", SourceError)

@@ -1,4 +1,4 @@
-"""binx takes transactions, row changes and figures out of MySQL and MariaDB binary log files, offline.
+"""Read transactions, row changes and statistics from MySQL and MariaDB binary log files, offline.
 
 >>> import binx
 >>> with binx.open("testdata/mysql-9.7/shop/mysql-bin.000001") as log:
@@ -38,7 +38,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is asked for when it is asked for, so that starting up stays cheap."""
+    """Import names on first use, to keep startup fast."""
     if name not in _HOMES:
         raise AttributeError(f"module 'binx' has no attribute {name!r}")
     from importlib import import_module

@@ -1,4 +1,4 @@
-"""Every error that binx raises on purpose, in one tree, each with its exit code.
+"""All errors that binx raises, as one class hierarchy, each with its exit code.
 
 An error about a file carries where it was found: ``path``, ``offset`` (bytes
 from the start of the file), ``event`` (the event type's name) and ``gtid``. A
@@ -13,7 +13,7 @@ from typing import Self
 
 
 class ExitCode(IntEnum):
-    """What the process returns; the command line's contract with scripts."""
+    """Exit codes of the process, which scripts rely on."""
 
     DONE = 0
     FAILED = 1
@@ -23,11 +23,11 @@ class ExitCode(IntEnum):
 
 
 class BinxError(Exception):
-    """Something that binx found and can explain.
+    """Base class of all errors raised by binx.
 
     Args:
-        message: what was expected, what was found, what to do about it.
-        path: the file's name as the user gave it.
+        message: what was expected, what was found, and what to do.
+        path: the file's name as given by the user.
         offset: bytes from the start of the file.
         event: the event type's name.
         gtid: the transaction's identifier.
@@ -59,7 +59,7 @@ class BinxError(Exception):
         event: str | None = None,
         gtid: str | None = None,
     ) -> Self:
-        """Add what the raiser did not know; what it did know stays."""
+        """Add details that are not set yet."""
         self.path = path if self.path is None else self.path
         self.offset = offset if self.offset is None else self.offset
         self.event = event if self.event is None else self.event
@@ -78,21 +78,21 @@ class BinxError(Exception):
 
 
 class UsageError(BinxError):
-    """The request contradicts itself or cannot be understood."""
+    """The request is invalid or contradicts itself."""
 
     exit_code = ExitCode.USAGE
 
 
 class SourceError(BinxError):
-    """A file cannot be opened or read: absent, a folder, no permission, vanished."""
+    """A file cannot be opened or read: missing, a folder, no permission."""
 
 
 class NotABinlogError(BinxError):
-    """The bytes are no binary log of format version 4: text, empty, too old, encrypted."""
+    """The file is not a binary log of format version 4: text, empty, too old, encrypted."""
 
 
 class DamagedError(BinxError):
-    """The bytes contradict the format: cut, overwritten, a checksum that does not match."""
+    """The file violates the format: truncated, overwritten, a checksum that does not match."""
 
 
 class TruncatedError(DamagedError):
@@ -100,29 +100,29 @@ class TruncatedError(DamagedError):
 
 
 class ChecksumError(DamagedError):
-    """An event's CRC32 is not that of its bytes."""
+    """An event's CRC32 does not match its bytes."""
 
 
 class StaleError(BinxError):
-    """An index file is not true of the log beside it: it was made of another, or the log has changed."""
+    """An index file does not match its log: it was made from another one, or the log has changed."""
 
 
 class UnsupportedError(BinxError):
-    """The bytes are as a server wrote them, but binx cannot read this part yet."""
+    """The file is valid, but contains something that binx does not support."""
 
 
 class EncryptedError(UnsupportedError):
-    """The bytes are encrypted, and the key is missing or another."""
+    """The file is encrypted, and the key is missing or wrong."""
 
 
 class AbsentError(BinxError):
-    """Something asked for (a GTID, a table, a file of a chain) is not in the input."""
+    """Something requested (a GTID, a table, a file of a chain) is not in the input."""
 
     exit_code = ExitCode.ABSENT
 
 
 class RefusedError(BinxError):
-    """The output asked for would not be correct, so none is written."""
+    """The requested output would not be correct, so nothing is written."""
 
 
 class OutputError(BinxError):
@@ -130,12 +130,12 @@ class OutputError(BinxError):
 
 
 class ResourceError(BinxError):
-    """The system gives no more of what the work takes: threads or processes."""
+    """No more threads or processes can be started."""
 
     @classmethod
     def of(cls, what: str, reason: object) -> Self:
-        """The error about threads or processes that the system does not start, for the reason it gives."""
+        """The error about threads or processes that cannot be started, with the system's reason."""
         return cls(
-            f"the system starts no more {what} ({reason}); give --jobs 1, or raise its limits of processes"
-            " and memory (ulimit -u, ulimit -v)"
+            f"cannot start more {what} ({reason}); use --jobs 1, or raise the limits on processes and"
+            " memory (ulimit -u, ulimit -v)"
         )

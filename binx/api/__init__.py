@@ -1,4 +1,4 @@
-"""The library's front: binary logs opened as one thing that can be asked.
+"""The Python API: binary logs opened for querying.
 
 >>> import binx
 >>> log = binx.open("testdata/mysql-9.7/shop/mysql-bin.000001")
@@ -9,8 +9,8 @@
 >>> log.select(table="shop.customers", limit=20).changes("shop.customers").read_all().num_rows > 0
 True
 
-No more than the ends of files is read before it is asked for; each question
-reads them anew, in bounded memory.
+Opening reads only the ends of the files. Each query reads them again, in bounded
+memory.
 """
 
 from binx.api.logs import Binlogs, SelectedTransactions, Transactions

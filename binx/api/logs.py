@@ -1,4 +1,4 @@
-"""Opened binary logs, and the questions that they answer about all of their transactions or some."""
+"""Opened binary logs, and queries over all or some of their transactions."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
 
 class Transactions:
-    """Transactions of a chain of binary logs; each question reads the logs anew.
+    """Transactions of a chain of binary logs; each query reads the logs again.
 
     Args:
-        chain: the logs in their order, with their ends read.
-        known: tables known beforehand; None: the logs tell of all.
+        chain: the logs in chain order, with their ends read.
+        known: table definitions known beforehand, if any.
         selection: which transactions.
-        where: a condition; only transactions are taken that change a row which fulfils it.
+        where: a condition; selects transactions that change a matching row.
     """
 
     def __init__(
@@ -51,10 +51,10 @@ class Transactions:
         self._where = where
 
     def transactions(self) -> Iterator[TransactionRecord]:
-        """The transactions, in order.
+        """Yield the transactions, in order.
 
         Raises:
-            DamagedError, TruncatedError, UnsupportedError: a file cannot be read as far as it must be.
+            DamagedError, TruncatedError, UnsupportedError: a file cannot be read as far as needed.
             AbsentError: no table has the columns of the condition.
         """
         search = self._search()
@@ -64,12 +64,12 @@ class Transactions:
         search.check_columns()
 
     def index(self) -> pa.Table:
-        """The transaction index: one row a transaction, with the columns of the data set's ``transactions``.
+        """Return the transaction index: one row per transaction, with the columns of ``transactions``.
 
-        ``seqno``, the number in the chain, is null behind logs that the selection rules out unread.
+        ``seqno``, the number in the chain, is null after logs that the selection allows to skip.
 
         Raises:
-            DamagedError, TruncatedError, UnsupportedError: a file cannot be read as far as it must be.
+            DamagedError, TruncatedError, UnsupportedError: a file cannot be read as far as needed.
             AbsentError: no table has the columns of the condition.
         """
         import pyarrow as pa
@@ -93,14 +93,13 @@ class Transactions:
         return pa.Table.from_batches(batches, schema=index_schema())
 
     def tables(self) -> list[tuple[str, str]]:
-        """Database and name of every table whose rows the transactions change, in the order of the logs.
+        """Return the database and name of every table with row changes, in log order.
 
-        What was rolled back is no change.
-        Of a table with a column of an unknown type nobody can count the rows: it comes last, whichever
-        transactions have its events.
+        Changes that were rolled back do not count. Tables with columns of an unknown type, whose rows cannot
+        be counted, come last, even if none of the selected transactions changes them.
 
         Raises:
-            DamagedError, TruncatedError, UnsupportedError: a file cannot be read as far as it must be.
+            DamagedError, TruncatedError, UnsupportedError: a file cannot be read as far as needed.
             AbsentError: no table has the columns of the condition.
         """
         search = self._search()
@@ -116,22 +115,22 @@ class Transactions:
         return list(seen | uncounted)
 
     def changes(self, table: str, *, batch_rows: int | None = None) -> pa.RecordBatchReader:
-        """The row changes of one table, as a stream of record batches.
+        """Return the row changes of one table, as a stream of record batches.
 
-        Whatever takes Arrow takes it as it is: ``reader.read_pandas()``,
-        ``polars.from_arrow(reader.read_all())``, ``duckdb.sql("select … from reader")``. Where the table was
-        altered in between, all batches have one schema that holds all versions. Under a condition they are
-        the changes that fulfil it.
+        Anything that accepts Arrow can use it: ``reader.read_pandas()``,
+        ``polars.from_arrow(reader.read_all())``, ``duckdb.sql("select … from reader")``. If the table was
+        altered, all batches have one schema that covers all versions. With a condition, only matching changes
+        are returned.
 
         Args:
             table: ``db.table``.
-            batch_rows: a batch is handed over when it has so many rows, or those of one more event.
+            batch_rows: minimum number of rows in a batch; a batch may exceed it by the rows of one event.
 
         Raises:
-            UsageError: ``table`` is not of that form, or ``batch_rows`` is not at least 1.
+            UsageError: ``table`` does not have that form, or ``batch_rows`` is less than 1.
             AbsentError: none of the transactions changes rows of the table, or no table has the columns of
                 the condition.
-            DamagedError, TruncatedError, UnsupportedError: a file cannot be read as far as it must be.
+            DamagedError, TruncatedError, UnsupportedError: a file cannot be read as far as needed.
         """
         import pyarrow as pa
 
@@ -146,8 +145,8 @@ class Transactions:
         schemas = self._schemas((db, name))
         if not schemas:
             raise AbsentError(
-                f"expected changes of rows of {table}, found none in"
-                f" {', '.join(ends.file.path for ends in self._chain)}; tables() names those that have some"
+                f"no row changes of {table} in {', '.join(ends.file.path for ends in self._chain)};"
+                " tables() lists the tables that have some"
             )
         schema = united_schema(schemas)
         options = DecoderOptions(row_group_rows=batch_rows or ROW_GROUP_ROWS)
@@ -217,15 +216,15 @@ class Transactions:
 
 
 class SelectedTransactions(Transactions):
-    """Some of the transactions of opened logs, as :meth:`Binlogs.select` gives them."""
+    """Selected transactions of opened logs, from :meth:`Binlogs.select`."""
 
     def missing_gtids(self) -> str:
-        """Those of the GTIDs asked for that the logs do not have, between the positions; empty for none.
+        """Return the requested GTIDs that are not in the logs between the positions; empty if there are none.
 
-        Whether the other conditions let their transactions pass makes no difference.
+        The other conditions are not considered.
 
         Raises:
-            DamagedError, TruncatedError, UnsupportedError: a file cannot be read as far as it must be.
+            DamagedError, TruncatedError, UnsupportedError: a file cannot be read as far as needed.
         """
         asked = self._selection
         if asked.gtids is None:
@@ -239,13 +238,13 @@ class SelectedTransactions(Transactions):
 
 
 class Binlogs(Transactions):
-    """One or more binary logs, in the order of their chain.
+    """One or more binary logs, in chain order.
 
-    Close it, or use it as a context manager, when it is no longer needed.
+    Close it when it is no longer needed, or use it as a context manager.
 
     Args:
         chain: the logs, with their ends read.
-        known: tables known beforehand; None: the logs tell of all.
+        known: table definitions known beforehand, if any.
 
     Attributes:
         files: the logs, each with its path, size and format.
@@ -264,7 +263,7 @@ class Binlogs(Transactions):
         self.close()
 
     def close(self) -> None:
-        """Give the files back."""
+        """Close the files."""
         for file in self.files:
             file.close()
 
@@ -286,33 +285,33 @@ class Binlogs(Transactions):
         limit: int | None = None,
         where: str | None = None,
     ) -> SelectedTransactions:
-        """Some of the transactions, by what the commands' options of the same names ask.
+        """Select transactions, with the same options as the commands.
 
-        A transaction must pass all that is given, and one of the values where several are. Nothing is read
-        yet. With GTIDs the search ends when all are found, and logs are passed over that cannot have them.
+        All arguments must match; of several values of an argument, one must match. Nothing is read yet. With
+        GTIDs, the search ends when all are found, and logs that cannot contain them are skipped.
 
         Args:
-            gtid: it is one of these: a set as MySQL or MariaDB writes it, or several.
-            exclude_gtid: it is none of these; transactions without GTID are not.
-            since: committed then or later: a time, or a text such as ``2026-11-21T09:30:00Z``; without a zone
-                both are in UTC.
-            until: committed before then.
-            start_position: it begins there or behind: an offset in bytes, or ``FILE:POS``, which several logs
-                need. Within a transaction it means where that begins.
-            stop_position: it ends there or before; within a transaction the same.
-            db: it touches a table of such a database; ``*`` and ``?`` match.
-            table: it touches such a table: ``db.table``, and ``*`` and ``?`` match.
-            server_id: the server that made it first.
-            thread_id: the connection that made it.
-            xid: the storage engine's number of the commit.
-            min_bytes: it takes so many bytes in the file, or more; also ``64K``, ``10M``.
-            limit: only so many, the first that pass.
-            where: it changes a row that fulfils this condition, before or after: ``status = 'paid'``;
-                :meth:`~Transactions.changes` gives these changes alone. To find out, rows are decoded.
+            gtid: GTIDs to include: one or more sets in MySQL's or MariaDB's syntax.
+            exclude_gtid: GTIDs to exclude; transactions without GTID are not excluded.
+            since: committed at or after this time; also text such as ``2026-11-21T09:30:00Z``. In UTC if no
+                zone is given.
+            until: committed before this time.
+            start_position: starting at or after this position: an offset in bytes, or ``FILE:POS`` with
+                several logs. A position inside a transaction means the start of that transaction.
+            stop_position: ending at or before this position; inside a transaction likewise.
+            db: touching a table in this database; ``*`` and ``?`` match.
+            table: touching this table, ``db.table``; ``*`` and ``?`` match.
+            server_id: first executed on this server.
+            thread_id: executed by this connection.
+            xid: with this storage engine XID.
+            min_bytes: at least this size in the file; also ``64K``, ``10M``.
+            limit: only the first N that match.
+            where: changing a row that matches this condition before or after: ``status = 'paid'``;
+                :meth:`~Transactions.changes` returns only these changes. This requires decoding rows.
 
         Raises:
-            UsageError: a value cannot be understood, or nothing can ever pass.
-            AbsentError: a position is in a log that is not among these.
+            UsageError: a value is invalid, or the conditions contradict each other.
+            AbsentError: a position is in a log that is not open.
         """
         selection = selection_of(
             gtid=gtid,

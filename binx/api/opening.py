@@ -1,4 +1,4 @@
-"""How binary logs are opened."""
+"""Opening binary logs."""
 
 from __future__ import annotations
 
@@ -27,23 +27,22 @@ def open(  # noqa: A001 - it is called as binx.open
     key_file: Path | None = None,
     identity: Path | Sequence[Path] | None = None,
 ) -> Binlogs:
-    """Open binary logs of one server's chain; they come in its order, however they are named.
+    """Open the binary logs of one server's chain, given in any order.
 
     Args:
-        paths: files, ``.index`` files, folders, or URIs that ``pyarrow.fs`` knows.
-        schema: SQL as ``mysqldump --no-data`` writes it, which names the columns where the logs do not: a
-            text, or as :class:`pathlib.Path` a file of it.
-        keyring: the server's keyring file, or several, for encrypted logs; else ``BINX_KEYRING`` in the
-            environment.
-        key_file: a file that holds one key; else ``BINX_KEY_FILE``, or the key itself in ``BINX_KEY``.
-        identity: a file of age identities, or several, for files that are encrypted with age; else
-            ``BINX_IDENTITY``.
+        paths: files, ``.index`` files, folders, or URIs supported by ``pyarrow.fs``.
+        schema: CREATE TABLE statements, as written by ``mysqldump --no-data``, for column names that are not
+            in the logs: the text, or a file given as :class:`pathlib.Path`.
+        keyring: one or more keyring files of the server, for encrypted logs; by default ``BINX_KEYRING`` from
+            the environment.
+        key_file: a file with one key; by default ``BINX_KEY_FILE``, or the key itself from ``BINX_KEY``.
+        identity: one or more files of age identities, for age-encrypted files; by default ``BINX_IDENTITY``.
 
     Raises:
-        UsageError: no path is given, or ``schema`` is a text that defines no table.
+        UsageError: no path is given, or ``schema`` defines no table.
         SourceError: a file cannot be read.
-        NotABinlogError: a file is no binary log.
-        EncryptedError: a file is encrypted, and no key fits.
+        NotABinlogError: a file is not a binary log.
+        EncryptedError: a file is encrypted, and no given key decrypts it.
     """
     if not paths:
         raise UsageError("expected at least one binary log to open, found none")
@@ -85,8 +84,8 @@ def _known_tables(schema: Path) -> Catalog:
     catalog.load_dump(schema)
     if not len(catalog):
         raise UsageError(
-            "expected SQL with CREATE TABLE statements as the schema, found a text without any; give the path"
-            " of a file as pathlib.Path"
+            "expected CREATE TABLE statements as the schema, found text without any; give the path of"
+            " a file as pathlib.Path"
         )
     return catalog
 

@@ -1,4 +1,4 @@
-"""One transaction as the library hands it out."""
+"""Transactions as records of the Python API."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _UNSIGNED = 1 << 64
 
 @dataclass(frozen=True, slots=True)
 class TableChange:
-    """How many rows of one table a transaction changed."""
+    """Numbers of rows of one table changed by a transaction."""
 
     db: str
     table: str
@@ -26,23 +26,23 @@ class TableChange:
 
 @dataclass(frozen=True, slots=True)
 class TransactionRecord:
-    """One transaction, as the transaction index knows it.
+    """One transaction of the transaction index.
 
     Attributes:
-        transaction: the GTID; where there is none, a UUID that is the same at each reading.
-        gtid: the GTID, None where there is none.
+        transaction: the GTID; without GTIDs, a UUID that is the same each time the log is read.
+        gtid: the GTID, or None.
         kind: ``dml``, ``ddl``, ``xa_prepare``, ``xa_commit``, ``xa_rollback``, ``rollback``, ``empty``,
             ``incident``.
-        commit_time: with microseconds where the log has them, else to the second.
+        commit_time: with microseconds if the log has them, else in whole seconds.
         commit_version: orders all transactions of a server's chain.
         path: the file.
         start: offset of its first byte.
-        end: offset behind its last byte.
-        server_id: of the server that made the change first.
-        thread_id: the connection, None where the log does not say.
-        xid: the storage engine's number of the commit, None where it has none.
-        events: events in it.
-        rows: row changes in it.
+        end: offset after its last byte.
+        server_id: the server on which it was first executed.
+        thread_id: the connection, or None if not in the log.
+        xid: the storage engine's XID, or None.
+        events: number of events.
+        rows: number of row changes.
         tables: row changes by table.
     """
 
@@ -76,7 +76,7 @@ def transaction_record(scan: TransactionScan, table: TransactionTable, index: in
         index: the transaction's place there.
 
     Raises:
-        UnsupportedError: it begins behind 4 GiB, where no commit version can be given.
+        UnsupportedError: it begins after the first 4 GiB, so it cannot have a commit version.
     """
     file, value = scan.file, table.value
     flags = value("flags", index)

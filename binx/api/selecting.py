@@ -1,4 +1,4 @@
-"""What a program asks for, as a selection: the same words as the commands' options, as Python values."""
+"""Selections from Python values, with the names of the commands' options."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def selection_of(
     min_bytes: int | str | None,
     limit: int | None,
 ) -> Selection:
-    """What :meth:`binx.api.logs.Binlogs.select` was asked for.
+    """The selection for the arguments of :meth:`binx.api.logs.Binlogs.select`.
 
     Raises:
-        UsageError: a value cannot be understood, or nothing can ever pass.
+        UsageError: a value is invalid, or the conditions contradict each other.
     """
     selection = Selection(
         gtids=_gtids(gtid),
@@ -63,7 +63,7 @@ def _gtids(texts: Texts | None) -> GtidSet | None:
 
 
 def _moment(moment: str | datetime | None) -> int | None:
-    """µs since 1970; what has no zone is in UTC."""
+    """µs since 1970; times without a zone are in UTC."""
     if moment is None:
         return None
     if isinstance(moment, str):

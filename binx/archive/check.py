@@ -52,7 +52,7 @@ def check_archive(
     logs, errors = read_manifests(store)
     if not logs and not errors:
         raise AbsentError(
-            "expected an archive, found no log in it; see whether the place is the right one, and mounted",
+            "expected an archive, found no logs in it; check the path, and that the file system is mounted",
             path=store.where,
         )
     for error in errors:
@@ -92,9 +92,9 @@ def _ends_of(store: Store, log: ArchivedLog, report: CheckReport, stack: ExitSta
 def _note_encrypted(report: CheckReport) -> None:
     if report.unopened:
         report.notes.append(
-            f"{report.unopened} encrypted log{' was' if report.unopened == 1 else 's were'} not opened, as no"
-            " identity at hand is one of their recipients (--identity): objects have the bytes that were"
-            " written, and what is said of the logs' order and GTIDs is what their manifests say"
+            f"{report.unopened} encrypted log{' was' if report.unopened == 1 else 's were'} not opened,"
+            " because no given identity (--identity) is a recipient: their objects match their hashes,"
+            " and their order and GTIDs are taken from the manifests"
         )
     if 0 < report.encrypted < report.logs:
         report.notes.append(
@@ -147,8 +147,8 @@ def _note_unlisted(store: Store, logs: Sequence[ArchivedLog], report: CheckRepor
             and name not in listed
         ):
             report.notes.append(
-                f"{name}: no manifest lists it: a run was killed before its commit, and its log is archived"
-                " by the next run, or its manifest is lost"
+                f"{name}: not listed in any manifest: either a run was killed before its commit, and"
+                " the next run archives the log again, or the manifest was lost"
             )
 
 
@@ -159,7 +159,7 @@ def _tail(
     report.tail = []
     there = open_source_logs(source, stack)
     for log in there.unreadable:
-        report.notes.append(f"{log.path}: cannot be looked at: {log.error.message}")
+        report.notes.append(f"{log.path}: cannot be checked: {log.error.message}")
     for ends in (*there.closed, *there.open):
         if find_log(logs, ends.file) is None:
             gtids = _gtids_of(ends.file)
@@ -181,8 +181,8 @@ def _check_links(chain: Sequence[FileEnds], contents: Sequence[GtidSet], report:
             continue
         if after.file.file_number <= before.file.file_number:
             report.notes.append(
-                f"the numbering began anew with {after.file.path}; whether all that was logged before that is"
-                f" in {before.file.path} cannot be told"
+                f"numbering restarted with {after.file.path}; whether {before.file.path} contains"
+                " everything logged before that is unknown"
             )
             continue
         found = list(link_problems([before, after], [content, later]))
@@ -190,8 +190,8 @@ def _check_links(chain: Sequence[FileEnds], contents: Sequence[GtidSet], report:
         for problem in found:
             if problem.kind is ProblemKind.NOT_CLOSED and not lost and _knows(before) and _knows(after):
                 report.notes.append(
-                    f"{problem.path}: no ROTATE or STOP at its end, as its server died; the log after it"
-                    " tells that no transaction is missing"
+                    f"{problem.path}: no ROTATE or STOP at its end because its server crashed; the next"
+                    " log shows that no transaction is missing"
                 )
                 continue
             report.problems.append(
@@ -204,8 +204,9 @@ def _check_links(chain: Sequence[FileEnds], contents: Sequence[GtidSet], report:
     )
     if report.missing:
         report.notes.append(
-            f"{counted(report.missing.count, 'GTID')} in none of the logs, though later ones of their source"
-            " are there; normal on replicas that filter or commit out of order, and in group replication"
+            f"{counted(report.missing.count, 'GTID')} missing although later GTIDs of the same source"
+            " are present; normal on replicas that filter or commit out of order, and in group"
+            " replication"
         )
 
 
@@ -225,7 +226,8 @@ def _check_overlaps(chain: Sequence[FileEnds], contents: Sequence[GtidSet], repo
                 report,
                 Finding.OVERLAP,
                 ends.file.path,
-                f"expected each GTID in one log of a server, found {twice.count:,} that another has too",
+                f"expected each GTID in only one log of a server, found {twice.count:,} that another"
+                " log has too",
                 str(twice),
             )
         held[ends.server] = own | gtids
@@ -236,8 +238,8 @@ def _check_overlaps(chain: Sequence[FileEnds], contents: Sequence[GtidSet], repo
             shared |= gtids & other
     if shared:
         report.notes.append(
-            f"{counted(shared.count, 'GTID')} in logs of several servers, as a replica logs what its source"
-            " did"
+            f"{counted(shared.count, 'GTID')} in logs of several servers; a replica also logs the"
+            " transactions of its source"
         )
 
 

@@ -205,8 +205,8 @@ def decode_manifest(data: bytes, path: str) -> ArchivedLog:
             raise ValueError(f"its contract is {contract!r}")
         if contract > CONTRACT:
             raise UnsupportedError(
-                f"expected a manifest of contract {CONTRACT} at most, found {contract!r}; a newer binx wrote"
-                " it",
+                f"expected a manifest of contract {CONTRACT} at most, found {contract!r}; it was written"
+                " by a newer binx",
                 path=path,
             )
         objects = tuple(StoredObject(**entry) for entry in document.pop("objects"))
@@ -216,7 +216,7 @@ def decode_manifest(data: bytes, path: str) -> ArchivedLog:
         )
         _check(log)
     except (ValueError, TypeError, KeyError, AttributeError, UsageError, RecursionError) as error:
-        raise DamagedError(f"expected a manifest, found what is none: {error}", path=path) from error
+        raise DamagedError(f"expected a manifest, found something else: {error}", path=path) from error
     return log
 
 
@@ -227,7 +227,7 @@ def _check(log: ArchivedLog) -> None:
             if type(getattr(one, name)) not in expected:
                 raise ValueError(f"{name!r} is of another type")
     if not all(isinstance(text, str) for name in _TEXTS for text in getattr(log, name)):
-        raise ValueError("a problem or a recipient is no text")
+        raise ValueError("a problem or a recipient is not text")
     for one in log.objects:
         if "/" in one.path or not one.path.startswith(log.stem):
             raise ValueError(f"{one.path!r} is not this log's")

@@ -90,7 +90,9 @@ def of_server(logs: Sequence[ArchivedLog], server_id: int | None) -> list[Archiv
     servers = sorted({log.server_id for log in logs})
     if len(servers) > 1:
         names = ", ".join(map(str, servers))
-        raise UsageError(f"the archive holds such logs of several servers ({names}); name one: --server-id N")
+        raise UsageError(
+            f"the archive has matching logs of several servers ({names}); select one with --server-id N"
+        )
     return list(logs)
 
 

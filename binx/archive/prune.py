@@ -76,12 +76,12 @@ def prove(store: Store, ends: FileEnds, log: ArchivedLog) -> None:
     """
     name = manifest_name(log.stem)
     if decode_manifest(read_object(store, name), store.path(name)) != log:
-        raise DamagedError("expected the manifest as it was, found another", path=store.path(name))
+        raise DamagedError("the manifest has changed during the run", path=store.path(name))
     for stored in log.objects:
         check_object(store, stored)
     if digest_of(ends.file.source) != log.sha256:
         raise DamagedError(
-            f"expected the bytes that are archived as {log.stem}, found others; it is not removed",
+            f"expected the bytes archived as {log.stem}, found others; the log is not deleted",
             path=ends.file.path,
         )
 
@@ -96,7 +96,7 @@ def remove(ends: FileEnds) -> None:
     try:
         path.unlink()
     except OSError as error:
-        raise OutputError(f"cannot be removed: {error.strerror}", path=str(path)) from error
+        raise OutputError(f"cannot be deleted: {error.strerror}", path=str(path)) from error
     # The log is gone; that this is on the disk too is more than any promise needs.
     with suppress(OutputError):
         synchronize([path.parent])

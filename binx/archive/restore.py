@@ -40,18 +40,16 @@ def find_named(store: Store, name: str) -> ArchivedLog:
         found, _ = without_superseded([log for log in logs if log.name == name])
     if not found and errors:
         raise SourceError(
-            f"expected {name} in the archive, found no log of that name among the manifests that can be read;"
-            f" {len(errors)} cannot be read, see --check",
+            f"no log named {name} in the archive, among the manifests that can be read; {len(errors)}"
+            " cannot be read, see --check",
             path=store.where,
         ) from errors[0]
     if not found:
-        more = "; transactions are asked for with --gtid" if _is_gtid_set(name) else ""
-        raise AbsentError(
-            f"expected {name} in the archive, found no log of that name{more}", path=store.where
-        )
+        more = "; to restore transactions, use --gtid" if _is_gtid_set(name) else ""
+        raise AbsentError(f"no log named {name} in the archive{more}", path=store.where)
     if len(found) > 1:
         lines = "".join(f"\n  {log.stem}  {_span(log)}" for log in found)
-        raise UsageError(f"several logs in the archive are called {name}; name one of these:{lines}")
+        raise UsageError(f"several logs in the archive are named {name}; give one of these names:{lines}")
     return found[0]
 
 
@@ -89,7 +87,7 @@ def restore_log(
                 progress(start + len(part), source.size)
             if digest.hexdigest() != log.sha256:
                 raise DamagedError(
-                    "expected the bytes that the manifest tells the hash of, found others; take the log from"
+                    "the restored log does not match the hash in its manifest; take the log from"
                     " another copy of the archive",
                     path=store.path(log.log.path),
                 )
@@ -125,9 +123,7 @@ def restore_span(
     unused = [_unused(log) for log in kept if log.damage and _may_have(log, selection, server_id)]
     if not chosen:
         more = "".join(f"; {sentence}" for sentence in unused)
-        raise AbsentError(
-            f"expected transactions to write, found none that was asked for{more}", path=store.where
-        )
+        raise AbsentError(f"none of the requested transactions found{more}", path=store.where)
     for log in chosen:
         check_object(store, log.log)
     with ExitStack() as stack:
@@ -158,9 +154,8 @@ def check_object(store: Store, stored: StoredObject) -> None:
         raise error.at(path=store.path(stored.path)) from None
     if found != (stored.bytes, stored.sha256):
         raise DamagedError(
-            "expected the bytes that the manifest tells the hash of, found others; take the object from"
-            " another copy of the archive, or remove it: the next run archives the log again where the source"
-            " has it",
+            "the object does not match the hash in its manifest; take it from another copy of the"
+            " archive, or delete it: the next run archives the log again if the source still has it",
             path=store.path(stored.path),
         )
 
@@ -197,12 +192,12 @@ def _may_have(log: ArchivedLog, selection: Selection, server_id: int | None) -> 
 def _unused(log: ArchivedLog) -> str:
     if log.is_unidentified:
         return (
-            f"the first event of {log.stem} was damaged when it was archived: whether it has what was asked"
-            " for cannot be told"
+            f"the first event of {log.stem} was damaged when it was archived: whether it contains what"
+            " was requested is unknown"
         )
     return (
-        f"{log.stem} was damaged when it was archived, and is not looked at: --restore {log.stem}, and take"
-        " what is whole out of it with binx extract --on-damage salvage"
+        f"{log.stem} was damaged when it was archived and is skipped: restore it with --restore"
+        f" {log.stem}, and extract its intact transactions with binx extract --on-damage salvage"
     )
 
 
@@ -216,7 +211,7 @@ def _read_again(output: str, report: ExtractReport) -> None:
     except BinxError as error:
         Path(output).unlink(missing_ok=True)
         raise OutputError(
-            f"what was written cannot be read again: {error.message}; see to the disk, and run again",
+            f"the output cannot be read back: {error.message}; check the disk and run again",
             path=output,
         ) from error
 

@@ -169,9 +169,9 @@ class ArchiveRun:
         try:
             if is_encrypted(ends.file.source) and not (storage.recipients or self.request.decrypt):
                 raise RefusedError(
-                    "it is encrypted, and the archive would not be; archive it encrypted with --encrypt-to"
-                    " age1…, or decrypted with --decrypt, into a place that is as safe as the server's"
-                    " keyring",
+                    "it is encrypted, and the archive would not be; archive it encrypted with"
+                    " --encrypt-to age1…, or decrypted with --decrypt to a place that is as well"
+                    " protected as the server's keyring",
                     path=path,
                 )
             if self.request.dry_run:
@@ -196,8 +196,8 @@ class ArchiveRun:
 def _lost(store: Store, log: ArchivedLog) -> AbsentError:
     """What is said of a log that lacks an object."""
     return AbsentError(
-        "an object of it is missing, and the source has the log no more; take the object from another copy of"
-        f" the archive, or remove {manifest_name(log.stem)} to give the log up",
+        "an object of it is missing, and the source no longer has the log; take the object from"
+        f" another copy of the archive, or delete {manifest_name(log.stem)} to give up the log",
         path=store.path(log.stem),
     )
 
@@ -208,12 +208,12 @@ def _check_tables(request: ArchiveRequest) -> None:
         return
     if not request.decrypt:
         raise UsageError(
-            "expected --decrypt beside --encrypt-to and --parquet, as Parquet holds the rows in the clear; or"
-            " leave --parquet out"
+            "--encrypt-to with --parquet requires --decrypt, because Parquet files are not encrypted;"
+            " or leave out --parquet"
         )
     if not given_identities().found:
         raise UsageError(
-            "expected --identity beside --encrypt-to and --parquet, as Parquet is made out of the archive"
+            "--encrypt-to with --parquet requires --identity, because Parquet is made from the archive"
         )
 
 

@@ -34,7 +34,7 @@ class UnopenedSource:
             EncryptedError: always.
         """
         del stop
-        raise EncryptedError("the log is encrypted, and was not opened", path=self.path, offset=start)
+        raise EncryptedError("the log is encrypted and was not opened", path=self.path, offset=start)
 
     def release(self, start: int, stop: int) -> None:
         """Nothing is held."""

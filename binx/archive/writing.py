@@ -62,7 +62,7 @@ class DamagedLogError(DamagedError):
     def __init__(self, problems: tuple[Problem, ...], path: str) -> None:
         more = f" (and {len(problems) - 1:,} more)" if len(problems) > 1 else ""
         first = problems[0]
-        super().__init__(f"it is damaged and not archived: {first.message}{more}; {first.action}", path=path)
+        super().__init__(f"damaged, not archived: {first.message}{more}; {first.action}", path=path)
         self.problems = problems
 
 
@@ -148,7 +148,7 @@ def write_log(source: Source, cuts: Iterable[int], storage: Storage, name: str, 
         written = write_seekable(source, cuts, output)
         if written.sha256 != sha256:
             raise SourceError(
-                "the log changed while it was archived; run again when nothing writes it any more",
+                "the log changed while it was archived; run again when nothing writes to it",
                 path=source.path,
             )
     return output.written
@@ -200,8 +200,8 @@ def read_back(
         raise
     except BinxError as error:
         raise OutputError(
-            f"the archive does not give back what was written to it: {error.message}; see to its storage, and"
-            " run again",
+            f"the archive does not return what was written to it: {error.message}; check its storage"
+            " and run again",
             path=error.path or storage.store.path(log.stored.path),
         ) from error
     return index.stored, times
@@ -218,7 +218,7 @@ def _blocks_of(storage: Storage, index: Written, back: BinlogFile) -> Iterator[t
 
 def _compare(store: Store, stored: StoredObject) -> None:
     if object_digest(store, stored.path) != (stored.bytes, stored.sha256):
-        raise DamagedError("expected the bytes that were written, found others", path=store.path(stored.path))
+        raise DamagedError("the bytes read back differ from those written", path=store.path(stored.path))
 
 
 def _described(

@@ -19,7 +19,7 @@ def tell_log(log: LogReport, output: TextOutput, *, as_json: bool, quiet: bool) 
             say_warning(f"{log.log}: {problem}")
         if damage := log.archived.damage:
             more = f" (and {len(damage) - 1:,} more)" if len(damage) > 1 else ""
-            say_warning(f"{log.log}: it is damaged, and kept as it is: {damage[0]}{more}")
+            say_warning(f"{log.log}: damaged, archived as it is: {damage[0]}{more}")
     if log.tables is not None:
         for loss in log.tables.manifest["losses"]:
             say_warning(f"{log.log}: {loss}")
@@ -36,13 +36,13 @@ def tell_run(run: RunReport, output: TextOutput, *, as_json: bool, quiet: bool) 
         output.line(json_text(run.as_dict()))
     elif not quiet and run.is_idle:
         left = (
-            f"{counted(run.remaining, 'closed log')} left to the next run"
+            f"{counted(run.remaining, 'closed log')} left for the next run"
             if run.remaining
             else "nothing to do"
         )
         output.line(f"{left}: {run.held} archived, {len(run.open)} being written")
     if run.purge is not None and not as_json:
-        output.line(f"archived and proved, for the server to remove: {safe_text(run.purge)}")
+        output.line(f"archived and verified, safe to purge: {safe_text(run.purge)}")
 
 
 def tell_check(check: CheckReport, output: TextOutput, *, as_json: bool, quiet: bool) -> None:
@@ -60,9 +60,9 @@ def tell_check(check: CheckReport, output: TextOutput, *, as_json: bool, quiet: 
     if check.gtids:
         output.line(f"GTIDs: {check.gtids}")
     if check.missing:
-        output.line(f"not there: {check.missing}")
+        output.line(f"missing: {check.missing}")
     for log in check.tail or []:
-        state = "closed, left to the next run" if log.closed else "being written"
+        state = "closed, left for the next run" if log.closed else "being written"
         gtids = f", {log.gtids}" if log.gtids else ""
         output.line(safe_text(f"not archived yet: {log.log}, {bytes_text(log.bytes)}, {state}{gtids}"))
     verdict = "ok" if check.ok else counted(len(check.problems), "problem")

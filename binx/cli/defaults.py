@@ -89,17 +89,17 @@ def read_config() -> dict[str, Any]:
     except (FileNotFoundError, NotADirectoryError):
         if os.environ.get(VARIABLE):
             raise UsageError(
-                f"expected the file of defaults that {VARIABLE} names, found none", path=path
+                f"the configuration file given by {VARIABLE} does not exist", path=path
             ) from None
         return {}
     except OSError as error:
-        raise UsageError(f"the defaults cannot be read: {error.strerror}", path=path) from error
+        raise UsageError(f"the configuration file cannot be read: {error.strerror}", path=path) from error
     import tomllib
 
     try:
         return tomllib.loads(text.decode("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"expected defaults in TOML, found something else: {error}", path=path) from error
+        raise UsageError(f"the configuration file is not valid TOML: {error}", path=path) from error
 
 
 def settings_of(
@@ -152,8 +152,8 @@ def check_names(config: Mapping[str, Any], commands: list[str] | None) -> None:
                 raise UsageError(f"there is {_unknown(name, commands, 'command')}", path=config_path())
         elif name not in COMMON:
             raise UsageError(
-                f"there is {_unknown(name, sorted(COMMON))}; options of one command stand in its table,"
-                " such as [to-parquet]",
+                f"there is {_unknown(name, sorted(COMMON))}; options of a single command belong in its"
+                " table, such as [to-parquet]",
                 path=config_path(),
             )
 

@@ -155,7 +155,7 @@ def _lines(found: LogDiff, left: str, right: str) -> Iterator[str]:
         held = f"{counted(side.files, 'log')}, {counted(side.transactions, 'transaction')}"
         yield f"{name}  {safe_text(path)}: {held}"
         if side.anonymous:
-            yield f"   {number_text(side.anonymous)} of them without GTID, which are not compared"
+            yield f"   {number_text(side.anonymous)} of them without GTID, not compared"
     yield f"in both       {number_text(found.common)}"
     yield from _earlier("B", found.left.gtids & found.right.before)
     yield from _earlier("A", found.right.gtids & found.left.before)
@@ -185,7 +185,7 @@ def _lacking(title: str, gtids: GtidSet, errant: GtidSet, other: str) -> Iterato
     if gtids:
         yield f"  {gtids}"
     if errant:
-        yield f"  {other} will not get these by waiting: {errant}"
+        yield f"  {other} will not receive these by waiting: {errant}"
 
 
 def _difference(one: Difference) -> Iterator[str]:

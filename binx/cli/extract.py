@@ -208,18 +208,18 @@ def _refuse_idle_options(options: ExtractOptions, schema: str | None) -> None:
     """An option that says nothing about the format asked for is a misunderstanding."""
     form = options.format
     if options.verbatim and form is not SliceFormat.BINLOG:
-        raise UsageError(f"--verbatim is about --format binlog, not {form.value}")
+        raise UsageError(f"--verbatim applies only to --format binlog, not {form.value}")
     if options.reverse and form is not SliceFormat.SQL:
-        raise UsageError(f"--reverse is about --format sql, not {form.value}")
+        raise UsageError(f"--reverse applies only to --format sql, not {form.value}")
     if options.by_key and not options.reverse:
-        raise UsageError("--by-key is about --reverse")
+        raise UsageError("--by-key applies only to --reverse")
     if options.fragment_bytes is not None and form is not SliceFormat.THL:
-        raise UsageError(f"--fragment-bytes is about --format thl, not {form.value}")
+        raise UsageError(f"--fragment-bytes applies only to --format thl, not {form.value}")
     if options.fragment_bytes == 0:
         raise UsageError("expected fragments of at least 1 byte, found --fragment-bytes 0")
     if options.rows and form is not SliceFormat.JSON:
-        raise UsageError(f"--rows is about --format json, not {form.value}")
+        raise UsageError(f"--rows applies only to --format json, not {form.value}")
     if schema is not None and form is SliceFormat.BINLOG:
         raise UsageError(
-            "--schema is about --format sql, json and thl; a binary log needs no names of columns"
+            "--schema applies only to --format sql, json and thl; a binary log needs no column names"
         )

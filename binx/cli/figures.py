@@ -274,7 +274,7 @@ def _threads(figures: Statistics, top: int) -> Section:
         (str(one.server_id), str(one.thread_id), one.transactions, one.bytes, one.rows)
         for one in figures.threads[:top]
     ]
-    return Section("Connections that wrote most", columns, rows)
+    return Section("Connections that wrote the most", columns, rows)
 
 
 def _event_types(figures: Statistics, top: int) -> Section:

@@ -92,16 +92,16 @@ def index_command(
 ) -> int:
     """Write an index file next to each log, which other commands use instead of reading the log."""
     if check and force:
-        raise UsageError("expected --check, which writes nothing, or --force, found both")
+        raise UsageError("--check and --force cannot be combined")
     if STANDARD_INPUT in files:
-        raise UsageError("standard input has no place beside which an index file could stand; name files")
+        raise UsageError("an index file cannot be written for standard input; give files")
     if folder is not None and is_uri(folder):
         raise UsageError(
-            f"expected a folder on this machine, found {safe_text(folder)}; leave out -o where the logs are"
-            " in an object store: their index files stand beside them"
+            f"expected a local folder, found {safe_text(folder)}; leave out -o for logs in an object"
+            " store: their index files are written next to them"
         )
     if schema is not None and not keys:
-        raise UsageError("--schema names keys, which are looked at only with --keys")
+        raise UsageError("--schema applies only to --keys")
     catalog, unclear = known_tables(schema)
     if not quiet:
         for line in unclear:
@@ -133,8 +133,9 @@ def index_command(
                 left = len(paths) - place - 1
                 if left and is_uri(path) and _is_of_the_store(error):
                     say_error(
-                        f"the logs behind this one ({number_text(left)}) were not looked at, as each might"
-                        " wait as long for the object store; run the command again when it answers"
+                        f"the logs after this one ({number_text(left)}) were not processed, because"
+                        " each might wait as long for the object store; run the command again when it"
+                        " responds"
                     )
                     break
                 continue
@@ -146,8 +147,8 @@ def index_command(
                 _tell(done, as_json, output)
     if encrypted and not quiet:
         say_note(
-            "index files are not encrypted: GTIDs, times and names of tables can be read in"
-            f" {'that' if encrypted == 1 else 'those'} of {counted(encrypted, 'encrypted log')}"
+            "index files are not encrypted: they contain GTIDs, times and table names of"
+            f" {counted(encrypted, 'encrypted log')}"
         )
     return code
 
@@ -174,7 +175,7 @@ def _tell(done: IndexedLog, as_json: bool, output: TextOutput) -> None:
     if done.transactions is not None and done.bytes is not None:
         text += f", {counted(done.transactions, 'transaction')}, {bytes_text(done.bytes)}"
     if done.unfinished_bytes:
-        text += f"; the log's last {number_text(done.unfinished_bytes)} bytes are no whole transaction yet"
+        text += f"; the log's last {number_text(done.unfinished_bytes)} bytes are an incomplete transaction"
     if done.problem is not None:
         text += f": {done.problem}"
     output.line(text)

@@ -74,7 +74,7 @@ def _parse_sort(text: str) -> tuple[Order, bool]:
     if not colon:
         return order, False
     if order is Order.LOG and direction == "desc":
-        raise UsageError("expected log, which has no other direction, or time:desc, found log:desc")
+        raise UsageError("log order has no direction; use time:desc")
     return order, order is not Order.LOG and (direction == "asc") != (order is Order.TIME)
 
 

@@ -25,8 +25,8 @@ _OPEN_FILES = 65_536
 _TRACEBACK = "BINX_TRACEBACK"
 _DOCUMENTS = "pyarrow.vendored.docscrape"
 _DAMAGE = (
-    "--on-damage salvage of extract and to-parquet takes out what is whole; `binx verify` compares checksums"
-    " and structure, which may be right all the same"
+    "extract or to-parquet with --on-damage salvage recovers the intact transactions; `binx verify`"
+    " checks checksums and structure, which may be correct all the same"
 )
 _OBJECTS_BETWEEN_COLLECTIONS = 50_000
 
@@ -108,7 +108,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         return ExitCode.DONE
     except MemoryError:
-        say_error("the memory is exhausted; close other programs, or give less to do at once")
+        say_error("out of memory; close other programs or process less at once")
         _show_traceback()
         return ExitCode.FAILED
     except OSError as error:
@@ -118,8 +118,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return ExitCode.FAILED
     except Exception as error:
         say_error(
-            f"this is a bug in binx ({type(error).__name__}: {error}); please report it with what"
-            f" {_TRACEBACK}=1 in the environment adds to this message"
+            f"this is a bug in binx ({type(error).__name__}: {error}); please report it with the"
+            f" traceback that {_TRACEBACK}=1 in the environment prints"
         )
         _show_traceback()
         return ExitCode.FAILED

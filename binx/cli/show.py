@@ -106,7 +106,7 @@ def show_command(
 
     if position is not None:
         if selection.start is not None:
-            raise UsageError("expected --position or --start-position, found both")
+            raise UsageError("--position and --start-position cannot be combined")
         selection = selection._replace(start=position, limit=selection.limit or 1)
     catalog, unclear = known_tables(schema)
     if not quiet:
@@ -146,10 +146,10 @@ def show_command(
     missing = showing.search.selector.missing()
     if not showing.search.taken and missing.is_empty:
         if position is not None:
-            raise AbsentError(f"expected a transaction at {position} or behind it, found none")
+            raise AbsentError(f"no transaction at or after {position}")
         if not quiet:
-            asked = "" if selection.is_everything else " that was asked for"
-            say_note(f"there is no transaction{asked} in these files")
+            asked = "" if selection.is_everything else " that matches"
+            say_note(f"no transaction{asked} in these files")
     return missing_gtids(missing)
 
 

@@ -124,7 +124,7 @@ def stats_command(
 ) -> int:
     """Show what filled the logs: tables, sizes, times, the largest and longest transactions."""
     if as_json + as_csv + (html is not None) > 1:
-        raise UsageError("expected one of --json, --csv and --html, found several")
+        raise UsageError("--json, --csv and --html cannot be combined")
     if not quiet:
         for line in understood(selection):
             say_note(line)
@@ -200,7 +200,7 @@ def _told(figures: Statistics, *, quiet: bool) -> ExitCode:
         if file.problem is not None:
             say_warning(file.problem)
     for what in figures.incomplete:
-        say_warning(f"there were too many {what} to count all; those with most bytes were kept")
+        say_warning(f"too many {what} to count them all; those with the most bytes were kept")
     if figures.absent_gtids:
         say_error(f"not in these files: {figures.absent_gtids}")
         return ExitCode.ABSENT

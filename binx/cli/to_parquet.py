@@ -197,14 +197,16 @@ def to_parquet_command(
     files: tuple[str, ...],
 ) -> int:
     """Export row changes to a data set of Parquet files, one commit per log."""
+    from binx.export.staging import find_beginning
+
     spark = {"--master": master, "--driver-memory": driver_memory, "--conf": settings}
     if engine == "spark":
         allow_numpy()
     for name, value in spark.items():
         if value and engine != "spark":
-            raise UsageError(f"{name} is about --engine spark")
+            raise UsageError(f"{name} applies only to --engine spark")
     if compression_level is not None and compression != "zstd":
-        raise UsageError(f"--compression-level is about --compression zstd, not {compression}")
+        raise UsageError(f"--compression-level applies only to --compression zstd, not {compression}")
     damage = OnDamage(on_damage)
     catalog, warnings = known_tables(schema)
     if not quiet:
@@ -225,7 +227,9 @@ def to_parquet_command(
         wanted = selection if where is None else selection._replace(limit=None)
         selector = Selector(wanted, [log.name for log in logs], in_parts=True)
         # It begins before Arrow is loaded, which takes its time.
-        catalog, state = _place(output, logs, catalog, quiet=quiet)
+        catalog, state, behind = find_beginning(output, logs, catalog)
+        if behind is not None and catalog and not quiet:
+            say_note(f"continuing with the table definitions after {behind}, from the data set")
         with _ahead(engine, logs, wanted, catalog, jobs, damage, where, state) as ahead:
             options = _options(
                 compression,
@@ -274,22 +278,6 @@ def _ahead(
         seqno=state.seqno,
     )
     return nullcontext() if ahead is None else ahead
-
-
-def _place(
-    output: str, logs: Sequence[BinlogFile], catalog: Catalog | None, *, quiet: bool
-) -> tuple[Catalog | None, ChainState]:
-    """The tables known before the logs, and where in the chain they stand, as the data set tells it."""
-    from binx.export.continuing import find_behind
-    from binx.export.staging import ChainState
-    from binx.export.store import open_store
-
-    behind = find_behind(open_store(output), logs[0]) if catalog is None and logs else None
-    if behind is None:
-        return catalog, ChainState()
-    if len(behind.catalog) and not quiet:
-        say_note(f"tables are known as they were behind {behind.log}, which the data set has")
-    return behind.catalog, ChainState(behind.epoch, behind.seqno)
 
 
 @contextmanager

@@ -184,7 +184,7 @@ def parse_format(data: memoryview | bytes, position: int, *, origin: int = 0) ->
     if index + header.size > len(data):
         raise TruncatedError(
             f"expected {header.size} bytes of FORMAT_DESCRIPTION, found {len(data) - index}; "
-            "the file was cut, or is still being written",
+            "the file was truncated, or is still being written",
             offset=position,
             event=header.name,
         )
@@ -272,8 +272,8 @@ def _refuse_start_v3(data: memoryview | bytes, index: int, position: int) -> Non
     """START_V3 has its type at the same place, but in 3.23 a shorter header: look before reading one."""
     if len(data) > index + _TYPE_OFFSET and data[index + _TYPE_OFFSET] == EventType.START_V3:
         raise NotABinlogError(
-            "expected a binary log of format version 4, found START_V3, which MySQL 3.23 to 4.1 wrote; "
-            "let a server of version 5.0 to 5.7 read it, or mysqlbinlog of that age",
+            "expected a binary log of format version 4, found START_V3, written by MySQL 3.23 to 4.1;"
+            " read it with a server of version 5.0 to 5.7, or a mysqlbinlog of that age",
             offset=position,
             event=EventType.START_V3.name,
         )
@@ -295,8 +295,8 @@ def _refuse_foreign(
         raise reader.damaged(f"expected a server version such as 8.0.36, found {server_version!r}")
     if "-a_drop" in server_version:
         raise UnsupportedError(
-            f"expected a released server's log, found one of the development tree {server_version!r}, "
-            "which numbers its events otherwise; binx cannot read its format",
+            "expected the log of a released server, found one of the development tree"
+            f" {server_version!r}, which numbers its events differently; binx cannot read its format",
             offset=reader.position,
             event=EventType.FORMAT_DESCRIPTION.name,
         )

@@ -167,14 +167,14 @@ def parse_header(data: memoryview | bytes, position: int, *, origin: int = 0) ->
     if index < 0 or index + HEADER_SIZE > len(data):
         raise TruncatedError(
             f"expected an event header of {HEADER_SIZE} bytes, found {max(len(data) - index, 0)}; "
-            "the file was cut, or is still being written",
+            "the file was truncated, or is still being written",
             offset=position,
         )
     timestamp, number, server_id, size, next_position, flags = _HEADER.unpack_from(data, index)
     if size < HEADER_SIZE:
         raise DamagedError(
-            f"expected an event of at least {HEADER_SIZE} bytes, found one that says {size}; "
-            "the bytes here are no event",
+            f"expected an event of at least {HEADER_SIZE} bytes, found a size of {size}; the bytes here"
+            " are not an event",
             offset=position,
             event=event_name(number),
         )

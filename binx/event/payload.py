@@ -159,8 +159,7 @@ def whole_events(payload: TransactionPayload) -> Iterator[memoryview]:
     if pending:
         raise _damaged(
             payload,
-            "expected whole events in the compressed payload,"
-            f" found {len(pending)} bytes behind the last one",
+            f"expected whole events in the compressed payload, found {len(pending)} bytes after the last one",
         )
 
 

@@ -249,7 +249,7 @@ class _SliceWriter:
                 description.checksum,
             ):
                 raise RefusedError(
-                    "the format changes within the transaction, which one binary log cannot hold",
+                    "the format changes within the transaction, which is not possible in one binary log",
                     offset=header.position,
                     event=header.name,
                 )
@@ -267,8 +267,8 @@ def _compare_checksum(header: EventHeader, content: bytes, stored: bytes) -> Non
     found, expected = zlib.crc32(content), int.from_bytes(stored, "little")
     if found != expected:
         raise ChecksumError(
-            f"expected the checksum {expected:#010x} that is written behind the event, found {found:#010x}:"
-            " its bytes were changed or overwritten (--no-checksums copies it as it is)",
+            f"expected the stored checksum {expected:#010x}, found {found:#010x}: the bytes were"
+            " changed or overwritten (--no-checksums copies them as they are)",
             offset=header.position,
             event=header.name,
         )

@@ -128,8 +128,8 @@ def find_behind(store: Store, file: BinlogFile) -> Behind | None:
                 found = _behind(store, _read(store, path), ends)
             except (ValueError, KeyError, TypeError, AttributeError, RecursionError, zlib.error) as error:
                 raise OutputError(
-                    f"what it says of the log behind cannot be read: {error}; remove it, and export its log"
-                    " anew",
+                    f"its record of the previous log cannot be read: {error}; delete it and export its"
+                    " log again",
                     path=store.path(path).partition("?")[0],
                 ) from error
             if found is not None:

@@ -84,8 +84,8 @@ class Copy:
     def ended(self) -> BinxError:
         """What to say where it has ended though nobody stopped it."""
         return BinxError(
-            f"a process of this program was ended from outside ({_how(self._wait())}); if the memory"
-            " ran out, give --memory or --jobs a smaller number"
+            f"a worker process was killed ({_how(self._wait())}); if memory ran out, use a smaller"
+            " --memory or --jobs"
         )
 
     def _wait(self) -> int:

@@ -139,7 +139,7 @@ class DataSet:
             raise OutputError(f"the manifest {error.message}", path=error.path) from error
         except (ValueError, RecursionError) as error:
             raise OutputError(
-                f"the manifest cannot be read: {error}; remove it to write anew",
+                f"the manifest cannot be read: {error}; delete it to export the log again",
                 path=self.store.path(name).partition("?")[0],
             ) from error
         return manifest

@@ -38,7 +38,10 @@ def has_unnamed_columns(table: TableChanges) -> bool:
 
 def unnamed_columns(tables: Collection[str]) -> str:
     """A sentence about tables with such columns."""
-    return f"the logs do not tell the names of the columns of {listed(tables, _TABLES_NAMED)}; --schema can"
+    return (
+        f"the logs do not contain the column names of {listed(tables, _TABLES_NAMED)}; give them with"
+        " --schema"
+    )
 
 
 __all__ = ["decoder_warnings", "has_unnamed_columns", "unnamed_columns"]

@@ -116,7 +116,7 @@ def diff_logs(
     for side, chain in zip(facts, (left, right), strict=True):
         if side.transactions and side.gtids.is_empty:
             raise RefusedError(
-                "expected transactions with GTIDs, by which two servers' logs are compared, found none",
+                "the logs have no transactions with GTIDs, which are needed to compare them",
                 path=chain[0].file.path,
             )
     one, other = facts

@@ -143,7 +143,7 @@ class _Extraction:
                 writers[self._options.format](stream)
                 self._search.check_columns()
                 if not self._search.taken:
-                    raise AbsentError("expected transactions to write, found none that was asked for")
+                    raise AbsentError("none of the requested transactions found")
         except AbsentError as error:
             if self._search.taken:
                 raise
@@ -168,7 +168,7 @@ class _Extraction:
         for ends in self._chain:
             if os.path.exists(ends.file.path) and os.path.samefile(output, ends.file.path):
                 raise RefusedError(
-                    "would be written over, and is one of the logs to be read; choose another output",
+                    "is one of the input logs and would be overwritten; choose another output",
                     path=output,
                 )
 
@@ -229,9 +229,7 @@ class _Extraction:
         )
         self._warnings = list(report.warnings)
         if report.nothing:
-            self._warnings.append(
-                f"transactions that changed no rows, so that there is nothing to undo: {report.nothing:,}"
-            )
+            self._warnings.append(f"transactions without row changes (nothing to undo): {report.nothing:,}")
 
     def _write_json(self, stream: OutputStream) -> None:
         from binx.export.json_lines import write_json

@@ -103,9 +103,9 @@ class FollowedKeys:
         name = f"{table.db}.{table.name}"
         if not keyed:
             raise RefusedError(
-                f"the primary key of {name} is not known: the log does not tell it (binlog_row_metadata=FULL"
-                " does), nor does a CREATE TABLE before it; give its definition with --schema FILE, or"
-                " choose by --where instead of --pk"
+                f"the primary key of {name} is not known: it is neither in the log"
+                " (binlog_row_metadata=FULL) nor in an earlier CREATE TABLE; give the definition with"
+                " --schema FILE, or use --where instead of --pk"
             )
         self._types = (table.db, table.name, {column.source_name: column.type for column in keyed})
         names = [column.source_name.casefold() for column in keyed]
@@ -113,8 +113,8 @@ class FollowedKeys:
         if len(names) != given:
             raise UsageError(
                 f"the primary key of {name} is ({', '.join(names)}): expected"
-                f" {counted(len(names), 'value')}, found {given}; give --pk once for each"
-                " column, in this order"
+                f" {counted(len(names), 'value')}, found {given}; repeat --pk for each column, in this"
+                " order"
             )
         return names
 

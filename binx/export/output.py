@@ -130,8 +130,8 @@ class ShownStream(OutputStream):
         shown = "".join(map(_harmless, text))
         if shown != text:
             self.notes = (
-                r"characters that would drive the terminal are shown as \uNNNN; a file or a pipe gets them as"
-                " they are",
+                "control characters are shown as \\uNNNN on a terminal; files and pipes receive them"
+                " unchanged",
             )
         before = self.bytes_written
         super().write(shown.encode())
@@ -177,27 +177,27 @@ def output_error(error: OSError, path: str) -> OutputError:
     folder = os.path.dirname(os.path.abspath(path))
     where = "the output" if path == STANDARD_OUTPUT else f"the file system of {folder}"
     if error.errno == errno.EPIPE:
-        return ReaderGoneError("the reader has closed the pipe", path=path)
+        return ReaderGoneError("the pipe was closed by its reader", path=path)
     if error.errno in _FULL:
-        advice = f"no space is left on {where}; free some, or choose another place"
+        advice = f"no space left on {where}; free some space or choose another place"
     elif error.errno in _FORBIDDEN:
         advice = f"writing there is not permitted ({error.strerror}); choose another place"
     elif error.errno == errno.ENOENT:
-        advice = "its folder does not exist; make it first, or choose another place"
+        advice = "its folder does not exist; create it first or choose another place"
     elif error.errno == errno.ENOTDIR:
-        advice = "a part of its path is a file and no folder; choose another place"
+        advice = "a part of its path is a file, not a folder; choose another place"
     elif error.errno == errno.EEXIST:
-        advice = "a file of that name is there; choose another name"
+        advice = "a file with that name exists; choose another name"
     elif error.errno == errno.EISDIR:
-        advice = "it is a folder; name a file in it"
+        advice = "it is a folder; give a file name in it"
     elif error.errno == errno.EFBIG:
-        advice = f"it grows larger than {where} allows; choose another place"
+        advice = f"it exceeds the maximum file size of {where}; choose another place"
     elif error.errno in _TOO_MANY:
         advice = f"too many files are open ({error.strerror}); raise the limit (ulimit -n)"
     elif error.errno == errno.ENAMETOOLONG:
         advice = "its name is too long; choose a shorter one"
     else:
-        advice = f"the system says: {error.strerror or error}"
+        advice = f"{error.strerror or error}"
     return OutputError(f"cannot be written: {advice}", path=path)
 
 
@@ -318,6 +318,4 @@ def _is_special(path: str) -> bool:
 
 def _refuse_terminal(terminal: bool) -> None:
     if terminal:
-        raise RefusedError(
-            "expected a file or a pipe for binary output, found a terminal; name a file with -o, or redirect"
-        )
+        raise RefusedError("binary output is not written to a terminal; use -o FILE or redirect the output")

@@ -7,13 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from binx.errors import BinxError, RefusedError
-from binx.export.continuing import find_behind
 from binx.export.dataset import DataSet
 from binx.export.look_ahead import LookAhead, begin_to_look_ahead, decoding_processes
 from binx.export.parquet_files import ParquetOptions
 from binx.export.source_export import ExportContext, SourceExport
-from binx.export.staging import ChainState, SourceReport
-from binx.export.store import open_store
+from binx.export.staging import ChainState, SourceReport, find_beginning
 from binx.export.workers import Workers, usable_processors
 from binx.log.file import BinlogFile
 from binx.log.selection import Selection, Selector
@@ -61,15 +59,12 @@ def to_parquet(
     selector = selector or Selector(Selection(), in_parts=True)
     if any(file.name == STANDARD_INPUT_NAME for file in files):
         raise RefusedError(
-            "a log from standard input has no name, and the data set orders changes by the number in it;"
-            " save the log under its own name first"
+            "a log from standard input has no name, and the data set orders changes by the number in"
+            " it; save the log to a file under its own name first"
         )
-    if catalog is None and state is None and files:
-        behind = find_behind(open_store(os.fspath(folder)), files[0])
-        if behind is not None:
-            catalog, state = behind.catalog, ChainState(behind.epoch, behind.seqno)
+    if state is None:
+        catalog, state, _ = find_beginning(os.fspath(folder), files, catalog)
     catalog = Catalog() if catalog is None else catalog
-    state = state or ChainState()
     if ahead is None:
         ahead = begin_to_look_ahead(
             files,

@@ -96,7 +96,7 @@ class RemoteStore:
             found = folder.lstat()
         if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
             raise OutputError(
-                "expected a folder of this user, found another's; let TMPDIR name another place",
+                "the folder belongs to another user; set TMPDIR to another folder",
                 path=str(folder),
             )
 

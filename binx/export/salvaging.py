@@ -99,8 +99,8 @@ def damage_sentences(damage: Sequence[dict[str, Any]]) -> list[str]:
     for one in damage:
         gtid = "" if one["gtid"] is None else f" (transaction {one['gtid']})"
         told.append(
-            f"bytes {one['start']:,} to {one['end']:,}{gtid} could not be read and are left out,"
-            f" at least {counted(one['transactions'], 'transaction')}: {one['message']}"
+            f"bytes {one['start']:,} to {one['end']:,}{gtid} could not be read and are left out, at"
+            f" least {counted(one['transactions'], 'transaction')}: {one['message']}"
         )
     return told
 

@@ -181,7 +181,9 @@ class Search:
                 self.passed_over += 1
                 ends.file.source.release(ends.file.size, ends.file.size)
                 if self.tells:
-                    tell(ends.file.path, "not read: GTIDs before and behind it, or positions, rule it out")
+                    tell(
+                        ends.file.path, "not read: ruled out by GTIDs of neighbouring files, or by positions"
+                    )
                 continue
             # A filter by rows wants to see all statements, which may define tables.
             choose = None if self._row_filter else self._wanted_blocks(ends.file, may_hold is not None)
@@ -358,11 +360,11 @@ class _Steps:
         search = self._search
         if not search.tells:
             return
-        text = f"{self._seen:,} transactions looked at, {search.taken - self._taken:,} taken"
+        text = f"{self._seen:,} transactions read, {search.taken - self._taken:,} selected"
         left_out = search.left_out - self._left_out
         if left_out:
-            text += f", {left_out:,} passed over by its index file"
-        tell(file.path, f"{text}; all that was asked for is found" if search.complete else text)
+            text += f", {left_out:,} skipped by its index file"
+        tell(file.path, f"{text}; everything requested is found" if search.complete else text)
 
 
 __all__ = ["Search"]

@@ -127,7 +127,7 @@ def plan_slice(runs: Iterable[Run], *, verbatim: bool) -> SlicePlan:
                 parts.append(Part(run.file, description))
             parts[-1].add(ranges)
     if not parts:
-        raise AbsentError("expected transactions to write, found none that was asked for")
+        raise AbsentError("none of the requested transactions found")
     _refuse_mixture(parts, verbatim)
     contiguous = len(parts) == 1 and parts[0].is_contiguous
     return SlicePlan(tuple(parts), parts[0].description, contiguous)
@@ -157,8 +157,8 @@ def _refuse_mixture(parts: list[Part], verbatim: bool) -> None:
     groups = "; ".join(f"{_name(key)}: {', '.join(paths)}" for key, paths in files.items())
     advice = " or leave out --verbatim" if verbatim and _differ_by_checksum(list(files)) else ""
     raise RefusedError(
-        "one binary log has one format, and the transactions come from files of "
-        f"{len(files)} ({groups}); write an output for each of these groups of files{advice}"
+        f"a binary log has one format, and the transactions come from files of {len(files)} ({groups});"
+        f" write a separate output for each of these groups of files{advice}"
     )
 
 

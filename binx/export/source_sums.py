@@ -79,8 +79,8 @@ class SourceSums:
         """Tell of what a statement read that is not in the data set."""
         if statement.file_bytes:
             self._told.losses.append(
-                f"{statement.transaction}: the {statement.file_bytes} bytes of the file that LOAD DATA"
-                " read are in the binary log and not in this data set"
+                f"{statement.transaction}: the {statement.file_bytes} bytes read by LOAD DATA are in"
+                " the binary log, but not in this data set"
             )
 
 

@@ -88,14 +88,14 @@ class Told:
     def all_losses(self) -> list[str]:
         """Sentences about what may be missing, and about text that could not be read as its character set."""
         doubtful = [
-            f"{db}.{table}: {counted(count, 'change')} of rows left out, undone by a ROLLBACK at the"
-            " end; servers before 5.5 log so too what a table without transactions (MyISAM) kept: if it is"
-            " one, these changes are missing"
+            f"{db}.{table}: {counted(count, 'row change')} left out, undone by a ROLLBACK at the end;"
+            " servers before 5.5 also log changes of non-transactional tables (MyISAM) this way: if it"
+            " is one, these changes are missing"
             for (db, table), count in self.doubtful.items()
         ]
         undecodable = [
-            f"{db}.{table}: {counted(count, 'value')} of column {column} with bytes that their"
-            r" character set does not have; they stand as \xNN in the text"
+            f"{db}.{table}: {counted(count, 'value')} of column {column} with bytes that are not valid"
+            " in their character set; they appear as \\xNN in the text"
             for ((db, table, _), column), count in self.undecodable.items()
         ]
         return self.losses + doubtful + undecodable
@@ -106,22 +106,21 @@ class Told:
         if self.unnamed:
             warnings.append(unnamed_columns([f"{db}.{table}" for db, table in self.unnamed]))
         warnings += [
-            f"{db}.{table}: {counted(count, 'change')} of rows left out, undone by ROLLBACK TO SAVEPOINT"
+            f"{db}.{table}: {counted(count, 'row change')} left out, undone by ROLLBACK TO SAVEPOINT"
             for (db, table), count in self.undone.items()
         ]
         if self.incidents:
             warnings.append(
-                f"the server says in {counted(self.incidents, 'place')} that changes are missing in its log"
-                " (INCIDENT)"
+                f"the server recorded in {counted(self.incidents, 'place')} that changes are missing"
+                " from its log (INCIDENT)"
             )
         warnings += [
-            f"{'.'.join(name)}: {counted(events, 'rows event')} passed over and not counted, as a column has"
-            " a type that binx does not know"
+            f"{'.'.join(name)}: {counted(events, 'rows event')} skipped and not counted, because a"
+            " column has a type unknown to binx"
             for name, events in self.uncounted.items()
         ]
         warnings += [
-            f"{counted(count, 'event')} of type {number}, which binx does not know, marked as ignorable and"
-            " passed over"
+            f"{counted(count, 'event')} of the unknown type {number}, marked as ignorable, skipped"
             for number, count in sorted(self.unknown.items())
         ]
         return warnings

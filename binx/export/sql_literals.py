@@ -151,7 +151,7 @@ def _decimal(array: pa.Array, logical: LogicalType) -> tuple[Spelled]:
 def _real(array: pa.Array, _: LogicalType) -> tuple[Spelled]:
     """Shortest digits that are read back as the same number, always with an exponent."""
     if not pc.all(pc.is_finite(array)).as_py() and array.null_count < len(array):
-        raise RefusedError("expected finite numbers, found NaN or infinity, which SQL has no literal for")
+        raise RefusedError("found NaN or infinity, for which SQL has no literal")
     texts = as_text(array)
     if pa.types.is_float32(array.type):
         wide = array.cast(pa.float64())

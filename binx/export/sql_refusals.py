@@ -52,8 +52,9 @@ class PreparedXa:
             ends = item.facts["kind"] in _XA_ENDS
             if self._prepared and not ends:
                 raise RefusedError(
-                    f"transaction {item.facts['transaction']} was run while an XA transaction was prepared,"
-                    " which one session of a MariaDB server cannot do; take --format binlog, or leave one out"
+                    f"transaction {item.facts['transaction']} ran while an XA transaction was prepared,"
+                    " which one session of a MariaDB server cannot do; use --format binlog, or leave"
+                    " out one of them"
                 )
             self.ends_here, self._prepared = self._prepared and ends, False
             self._mariadb = item.file.format.flavour is Flavour.MARIADB
@@ -65,8 +66,7 @@ def refuse_other_flavour(flavour: Flavour, begin: Begin) -> None:
     """Raise RefusedError for a transaction of another kind of server than those before it."""
     if begin.file.format.flavour is not flavour:
         raise RefusedError(
-            "expected logs of one kind of server, found some of MySQL and some of MariaDB, whose SQL"
-            " differs; write them to outputs of their own",
+            "the logs are of MySQL and of MariaDB, whose SQL differs; write them to separate outputs",
             path=begin.file.path,
         )
 
@@ -76,19 +76,19 @@ def refuse_statement(statement: Statement) -> None:
     where = f"transaction {statement.transaction}"
     if statement.file_bytes is not None:
         raise RefusedError(
-            f"{where} is a LOAD DATA, and SQL cannot hold the {statement.file_bytes} bytes of the file"
-            " that it read; take --format binlog, or leave the transaction out"
+            f"{where} is a LOAD DATA, and SQL cannot contain the {statement.file_bytes:,} bytes of its"
+            " file; use --format binlog, or leave out the transaction"
         )
     # A savepoint may as well be called by the escapes of its name: no other transaction knows it.
     if not (statement.sql_is_text or is_savepoint(statement.sql)):
         raise RefusedError(
-            f"{where} has a statement with bytes that are no text in its character set; take --format binlog,"
-            " or leave the transaction out"
+            f"{where} has a statement with bytes that are not valid in its character set; use --format"
+            " binlog, or leave out the transaction"
         )
     if statement.sql.startswith(_INCIDENT) and statement.thread_id is None:
         raise RefusedError(
-            f"{where} says that the server lost events ({statement.sql.removeprefix(_INCIDENT)}), so what"
-            " replays it would not be equal; leave the transaction out"
+            f"{where} says that the server lost events ({statement.sql.removeprefix(_INCIDENT)}), so a"
+            " replay would give different data; leave out the transaction"
         )
 
 

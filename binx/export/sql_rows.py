@@ -60,8 +60,9 @@ class SqlRows:
             self._tables[id(changes.table)] = changes.table, table
         for column, count in changes.table.undecodable.items():
             raise RefusedError(
-                f"{count} values of {changes.table.db}.{changes.table.name}.{column} have bytes that their"
-                " character set does not have, so no text is equal to them; take --format binlog"
+                f"{count} values of {changes.table.db}.{changes.table.name}.{column} have bytes that"
+                " are not valid in their character set, so they cannot be written as text; use"
+                " --format binlog"
             )
         return table
 
@@ -163,9 +164,9 @@ class BatchSql:
         empty = pc.equal(lengths, 0)
         if pc.any(empty if which is None else pc.and_(empty, which)).as_py():
             raise RefusedError(
-                f"a row of {self._table.name} has an empty value in {self._table.names[place]}, as rows get"
-                " that a NOT NULL column is added to, and no statement can write it; leave the transaction"
-                " out, or take --format binlog"
+                f"a row of {self._table.name} has an empty value in {self._table.names[place]} (from"
+                " adding a NOT NULL column), which no statement can write; leave out the transaction,"
+                " or use --format binlog"
             )
 
     def _where(self, before: Images) -> Iterator[bytes | Part]:
@@ -175,8 +176,8 @@ class BatchSql:
         places = key or [place for place in before.columns if table.columns[place].generated is None]
         if not places:
             raise RefusedError(
-                f"a row of {table.name} was changed, and the log has none of its columns to find it by; take"
-                " --format binlog"
+                f"a row of {table.name} was changed, and the log has none of its columns to find it by;"
+                " use --format binlog"
             )
         for number, place in enumerate(places):
             lead = b" AND " if number else b""

@@ -87,9 +87,9 @@ class SqlScript:
         """What the script begins with."""
         server, client = ("MariaDB", "mariadb") if self._flavour is Flavour.MARIADB else ("MySQL", "mysql")
         lines = [
-            f"-- Transactions out of binary logs of {server}, written by binx.",
+            f"-- Transactions from binary logs of {server}, written by binx.",
             f"-- To run them: {client} --binary-mode --default-character-set=utf8mb4 < THIS_FILE",
-            "-- Triggers run, and what they changed is in here too: drop them first, or take a binary log.",
+            "-- Triggers fire, and their changes are in here too: drop them first, or use --format binlog.",
         ]
         return ("\n".join(lines) + "\n" + self._session.start()).encode()
 

@@ -49,12 +49,12 @@ class StatementSizes:
         if not self._long:
             return []
         which = "1 statement is" if self._long == 1 else f"{self._long:,} statements are"
-        text = f"{which} longer than the {PACKET_BYTES:,} bytes that clients take by default, the longest"
+        text = f"{which} longer than the {PACKET_BYTES:,} bytes that clients accept by default, the longest"
         if self._longest > LARGEST_PACKET_BYTES:
-            return [f"{text} {self._longest:,}; no server takes that, so take --format binlog"]
+            return [f"{text} {self._longest:,}; no server accepts that, so use --format binlog"]
         return [
-            f"{text} {self._longest:,}: run the script by a client with --max-allowed-packet={self._longest},"
-            " on a server whose max_allowed_packet is no less"
+            f"{text} {self._longest:,}: run the script with --max-allowed-packet={self._longest}, on a"
+            " server whose max_allowed_packet is at least as large"
         ]
 
 

@@ -75,9 +75,9 @@ class UntoldTables:
         if not self._names:
             return []
         return [
-            f"the log does not tell which columns of {listed(self._names, _MOST_NAMED)} are generated, and a"
-            " server refuses values for those: if there are some, give --schema FILE, as mysqldump --no-data"
-            " writes it"
+            f"the log does not say which columns of {listed(self._names, _MOST_NAMED)} are generated,"
+            " and servers reject values for those: if there are any, give --schema FILE, as written by"
+            " mysqldump --no-data"
         ]
 
 
@@ -116,12 +116,12 @@ def refuse_table(resolved: ResolvedTable) -> None:
     name = f"{resolved.db}.{resolved.name}"
     if any(column.provenance.name is Provenance.NONE for column in resolved.columns):
         raise RefusedError(
-            f"the names of the columns of {name} are not known, and SQL needs them: they are neither in the"
-            " log (binlog_row_metadata=FULL) nor in a CREATE TABLE before it; give them with --schema FILE,"
-            " as mysqldump --no-data writes it"
+            f"the column names of {name} are not known, and SQL needs them: they are neither in the log"
+            " (binlog_row_metadata=FULL) nor in an earlier CREATE TABLE; give them with --schema FILE,"
+            " as written by mysqldump --no-data"
         )
     if any(column.generated in _ROW_PERIODS for column in resolved.columns):
         raise RefusedError(
-            f"{name} keeps its history (WITH SYSTEM VERSIONING), which SQL statements cannot write as it was;"
-            " take --format binlog"
+            f"{name} is system-versioned (WITH SYSTEM VERSIONING), and SQL statements cannot write its"
+            " history; use --format binlog"
         )

@@ -1,17 +1,19 @@
-"""A source that is decoded and waits for its commit, and what is told of it afterwards."""
+"""Where an export begins; sources that are decoded and wait for their commit; reports of them afterwards."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from binx.export.continuing import TablesRecord
+from binx.export.continuing import TablesRecord, find_behind
 from binx.export.dataset import Transaction, WrittenFile, escape_name
 from binx.export.schema_records import SchemaRecord, SchemaWriter
+from binx.export.store import open_store
 from binx.log.file import BinlogFile
 
 if TYPE_CHECKING:
     from binx.export.where_rows import RowFilter
+    from binx.rows.catalog import Catalog
 
 
 class SourceReport(NamedTuple):
@@ -97,3 +99,36 @@ class ChainState:
         self.epoch = epoch
         self.seqno = seqno
         self.row_filter = row_filter
+
+
+class Beginning(NamedTuple):
+    """What an export begins with.
+
+    Attributes:
+        catalog: tables known there; None for none.
+        state: where in the chain the first log stands.
+        behind: name of the log that the export continues from, None if it does not continue.
+    """
+
+    catalog: Catalog | None
+    state: ChainState
+    behind: str | None = None
+
+
+def find_beginning(folder: str, files: Sequence[BinlogFile], catalog: Catalog | None) -> Beginning:
+    """Find where an export begins: with the given tables, or after the previous log if the data set has it.
+
+    Args:
+        folder: the data set's folder, or a URI.
+        files: the logs to export, in chain order.
+        catalog: tables known beforehand, if any.
+
+    Raises:
+        UsageError: the folder is a URI of an unknown file system.
+        OutputError: the record of the previous log cannot be read.
+        SourceError: the data set cannot be read.
+    """
+    behind = find_behind(open_store(folder), files[0]) if catalog is None and files else None
+    if behind is None:
+        return Beginning(catalog, ChainState())
+    return Beginning(behind.catalog, ChainState(behind.epoch, behind.seqno), behind.log)

@@ -90,8 +90,8 @@ class _Spool:
             self._records.write(_RECORD.pack(self._end, size, transaction, mark))
         except OSError as error:
             raise OutputError(
-                f"what is to be written cannot be kept in {tempfile.gettempdir()} meanwhile:"
-                f" {error.strerror}; set TMPDIR to a folder with more space"
+                f"cannot write temporary files to {tempfile.gettempdir()}: {error.strerror}; set TMPDIR"
+                " to a folder with more space"
             ) from error
         self._end += size
         self.count += 1
@@ -241,8 +241,8 @@ class _Undoing:
         if self._obstacles:
             reasons = "".join(f"\n  {comment_text(line)}" for line in self._obstacles.lines())
             raise RefusedError(
-                "expected changes that can be undone, found some that cannot; nothing was written. Choose"
-                f" other transactions, or leave these out with --exclude-gtid:{reasons}"
+                "some changes cannot be undone; nothing was written. Choose other transactions, or"
+                f" leave these out with --exclude-gtid:{reasons}"
             )
 
     def copy_out(self, output: Sink) -> UndoReport:
@@ -268,12 +268,12 @@ class _Undoing:
 
     def _head(self, session: SqlSession) -> str:
         server, client = ("MariaDB", "mariadb") if self._flavour is Flavour.MARIADB else ("MySQL", "mysql")
-        rows = "their key" if self._by_key else "all their columns, so that what changed since stays as it is"
+        rows = "their key" if self._by_key else "all their columns, so rows changed since then are left alone"
         return (
-            f"-- Undoes transactions out of binary logs of {server}, the newest first, written by binx.\n"
+            f"-- Undoes transactions from binary logs of {server}, newest first, written by binx.\n"
             f"-- To run it: {client} --binary-mode --default-character-set=utf8mb4 < THIS_FILE\n"
-            f"-- Rows are found by {rows}. Triggers run, and rows that foreign keys\n"
-            "-- deleted or changed by themselves come back only where the log has them.\n" + session.start()
+            f"-- Rows are matched by {rows}. Triggers fire. Rows deleted or changed\n"
+            "-- by foreign keys are restored only if the log has them.\n" + session.start()
         )
 
     def _take_begin(self, begin: Begin) -> None:
@@ -296,7 +296,8 @@ class _Undoing:
             self._spool.add([b"COMMIT;\n"], self._number)
             if self._begin.facts["kind"] == "rollback":
                 self._obstacles.add(
-                    "transactions that ended in ROLLBACK: which of their changes stayed", [self._transaction]
+                    "transactions that ended in ROLLBACK: which of their changes persist is unknown",
+                    [self._transaction],
                 )
         self._spool.add(rows.text(), self._number, rows.mark)
 
@@ -320,8 +321,8 @@ class _Undoing:
                 self._xa.void.add(prepared[0])
         elif prepared is None:
             self._obstacles.add(
-                f"XA transaction {comment_text(xid)}: what it changed stands in the transaction that prepared"
-                " it, which is not among the chosen ones",
+                f"XA transaction {comment_text(xid)}: its changes are in the transaction that prepared"
+                " it, which is not selected",
                 [transaction],
             )
 

@@ -120,7 +120,7 @@ class Condition:
         try:
             self._evaluate = self._compiled(_parsed(text))
         except RecursionError:
-            raise UsageError("expected a condition, found one that is nested too deeply") from None
+            raise UsageError("the condition is nested too deeply") from None
 
     def applies(self, images: BatchImages) -> bool:
         """Whether the table has all columns of the condition."""
@@ -130,8 +130,8 @@ class Condition:
         """The error where none of the tables whose rows change has all columns of the condition."""
         columns = ", ".join(sorted(self.columns))
         return AbsentError(
-            f"expected a table with {columns}, as the condition {self.text!r} wants, found none; rows change"
-            f" in {', '.join(tables)}"
+            f"no table has {columns}, as the condition {self.text!r} requires; tables with row changes:"
+            f" {', '.join(tables)}"
         )
 
     def passing(self, images: BatchImages) -> Iterator[tuple[ChangeGroup, pa.BooleanArray]]:
@@ -266,7 +266,7 @@ class Condition:
         if image not in {None, BEFORE, AFTER}:
             raise UsageError(
                 f"expected a column, or before.COLUMN or after.COLUMN, found {node.sql('mysql')!r};"
-                " tables are chosen by --table"
+                " select tables with --table"
             )
         name = node.name.casefold()
         self.columns.add(name)
@@ -346,8 +346,8 @@ def _refused(node: exp.Expr) -> UsageError:
     text = node.sql("mysql")
     shown = text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
     return UsageError(
-        f"a condition on rows cannot have {shown!r}: it takes columns and literals, compared by"
-        " = <> < <= > >= <=>, IN, BETWEEN, LIKE, REGEXP or IS NULL, joined by AND, OR, XOR and NOT"
+        f"{shown!r} is not supported in a condition, which consists of columns and literals, compared"
+        " by = <> < <= > >= <=>, IN, BETWEEN, LIKE, REGEXP or IS NULL, joined by AND, OR, XOR and NOT"
     )
 
 

@@ -205,7 +205,7 @@ class RowFilter:
 
 def passed_over(table: str, why: str) -> str:
     """The warning about a version of a table of which a condition could not be asked."""
-    return f"{table}: rows were passed over that the condition cannot be asked of: {why}"
+    return f"{table}: rows to which the condition does not apply were skipped: {why}"
 
 
 __all__ = ["RowFilter", "RowsSeen", "passed_over"]

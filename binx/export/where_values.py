@@ -258,8 +258,8 @@ def _moment(kind_of: pa.DataType, kind: Kind, literal: Literal, name: str) -> pa
         ) from None
     if moment.tzinfo is not None:
         raise IncomparableError(
-            f"{name} is a DATETIME, which has no time zone: expected a value without an offset to compare it"
-            f" with, found {text!r}"
+            f"{name} is a DATETIME, which has no time zone: expected a value without an offset, found"
+            f" {text!r}"
         )
     return pa.scalar(moment, kind_of)
 

@@ -121,7 +121,7 @@ class RowLife:
         verify: bool = True,
     ) -> None:
         if bool(key) == (condition is not None):
-            raise UsageError("expected the row's key (--pk VALUE) or a condition (--where), one of the two")
+            raise UsageError("expected either a key (--pk VALUE) or a condition (--where)")
         self.search = Search(chain, selection, verify=verify)
         self._keys = FollowedKeys(key) if key else None
         self._condition = condition
@@ -172,9 +172,7 @@ class RowLife:
                 yield from self._changes(scan.file, table, mask)
         if not self._tables:
             meant = ", ".join(self.search.selector.selection.tables)
-            raise AbsentError(
-                f"expected changes of {meant} in the files, found none; binx stats lists the tables"
-            )
+            raise AbsentError(f"no row changes of {meant} in the files; binx stats lists the tables")
         if self._condition is not None and not self._applied:
             for why in self._incomparable:
                 raise IncomparableError(why)

@@ -110,12 +110,13 @@ def _problems_between(before: FileEnds, after: FileEnds) -> Iterable[ChainProble
     elif before.next_file is None and not before.stopped:
         yield problem(
             ProblemKind.NOT_CLOSED,
-            "expected ROTATE or STOP at the end, found neither; the server died, or the file was cut",
+            "no ROTATE or STOP at the end: the server crashed, or the file was truncated",
         )
     lost = _lost_gtids(before, after)
     if lost:
         yield problem(
-            ProblemKind.GTIDS_LOST, f"expected to find the GTIDs {lost} among those before the file"
+            ProblemKind.GTIDS_LOST,
+            f"the GTIDs {lost} are not among those that the file lists as logged before it",
         )
 
 

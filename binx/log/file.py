@@ -50,7 +50,7 @@ class BinlogFile:
         """The keys that it was opened with, for its index; None for those that the environment names."""
         try:
             if read_magic(source.window(0, MAGIC_SIZE)) is Magic.ENCRYPTED:
-                raise EncryptedError("expected the decrypted bytes of the log, found it encrypted")
+                raise EncryptedError("the log is still encrypted after decryption")
             head = source.window(MAGIC_SIZE, MAGIC_SIZE + READ_BYTES)
             self.format: FormatDescription = parse_format(head, MAGIC_SIZE, origin=MAGIC_SIZE)
             self.first_position: int = MAGIC_SIZE + parse_header(head, MAGIC_SIZE, origin=MAGIC_SIZE).size
@@ -68,8 +68,8 @@ class BinlogFile:
             maria = self.format.flavour is Flavour.MARIADB
             server, reader = ("MariaDB", "mariadb-binlog") if maria else ("Percona Server", "mysqlbinlog")
             raise EncryptedError(
-                f"the rest of the file is encrypted by {server} (encrypt_binlog=ON), in a way that binx does"
-                f" not read; let the server decrypt it: {reader} --read-from-remote-server",
+                f"the rest of the file is encrypted by {server} (encrypt_binlog=ON), which binx does"
+                f" not support; let the server decrypt it: {reader} --read-from-remote-server",
                 offset=self.first_position,
                 event="START_ENCRYPTION",
             )
@@ -151,8 +151,8 @@ class BinlogFile:
         """
         if start >> 32:
             raise UnsupportedError(
-                "a transaction begins behind 4 GiB, which a commit version cannot hold;"
-                " servers begin a new file after at most 1 GiB and one transaction",
+                "a transaction begins after the first 4 GiB, which a commit version cannot represent;"
+                " servers start a new file after at most 1 GiB and one transaction",
                 path=self.path,
                 offset=start,
             )

@@ -92,7 +92,7 @@ def _attach(file: BinlogFile, path: str, warn: Callable[[BinxError], None] | Non
 
 def unused(error: BinxError | MemoryError, path: str) -> BinxError:
     """What a person is told of an index file that cannot be used."""
-    reason = error.message if isinstance(error, BinxError) else "the memory does not suffice for it"
+    reason = error.message if isinstance(error, BinxError) else "not enough memory for it"
     return SourceError(f"the index file is not used: {reason}", path=path)
 
 

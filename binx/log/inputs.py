@@ -108,7 +108,7 @@ def expand_paths(paths: Iterable[str]) -> list[str]:
         for log in _logs(path):
             expanded.setdefault(log if log == STANDARD_INPUT or is_uri(log) else os.path.realpath(log), log)
     if given and not expanded:
-        raise UsageError("expected binary logs, found only the index files of some").at(path=given[0])
+        raise UsageError("expected binary logs, found only index files").at(path=given[0])
     return list(expanded.values())
 
 

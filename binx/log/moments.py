@@ -82,20 +82,16 @@ def place_of(position: Position, files: Sequence[str]) -> int:
     """
     if position.file is None:
         if len(files) > 1:
-            raise UsageError(
-                f"expected FILE:POS, as there are {len(files)} files, found the position {position}"
-            )
+            raise UsageError(f"expected FILE:POS for {len(files)} files, found the position {position}")
         return 0
     places = [place for place, name in enumerate(files) if name == position.file]
     if len(places) > 1:
         raise UsageError(
-            f"the position {position} could be in any of several files of that name; give one of them alone"
+            f"the position {position} is ambiguous: there are several files of that name; give only one"
+            " of them"
         )
     if not places:
-        raise AbsentError(
-            f"the file of the position {position} is not among the files given; name it too, or a position in"
-            " one of these"
-        )
+        raise AbsentError(f"the file of the position {position} is not among the files given")
     return places[0]
 
 

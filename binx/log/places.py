@@ -71,12 +71,13 @@ def listed_logs(path: str) -> list[str]:
         found = next((place for place in _places(folder, name) if place.exists()), None)
         if found is None:
             raise AbsentError(
-                f"it lists {name}, which is not there; name the files that are, or put it beside the index",
+                f"it lists {name}, which does not exist; give the existing files by name, or put the"
+                " missing one next to the index",
                 path=path,
             )
         logs.append(str(found))
     if not logs:
-        raise UsageError("expected a list of binary logs, found none in it", path=path)
+        raise UsageError("expected a list of binary logs, found an empty one", path=path)
     return logs
 
 

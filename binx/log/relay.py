@@ -73,7 +73,7 @@ def join_relay_logs(files: Sequence[BinlogFile]) -> None:
             continue
         if begins_inside(file):
             raise AbsentError(
-                "the relay log begins inside a transaction of the one before it; name that one too",
+                "the relay log begins inside a transaction of the previous one; give that one too",
                 path=file.path,
             )
         _read_on(chain, number)
@@ -106,7 +106,7 @@ def _read_on(chain: Sequence[FileEnds], number: int) -> None:
         end = _end_of(file, begun)
         if end is None:
             continue
-        tell(file.path, f"its last transaction goes on to {others[-1].path}, and is read from there")
+        tell(file.path, f"its last transaction continues in {others[-1].path} and is read from there")
         rest = others[-1].size - (whole - end)
         file.source = JoinedSource(first, [other.source for other in others], end)
         for other in others[:-1]:

@@ -187,7 +187,7 @@ class Scan(Walked):
         follows = salvage is not None and salvage.next_event(scanner.position + 1, self._format) is not None
         if follows or not self.file.format.in_use:
             raise TruncatedError(
-                "expected a whole event, found the end of the file before that of the event",
+                "expected a whole event, found the end of the file inside it",
                 offset=scanner.position,
             )
 
@@ -313,8 +313,8 @@ class Scan(Walked):
         if self.unfinished and not file.format.in_use:
             what = "an event" if stop == Stop.STOP_TRUNCATED else "a transaction"
             error = TruncatedError(
-                f"the file ends inside {what}: {self.unfinished} bytes behind the last whole transaction"
-                " are not whole; the file was cut or copied while it was written",
+                f"the file ends inside {what}: the {self.unfinished} bytes after the last whole"
+                " transaction are incomplete; the file was truncated, or copied while it was written",
                 path=file.path,
                 offset=whole,
             )

@@ -90,7 +90,7 @@ def wanted_gtids(text: str) -> GtidSet:
     """
     gtids = GtidSet.parse(text)
     if gtids.is_empty:
-        raise UsageError("expected a set of GTIDs, found an empty text")
+        raise UsageError("expected a GTID set, found an empty text")
     return gtids
 
 
@@ -289,7 +289,7 @@ class Selector:
         for index in table.marked(around):
             begin = table.value("start", index)
             if begin < offset:
-                what = "it begins there" if name == "start" else "it ends before it"
+                what = "the selection starts there" if name == "start" else "the selection ends before it"
                 self.notes.append(
                     f"{file.path}: the {name} position {offset} is inside the transaction at {begin}; {what}"
                 )

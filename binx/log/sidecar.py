@@ -209,7 +209,7 @@ class Sidecar:
         """
         data = self._source.window(offset, offset + size)
         if len(data) != size or checksum(data) != crc:
-            raise DamagedError("the checksum is not that of the bytes", path=self.path, offset=offset)
+            raise DamagedError("the checksum is wrong", path=self.path, offset=offset)
         return data
 
     def close(self) -> None:
@@ -223,7 +223,7 @@ def _read_directory(source: Source) -> Directory:
     offset, size, crc = decode_tail(bytes(source.window(place, place + TAIL_SIZE)))
     data = bytes(source.window(offset, offset + size))
     if len(data) != size or checksum(data) != crc:
-        raise DamagedError("the checksum of the directory is not that of its bytes")
+        raise DamagedError("the checksum of the directory is wrong")
     return decode_directory(data)
 
 
@@ -231,11 +231,11 @@ def _compare(facts: LogFacts, file: BinlogFile) -> None:
     """Refuse what was made of another log."""
     if facts.size != file.size:
         raise StaleError(
-            f"it was made when the log had {facts.size:,} bytes, and it has {file.size:,} now;"
-            " make it anew with binx index"
+            f"it was made when the log had {facts.size:,} bytes; the log now has {file.size:,}; update"
+            " it with binx index"
         )
     if facts != log_facts(file, facts.covered, facts.ending):
-        raise StaleError("it was made of another log of that name; make it anew with binx index")
+        raise StaleError("it was made from another log of that name; update it with binx index")
 
 
 def _formats(directory: Directory, file: BinlogFile) -> tuple[FormatDescription, ...]:
@@ -246,7 +246,7 @@ def _formats(directory: Directory, file: BinlogFile) -> tuple[FormatDescription,
             formats.append(file.format)
             continue
         if not 0 < position < file.size:
-            raise DamagedError("expected the place of a format description in the log, found another")
+            raise DamagedError("the format description is not where the index file says")
         formats.append(parse_format(file.events_window(position, file.size), position, origin=position))
     return tuple(formats)
 

@@ -76,7 +76,7 @@ def decode_directory(data: bytes) -> Directory:
     try:
         return _DirectoryReader(data).directory()
     except (struct.error, IndexError, UnicodeDecodeError) as error:
-        raise DamagedError(f"expected a directory, found bytes that are none ({error})") from None
+        raise DamagedError(f"the directory cannot be read ({error})") from None
 
 
 class _DirectoryReader:
@@ -102,7 +102,7 @@ class _DirectoryReader:
             keys=keys if has_keys else None,
         )
         if self._position != len(self._data):
-            raise DamagedError("expected the directory's end, found more bytes")
+            raise DamagedError("unexpected bytes after the directory")
         _check(directory)
         return directory
 
@@ -148,7 +148,7 @@ class _DirectoryReader:
 
     def _bytes(self, size: int) -> bytes:
         if size > len(self._data) - self._position:
-            raise IndexError("it is cut")
+            raise IndexError("it is truncated")
         self._position += size
         return self._data[self._position - size : self._position]
 
@@ -158,7 +158,7 @@ class _DirectoryReader:
     def _count(self, least: int) -> int:
         count: int = self._take(_U32)[0]
         if count * least > len(self._data) - self._position:
-            raise IndexError("it is cut")
+            raise IndexError("it is truncated")
         return count
 
     def _rows(self, layout: struct.Struct) -> tuple[Any, ...]:

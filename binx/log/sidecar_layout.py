@@ -184,12 +184,14 @@ def decode_tail(tail: bytes) -> tuple[int, int, int]:
         DamagedError: this is no tail of a section, or one of another version.
     """
     if len(tail) != TAIL_SIZE or tail[: len(MAGIC)] != MAGIC:
-        raise DamagedError("expected an index file, found Parquet without binx's section")
+        raise DamagedError("expected an index file, found a Parquet file without binx's section")
     if _CRC.unpack_from(tail, TAIL_SIZE - _CRC.size)[0] != checksum(tail[: -_CRC.size]):
-        raise DamagedError("the checksum of the section's tail is not that of its bytes")
+        raise DamagedError("the checksum at the end of the section is wrong")
     _, version, _, offset, size, crc = _TAIL.unpack_from(tail)
     if version != VERSION:
-        raise DamagedError(f"expected version {VERSION}, found version {version}, which another binx wrote")
+        raise DamagedError(
+            f"expected version {VERSION}, found version {version}, written by another version of binx"
+        )
     if size > DIRECTORY_MAXIMUM:
         raise DamagedError(f"expected a directory of at most {DIRECTORY_MAXIMUM} bytes, found {size}")
     return offset, size, crc

@@ -147,9 +147,9 @@ class ColumnArrays:
                     text += piece
                     if len(text) > _MOST_TEXT:
                         raise UnsupportedError(
-                            "expected less than 2 GiB of text in UTF-8, found more: bytes that are no"
-                            f" {charset.name} become \\xNN each; a dump that says that the column is of bytes"
-                            " (--schema) avoids that"
+                            "expected less than 2 GiB of text in UTF-8, found more: each byte that is"
+                            f" no {charset.name} becomes \\xNN; give a dump in which the column has a"
+                            " binary type (--schema) to avoid that"
                         )
                 # UTF-8 that is whole stays as it is.
                 with memoryview(text) as written:

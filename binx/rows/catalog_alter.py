@@ -130,7 +130,7 @@ class _Alteration:
             self._finish(action)
         columns = [entry.column for entry in self.entries]
         if not columns:
-            raise AlterError("drops all columns that the table is known to have")
+            raise AlterError("drops all known columns of the table")
         if self.versioned:
             columns += VERSIONING_COLUMNS
         table = self.table._replace(
@@ -156,7 +156,7 @@ class _Alteration:
                 return entry
         if if_exists:
             return None
-        raise AlterError(f"names the column {name!r}, which the table is not known to have")
+        raise AlterError(f"refers to the column {name!r}, which is not in the known definition")
 
     def _change_in_place(self) -> list[tuple[_Entry, Position | None]]:
         """Drop, rename and redefine by old names; returns the columns that are to be put somewhere."""
@@ -232,7 +232,7 @@ class _Alteration:
                 self.entries.insert(self._place_behind(position.after), entry)
         names = [entry.column.name.casefold() for entry in self.entries]
         if len(set(names)) != len(names):
-            raise AlterError("adds a column that the table is known to have already")
+            raise AlterError("adds a column that already exists in the known definition")
 
     def _is_key_of_server(self) -> bool:
         """Whether the first column is the key that MySQL generates for tables without one; it stays first."""
@@ -245,7 +245,7 @@ class _Alteration:
         for place, entry in enumerate(self.entries):
             if same_name(entry.column.name, name):
                 return place + 1
-        raise AlterError(f"puts a column behind {name!r}, which the table is not known to have")
+        raise AlterError(f"puts a column after {name!r}, which is not in the known definition")
 
     def _finish(self, action: AlterAction) -> None:
         """Add keys, which go by the new names, and turn system versioning on or off."""
@@ -265,7 +265,7 @@ class _Alteration:
         names = {entry.column.name.casefold(): entry.column.name for entry in self.entries}
         missing = next((name for name in columns if name.casefold() not in names), None)
         if missing is not None:
-            raise AlterError(f"makes a key of {missing!r}, which the table is not known to have")
+            raise AlterError(f"makes a key of {missing!r}, which is not in the known definition")
         self.key = [names[name.casefold()] for name in columns]
 
 

@@ -154,7 +154,7 @@ class StatementAtWork:
         made = self._made(table)
         found = self.catalog.lookup(self._db(model), model.name)
         if found is None:
-            return made._replace(unknown=f"it was made like {model.name!r}, which is not known")
+            return made._replace(unknown=f"it was created LIKE {model.name!r}, which is not known")
         return found._replace(db=made.db, name=made.name, provenance=self.provenance, ddl=self.statement)
 
     def _alter(self, parsed: AlterTable) -> list[Change]:

@@ -113,10 +113,11 @@ def _fraction(column: Column, known: ColumnDefinition | None) -> int:
         return column.metadata
     if known is not None and known.length:
         raise UnsupportedError(
-            f"expected a table map that tells of the fraction of column {known.name}, defined as"
-            f" {known.mysql_type}, found none: MariaDB keeps it as before 10.1 (mysql56_temporal_format=OFF),"
-            " in bytes that its log does not tell of, so that the rows of this table cannot be told apart."
-            " For logs to come, ALTER TABLE ... FORCE stores them anew where mysql56_temporal_format=ON"
+            f"the table map does not record the fractional digits of column {known.name}, defined as"
+            f" {known.mysql_type}: MariaDB stores it in the format before 10.1"
+            " (mysql56_temporal_format=OFF), and its log does not record the size, so the rows of this"
+            " table cannot be decoded. For future logs, rebuild the table with ALTER TABLE ... FORCE"
+            " under mysql56_temporal_format=ON"
         )
     return 0
 

@@ -185,7 +185,7 @@ class ChangeDecoder:
                     continue
                 if decoder.position == origin and len(window):
                     raise DamagedError(
-                        "expected whole events in the transaction, found one that is cut",
+                        "expected whole events in the transaction, found a truncated one",
                         offset=decoder.position,
                     )
                 origin = decoder.position
@@ -269,7 +269,7 @@ class ChangeDecoder:
             header = parse_header(window, decoder.position, origin=origin)
             if header.end > table.value("end", decoder.index):
                 raise DamagedError(
-                    "expected whole events in the transaction, found one that is cut", offset=header.position
+                    "expected whole events in the transaction, found a truncated one", offset=header.position
                 )
             payload = stored_payload(self.file.source, header, window, origin, table.format)
             for events in whole_events(payload) if self.payloads is None else self.payloads.again(payload):
@@ -325,8 +325,8 @@ class ChangeDecoder:
             return
         for code in statement.unknown_variables:
             self.report.warnings[
-                f"statements have the status variable {code}, which binx does not know: what their sessions"
-                " set behind it is not read"
+                f"statements have the status variable {code}, which is unknown to binx: session"
+                " variables after it are not read"
             ] = None
         if statement.context is not None:
             for number in self._resolver.apply(statement.sql, statement.db, statement.context):

@@ -133,8 +133,8 @@ def resolve_columns(
     named = all(column.name is not None for column in table_map.columns)
     definitions, warnings = _matched(table_map, definition, flavour, named)
     warnings += [
-        f"the table maps of {table_map.name} have metadata of type {number}, which binx does not know and"
-        " passes over"
+        f"the table maps of {table_map.name} have metadata of type {number}, which is unknown to binx"
+        " and ignored"
         for number in sorted({number for number, _ in table_map.unknown_metadata})
     ]
     used = definition if any(definitions) else None
@@ -171,8 +171,8 @@ def _matched(
     if hidden > 0 and flavour is Flavour.MARIADB and _may_be_hashes(columns[-hidden:], known):
         known += [_hash_column(number) for number in range(1, hidden + 1)]
         warnings.append(
-            f"{table_map.name} has {hidden} more columns than its definition: taken for the hidden hashes"
-            " that MariaDB keeps for long UNIQUE keys"
+            f"{table_map.name} has {hidden} more columns than its definition: assumed to be MariaDB's"
+            " hidden hash columns for long UNIQUE keys"
         )
     if len(columns) != len(known):
         reason = f"its definition has {len(known)} columns, its rows have {len(columns)}"
@@ -195,8 +195,8 @@ def _unlike(table_map: TableMap, definition: TableDefinition) -> list[str]:
     if definition.unknown is not None or not any(not name.startswith(_HASHES) for name in differing):
         return []
     return [
-        f"the rows of {table_map.name} and its definition do not have the same columns (only one has"
-        f" {', '.join(differing)}): a statement that changed the table is not in the logs"
+        f"the rows of {table_map.name} and its definition have different columns (only one has"
+        f" {', '.join(differing)}): a statement that changed the table is missing from the logs"
     ]
 
 
@@ -208,8 +208,9 @@ def _by_name(column: Column, definition: TableDefinition, flavour: Flavour) -> C
 def _fallback(table_map: TableMap, reason: str) -> str:
     last = len(table_map.columns)
     return (
-        f"the columns of {table_map.name} are called c1 to c{last}: {reason}. A dump of the schema, given by"
-        " --schema, binlog_row_metadata=FULL on the server, or the logs before names them"
+        f"the columns of {table_map.name} are called c1 to c{last}: {reason}. To get their names, give"
+        " a schema dump with --schema, include earlier logs, or set binlog_row_metadata=FULL on the"
+        " server"
     )
 
 

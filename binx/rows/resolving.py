@@ -143,9 +143,10 @@ class TableResolver:
             return
         if any(column.provenance.name is definition.provenance for column in changes.resolved.columns):
             yield (
-                f"the columns of {changes.db}.{changes.name} in the logs of server {own} are called as in"
-                f" those of server {definition.server_id}, given before: that is right where one took over"
-                " from the other; else give the logs of each server by themselves, or --schema"
+                f"the columns of {changes.db}.{changes.name} in the logs of server {own} are named as"
+                f" in those of server {definition.server_id}, given earlier: correct if one took over"
+                " from the other; otherwise process the logs of each server separately, or give"
+                " --schema"
             )
 
     def _table_map(self, key: _MapKey, position: int, description: FormatDescription) -> TableMap:

@@ -68,9 +68,9 @@ def _told(before: tuple[Column, ...], name: str, columns: tuple[Column, ...]) ->
     if _alike(before, columns):
         return None
     return (
-        f"the columns of {name} change, and no statement that changed them is in the log:"
-        " it was not logged (sql_log_bin=0), or cannot be read. Rows on either side stand as their"
-        " own table maps have them"
+        f"the columns of {name} change, and no statement that changed them is in the log: it was not"
+        " logged (sql_log_bin=0) or cannot be read. Rows before and after are decoded according to"
+        " their own table maps"
     )
 
 

@@ -80,7 +80,7 @@ class AgeFile(ChunkedSource):
         key = opener.file_key(header, inner.path)
         if len(key) != FILE_KEY_BYTES or not header.is_made_with(key):
             raise DamagedError(
-                "expected the header of the age file as it was written, found another; copy the file again",
+                "the header of the age file has been changed; copy the file again",
                 path=inner.path,
                 offset=0,
             )
@@ -132,15 +132,14 @@ class AgeFile(ChunkedSource):
 
     def _changed(self, number: int) -> DamagedError:
         return DamagedError(
-            f"expected piece {number} of the age file as it was written, found another; copy the file again"
-            " from its origin",
+            f"piece {number} of the age file has been changed; copy the file again from its origin",
             path=self._inner.path,
             offset=self._start + number * _STORED_BYTES,
         )
 
     def _cut(self, offset: int) -> TruncatedError:
         return TruncatedError(
-            "the age file ends before its last piece; it was cut, copy it again from its origin",
+            "the age file ends before its last piece; it was truncated, copy it again from its origin",
             path=self._inner.path,
             offset=offset,
         )
@@ -149,8 +148,7 @@ class AgeFile(ChunkedSource):
 def refuse_armor(path: str) -> EncryptedError:
     """What is said of an age file that is written as text."""
     return EncryptedError(
-        "the file is encrypted with age and written as text (--armor), in which nothing can be found without"
-        " reading all of it; decrypt it: age -d",
+        "the file is an armored age file (--armor), which does not allow random access; decrypt it: age -d",
         path=path,
     )
 

@@ -190,7 +190,7 @@ class _Parser:
 
     def _cut(self) -> TruncatedError:
         return TruncatedError(
-            "the file ends within the header of an age file; it was cut, copy it again from its origin",
+            "the file ends within the header of an age file; it was truncated, copy it again from its origin",
             path=self._path,
             offset=self._size,
         )

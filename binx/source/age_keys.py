@@ -51,14 +51,14 @@ _SHOWN_KINDS = 3
 _SHOWN_LETTERS = 40
 
 _KINDS = (
-    ("age1[^1]*$", "an age1… that is not right"),
-    ("age1pq1", "a post-quantum recipient, which binx does not take"),
-    ("age1", "a recipient of a plugin, which binx does not take"),
-    ("age-secret-key-1", "an AGE-SECRET-KEY-1… that is not right, or not in its place"),
-    ("age-secret-key-pq-1", "a post-quantum identity, which binx does not take"),
-    ("age-plugin-", "an identity of a plugin, which binx does not take"),
-    ("ssh-|-----begin (?!age)", "an SSH key, or another, which binx does not take"),
-    ("age-encryption|-----begin age", "a file that is encrypted itself; decrypt it: age -d"),
+    ("age1[^1]*$", "an invalid age1… key"),
+    ("age1pq1", "a post-quantum recipient, which binx does not support"),
+    ("age1", "a plugin recipient, which binx does not support"),
+    ("age-secret-key-1", "an invalid or misplaced AGE-SECRET-KEY-1…"),
+    ("age-secret-key-pq-1", "a post-quantum identity, which binx does not support"),
+    ("age-plugin-", "a plugin identity, which binx does not support"),
+    ("ssh-|-----begin (?!age)", "an SSH or other key, which binx does not support"),
+    ("age-encryption|-----begin age", "an encrypted file; decrypt it first: age -d"),
 )
 """What keys look like, whatever their case, and how they are called where another is expected."""
 
@@ -154,7 +154,7 @@ class Identities:
         wrapped = [_checked(stanza, path) for stanza in header.stanzas if stanza.kind == X25519]
         if any(stanza.kind == _PASSPHRASE for stanza in header.stanzas):
             raise EncryptedError(
-                "the file is encrypted with a passphrase, which binx does not take; decrypt it: age -d",
+                "the file is encrypted with a passphrase, which binx does not support; decrypt it: age -d",
                 path=path,
             )
         for share, body in wrapped:
@@ -166,8 +166,8 @@ class Identities:
                 if key is not None:
                     return key
         raise EncryptedError(
-            f"the file is encrypted with age to {_kinds(header)}, and {self._lack()}; give the file with the"
-            " secret key, as age-keygen writes it (--identity FILE, or BINX_IDENTITY)",
+            f"the file is encrypted with age to {_kinds(header)}, and {self._lack()}; give the file"
+            " with the secret key from age-keygen (--identity FILE, or BINX_IDENTITY)",
             path=path,
         )
 
@@ -218,13 +218,13 @@ def given_identities(paths: Sequence[str] = ()) -> Identities:
 def _recipient(text: str) -> Recipient:
     name, public = bech32.decode(text)
     if name == _IDENTITY:
-        raise ValueError("that is the secret key; age-keygen -y FILE tells the recipient")
+        raise ValueError("that is the secret key; age-keygen -y FILE prints the recipient")
     if name != _RECIPIENT or len(public) != KEY_BYTES or text != text.lower():
         raise ValueError("it is another kind of key")
     try:
         shared_secret(bytes(KEY_BYTES), public)
     except ValueError:
-        raise ValueError("it is of low order, and would protect nothing") from None
+        raise ValueError("it is of low order and gives no protection") from None
     return Recipient(public)
 
 
@@ -294,7 +294,7 @@ def _kinds(header: AgeHeader) -> str:
     count = len(stanzas)
     others = sorted({stanza.kind[:_SHOWN_LETTERS] for stanza in stanzas} - {X25519})
     kinds = ", ".join(others[:_SHOWN_KINDS])
-    known = f" (among them {kinds}, which binx does not take)" if others else ""
+    known = f" (including {kinds}, which binx does not support)" if others else ""
     return f"{counted(count, 'recipient')}{known}"
 
 

@@ -41,14 +41,14 @@ def decode(text: str) -> tuple[str, bytes]:
         raise ValueError("it has letters of both cases")
     name, separator, letters = text.lower().rpartition("1")
     if not separator or not name or len(letters) < _CHECKSUM_LETTERS:
-        raise ValueError("it is no text of bech32")
+        raise ValueError("it is not a bech32 string")
     if not all(ord(character) in _PRINTABLE for character in name):
-        raise ValueError("it has characters that bech32 does not know")
+        raise ValueError("it has characters that are not allowed in bech32")
     if not all(letter in _VALUES for letter in letters):
-        raise ValueError("it has characters that bech32 does not know")
+        raise ValueError("it has characters that are not allowed in bech32")
     values = [_VALUES[letter] for letter in letters]
     if _polymod([*_expanded(name), *values]) != 1:
-        raise ValueError("its checksum is not that of its letters; a letter is wrong, or some are missing")
+        raise ValueError("its checksum is wrong; a letter is wrong or missing")
     return name, bytes(_regrouped(values[:-_CHECKSUM_LETTERS], 5, 8, pad=False))
 
 

@@ -59,7 +59,8 @@ def parse_header(data: memoryview | bytes, path: str) -> EncryptionHeader:
     header = bytes(data[:HEADER_SIZE])
     if len(header) < HEADER_SIZE:
         raise TruncatedError(
-            f"expected an encryption header of {HEADER_SIZE} bytes, found {len(header)}; the file was cut",
+            f"expected an encryption header of {HEADER_SIZE} bytes, found {len(header)}; the file was"
+            " truncated",
             path=path,
             offset=len(header),
         )
@@ -86,7 +87,7 @@ def parse_header(data: memoryview | bytes, path: str) -> EncryptionHeader:
     name, password, iv = fields.get(_KEY_NAME, b""), fields.get(_PASSWORD, b""), fields.get(_IV, b"")
     if len(name) < 2 or len(password) != _PASSWORD_SIZE or len(iv) != _BLOCK:
         raise EncryptedError(
-            "expected a key's name, a password and a vector in the encryption header, found not all of them",
+            "expected a key name, a password and a vector in the encryption header; some are missing",
             path=path,
             offset=position,
         )
@@ -128,7 +129,7 @@ class EncryptedFile(ChunkedSource):
         super().__init__(inner.path, inner.name, max(inner.size - HEADER_SIZE, 0))
         if self.size >= len(MAGIC) and bytes(self._load(0, len(MAGIC))) != MAGIC:
             raise EncryptedError(
-                f"the key {header.key_name} from {keys.origin} is not the one that the file was encrypted"
+                f"the key {header.key_name} from {keys.origin} is not the one the file was encrypted"
                 f" with; {_ADVICE}",
                 path=inner.path,
             )

@@ -72,7 +72,7 @@ class _Members:
                 return data
             if at_end and not self._inflate.eof:
                 raise TruncatedError(
-                    "the gzip data end before their end mark; the file was cut, copy it again",
+                    "the gzip data end before their end mark; the file was truncated, copy it again",
                     path=self._inner.path,
                     offset=self._position,
                 )
@@ -95,7 +95,7 @@ class _Members:
 
     def _trailing(self, offset: int) -> DamagedError:
         return DamagedError(
-            "expected the gzip file's end or another member, found other bytes behind a member",
+            "expected the end of the gzip file or another member, found other bytes",
             path=self._inner.path,
             offset=offset,
         )

@@ -136,7 +136,7 @@ def _plugin_keys(data: bytes, path: str) -> dict[str, bytes]:
         )
     digest_size = 0 if version == _PLUGIN_VERSIONS[0] else hashlib.sha256().digest_size
     end = len(data) - digest_size - len(_PLUGIN_END)
-    damaged = EncryptedError("the keyring file is damaged: copy it again from the server", path=path)
+    damaged = EncryptedError("the keyring file is damaged; copy it again from the server", path=path)
     if end < start or data[end : end + len(_PLUGIN_END)] != _PLUGIN_END:
         raise damaged
     entries, digest = data[start:end], data[end + len(_PLUGIN_END) :]

@@ -55,9 +55,7 @@ class PlainFile:
         try:
             mode = os.fstat(descriptor).st_mode
             if stat.S_ISFIFO(mode):
-                raise SourceError(
-                    "expected a file, found a pipe; read it as standard input, by the name -", path=path
-                )
+                raise SourceError("expected a file, found a pipe; read it as standard input (-)", path=path)
             if not stat.S_ISREG(mode):
                 raise SourceError("expected a file, found a folder or a device", path=path)
             return cls(descriptor, path, printable(own_name(os.path.basename(path))))
@@ -85,8 +83,8 @@ class PlainFile:
                 ) from error
             if count == 0:
                 raise SourceError(
-                    f"the file shrank while it was read: expected {self.size} bytes, found {start + done};"
-                    " run again when nothing writes it any more",
+                    f"the file shrank while it was read: expected {self.size} bytes, found"
+                    f" {start + done}; run again when nothing writes to it",
                     path=self.path,
                     offset=start + done,
                 )

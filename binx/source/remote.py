@@ -87,7 +87,7 @@ class RemoteFile(ChunkedSource):
         try:
             file = system.open_input_file(path)
         except FileNotFoundError as error:
-            raise SourceError("cannot be opened: there is no such file", path=uri) from error
+            raise SourceError("cannot be opened: no such file", path=uri) from error
         except OSError as error:
             raise SourceError(f"cannot be opened: {shortened(error)}", path=uri) from error
         try:
@@ -150,7 +150,7 @@ def list_folder(uri: str) -> list[str]:
     try:
         found = system.get_file_info(fs.FileSelector(path.rstrip("/")))
     except FileNotFoundError as error:
-        raise SourceError("cannot be read: there is no such folder", path=uri) from error
+        raise SourceError("cannot be read: no such folder", path=uri) from error
     except OSError as error:
         raise SourceError(f"cannot be read: {shortened(error)}", path=uri) from error
     return sorted(info.base_name for info in found if info.type == fs.FileType.File)
@@ -198,13 +198,13 @@ def _limited(uri: str) -> str:
 def shortened(error: Exception) -> str:
     """What Arrow says, without the places in its own source and what Google's client says for programs."""
     said = str(error).partition(" Detail:")[0].partition(" error_info=")[0]
-    return (said.splitlines() or ["no reason is given"])[0]
+    return (said.splitlines() or ["no reason given"])[0]
 
 
 def refuse_secret(uri: str) -> None:
     """Raise UsageError where a URI holds a secret."""
     if ":" in uri.partition("://")[2].partition("/")[0].rpartition("@")[0]:
         raise UsageError(
-            "expected no secret in the URI, as messages and lists of processes show it; set it in the"
-            " environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY) or in a profile"
+            "a URI must not contain a secret, because messages and process lists show it; set it in"
+            " the environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY) or in a profile"
         )

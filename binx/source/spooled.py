@@ -32,8 +32,8 @@ def spool(stream: BinaryIO, path: str = "-", name: str = STANDARD_INPUT_NAME) ->
             file.flush()
         except OSError as error:
             raise SourceError(
-                f"cannot be spooled to {tempfile.gettempdir()}: {error.strerror};"
-                " set TMPDIR to a folder with more space",
+                f"cannot be written to {tempfile.gettempdir()}: {error.strerror}; set TMPDIR to a"
+                " folder with more space",
                 path=path,
             ) from error
         descriptor = os.dup(file.fileno())

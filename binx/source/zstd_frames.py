@@ -94,8 +94,8 @@ class _FrameDecoder:
         except self._error as error:
             if "memory" in str(error) or "window" in str(error).lower():
                 raise SourceError(
-                    "the zstd file needs more than 128 MiB of memory (--long); compress it again without:"
-                    " zstd -d --long=31 -c FILE | zstd > NEW",
+                    "the zstd file needs more than 128 MiB of memory (--long); recompress it without"
+                    " --long: zstd -d --long=31 -c FILE | zstd > NEW",
                     path=self._inner.path,
                     offset=self._start,
                 ) from None
@@ -255,7 +255,7 @@ class ZstdLayout:
 
     def _cut(self, position: int) -> TruncatedError:
         return TruncatedError(
-            "the zstd data end inside a frame; the file was cut, copy it again from its origin",
+            "the zstd data end inside a frame; the file was truncated, copy it again from its origin",
             path=self._inner.path,
             offset=position,
         )

@@ -24,7 +24,7 @@ def register(spark: SparkSession) -> None:
         from binx.spark.source.reader import register as register_source
     except ImportError as error:
         raise BinxError(
-            f"this pyspark does not take data sources as binx has them ({error}); it needs 4.1 or later:"
-            f" `{sys.executable} -m pip install 'binx[spark]'`"
+            f"this pyspark does not support Python data sources as binx uses them ({error}); version"
+            f" 4.1 or later is needed: `{sys.executable} -m pip install 'binx[spark]'`"
         ) from error
     register_source(spark)

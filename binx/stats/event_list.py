@@ -170,8 +170,8 @@ class EventListing:
             )
         if walk.unexpected:
             self.problems.append(
-                f"{file.path}: events that cannot be read or cannot stand where they do: {walk.unexpected:,},"
-                f" the first at {walk.first_unexpected}"
+                f"{file.path}: events that cannot be read or are not valid at their place:"
+                f" {walk.unexpected:,}, the first at {walk.first_unexpected}"
             )
 
     def _type_text(self, number: int) -> bytes:
@@ -194,15 +194,16 @@ def _check_end(file: BinlogFile, walk: EventWalk, *, truncated: bool) -> None:
     """A log that is walked to its end, and that no server writes any more, ends behind a transaction."""
     if truncated:
         raise TruncatedError(
-            f"the file ends inside an event: {file.size - walk.position} bytes are not a whole one; the"
-            " file was cut or copied while it was written",
+            f"the file ends inside an event: its last {file.size - walk.position} bytes are incomplete;"
+            " the file was truncated, or copied while it was written",
             path=file.path,
             offset=walk.position,
         )
     if walk.position == file.size and walk.open_transaction >= 0:
         raise TruncatedError(
-            f"the file ends inside the transaction at {walk.open_transaction}; the file was cut or copied"
-            " while it was written, or it is a relay log whose next one has the rest: give both",
+            f"the file ends inside the transaction at {walk.open_transaction}; the file was truncated,"
+            " or copied while it was written, or it is a relay log and the next one has the rest: give"
+            " both",
             path=file.path,
             offset=walk.position,
         )

@@ -127,10 +127,10 @@ def _about_files(evidence: Evidence) -> Iterator[Finding]:
             )
     for file in evidence.files:
         if file.in_use:
-            tail = f"; its last {file.unfinished_bytes:,} bytes are no whole transaction yet"
+            tail = f"; its last {file.unfinished_bytes:,} bytes are an incomplete transaction"
             yield Finding(
                 "in_use",
-                f"{file.name} is open in its server, or was when that died"
+                f"{file.name} is open in its server, or was when the server crashed"
                 + (tail if file.unfinished_bytes else ""),
                 1,
             )
@@ -141,22 +141,21 @@ def _about_files(evidence: Evidence) -> Iterator[Finding]:
         count = sum(evidence.unknown_events.values())
         yield Finding(
             "unknown_events",
-            f"{counted(count, 'event')} of types that binx does not know ({types}), which are marked as"
-            " ignorable, were passed over",
+            f"{counted(count, 'event')} of unknown types ({types}), marked as ignorable, skipped",
             count,
         )
     incidents = _transactions(evidence, "incident")
     if incidents:
         yield Finding(
             "incident",
-            f"the server says in {counted(incidents, 'place')} that changes are missing in its log",
+            f"the server recorded in {counted(incidents, 'place')} that changes are missing from its log",
             incidents,
         )
     bare = [file.name for file in evidence.files if file.checksum == "OFF"]
     if bare:
         yield Finding(
             "no_checksums",
-            f"events have no checksums, so that damage may go unseen, in {_names(bare)}",
+            f"events without checksums, where damage may go unnoticed: {_names(bare)}",
             len(bare),
         )
 
@@ -165,8 +164,9 @@ def _about_gtids(evidence: Evidence) -> Iterator[Finding]:
     if evidence.missing_count:
         yield Finding(
             "missing_gtids",
-            f"{counted(evidence.missing_count, 'GTID')} not in these logs, though later ones of the source"
-            f" are (lost, filtered out, or never given): {_shortened(evidence.missing_gtids)}",
+            f"{counted(evidence.missing_count, 'GTID')} missing from these logs although later GTIDs of"
+            " the same source are present (lost, filtered out, or never assigned):"
+            f" {_shortened(evidence.missing_gtids)}",
             evidence.missing_count,
         )
 
@@ -176,36 +176,35 @@ def _about_tables(evidence: Evidence) -> Iterator[Finding]:
     if without_key:
         yield Finding(
             "no_primary_key",
-            f"changed tables without a primary key, so that a change names no row: {_names(without_key)}",
+            f"tables changed without a primary key, so changes do not identify rows: {_names(without_key)}",
             len(without_key),
         )
     without_names = evidence.tables.without_names
     if without_names:
         yield Finding(
             "no_column_names",
-            "the log does not name the columns (binlog_row_metadata is not FULL), so that names come from DDL"
-            f" alone, of {_names(without_names)}",
+            "the log has no column names (binlog_row_metadata is not FULL), so they are known only"
+            f" from DDL: {_names(without_names)}",
             len(without_names),
         )
     uncounted = evidence.tables.uncounted
     if uncounted:
         yield Finding(
             "uncounted_rows",
-            f"rows are not counted, as columns have types that binx does not know, of {_names(uncounted)}",
+            f"rows not counted because of column types unknown to binx: {_names(uncounted)}",
             len(uncounted),
         )
     for number, tables in sorted(evidence.tables.unknown_metadata.items()):
         yield Finding(
             "unknown_metadata",
-            f"table maps with metadata of type {number}, which binx does not know and passes over, of"
-            f" {_names(tables)}",
+            f"table maps with metadata of the unknown type {number}, which is ignored: {_names(tables)}",
             len(tables),
         )
     if evidence.cascades and any(not _logs_cascades(*version) for version in evidence.versions):
         yield Finding(
             "cascades_not_logged",
-            f"{counted(evidence.cascades, 'statement')} with foreign keys that change rows by themselves;"
-            " such changes are not in the log of MariaDB, nor in that of MySQL before 9.6",
+            f"{counted(evidence.cascades, 'statement')} with foreign key actions (CASCADE, SET NULL);"
+            " their row changes are not logged by MariaDB, nor by MySQL before 9.6",
             evidence.cascades,
         )
 
@@ -214,16 +213,16 @@ def _about_transactions(evidence: Evidence) -> Iterator[Finding]:
     if evidence.with_text:
         yield Finding(
             "statements_as_text",
-            f"{counted(evidence.with_text, 'transaction')} with statements as text; what rows these changed"
-            " is not in the log",
+            f"{counted(evidence.with_text, 'transaction')} with changes logged as statements; the rows"
+            " they changed are not in the log",
             evidence.with_text,
         )
     rolled_back = _transactions(evidence, "rollback") + _transactions(evidence, "xa_rollback")
     if rolled_back:
         yield Finding(
             "rolled_back",
-            f"{counted(rolled_back, 'transaction')} rolled back: only what they did to tables without"
-            " transactions stays",
+            f"{counted(rolled_back, 'transaction')} rolled back: only changes to non-transactional"
+            " tables persist",
             rolled_back,
         )
     bound = HUGE_BYTES
@@ -237,25 +236,26 @@ def _about_transactions(evidence: Evidence) -> Iterator[Finding]:
         worst = evidence.largest[0]
         yield Finding(
             "huge_transaction",
-            f"{counted(huge, 'transaction')} of over {bound:,} bytes, for which replicas wait; the largest,"
-            f" {worst.transaction}, has {worst.bytes:,}",
+            f"{counted(huge, 'transaction')} of over {bound:,} bytes, which delay replicas; the"
+            f" largest, {worst.transaction}, has {worst.bytes:,}",
             huge,
         )
     if evidence.long_count:
         worst = evidence.longest[0]
         yield Finding(
             "long_transaction",
-            f"{counted(evidence.long_count, 'transaction')} took over a minute from the first statement to"
-            f" the commit, and held locks so long; the longest, {worst.transaction}, took"
+            f"{counted(evidence.long_count, 'transaction')} took over a minute from the first statement"
+            f" to the commit, holding locks; the longest, {worst.transaction}, took"
             f" {worst.duration / MICROSECONDS:,.0f} s",
             evidence.long_count,
         )
     if evidence.backward_steps:
         yield Finding(
             "clock_back",
-            f"commit time goes back in {counted(evidence.backward_steps, 'place')} by more than a second, at"
-            f" most by {evidence.largest_step / MICROSECONDS:,.1f} s: a clock was set back, or logs of"
-            " several servers mix",
+            "commit time goes backwards by more than a second in"
+            f" {counted(evidence.backward_steps, 'place')}, by up to"
+            f" {evidence.largest_step / MICROSECONDS:,.1f} s: a clock was set back, or logs of several"
+            " servers are mixed",
             evidence.backward_steps,
         )
 

@@ -91,7 +91,7 @@ def gather(
     quick = quick and required_level(selection) == Level.LEVEL_INDEX
     stored = quick and bool(files) and all(file.sidecar is not None for file in files)
     if quick and not stored and any(one.of_rows for one in by):
-        raise UsageError("expected a full pass to break down by table or db, found a quick one, without rows")
+        raise UsageError("--by table and db need rows, which --quick does not read")
     selector = Selector(selection, [one.file.name for one in ends])
     gathering = _Gathering(selector, by, zone, quick=quick and not stored, top=top)
     level = Level.LEVEL_INDEX if quick and not stored else Level.LEVEL_TABLES

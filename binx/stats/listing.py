@@ -77,9 +77,7 @@ class Listing:
         if order is Order.LOG and reverse:
             raise UsageError("expected an order to reverse, such as time or bytes, found none")
         if order is Order.ROWS and quick:
-            raise UsageError(
-                "expected a full scan to sort by rows, found a quick one, which does not know them"
-            )
+            raise UsageError("sorting by rows needs row counts, which --quick does not read")
         self._search = Search(chain, selection or Selection(), verify=verify)
         self._order = order
         self._smallest = (order is Order.TIME) != reverse
@@ -97,7 +95,7 @@ class Listing:
     def notes(self) -> list[str]:
         """How positions were understood, and what is not counted, as far as the listing has come."""
         uncounted = [
-            f"rows of {name} are not counted, as a column has a type that binx does not know"
+            f"rows of {name} are not counted, because a column has a type unknown to binx"
             for name in self._uncounted
         ]
         return [*self._search.selector.notes, *uncounted]

@@ -123,8 +123,8 @@ class ContentCheck:
             yield Problem(
                 ProblemKind.DUPLICATE_GTID,
                 path,
-                f"expected each GTID once, found {counted(repeated.count, 'GTID')} that the file holds"
-                " twice, or that were in files before it as its own beginning says",
+                f"expected each GTID once, found {counted(repeated.count, 'GTID')} that the file has"
+                " twice, or lists as logged before it",
                 gtid=str(repeated),
             )
 
@@ -136,10 +136,9 @@ class ContentCheck:
 
     def _about_transactions(self) -> Iterator[Problem]:
         words = {
-            ProblemKind.LENGTH: "expected the length that the GTID event tells, found another",
-            ProblemKind.CLOCK: "expected sequence numbers that ascend, each after the one it waits for,"
-            " found another",
-            ProblemKind.INCIDENT: "the server noted that changes are missing in its log",
+            ProblemKind.LENGTH: "the transaction length in the GTID event is wrong",
+            ProblemKind.CLOCK: "sequence numbers do not ascend, or a transaction depends on a later one",
+            ProblemKind.INCIDENT: "the server recorded that changes are missing from its log",
         }
         for kind, (count, start, gtid) in self._faults.items():
             more = f" ({counted(count, 'transaction')}, this is the first)" if count > 1 else ""
@@ -159,13 +158,13 @@ class ContentCheck:
                 if unknown is None:
                     parse_table_map(memoryview(bytes(width) + body), header, description)
             except (DamagedError, UnsupportedError) as error:
-                words = f"a table map of {name} cannot be read whole: {error.message}"
+                words = f"a table map of {name} cannot be read completely: {error.message}"
                 yield Problem(ProblemKind.STRUCTURE, self._file.path, words)
                 continue
             if unknown is not None:
-                words = f"column {unknown[0]} of {name} has the type {unknown[1]}, which binx does not know"
+                words = f"column {unknown[0]} of {name} has the type {unknown[1]}, which is unknown to binx"
                 yield Problem(
-                    ProblemKind.UNKNOWN_EVENT, self._file.path, f"{words}: its rows were not looked at"
+                    ProblemKind.UNKNOWN_EVENT, self._file.path, f"{words}: its rows were not checked"
                 )
 
     def _about_sessions(self) -> Iterator[Problem]:
@@ -189,7 +188,7 @@ class ContentCheck:
             yield Problem(
                 ProblemKind.POSITION,
                 self._file.path,
-                f"expected in each header the offset of the event's end, found another in {count}",
+                f"the position in the header is not the event's end in {count}",
                 scanner.first_misplaced,
             )
         zeros = description.flavour is Flavour.MARIADB and description.version >= _ZERO_POSITIONS_SINCE
@@ -198,7 +197,7 @@ class ContentCheck:
             yield Problem(
                 ProblemKind.POSITION,
                 self._file.path,
-                f"expected in each header the offset of the event's end, found 0 in {count}",
+                f"the position in the header is 0 in {count}",
             )
 
     def _about_the_end(self) -> Iterator[Problem]:
@@ -207,8 +206,8 @@ class ContentCheck:
                 yield Problem(
                     ProblemKind.BEHIND_THE_END,
                     self._file.path,
-                    f"expected {EventType(number).name} as the last event,"
-                    f" found {self._file.size - position - size} bytes behind it",
+                    f"expected {EventType(number).name} as the last event, found"
+                    f" {self._file.size - position - size} bytes after it",
                     position + size,
                     self._file.size,
                 )
@@ -219,30 +218,30 @@ class ContentCheck:
         file, scan = self._file, self._scan
         if self._is_relay_log:
             self.notes.append(
-                f"{file.path}: a relay log; its positions are those of the source, and not compared"
+                f"{file.path}: a relay log; its positions are those of the source and are not checked"
             )
         if scan.ending is not None and file.format.in_use:
             tail = (
-                f"; its last {scan.unfinished:,} bytes are no whole transaction yet"
+                f"; its last {scan.unfinished:,} bytes are an incomplete transaction"
                 if scan.unfinished
                 else ""
             )
             self.notes.append(
-                f"{file.path}: marked as being written, or its server died: verified up to its last whole"
-                f" transaction{tail}"
+                f"{file.path}: marked as being written, or its server crashed: verified up to its last"
+                f" complete transaction{tail}"
             )
         elif scan.ending is not None and scan.ending.value == "open":
             self.notes.append(
                 f"{file.path}: no ROTATE or STOP at its end: it is an excerpt, was copied while it was"
-                " written, or its server died"
+                " written, or its server crashed"
             )
         if self._checksums and file.format.checksum is ChecksumAlgorithm.OFF:
-            self.notes.append(f"{file.path}: its events have no checksums, so that changed values go unseen")
+            self.notes.append(f"{file.path}: its events have no checksums, so changed values go unnoticed")
         walked = self._transactions - self._by_length
         if self._by_length and walked:
             self.notes.append(
-                f"{file.path}: {counted(walked, 'transaction')} without a length of their own, found by"
-                " their events alone"
+                f"{file.path}: {counted(walked, 'transaction')} without a recorded length, delimited by"
+                " their events"
             )
 
     @property

@@ -42,7 +42,7 @@ def link_problems(ends: Sequence[FileEnds], contents: Sequence[GtidSet]) -> Iter
                 yield Problem(
                     ProblemKind.DUPLICATE_GTID,
                     after.file.path,
-                    f"expected each GTID once, found {repeated.count:,} that {before.file.path} holds too",
+                    f"expected each GTID once, found {repeated.count:,} that {before.file.path} has too",
                     gtid=str(repeated),
                 )
 
@@ -60,8 +60,7 @@ def _gtid_problems(before: FileEnds, content: GtidSet, after: FileEnds) -> Itera
         yield Problem(
             ProblemKind.LOST_GTIDS,
             before.file.path,
-            f"expected the GTIDs that {after.file.path} says were logged before it,"
-            f" found {lost.count:,} of them nowhere",
+            f"{lost.count:,} of the GTIDs that {after.file.path} lists as logged before it are in no file",
             gtid=str(lost),
             transactions=lost.count,
         )
@@ -69,8 +68,7 @@ def _gtid_problems(before: FileEnds, content: GtidSet, after: FileEnds) -> Itera
         yield Problem(
             ProblemKind.UNKNOWN_GTIDS,
             after.file.path,
-            f"expected its beginning to tell of all GTIDs in the files before it, found {unknown.count:,} of"
-            f" {before.file.path} left out",
+            f"its list of previous GTIDs lacks {unknown.count:,} of {before.file.path}",
             gtid=str(unknown),
         )
 
@@ -115,8 +113,8 @@ def gap_notes(
             missing -= GtidSet.parse(problem.gtid)
     if missing:
         yield (
-            f"{counted(missing.count, 'GTID')} in none of the files, though later ones of their source are"
-            f" there: {missing}; normal on replicas that filter or commit out of order, and in group"
+            f"{counted(missing.count, 'GTID')} missing although later GTIDs of the same source are"
+            f" present: {missing}; normal on replicas that filter or commit out of order, and in group"
             " replication"
         )
 

@@ -54,83 +54,87 @@ class Advice(NamedTuple):
     action: str
 
 
-_COPY = "take the file anew from its server, a replica or a backup"
-_SALVAGE = "; where there is none, --on-damage salvage of extract and to-parquet takes out what is whole"
+_COPY = "copy the file again from its server, a replica or a backup"
+_SALVAGE = (
+    "; if there is none, extract or to-parquet with --on-damage salvage recovers the intact transactions"
+)
 
 ADVICE: Final = {
     ProblemKind.NOT_A_BINLOG: Advice(
-        "Nothing can be read from this file.", "leave it out, or see what the message says of its format"
+        "Nothing can be read from this file.", "leave it out, or see the message about its format"
     ),
     ProblemKind.FORMAT: Advice(
-        "How the events are written is not known for certain, so that none of them is believed.",
+        "The format of the events is not known for certain, so none of them can be trusted.",
         f"{_COPY}; the first event of another file of the same server and version can stand in for this one",
     ),
     ProblemKind.ENCRYPTED: Advice(
-        "What it holds was not looked at.", "give its key, or let it be decrypted, as the message says"
+        "Its contents were not checked.", "give its key or decrypt it, as the message says"
     ),
     ProblemKind.CHECKSUM: Advice(
-        "The bytes were changed after the server wrote them, as by a bad disk or a bad copy.",
+        "The bytes were changed after the server wrote them, for example by a bad disk or a bad copy.",
         _COPY + _SALVAGE,
     ),
     ProblemKind.STRUCTURE: Advice(
-        "A part of the file was overwritten, never written, cut out or put in.", _COPY + _SALVAGE
+        "Part of the file was overwritten, never written, removed or inserted.", _COPY + _SALVAGE
     ),
     ProblemKind.CUT: Advice(
-        "The end is missing: the file was copied while it was written, the copy broke off, or the disk was"
-        " full.",
-        f"copy it again when its server has closed it, or after FLUSH BINARY LOGS{_SALVAGE}",
+        "The end is missing: the file was copied while it was written, the copy was interrupted, or"
+        " the disk was full.",
+        f"copy it again after its server has closed it, or after FLUSH BINARY LOGS{_SALVAGE}",
     ),
     ProblemKind.UNKNOWN_EVENT: Advice(
-        "The server wrote it in a way that binx does not read, as a newer one may; the transaction around it"
-        " cannot be taken out.",
-        "see what the message says, look for a newer binx, or take this transaction with the server's own"
-        " mysqlbinlog; --on-damage salvage of extract and to-parquet takes out the others",
+        "The server wrote it in a way that binx does not support (it may be newer); the transaction"
+        " cannot be extracted.",
+        "see the message, look for a newer binx, or extract this transaction with the server's"
+        " mysqlbinlog; extract or to-parquet with --on-damage salvage recovers the others",
     ),
     ProblemKind.LENGTH: Advice(
-        "Readers that trust the length, replicas among them, go astray here; binx reads on event by event.",
-        "do not feed the file to a server; binx extract writes the transactions with right lengths",
+        "Readers that trust the length, including replicas, go wrong here; binx reads on event by event.",
+        "do not apply the file to a server; binx extract writes the transactions with correct lengths",
     ),
     ProblemKind.POSITION: Advice(
-        "The events were copied out of another log, or bytes before them are missing; replicas and tools that"
-        " go by position go astray.",
-        "find by GTID, not by position; binx extract writes right positions",
+        "The events were copied from another log, or bytes before them are missing; replicas and tools"
+        " that rely on positions go wrong.",
+        "search by GTID instead of by position; binx extract writes correct positions",
     ),
     ProblemKind.CLOCK: Advice(
-        "A replica that applies in parallel would order these transactions wrongly.",
-        "apply the file with one worker, or through binx extract, which numbers transactions anew",
+        "A replica that applies transactions in parallel would apply these in the wrong order.",
+        "apply the file with one worker, or use binx extract, which renumbers the transactions",
     ),
     ProblemKind.BEHIND_THE_END: Advice(
-        "Two files were joined, or one was written on after its end.",
-        "take the file anew from its server; readers may stop at the first end",
+        "Two files were concatenated, or something was written after the end of one.",
+        "copy the file again from its server; readers may stop at the first end",
     ),
     ProblemKind.INCIDENT: Advice(
-        "Changes were made on the server that no file holds; a replica stops here.",
-        "bring replicas and exports up to date from a backup that is newer than this place",
+        "Changes were made on the server that are in no file; a replica stops here.",
+        "restore replicas and exports from a backup made after this point",
     ),
     ProblemKind.DUPLICATE_GTID: Advice(
-        "Files of several servers or runs are mixed, or a file holds a part of another one.",
+        "Files of several servers or runs are mixed, or a file contains part of another one.",
         "give the files of one server, each once; a server applies such a transaction only once",
     ),
     ProblemKind.LOST_GTIDS: Advice(
-        "These transactions are in none of the files, though the server had logged them or was told"
-        " (gtid_purged) to take them for done.",
+        "These transactions are in none of the files, although the server had logged them, or they"
+        " were marked as executed (gtid_purged).",
         "look for them on the server or a replica: SELECT GTID_SUBSET(…, @@gtid_executed)",
     ),
     ProblemKind.UNKNOWN_GTIDS: Advice(
-        "The later file is of another run or another server, or transactions of the earlier one were"
+        "The later file is from another run or another server, or transactions of the earlier one were"
         " discarded.",
-        "find out with SHOW BINARY LOGS which files are the server's own now",
+        "use SHOW BINARY LOGS to find out which files are the server's current ones",
     ),
     ProblemKind.MISSING_FILE: Advice(
-        "Transactions between the two files are not looked at, and no export of them is complete.",
-        "name that file too, or bring it back from a backup",
+        "Transactions between the two files are not checked, and exports of them are incomplete.",
+        "add that file, or restore it from a backup",
     ),
     ProblemKind.NOT_CLOSED: Advice(
-        "The server died, or the file was copied before its end was written: its last transactions may be"
-        " missing.",
-        "compare its size with the server's file, or its last GTID with what the next file knows",
+        "The server crashed, or the file was copied before its end was written: its last transactions"
+        " may be missing.",
+        "compare its size with the server's file, or its last GTID with the previous GTIDs of the next file",
     ),
-    ProblemKind.REPEATED: Advice("What both hold is counted and exported twice.", "name only one of them"),
+    ProblemKind.REPEATED: Advice(
+        "Their common contents are counted and exported twice.", "give only one of them"
+    ),
 }
 
 

@@ -174,9 +174,9 @@ def test_a_condition_on_columns_that_no_table_has_is_told() -> None:
     with binx.open(LOGS[0]) as log:
         selected = log.select(where="colour = 'red'")
         for ask in (selected.index, selected.tables, lambda: selected.changes("shop.orders")):
-            with pytest.raises(AbsentError, match="expected a table with colour"):
+            with pytest.raises(AbsentError, match="no table has colour"):
                 ask()
-        with pytest.raises(AbsentError, match="expected a table with colour"):
+        with pytest.raises(AbsentError, match="no table has colour"):
             next(selected.transactions())
 
 
@@ -207,7 +207,7 @@ def test_rows_that_were_rolled_back_are_no_changes() -> None:
         assert list(selected.transactions()) == [undone]
         assert [table.table for table in undone.tables] == ["t"]
         assert selected.tables() == []
-        with pytest.raises(AbsentError, match=r"expected changes of rows of small\.t, found none"):
+        with pytest.raises(AbsentError, match=r"no row changes of small\.t"):
             selected.changes("small.t")
         assert undone.commit_version not in log.changes("small.t").read_all()["_commit_version"].to_pylist()
 
@@ -236,7 +236,7 @@ def test_nothing_selected_is_an_empty_index_and_no_table() -> None:
         assert selected.index().num_rows == 0
         assert list(selected.transactions()) == []
         assert selected.tables() == []
-        with pytest.raises(AbsentError, match=r"expected changes of rows of shop\.orders, found none"):
+        with pytest.raises(AbsentError, match=r"no row changes of shop\.orders"):
             selected.changes("shop.orders")
 
 
@@ -257,12 +257,12 @@ def test_damage_is_told_when_it_is_come_upon_and_not_before(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ({"gtid": ""}, "expected a set of GTIDs, found an empty text"),
+        ({"gtid": ""}, "expected a GTID set, found an empty text"),
         ({"gtid": ["nonsense"]}, "nonsense"),
         ({"since": "yesterday"}, "expected a time such as"),
         ({"since": "2026-02-02", "until": _SECOND.replace(year=2025)}, "expected a time span"),
         ({"start_position": -1}, "expected a position such as"),
-        ({"start_position": 4}, "expected FILE:POS, as there are 5 files"),
+        ({"start_position": 4}, "expected FILE:POS for 5 files"),
         ({"table": "orders"}, "DB.TABLE"),
         ({"server_id": -1}, "expected a whole number of at most 64 bits, found -1"),
         ({"xid": [1, 1 << 64]}, "expected a whole number of at most 64 bits, found 18446744073709551616"),

@@ -87,7 +87,7 @@ def test_a_manifest_that_is_damaged_is_told(place: Path) -> None:
 def test_a_manifest_with_a_value_of_another_type_is_told(place: Path, name: str, value: object) -> None:
     path = sorted(place.glob("_manifest/*.json"))[0]
     path.write_text(json.dumps(json.loads(path.read_bytes()) | {name: value}))
-    with pytest.raises(DamagedError, match="expected a manifest, found what is none"):
+    with pytest.raises(DamagedError, match="expected a manifest, found something else"):
         decode_manifest(path.read_bytes(), str(path))
 
 
@@ -99,7 +99,7 @@ def test_a_place_without_logs_is_no_archive(tmp_path: Path, there: bool) -> None
         place.mkdir()
     ended = binx("archive", "--check", "--to", place)
     assert (ended.code, ended.out) == (4, "")
-    assert "expected an archive, found no log in it" in ended.err
+    assert "expected an archive, found no logs in it" in ended.err
     assert place.exists() is there
 
 
@@ -154,7 +154,7 @@ def test_a_crash_that_lost_nothing_is_a_note(tmp_path: Path) -> None:
     archive(source, tmp_path / "archive")
     report = check(tmp_path / "archive")
     assert report.ok
-    assert "server died" in report.notes[0]
+    assert "server crashed" in report.notes[0]
 
 
 def test_a_crash_that_lost_transactions_is_a_problem(tmp_path: Path) -> None:
@@ -182,7 +182,7 @@ def test_objects_that_no_manifest_lists_are_told(place: Path) -> None:
     manifest.unlink()
     report = check(place)
     assert report.ok
-    assert len([note for note in report.notes if "no manifest lists it" in note]) == 2
+    assert len([note for note in report.notes if "not listed in any manifest" in note]) == 2
 
 
 def test_a_check_changes_nothing(place: Path) -> None:
@@ -201,7 +201,7 @@ def test_numbering_that_began_anew_is_a_note(tmp_path: Path) -> None:
     (archive_of_reset / "mysql-bin.000001").write_bytes(_with_checksum(data))
     archive(archive_of_reset, tmp_path / "archive")
     report = check(tmp_path / "archive")
-    assert "numbering began anew" in report.notes[0]
+    assert "numbering restarted" in report.notes[0]
     assert "missing_file" not in kinds(report)
 
 

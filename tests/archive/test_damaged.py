@@ -187,7 +187,7 @@ def test_people_and_programs_are_told_and_the_exit_code_is_3(tmp_path: Path) -> 
     source, place = damaged_logs(tmp_path / "logs"), tmp_path / "archive"
     ended = binx("archive", "--on-damage", "keep", source, "--to", place)
     assert ended.code == 3
-    assert f"{SECOND}: it is damaged, and kept as it is: checksum: " in ended.err
+    assert f"{SECOND}: damaged, archived as it is: checksum: " in ended.err
     assert [": kept damaged, " in line for line in ended.lines] == [False, True, False]
     assert binx("archive", "--on-damage", "keep", source, "--to", place).code == 0
     assert binx("archive", "--check", "--to", place).code == 3

@@ -182,7 +182,7 @@ class TestRuns:
 
         monkeypatch.setattr(Storage, "open", bend)
         # What is hashed first is right still: it is the decrypted bytes that tell.
-        with pytest.raises(OutputError, match="does not give back what was written"):
+        with pytest.raises(OutputError, match="does not return what was written"):
             archive(copy_logs(tmp_path / "logs", 1), tmp_path / "archive", recipients=(key.recipient,))
         assert manifests(tmp_path / "archive") == []
 
@@ -214,10 +214,10 @@ class TestTables:
     ) -> None:
         source, place, lake = copy_logs(tmp_path / "logs", 1), tmp_path / "archive", tmp_path / "lake"
         monkeypatch.setenv("BINX_IDENTITY", str(key.path))
-        with pytest.raises(UsageError, match="expected --decrypt"):
+        with pytest.raises(UsageError, match="requires --decrypt"):
             archive(source, place, recipients=(key.recipient,), parquet=str(lake))
         monkeypatch.delenv("BINX_IDENTITY")
-        with pytest.raises(UsageError, match="expected --identity"):
+        with pytest.raises(UsageError, match="requires --identity"):
             archive(source, place, recipients=(key.recipient,), parquet=str(lake), decrypt=True)
         assert not place.exists()
         assert not lake.exists()

@@ -146,7 +146,7 @@ def test_an_archive_that_does_not_give_back_what_was_written_is_told(
 
     with monkeypatch.context() as patch:
         patch.setattr(writing, "_compare", flipped)
-        with pytest.raises(OutputError, match="does not give back what was written"):
+        with pytest.raises(OutputError, match="does not return what was written"):
             archive(copy_logs(tmp_path / "logs", 1), place)
     assert not list((place / "_manifest").iterdir())
     assert archive(tmp_path / "logs", place)[1].held == 1

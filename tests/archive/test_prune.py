@@ -86,7 +86,7 @@ def test_a_log_that_differs_in_its_middle_stays(source: Path, tmp_path: Path) ->
     os.utime(source / LOGS[0], (0, 0))
     reports, run = archive(source, tmp_path / "archive", prune_days=7)
     assert (left(source), run.failed) == (LOGS, 1)
-    assert "found others; it is not removed" in str(reports[0].error)
+    assert "found others; the log is not deleted" in str(reports[0].error)
 
 
 def test_what_a_server_has_in_its_index_is_left_to_the_server(source: Path, tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ def test_what_fails_gives_exit_code_1(tmp_path: Path) -> None:
     ended = binx("archive", source, "--to", tmp_path / "file")
     assert (ended.code, ended.out) == (1, "")
     assert "cannot be written: " in ended.err
-    assert "is a file" in ended.err or "a file of that name is there" in ended.err
+    assert "is a file" in ended.err or "a file with that name exists" in ended.err
 
 
 def test_a_log_being_written_is_counted(tmp_path: Path) -> None:

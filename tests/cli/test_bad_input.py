@@ -175,4 +175,4 @@ def test_condition_on_a_column_that_no_table_has(shop: Shop, tmp_path: Path) -> 
         ended = binx(
             "extract", "--where", "no_such = 1", "--format", form, "-o", tmp_path / "x", shop.logs[0]
         )
-        assert_fails(ended, "expected a table with no_such", "shop.orders", code=4)
+        assert_fails(ended, "no table has no_such", "shop.orders", code=4)

@@ -43,7 +43,7 @@ def test_extract_on_a_full_disk_leaves_nothing(shop: Shop, small_disk: Path) -> 
     ended = binx("extract", *shop.logs, "-o", small_disk / "all.binlog")
     assert ended.code == 1
     assert ended.err.count("\n") == 1
-    assert f"no space is left on the file system of {small_disk}" in ended.err
+    assert f"no space left on the file system of {small_disk}" in ended.err
     assert files_in(small_disk) == set()
 
 
@@ -118,8 +118,8 @@ def test_a_system_that_starts_no_more_threads(shop: Shop, tmp_path: Path, jobs: 
         assert done.returncode == 1
         # Arrow's allocator may say before that it would have liked a thread too.
         assert done.stderr.splitlines()[-1] == (
-            "binx: error: the system starts no more threads (can't start new thread); give --jobs 1, or raise"
-            " its limits of processes and memory (ulimit -u, ulimit -v)"
+            "binx: error: cannot start more threads (can't start new thread); use --jobs 1, or raise the"
+            " limits on processes and memory (ulimit -u, ulimit -v)"
         )
 
 
@@ -130,7 +130,7 @@ def test_extract_does_not_write_over_a_log_that_it_reads(shop: Shop, tmp_path: P
     before = log.read_bytes()
     for output in (log, tmp_path / "other-name"):
         ended = binx("extract", "--limit", "1", log, "-o", output)
-        assert (ended.code, "is one of the logs to be read" in ended.err) == (1, True)
+        assert (ended.code, "is one of the input logs" in ended.err) == (1, True)
     assert log.read_bytes() == before
 
 
@@ -264,7 +264,7 @@ def test_ctrl_c_while_parquet_is_written_leaves_what_was_committed(shop: Shop, t
 @pytest.mark.parametrize(
     ("error", "code", "said"),
     [
-        ("MemoryError", 1, "binx: error: the memory is exhausted"),
+        ("MemoryError", 1, "binx: error: out of memory"),
         (
             "OSError(5, 'Input/output error', 'disk')",
             1,
@@ -294,4 +294,4 @@ def test_a_binary_log_is_never_written_to_a_terminal(shop: Shop) -> None:
 
     ended = on_terminal("extract", shop.logs[0], width=80)
     assert ended.code == 1
-    assert ended.out.startswith("binx: \x1b[1;31merror:\x1b[0m expected a file or a pipe for binary output")
+    assert ended.out.startswith("binx: \x1b[1;31merror:\x1b[0m binary output is not written to a terminal")

@@ -75,14 +75,14 @@ def test_the_file_is_in_the_users_folder_of_configurations(shop: Shop, tmp_path:
     [
         ("[ls]\nlimt = 3\n", "[ls] has no option 'limt'; did you mean limit?"),
         ("quit = true\n", "there is no option 'quit'; did you mean quiet?"),
-        ("limit = 3\n", "options of one command stand in its table"),
+        ("limit = 3\n", "options of a single command belong in its table"),
         ("ls = 3\n", "there is no option 'ls'"),
-        ("[ls\n", "expected defaults in TOML"),
+        ("[ls\n", "the configuration file is not valid TOML"),
         ("[ls]\nquiet = 'perhaps'\n", "expected true or false for quiet, found 'perhaps'"),
         ("[ls]\nlimit = true\n", "expected a text or a number for limit, found True"),
         ("[ls]\nlimit = 'many'\n", "expected a whole number, found 'many'"),
         ("[ls]\nsort = 'colour'\n", "'--sort'"),
-        ("\0", "expected defaults in TOML"),
+        ("\0", "the configuration file is not valid TOML"),
     ],
 )
 def test_a_default_that_cannot_hold_is_refused(shop: Shop, config: Path, text: str, said: str) -> None:
@@ -95,7 +95,7 @@ def test_a_default_that_cannot_hold_is_refused(shop: Shop, config: Path, text: s
 def test_a_file_that_was_named_and_is_not_there_is_told(shop: Shop, config: Path) -> None:
     ended = binx("ls", *shop.logs, env={"BINX_CONFIG": str(config)})
     assert ended.code == 2
-    assert "expected the file of defaults that BINX_CONFIG names" in ended.err
+    assert "the configuration file given by BINX_CONFIG does not exist" in ended.err
     assert binx("ls", "--help", env={"BINX_CONFIG": str(config)}).code == 0
 
 

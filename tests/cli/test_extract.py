@@ -64,7 +64,7 @@ def test_what_is_there_is_written_and_what_is_missing_is_listed(shop: Shop, tmp_
 def test_nothing_found_writes_nothing(shop: Shop, tmp_path: Path) -> None:
     ended = binx("extract", "--until", "2001-01-01", shop.logs[0], "-o", tmp_path / "none")
     assert ended.code == 4
-    assert "found none that was asked for" in ended.err
+    assert "none of the requested transactions found" in ended.err
     assert list(tmp_path.iterdir()) == []
 
 
@@ -170,11 +170,11 @@ def test_json_rows_are_a_line_a_change(shop: Shop) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--format", "sql", "--verbatim"], "--verbatim is about --format binlog"),
-        (["--reverse"], "--reverse is about --format sql"),
-        (["--format", "sql", "--by-key"], "--by-key is about --reverse"),
-        (["--rows"], "--rows is about --format json"),
-        (["--schema", "x.sql"], "--schema is about --format sql, json and thl"),
+        (["--format", "sql", "--verbatim"], "--verbatim applies only to --format binlog"),
+        (["--reverse"], "--reverse applies only to --format sql"),
+        (["--format", "sql", "--by-key"], "--by-key applies only to --reverse"),
+        (["--rows"], "--rows applies only to --format json"),
+        (["--schema", "x.sql"], "--schema applies only to --format sql, json and thl"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

@@ -77,7 +77,7 @@ def test_check_tells_stale_from_damaged(logs: list[Path]) -> None:
     assert ended.code == 4
     told = [json.loads(line) for line in ended.lines]
     assert [one["state"] for one in told] == ["stale", "damaged"]
-    assert "make it anew with binx index" in told[0]["problem"]
+    assert "update it with binx index" in told[0]["problem"]
 
 
 def test_index_files_are_made_anew_where_the_log_has_changed(logs: list[Path], shop: Shop) -> None:
@@ -122,7 +122,7 @@ def test_a_pattern_that_matches_index_files_means_the_logs(indexed: list[Path], 
     assert binx("ls", *every).out == binx("ls", *shop.logs).out
     ended = binx("ls", *(path for path in every if path.suffix == ".binx"))
     assert ended.code == 2
-    assert "only the index files" in ended.err
+    assert "only index files" in ended.err
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ def test_what_is_no_data_set_is_told_before_spark_is_looked_for(tmp_path: Path) 
     manifest.write_text('{"contract": 1, "files": []}')
     ended = binx("load", tmp_path, "-o", tmp_path / "tables", env={"PATH": str(tmp_path), "JAVA_HOME": ""})
     assert ended.code == 1
-    assert ended.err.startswith(f"binx: error: {manifest} is no manifest of binx")
+    assert ended.err.startswith(f"binx: error: {manifest} is not a manifest of binx")
 
 
 def test_a_data_set_has_to_be_named(tmp_path: Path) -> None:

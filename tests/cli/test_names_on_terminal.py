@@ -124,7 +124,7 @@ def test_files_and_pipes_get_what_the_log_says(folder: Path) -> None:
     for arguments in (SQL, ["extract", "--format", "thl"], ["stats", "--csv"]):
         assert NAME.splitlines()[0] in binx(*arguments, LOG, cwd=folder).out
     told = on_terminal("stats", "--csv", LOG, width=120, cwd=folder, command=PATIENT).out
-    assert "characters that would drive the terminal are shown as" in told
+    assert "control characters are shown as" in told
 
 
 @pytest.mark.parametrize(

@@ -114,7 +114,7 @@ def test_what_is_not_there_is_told(shop: Shop) -> None:
     assert "not in these files" in ended.err
     behind = binx("show", "--position", str(shop.logs[0].stat().st_size), shop.logs[0])
     assert (behind.code, behind.out) == (4, "")
-    assert "or behind it, found none" in behind.err
+    assert "no transaction at or after" in behind.err
 
 
 def test_nothing_to_show_is_no_failure(shop: Shop, tmp_path: Path) -> None:

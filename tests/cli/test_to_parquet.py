@@ -83,7 +83,7 @@ def test_a_level_is_about_zstd(shop: Shop, tmp_path: Path) -> None:
     arguments = ["--compression", "lz4", "--compression-level", "5"]
     ended = binx("to-parquet", *arguments, shop.logs[0], "-o", tmp_path / "lake")
     assert (ended.code, ended.out) == (2, "")
-    assert "--compression-level is about --compression zstd, not lz4" in ended.err
+    assert "--compression-level applies only to --compression zstd, not lz4" in ended.err
     assert not (tmp_path / "lake").exists()
 
 
@@ -120,10 +120,10 @@ def test_a_dump_gives_names(mariadb_shop: Shop, tmp_path: Path) -> None:
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_tables_whose_columns_nothing_names_are_told(mariadb_shop: Shop, tmp_path: Path, jobs: str) -> None:
     """MariaDB's default leaves names out of the log, and the first log has the CREATE TABLE."""
-    said = "the logs do not tell the names of the columns of "
+    said = "the logs do not contain the column names of "
     ended = binx("to-parquet", "--jobs", jobs, mariadb_shop.logs[3], "-o", tmp_path / "alone")
     (told,) = [line for line in ended.err.splitlines() if said in line]
-    names = told.partition(said)[2].removesuffix("; --schema can").split(", ")
+    names = told.partition(said)[2].removesuffix("; give them with --schema").split(", ")
     (manifest,) = (tmp_path / "alone" / "_manifest").glob("*.json")
     files = [file for file in json.loads(manifest.read_text())["files"] if file["kind"] == "changes"]
     unnamed = {
@@ -175,8 +175,8 @@ def test_a_gap_in_the_chain_is_told(shop: Shop, tmp_path: Path) -> None:
         " expected mysql-bin.000002 to follow, found mysql-bin.000003"
     )
     assert second.endswith(
-        "the rows of shop.customers and its definition do not have the same columns (only one has phone):"
-        " a statement that changed the table is not in the logs"
+        "the rows of shop.customers and its definition have different columns (only one has phone):"
+        " a statement that changed the table is missing from the logs"
     )
 
 

@@ -20,15 +20,15 @@ def test_files_that_are_not_read_and_the_one_that_ends_the_search(
     wanted = shop.folder / shop.demo["file"]
     assert f"binx: {shop.logs[0]}: opened, {shop.logs[0].stat().st_size:,} bytes, written by 9.7" in lines[0]
     assert any(
-        line.startswith(f"binx: {wanted}: ") and line.endswith(" 1 taken; all that was asked for is found")
+        line.startswith(f"binx: {wanted}: ") and line.endswith(" 1 selected; everything requested is found")
         for line in lines
     )
     assert len(lines) == len(set(lines))
     later = [log for log in shop.logs if log > wanted]
     assert later
-    assert not [line for line in lines if str(later[0]) in line and "looked at" in line]
+    assert not [line for line in lines if str(later[0]) in line and "transactions read" in line]
     if form == "binlog":
-        assert f"binx: {shop.logs[0]}: not read: GTIDs before and behind it" in "\n".join(lines)
+        assert f"binx: {shop.logs[0]}: not read: ruled out by GTIDs" in "\n".join(lines)
 
 
 def test_index_files_and_what_they_save(shop: Shop, tmp_path: Path) -> None:
@@ -36,7 +36,7 @@ def test_index_files_and_what_they_save(shop: Shop, tmp_path: Path) -> None:
     assert binx("index", "--keys", *logs).code == 0
     told = binx("why", "-v", "--table", "shop.orders", "--pk", "9007199254740992", *logs).err
     assert f"binx: {logs[0]}: its index file is used: {logs[0]}.binx" in told
-    assert "passed over by its index file" in told
+    assert "skipped by its index file" in told
 
 
 def test_steps_leave_data_alone_and_are_not_told_unasked(shop: Shop) -> None:

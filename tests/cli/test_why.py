@@ -47,10 +47,10 @@ def test_times_are_in_the_zone_that_is_asked_for(shop: Shop) -> None:
     ("arguments", "code", "said"),
     [
         (["--pk", "1"], 2, "expected exactly one table"),
-        (["--table", "shop.orders"], 2, "expected the row's key (--pk VALUE) or a condition"),
+        (["--table", "shop.orders"], 2, "expected either a key (--pk VALUE) or a condition"),
         (["--table", "shop.orders", "--pk", "5"], 4, "no changes of the row in these files"),
         (["--table", "shop.orders", "--where", "id = 0"], 4, "no changes of the row in these files"),
-        (["--table", "shop.orders", "--where", "idd = 1"], 4, "expected a table with idd"),
+        (["--table", "shop.orders", "--where", "idd = 1"], 4, "no table has idd"),
         (["--table", "shop.orders", "--pk", "1", "--pk", "2"], 2, "expected 1 value, found 2"),
         (["--table", "shop.orders", "--pk", "one"], 2, "expected a number"),
         (["--table", "shop.orders", "--where", "id +"], 2, "'--where'"),

@@ -104,7 +104,7 @@ def test_other_files_are_no_binary_logs(data: bytes) -> None:
 
 def test_a_log_of_mysql_4_is_refused_by_name() -> None:
     start_v3 = samples.MYSQL_FORMAT[:4] + b"\x01" + samples.MYSQL_FORMAT[5:]
-    with pytest.raises(NotABinlogError, match=r"START_V3, which MySQL 3\.23 to 4\.1 wrote"):
+    with pytest.raises(NotABinlogError, match=r"START_V3, written by MySQL 3\.23 to 4\.1"):
         parse_format(start_v3, 0)
 
 

@@ -36,7 +36,7 @@ def test_the_in_use_flag_is_that_of_an_open_file() -> None:
 
 @pytest.mark.parametrize("size", range(19))
 def test_a_header_that_the_file_cuts_is_truncated(size: int) -> None:
-    with pytest.raises(TruncatedError, match=f"found {size}; the file was cut"):
+    with pytest.raises(TruncatedError, match=f"found {size}; the file was truncated"):
         parse_header(samples.XID[:size], 0)
 
 
@@ -47,7 +47,7 @@ def test_a_place_outside_the_window_is_truncated() -> None:
 
 def test_an_event_smaller_than_its_header_is_damage() -> None:
     event = samples.XID[:9] + (18).to_bytes(4, "little") + samples.XID[13:]
-    with pytest.raises(DamagedError, match="expected an event of at least 19 bytes, found one that says 18"):
+    with pytest.raises(DamagedError, match="expected an event of at least 19 bytes, found a size of 18"):
         parse_header(event, 0)
 
 

@@ -171,7 +171,7 @@ def test_files_of_different_servers_are_refused_by_name_before_a_byte_is_written
 
 
 def test_nothing_to_write_is_absent() -> None:
-    with pytest.raises(AbsentError, match="found none"):
+    with pytest.raises(AbsentError, match="none of the requested transactions"):
         slice_of([SHOPS[0][0]], lambda table, index: False)
 
 

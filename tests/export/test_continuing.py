@@ -137,7 +137,7 @@ def test_a_record_that_is_not_what_was_written_is_an_error_with_the_way_out(
     export(tmp_path, [first])
     for record in (tmp_path / "schemas").glob("tables-*"):
         record.write_bytes(data)
-    with pytest.raises(OutputError, match="remove it, and export its log anew"):
+    with pytest.raises(OutputError, match="delete it and export its log again"):
         behind(tmp_path, second)
 
 

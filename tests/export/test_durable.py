@@ -72,9 +72,9 @@ def test_what_cannot_be_brought_there_is_told_and_nothing_gets_its_name(
 
     monkeypatch.setattr(os, "fsync", full)
     (tmp_path / "rows").write_bytes(b"rows")
-    with pytest.raises(OutputError, match="rows: cannot be written: no space is left"):
+    with pytest.raises(OutputError, match="rows: cannot be written: no space left"):
         synchronize([tmp_path / "rows"])
-    with pytest.raises(OutputError, match="no space is left"):
+    with pytest.raises(OutputError, match="no space left"):
         LocalStore(tmp_path / "lake").take([(str(tmp_path / "rows"), "rows")])
     assert [path.name for path in tmp_path.iterdir()] == ["rows"]
 

@@ -26,8 +26,8 @@ NOT_STATE_FROM_ROWS = {
 }
 
 WARNINGS = {
-    ("mariadb-10.11", name): [f"small.t: {rows} of rows left out, undone by ROLLBACK TO SAVEPOINT"]
-    for name, rows in (("savepoints_rows", "6 changes"), ("savepoints_ansi", "1 change"))
+    ("mariadb-10.11", name): [f"small.t: {rows} left out, undone by ROLLBACK TO SAVEPOINT"]
+    for name, rows in (("savepoints_rows", "6 row changes"), ("savepoints_ansi", "1 row change"))
 }
 
 SERVERS = ("mysql-9.7", "mariadb-10.11")

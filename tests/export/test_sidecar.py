@@ -83,7 +83,7 @@ class FullSink:
         size = memoryview(data).nbytes
         self._room -= size
         if self._room < 0:
-            raise OutputError("no space is left") from OSError(errno.ENOSPC, "full")
+            raise OutputError("no space left") from OSError(errno.ENOSPC, "full")
         return size
 
 
@@ -91,7 +91,7 @@ class FullSink:
 def test_a_sink_that_takes_no_more_ends_the_writing_with_its_error(missing: int, tmp_path: Path) -> None:
     with BinlogFile(Bytes(LOG.read_bytes())) as file:
         whole = write_sidecar(file, str(tmp_path / "log.binx")).bytes
-        with pytest.raises(OutputError, match="no space is left"):
+        with pytest.raises(OutputError, match="no space left"):
             SidecarWriter(file).write(FullSink(whole - missing))
 
 

@@ -50,4 +50,4 @@ def test_statements_that_are_in_the_log_as_text_are_measured_in_bytes() -> None:
 
 
 def test_what_no_server_takes_is_told() -> None:
-    assert "no server takes that, so take --format binlog" in said(101)[0]
+    assert "no server accepts that, so use --format binlog" in said(101)[0]

@@ -128,7 +128,7 @@ def exported(change: Change, folder: Path) -> list[str]:
 @pytest.mark.parametrize("before", [TABLE_MAP, GTID], ids=["in a transaction", "between transactions"])
 def test_an_unknown_event_that_is_ignorable_is_counted(before: int, tmp_path: Path) -> None:
     warnings = exported(with_event_before(before, IGNORABLE), tmp_path)
-    assert warnings == ["1 event of type 77, which binx does not know, marked as ignorable and passed over"]
+    assert warnings == ["1 event of the unknown type 77, marked as ignorable, skipped"]
     files = open_files([str(tmp_path / "log.000001")])
     (finding,) = (one for one in gather(files).warnings if one.code == "unknown_events")
     files[0].close()
@@ -191,7 +191,7 @@ def test_tables_without_columns_of_unknown_types_are_read(partly_unknown: Path, 
     assert entries[1].pop(NAME)["filtered"] == rows
     assert entries[0] == entries[1]
     new = [one for one in found["warnings"] if one not in whole["warnings"]]
-    assert [f"small.{NAME}: " in one and "passed over and not counted" in one for one in new] == [True]
+    assert [f"small.{NAME}: " in one and "skipped and not counted" in one for one in new] == [True]
 
 
 def with_another_value(event: bytes) -> Iterator[bytes]:
@@ -230,7 +230,7 @@ def test_such_a_table_stops_an_export_that_wants_it(partly_unknown: Path, tmp_pa
 
 
 def test_listings_and_figures_tell_of_rows_that_are_not_counted(partly_unknown: Path) -> None:
-    expected = f"rows of small.{NAME} are not counted, as a column has a type that binx does not know"
+    expected = f"rows of small.{NAME} are not counted, because a column has a type unknown to binx"
     listed = [binx("ls", *options, partly_unknown) for options in ((), ("--no-index",))]
     assert binx("index", partly_unknown).code == 0
     listed.append(binx("ls", partly_unknown))
@@ -275,7 +275,7 @@ def test_a_typed_array_which_no_table_can_have_stops_with_its_name(tmp_path: Pat
 def test_unknown_metadata_of_a_table_is_passed_over_and_told(tmp_path: Path) -> None:
     warnings = exported(with_metadata, tmp_path)
     assert len(warnings) > 1
-    assert all("metadata of type 99, which binx does not know" in warning for warning in warnings)
+    assert all("metadata of type 99, which is unknown to binx" in warning for warning in warnings)
     files = open_files([str(tmp_path / "log.000001")])
     (finding,) = (one for one in gather(files).warnings if one.code == "unknown_metadata")
     files[0].close()
@@ -285,7 +285,7 @@ def test_unknown_metadata_of_a_table_is_passed_over_and_told(tmp_path: Path) -> 
 
 def test_an_unknown_status_variable_is_told(tmp_path: Path) -> None:
     (warning,) = exported(with_status_variable, tmp_path)
-    assert warning.startswith("statements have the status variable 200, which binx does not know")
+    assert warning.startswith("statements have the status variable 200, which is unknown to binx")
 
 
 def test_an_incident_is_told(tmp_path: Path) -> None:
@@ -300,5 +300,5 @@ def test_an_incident_is_told(tmp_path: Path) -> None:
         yield event
 
     assert exported(change, tmp_path) == [
-        "the server says in 1 place that changes are missing in its log (INCIDENT)"
+        "the server recorded in 1 place that changes are missing from its log (INCIDENT)"
     ]

@@ -29,7 +29,7 @@ from tests.live.workload.workload import Workload
 
 GTID_MODES = ("OFF", "OFF_PERMISSIVE", "ON_PERMISSIVE", "ON")
 MOST_OF_AN_ERROR = 1000
-LOST_FILE = "LOAD DATA read"
+LOST_FILE = "read by LOAD DATA"
 """What a loss speaks of that is none of the data set's tables."""
 
 MIXED_FORMATS = "checksum"

@@ -191,7 +191,7 @@ def test_a_missing_file_and_a_folder_are_source_errors(tmp_path: Path) -> None:
 
 
 def test_bytes_that_nobody_decrypted_are_refused() -> None:
-    with pytest.raises(EncryptedError, match="found it encrypted"):
+    with pytest.raises(EncryptedError, match="still encrypted after decryption"):
         BinlogFile(Bytes(b"\xfdbin" + bytes(600)))
 
 

@@ -211,7 +211,7 @@ def test_a_start_behind_4_gib_is_refused_and_not_wrapped(monkeypatch: pytest.Mon
 
         def commit_version(start: int) -> int:
             if start == last:
-                raise UnsupportedError("behind 4 GiB")
+                raise UnsupportedError("after the first 4 GiB")
             return start
 
         monkeypatch.setattr(file, "commit_version", commit_version)

@@ -46,11 +46,11 @@ def test_an_index_with_absolute_paths_finds_logs_that_were_moved_with_it(folder:
 
 def test_an_index_that_lists_a_log_that_is_not_there(folder: Path) -> None:
     (folder / "mysql-bin.000002").unlink()
-    with pytest.raises(AbsentError, match=r"lists mysql-bin\.000002, which is not there"):
+    with pytest.raises(AbsentError, match=r"lists mysql-bin\.000002, which does not exist"):
         expand_paths([str(folder / "mysql-bin.index")])
 
 
-@pytest.mark.parametrize(("content", "expected"), [(b"", "found none"), (b"a\0b\n", "binary data")])
+@pytest.mark.parametrize(("content", "expected"), [(b"", "found an empty one"), (b"a\0b\n", "binary data")])
 def test_an_index_that_is_no_list(folder: Path, content: bytes, expected: str) -> None:
     (folder / "mysql-bin.index").write_bytes(content)
     with pytest.raises(UsageError, match=expected):

@@ -29,7 +29,7 @@ DAMAGED = {
     "nothing": (b.compressed(), "found one without its end"),
     "a payload in the payload": (b.compressed(b.compressed(*INNER)), "found a compressed event within it"),
     "a cut event": (b.compressed(*INNER, CUT), "bytes that are left of the compressed payload, found one"),
-    "a cut header": (b.compressed(*INNER, b.xid()[:18]), "found 18 bytes behind the last one"),
+    "a cut header": (b.compressed(*INNER, b.xid()[:18]), "found 18 bytes after the last one"),
     "an event without size": (b.compressed(bytes(64)), "found one that claims 0"),
     "an event that claims a gigabyte": (
         b.compressed(CLAIMS_A_GIGABYTE),

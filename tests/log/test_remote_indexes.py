@@ -155,7 +155,7 @@ def test_a_store_that_does_not_answer_is_waited_for_once_and_not_for_each_log(
         assert run(["index", uri]) == 1
     told = capsys.readouterr().err
     assert told.count("the connection timed out") == 1
-    assert "the logs behind this one (2) were not looked at" in told
+    assert "the logs after this one (2) were not processed" in told
     written = [key for key in archived.listed(f"silent-{request_number}/") if key.endswith(".binx")]
     assert written == []
     assert run(["index", uri]) == 0
@@ -165,7 +165,7 @@ def test_a_store_that_does_not_answer_is_waited_for_once_and_not_for_each_log(
 def test_a_log_there_that_is_gone_keeps_no_other_from_its_index_file(archived: Bucket) -> None:
     archived.client.put_object(Bucket=archived.name, Key="some/mysql-bin.000002", Body=LOGS[1].read_bytes())
     ended = binx("index", archived.place("some/mysql-bin.000001"), archived.place("some/mysql-bin.000002"))
-    assert (ended.code, "there is no such file" in ended.err) == (1, True)
+    assert (ended.code, "no such file" in ended.err) == (1, True)
     assert archived.listed("some/") == ["some/mysql-bin.000002", "some/mysql-bin.000002.binx"]
 
 

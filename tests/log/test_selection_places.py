@@ -29,8 +29,10 @@ def test_a_position_inside_a_transaction_snaps_back_to_its_start_and_says_so() -
     found = search(Selection(start=Position(None, start), stop=Position(None, stop)), [path])
     assert found.transactions == everything[3:9]
     assert [note.split(": ")[1] for note in found.selector.notes] == [
-        f"the start position {start} is inside the transaction at {everything[3][1]}; it begins there",
-        f"the stop position {stop} is inside the transaction at {everything[9][1]}; it ends before it",
+        f"the start position {start} is inside the transaction at {everything[3][1]};"
+        " the selection starts there",
+        f"the stop position {stop} is inside the transaction at {everything[9][1]};"
+        " the selection ends before it",
     ]
 
 

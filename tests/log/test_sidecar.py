@@ -161,7 +161,7 @@ def test_a_damaged_block_is_told_and_the_log_is_read(tmp_path: Path) -> None:
         assert facts_of(scan) == facts_of(file.scan(Level.LEVEL_TABLES))
         assert examine_sidecar(file, str(index))[0] is SidecarState.DAMAGED
     assert [str(warning) for warning in warnings] == [
-        f"{index}: the index file is not used: the checksum is not that of the bytes"
+        f"{index}: the index file is not used: the checksum is wrong"
     ]
 
 

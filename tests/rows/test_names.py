@@ -210,7 +210,7 @@ def test_the_hidden_hashes_of_mariadbs_long_unique_keys_are_not_taken_for_a_mism
     stored = table_map(column(ColumnType.BLOB, 2), LONG, column(ColumnType.LONGLONG))
     resolved = resolve_columns(stored, definition, Flavour.MARIADB)
     assert names(resolved) == ["a", "b", "DB_ROW_HASH_1"]
-    assert "hidden hashes" in resolved.warnings[0]
+    assert "hidden hash columns" in resolved.warnings[0]
     assert names(resolve_columns(stored, definition, Flavour.MYSQL)) == ["c1", "c2", "c3"]
 
 

@@ -165,7 +165,7 @@ class TestDamage:
         data = encrypted(bytes(3 * PIECE_BYTES), recipient_of(key))
         begin = len(data) - 3 * (PIECE_BYTES + 16)
         for pieces in range(3):
-            with pytest.raises(TruncatedError, match="was cut"):
+            with pytest.raises(TruncatedError, match="was truncated"):
                 opened(data[: begin + pieces * (PIECE_BYTES + 16)], key)
 
     def test_pieces_in_another_order_are_met_when_they_are_read(self, key: Path) -> None:
@@ -174,7 +174,7 @@ class TestDamage:
         begin = len(data) - 3 * stored
         first, second, third = (data[begin + n * stored : begin + (n + 1) * stored] for n in range(3))
         source = opened(data[:begin] + second + first + third, key, name="log.age")
-        with pytest.raises(DamagedError, match="expected piece 0") as caught:
+        with pytest.raises(DamagedError, match="piece 0 of the age file") as caught:
             source.window(0, 1)
         assert (caught.value.path, caught.value.offset) == ("log.age", begin)
         assert source.window(2 * PIECE_BYTES, 2 * PIECE_BYTES + 5) == bytes(5)
@@ -191,7 +191,7 @@ class TestDamage:
             for number, is_last, content in ((0, False, bytes(PIECE_BYTES)), (1, True, b""))
         ]
         header = encode_header([recipient.wrap(file_key)], file_key)
-        with pytest.raises(DamagedError, match="expected piece 1"):
+        with pytest.raises(DamagedError, match="piece 1 of the age file"):
             AgeFile(Bytes(header + nonce + b"".join(pieces)), identities)
 
     @pytest.mark.parametrize(
@@ -232,7 +232,7 @@ class TestDamage:
         end = data.index(b"\n---")
         added = encode_header([recipient.wrap(bytes(16))], bytes(16))
         stanza = added[added.index(b"\n->") : added.index(b"\n---")]
-        with pytest.raises(DamagedError, match="expected the header"):
+        with pytest.raises(DamagedError, match="the header of the age file"):
             opened(data[:end] + stanza + data[end:], key)
 
 
@@ -259,7 +259,7 @@ class TestMessages:
         pyrage = rage()
         public = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHsKLqeplhpW+uObz5dvMgjz1OxfM/XXUB+VHtZ6isGN alice@rust"
         data = pyrage.encrypt(b"x", [pyrage.ssh.Recipient.from_str(public)])
-        with pytest.raises(EncryptedError, match="among them ssh-ed25519"):
+        with pytest.raises(EncryptedError, match="including ssh-ed25519"):
             opened(bytes(data), key)
 
     def test_armor_is_not_taken(self, key: Path, tmp_path: Path) -> None:

@@ -253,5 +253,5 @@ def test_pieces_used_last_are_kept_and_a_closed_source_keeps_none() -> None:
 
 def test_a_cut_file_is_told_apart_from_a_damaged_one(tmp_path: Path) -> None:
     for form in ("zstd", "gzip"):
-        with pytest.raises(TruncatedError, match="was cut"):
+        with pytest.raises(TruncatedError, match="was truncated"):
             whole(FORMS[form](SHORT)[:-6], tmp_path)

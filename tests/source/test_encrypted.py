@@ -65,7 +65,7 @@ def test_a_log_is_what_its_server_decrypts(log: Path) -> None:
 def test_logs_before_and_after_a_rotation_need_different_keys() -> None:
     assert key_of(LOGS[0]) != key_of(LOGS[1])
     for log, other in (LOGS, LOGS[::-1]):
-        with pytest.raises(EncryptedError, match="is not the one that the file was encrypted with"):
+        with pytest.raises(EncryptedError, match="is not the one the file was encrypted with"):
             open_source(str(log), Keys(single=key_of(other), origin="somewhere"))
 
 

@@ -121,7 +121,7 @@ def test_a_file_system_that_nobody_knows_is_refused() -> None:
 @pytest.mark.parametrize("uri", ["s3://key:secret@bucket/mysql-bin.000001", "s3://key:secret@bucket/logs/"])
 def test_a_secret_in_a_uri_is_refused_and_not_said(uri: str) -> None:
     for read in (open_source, list_folder, lambda uri: expand_paths([uri])):
-        with pytest.raises(UsageError, match="expected no secret in the URI") as caught:
+        with pytest.raises(UsageError, match="must not contain a secret") as caught:
             read(uri)
         assert "secret@" not in str(caught.value)
 
@@ -136,19 +136,19 @@ def test_googles_store_is_given_up_after_a_while_which_a_uri_may_set(
     options: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("binx.source.remote.RETRY_SECONDS", 600 if options else 1)
-    with pytest.raises(SourceError, match=r"cannot be opened: .*Could not connect"):
+    with pytest.raises(SourceError, match=r"cannot be opened: .*Could(n't| not) connect"):
         RemoteFile.open(nowhere("mysql-bin.000001", *options))
 
 
 def test_a_place_in_googles_store_is_given_up_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("binx.source.remote.RETRY_SECONDS", 1)
     store = RemoteStore(nowhere())
-    with pytest.raises(OutputError, match=r"cannot be written: .*Could not connect"):
+    with pytest.raises(OutputError, match=r"cannot be written: .*Could(n't| not) connect"):
         store.put("mysql-bin.000001", b"log")
 
 
 def test_an_error_without_a_word_is_told_too() -> None:
-    assert shortened(OSError()) == "no reason is given"
+    assert shortened(OSError()) == "no reason given"
     assert shortened(OSError("no answer error_info={reason=, domain=}")) == "no answer"
     assert shortened(OSError("no answer Detail: of Arrow's")) == "no answer"
 

@@ -249,7 +249,7 @@ def test_what_no_load_wrote_is_refused(tmp_path: Path, load: Load, name: str, co
     load(tmp_path / "in", tmp_path / "out")
     (tmp_path / "out" / name).write_text(content)
     code, answer = load(tmp_path / "in", tmp_path / "out")
-    assert (code, f"{tmp_path}/out/{name} cannot be understood" in answer["error"]) == (1, True)
+    assert (code, f"{tmp_path}/out/{name} cannot be read" in answer["error"]) == (1, True)
 
 
 def test_a_full_disk_is_told_and_nothing_is_changed(tmp_path: Path, load: Load) -> None:

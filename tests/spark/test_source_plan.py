@@ -171,11 +171,11 @@ def test_a_log_that_was_replaced_since_the_plan_is_not_read(tmp_path: Path) -> N
         ({}, "expected what to read"),
         ({"table": "orders"}, "expected one table as db.table"),
         ({"transactions": "yes"}, "option transactions: expected true or false"),
-        ({"transactions": True, "statements": True}, "exclude each other"),
-        ({"tabel": "a.b"}, "'tabel' is not known; there are: .*table"),
+        ({"transactions": True, "statements": True}, "cannot be combined"),
+        ({"tabel": "a.b"}, "unknown option 'tabel'; known options: .*table"),
         ({"table": "a.b", "since": "soon"}, "option since: expected a time"),
-        ({"table": "a.b", "gtid": " "}, "option gtid: expected a set of GTIDs, found an empty text"),
-        ({"table": "a.b", "excludeGtid": ""}, "option excludeGtid: expected a set of GTIDs"),
+        ({"table": "a.b", "gtid": " "}, "option gtid: expected a GTID set, found an empty text"),
+        ({"table": "a.b", "excludeGtid": ""}, "option excludeGtid: expected a GTID set"),
         ({"table": "a.b", "paths": "logs"}, "option paths: expected a list of paths in JSON, found 'logs'"),
         ({"table": "a.b", "paths": "[1]"}, "option paths: expected a list of paths in JSON"),
         ({"table": "a.b", "split-bytes": "0"}, "option splitBytes: expected at least 1 byte"),
@@ -190,7 +190,7 @@ def test_options_that_cannot_be_understood_say_why(options: dict[str, object], m
 
 def test_a_table_that_no_log_changes_is_told_with_those_that_there_are() -> None:
     with pytest.raises(
-        AbsentError, match=r"no row of shop\.order changes in .*; tables that change: shop\.\w+"
+        AbsentError, match=r"no row changes of shop\.order in .*; tables with row changes: shop\.\w+"
     ):
         table_schema(request(LOGS[0], table="shop.order"))
 
@@ -286,7 +286,7 @@ def test_a_value_that_a_type_cannot_hold_is_an_error() -> None:
 def test_columns_that_came_after_a_stream_began_are_not_lost_in_silence() -> None:
     batch = pa.RecordBatch.from_arrays([pa.array([1]), pa.array([2])], ["id", "new"])
     schema = pa.schema([("id", pa.int64())])
-    with pytest.raises(BinxError, match="columns that it had not when the query began: new"):
+    with pytest.raises(BinxError, match="columns that were added after the query started: new"):
         fitted(batch, schema, whole=True)
     assert fitted(batch, schema).column_names == ["id"]
 
@@ -335,7 +335,7 @@ def test_a_stream_says_where_logs_are_gone_that_it_has_not_read(tmp_path: Path) 
     offset = stream.latest({})
     (tmp_path / LOGS[0].name).unlink()
     copy(LOGS[2], tmp_path)
-    with pytest.raises(AbsentError, match=r"neither that log nor mysql-bin\.000002 is there"):
+    with pytest.raises(AbsentError, match=r"neither that log nor mysql-bin\.000002 exists"):
         stream.latest(offset)
 
 
@@ -353,7 +353,7 @@ def test_a_stream_with_an_aim_stops_there(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("option", ["limit", "startPosition"])
 def test_a_stream_refuses_what_only_a_read_that_ends_can_answer(option: str) -> None:
-    with pytest.raises(RefusedError, match="a stream has no limit"):
+    with pytest.raises(RefusedError, match="a stream does not support limit"):
         Stream(request(LOGS[0], transactions=True, **{option: 4}))
 
 

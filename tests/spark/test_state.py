@@ -196,7 +196,7 @@ def test_a_load_without_the_given_key_leaves_nothing_out_of_the_next_one_with_it
         code, summary = load(tmp_path / "in", tmp_path / "out", *options)
         assert code == expected
         losses = summary["tables"][0]["losses"]
-        assert [loss[:32] for loss in losses] == ["no primary key is known any more"] * (expected == 3)
+        assert [loss[:32] for loss in losses] == ["the primary key is no longer known"] * (expected == 3)
         server.rotate()
     assert rows(tmp_path / "out", ORDERS) == server.rows(ORDERS)
 

@@ -17,13 +17,13 @@ from tests.conftest import CORPUS, PROJECT
 from tests.stats.mysqlbinlog import Counts, count_listing, count_with_binx, find_reader, print_log
 
 NO_METADATA = (
-    "5.1 before 5.1.18 wrote table maps without the metadata of columns, so that rows cannot be stepped over;"
-    " mariadb-binlog lists their events and no rows, binx stops at the first table map"
+    "MySQL 5.1 before 5.1.18 wrote table maps without column metadata, so rows cannot be delimited;"
+    " mariadb-binlog lists the events without rows, binx stops at the first table map"
 )
-GEOMETRY = "mysqlbinlog does not know GEOMETRY: it prints the first row up to that column, and no other"
+GEOMETRY = "mysqlbinlog does not support GEOMETRY: it prints only the first row, up to that column"
 ORPHAN = (
-    "made to test recovery: a transaction has no end, or an end has no transaction; mysqlbinlog prints events"
-    " one by one, binx reports what cannot stand there as damage"
+    "made for recovery tests: a transaction without an end, or an end without a transaction; mysqlbinlog"
+    " prints the events one by one, binx reports them as damage"
 )
 
 DISAGREEMENTS = {
@@ -46,10 +46,10 @@ REFUSED = {
     "4.1.26-debug-log-4a4193.binlog": START_V3,
     "5.1.63-google-debug-log-467f72.binlog": PATCHED,
     "5.1.63-google-debug-log-a81636.binlog": PATCHED,
-    "5.2.2-a-drop6p13-debug-log-42d1fb.binlog": "a development tree that numbered its events otherwise",
+    "5.2.2-a-drop6p13-debug-log-42d1fb.binlog": "a development tree that numbered its events differently",
     "8.0.13-3-debug-c6babc.binlog": "encrypted by Percona Server",
-    "unreadable-2a9e3b.binlog": "ends within its first event's header",
-    "unreadable-633192.binlog": "does not begin as a binary log",
+    "unreadable-2a9e3b.binlog": "ends inside the header of its first event",
+    "unreadable-633192.binlog": "does not begin like a binary log",
     "unreadable-8e1454.binlog": "encrypted by MySQL",
 }
 """Files that binx says it cannot read; the readers print nothing of most of them."""

@@ -194,7 +194,7 @@ def test_an_event_where_none_of_its_sort_can_stand_is_noted(testdata: Path) -> N
     unexpected = [one["position"] for one in found if not one["expected"]]
     assert unexpected[0] == last
     assert listing.problems == [
-        f"{path.name}: events that cannot be read or cannot stand where they do: {len(unexpected)},"
+        f"{path.name}: events that cannot be read or are not valid at their place: {len(unexpected)},"
         f" the first at {last}"
     ]
 

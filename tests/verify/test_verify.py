@@ -113,7 +113,7 @@ def test_a_log_in_use_is_normal_and_its_end_is_told(tmp_path: Path, server: str)
     cut = verify([written(tmp_path, data[:-3])])
     assert cut.ok
     assert cut.files[0].unfinished_bytes > 0
-    assert f"its last {cut.files[0].unfinished_bytes:,} bytes are no whole transaction yet" in cut.notes[0]
+    assert f"its last {cut.files[0].unfinished_bytes:,} bytes are an incomplete transaction" in cut.notes[0]
     check_account(cut)
 
 
@@ -230,7 +230,7 @@ def test_wrong_positions_are_told_and_those_that_wrapped_are_not_wrong(tmp_path:
     assert problem.start == start
     log[start + 13 : start + 17] = bytes(4)
     (problem,) = verify([written(tmp_path, bytes(log))]).problems
-    assert "found 0 in 1 event" in problem.message
+    assert "is 0 in 1 event" in problem.message
 
 
 def test_events_behind_the_end_are_told(tmp_path: Path) -> None:

@@ -121,5 +121,5 @@ class Chains:
         unknown = [name for name in order if name not in known]
         if unknown:
             names = ", ".join(sorted(chain.name for chain in self._chains))
-            raise LoadError(f"--chain {unknown[0]}: the data holds only {names}", ExitCode.USAGE)
+            raise LoadError(f"--chain {unknown[0]}: the data contains only {names}", ExitCode.USAGE)
         return {chain.name: rank for rank, chain in enumerate(sorted(self._chains, key=place))}

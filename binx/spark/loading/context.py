@@ -121,7 +121,7 @@ class Load:
                 f"{table}: {columns[0].rpartition('__')[0]} changed to a type that cannot hold its earlier "
                 f"values, and --on-conflict stop was given; with --on-conflict column they go to {columns[0]}"
             )
-        note = f"earlier values whose type does not fit stand in {', '.join(columns)}"
+        note = f"earlier values of an incompatible type are in {', '.join(columns)}"
         summary = self.summary(table)
         if note not in summary.notes:
             summary.notes.append(note)

@@ -230,8 +230,8 @@ def _stage(
     place = log_path(root, log.version)
     if load.storage.exists(place):
         raise LoadError(
-            f"{load.storage.target(place)} is there already: another program has written to the Delta table, "
-            "which is for the loader alone to write; load into a new folder"
+            f"{load.storage.target(place)} already exists: another program has written to the Delta"
+            " table, which only the loader may write; load into a new folder"
         )
     state.logs[kind] = log
     staged = load.output.staged(place)

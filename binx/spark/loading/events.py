@@ -156,7 +156,7 @@ def collect_events(
                 )
             )
     if not pieces:
-        raise LoadError(f"no rows have the key's columns ({', '.join(key)}): name another key with --key")
+        raise LoadError(f"no rows have the key columns ({', '.join(key)}): give another key with --key")
     rows = pieces[0]
     for piece in pieces[1:]:
         rows = rows.unionByName(piece)

@@ -72,7 +72,7 @@ class HadoopStorage:
     def read(self, path: str) -> bytes:
         """See :meth:`Storage.read`."""
         if not self.exists(path):
-            raise LoadError(f"{self.target(path)} cannot be read: there is no such file")
+            raise LoadError(f"{self.target(path)} cannot be read: no such file")
         stream = self._files.open(self._path(path))
         try:
             return bytes(self._java.org.apache.commons.io.IOUtils.toByteArray(stream))
@@ -82,7 +82,7 @@ class HadoopStorage:
     def sha256(self, path: str) -> str:
         """See :meth:`Storage.sha256`; the Java side reads, so that a large file takes no memory here."""
         if not self.exists(path):
-            raise LoadError(f"{self.target(path)} cannot be read: there is no such file")
+            raise LoadError(f"{self.target(path)} cannot be read: no such file")
         stream = self._files.open(self._path(path))
         try:
             return str(self._java.org.apache.commons.codec.digest.DigestUtils.sha256Hex(stream))
@@ -150,7 +150,7 @@ class HadoopStorage:
         except Py4JJavaError as error:
             if not self.exists(path):
                 raise LoadError(f"{self.root} cannot be written: {reason_of(error)}") from error
-            advice = "Wait for its end; if that process is dead, run again with --break-lock."
+            advice = "Wait until it ends; if that process no longer exists, run again with --break-lock."
             raise held_by(self.root, self.read(path), advice) from error
         try:
             yield

@@ -202,6 +202,6 @@ def _check(load: Load, plan: TablePlan, found: Mapping[str, Any]) -> None:
         held = load.spark.read.schema("_commit_version bigint").parquet(*addresses).count()
     if held != listed:
         raise LoadError(
-            f"{plan.table}: the manifests list {listed} rows, the files hold {held}: "
-            "a file was changed after the export; run with --verify to find it"
+            f"{plan.table}: the manifests list {listed} rows, the files contain {held}: a file was"
+            " changed after the export; run with --verify to find it"
         )

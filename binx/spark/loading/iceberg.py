@@ -42,11 +42,10 @@ def find_catalog(spark: SparkSession, asked: str) -> str:
     except Py4JError as error:
         version = ".".join(spark.version.split(".")[:2])
         raise LoadError(
-            "--format iceberg needs Iceberg's packages, and this session lacks them: give --conf "
-            f"spark.jars.packages=org.apache.iceberg:iceberg-spark-runtime-{version}_2.13:VERSION with a "
-            f"VERSION of Iceberg that is made for Spark {version}, --conf "
-            f"spark.sql.catalog.NAME={_CATALOG_CLASS} with the type and the place of the catalog, and "
-            "--catalog NAME",
+            "--format iceberg needs Iceberg's packages, which this session lacks: give --conf"
+            f" spark.jars.packages=org.apache.iceberg:iceberg-spark-runtime-{version}_2.13:VERSION with"
+            f" a VERSION of Iceberg for Spark {version}, --conf spark.sql.catalog.NAME={_CATALOG_CLASS}"
+            " with the type and location of the catalog, and --catalog NAME",
             ExitCode.USAGE,
         ) from error
     name = asked or spark.catalog.currentCatalog()
@@ -79,8 +78,8 @@ def publish_tables(load: Load, catalog: str) -> None:
             _publish_table(load, state, catalog)
         except (PySparkException, Py4JError) as error:
             raise LoadError(
-                f"{load.storage.root} is loaded, but Iceberg's tables of {state.name} in {catalog} could not "
-                f"be brought up to it, which the next run tries again; Spark said: {reason_of(error)}"
+                f"{load.storage.root} is loaded, but the Iceberg tables of {state.name} in {catalog}"
+                f" could not be updated; the next run tries again; Spark said: {reason_of(error)}"
             ) from error
 
 

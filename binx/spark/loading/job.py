@@ -189,12 +189,12 @@ class _Job:
         for option, pattern in asked:
             if not any(name == pattern or fnmatch.fnmatchcase(name, pattern) for name in names):
                 listed = ", ".join(sorted(names)[:10]) or "no table"
-                raise LoadError(f"{option} {pattern}: the data holds only {listed}", ExitCode.ABSENT)
+                raise LoadError(f"{option} {pattern}: the data contains only {listed}", ExitCode.ABSENT)
 
     def _notes(self) -> list[str]:
         count = len(self._state.withheld)
         return (
-            [f"XA transactions that are prepared or rolled back, in history only: {count}"] if count else []
+            [f"XA transactions that are prepared or rolled back (in history only): {count}"] if count else []
         )
 
     def _new_statements(self) -> dict[str, list[DataFile]]:
@@ -255,14 +255,15 @@ class _Job:
         ]
         if changes:
             self._losses.append(
-                f"changes that were logged as statements: {changes}; they are in the export's statements/"
-                " only, and the tables here lack them"
+                f"changes logged as statements: {changes}; they are only in statements/ of the export,"
+                " and missing from the tables here"
             )
         for statement in found:
             for effect in effects(statement.sql, statement.db):
                 if isinstance(effect, PartitionChanged) and self._options.wants(effect.table):
                     self._load.summary(effect.table).losses.append(
-                        f"rows went out or in with a partition, unseen by the log: {statement.sql[:200]}"
+                        "a partition operation added or removed rows, which the log does not record:"
+                        f" {statement.sql[:200]}"
                     )
             self._tell_converted(statement)
 
@@ -283,8 +284,9 @@ class _Job:
         for name, kind in types.items():
             if name in former and changes_values(former[name], kind, strict=statement.is_strict):
                 self._load.summary(table).losses.append(
-                    f"{name} became {kind}, it was {former[name]}: in rows that were not changed since, the"
-                    " server rounded or cut values, unseen by the log, and current/ has them as they were"
+                    f"{name} changed from {former[name]} to {kind}: the server rounded or truncated"
+                    " values in rows not changed since, which the log does not record; current/ has"
+                    " the former values"
                 )
 
     def _stage(self, plans: list[TablePlan]) -> None:

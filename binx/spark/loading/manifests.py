@@ -112,8 +112,8 @@ def read_manifests(storages: Sequence[Storage]) -> list[Manifest]:
         names = [name for name in storage.names(_FOLDER) if name.endswith(".json")]
         if not names:
             raise LoadError(
-                f"{storage.root} holds no {_FOLDER}/*.json: expected the folder that `binx to-parquet -o` "
-                "wrote (a killed export leaves no manifest; run it again)",
+                f"{storage.root} has no {_FOLDER}/*.json: expected the folder written by `binx"
+                " to-parquet -o` (a killed export leaves no manifest; run it again)",
                 ExitCode.ABSENT,
             )
         for name in names:
@@ -135,8 +135,8 @@ def _read(storage: Storage, path: str) -> Manifest:
         contract = document["contract"]
         if contract != CONTRACT:
             raise LoadError(
-                f"{place} follows contract version {contract}, this loader knows {CONTRACT}: "
-                "use the loader of the binx that wrote it"
+                f"{place} has contract version {contract}, this loader supports {CONTRACT}: use the"
+                " loader of the binx version that wrote it"
             )
         manifest = Manifest(
             name=path.rpartition("/")[2],
@@ -150,7 +150,7 @@ def _read(storage: Storage, path: str) -> Manifest:
         _check_sums(place, document, manifest)
     except NOT_UNDERSTOOD as error:
         raise LoadError(
-            f"{place} is no manifest of binx: {type(error).__name__} {error}; export that binary log again"
+            f"{place} is not a manifest of binx: {type(error).__name__} {error}; export that binary log again"
         ) from error
     return manifest
 
@@ -218,9 +218,9 @@ def _check_sums(place: str, document: Mapping[str, Any], manifest: Manifest) -> 
         accounted = entry["written"] + entry.get("filtered", 0) + entry.get("undecodable", 0)
         if entry["images"] != accounted or entry["written"] != listed[table]:
             raise LoadError(
-                f"{place} does not add up for {table}: {entry['images']} row images in the log, {accounted} "
-                f"accounted for, {entry['written']} said to be written, {listed[table]} in its files; "
-                "export that binary log again"
+                f"{place} does not add up for {table}: {entry['images']} row images in the log,"
+                f" {accounted} accounted for, {entry['written']} reported as written, {listed[table]}"
+                " in its files; export that binary log again"
             )
 
 
@@ -319,4 +319,4 @@ def read_schema(file: DataFile) -> tuple[TableName, SchemaRecord]:
         return TableName(document["db"], document["table"]), SchemaRecord.parse(document, version)
     except NOT_UNDERSTOOD as error:
         place = file.storage.target(file.path)
-        raise LoadError(f"{place} is no schema record of binx: {type(error).__name__} {error}") from error
+        raise LoadError(f"{place} is not a schema record of binx: {type(error).__name__} {error}") from error

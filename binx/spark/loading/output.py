@@ -82,7 +82,7 @@ class Output:
             return parse(json.loads(self.storage.read(path)))
         except NOT_UNDERSTOOD as error:
             place = self.storage.target(path)
-            raise LoadError(f"{place} cannot be understood ({error}): load into a new folder") from error
+            raise LoadError(f"{place} cannot be read ({error}): load into a new folder") from error
 
     def _recover(self) -> None:
         """Take back what a killed run began to publish, or finish what it had committed."""
@@ -155,8 +155,8 @@ class Output:
             self.storage.remove(_STAGING)
         except (OSError, Py4JError) as error:
             raise LoadError(
-                f"{self.storage.root} is loaded, but not all that shows it to readers could be brought up to "
-                f"it, which the next run does: {reason_of(error)}"
+                f"{self.storage.root} is loaded, but not everything that publishes it to readers could"
+                f" be updated; the next run tries again: {reason_of(error)}"
             ) from error
 
     def _publish(self, moves: Sequence[tuple[str, str]]) -> None:

@@ -107,7 +107,7 @@ def file_schema(table: TableName, record: SchemaRecord) -> StructType:
         ]
     except ValueError as error:
         raise LoadError(
-            f"the schema record {record.version} of {table} does not tell its columns' types ({error}): "
-            "export the binary log again with this version of binx"
+            f"the schema record {record.version} of {table} lacks the column types ({error}): export"
+            " the binary log again with this version of binx"
         ) from error
     return StructType([*(StructField(name, kind) for name, kind in EXPORT_SCHEMA), *own])

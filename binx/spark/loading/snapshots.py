@@ -38,14 +38,14 @@ def build_states(load: Load, table: TableName, segments: tuple[Segment, ...], *,
     if not key:
         if "current" in state.snapshots:
             summary.losses.append(
-                "no primary key is known any more, so current/ stays as an earlier load left it;"
-                " export the logs anew from where the log before them is in the data set, or with --schema,"
-                " or name a key with --key"
+                "the primary key is no longer known, so current/ stays as an earlier load left it;"
+                " export the logs again starting where the data set has the previous log, or with"
+                " --schema, or give a key with --key"
             )
         else:
             summary.notes.append(
-                "no primary key is known, so there is history only; name one with --key, or, where the table"
-                " has one, export its logs with --schema"
+                "no primary key is known, so only history is written; give one with --key or, if the"
+                " table has one, export its logs with --schema"
             )
         leave_state(load, table, segments, reordered=reordered)
         return
@@ -97,7 +97,7 @@ def _note_added_columns(load: Load, table: TableName, eras: Sequence[Era]) -> No
         added = [name for name in eras[-1].columns if name not in old]
         if added:
             load.summary(table).notes.append(
-                f"{', '.join(added)} came later: null in rows not changed since, whatever the default"
+                f"{', '.join(added)} added later: null in rows not changed since, regardless of the default"
             )
 
 
@@ -159,8 +159,8 @@ def _with_defaults(load: Load, part: Part) -> Part:
     filled = with_defaults(part, {version: one.record for version, one in known})
     untold = untold_columns(filled)
     note = (
-        f"inserted rows whose images lack {', '.join(untold)} are null there: only the server can tell the"
-        " default"
+        f"inserted rows whose images lack {', '.join(untold)} have null there: only the server knows"
+        " the default"
     )
     summary = load.summary(part.table)
     if untold and note not in summary.notes:
@@ -240,7 +240,7 @@ def _rebuild(
         load.report_apart(state.name, events.apart)
     if events.keyless:
         load.summary(state.name).losses.append(
-            "rows from before the key's columns existed are in history only: schema versions "
+            "rows from before the key columns existed are in history only: schema versions "
             + ", ".join(events.keyless)
         )
     _publish(load, state, "current", current_state(events, key))
@@ -256,8 +256,8 @@ def _check_keys(table: TableName, events: Events, key: Sequence[str]) -> None:
     count = events.rows.where((F.col(IMAGE) == 0) & lacking).count()
     if count:
         raise LoadError(
-            f"{table}: {count} row images lack a column of the key ({', '.join(key)}): partial images hold "
-            "the primary key's columns only; name those with --key"
+            f"{table}: {count} row images lack a column of the key ({', '.join(key)}): partial images"
+            " contain only the primary key columns; give those with --key"
         )
 
 

@@ -237,7 +237,7 @@ class LocalStorage:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
-                raise held_by(self.root, os.pread(descriptor, 512, 0), "Wait for its end.") from error
+                raise held_by(self.root, os.pread(descriptor, 512, 0), "Wait until it ends.") from error
             except OSError as error:
                 raise LoadError(f"{self.root} cannot be locked: {error.strerror}") from error
             os.ftruncate(descriptor, 0)

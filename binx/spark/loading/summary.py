@@ -86,7 +86,9 @@ class Summary:
             text += [f"note: {table.db}.{table.table}: {note}" for note in table.notes]
             text += [f"loss: {table.db}.{table.table}: {loss}" for loss in table.losses]
         text += [f"note: {note}" for note in self.notes] + [f"loss: {loss}" for loss in self.losses]
-        done = f"load {self.load} is committed" if self.changed else f"nothing new; load {self.load} stands"
+        done = (
+            f"load {self.load} is committed" if self.changed else f"nothing new; load {self.load} is current"
+        )
         took = f"{self.new_manifests} of {self.manifests} manifests new, {self.seconds:.1f} s"
         return [visible(line) for line in [*text, f"{self.output}: {done} ({took})"]]
 

@@ -97,8 +97,8 @@ def fitted(batch: pa.RecordBatch, target: pa.Schema, *, whole: bool = False) -> 
     """
     if whole and (extra := [name for name in batch.schema.names if target.get_field_index(name) < 0]):
         raise BinxError(
-            f"the table has columns that it had not when the query began: {', '.join(extra)}; start the query"
-            " anew, so that it takes them, or give the columns that are wanted by .schema(...)"
+            f"the table has columns that were added after the query started: {', '.join(extra)};"
+            " restart the query to include them, or give the wanted columns with .schema(...)"
         )
     batch = with_presence_of(batch, target)
     arrays = []

@@ -258,8 +258,8 @@ def table_schema(request: Request) -> pa.Schema:
     if not schemas:
         named = ", ".join([*seen][:_TABLES_NAMED]) + (", …" if len(seen) > _TABLES_NAMED else "")
         raise AbsentError(
-            f"no row of {'.'.join(request.table)} changes in {', '.join(request.paths)};"
-            f" tables that change: {named or 'none'}"
+            f"no row changes of {'.'.join(request.table)} in {', '.join(request.paths)}; tables with"
+            f" row changes: {named or 'none'}"
         )
     return united_schema(schemas)
 

@@ -90,7 +90,7 @@ def parse_request(options: Mapping[str, str]) -> Request:
         key = name.replace("-", "").replace("_", "").lower()
         if key not in _NAMES:
             known = ", ".join(sorted(_NAMES.values()))
-            raise UsageError(f"the option {name!r} is not known; there are: {known}")
+            raise UsageError(f"unknown option {name!r}; known options: {known}")
         given[key] = value
     what = _what(given)
     return Request(
@@ -161,7 +161,7 @@ def _several_paths(text: str) -> list[str]:
 def _what(given: Mapping[str, str]) -> What:
     chosen = [what for what in (What.TRANSACTIONS, What.STATEMENTS) if _flag(given, what.value)]
     if len(chosen) == 2:
-        raise UsageError("the options transactions and statements exclude each other: read each by itself")
+        raise UsageError("the options transactions and statements cannot be combined")
     if chosen:
         return chosen[0]
     if "table" not in given:

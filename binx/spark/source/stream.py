@@ -44,7 +44,7 @@ class Stream:
     def __init__(self, request: Request) -> None:
         selection = request.selection
         if selection.limit is not None or selection.start is not None or selection.stop is not None:
-            raise RefusedError("a stream has no limit, startPosition and stopPosition: it goes on")
+            raise RefusedError("a stream does not support limit, startPosition and stopPosition")
         self._request = request
         # Where transactions end is a question of headers alone, whatever is selected of them.
         self._positions = replace(request, what=What.TRANSACTIONS, selection=Selection())
@@ -137,7 +137,7 @@ def _logs(request: Request) -> Iterator[list[tuple[str, list[FileEnds]]]]:
         for ends in chain:
             if is_relay_log(ends.file):
                 raise RefusedError(
-                    "a stream does not read relay logs, which replicas remove once they have applied them;"
+                    "a stream does not read relay logs, because replicas remove them once applied;"
                     " read the source's binary logs",
                     path=ends.file.path,
                 )
@@ -168,9 +168,7 @@ def _remaining(
         if is_last:
             return
     if until is not None:
-        raise AbsentError(
-            f"the log {until['file']} was there when the batch was planned, and is not any more"
-        )
+        raise AbsentError(f"the log {until['file']} existed when the batch was planned, but no longer does")
 
 
 def _place(chain: Sequence[FileEnds], step: Step) -> tuple[int, bool]:
@@ -183,7 +181,7 @@ def _place(chain: Sequence[FileEnds], step: Step) -> tuple[int, bool]:
             return place, False
     raise AbsentError(
         f"the stream has read {step['file']} up to {step['position']:,}, and neither that log nor"
-        f" {step['next'] or 'the one behind it'} is there: what lies between was not read"
+        f" {step['next'] or 'the next one'} exists: what is in between was not read"
     )
 
 

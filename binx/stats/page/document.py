@@ -72,9 +72,9 @@ def _about(figures: Statistics, zone: tzinfo) -> Iterator[Markup]:
         yield element("p", f"From {first} to {last} ({zone_name(zone)})", class_="soft")
     if figures.selection:
         asked = "; ".join(f"{name}: {value}" for name, value in figures.selection.items())
-        yield element("p", f"Only the transactions with {asked}", class_="soft")
+        yield element("p", f"Only transactions with {asked}", class_="soft")
     if figures.quick:
-        yield element("p", "A quick look: rows, tables and event types were not read.", class_="soft")
+        yield element("p", "Quick overview: rows, tables and event types were not read.", class_="soft")
 
 
 def _tiles(figures: Statistics) -> Iterator[Markup]:
@@ -99,7 +99,10 @@ def _tile(value: str, label: str) -> Markup:
 
 def _warnings(figures: Statistics) -> Markup:
     texts = [finding.message for finding in figures.warnings]
-    texts += [f"too many {what} to count all; those with most bytes were kept" for what in figures.incomplete]
+    texts += [
+        f"too many {what} to count them all; those with the most bytes were kept"
+        for what in figures.incomplete
+    ]
     if not texts:
         return joined()
     items = [element("li", text) for text in texts]

@@ -233,7 +233,7 @@ def _threads(figures: Statistics, top: int) -> Markup:
         )
         for one in figures.threads[:top]
     ]
-    return _table("Connections that wrote most", heads, rows)
+    return _table("Connections that wrote the most", heads, rows)
 
 
 def _events(figures: Statistics, top: int) -> Markup:

@@ -140,7 +140,7 @@ def test_times_are_those_of_the_zone(shop: Statistics) -> None:
 def test_a_quick_look_and_a_selection_are_told() -> None:
     paths = shop_of("mariadb-10.11")
     text = Reader(html_page(figures_of(paths, quick=True))).text
-    assert "A quick look" in text
+    assert "Quick overview" in text
     assert "Tables by bytes" not in text
     text = Reader(html_page(figures_of(paths, selection=Selection(tables=("shop.*",))))).text
     assert "Only the transactions with tables: ['shop.*']" in text

@@ -12,8 +12,8 @@ _READ_AT_ONCE = 1024 * 1024
 class Spool:
     """Takes bytes, and gives all of them back; to be used as a context.
 
-    ``tempfile.SpooledTemporaryFile`` does the same, but loads much that is not needed where nothing comes
-    to be in a file.
+    ``tempfile.SpooledTemporaryFile`` does the same, but importing ``tempfile`` takes more than half as many
+    instructions as starting Python (29 of 49 million), and ``binx index`` of a small log needs no file.
 
     Args:
         limit: bytes that are kept in memory; more go to a file.

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from binx.export.images import BatchImages, ChangeGroup
 from binx.export.where import Condition
-from binx.export.where_values import IncomparableError
+from binx.export.where_tables import AskedCondition
 from binx.kernels.transactions import TransactionTable
 from binx.log.arrow import arrow_array
 from binx.log.file import BinlogFile
@@ -25,23 +24,7 @@ from binx.rows.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
 
 
-@dataclass(frozen=True, slots=True)
-class RowsSeen:
-    """The tables whose rows a filter looked at.
-
-    Attributes:
-        tables: their names.
-        applied: whether the condition could be asked of one of them.
-        incomparable: of versions of tables of which it could not be asked, though they have its columns, the
-            table's name and why; each once.
-    """
-
-    tables: tuple[str, ...] = ()
-    applied: bool = False
-    incomparable: tuple[tuple[str, str], ...] = ()
-
-
-class RowFilter:
+class RowFilter(AskedCondition):
     """Finds the transactions with a row change that passes.
 
     Args:
@@ -61,16 +44,12 @@ class RowFilter:
         *,
         in_parts: bool = False,
     ) -> None:
-        self._condition = condition
+        super().__init__(condition)
         self._xa_ends = XaEnds(all_pass=in_parts)
         self._left = limit
         self._catalog = catalog
         self._takes_table = takes_table
         self._decoder: ChangeDecoder | None = None
-        self._tables: dict[str, None] = {}
-        self._applied = False
-        self._incomparable: dict[tuple[str, str], None] = {}
-        self._untold: dict[str, None] = {}
 
     def keep(
         self,
@@ -134,41 +113,6 @@ class RowFilter:
         counts = (dropped["insert"], dropped["update"], dropped["delete"])
         return batch.with_rows(rows), counts
 
-    @property
-    def seen(self) -> RowsSeen:
-        """The tables whose rows were looked at."""
-        return RowsSeen(tuple(self._tables), self._applied, tuple(self._incomparable))
-
-    def take_seen(self, seen: RowsSeen) -> None:
-        """Count what another filter of the same condition has looked at as seen here."""
-        self._tables.update(dict.fromkeys(seen.tables))
-        self._applied |= seen.applied
-        self._incomparable.update(dict.fromkeys(seen.incomparable))
-
-    @property
-    def warnings(self) -> list[str]:
-        """Sentences about versions of tables of which the condition could not be asked."""
-        return [passed_over(table, why) for table, why in self._incomparable]
-
-    def take_warnings(self) -> dict[str, None]:
-        """The warnings about what was looked at since this was asked last, each once."""
-        untold, self._untold = self._untold, {}
-        return untold
-
-    def check(self) -> None:
-        """Raise an error where the condition could be asked of no table at all.
-
-        Raises:
-            AbsentError: none had its columns.
-            IncomparableError: those that had could not be compared as it wants.
-        """
-        if self._applied:
-            return
-        for _, why in self._incomparable:
-            raise IncomparableError(why)
-        if self._tables:
-            raise self._condition.lacking(self._tables)
-
     def _batches(self, file: BinlogFile, table: TransactionTable, work: bytearray) -> Iterator[ChangeBatch]:
         if self._decoder is None or self._decoder.file is not file:
             self._decoder = ChangeDecoder(file, self._catalog, self._takes_table)
@@ -180,32 +124,19 @@ class RowFilter:
     def _passing(self, batch: ChangeBatch) -> Iterator[int]:
         """Commit versions of the transactions in which a change passes."""
         images = BatchImages(batch)
-        self._tables[f"{batch.table.db}.{batch.table.name}"] = None
+        self.note_table(images)
         versions = images.system("_commit_version")
         for group, marks in self._asked(images):
             yield from pc.unique(group.images.pick(versions).filter(marks)).to_pylist()
 
     def _asked(self, images: BatchImages) -> list[tuple[ChangeGroup, pa.BooleanArray]]:
-        """The changes of a batch with their marks; none passes where the condition cannot be asked."""
-        if self._condition.applies(images):
-            try:
-                found = list(self._condition.passing(images))
-            except IncomparableError as error:
-                table = images.changes.table
-                name = f"{table.db}.{table.name}"
-                self._incomparable[name, error.message] = None
-                self._untold[passed_over(name, error.message)] = None
-            else:
-                self._applied = True
-                return found
+        """The changes of a batch with their marks; none passes if the condition does not apply."""
+        found = self.ask(images)
+        if found is not None:
+            return found
         return [
             (group, pa.repeat(pa.scalar(False), images.size_of(group.images))) for group in images.groups()
         ]
 
 
-def passed_over(table: str, why: str) -> str:
-    """The warning about a version of a table of which a condition could not be asked."""
-    return f"{table}: rows to which the condition does not apply were skipped: {why}"
-
-
-__all__ = ["RowFilter", "RowsSeen", "passed_over"]
+__all__ = ["RowFilter"]

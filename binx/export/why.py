@@ -23,8 +23,7 @@ from binx.export.readable import ReadableRows
 from binx.export.row_keys import ChangePlace
 from binx.export.search import Search
 from binx.export.where import Condition
-from binx.export.where_rows import passed_over
-from binx.export.where_values import IncomparableError
+from binx.export.where_tables import AskedCondition
 from binx.kernels.scan import Level
 from binx.kernels.transactions import FLAG_HAS_THREAD, TransactionTable
 from binx.log.ends import FileEnds
@@ -124,22 +123,18 @@ class RowLife:
             raise UsageError("expected either a key (--pk VALUE) or a condition (--where)")
         self.search = Search(chain, selection, verify=verify)
         self._keys = FollowedKeys(key) if key else None
-        self._condition = condition
+        self._condition = None if condition is None else AskedCondition(condition)
         self._catalog = Catalog() if catalog is None else catalog.copy()
         self._decoder: ChangeDecoder | None = None
         readable_rows = ReadableRows()
         self._read = readable_rows.document if readable else _document
         self._render = JsonRows(lines=True, values=readable_rows.values if readable else json_values)
         self._tables = 0
-        self._seen: dict[str, None] = {}
-        self._applied = False
-        self._incomparable: dict[str, None] = {}
 
     @property
     def warnings(self) -> list[str]:
-        """Sentences about versions of the table of which the condition could not be asked so far."""
-        table = ", ".join(self._seen)
-        return [passed_over(table, why) for why in self._incomparable]
+        """Warnings about versions of the table to which the condition does not apply."""
+        return [] if self._condition is None else self._condition.warnings
 
     def __iter__(self) -> Iterator[RowChange]:
         """Yield the changes in the order of the chain.
@@ -173,10 +168,8 @@ class RowLife:
         if not self._tables:
             meant = ", ".join(self.search.selector.selection.tables)
             raise AbsentError(f"no row changes of {meant} in the files; binx stats lists the tables")
-        if self._condition is not None and not self._applied:
-            for why in self._incomparable:
-                raise IncomparableError(why)
-            raise self._condition.lacking(self._seen)
+        if self._condition is not None:
+            self._condition.check()
 
     def _may_hold(self, sidecar: Sidecar, block: Block) -> bool:
         """Whether a block of an index file may change the row, as far as the index has keys."""
@@ -226,16 +219,8 @@ class RowLife:
     def _of_batch(self, batch: ChangeBatch, file: BinlogFile) -> _Found:
         images = BatchImages(batch)
         if self._condition is not None:
-            resolved = batch.table.resolved
-            self._seen[f"{resolved.db}.{resolved.name}"] = None
-            if not self._condition.applies(images):
-                return {}
-            try:
-                passing = list(self._condition.passing(images))
-            except IncomparableError as error:
-                self._incomparable[error.message] = None
-                return {}
-            self._applied = True
+            self._condition.note_table(images)
+            passing = self._condition.ask(images) or ()
             rows = [row for group, marks in passing for row in images.rows_of(group, marks)]
             return dict(self._rendered(batch, rows, file))
         return {} if self._keys is None else self._by_key(batch, images, file, self._keys)

@@ -19,7 +19,8 @@ from binx.export.dataset import DataSet
 from binx.export.parquet_files import ParquetOptions
 from binx.export.source_export import ExportContext, SourceExport
 from binx.export.staging import ChainState, Staged
-from binx.export.where_rows import RowFilter, RowsSeen
+from binx.export.where_rows import RowFilter
+from binx.export.where_tables import RowsSeen
 from binx.export.workers import Workers
 from binx.kernels.scan import Level
 from binx.log.file import BinlogFile

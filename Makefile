@@ -1,4 +1,4 @@
-# binx: every target sets up .venv by itself; `make` alone lists them.
+# Every target sets up .venv first; `make` alone lists the targets.
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
@@ -11,11 +11,11 @@ ROUNDS ?= 3
 FUZZ_SECONDS ?= 60
 FUZZ_TARGETS ?= events rows json_document json_changes gtid_text gtid_binary ddl manifest index_file compressed \
 	encryption where scans slices texts data_set parquet archived archive_manifest keyring age_file
-# Where memory was taken is kept for one call only: more takes more than half of the time. An input that is found shows all.
+# Stack traces of allocations have one frame only: more take over half of the time. Replaying a finding shows all.
 FUZZ_ASAN := detect_leaks=0:allocator_may_return_null=1:max_allocation_size_mb=1024:malloc_context_size=1:quarantine_size_mb=32
-# Left out are those of the Parquet writer that compare it with what the newest pyarrow writes.
+# Without the tests of the Parquet writer that compare its output with that of the newest pyarrow.
 LOWEST_TESTS ?= event rows source log stats verify archive cli export/test_*.py
-# Left out are those of Spark, whose Java takes no sanitizer, and those that use no kernel.
+# Without the tests of Spark, whose Java does not run with sanitizers, and those that use no kernel.
 ASAN_TESTS ?= kernels event log rows source export stats verify archive fuzz cli
 BIN := $(VENV)/bin
 KERNELS := $(wildcard binx/kernels/*.pyx binx/kernels/*.pxd)
@@ -47,7 +47,7 @@ $(VENV)/.installed: pyproject.toml $(KERNELS) | needs-python needs-compiler
 	$(BIN)/python -m pip install --quiet --editable '.[dev,spark]'
 	@touch $@
 
-demo: $(VENV)/.installed needs-java ## convert a real shop's binary logs, load them with Spark, show the result
+demo: $(VENV)/.installed needs-java ## convert a small shop's binary logs, load them with Spark, show the result
 	$(BIN)/python -m testdata.demo
 
 test: check unit ## lint, types, and all tests
@@ -60,18 +60,18 @@ check: $(VENV)/.installed ## lint and types
 unit: $(VENV)/.installed needs-java ## all tests, on up to four cores
 	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4
 
-test-live: $(VENV)/.installed ## the tests against real servers, which are unpacked where they are missing (ROUNDS=9 SEED=x)
+test-live: $(VENV)/.installed ## the tests against real servers, which are unpacked if missing (ROUNDS=9 SEED=x)
 	$(BIN)/python testdata/make.py --install
 	ROUNDS=$(ROUNDS) SEED=$(SEED) $(BIN)/python -m pytest tests/live
 
-asan: $(VENV)/.installed ## the tests that use kernels, built with sanitizers of addresses and undefined behaviour
+asan: $(VENV)/.installed ## the tests that use kernels, with address and undefined behaviour sanitizers
 	preload=$$($(BIN)/python -m tests.sanitizers build/asan) && cd build/asan && \
 		PYTHONPATH=$(CURDIR)/build/asan:$(CURDIR) LD_PRELOAD=$$preload PYTHONMALLOC=malloc \
 		ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
 		$(CURDIR)/$(BIN)/python -m pytest -q -c $(CURDIR)/pyproject.toml --rootdir $(CURDIR) --import-mode=append \
 		--capture=sys -p no:cacheprovider $(addprefix $(CURDIR)/tests/,$(ASAN_TESTS))
 
-lowest: $(VENV)/.installed ## tests of formats and commands with the lowest versions of dependencies that are allowed
+lowest: $(VENV)/.installed ## tests of formats and commands with the lowest allowed versions of dependencies
 	mkdir -p build
 	$(BIN)/python -m tests.lowest > build/lowest.txt || { rm -f build/lowest.txt; exit 1; }
 	[ -x build/lowest/bin/python ] || $(BIN)/python -m venv build/lowest
@@ -79,7 +79,7 @@ lowest: $(VENV)/.installed ## tests of formats and commands with the lowest vers
 		typing_extensions boto3 'moto[server]'
 	PYTHONPATH=$(CURDIR) build/lowest/bin/python -m pytest -q -p no:cacheprovider $(addprefix tests/,$(LOWEST_TESTS))
 
-fuzz: $(VENV)/.installed ## look for crashes, guided by coverage, each target for FUZZ_SECONDS=60 (needs clang)
+fuzz: $(VENV)/.installed ## coverage-guided fuzzing, each target for FUZZ_SECONDS=60 (needs clang)
 	$(BIN)/python -c 'import atheris' 2>/dev/null || $(BIN)/python -m pip install --quiet --editable '.[dev,spark,fuzz]'
 	preload=$$($(BIN)/python -m tests.sanitizers --fuzzer build/fuzz) && cd build/fuzz && \
 		for target in $(FUZZ_TARGETS); do \
@@ -89,19 +89,19 @@ fuzz: $(VENV)/.installed ## look for crashes, guided by coverage, each target fo
 			$(CURDIR)/$(BIN)/python -m tests.fuzz $$target --seconds $(FUZZ_SECONDS) || exit 1; \
 		done
 
-bench: $(VENV)/.installed ## measure against mysqlbinlog, in one run (BENCH="--size 1000" for MB)
+bench: $(VENV)/.installed ## benchmark against mysqlbinlog (BENCH="--size 1000" for MB)
 	$(BIN)/python -m bench $(BENCH)
 
-testdata: $(VENV)/.installed ## write testdata/ again with real servers
+testdata: $(VENV)/.installed ## regenerate testdata/ with real servers
 	$(BIN)/python testdata/make.py
 
-man: $(VENV)/.installed ## write man/ again from the command line's own help and the docs
+man: $(VENV)/.installed ## regenerate man/ from the commands' help and the docs
 	$(BIN)/python -m binx.cli.manpages man docs
 
-transcripts: $(VENV)/.installed ## run the commands in docs/tour.md and write what they print beneath them
+transcripts: $(VENV)/.installed ## regenerate the command output in README.md and docs/
 	$(BIN)/python -m testdata.transcripts
 
-formats: $(VENV)/.installed ## write docs/formats.md again from what the tests observe
+formats: $(VENV)/.installed ## regenerate docs/formats.md from what the tests observe
 	$(BIN)/python -m tests.corpus.formats
 
 clean: ## remove what was built

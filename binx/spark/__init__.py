@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def register(spark: SparkSession) -> None:
-    """Make ``spark.read.format("binlog")`` known to a session; see :mod:`binx.spark.source.reader`.
+    """Register ``spark.read.format("binlog")`` in a session; see :mod:`binx.spark.source.reader`.
 
     Raises:
         BinxError: pyspark is not installed, or is older than 4.1.

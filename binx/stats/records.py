@@ -1,4 +1,4 @@
-"""What the figures of binary logs consist of: a record for each file, table, kind, span of time, and so on.
+"""Records of statistics: one for each file, table, kind, time interval, and so on.
 
 Times are in µs since 1970.
 """
@@ -27,37 +27,37 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class FileFigures:
-    """One log; of its bytes, those of header, transactions, unfinished and damaged add up to all.
+    """One log; its header, transaction, unfinished and damaged bytes add up to its size.
 
-    Where only some transactions were asked for, ``transactions``, ``first``, ``last`` and ``gtid_set`` are of
-    those, and the bytes of all.
+    With a selection, ``transactions``, ``first``, ``last`` and ``gtid_set`` are of the selected transactions,
+    the bytes of all.
 
     Attributes:
-        path: as the user gave it.
+        path: as given by the user.
         name: the log's name.
         bytes: its size.
         server_version: of the server that wrote it.
         flavour: ``mysql`` or ``mariadb``.
         server_id: of that server.
-        create_timestamp: when the file was begun, µs since 1970.
-        at_startup: whether it is the first log after a start of its server.
-        epoch: how many logs of the chain, up to this one, began with a start.
+        create_timestamp: when the file was created, µs since 1970.
+        at_startup: whether it is the first log after a server start.
+        epoch: how many logs of the chain so far began with a server start.
         checksum: ``CRC32`` or ``OFF``.
-        in_use: whether the file says that its server has it open.
-        ending: ``closed``, ``in use``, ``damaged``, or ``open``: whole, without ROTATE or STOP at its end.
-        next_file: the name in the ROTATE at its end.
+        in_use: whether it is marked as open in its server.
+        ending: ``closed``, ``in use``, ``damaged``, or ``open`` (intact, without ROTATE or STOP at its end).
+        next_file: the name in the ROTATE event at its end.
         transactions: how many.
-        events: how many, those within compressed payloads not counted; None where only the index was read, or
-            only some transactions were asked for.
+        events: how many, without those inside compressed payloads; None with a selection, or if only the
+            index was read.
         first: its first transaction.
         last: its last one.
-        gtid_set: the GTIDs of its transactions; None where selected ones have over 65,536 intervals.
-        previous_gtids: those of all logs before, as the file says; None where it does not.
-        header_bytes: events about the file itself.
-        transaction_bytes: whole transactions.
-        unfinished_bytes: what follows the last whole transaction in a file in use.
+        gtid_set: the GTIDs of its transactions; None if the selected ones have over 65,536 intervals.
+        previous_gtids: the GTIDs that the file lists as logged before it; None if it has no list.
+        header_bytes: events of the file itself.
+        transaction_bytes: complete transactions.
+        unfinished_bytes: what follows the last complete transaction in a file in use.
         damaged_bytes: what could not be read.
-        problem: why, where there are any.
+        problem: why, if there are any.
     """
 
     path: str
@@ -88,7 +88,7 @@ class FileFigures:
 
 @dataclass(frozen=True, slots=True)
 class TableFigures:
-    """One table's row changes; ``bytes`` are those of its rows events, before compression where they were."""
+    """Row changes of one table; ``bytes`` are those of its rows events, before any compression."""
 
     db: str
     table: str
@@ -99,13 +99,13 @@ class TableFigures:
 
     @property
     def rows(self) -> int:
-        """Row changes of all three sorts."""
+        """Inserts, updates and deletes together."""
         return self.inserts + self.updates + self.deletes
 
 
 @dataclass(frozen=True, slots=True)
 class DatabaseFigures:
-    """The row changes of one database's tables; ``tables`` is how many of them were changed."""
+    """Row changes of one database; ``tables`` is the number of changed tables."""
 
     db: str
     tables: int
@@ -117,7 +117,7 @@ class DatabaseFigures:
 
 @dataclass(frozen=True, slots=True)
 class KindFigures:
-    """All transactions of one kind; ``rows`` is None where only the index was read."""
+    """All transactions of one kind; ``rows`` is None if only the index was read."""
 
     kind: str
     transactions: int
@@ -127,7 +127,7 @@ class KindFigures:
 
 @dataclass(frozen=True, slots=True)
 class SizeFigures:
-    """All transactions of ``from_bytes`` up to, not including, ``below_bytes``."""
+    """All transactions of at least ``from_bytes`` and less than ``below_bytes``."""
 
     from_bytes: int
     below_bytes: int
@@ -137,7 +137,7 @@ class SizeFigures:
 
 @dataclass(frozen=True, slots=True)
 class ServerFigures:
-    """All transactions that one server made first."""
+    """All transactions first executed on one server."""
 
     server_id: int
     transactions: int
@@ -147,7 +147,7 @@ class ServerFigures:
 
 @dataclass(frozen=True, slots=True)
 class ThreadFigures:
-    """All transactions of one connection; a server's numbers begin anew when it starts."""
+    """All transactions of one connection; numbering restarts with the server."""
 
     server_id: int
     thread_id: int
@@ -162,9 +162,9 @@ class EventFigures:
 
     Attributes:
         type: the type's name.
-        events: how many stand in the files.
-        bytes: their bytes, with headers and checksums.
-        compressed_events: how many more stand within compressed payloads.
+        events: number of events in the files.
+        bytes: their size, with headers and checksums.
+        compressed_events: number of further events inside compressed payloads.
     """
 
     type: str
@@ -175,7 +175,7 @@ class EventFigures:
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """The transactions that were committed within one span of a histogram."""
+    """The transactions committed in one interval of a histogram."""
 
     start: int
     transactions: int
@@ -185,11 +185,11 @@ class Bucket:
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    """Transactions over commit time, in spans of equal length without a gap, at most 240 of them.
+    """Transactions over commit time, in at most 240 contiguous intervals of equal length.
 
     Attributes:
-        bucket_seconds: length of a span; spans begin at its multiples since 1970.
-        buckets: the spans; ``start`` is in µs since 1970.
+        bucket_seconds: length of an interval; intervals begin at its multiples since 1970.
+        buckets: the intervals; ``start`` is in µs since 1970.
     """
 
     bucket_seconds: int
@@ -198,14 +198,14 @@ class Histogram:
 
 @dataclass(frozen=True, slots=True)
 class Burst:
-    """A time in which far more was written than usually, see :func:`binx.stats.bursts.bursts`.
+    """A period in which far more was written than usual, see :func:`binx.stats.bursts.bursts`.
 
     Attributes:
         start: µs since 1970.
         end: µs since 1970.
-        transactions: committed in it.
-        bytes: theirs.
-        times_usual: bytes of its spans for each byte of the median span.
+        transactions: number committed in it.
+        bytes: their size.
+        times_usual: bytes of its intervals relative to the median interval.
     """
 
     start: int
@@ -221,9 +221,9 @@ class Compression:
 
     Attributes:
         transactions: how many.
-        bytes: theirs in the files.
-        uncompressed_bytes: of their payloads before compression.
-        ratio: ``uncompressed_bytes`` for each of ``bytes``; None where there are none.
+        bytes: their size in the files.
+        uncompressed_bytes: size of their payloads before compression.
+        ratio: ``uncompressed_bytes`` divided by ``bytes``; None if there are none.
     """
 
     transactions: int
@@ -234,7 +234,7 @@ class Compression:
 
 @dataclass(frozen=True, slots=True)
 class DdlStatement:
-    """One statement that is a transaction of its own and changes no rows.
+    """A DDL statement, which is a transaction of its own.
 
     Attributes:
         transaction: its GTID or UUID.
@@ -242,7 +242,7 @@ class DdlStatement:
         file: the log's name.
         start: offset of its transaction.
         db: the session's default database.
-        sql: the text, cut behind 2,000 characters.
+        sql: the text, cut after 2,000 characters.
     """
 
     transaction: str
@@ -255,12 +255,12 @@ class DdlStatement:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that deserves a look.
+    """A warning.
 
     Attributes:
-        code: a word for programs, see :mod:`binx.stats.findings`.
+        code: identifier for programs, see :mod:`binx.stats.findings`.
         message: what was found and what it means.
-        count: how many times; of what, the message says.
+        count: number of occurrences, in the unit of the message.
     """
 
     code: str

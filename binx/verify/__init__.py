@@ -1,4 +1,4 @@
-"""Whether binary logs are what their server wrote, whole, and all there."""
+"""Verification that binary logs are intact and complete."""
 
 from __future__ import annotations
 

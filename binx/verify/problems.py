@@ -1,4 +1,4 @@
-"""What can be wrong with binary logs: its kinds, and for each what it means and what to do about it."""
+"""Kinds of problems in binary logs, with what each means and what to do."""
 
 from __future__ import annotations
 
@@ -7,48 +7,48 @@ from typing import Final, NamedTuple
 
 
 class ProblemKind(Enum):
-    """What is wrong."""
+    """Kinds of problems."""
 
     NOT_A_BINLOG = "not_a_binlog"
-    """The file is none, or of another format."""
+    """The file is not a binary log, or has another format."""
     FORMAT = "format"
-    """The first event, which tells how to read the others, is damaged."""
+    """The first event, which describes the format of the others, is damaged."""
     ENCRYPTED = "encrypted"
-    """The file, or the rest of it, is encrypted or needs what binx does not know."""
+    """The file, or the rest of it, is encrypted or not supported."""
     CHECKSUM = "checksum"
-    """An event's bytes are not those that its checksum was made of."""
+    """An event's checksum does not match its bytes."""
     STRUCTURE = "structure"
-    """Bytes that are no event, or an event where none of its kind can stand."""
+    """Bytes that are not an event, or an event that is not valid at its place."""
     CUT = "cut"
-    """The file ends within an event or a transaction, and no server is writing it."""
+    """The file ends inside an event or a transaction, and no server is writing it."""
     UNKNOWN_EVENT = "unknown_event"
-    """An event that binx cannot read, in bytes that are whole as far as can be told."""
+    """An event that binx does not support, though its bytes seem intact."""
     LENGTH = "length"
-    """A GTID event tells another length than its transaction has."""
+    """The length in a GTID event is not that of its transaction."""
     POSITION = "position"
-    """Headers tell other positions than their events have."""
+    """Positions in headers are not those of their events."""
     CLOCK = "clock"
-    """Sequence numbers do not ascend, or a transaction waits for itself or a later one."""
+    """Sequence numbers do not ascend, or a transaction depends on itself or a later one."""
     BEHIND_THE_END = "behind_the_end"
     """Events follow the event that ends the file."""
     INCIDENT = "incident"
-    """The server itself says that changes are missing."""
+    """The server recorded that changes are missing."""
     DUPLICATE_GTID = "duplicate_gtid"
-    """A transaction is there twice, or was there before the file."""
+    """A transaction occurs twice, or is listed as logged before the file."""
     LOST_GTIDS = "lost_gtids"
-    """A file says that there were transactions before it that the files before it do not hold."""
+    """GTIDs that a file lists as logged before it are not in the earlier files."""
     UNKNOWN_GTIDS = "unknown_gtids"
-    """A file does not know transactions that the files before it hold."""
+    """GTIDs of the earlier files are not in a file's list of previous GTIDs."""
     MISSING_FILE = "missing_file"
-    """A file of the chain is not there."""
+    """A file of the chain is missing."""
     NOT_CLOSED = "not_closed"
-    """A file that another one follows has no end."""
+    """A file that is followed by another one has no end."""
     REPEATED = "repeated"
-    """Two files are copies of one."""
+    """Two files are copies of the same log."""
 
 
 class Advice(NamedTuple):
-    """What a problem means, and what to do."""
+    """What a kind of problem means, and what to do."""
 
     meaning: str
     action: str
@@ -139,16 +139,16 @@ ADVICE: Final = {
 
 
 class Problem(NamedTuple):
-    """Something that is wrong.
+    """A problem that was found.
 
     Attributes:
         kind: see ProblemKind.
         path: the file.
         message: what was expected, and what was found.
-        start: offset where it begins; None where it is about the whole file.
-        end: offset where it ends; None where that is not known.
-        gtid: of the transaction that it hits, or the GTIDs that it is about.
-        transactions: how many transactions are lost by it at least.
+        start: offset where it begins; None if it concerns the whole file.
+        end: offset where it ends; None if unknown.
+        gtid: the affected GTIDs.
+        transactions: minimum number of transactions lost by it.
     """
 
     kind: ProblemKind
@@ -161,12 +161,12 @@ class Problem(NamedTuple):
 
     @property
     def meaning(self) -> str:
-        """What follows from it."""
+        """What the problem means."""
         return ADVICE[self.kind].meaning
 
     @property
     def action(self) -> str:
-        """What to do about it."""
+        """What to do."""
         return ADVICE[self.kind].action
 
     def facts(self) -> dict[str, object]:

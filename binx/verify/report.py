@@ -1,4 +1,4 @@
-"""What a verification found."""
+"""The results of a verification."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ from binx.verify.problems import Problem, ProblemKind
 
 
 class FileReport(NamedTuple):
-    """One file, as far as it was read; the three kinds of bytes, with the unfinished ones, are all of it.
+    """One file, as far as it was read; header, transaction, damaged and unfinished bytes add up to its size.
 
     Attributes:
-        path: as it was named.
-        name: the binary log's own name.
+        path: as given by the user.
+        name: the binary log's name.
         bytes: its size.
-        server_version: of the server that wrote it; None where the file is no binary log.
+        server_version: of the server that wrote it; None if the file is not a binary log.
         server_id: of that server.
         checksum: ``CRC32`` or ``OFF``.
-        relay_log: whether it holds the events of another server's log.
+        relay_log: whether it is a relay log.
         in_use: whether it is marked as being written.
         ending: ``closed``, ``open``, ``in use`` or ``damaged``.
-        next_file: the name that its last event gives; None where it gives none.
-        transactions: whole ones.
-        by_length: how many of them have the length that their GTID event tells; the ends of the others are
-            known by their events alone.
-        events: those of whole transactions and about the file, within payloads included.
-        gtid_set: of the whole transactions.
-        previous_gtids: what the file says was there before it.
-        header_bytes: of the magic and the events about the file itself.
-        transaction_bytes: of whole transactions.
-        damaged_bytes: of what could not be read.
-        unfinished_bytes: of what a server has not written to its end yet.
+        next_file: the name in the ROTATE event at its end, or None.
+        transactions: number of complete transactions.
+        by_length: how many of them end where the length in their GTID event says; the others are delimited
+            by their events only.
+        events: number of events of complete transactions and of the file itself, including those in payloads.
+        gtid_set: GTIDs of the complete transactions.
+        previous_gtids: the GTIDs that the file lists as logged before it.
+        header_bytes: the magic and the events of the file itself.
+        transaction_bytes: complete transactions.
+        damaged_bytes: bytes that could not be read.
+        unfinished_bytes: an incomplete transaction at the end of a file in use.
     """
 
     path: str
@@ -55,13 +55,13 @@ class FileReport(NamedTuple):
 
 
 class VerifyReport(NamedTuple):
-    """All files.
+    """The results for all files.
 
     Attributes:
-        files: in the order of their chain.
-        problems: in the order of the files.
-        notes: what is normal and worth knowing, in sentences.
-        checksums: whether checksums were compared.
+        files: in chain order.
+        problems: in file order.
+        notes: remarks about things that are normal but worth knowing.
+        checksums: whether checksums were verified.
     """
 
     files: tuple[FileReport, ...]
@@ -76,12 +76,12 @@ class VerifyReport(NamedTuple):
 
     @property
     def lacks_files(self) -> bool:
-        """Whether a file of the chain is not there."""
+        """Whether a file of the chain is missing."""
         return any(problem.kind is ProblemKind.MISSING_FILE for problem in self.problems)
 
     @property
     def lost(self) -> int:
-        """Transactions that are lost, at least: what damage hit, and what other files know of."""
+        """Minimum number of lost transactions: those hit by damage, and those that other files list."""
         counts: dict[str, list[int]] = {}
         for problem in self.problems:
             by_kind = counts.setdefault(problem.path, [0, 0])
@@ -90,11 +90,11 @@ class VerifyReport(NamedTuple):
 
     @property
     def transactions(self) -> int:
-        """Whole transactions of all files."""
+        """Number of complete transactions of all files."""
         return sum(file.transactions for file in self.files)
 
     def to_json(self) -> str:
-        """One object: ``ok``, ``files``, ``problems``, ``notes``, ``checksums``."""
+        """The report as a JSON object: ``ok``, ``files``, ``problems``, ``notes``, ``checksums``."""
         from binx.source.json_text import json_text
 
         document = {

@@ -1,4 +1,4 @@
-"""``verify``: files, one after another and against each other."""
+"""``verify``: checks of files one by one and against each other."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ def verify(
     checksums: bool = True,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> VerifyReport:
-    """Read files whole and hold them against the format, against themselves and against each other.
+    """Read files completely and check them against the format and against each other.
 
-    Nothing is changed. Looked at are every header, length and checksum; the events' order by the state
-    machine, and against it the lengths that GTID events tell; positions, the logical clock, payloads to their
-    last inner event, rows against their table maps; the files' names and GTIDs against each other.
+    Nothing is changed. Checked are all headers, lengths and checksums; the order of events, and the
+    transaction lengths in GTID events; positions; the logical clock; payloads down to their last inner event;
+    rows against their table maps; session variables; and the names and GTIDs of the files against each other.
 
     Args:
         paths: files, ``.index`` files, ``-``.
-        checksums: whether checksums are compared.
-        progress: called now and then with the bytes that are read, and all there are.
+        checksums: whether to verify checksums.
+        progress: called from time to time with the number of bytes read and the total.
 
     Raises:
         SourceError: a file cannot be opened or read.
@@ -74,12 +74,12 @@ def verify(
 
 
 def _advance(progress: Callable[[int, int], None], before: int, total: int, position: int) -> None:
-    """Tell how far all files have been read, from how far one has."""
+    """Report the progress over all files, given the position in one."""
     progress(before + position, total)
 
 
 def _unread(path: str) -> FileReport:
-    """A file of which nothing but its name and size is known."""
+    """The report of a file of which only the name and size are known."""
     if path == STANDARD_INPUT:
         return FileReport(path=path, name=STANDARD_INPUT_NAME, bytes=0)
     from pathlib import Path

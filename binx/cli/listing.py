@@ -7,7 +7,7 @@ from datetime import UTC, tzinfo
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
-from binx.cli.sections import GAP, ROOMY, UNKNOWN, short_time, short_transaction
+from binx.cli.sections import GAP, ROOMY, UNKNOWN, short_transaction
 from binx.log.zones import zone_name
 from binx.stats.text import (
     bytes_text,
@@ -16,6 +16,7 @@ from binx.stats.text import (
     number_text,
     pad_text,
     safe_text,
+    second_text,
     tables_text,
     text_width,
     time_text,
@@ -104,7 +105,7 @@ def _column(name: str, zone: tzinfo, *, roomy: bool) -> _Column:
     if name == "tables":
         return _Column(title, lambda one: tables_text(one.tables))
     if name in _TIMES:
-        shown_time = time_text if roomy else short_time
+        shown_time = time_text if roomy else second_text
         return _Column(f"{title} ({zone_name(zone)})", _known(name, lambda moment: shown_time(moment, zone)))
     if name in _NAMES:
         return _Column(title, _known(name, safe_text if roomy else short_transaction))

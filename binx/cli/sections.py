@@ -19,8 +19,8 @@ from binx.stats.text import (
     number_text,
     pad_text,
     safe_text,
+    second_text,
     text_width,
-    time_text,
 )
 from binx.stats.transaction import moment_json
 
@@ -34,7 +34,6 @@ _LEAST = 12
 _UUID_SHOWN = 8
 _BAR = "\N{FULL BLOCK}"
 _BAR_PARTS = ("", *map(chr, range(0x258F, 0x2588, -1)))
-_SECONDS = 19
 
 
 class Form(NamedTuple):
@@ -59,11 +58,6 @@ def short_transaction(transaction: str) -> str:
     return f"{source[:_UUID_SHOWN]}{ELLIPSIS}:{number}" if colon else source
 
 
-def short_time(moment: int, zone: tzinfo = UTC) -> str:
-    """A moment to the second."""
-    return time_text(moment, zone)[:_SECONDS]
-
-
 def time_form(zone: tzinfo) -> Form:
     """How moments are written by a zone's clock; in a pipe as RFC 3339 has it."""
 
@@ -74,7 +68,7 @@ def time_form(zone: tzinfo) -> Form:
             return str(moment)
 
     def people(moment: int) -> str:
-        return short_time(moment, zone)
+        return second_text(moment, zone)
 
     return Form(people, programs, people, right=False)
 

@@ -29,6 +29,7 @@ _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 _UNIT = 1024
 _LATEST = 253_402_300_799_999_999
 """The last µs of the year 9999."""
+_SECONDS = len("2026-11-21 09:49:11")
 _COMBINING = frozenset({"Mn", "Me"})
 _WIDE = frozenset({"W", "F"})
 
@@ -82,6 +83,11 @@ def time_text(moment: int, zone: tzinfo = UTC) -> str:
     except OverflowError:
         return f"@{moment // MICROSECONDS}"
     return shown.rstrip("0") if "." in shown else shown
+
+
+def second_text(moment: int, zone: tzinfo = UTC) -> str:
+    """A moment in µs since 1970, as :func:`time_text` has it, without the fraction of a second."""
+    return time_text(moment, zone)[:_SECONDS]
 
 
 def safe_text(text: str) -> str:

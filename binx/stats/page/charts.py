@@ -7,12 +7,11 @@ from datetime import tzinfo
 
 from binx.stats.page.markup import Markup, element, joined
 from binx.stats.records import Burst, Histogram
-from binx.stats.text import bytes_text, number_text, time_text
+from binx.stats.text import bytes_text, number_text, second_text
 
 _WIDTH, _HEIGHT = 1040, 170
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 12, 22, 22
 _LABELS = 6
-_SECONDS = 19
 _DAY = 86_400
 _METER = 1_000
 _LEAST = 1.0
@@ -84,7 +83,7 @@ def _over_time(
             continue
         height = max(room * value / top, _LEAST)
         burst = any(one.start <= bucket.start < one.end for one in bursts)
-        tip = f"{_moment(bucket.start, zone)}: {text_of(value)}"
+        tip = f"{second_text(bucket.start, zone)}: {text_of(value)}"
         parts.append(
             element(
                 "g",
@@ -117,7 +116,7 @@ def _time_labels(histogram: Histogram, wide: float, zone: tzinfo) -> list[Markup
     whole = count * histogram.bucket_seconds
     labels = []
     for place in range(0, count, every):
-        text = _moment(histogram.buckets[place].start, zone)
+        text = second_text(histogram.buckets[place].start, zone)
         if whole > 60 * _DAY:
             text = text[:10]
         elif whole > _DAY:
@@ -130,10 +129,6 @@ def _time_labels(histogram: Histogram, wide: float, zone: tzinfo) -> list[Markup
         )
         labels.append(element("text", text, x=x, y=_HEIGHT - 5))
     return labels
-
-
-def _moment(moment: int, zone: tzinfo) -> str:
-    return time_text(moment, zone)[:_SECONDS]
 
 
 def _span(seconds: int) -> str:

@@ -12,10 +12,9 @@ from binx.stats.figures import Statistics
 from binx.stats.page.markup import Markup, element, joined
 from binx.stats.page.sections import all_sections
 from binx.stats.page.style import STYLE
-from binx.stats.text import bytes_text, duration_text, number_text, time_text
+from binx.stats.text import bytes_text, duration_text, number_text, second_text
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
-_SECONDS = 19
 _NAMES_SHOWN = 3
 
 
@@ -66,9 +65,7 @@ def _about(figures: Statistics, zone: tzinfo) -> Iterator[Markup]:
     more = len(servers) - len(shown)
     yield element("p", "; ".join(shown) + (f" and {more:,} more" if more else ""), class_="soft")
     if figures.first is not None and figures.last is not None:
-        first, last = (
-            time_text(point.commit_timestamp, zone)[:_SECONDS] for point in (figures.first, figures.last)
-        )
+        first, last = (second_text(point.commit_timestamp, zone) for point in (figures.first, figures.last))
         yield element("p", f"From {first} to {last} ({zone_name(zone)})", class_="soft")
     if figures.selection:
         asked = "; ".join(f"{name}: {value}" for name, value in figures.selection.items())

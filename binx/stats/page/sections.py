@@ -12,10 +12,9 @@ from binx.stats.dimensions import Breakdown
 from binx.stats.figures import Statistics
 from binx.stats.page.charts import meter, mixture, time_charts
 from binx.stats.page.markup import Child, Markup, element, joined
-from binx.stats.text import bytes_text, duration_text, number_text, tables_text, time_text
+from binx.stats.text import bytes_text, duration_text, number_text, second_text, tables_text
 from binx.stats.transaction import ListedTransaction
 
-_SECONDS = 19
 _MINUTES = 16
 _STATEMENT = 400
 _TABLES_SHOWN = 300
@@ -113,7 +112,7 @@ def _over_time(figures: Statistics, top: int, zone: tzinfo) -> Markup:
         lines = [
             element(
                 "li",
-                f"{_moment(one.start, zone)} to {_moment(one.end, zone)}: {bytes_text(one.bytes)} in"
+                f"{second_text(one.start, zone)} to {second_text(one.end, zone)}: {bytes_text(one.bytes)} in"
                 f" {counted(one.transactions, 'transaction')}, {one.times_usual:,} times the usual",
             )
             for one in figures.bursts[:top]
@@ -179,7 +178,7 @@ def _transactions(title: str, transactions: Sequence[ListedTransaction], zone: t
             bytes_text(one.bytes),
             _number(one.rows),
             duration_text(one.duration),
-            _moment(one.commit_timestamp, zone),
+            second_text(one.commit_timestamp, zone),
             _shortened(tables_text(one.tables), _TABLES_SHOWN),
         )
         for one in transactions
@@ -257,7 +256,7 @@ def _ddl(figures: Statistics, top: int, zone: tzinfo) -> Markup:
     heads = [_Head("Committed", "time"), _Head("Database"), _Head("Statement", "name")]
     rows = [
         (
-            _moment(one.commit_timestamp, zone),
+            second_text(one.commit_timestamp, zone),
             one.db,
             element("code", _shortened(" ".join(one.sql.split()), _STATEMENT)),
         )
@@ -276,8 +275,8 @@ def _files(figures: Statistics, zone: tzinfo) -> Markup:
             file.name,
             bytes_text(file.bytes),
             number_text(file.transactions),
-            None if file.first is None else _moment(file.first.commit_timestamp, zone),
-            None if file.last is None else _moment(file.last.commit_timestamp, zone),
+            None if file.first is None else second_text(file.first.commit_timestamp, zone),
+            None if file.last is None else second_text(file.last.commit_timestamp, zone),
             file.checksum,
             file.ending,
         )
@@ -318,10 +317,6 @@ def _legend(names: Mapping[str, str]) -> Markup:
     """What the colours of the charts mean, by their classes."""
     keys = (element("span", element("i", class_=name), text) for name, text in names.items())
     return element("p", *keys, class_="legend")
-
-
-def _moment(moment: int, zone: tzinfo) -> str:
-    return time_text(moment, zone)[:_SECONDS]
 
 
 def _number(number: int | None) -> str | None:

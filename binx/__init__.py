@@ -15,11 +15,12 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from binx.api import Binlogs, SelectedTransactions, TransactionRecord, Transactions, open  # noqa: A004
-    from binx.errors import BinxError
+    from binx.errors import BinxError, BinxWarning
 
 __all__ = [
     "Binlogs",
     "BinxError",
+    "BinxWarning",
     "SelectedTransactions",
     "TransactionRecord",
     "Transactions",
@@ -30,6 +31,7 @@ __all__ = [
 _HOMES = {
     "Binlogs": "binx.api",
     "BinxError": "binx.errors",
+    "BinxWarning": "binx.errors",
     "SelectedTransactions": "binx.api",
     "TransactionRecord": "binx.api",
     "Transactions": "binx.api",

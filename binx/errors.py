@@ -22,6 +22,10 @@ class ExitCode(IntEnum):
     ABSENT = 4
 
 
+class BinxWarning(UserWarning):
+    """What an answer of the Python API leaves out, and why, in a sentence; the commands print the same."""
+
+
 class BinxError(Exception):
     """Base class of all errors raised by binx.
 

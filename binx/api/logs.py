@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import deque
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Self
 
 from binx.api.records import TransactionRecord, transaction_record
 from binx.api.selecting import Numbers, Texts, selection_of
-from binx.errors import AbsentError, UsageError
+from binx.errors import AbsentError, BinxWarning, UsageError
 from binx.export.search import Search
 from binx.kernels.scan import Level
 from binx.log.ends import FileEnds
@@ -61,7 +62,7 @@ class Transactions:
         for scan, table, mask in search.walk(Level.LEVEL_TABLES):
             for index in table.marked(mask):
                 yield transaction_record(scan, table, index)
-        search.check_columns()
+        _tell(search)
 
     def index(self) -> pa.Table:
         """Return the transaction index: one row per transaction, with the columns of ``transactions``.
@@ -89,7 +90,7 @@ class Transactions:
                 place = batch.schema.get_field_index("seqno")
                 batch = batch.set_column(place, batch.schema.field(place), pa.nulls(len(batch), pa.int64()))
             batches.append(batch.take(pa.array(wanted, pa.int64())))
-        search.check_columns()
+        _tell(search)
         return pa.Table.from_batches(batches, schema=index_schema())
 
     def tables(self) -> list[tuple[str, str]]:
@@ -111,7 +112,7 @@ class Transactions:
                 if mark == TAKE:
                     seen[scan.table_name(number)] = None
             uncounted |= dict.fromkeys(scan.uncounted_tables())
-        search.check_columns()
+        _tell(search)
         return list(seen | uncounted)
 
     def changes(self, table: str, *, batch_rows: int | None = None) -> pa.RecordBatchReader:
@@ -207,12 +208,27 @@ class Transactions:
             yield from decoder.finish()
             if schemas is not None:
                 schemas += [changes.schema for changes in decoder.tables]
-        search.check_columns()
+        if schemas is None:
+            _tell(search)
+        else:
+            search.check_columns()
 
     def _catalog(self) -> Catalog:
         from binx.rows.catalog import Catalog
 
         return Catalog() if self._known is None else self._known.copy()
+
+
+def _tell(search: Search) -> None:
+    """Warn of versions of tables of which the condition could not be asked.
+
+    Raises:
+        AbsentError, UsageError: it could be asked of none.
+    """
+    search.check_columns()
+    for sentence in search.warnings:
+        # The caller's line: this function and the method are between.
+        warnings.warn(sentence, BinxWarning, stacklevel=3)
 
 
 class SelectedTransactions(Transactions):

@@ -7,12 +7,12 @@ literals, ``= <> < <= > >= <=>``, ``AND OR XOR NOT``, ``IS [NOT] NULL | TRUE | F
 
 What the log does not have is neither true nor false: NULL, as in SQL, and a column that is absent from an
 image. A column that an update's image after lacks kept the value that the image before has, if that has it.
-Texts are compared as they are: case, accents and trailing spaces count.
+Texts are compared as they are: case, accents and trailing spaces count. Beside a number they are the number
+that they begin with, and members of ENUM and SET theirs, as in servers.
 """
 
 from __future__ import annotations
 
-import binascii
 import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
@@ -22,7 +22,8 @@ import pyarrow.compute as pc
 
 from binx.errors import AbsentError, UsageError
 from binx.export.images import BatchImages, ChangeGroup, Images
-from binx.export.where_values import Literal, Operand, compared, is_null, matched
+from binx.export.where_literals import as_number, literal_of
+from binx.export.where_values import Literal, Operand, check_expression, compared, is_null, matched
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -142,9 +143,14 @@ class Condition:
             UsageError: a regular expression is none.
         """
         for group in images.groups():
-            found = self._evaluate(Frame(images, group, AFTER))
-            if self._either:
-                found = pc.or_kleene(found, self._evaluate(Frame(images, group, BEFORE)))
+            sides = [AFTER] if group.after is not None or not self._either else []
+            sides += [BEFORE] if group.before is not None and self._either else []
+            found = self._evaluate(Frame(images, group, sides[0]))
+            for side in sides[1:]:
+                found = pc.or_(
+                    pc.fill_null(found, False),
+                    pc.fill_null(self._evaluate(Frame(images, group, side)), False),
+                )
             yield group, pc.fill_null(found, False)
 
     def _compiled(self, node: exp.Expr) -> Evaluate:
@@ -160,15 +166,9 @@ class Condition:
         if isinstance(node, exp.Is):
             return self._is(node)
         if isinstance(node, exp.In) and node.expressions:
-            return self._any(
-                [self._comparison(node.this, "=", item) for item in node.expressions], pc.or_kleene
-            )
+            return self._any([self._listed(node.this, "=", item) for item in node.expressions], pc.or_kleene)
         if isinstance(node, exp.Between):
-            parts = [
-                self._comparison(node.this, ">=", node.args["low"]),
-                self._comparison(node.this, "<=", node.args["high"]),
-            ]
-            return self._any(parts, pc.and_kleene)
+            return self._between(node)
         if isinstance(node, exp.Like | exp.RegexpLike):
             return self._match(node)
         sign = _signs().get(type(node))
@@ -177,6 +177,23 @@ class Condition:
         if isinstance(node, exp.Column | exp.Boolean):
             return self._comparison(node, "<>", exp.Literal.number(0))
         raise _refused(node)
+
+    def _between(self, node: exp.Between) -> Evaluate:
+        bounds = [node.args["low"], node.args["high"]]
+        # Beside a number, servers take the other bound for one too.
+        numeric = any(literal is not None and literal.number for literal in map(literal_of, bounds))
+        signs = zip((">=", "<="), bounds, strict=True)
+        parts = [self._listed(node.this, sign, bound, numeric=numeric) for sign, bound in signs]
+        return self._any(parts, pc.and_kleene)
+
+    def _listed(self, left: exp.Expr, sign: str, right: exp.Expr, *, numeric: bool = False) -> Evaluate:
+        """A comparison within IN or BETWEEN."""
+        literal = literal_of(right)
+        if literal is None:
+            return self._comparison(left, sign, right)
+        if numeric:
+            literal = as_number(literal)
+        return self._with_literal(left, sign, literal._replace(listed=True))
 
     def _connected(self, node: exp.Connector) -> Evaluate:
         from sqlglot import exp
@@ -220,13 +237,15 @@ class Condition:
         if not isinstance(node.this, exp.Column) or pattern is None or not isinstance(pattern.value, str):
             raise _refused(node)
         column, text, regular = self._column(node.this), pattern.value, isinstance(node, exp.RegexpLike)
+        if regular:
+            check_expression(text)
         negated = bool(node.args.get("negate"))
 
         def evaluate(frame: Frame) -> pa.BooleanArray:
             operand = frame.operand(column)
             if operand is None:
                 return frame.unknown()
-            found = matched(operand, text, regular=regular)
+            found = matched(operand, text, column.name, regular=regular)
             return pc.invert(found) if negated else found
 
         return evaluate
@@ -238,13 +257,20 @@ class Condition:
             if not isinstance(right, exp.Column):
                 raise _refused(left)
             left, sign, right = right, _FLIPPED[sign], left
-        column = self._column(left)
         if isinstance(right, exp.Column):
-            other = self._column(right)
+            column, other = self._column(left), self._column(right)
             return lambda frame: self._both(frame, column, sign, other)
         literal = literal_of(right)
         if literal is None:
             raise _refused(right)
+        return self._with_literal(left, sign, literal)
+
+    def _with_literal(self, node: exp.Expr, sign: str, literal: Literal) -> Evaluate:
+        from sqlglot import exp
+
+        if not isinstance(node, exp.Column):
+            raise _refused(node)
+        column = self._column(node)
 
         def evaluate(frame: Frame) -> pa.BooleanArray:
             operand = frame.operand(column)
@@ -306,42 +332,6 @@ def _signs() -> dict[type[exp.Expr], str]:
     }
 
 
-def literal_of(node: exp.Expr) -> Literal | None:
-    """What a literal of the condition says; None for anything else."""
-    from sqlglot import exp
-
-    if isinstance(node, exp.Paren):
-        return literal_of(node.this)
-    if isinstance(node, exp.Null):
-        return Literal(None)
-    if isinstance(node, exp.Boolean):
-        return Literal("1" if node.this else "0", number=True)
-    if isinstance(node, exp.Literal):
-        return Literal(node.this, number=not node.is_string)
-    if isinstance(node, exp.HexString | exp.BitString):
-        return _digits(node)
-    if isinstance(node, exp.Neg):
-        inner = literal_of(node.this)
-        if inner is not None and inner.number and isinstance(inner.value, str):
-            return Literal(f"-{inner.value}", number=True)
-    if isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal) and node.this.is_string:
-        return Literal(node.this.this)
-    return None
-
-
-def _digits(node: exp.HexString | exp.BitString) -> Literal:
-    """``x'…'`` as bytes, ``b'…'`` as a number."""
-    from sqlglot import exp
-
-    digits = str(node.this)
-    try:
-        if isinstance(node, exp.HexString):
-            return Literal(binascii.unhexlify(digits.zfill(len(digits) + len(digits) % 2)))
-        return Literal(str(int(digits, 2)), number=True)
-    except ValueError:
-        raise UsageError(f"expected the digits of x'…' or b'…', found {digits[:_SHOWN]!r}") from None
-
-
 def _refused(node: exp.Expr) -> UsageError:
     text = node.sql("mysql")
     shown = text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
@@ -351,4 +341,4 @@ def _refused(node: exp.Expr) -> UsageError:
     )
 
 
-__all__ = ["Condition", "literal_of"]
+__all__ = ["Condition"]

@@ -12,6 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from binx.errors import UsageError
+from binx.event.charset import DEFAULT_CHARSET, charset
+from binx.export.where_numbers import NUMBERED, numbers_of
 from binx.log.moments import parse_time
 from binx.rows.types import INTEGER_NAMES, Kind, LogicalType
 
@@ -27,6 +29,10 @@ COMPARISONS: dict[str, Callable[[Any, Any], pa.BooleanArray]] = {
 _WHOLE = frozenset({*INTEGER_NAMES, Kind.BITS, Kind.YEAR, Kind.BOOL})
 _REAL = frozenset({Kind.FLOAT32, Kind.FLOAT64})
 _TEXTS = frozenset({Kind.TEXT, Kind.ENUM, Kind.SET, Kind.JSON, Kind.INET4, Kind.INET6, Kind.UUID})
+_NUMBERS = frozenset({*_WHOLE, *_REAL, Kind.DECIMAL})
+_TEMPORAL = frozenset({Kind.DATE, Kind.TIME, Kind.DATETIME, Kind.TIMESTAMP})
+_OFFSET = re.compile(r"[-+]\d\d:?\d\d\Z|[zZ]\Z")
+_UNLIKE_TEXT = frozenset({Kind.BOOL, Kind.BITS, *_REAL, Kind.GEOMETRY, Kind.VECTOR})
 _OPAQUE = frozenset({Kind.GEOMETRY, Kind.VECTOR})
 _CLOCK = re.compile(r"(-?)(\d{1,3}):([0-5]?\d)(?::([0-5]?\d)(?:\.(\d{1,6}))?)?")
 _IMPOSSIBLE = re.compile(r"\s*\d{4}-(?:00-\d\d|\d\d-00)(?:\s|\Z)")
@@ -45,10 +51,14 @@ class Literal(NamedTuple):
     Attributes:
         value: its text, or bytes; None for NULL.
         number: whether the text was written as a number.
+        temporal: whether it was written as ``DATE '…'``, ``TIME '…'`` or ``TIMESTAMP '…'``.
+        listed: whether it stands in IN or BETWEEN.
     """
 
     value: str | bytes | None
     number: bool = False
+    temporal: bool = False
+    listed: bool = False
 
 
 class Operand(NamedTuple):
@@ -72,15 +82,26 @@ def is_null(operand: Operand) -> pa.BooleanArray:
     return nulls if operand.misfits is None else pc.and_(nulls, operand.misfits.is_null())
 
 
-def matched(operand: Operand, pattern: str, *, regular: bool) -> pa.BooleanArray:
+def matched(operand: Operand, pattern: str, name: str, *, regular: bool) -> pa.BooleanArray:
     """Which texts match a pattern of LIKE, or a regular expression (RE2's) somewhere.
 
     Raises:
-        UsageError: the expression cannot be understood.
+        IncomparableError: the column's values are no text and have no such form in servers either.
     """
-    values = _texts(operand)
+    if operand.type.kind in _UNLIKE_TEXT:
+        raise IncomparableError(f"{name} is {operand.type.base}, of which LIKE and REGEXP cannot be asked")
+    values = operand.values if operand.type.kind is Kind.BINARY else _texts(operand)
+    return pc.match_substring_regex(values, pattern) if regular else pc.match_like(values, pattern)
+
+
+def check_expression(pattern: str) -> None:
+    """Raise an error where a regular expression is none.
+
+    Raises:
+        UsageError: it is none.
+    """
     try:
-        return pc.match_substring_regex(values, pattern) if regular else pc.match_like(values, pattern)
+        pc.match_substring_regex(pa.array([""]), pattern)
     except pa.ArrowInvalid as error:
         raise UsageError(f"expected a regular expression, found {pattern!r}: {error}") from error
 
@@ -126,7 +147,12 @@ def _null_safe(operand: Operand, other: Literal | Operand, name: str) -> pa.Bool
 
 def _columns(operand: Operand, sign: str, other: Operand, name: str) -> pa.BooleanArray:
     left, right = operand.values, other.values
-    if operand.type.kind in _TEXTS or other.type.kind in _TEXTS:
+    kinds = (operand.type.kind, other.type.kind)
+    if kinds[0] in NUMBERED and kinds[1] in _NUMBERS:
+        left, right = numbers_of(left, operand.type), right.cast(pa.float64())
+    elif kinds[1] in NUMBERED and kinds[0] in _NUMBERS:
+        left, right = left.cast(pa.float64()), numbers_of(right, other.type)
+    elif operand.type.kind in _TEXTS or other.type.kind in _TEXTS:
         left, right = _texts(operand), _texts(other)
     elif operand.type.kind is Kind.BOOL and other.type.kind is not Kind.BOOL:
         left = left.cast(pa.int8())
@@ -161,29 +187,42 @@ def _is_utf8(values: pa.Array) -> bool:
 def _with_literal(operand: Operand, sign: str, literal: Literal, name: str) -> pa.BooleanArray:
     kind, values = operand.type.kind, operand.values
     compare = COMPARISONS[sign]
+    if literal.temporal and kind not in _TEMPORAL:
+        raise IncomparableError(
+            f"{name} is {operand.type.base}, which is no date or time as {literal.value!r} is"
+        )
+    if literal.number and kind in NUMBERED:
+        return compare(numbers_of(values, operand.type), pa.scalar(float(_number(literal, name))))
     if kind in _TEXTS:
         if pa.types.is_integer(values.type):
             return _whole(values, compare, literal, name)
-        return compare(_texts(operand), pa.scalar(_text(literal)))
+        return compare(_texts(operand), pa.scalar(_text(literal, operand.type.charset)))
     if kind is Kind.BINARY:
         value = literal.value if isinstance(literal.value, bytes) else str(literal.value).encode()
         return compare(values, pa.scalar(value, values.type))
     if kind in _WHOLE:
+        if kind is Kind.YEAR:
+            _check_year(literal, name)
         return _whole(values.cast(pa.int8()) if kind is Kind.BOOL else values, compare, literal, name)
     if kind is Kind.DECIMAL:
         return _decimal(values, compare, sign, literal, name)
     if kind in _REAL:
-        return compare(values, pa.scalar(float(_number(literal, name)), values.type))
+        # As a DOUBLE in servers too: FLOAT's 0.1 is not 0.1.
+        return compare(values.cast(pa.float64()), pa.scalar(float(_number(literal, name))))
     if _IMPOSSIBLE.match(_text(literal)):
         # No value of the type is equal to it; those that the server prints so are misfits.
         return pc.if_else(values.is_valid(), pa.scalar(sign == "<>"), pa.scalar(None, pa.bool_()))
+    if kind is Kind.DATE and len(_text(literal).strip()) > len("2026-11-21"):
+        values, kind = values.cast(pa.timestamp("us")), Kind.DATETIME
     return compare(values, _moment(values.type, kind, literal, name))
 
 
-def _text(literal: Literal) -> str:
-    return (
-        literal.value.decode("utf-8", "replace") if isinstance(literal.value, bytes) else str(literal.value)
-    )
+def _text(literal: Literal, charset_name: str | None = None) -> str:
+    """A literal's text; bytes are in the column's charset."""
+    if not isinstance(literal.value, bytes):
+        return str(literal.value)
+    found = charset(charset_name or DEFAULT_CHARSET)
+    return literal.value.decode("utf-8", "replace") if found is None else found.decode(literal.value)
 
 
 def _number(literal: Literal, name: str) -> Decimal:
@@ -197,6 +236,16 @@ def _number(literal: Literal, name: str) -> Decimal:
     if not number.is_finite():
         raise refused
     return number
+
+
+def _check_year(literal: Literal, name: str) -> None:
+    """Servers round, and take two digits for a year of this or of the former century."""
+    number = _number(literal, name)
+    is_short = 0 < number < 100 or (number == 0 and (literal.listed or not literal.number))
+    if number != number.to_integral_value() or is_short:
+        raise IncomparableError(
+            f"expected a year of four digits to compare {name} with, found {literal.value!r}"
+        )
 
 
 def _whole(
@@ -245,12 +294,19 @@ def _moment(kind_of: pa.DataType, kind: Kind, literal: Literal, name: str) -> pa
     text = _text(literal).strip()
     try:
         if kind is Kind.TIME:
-            return pa.scalar(_clock(text), kind_of)
+            return pa.scalar(clock(text), kind_of)
         if kind is Kind.DATE:
             return pa.scalar(date.fromisoformat(text), kind_of)
         if kind is Kind.TIMESTAMP:
+            if literal.listed and _OFFSET.search(text):
+                raise IncomparableError(
+                    f"expected a moment without an offset for {name} in IN or BETWEEN, where servers ignore"
+                    f" it, found {text!r}: use =, <= and >="
+                )
             return pa.scalar(parse_time(text), pa.int64()).cast(pa.timestamp("us", tz="UTC"))
         moment = datetime.fromisoformat(text)
+    except IncomparableError:
+        raise
     except (ValueError, UsageError):
         wanted = {Kind.TIME: "-12:34:56.5", Kind.DATE: "2026-11-21"}.get(kind, "2026-11-21 09:30:00.25")
         raise IncomparableError(
@@ -264,7 +320,12 @@ def _moment(kind_of: pa.DataType, kind: Kind, literal: Literal, name: str) -> pa
     return pa.scalar(moment, kind_of)
 
 
-def _clock(text: str) -> timedelta:
+def clock(text: str) -> timedelta:
+    """A time of day or span such as ``-12:34:56.5``.
+
+    Raises:
+        ValueError: the text is none.
+    """
     found = _CLOCK.fullmatch(text)
     if found is None:
         raise ValueError(text)

@@ -180,6 +180,16 @@ def test_a_condition_on_columns_that_no_table_has_is_told() -> None:
             next(selected.transactions())
 
 
+def test_a_table_of_which_a_condition_cannot_be_asked_is_warned_of() -> None:
+    """The column is a text in one table, a number in others."""
+    with binx.open(TESTDATA / "mysql-9.7" / "small" / "row_image_noblob.binlog") as log:
+        selected = log.select(where="c <> 'zz'")
+        for ask in (selected.index, selected.tables, lambda: list(selected.transactions())):
+            with pytest.warns(binx.BinxWarning, match=r"_key: rows were passed over.*found 'zz'") as told:
+                ask()
+            assert {Path(one.filename).name for one in told} == {Path(__file__).name}
+
+
 def test_definitions_before_the_selected_transactions_name_their_columns() -> None:
     with binx.open(*MARIADB_LOGS) as logs:
         selected = logs.select(start_position="mysql-bin.000003:4")

@@ -21,7 +21,8 @@ from binx.export.extract import ExtractOptions, SliceFormat, extract
 from binx.export.parquet import to_parquet
 from binx.export.parquet_files import ParquetOptions
 from binx.export.sql_literals import sql_literals
-from binx.export.where import Condition, literal_of
+from binx.export.where import Condition
+from binx.export.where_literals import literal_of
 from binx.export.where_values import COMPARISONS, Literal, Operand, compared
 from binx.log.file import BinlogFile
 from binx.log.inputs import open_chain
@@ -223,6 +224,10 @@ def test_a_slice_holds_whole_transactions(tmp_path: Path) -> None:
         "(" * 5000,
         "status = 'paid",
         "EXISTS (SELECT 1)",
+        "note REGEXP '('",
+        "placed_on > DATE '2026-13-01'",
+        "placed_at IN (TIMESTAMP '2026-03-02 24:61:00')",
+        "takes = TIME 'long'",
     ],
 )
 def test_what_is_no_condition_is_refused(text: str) -> None:
@@ -249,6 +254,61 @@ def test_an_offset_is_refused_where_the_column_has_no_zone(tmp_path: Path) -> No
     for literal in ("'2026-03-02 09:30:00+02:00'", "TIMESTAMP '2026-03-02 09:30:00Z'"):
         with pytest.raises(UsageError, match="placed_at is a DATETIME, which has no time zone: expected a"):
             chosen(f"placed_at >= {literal}", tmp_path, "shop.orders")
+
+
+def test_an_offset_is_refused_in_lists_where_servers_ignore_it(tmp_path: Path) -> None:
+    for condition in ("IN ('2026-03-02 09:30:00+02:00')", "BETWEEN '2026-03-02' AND '2026-03-03 00:00:00Z'"):
+        with pytest.raises(UsageError, match="expected a moment without an offset for changed_at in IN"):
+            chosen(f"changed_at {condition}", tmp_path, "shop.orders")
+
+
+@pytest.mark.parametrize("condition", ["id IS NOT TRUE", "NOT (id IS TRUE)"])
+def test_an_image_that_a_change_does_not_have_fulfils_nothing(condition: str, tmp_path: Path) -> None:
+    """No row has the id 0, but an insert has no image before."""
+    assert chosen(condition, tmp_path, "shop.orders") == []
+
+
+TEXT, FLAG = LogicalType(Kind.TEXT, "text"), LogicalType(Kind.ENUM, "enum", members=("no", "10"))
+SET = LogicalType(Kind.SET, "set", members=("a", "b", "c"))
+
+
+@pytest.mark.parametrize(
+    ("values", "type_of", "condition", "passing"),
+    [
+        (["9", "10", "10x", " 1e1 ", "x", ""], TEXT, "= 10", ["10", "10x", " 1e1 "]),
+        (["9", "10", "-1", "x"], TEXT, "< 1", ["-1", "x"]),
+        (["9", "10", "100"], TEXT, "> '10'", ["9", "100"]),
+        (["no", "10", ""], FLAG, "= 2", ["10"]),
+        (["no", "10", ""], FLAG, "= '10'", ["10"]),
+        (["no", "10", ""], FLAG, "= 0", [""]),
+        (["a", "a,c", "b", ""], SET, "= 5", ["a,c"]),
+        (["9", "é"], TEXT, "= x'c3a9'", ["é"]),
+        (["9", "é"], TEXT._replace(charset="latin1"), "= x'e9'", ["é"]),
+        ([0.5, 0.1], LogicalType(Kind.FLOAT32, "float"), "= 0.1", []),
+        ([0.5, 0.1], LogicalType(Kind.FLOAT32, "float"), "= 0.5", [0.5]),
+    ],
+)
+def test_texts_beside_numbers_are_numbers_as_in_servers(
+    values: list[Any], type_of: LogicalType, condition: str, passing: list[Any]
+) -> None:
+    """What SELECT of MySQL 9.7 and MariaDB 10.11 says, as tests/live/test_where.py asks."""
+    kind = pa.float32() if type_of.kind is Kind.FLOAT32 else pa.string()
+    node = sqlglot.parse_one(f"a {condition}", dialect="mysql")
+    literal = literal_of(node.expression)
+    assert literal is not None
+    marks = compared(
+        Operand(pa.array(values, kind), type_of, None), condition.partition(" ")[0], literal, "a"
+    )
+    assert [value for value, mark in zip(values, marks.to_pylist(), strict=True) if mark] == passing
+
+
+@pytest.mark.parametrize(
+    "literal", [Literal("26", number=True), Literal("2025.5", number=True), Literal("0")]
+)
+def test_a_year_is_compared_with_years_of_four_digits(literal: Literal) -> None:
+    operand = Operand(pa.array([2026], pa.int16()), LogicalType(Kind.YEAR, "year"), None)
+    with pytest.raises(UsageError, match="expected a year of four digits to compare y with"):
+        compared(operand, "=", literal, "y")
 
 
 MIXED = TESTDATA / "mysql-9.7" / "small" / "row_image_noblob.binlog"

@@ -141,14 +141,18 @@ class _Alteration:
         return with_key(table, tuple(columns), tuple(self.key))
 
     def _set_charset(self) -> None:
+        declared: Charset | None = None
         for action in self.actions:
             if isinstance(action, SetCharset):
-                self.charset = complete_charset(action.charset)
+                self.charset = declared = complete_charset(action.charset)
             elif isinstance(action, ConvertCharset):
                 given = complete_charset(action.charset)
                 self.charset = self.converted = given if given.charset is not None else self.database
                 for entry in self.entries:
                     entry.column = convert_column(entry.column, self.charset)
+        if declared is not None and self.context.mariadb:
+            # Beside CONVERT it is the default all the same; MySQL refuses two that differ.
+            self.charset = declared
 
     def _find_old(self, name: str, if_exists: bool) -> _Entry | None:
         for entry in self.entries:
@@ -218,7 +222,7 @@ class _Alteration:
 
     def _resolve(self, spec: ColumnSpec) -> ColumnDefinition:
         if self.converted is not None:
-            spec = converted_spec(spec, self.converted)
+            spec = converted_spec(spec, self.charset, self.converted)
         return resolve_column(spec, self.charset, self.context)
 
     def _put(self, moved: list[tuple[_Entry, Position | None]]) -> None:

@@ -151,9 +151,9 @@ def _integer_width(spec: ColumnSpec) -> str:
     return "1" if spec.base == "tinyint" and spec.arguments == (1,) and not spec.unsigned else ""
 
 
-def converted_spec(spec: ColumnSpec, charset: Charset) -> ColumnSpec:
+def converted_spec(spec: ColumnSpec, table: Charset, charset: Charset) -> ColumnSpec:
     """A column of a statement with CONVERT TO CHARACTER SET, which overrules the column's own charset."""
-    if spec.base not in CHARACTER_BASES or _character_set(spec, charset).charset == "binary":
+    if spec.base not in CHARACTER_BASES or _character_set(spec, table).charset == "binary":
         return spec
     return spec._replace(charset=charset.charset, collation=charset.collation, binary=False)
 

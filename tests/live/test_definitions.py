@@ -18,7 +18,7 @@ from binx.log.file import BinlogFile
 from binx.rows.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
 from binx.rows.marks import STATEMENTS_ONLY
-from testdata.servers import Server
+from testdata.servers import Server, ServerError
 from tests.live.connection import Connection
 from tests.live.test_differential import ROUNDS, seed_of
 from tests.live.workload.definitions import DATABASES, Definitions
@@ -43,6 +43,8 @@ def tables_of(watch: Connection) -> Tables:
     """What the server has, with the facts of each column."""
     tables: Tables = {}
     for line in watch.run(COLUMNS.rstrip("; \n")):
+        if not line.startswith("["):
+            raise ServerError(line)
         db, table, *facts = json.loads(line)
         facts[2], facts[7] = bool(facts[2]), bool(facts[7])
         tables.setdefault(f"{db}.{table}", []).append(facts)

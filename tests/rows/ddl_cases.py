@@ -495,6 +495,11 @@ CASES: list[Case] = [
         "ALTER TABLE generated_key DROP PRIMARY KEY, DROP my_row_id, ADD d INT FIRST",
     ),
     *_mariadb(
+        # beside CONVERT the table's own charset is the default still
+        "CREATE TABLE ma_converted (a CHAR(3), b CHAR(3) CHARACTER SET utf8mb4)",
+        "ALTER TABLE ma_converted COLLATE utf8mb4_bin, CONVERT TO CHARACTER SET latin2, ADD c CHAR(3)",
+        "ALTER TABLE ma_converted ADD d CHAR(3)",
+        "ALTER TABLE ma_converted CONVERT TO CHARACTER SET utf8mb3, COLLATE binary, ADD e TEXT, MODIFY a CHAR(4)",
         "CREATE TABLE ma_twice (a INT, b INT)",
         "ALTER TABLE ma_twice ADD IF NOT EXISTS c INT, ADD IF NOT EXISTS C BIGINT FIRST",
         "ALTER TABLE ma_twice CHANGE a d INT FIRST, ADD IF NOT EXISTS D BIGINT AFTER nowhere",

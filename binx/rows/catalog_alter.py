@@ -8,7 +8,7 @@ then those that are new or move are put where they belong, by their new names.
 from __future__ import annotations
 
 from binx.rows.charsets import charset_of_collation
-from binx.rows.ddl_resolve import convert_column, converted_spec, resolve_column
+from binx.rows.ddl_resolve import convert_column, converted_spec, resized_spec, resolve_column
 from binx.rows.ddl_statements import (
     AddColumn,
     AddKey,
@@ -179,7 +179,7 @@ class _Alteration:
                 entry = self._find_old(action.old, action.if_exists)
                 if entry is not None:
                     renames.append((entry, action.column.name))
-                    entry.column = self._resolve(action.column)
+                    entry.column = self._resolve(action.column, self.table.column(action.old))
                     moved += [(entry, action.position)] if action.position is not None else []
             elif isinstance(action, AddColumn) and not self._is_there_already(action, declared):
                 moved.append((_Entry(None, self._resolve(action.column)), action.position))
@@ -220,8 +220,10 @@ class _Alteration:
             return False
         return any(same_name(name, action.column.name) for name in (*self._names_before, *declared))
 
-    def _resolve(self, spec: ColumnSpec) -> ColumnDefinition:
+    def _resolve(self, spec: ColumnSpec, old: ColumnDefinition | None = None) -> ColumnDefinition:
         if self.converted is not None:
+            if old is not None and not self.context.mariadb:
+                spec = resized_spec(spec, old, self.converted)
             spec = converted_spec(spec, self.charset, self.converted)
         return resolve_column(spec, self.charset, self.context)
 

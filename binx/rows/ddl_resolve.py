@@ -158,6 +158,39 @@ def converted_spec(spec: ColumnSpec, table: Charset, charset: Charset) -> Column
     return spec._replace(charset=charset.charset, collation=charset.collation, binary=False)
 
 
+def resized_spec(spec: ColumnSpec, old: ColumnDefinition, charset: Charset) -> ColumnSpec:
+    """A column that MySQL redefines beside CONVERT TO CHARACTER SET.
+
+    A TEXT or BLOB but the LONG ones has the size then that takes as many characters as the column had
+    before, whatever its name says; as MySQL 9.7 answered for all pairs of sizes.
+
+    Args:
+        spec: the column as written.
+        old: the column before.
+        charset: what is converted to.
+    """
+    for family in (TEXT_BASES, BLOB_BASES):
+        if spec.base in family[:-1] and not spec.arguments:
+            is_bytes = family is BLOB_BASES or _character_set(spec, charset).charset == "binary"
+            width = 1 if is_bytes else bytes_per_character(charset.charset)
+            return spec._replace(base=_sized(family, _most_characters(old) * width))
+    return spec
+
+
+def _most_characters(column: ColumnDefinition) -> int:
+    """How many characters a column may hold; of those that are no text, few."""
+    if column.base in TEXT_BASES:
+        return _BLOB_CAPACITY[TEXT_BASES.index(column.base)] // bytes_per_character(column.charset)
+    if column.base in BLOB_BASES:
+        return _BLOB_CAPACITY[BLOB_BASES.index(column.base)]
+    if column.base == "json" or column.base in GEOMETRY_BASES:
+        return _BLOB_CAPACITY[-1]
+    if column.base in {"char", "varchar", "binary", "varbinary"}:
+        return column.length or 0
+    sizes = [len(member) for member in column.members or ()]
+    return sum(sizes) + len(sizes) - 1 if column.base == "set" else max(sizes, default=0)
+
+
 def convert_column(column: ColumnDefinition, charset: Charset) -> ColumnDefinition:
     """What CONVERT TO CHARACTER SET makes of a column; TEXT grows so that as many characters fit."""
     if column.base not in CHARACTER_BASES or column.charset == "binary":

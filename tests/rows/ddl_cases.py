@@ -487,6 +487,10 @@ CASES: list[Case] = [
         "ALTER TABLE ddl_b.defaults CONVERT TO CHARACTER SET DEFAULT",
     ),
     *_mysql(
+        # beside CONVERT the size of a TEXT is that of the column before
+        "CREATE TABLE resized (a INT, b VARCHAR(300), c TEXT CHARACTER SET latin1, d TINYBLOB, e LONGTEXT, f JSON)",
+        "ALTER TABLE resized CONVERT TO CHARACTER SET utf8mb4, MODIFY a MEDIUMTEXT, MODIFY b BLOB, MODIFY c TEXT,"
+        " MODIFY d MEDIUMTEXT, MODIFY e TEXT, MODIFY f TINYTEXT",
         "CREATE TABLE virtual_key (a INT NOT NULL, b INT AS (a + 1) VIRTUAL NOT NULL, UNIQUE (b))",
         "ALTER TABLE virtual_key ADD UNIQUE (a)",
         "CREATE TABLE generated_key (my_row_id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT INVISIBLE, a INT, b INT,"

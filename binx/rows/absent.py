@@ -1,9 +1,10 @@
-"""What a column holds that the image of an inserted row leaves out.
+"""What a column holds that the image of an inserted row leaves out, or that came later than the row.
 
 With binlog_row_image=MINIMAL servers log of an inserted row the columns that the statement named, and those
 whose default they worked out (expressions, the current time, AUTO_INCREMENT). What is absent then took a
 default that the table's definition tells: the constant of its DEFAULT clause, else NULL, else, for NOT NULL
-in a lax sql_mode, the zero of its type (MySQL manual, "Data Type Default Values").
+in a lax sql_mode, the zero of its type (MySQL manual, "Data Type Default Values"). The same goes for rows
+that are there when ALTER TABLE adds a column, of which no image is logged.
 
 Values are spelled as readers of Parquet can cast them to the column's type.
 """
@@ -61,8 +62,28 @@ def absent_value(known: ColumnDefinition | None, logical: LogicalType, nullable:
     default = known.default
     if default is None:
         return Absent() if nullable else _implicit(logical)
+    return _value_of(default, logical)
+
+
+def added_value(known: ColumnDefinition | None, logical: LogicalType) -> Absent | None:
+    """What a column holds in rows that were there when ALTER TABLE added it and were not changed since.
+
+    None where that cannot be told, or the column came with its table.
+
+    Args:
+        known: the column's definition.
+        logical: the column's type.
+    """
+    if known is None or known.generated is not None or known.added is None:
+        return None
+    return _value_of(known.added, logical)
+
+
+def _value_of(default: Default, logical: LogicalType) -> Absent | None:
     if default.kind is DefaultKind.NULL:
         return Absent()
+    if default.kind is DefaultKind.IMPLICIT:
+        return _implicit(logical)
     read = _READERS.get(logical.kind)
     if default.kind is DefaultKind.EXPRESSION or read is None:
         return None

@@ -36,7 +36,7 @@ from binx.rows.indexes import (
     with_index,
     without_index,
 )
-from binx.rows.schema import ColumnDefinition, StatementContext, TableDefinition
+from binx.rows.schema import ColumnDefinition, Default, DefaultKind, StatementContext, TableDefinition
 
 
 class AlterError(Exception):
@@ -179,10 +179,13 @@ class _Alteration:
                 entry = self._find_old(action.old, action.if_exists)
                 if entry is not None:
                     renames.append((entry, action.column.name))
-                    entry.column = self._resolve(action.column, self.table.column(action.old))
+                    column = self._resolve(action.column, self.table.column(action.old))
+                    entry.column = column._replace(added=entry.column.added)
                     moved += [(entry, action.position)] if action.position is not None else []
             elif isinstance(action, AddColumn) and not self._is_there_already(action, declared):
-                moved.append((_Entry(None, self._resolve(action.column)), action.position))
+                column = self._resolve(action.column)
+                added = column._replace(added=_given(action.column, column))
+                moved.append((_Entry(None, added), action.position))
             elif isinstance(action, AlterColumn):
                 entry = self._find_old(action.name, action.if_exists)
                 if entry is not None:
@@ -273,6 +276,16 @@ class _Alteration:
         if missing is not None:
             raise AlterError(f"makes a key of {missing!r}, which is not in the known definition")
         self.key = [names[name.casefold()] for name in columns]
+
+
+def _given(spec: ColumnSpec, column: ColumnDefinition) -> Default:
+    """What the rows that are there get in a column that is added."""
+    if spec.numbered or column.generated is not None:
+        return Default("", DefaultKind.EXPRESSION)
+    if column.default is not None:
+        return column.default
+    required = not column.nullable or spec.primary_key
+    return Default("", DefaultKind.IMPLICIT if required else DefaultKind.NULL)
 
 
 def _altered(column: ColumnDefinition, action: AlterColumn) -> ColumnDefinition:

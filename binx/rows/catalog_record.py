@@ -77,9 +77,9 @@ def _table(facts: _Facts) -> TableDefinition:
 def _column(facts: _Facts) -> ColumnDefinition:
     if "members" in facts:
         facts["members"] = tuple(facts["members"])
-    if "default" in facts:
-        default = facts["default"]
-        facts["default"] = Default(**{**default, "kind": DefaultKind(default["kind"])})
+    for name in ("default", "added"):
+        if name in facts:
+            facts[name] = Default(**{**facts[name], "kind": DefaultKind(facts[name]["kind"])})
     return ColumnDefinition(**facts)
 
 

@@ -155,7 +155,10 @@ class StatementAtWork:
         found = self.catalog.lookup(self._db(model), model.name)
         if found is None:
             return made._replace(unknown=f"it was created LIKE {model.name!r}, which is not known")
-        return found._replace(db=made.db, name=made.name, provenance=self.provenance, ddl=self.statement)
+        columns = tuple(column._replace(added=None) for column in found.columns)
+        return found._replace(
+            db=made.db, name=made.name, columns=columns, provenance=self.provenance, ddl=self.statement
+        )
 
     def _alter(self, parsed: AlterTable) -> list[Change]:
         db = self._db(parsed.table)

@@ -33,6 +33,7 @@ def column_spec(reader: TokenReader) -> ColumnSpec:
         collation=written.collation,
         nullable=False if written.serial else None,
         unique=written.serial,
+        numbered=written.serial,
     )
     while (changed := _attribute(reader, spec)) is not None:
         spec = changed
@@ -167,7 +168,7 @@ _ATTRIBUTE_RULES: tuple[tuple[str, _Rule], ...] = (
     ("NOT ENFORCED", _sets()),
     ("NOT SECONDARY", _sets()),
     ("NULL", _sets(nullable=True)),
-    ("SERIAL DEFAULT VALUE", _sets(nullable=False, unique=True)),
+    ("SERIAL DEFAULT VALUE", _sets(nullable=False, unique=True, numbered=True)),
     ("DEFAULT", _default),
     ("ON UPDATE", _on_update),
     ("ON DELETE", _reference_action),
@@ -188,7 +189,7 @@ _ATTRIBUTE_RULES: tuple[tuple[str, _Rule], ...] = (
     ("MATCH", _value),
     ("INVISIBLE", _sets(invisible=True)),
     ("VISIBLE", _sets(invisible=False)),
-    ("AUTO_INCREMENT", _sets()),
+    ("AUTO_INCREMENT", _sets(numbered=True)),
     ("COMMENT", _value),
     ("COLUMN_FORMAT", _value),
     ("STORAGE", _value),

@@ -35,6 +35,7 @@ class ColumnSpec(NamedTuple):
         unique: UNIQUE stands at the column, or its type implies it.
         srid: SRID.
         period: ``start`` or ``end`` of GENERATED ALWAYS AS ROW START / END.
+        numbered: AUTO_INCREMENT, or SERIAL, which means that too.
     """
 
     name: str
@@ -54,6 +55,7 @@ class ColumnSpec(NamedTuple):
     unique: bool = False
     srid: int | None = None
     period: str | None = None
+    numbered: bool = False
 
 
 class Position(NamedTuple):

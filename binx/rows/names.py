@@ -14,7 +14,7 @@ from typing import NamedTuple
 from binx.event.column import Column, ColumnType
 from binx.event.format import Flavour
 from binx.event.table_map import TableMap
-from binx.rows.absent import Absent, absent_value
+from binx.rows.absent import Absent, absent_value, added_value
 from binx.rows.column_types import compatible, logical_type
 from binx.rows.remembering import made_once_for_alike_tables
 from binx.rows.schema import ColumnDefinition, Provenance, TableDefinition
@@ -68,6 +68,8 @@ class ResolvedColumn(NamedTuple):
         generated: ``virtual``, ``stored``, ``row_start``, ``row_end``, or None.
         default: the DEFAULT clause as written, None where there is none or nothing is known.
         absent: what the column holds where an inserted row's image lacks it, None where that cannot be told.
+        added: what the column holds in rows that were there when ALTER TABLE added it, None where it came
+            with its table, or that cannot be told.
         provenance: where the facts come from.
     """
 
@@ -81,6 +83,7 @@ class ResolvedColumn(NamedTuple):
     generated: str | None
     default: str | None
     absent: Absent | None
+    added: Absent | None
     provenance: ColumnProvenance
 
 
@@ -292,6 +295,7 @@ def _resolve(
         generated=known.generated if known is not None else None,
         default=known.default.text if known is not None and known.default is not None else None,
         absent=absent_value(known, logical, column.nullable),
+        added=added_value(known, logical),
         provenance=ColumnProvenance(
             name_source, origin.signedness, origin.charset, origin.members, key.source
         ),

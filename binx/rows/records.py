@@ -108,7 +108,9 @@ def _object(parts: Iterable[str]) -> str:
 
 def _column_record(column: ResolvedColumn, options: ArrowOptions) -> dict[str, Any]:
     logical = column.type
-    provenance, absent = column.provenance, column.absent
+    provenance = column.provenance
+    # A member that most columns do not have is left out, so that what is known of them stays as it was.
+    added = {} if column.added is None else {"added": column.added._asdict()}
     return {
         "name": column.name,
         "source_name": column.source_name,
@@ -123,7 +125,8 @@ def _column_record(column: ResolvedColumn, options: ArrowOptions) -> dict[str, A
         "invisible": column.invisible,
         "generated": column.generated,
         "default": column.default,
-        "absent": None if absent is None else {"value": absent.value, "misfit": absent.misfit},
+        "absent": None if column.absent is None else column.absent._asdict(),
+        **added,
         "provenance": {
             "name": provenance.name.value,
             "signedness": _value(provenance.signedness),

@@ -35,6 +35,8 @@ class DefaultKind(Enum):
     """A hexadecimal or bit literal."""
     EXPRESSION = "expression"
     """What only the server can work out."""
+    IMPLICIT = "implicit"
+    """No clause: the zero of the column's type."""
 
 
 class Default(NamedTuple):
@@ -76,6 +78,8 @@ class ColumnDefinition(NamedTuple):
             or None.
         default: the DEFAULT clause, None where there is none.
         srid: the spatial reference system that a geometry column is bound to.
+        added: what the ALTER TABLE that added it gave the rows that were there, None where it came with its
+            table. The DEFAULT clause may have become another one since.
     """
 
     name: str
@@ -93,6 +97,7 @@ class ColumnDefinition(NamedTuple):
     generated: str | None = None
     default: Default | None = None
     srid: int | None = None
+    added: Default | None = None
 
 
 class IndexDefinition(NamedTuple):

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 from pyspark.sql.types import DataType
 
+from .added import Added, added_value
 from .fields import unite
 from .images import ABSENT, CHAIN, SCHEMA_VERSION, is_of, is_postimage
 from .lineage import Era, Position, Segment, trace_columns
@@ -113,6 +115,7 @@ def collect_events(
     misfits: bool,
     key: Sequence[str] = (),
     withheld: Collection[Place] = (),
+    added: Added = MappingProxyType({}),
 ) -> Events:
     """Row images of a table as it is now.
 
@@ -125,6 +128,7 @@ def collect_events(
         misfits: whether values may stand in ``_misfits``.
         key: rows of versions that lack one of these columns are left out.
         withheld: transactions whose rows do not hold.
+        added: what rows hold in columns that came later.
     """
     found = sorted(find_slices([(one.table, one.stored) for one in parts], eras), key=lambda one: one.era)
     slices = [one for one in found if set(key) <= set(one.places)]
@@ -153,6 +157,7 @@ def collect_events(
                     columns=united.columns,
                     present=present,
                     misfits=misfits,
+                    added=added,
                 )
             )
     if not pieces:
@@ -200,6 +205,7 @@ def _project(
     columns: Sequence[tuple[str, DataType]],
     present: Mapping[str, str],
     misfits: bool,
+    added: Added,
 ) -> list[DataFrame]:
     """A part's rows in today's columns, one piece for each segment that lies in it."""
     cases = [(_applies(one, [other for other, _ in slices]), places) for one, places in slices]
@@ -208,7 +214,7 @@ def _project(
     heads = [F.col(name) for name in (*ORDER, "_change_type", "_commit_timestamp")]
     if misfits:
         heads.append(_renamed_misfits(cases).alias(MISFITS))
-    values = [_value(name, kind, cases) for name, kind in columns]
+    values = [_value(name, kind, cases, added.get(name)) for name, kind in columns]
     flags = [_flag(name, cases).alias(flag) for name, flag in present.items()]
     return [
         ranked.where(_within(segment)).select(*heads, *values, *flags)
@@ -237,12 +243,14 @@ def _applies(one: Slice, others: Sequence[Slice]) -> Column:
     return matches
 
 
-def _value(name: str, kind: DataType, cases: Sequence[tuple[Column, dict[str, str]]]) -> Column:
+def _value(
+    name: str, kind: DataType, cases: Sequence[tuple[Column, dict[str, str]]], lacking: str | None
+) -> Column:
+    """A column of today; ``lacking`` is what versions hold that do not have it."""
     places = [places.get(name) for _, places in cases]
+    value = added_value(lacking, kind)
     if len(set(places)) == 1:
-        value = F.lit(None) if places[0] is None else named(places[0])
-        return value.cast(kind).alias(name)
-    value = F.lit(None).cast(kind)
+        return (value if places[0] is None else named(places[0]).cast(kind)).alias(name)
     for (applies, _), place in zip(cases, places, strict=True):
         if place is not None:
             value = F.when(applies, named(place).cast(kind)).otherwise(value)
@@ -250,7 +258,7 @@ def _value(name: str, kind: DataType, cases: Sequence[tuple[Column, dict[str, st
 
 
 def _flag(name: str, cases: Sequence[tuple[Column, dict[str, str]]]) -> Column:
-    """Whether the column was in the image; a version without the column counts as one with null."""
+    """Whether the column was in the image; a version without the column counts as one that has its value."""
     flag = F.lit(True)
     for applies, places in cases:
         if name in places:

@@ -11,8 +11,8 @@ from dataclasses import replace
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
-from pyspark.sql.types import BinaryType, DataType
 
+from .added import added_value
 from .events import MISFITS, Part
 from .images import ABSENT, SCHEMA_VERSION
 from .manifests import SchemaRecord
@@ -21,12 +21,6 @@ from .names import named
 
 def _lacks_some() -> Column:
     return (F.col("_change_type") == "insert") & F.col(ABSENT).isNotNull()
-
-
-def _literal(text: str | None, kind: DataType) -> Column:
-    """A recorded value, which is text that casts to the type, or the hexadecimal digits of binary."""
-    value = F.lit(text)
-    return F.unhex(value) if text is not None and isinstance(kind, BinaryType) else value.cast(kind)
 
 
 def with_defaults(part: Part, records: Mapping[str, SchemaRecord]) -> Part:
@@ -46,7 +40,7 @@ def with_defaults(part: Part, records: Mapping[str, SchemaRecord]) -> Part:
         for place, fact in told.items():
             lacks = here & F.array_contains(ABSENT, place)
             before = values.get(place, named(place))
-            values[place] = F.when(lacks, _literal(fact.value, types[place])).otherwise(before)
+            values[place] = F.when(lacks, added_value(fact.value, types[place])).otherwise(before)
             if fact.misfit is not None:
                 entry = F.create_map(F.lit(place), F.lit(fact.misfit))
                 known_misfits = F.coalesce(misfits, F.create_map().cast(types[MISFITS]))

@@ -22,6 +22,7 @@ CONTRACT = 1
 _FOLDER = "_manifest"
 # What Python makes of JSON of another shape, of numbers like Infinity, and of brackets nested too deeply.
 NOT_UNDERSTOOD = (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
+_CASCADES_LOGGED_SINCE = (9, 6)
 _FILE_NUMBER = re.compile(r"^(?P<base>.*?)\.?(?P<number>\d+)$")
 
 
@@ -39,7 +40,8 @@ class TableName(NamedTuple):
 class Source:
     """The binary log that an export was made from.
 
-    ``base`` is its name without the number, ``time`` when it was begun (seconds since 1970).
+    ``base`` is its name without the number, ``time`` when it was begun (seconds since 1970),
+    ``logs_cascades`` whether its server logs what foreign keys do to rows by themselves.
     """
 
     name: str
@@ -48,6 +50,7 @@ class Source:
     number: int
     server_id: int
     time: int
+    logs_cascades: bool = False
 
     @property
     def key(self) -> str:
@@ -85,7 +88,7 @@ class Manifest:
     """One export of one binary log.
 
     ``cover`` is the span of SCNs of which it has every transaction, None where it may lack some: those that
-    its selection left out, or that damage took.
+    its selection left out, or that damage took. Of the tables in ``deleted`` it has deletions.
     """
 
     name: str
@@ -95,6 +98,7 @@ class Manifest:
     files: tuple[DataFile, ...]
     losses: tuple[str, ...]
     cover: tuple[int, int] | None = None
+    deleted: frozenset[TableName] = frozenset()
 
     def of_kind(self, kind: str) -> Iterator[DataFile]:
         """Its files of one kind: ``changes``, ``transactions``, ``statements`` or ``schema``."""
@@ -146,6 +150,11 @@ def _read(storage: Storage, path: str) -> Manifest:
             files=tuple(_file(storage, entry) for entry in document["files"]),
             losses=tuple(_loss(entry) for entry in document.get("losses", ())),
             cover=_cover(document),
+            deleted=frozenset(
+                TableName(entry["db"], entry["table"])
+                for entry in document.get("tables", ())
+                if entry.get("deletes")
+            ),
         )
         _check_sums(place, document, manifest)
     except NOT_UNDERSTOOD as error:
@@ -166,7 +175,15 @@ def _source(entry: Mapping[str, Any]) -> Source:
         number=int(number if number is not None else (found["number"] if found else 0)),
         server_id=int(entry["server_id"]),
         time=int(entry.get("header_timestamp") or entry.get("create_timestamp") or 0),
+        logs_cascades=_logs_cascades(entry),
     )
+
+
+def _logs_cascades(entry: Mapping[str, Any]) -> bool:
+    numbers = re.match(r"(\d+)\.(\d+)", str(entry.get("server_version") or ""))
+    if entry.get("flavour") != "mysql" or numbers is None:
+        return False
+    return (int(numbers[1]), int(numbers[2])) >= _CASCADES_LOGGED_SINCE
 
 
 def _cover(document: Mapping[str, Any]) -> tuple[int, int] | None:
@@ -240,7 +257,7 @@ def check_hashes(files: Sequence[DataFile]) -> None:
 
 
 class Absent(NamedTuple):
-    """What a column holds that an inserted row's image lacks; ``misfit`` where its type cannot hold it."""
+    """What a column holds that a row's image lacks; ``misfit`` where its type cannot hold it."""
 
     value: str | None
     misfit: str | None
@@ -252,7 +269,8 @@ class SchemaRecord:
 
     ``types`` are the columns' Arrow types as Arrow prints them, ``sql_types`` as SQL writes them, where that
     is known, by the columns' names in lower case. ``absent`` has the columns of which is known what they hold
-    where an inserted row's image lacks them.
+    where an inserted row's image lacks them, ``added`` those that an ``ALTER TABLE`` added, and of which is
+    known what rows have in them that were there.
     """
 
     version: str
@@ -262,6 +280,7 @@ class SchemaRecord:
     valid_from: int
     ddl: str
     absent: Mapping[str, Absent] = field(default_factory=dict)
+    added: Mapping[str, Absent] = field(default_factory=dict)
     sql_types: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
@@ -274,7 +293,8 @@ class SchemaRecord:
             primary_key=tuple(document.get("primary_key") or ()),
             valid_from=int(document.get("valid_from") or 0),
             ddl=str(document.get("ddl") or ""),
-            absent=_absent(document["columns"]),
+            absent=_facts(document["columns"], "absent"),
+            added=_facts(document["columns"], "added"),
             sql_types=document.get("sql_types") or _sql_types(document["columns"]),
         )
 
@@ -283,10 +303,13 @@ class SchemaRecord:
         return {
             "version": self.version,
             "columns": [
-                {"name": name, "arrow_type": kind, "absent": absent and absent._asdict()}
-                for name, kind, absent in zip(
-                    self.columns, self.types, map(self.absent.get, self.columns), strict=True
-                )
+                {"name": name, "arrow_type": kind}
+                | {
+                    fact: known[name]._asdict()
+                    for fact, known in (("absent", self.absent), ("added", self.added))
+                    if name in known
+                }
+                for name, kind in zip(self.columns, self.types, strict=True)
             ],
             "primary_key": list(self.primary_key),
             "valid_from": self.valid_from,
@@ -302,8 +325,9 @@ def _sql_types(columns: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     }
 
 
-def _absent(columns: Sequence[Mapping[str, Any]]) -> dict[str, Absent]:
-    known = ((str(column["name"]), column.get("absent")) for column in columns)
+def _facts(columns: Sequence[Mapping[str, Any]], name: str) -> dict[str, Absent]:
+    """What columns hold that an image lacks, of those of which it is known."""
+    known = ((str(column["name"]), column.get(name)) for column in columns)
     return {name: Absent(fact["value"], fact["misfit"]) for name, fact in known if fact is not None}
 
 

@@ -17,6 +17,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from .added import Added, gives_values
 from .arrow_types import arrow_type
 from .context import Load, SortedRows
 from .events import MISFITS, find_slices
@@ -43,7 +44,12 @@ class Columns:
 
 
 def advance_ranges(
-    load: Load, state: TableState, segments: Sequence[Segment], eras: Sequence[Era], key: Sequence[str]
+    load: Load,
+    state: TableState,
+    segments: Sequence[Segment],
+    eras: Sequence[Era],
+    key: Sequence[str],
+    added: Added,
 ) -> StructType | None:
     """Stage the state that sorted runs lead to, from the last one or from nothing.
 
@@ -53,6 +59,7 @@ def advance_ranges(
         segments: the rows that belong to the table.
         eras: its schema versions.
         key: the key's columns.
+        added: what rows hold in columns that came later.
 
     Returns:
         The snapshot's columns; None where there are no runs or Spark has to look at the rows.
@@ -65,7 +72,7 @@ def advance_ranges(
         return None
     if segment.since is not None and segment.since.rank != rows.rank:
         return None
-    columns = _columns(state, rows, eras, key)
+    columns = _columns(state, rows, eras, key, added)
     if columns is None or not isinstance(load.storage, LocalStorage):
         return None
     target = Target(
@@ -81,8 +88,10 @@ def advance_ranges(
     return columns.schema
 
 
-def _columns(state: TableState, rows: SortedRows, eras: Sequence[Era], key: Sequence[str]) -> Columns | None:
-    """The columns of the snapshot; None where values have to be moved between columns, or cast."""
+def _columns(
+    state: TableState, rows: SortedRows, eras: Sequence[Era], key: Sequence[str], added: Added
+) -> Columns | None:
+    """The columns of the snapshot; None where values have to be moved between columns, cast, or filled in."""
     stored = rows.shape.stored
     slices = sorted(find_slices([(state.name, stored)], eras), key=lambda one: one.era)
     if {one.version for one in slices} != set(stored) or not all(
@@ -97,6 +106,8 @@ def _columns(state: TableState, rows: SortedRows, eras: Sequence[Era], key: Sequ
         own = set(stored[one.version].values())
         if any(place in own for name, place in places.items() if name not in one.places):
             return None
+    if any(gives_values(added, places.keys() - one.places.keys()) for one in slices):
+        return None
     if tuple(places[name] for name in key) != rows.key or list(rows.key) != list(key):
         return None
     types = {one.name: one.dataType for one in rows.shape.schema.fields}
@@ -104,7 +115,8 @@ def _columns(state: TableState, rows: SortedRows, eras: Sequence[Era], key: Sequ
     names = list(united.columns)
     if state.snapshots.get(_CURRENT):
         grown = _grown(state, names, eras)
-        if grown is None:
+        former = {name for name, _ in fields_of(state.shape(_CURRENT))}
+        if grown is None or gives_values(added, {name for name, _ in grown} - former):
             return None
         names = grown
     heads: list[tuple[str, DataType]] = [

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
+from .added import Arrivals, added_columns, with_added
 from .context import Load, history_parts, new_parts
 from .eras import find_eras
 from .events import IMAGE, Events, Part, collect_events
@@ -60,7 +61,11 @@ def build_states(load: Load, table: TableName, segments: tuple[Segment, ...], *,
     ahead = former and followed and arrived == {table}
     if not (ahead and _advance(load, state, segments, eras, key)):
         _rebuild(load, state, segments, eras, key)
-    _note_added_columns(load, table, eras)
+    untold = _arrivals(load, eras).untold
+    if untold:
+        summary.notes.append(
+            f"{', '.join(untold)} added later: null in rows not changed since, whose value is not known"
+        )
     if load.options.scd2 or "scd2" in state.snapshots:
         _write_versions(load, state, segments, eras, key)
     state.key, state.segments = key, marks
@@ -90,15 +95,14 @@ def _arrived(load: Load, segments: Sequence[Segment]) -> set[TableName]:
     return {segment.table for segment in segments} & {*load.arrived, *load.released_tables}
 
 
-def _note_added_columns(load: Load, table: TableName, eras: Sequence[Era]) -> None:
-    """Tell which columns are younger than the first rows: their defaults are not in the log."""
-    if len(eras) > 1:
-        old = set(trace_columns(eras)[0].values())
-        added = [name for name in eras[-1].columns if name not in old]
-        if added:
-            load.summary(table).notes.append(
-                f"{', '.join(added)} added later: null in rows not changed since, regardless of the default"
-            )
+def _arrivals(load: Load, eras: Sequence[Era]) -> Arrivals:
+    """The columns that are younger than the first rows."""
+    tables = {era.table for era in eras}
+    records = {
+        table: {version: one.record for version, one in load.tables[table].schemas.items()}
+        for table in tables
+    }
+    return added_columns(eras, records)
 
 
 def _mark(segment: Segment, names: Mapping[int, str]) -> list[object]:
@@ -150,6 +154,7 @@ def _events(
         misfits=misfits,
         key=key,
         withheld=load.withheld,
+        added=_arrivals(load, eras).told,
     )
 
 
@@ -188,6 +193,8 @@ def _advance(
     parts = new_parts(load, state.name)
     events = _events(load, segments, eras, key, parts)
     _check_keys(state.name, events, key)
+    types = {field.name: field.dataType for field in events.rows.schema.fields}
+    base = with_added(base, _arrivals(load, eras).told, types)
     widened = events.widened(fields_of(base.schema), {name for era in eras[-1:] for name in era.columns})
     if widened is None:
         return False
@@ -208,7 +215,7 @@ def _went_through_ranges(
     load: Load, state: TableState, segments: Sequence[Segment], eras: Sequence[Era], key: Sequence[str]
 ) -> bool:
     """Stage the state that sorted runs lead to, where they do."""
-    schema = advance_ranges(load, state, segments, eras, key)
+    schema = advance_ranges(load, state, segments, eras, key, _arrivals(load, eras).told)
     if schema is not None:
         _keep_snapshot(load, state, "current", schema.json())
     return schema is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from binx.spark.loading.cascades import Cascades
 from binx.spark.loading.ddl import (
     DatabaseDropped,
     Effect,
@@ -93,3 +94,40 @@ def test_changes_of_columns_names(sql: str, renamed: dict[str, str], dropped: se
 )
 def test_statements_that_leave_columns_names_alone(sql: str) -> None:
     assert column_changes(sql, "shop") is None
+
+
+LINES = "CREATE TABLE l (o int, KEY(o), FOREIGN KEY (o) REFERENCES t (id) ON DELETE CASCADE, n int)"
+PARTS = (
+    "ALTER TABLE p ADD x int, ADD CONSTRAINT f FOREIGN KEY (x) REFERENCES `shop`.l(o)"
+    " ON UPDATE NO ACTION ON DELETE SET NULL"
+)
+
+
+@pytest.mark.parametrize(
+    ("statements", "expected"),
+    [
+        ([LINES], {"l": "t"}),
+        ([LINES, PARTS], {"l": "t", "p": "l"}),
+        ([LINES.replace("CASCADE", "RESTRICT")], {}),
+        ([LINES.replace("DELETE", "UPDATE")], {}),
+        (
+            [LINES.replace("ON DELETE CASCADE", "MATCH FULL ON UPDATE CASCADE ON DELETE SET DEFAULT")],
+            {"l": "t"},
+        ),
+        ([LINES, "CREATE OR REPLACE TABLE l (o int)"], {}),
+        ([LINES, "DROP TABLE l"], {}),
+        ([LINES, "TRUNCATE l"], {"l": "t"}),
+        ([LINES, "RENAME TABLE l TO m"], {"m": "t"}),
+        ([LINES, "RENAME TABLE t TO u"], {}),
+        ([LINES, "DROP DATABASE shop"], {}),
+        (["CREATE TABLE l (c varchar(99) COMMENT 'REFERENCES t (id) ON DELETE CASCADE')"], {}),
+    ],
+)
+def test_tables_that_a_deletion_reaches_through_foreign_keys(
+    statements: list[str], expected: dict[str, str]
+) -> None:
+    found = Cascades()
+    for sql in statements:
+        found.take(sql, "shop")
+    reached = found.reached_from({T})
+    assert reached == {TableName("shop", table): TableName("shop", by) for table, by in expected.items()}

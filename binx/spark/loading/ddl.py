@@ -10,10 +10,10 @@ database for those without one.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from .ddl_reader import Reader
 from .manifests import TableName
 
 #: Statements without one of these words change no table as a whole and no column's name or type (``rlike``).
@@ -31,30 +31,6 @@ _NO_COLUMNS = (
     ("SYSTEM", "VERSIONING"),
     ("PERIOD", "FOR"),
 )
-
-_TOKEN = re.compile(
-    r"""
-      (?P<space>\s+|--(?=\s|$)[^\n]*|\#[^\n]*|/\*(?![!M]).*?\*/)
-    | (?P<hint>/\*M?!\d*|\*/)
-    | `(?P<back>(?:[^`]|``)*)`
-    | (?P<text>'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*")
-    | (?P<word>[\w$]+)
-    | (?P<mark>.)
-    """,
-    re.VERBOSE | re.DOTALL,
-)
-
-
-@dataclass(frozen=True, slots=True)
-class _Token:
-    """A word or mark of a statement; ``quoted`` names are never keywords."""
-
-    text: str
-    quoted: bool = False
-
-    @property
-    def keyword(self) -> str:
-        return "" if self.quoted else self.text.upper()
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,100 +65,6 @@ class PartitionChanged:
 Effect = Emptied | Renamed | DatabaseDropped | PartitionChanged
 
 
-def _tokens(sql: str) -> list[_Token]:
-    return list(_scan(sql))
-
-
-def _scan(sql: str) -> Iterator[_Token]:
-    for found in _TOKEN.finditer(sql):
-        kind = found.lastgroup
-        if kind == "back":
-            yield _Token(found["back"].replace("``", "`"), quoted=True)
-        elif kind == "text":
-            text = found["text"]
-            yield _Token(text[1:-1].replace(text[0] * 2, text[0]), quoted=True)
-        elif kind in ("word", "mark"):
-            yield _Token(found[0])
-
-
-class _Statement:
-    """A statement that is read from its start, word by word."""
-
-    def __init__(self, sql: str, db: str) -> None:
-        self._tokens = _tokens(sql)
-        self._db = db
-        self._next = 0
-
-    def accept(self, *words: str) -> bool:
-        """Step over these words if they stand here."""
-        here = self._tokens[self._next : self._next + len(words)]
-        if [token.keyword for token in here] != list(words):
-            return False
-        self._next += len(words)
-        return True
-
-    def name(self) -> str:
-        """Step over an identifier."""
-        token = self._tokens[self._next] if self._next < len(self._tokens) else _Token("")
-        self._next += 1
-        return token.text
-
-    def table(self) -> TableName:
-        """Step over a table's name, with its database or in the statement's own."""
-        first = self.name()
-        return TableName(first, self.name()) if self.accept(".") else TableName(self._db, first)
-
-    def tables(self) -> list[TableName]:
-        """Step over names of tables, separated by commas."""
-        found = [self.table()]
-        while self.accept(","):
-            found.append(self.table())
-        return found
-
-    def altered(self) -> TableName | None:
-        """Step over ``ALTER TABLE`` and the table's name; None where the statement is another."""
-        if not self.accept("ALTER"):
-            return None
-        self.accept("ONLINE")
-        self.accept("IGNORE")
-        if not self.accept("TABLE"):
-            return None
-        self.accept("IF", "EXISTS")
-        table = self.table()
-        self.skip_waiting()
-        return table
-
-    def skip_waiting(self) -> None:
-        """Step over how long MariaDB is to wait for a lock."""
-        if self.accept("WAIT"):
-            self.name()
-        else:
-            self.accept("NOWAIT")
-
-    def type(self) -> str:
-        """Step over a column's type: its words up to the first that can be no part of it."""
-        words: list[str] = [self.name()]
-        if self.accept("("):
-            words.append("(")
-            while self._next < len(self._tokens) and not self.accept(")"):
-                words.append(self.name())
-            words.append(")")
-        while any(self.accept(word) for word in ("SIGNED", "UNSIGNED", "ZEROFILL")):
-            words.append(f" {self._tokens[self._next - 1].text}")
-        return "".join(words)
-
-    def skip_to_clause(self) -> bool:
-        """Step behind the next comma outside parentheses; False at the end."""
-        depth = 0
-        while self._next < len(self._tokens):
-            mark = self._tokens[self._next].keyword
-            self._next += 1
-            depth += (mark == "(") - (mark == ")")
-            if mark == "," and depth == 0:
-                return True
-        return False
-
-
 def effects(sql: str, db: str) -> list[Effect]:
     """What a statement does to tables as a whole.
 
@@ -190,7 +72,7 @@ def effects(sql: str, db: str) -> list[Effect]:
         sql: the statement as it was logged.
         db: its default database.
     """
-    statement = _Statement(sql, db)
+    statement = Reader(sql, db)
     if statement.accept("TRUNCATE"):
         statement.accept("TABLE")
         return [Emptied(statement.table())]
@@ -203,7 +85,7 @@ def effects(sql: str, db: str) -> list[Effect]:
     return _altered(statement)
 
 
-def _dropped(statement: _Statement) -> list[Effect]:
+def _dropped(statement: Reader) -> list[Effect]:
     if statement.accept("DATABASE") or statement.accept("SCHEMA"):
         statement.accept("IF", "EXISTS")
         return [DatabaseDropped(statement.name())]
@@ -213,14 +95,14 @@ def _dropped(statement: _Statement) -> list[Effect]:
     return [Emptied(table) for table in statement.tables()]
 
 
-def _created(statement: _Statement) -> list[Effect]:
+def _created(statement: Reader) -> list[Effect]:
     statement.accept("OR", "REPLACE")
     if not statement.accept("TABLE") or statement.accept("IF", "NOT", "EXISTS"):
         return []
     return [Emptied(statement.table())]
 
 
-def _renamed(statement: _Statement) -> list[Effect]:
+def _renamed(statement: Reader) -> list[Effect]:
     statement.accept("IF", "EXISTS")
     found: list[Effect] = []
     while True:
@@ -233,7 +115,7 @@ def _renamed(statement: _Statement) -> list[Effect]:
             return found
 
 
-def _altered(statement: _Statement) -> list[Effect]:
+def _altered(statement: Reader) -> list[Effect]:
     table = statement.altered()
     if table is None:
         return []
@@ -250,7 +132,7 @@ def _altered(statement: _Statement) -> list[Effect]:
     return found
 
 
-def _partitions(statement: _Statement, table: TableName) -> list[Effect]:
+def _partitions(statement: Reader, table: TableName) -> list[Effect]:
     """What a clause does to rows by whole partitions; those that change hands are of two tables."""
     if statement.accept("DROP", "PARTITION") or statement.accept("TRUNCATE", "PARTITION"):
         return [PartitionChanged(table)]
@@ -275,7 +157,7 @@ class ColumnChanges:
 
 def column_changes(sql: str, db: str) -> ColumnChanges | None:
     """The columns that a statement renames or drops; None where it does neither."""
-    statement = _Statement(sql, db)
+    statement = Reader(sql, db)
     table = statement.altered()
     if table is None:
         return None
@@ -309,7 +191,7 @@ def new_types(sql: str, db: str) -> tuple[TableName, dict[str, str]] | None:
         sql: the statement as it was logged.
         db: its default database.
     """
-    statement = _Statement(sql, db)
+    statement = Reader(sql, db)
     table = statement.altered()
     if table is None:
         return None

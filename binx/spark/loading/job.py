@@ -14,8 +14,7 @@ from pyspark.sql import SparkSession
 
 from .arguments import Options
 from .context import Load
-from .conversions import changes_values
-from .ddl import PartitionChanged, column_changes, effects, new_types
+from .ddl import column_changes, effects
 from .delta import stage_logs
 from .hadoop import open_storage
 from .history import stage_rows
@@ -30,6 +29,7 @@ from .records import DELTA, ICEBERG, KnownSchema, LoadRecord, State, TableState
 from .snapshots import build_states, leave_state
 from .statements import Prepared, Statement, follow_prepared, in_order, read_statements
 from .summary import Summary
+from .unseen import tell_cascades, tell_converted, tell_partitions
 
 _OLDEST_SPARK = (4, 1)
 _NAME_CHARACTERS = " !#$&'()+,-.=@_~"
@@ -149,6 +149,7 @@ class _Job:
         known = list(dict.fromkeys(map(Statement.from_json, self._state.statements)))
         ordered = in_order(known, self._load.ranks)
         self._follow_prepared(known, follow_prepared(statement for _, statement in ordered))
+        tell_cascades(self._load, self._new_manifests, [statement for _, statement in ordered])
         self._stage(fresh)
         self._build_states(fresh, ordered)
         record = self._load.record
@@ -259,35 +260,8 @@ class _Job:
                 " and missing from the tables here"
             )
         for statement in found:
-            for effect in effects(statement.sql, statement.db):
-                if isinstance(effect, PartitionChanged) and self._options.wants(effect.table):
-                    self._load.summary(effect.table).losses.append(
-                        "a partition operation added or removed rows, which the log does not record:"
-                        f" {statement.sql[:200]}"
-                    )
-            self._tell_converted(statement)
-
-    def _tell_converted(self, statement: Statement) -> None:
-        """Tell where a statement gave a column a type that its values did not all have to fit."""
-        found = new_types(statement.sql, statement.db)
-        if found is None or not self._options.wants(found[0]):
-            return
-        table, types = found
-        state = self._state.tables.get(table)
-        known = (
-            [] if state is None else [one for one in state.schemas.values() if one.chain == statement.chain]
-        )
-        before = [one.record for one in known if one.record.valid_from < statement.scn]
-        if not before:
-            return
-        former = max(before, key=lambda record: record.valid_from).sql_types
-        for name, kind in types.items():
-            if name in former and changes_values(former[name], kind, strict=statement.is_strict):
-                self._load.summary(table).losses.append(
-                    f"{name} changed from {former[name]} to {kind}: the server rounded or truncated"
-                    " values in rows not changed since, which the log does not record; current/ has"
-                    " the former values"
-                )
+            tell_partitions(self._load, statement)
+            tell_converted(self._load, statement)
 
     def _stage(self, plans: list[TablePlan]) -> None:
         self._steps = Steps(2 * sum(plan.bytes for plan in plans), self._progress)

@@ -10,11 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 from typing import Any
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
+from .cascades import REFERENCES, defines_cascade
 from .ddl import RELEVANT, column_changes, effects, new_types
 from .lineage import Position
 from .manifests import DataFile
@@ -54,7 +57,12 @@ class Statement:
     @property
     def lasts(self) -> bool:
         """Whether later loads need it too: it changes more than types of columns."""
-        return bool(effects(self.sql, self.db) or column_changes(self.sql, self.db) or _xa_step(self.sql))
+        return bool(
+            effects(self.sql, self.db)
+            or column_changes(self.sql, self.db)
+            or defines_cascade(self.sql, self.db)
+            or _xa_step(self.sql)
+        )
 
     @classmethod
     def from_json(cls, entry: Sequence[Any]) -> Statement:
@@ -91,7 +99,7 @@ def read_statements(
             F.col("sql").cast("string"),
             F.coalesce(mode, F.lit("")).alias("mode"),
         )
-        relevant = F.col("sql").rlike(RELEVANT) | F.col("sql").rlike(_XA_WORDS)
+        relevant = reduce(or_, (F.col("sql").rlike(words) for words in (RELEVANT, REFERENCES, _XA_WORDS)))
         for row in rows.where((F.col("kind") == "dml") | relevant).collect():
             if row["kind"] == "dml":
                 changes += 1
@@ -112,7 +120,13 @@ def read_statements(
 
 
 def _matters(sql: str, db: str) -> bool:
-    return bool(effects(sql, db) or column_changes(sql, db) or new_types(sql, db) or _xa_step(sql))
+    return bool(
+        effects(sql, db)
+        or column_changes(sql, db)
+        or new_types(sql, db)
+        or defines_cascade(sql, db)
+        or _xa_step(sql)
+    )
 
 
 def _xa_step(sql: str) -> tuple[str, str] | None:

@@ -1,0 +1,54 @@
+"""Rows that foreign keys delete are gone from a load where the server logs it, and told where it does not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from binx.export.parquet import to_parquet
+from binx.log.inputs import open_chain
+from binx.spark.loading.arguments import parse_arguments
+from binx.spark.loading.run import load_tables
+from testdata.compare import read_parquet
+from testdata.servers import MySQLServer, Server
+from tests.spark.conftest import spark  # noqa: F401 - a fixture
+
+TABLES = """
+CREATE DATABASE keys_; USE keys_;
+CREATE TABLE orders (id INT PRIMARY KEY);
+CREATE TABLE line (id INT PRIMARY KEY, o INT, FOREIGN KEY (o) REFERENCES orders (id) ON DELETE CASCADE);
+CREATE TABLE kept (id INT PRIMARY KEY, o INT, FOREIGN KEY (o) REFERENCES orders (id) ON UPDATE CASCADE);
+INSERT INTO orders VALUES (1), (2), (3); INSERT INTO line VALUES (10, 1), (20, 2), (30, 2);
+INSERT INTO kept VALUES (1, 3);
+"""
+
+
+def test_rows_that_went_with_others_are_gone_or_told(
+    server: Server,
+    tmp_path: Path,
+    spark: Any,  # noqa: F811 - the fixture
+) -> None:
+    lake, output = tmp_path / "lake", tmp_path / "tables"
+
+    def load() -> dict[str, list[str]]:
+        server.flush_logs()
+        with open_chain([str(server.binlogs()[-2])]) as chain:
+            list(to_parquet([ends.file for ends in chain], lake))
+        done = load_tables(spark, parse_arguments(["--input", str(lake), "--output", str(output)])).to_json()
+        return {table["table"]: table["losses"] for table in done["tables"] if table["losses"]}
+
+    server.sql("DROP DATABASE IF EXISTS keys_")
+    server.flush_logs()
+    server.sql(TABLES)
+    assert load() == {}
+    server.sql("DELETE FROM keys_.orders WHERE id = 2")
+    losses = load()
+    ids = read_parquet(output / "keys_" / "line" / "current").column("id").to_pylist()
+    (count,) = server.query("SELECT COUNT(*) FROM keys_.line")
+    assert count == ("1",)
+    if isinstance(server, MySQLServer):
+        assert (losses, ids) == ({}, [10])
+    else:
+        assert list(losses) == ["line"]
+        assert "when rows of keys_.orders were deleted" in losses["line"][0]
+        assert sorted(ids) == [10, 20, 30]

@@ -22,6 +22,7 @@ from binx.log.file import BinlogFile
 from binx.log.scanning import ENDINGS, Ending
 from binx.rows.catalog import Catalog
 from binx.rows.catalog_record import catalog_record, recorded_catalog
+from binx.source.names import is_named_next
 
 _TOLERANCE = 1
 """Seconds between a ROTATE and the beginning of the next log: servers give both the same time."""
@@ -185,7 +186,9 @@ def _follows(
         # The server was stopped: the next log is of its next start, whenever that was.
         follows = description.at_startup and ends.begun >= behind["ended"] - _TOLERANCE
     else:
-        follows = behind["next"] == ends.file.name and abs(ends.begun - behind["ended"]) <= _TOLERANCE
+        name = ends.file.name
+        follows = is_named_next(behind["next"], _name_before(ends.file) or "", name)
+        follows = follows and abs(ends.begun - behind["ended"]) <= _TOLERANCE
     return follows and _gtids_follow(manifest, behind["gtids_before"], ends)
 
 

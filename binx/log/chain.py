@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from binx.log.ends import FileEnds, read_ends
 from binx.log.file import BinlogFile
+from binx.source.names import is_named_next
 
 
 class ProblemKind(Enum):
@@ -123,7 +124,7 @@ def _problems_between(before: FileEnds, after: FileEnds) -> Iterable[ChainProble
 def ends_follow(before: FileEnds, after: FileEnds) -> bool:
     """Whether a file's name is the one that must come next."""
     if before.next_file is not None:
-        return before.next_file == after.file.name
+        return is_named_next(before.next_file, before.file.name, after.file.name)
     return after.file.file_number == before.file.file_number + 1
 
 

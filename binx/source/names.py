@@ -42,6 +42,23 @@ def number_of(name: str) -> int:
     return int(number) & 0x7FFFFFFF if dot and number.isdecimal() else 0
 
 
+def is_named_next(told: str, before: str, name: str) -> bool:
+    """Whether a log is the one that the log before it names as the next.
+
+    Logs that were all renamed alike keep their numbers, as those do that ``mysqlbinlog --raw`` writes with
+    ``--result-file=PREFIX``.
+
+    Args:
+        told: the name that the log before gives.
+        before: what the log before is called.
+        name: what the log is called.
+    """
+    if told == name:
+        return True
+    base, alike = before.rpartition(".")[0], name.rpartition(".")[0]
+    return base == alike != told.rpartition(".")[0] and number_of(name) == number_of(told) > 0
+
+
 def own_name(name: str) -> str:
     """A file's name without what an archive has added to it."""
     return _ARCHIVE_TAG.sub("", name)

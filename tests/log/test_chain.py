@@ -79,6 +79,17 @@ def test_the_ends_of_each_file_name_the_next_one(server: str) -> None:
     assert (ends[-1].next_file, ends[-1].stopped) == (None, True)
 
 
+@pytest.mark.parametrize("server", SHOPS)
+def test_logs_that_were_all_given_a_prefix_follow_each_other(tmp_path: Path, server: str) -> None:
+    """``mysqlbinlog --raw --result-file=host1-`` writes them so."""
+    for path in SHOPS[server]:
+        (tmp_path / f"host1-{path.name}").write_bytes(path.read_bytes())
+    copies = sorted(map(str, tmp_path.iterdir()))
+    assert chain_problems(open_files(copies)) == []
+    (gap,) = chain_problems(open_files([copies[0], *copies[2:]]))
+    assert gap.kind is ProblemKind.GAP
+
+
 def test_previous_gtids_are_those_of_all_files_before() -> None:
     seen = GtidSet()
     for file in open_files([str(path) for path in SHOPS["mysql-9.7"]]):

@@ -6,17 +6,18 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from binx.errors import BinxError, RefusedError
+from binx.errors import BinxError
 from binx.export.dataset import DataSet
+from binx.export.log_numbers import check_log_numbers
 from binx.export.look_ahead import LookAhead, begin_to_look_ahead, decoding_processes
 from binx.export.parquet_files import ParquetOptions
 from binx.export.source_export import ExportContext, SourceExport
 from binx.export.staging import ChainState, SourceReport, find_beginning
+from binx.export.store import open_store
 from binx.export.workers import Workers, usable_processors
 from binx.log.file import BinlogFile
 from binx.log.selection import Selection, Selector
 from binx.rows.catalog import Catalog
-from binx.source.spooled import STANDARD_INPUT_NAME
 
 if TYPE_CHECKING:
     from binx.export.part_writer import Part, PartWriter, Written
@@ -48,7 +49,7 @@ def to_parquet(
         ahead: looks ahead over the files, where that was begun for these arguments; it is stopped.
 
     Raises:
-        RefusedError: a log comes from standard input, and so has no number.
+        RefusedError: a log comes from standard input, or its name has no number and it is not alone.
         UsageError: the folder is a URI of a file system that is not known.
         OutputError: the data set cannot be written, or another process is writing to it.
         DamagedError, TruncatedError, UnsupportedError: a source cannot be read whole; sources before it
@@ -57,11 +58,7 @@ def to_parquet(
     """
     options = options or ParquetOptions()
     selector = selector or Selector(Selection(), in_parts=True)
-    if any(file.name == STANDARD_INPUT_NAME for file in files):
-        raise RefusedError(
-            "a log from standard input has no name, and the data set orders changes by the number in"
-            " it; save the log to a file under its own name first"
-        )
+    check_log_numbers(files, open_store(os.fspath(folder)))
     if state is None:
         catalog, state, _ = find_beginning(os.fspath(folder), files, catalog)
     catalog = Catalog() if catalog is None else catalog

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from binx.errors import BinxError, RefusedError
 from binx.export.dataset import DataSet
+from binx.export.log_numbers import check_log_numbers
 from binx.export.parquet_files import ParquetOptions
 from binx.export.staging import ChainState, SourceReport, commit_staged, source_name
 from binx.export.where_rows import RowFilter
@@ -82,6 +83,7 @@ def to_parquet_on_spark(
     _refuse(files, options)
     output = os.fspath(place) if is_uri(os.fspath(place)) else str(Path(place).absolute())
     dataset = DataSet(output)
+    check_log_numbers(files, dataset.store)
     with dataset.locked():
         context = _context_of(spark)
         export = _Export(

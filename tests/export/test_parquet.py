@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from binx.errors import DamagedError, OutputError, TruncatedError
+from binx.errors import DamagedError, OutputError, RefusedError, TruncatedError
 from binx.event.gtid_set import GtidSet
 from binx.export import finding
 from binx.export.parquet import to_parquet
@@ -405,6 +405,22 @@ def test_a_source_that_grew_replaces_what_it_was(tmp_path: Path) -> None:
     shutil.copy(in_use, log)
     (again,) = export(tmp_path / "set", [log])
     assert again.manifest == whole.manifest
+
+
+def test_logs_without_a_number_have_a_data_set_each(tmp_path: Path) -> None:
+    """What orders the changes of several logs is the number in their names."""
+    first, second = tmp_path / "download", tmp_path / "binlog-2026-11-21"
+    for path, log in zip((first, second), CHAIN, strict=False):
+        path.write_bytes(log.read_bytes())
+    with pytest.raises(RefusedError, match=r"name to end in its number.* found download"):
+        export(tmp_path / "set", [first, second])
+    assert not (tmp_path / "set").exists()
+    export(tmp_path / "set", [first])
+    export(tmp_path / "set", [first])
+    for other in (second, CHAIN[1]):
+        with pytest.raises(RefusedError, match=r"found (download|binlog-2026-11-21)"):
+            export(tmp_path / "set", [other])
+    assert len(list((tmp_path / "set" / "_manifest").iterdir())) == 1
 
 
 def test_a_data_set_below_a_file_is_refused(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from binx.errors import UsageError
 from binx.event.gtid_set import GtidSet
-from binx.log.moments import Position, parse_position, parse_time
+from binx.log.moments import Position, parse_position, parse_zoned_time
 from binx.log.selection import Selection, wanted_gtids
 from binx.log.sizes import parse_size
 
@@ -67,7 +67,7 @@ def _moment(moment: str | datetime | None) -> int | None:
     if moment is None:
         return None
     if isinstance(moment, str):
-        return parse_time(moment)
+        return parse_zoned_time(moment)
     return ((moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - _EPOCH) // timedelta(microseconds=1)
 
 

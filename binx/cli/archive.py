@@ -19,7 +19,7 @@ from binx.errors import ExitCode, UsageError
 from binx.event.gtid_set import GtidSet
 from binx.export.output import STANDARD_OUTPUT
 from binx.export.store import open_store
-from binx.log.moments import parse_time
+from binx.log.moments import parse_zoned_time
 from binx.log.selection import Selection, wanted_gtids
 from binx.source.age_keys import Recipient, parse_recipient, read_recipients
 from binx.source.json_text import json_text
@@ -122,14 +122,14 @@ _NAMELESS = "-"
 @option(
     "--since",
     metavar="TIME",
-    value=Parsed("time", parse_time),
+    value=Parsed("time", parse_zoned_time),
     section=ASK,
     help="Restore transactions committed at or after this time.",
 )
 @option(
     "--until",
     metavar="TIME",
-    value=Parsed("time", parse_time),
+    value=Parsed("time", parse_zoned_time),
     section=ASK,
     help="Restore transactions committed before this time.",
 )

@@ -92,9 +92,9 @@ def _files(figures: Statistics, zone: tzinfo) -> Section:
     columns = [
         Column("File", TEXT, cut=True),
         Column("Bytes", BYTES),
-        Column("Transactions", NUMBER),
-        Column(f"First ({zone_name(zone)})", time_form(zone), spare=1),
-        Column(f"Last ({zone_name(zone)})", time_form(zone), spare=2),
+        Column("Transactions", NUMBER, spare=1),
+        Column(f"First ({zone_name(zone)})", time_form(zone), spare=2),
+        Column(f"Last ({zone_name(zone)})", time_form(zone), spare=3),
         Column("End", TEXT),
     ]
     rows = [
@@ -115,9 +115,9 @@ def _tables(figures: Statistics, top: int) -> Section:
     columns = [
         Column("Table", TEXT, cut=True),
         Column("Bytes", BYTES),
-        Column("Inserts", NUMBER),
-        Column("Updates", NUMBER),
-        Column("Deletes", NUMBER),
+        Column("Inserts", NUMBER, spare=2),
+        Column("Updates", NUMBER, spare=3),
+        Column("Deletes", NUMBER, spare=4),
         Column("Share", SHARE, spare=1),
     ]
     tables = figures.tables or ()
@@ -139,11 +139,11 @@ def _tables(figures: Statistics, top: int) -> Section:
 def _databases(figures: Statistics, top: int) -> Section:
     columns = [
         Column("Database", TEXT, cut=True),
-        Column("Tables", NUMBER, spare=2),
+        Column("Tables", NUMBER, spare=5),
         Column("Bytes", BYTES),
-        Column("Inserts", NUMBER),
-        Column("Updates", NUMBER),
-        Column("Deletes", NUMBER),
+        Column("Inserts", NUMBER, spare=2),
+        Column("Updates", NUMBER, spare=3),
+        Column("Deletes", NUMBER, spare=4),
         Column("Share", SHARE, spare=1),
     ]
     databases = figures.databases or ()

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Iterator
 from datetime import tzinfo
 
 from binx.cli.declaration import OUTPUT, Example, Parsed, command, option
 from binx.cli.indexing import index_options
 from binx.cli.options import FILES, NO_CHECKSUMS, QUIET, ZONE
 from binx.cli.progress import ProgressBar, progress_bar
+from binx.cli.sections import short_source, shortens
 from binx.cli.selecting import selection_options, understood
 from binx.cli.terminal import (
     TextOutput,
@@ -27,7 +29,7 @@ from binx.log.index_use import IndexUse
 from binx.log.inputs import open_chain
 from binx.log.selection import Selection
 from binx.stats.lines import ALIASES, COLUMNS, LineWriter, parse_columns
-from binx.stats.listing import Listing, Order
+from binx.stats.listing import ListedTransaction, Listing, Order
 
 EXAMPLES = (
     Example("what is in a log", "binx ls mysql-bin.000003"),
@@ -58,6 +60,9 @@ DETAILS = (
     "With --gtid, files ruled out by PREVIOUS_GTIDS are not read, and the search ends once all GTIDs are"
     " found. seqno, a transaction's number in its chain, is unknown after files that were not read.",
 )
+
+_SOURCES_TOLD = 4
+"""Servers whose UUIDs are told in full, at most."""
 
 _SORT_ALIASES = {"size": Order.BYTES.value}
 _DIRECTIONS = ("asc", "desc")
@@ -124,6 +129,7 @@ def ls_command(
         for line in understood(selection):
             say_note(line)
     order, turned = sort
+    notes: list[str] = []
     keep_freed()
     with (
         text_output(plain=as_json) as output,
@@ -144,18 +150,59 @@ def ls_command(
             verify=not no_checksums,
         )
         if as_json or not is_terminal(sys.stdout):
+            listed = False
             for text in listing.lines(LineWriter(columns, as_json=as_json, zone=zone)):
+                listed = listed or bool(len(text))
                 output.write_bytes(text)
         else:
-            _show(listing, columns, zone, output, bar)
+            shown = _Shown(listing)
+            _show(shown, columns, zone, output, bar)
+            listed = shown.any
+            named = columns is None or not {"gtid", "transaction"}.isdisjoint(columns)
+            notes = shown.shortened() if named and shortens(terminal_width(sys.stdout)) else []
     if not quiet:
+        for note in notes:
+            say_note(note)
+        if not listed and listing.missing.is_empty:
+            asked = "" if selection._replace(limit=None) == Selection() else " that was asked for"
+            say_note(f"there is no transaction{asked} in these files")
         for note in listing.notes:
             say_note(note)
     return missing_gtids(listing.missing)
 
 
+class _Shown:
+    """Transactions on their way to a terminal, which may have no room for the UUIDs of their GTIDs.
+
+    Attributes:
+        any: whether there was one.
+    """
+
+    def __init__(self, listing: Listing) -> None:
+        self.any = False
+        self._listing = listing
+        self._sources: dict[str, None] = {}
+
+    def __iter__(self) -> Iterator[ListedTransaction]:
+        for one in self._listing:
+            self.any = True
+            source, colon, _ = (one.gtid or "").partition(":")
+            if colon and len(self._sources) <= _SOURCES_TOLD:
+                self._sources[source] = None
+            yield one
+
+    def shortened(self) -> list[str]:
+        """What the shortened UUIDs stand for, which options want in full; nothing where they are many."""
+        told = [f"{short_source(source)} is {source}" for source in self._sources]
+        return told if len(told) <= _SOURCES_TOLD else []
+
+
 def _show(
-    listing: Listing, columns: tuple[str, ...] | None, zone: tzinfo, output: TextOutput, bar: ProgressBar
+    listing: Iterable[ListedTransaction],
+    columns: tuple[str, ...] | None,
+    zone: tzinfo,
+    output: TextOutput,
+    bar: ProgressBar,
 ) -> None:
     from binx.cli.listing import TERMINAL_COLUMNS, listing_lines
 

@@ -55,7 +55,17 @@ class Form(NamedTuple):
 def short_transaction(transaction: str) -> str:
     """A GTID with the first digits of its UUID, which is enough to tell servers apart."""
     source, colon, number = transaction.partition(":")
-    return f"{source[:_UUID_SHOWN]}{ELLIPSIS}:{number}" if colon else source
+    return f"{short_source(source)}:{number}" if colon else source
+
+
+def short_source(source: str) -> str:
+    """The first digits of a server's UUID."""
+    return f"{source[:_UUID_SHOWN]}{ELLIPSIS}"
+
+
+def shortens(width: int) -> bool:
+    """Whether a terminal has no room for whole UUIDs."""
+    return width < ROOMY
 
 
 def time_form(zone: tzinfo) -> Form:

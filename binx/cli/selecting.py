@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from binx.cli.declaration import Parsed, combined, option
 from binx.cli.options import COUNT, NUMBER
 from binx.event.gtid_set import GtidSet
-from binx.log.moments import format_time, parse_position, parse_time
+from binx.log.moments import format_time, parse_position, parse_zoned_time
 from binx.log.selection import Selection, wanted_gtids
 from binx.log.sizes import parse_size
 
@@ -43,14 +43,14 @@ _SELECTION_OPTIONS = combined(
     option(
         "--since",
         metavar="TIME",
-        value=Parsed("time", parse_time),
+        value=Parsed("time", parse_zoned_time),
         section=SELECTION,
-        help="Committed at or after this time (UTC unless a zone is given).",
+        help="Committed at or after this time: UTC, or as in '2026-11-21 02:10 Europe/Berlin'.",
     ),
     option(
         "--until",
         metavar="TIME",
-        value=Parsed("time", parse_time),
+        value=Parsed("time", parse_zoned_time),
         section=SELECTION,
         help="Committed before this time.",
     ),

@@ -48,6 +48,41 @@ def parse_time(text: str) -> int:
         ) from None
 
 
+def parse_zoned_time(text: str) -> int:
+    """Read a moment as :func:`parse_time` does, or one with the name of its time zone behind it.
+
+    ``2026-11-21 02:10 Europe/Berlin``; ``local`` is the zone of this machine.
+
+    Raises:
+        UsageError: the text is no such time, or the zone's clocks show it twice or never, as when summer time
+            ends or begins.
+    """
+    clock, _, name = text.strip().rpartition(" ")
+    try:
+        shown = datetime.fromisoformat(clock.strip())
+    except ValueError:
+        return parse_time(text)
+    if not name[0].isalpha():
+        return parse_time(text)
+    if shown.tzinfo is not None:
+        raise UsageError(f"expected a time without an offset before {name}, found {text!r}")
+    from binx.log.zones import parse_zone
+
+    zone = parse_zone(name)
+    try:
+        moments = {shown.replace(tzinfo=zone, fold=fold).astimezone(UTC) for fold in (0, 1)}
+        first = min(moments)
+        once = len(moments) == 1 and first.astimezone(zone).replace(tzinfo=None) == shown
+    except (OverflowError, OSError):
+        raise UsageError(f"expected a time that a calendar has in UTC, found {text!r}") from None
+    if not once:
+        raise UsageError(
+            f"expected a time that clocks in {name} show once, found {text!r}, as they change in that hour;"
+            " write its offset in place of the name, such as +02:00"
+        )
+    return (first - _EPOCH) // _MICROSECOND
+
+
 def format_time(moment: int) -> str:
     """A moment in µs since 1970 as RFC 3339 has it, in UTC; fractions only where there are any."""
     shown = _EPOCH + timedelta(microseconds=moment)
@@ -108,4 +143,12 @@ def parse_position(text: str) -> Position:
     return Position(name if colon else None, int(offset))
 
 
-__all__ = ["MICROSECONDS", "Position", "format_time", "parse_position", "parse_time", "place_of"]
+__all__ = [
+    "MICROSECONDS",
+    "Position",
+    "format_time",
+    "parse_position",
+    "parse_time",
+    "parse_zoned_time",
+    "place_of",
+]

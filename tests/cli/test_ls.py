@@ -7,12 +7,13 @@ import shlex
 import subprocess
 from collections import Counter
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.cli.conftest import Shop
-from tests.cli.process import BINX, binx
+from tests.cli.process import BINX, binx, on_terminal
 
 
 def listed(*arguments: object) -> list[dict[str, Any]]:
@@ -103,6 +104,28 @@ def test_times_are_echoed_in_utc_unless_quiet(shop: Shop) -> None:
 
 def test_a_listing_without_transactions_is_no_failure(shop: Shop) -> None:
     assert binx("ls", "--quiet", "--until", "2001-01-01", *shop.logs).code == 0
+
+
+@pytest.mark.parametrize("as_json", [(), ("--json",)])
+def test_that_nothing_passes_is_told_unless_quiet(shop: Shop, as_json: tuple[str, ...]) -> None:
+    told = "binx: there is no transaction that was asked for in these files"
+    asked: list[str | Path] = ["ls", "--table", "shop.order", *as_json, shop.logs[0]]
+    for ended in (binx(*asked), on_terminal(*asked, width=100)):
+        assert ended.code == 0
+        assert told in ended.err + ended.out
+    assert told not in on_terminal("ls", "--table", "shop.orders", *as_json, shop.logs[0], width=100).out
+    assert binx(*asked, "--quiet").err == ""
+
+
+def test_a_terminal_that_has_no_room_for_uuids_is_told_what_they_are(shop: Shop) -> None:
+    source = "bf1c133d-e590-11f1-8de0-02fc00000001"
+    told = f"binx: bf1c133d… is {source}"
+    narrow = on_terminal("ls", "--limit", "3", shop.logs[0], width=100)
+    assert narrow.out.count(source) == 1
+    assert told in narrow.out
+    assert told not in on_terminal("ls", "--limit", "3", shop.logs[0], width=160).out
+    columns = ("--columns", "time,size")
+    assert source not in on_terminal("ls", *columns, "--limit", "3", shop.logs[0], width=100).out
 
 
 @pytest.mark.parametrize("arguments", [["--quick"], ["--quick", "--json"]], ids=" ".join)

@@ -65,10 +65,19 @@ def test_a_wide_terminal_shows_whole_gtids_and_tables(shop: Shop) -> None:
 
 
 def test_a_narrow_terminal_shortens_gtids_and_keeps_their_numbers(shop: Shop) -> None:
-    shown = on_terminal("ls", "--gtid", shop.demo["gtid"], *shop.logs, width=60).out
+    shown = on_terminal("ls", "--quiet", "--gtid", shop.demo["gtid"], *shop.logs, width=60).out
     uuid, _, number = shop.demo["gtid"].partition(":")
     assert uuid not in shown
     assert f"{uuid[:8]}…:{number}" in shown
+
+
+def test_figures_on_a_narrow_terminal_keep_the_names_that_they_are_of(shop: Shop) -> None:
+    shown = on_terminal("stats", *shop.logs, width=40, env={"NO_COLOR": "1"}).lines
+    files = shown.index("Files")
+    assert [line.split()[0] for line in shown[files + 2 : files + 7]] == [log.name for log in shop.logs]
+    tables = next(place for place, line in enumerate(shown) if line.startswith("Tables"))
+    names = {line.split()[0] for line in shown[tables + 2 : tables + 12]}
+    assert {"shop.orders", "shop.products", "shop.visits"} <= names
 
 
 def test_a_narrow_terminal_shows_tables_and_leaves_out_what_they_tell(shop: Shop) -> None:

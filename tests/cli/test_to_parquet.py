@@ -185,8 +185,8 @@ def test_help_tells_the_defaults_that_hold() -> None:
     from binx.rows.decoder import ROW_GROUP_ROWS
 
     shown = " ".join(binx("to-parquet", "--help").out.split())
-    assert f"Rows of a row group, at most. [default: {ROW_GROUP_ROWS}]" in shown
-    assert f"before they are written; each of --jobs has as much. [default: {MEMORY_BYTES >> 20}]" in shown
+    assert f"Maximum number of rows in a row group. [default: {ROW_GROUP_ROWS}]" in shown
+    assert f"before they are written, for each job. [default: {MEMORY_BYTES >> 20}]" in shown
 
 
 def test_a_log_without_a_name_is_refused(shop: Shop, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from binx.errors import UsageError
-from binx.log.moments import Position, format_time, parse_position, parse_time
+from binx.log.moments import Position, format_time, parse_position, parse_time, parse_zoned_time
 
 
 @pytest.mark.parametrize(
@@ -27,6 +28,48 @@ from binx.log.moments import Position, format_time, parse_position, parse_time
 )
 def test_a_time_without_a_zone_is_in_utc(text: str, moment: datetime) -> None:
     assert datetime.fromtimestamp(parse_time(text) / 1_000_000, UTC) == moment
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("2026-11-21 02:10 Europe/Berlin", "2026-11-21T01:10:00Z"),
+        ("2026-07-21T02:10:30.5 Europe/Berlin", "2026-07-21T00:10:30.500000Z"),
+        ("2026-07-21 America/New_York", "2026-07-21T04:00:00Z"),
+        ("2026-10-25 01:59 Europe/Berlin", "2026-10-24T23:59:00Z"),
+        ("2026-10-25 03:00 Europe/Berlin", "2026-10-25T02:00:00Z"),
+        (" 2026-11-21 02:10 UTC ", "2026-11-21T02:10:00Z"),
+        ("2026-11-21 02:10 local", "2026-11-20T20:40:00Z"),
+        ("2026-11-21 02:10", "2026-11-21T02:10:00Z"),
+        ("@1795253400", "2026-11-21T09:30:00Z"),
+    ],
+)
+def test_a_time_may_have_its_zone_behind_it(text: str, moment: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "Asia/Kolkata")
+    time.tzset()
+    try:
+        assert format_time(parse_zoned_time(text)) == moment
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("2026-10-25 02:10 Europe/Berlin", "show once"),
+        ("2026-03-29 02:10 Europe/Berlin", "show once"),
+        ("2026-11-21 02:10Z Europe/Berlin", "without an offset"),
+        ("2026-11-21 02:10 Europe/Nowhere", "time zone such as"),
+        ("0001-01-01 Europe/Berlin", "calendar"),
+        ("1 hour ago", "a time such as"),
+        ("yesterday", "a time such as"),
+        ("", "a time such as"),
+    ],
+)
+def test_a_time_that_its_zone_does_not_tell_is_a_usage_error(text: str, told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        parse_zoned_time(text)
 
 
 def test_seconds_since_1970_are_exact() -> None:

@@ -4,6 +4,9 @@
 ``Slots`` numbers distinct byte strings from 0 in the order of their first
 sight; ``Numbers`` maps 64-bit keys to 32-bit values. Both are open-addressing
 tables of a power of two, at most half full.
+
+Each table has a seed that the system gave, so that no log can be made whose keys all have the same hash, with which
+each would be compared with all before it.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
@@ -11,6 +14,28 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memcpy, memset
 
 from binx.kernels.output cimport Output, append, no_memory, release, reserve
+
+cdef extern from *:
+    """
+    #ifndef BINX_SEED
+    #define BINX_SEED
+    #include <stdint.h>
+    #include <unistd.h>
+    #ifdef __APPLE__
+    #include <sys/random.h>
+    #endif
+    #if defined(__GNUC__) || defined(__clang__)
+    __attribute__((unused))
+    #endif
+    static uint64_t binx_seed(const void *place)
+    {
+        uint64_t seed;
+        /* Where the system has none, the place of the memory is one: it differs from process to process. */
+        return getentropy(&seed, sizeof(seed)) == 0 ? seed : (uint64_t) (uintptr_t) place;
+    }
+    #endif
+    """
+    uint64_t random_seed "binx_seed"(const void *place) noexcept nogil
 
 cdef struct Entry:
     uint64_t hash
@@ -22,6 +47,7 @@ cdef struct Slots:
     Output entries
     int32_t *table
     int64_t table_size
+    uint64_t seed
     int32_t count
     # The slot that was asked for last.
     int32_t latest
@@ -33,6 +59,7 @@ cdef struct Number:
 cdef struct Numbers:
     Number *table
     int64_t table_size
+    uint64_t seed
     int64_t count
 
 
@@ -43,13 +70,13 @@ cdef inline uint64_t mix(uint64_t value) noexcept nogil:
     return value ^ (value >> 31)
 
 
-cdef inline uint64_t hash_bytes(const uint8_t *data, int64_t size) noexcept nogil:
-    cdef uint64_t value = <uint64_t> size * <uint64_t> 0x9E3779B97F4A7C15
+cdef inline uint64_t hash_bytes(const uint8_t *data, int64_t size, uint64_t seed) noexcept nogil:
+    """Each word is mixed whole: of a lesser step it is known which differences it undoes, whatever the seed is."""
+    cdef uint64_t value = seed ^ (<uint64_t> size * <uint64_t> 0x9E3779B97F4A7C15)
     cdef uint64_t word
     while size >= 8:
         memcpy(&word, data, 8)
-        value = (value ^ word) * <uint64_t> 0x9FB21C651E98DF25
-        value ^= value >> 32
+        value = mix(value ^ word)
         data += 8
         size -= 8
     word = 0
@@ -72,6 +99,8 @@ cdef inline int slots_grow(Slots *slots) except -1 nogil:
     cdef int32_t slot
     if table == NULL:
         no_memory(size * sizeof(int32_t))
+    if slots.table_size == 0:
+        slots.seed = random_seed(table)
     for slot in range(slots.count):
         at = slot_entry(slots, slot).hash & (size - 1)
         while table[at]:
@@ -95,12 +124,13 @@ cdef inline int32_t slot_of(Slots *slots, const uint8_t *data, int64_t size) exc
 
 
 cdef inline int32_t find_slot(Slots *slots, const uint8_t *data, int64_t size) except -1 nogil:
-    cdef uint64_t hashed = hash_bytes(data, size)
+    cdef uint64_t hashed
     cdef int64_t at
     cdef Entry *entry
     cdef Entry fresh
     if slots.count * 2 >= slots.table_size:
         slots_grow(slots)
+    hashed = hash_bytes(data, size, slots.seed)
     at = hashed & (slots.table_size - 1)
     while slots.table[at]:
         entry = slot_entry(slots, slots.table[at] - 1)
@@ -129,7 +159,7 @@ cdef inline int32_t number_get(Numbers *numbers, uint64_t key) noexcept nogil:
     cdef int64_t at
     if numbers.table_size == 0:
         return -1
-    at = mix(key) & (numbers.table_size - 1)
+    at = mix(key ^ numbers.seed) & (numbers.table_size - 1)
     while numbers.table[at].value >= 0:
         if numbers.table[at].key == key:
             return numbers.table[at].value
@@ -144,11 +174,13 @@ cdef inline int numbers_grow(Numbers *numbers) except -1 nogil:
     cdef int64_t at
     if table == NULL:
         no_memory(size * sizeof(Number))
+    if numbers.table_size == 0:
+        numbers.seed = random_seed(table)
     for i in range(size):
         table[i].value = -1
     for i in range(numbers.table_size):
         if numbers.table[i].value >= 0:
-            at = mix(numbers.table[i].key) & (size - 1)
+            at = mix(numbers.table[i].key ^ numbers.seed) & (size - 1)
             while table[at].value >= 0:
                 at = (at + 1) & (size - 1)
             table[at] = numbers.table[i]
@@ -163,7 +195,7 @@ cdef inline int number_set(Numbers *numbers, uint64_t key, int32_t value) except
     cdef int64_t at
     if numbers.count * 2 >= numbers.table_size:
         numbers_grow(numbers)
-    at = mix(key) & (numbers.table_size - 1)
+    at = mix(key ^ numbers.seed) & (numbers.table_size - 1)
     while numbers.table[at].value >= 0:
         if numbers.table[at].key == key:
             numbers.table[at].value = value

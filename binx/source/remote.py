@@ -24,6 +24,9 @@ RETRY_SECONDS = 60
 
 _RETRY_OPTION = "retry_limit_seconds"
 
+_URI_CHARACTERS = "%:/?#[]@!$&'()*+,;="
+"""What a URI may hold beside letters, digits and ``-._~`` (RFC 3986)."""
+
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 
 
@@ -160,7 +163,8 @@ def reach(uri: str, error_type: type[SourceError | OutputError]) -> tuple[FileSy
     """The file system of a URI, and the path in it.
 
     Args:
-        uri: as ``pyarrow.fs`` takes it: ``s3://bucket/prefix``.
+        uri: as ``pyarrow.fs`` takes it: ``s3://bucket/prefix``; characters that URIs cannot hold, such as
+            spaces, may stand for themselves.
         error_type: of the error where it cannot be reached.
 
     Raises:
@@ -173,7 +177,7 @@ def reach(uri: str, error_type: type[SourceError | OutputError]) -> tuple[FileSy
     refuse_secret(uri)
     check_credentials(uri, error_type)
     try:
-        system, path = fs.FileSystem.from_uri(_limited(uri))
+        system, path = fs.FileSystem.from_uri(_limited(_encoded(uri)))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise UsageError(
             f"expected a URI of s3, gs, hdfs, abfs or file: {shortened(error)}", path=uri
@@ -181,6 +185,13 @@ def reach(uri: str, error_type: type[SourceError | OutputError]) -> tuple[FileSy
     except OSError as error:
         raise error_type(f"cannot be reached: {shortened(error)}", path=uri) from error
     return system, path
+
+
+def _encoded(uri: str) -> str:
+    """A URI with percent escapes for what it cannot hold as it is."""
+    from urllib.parse import quote
+
+    return quote(uri, safe=_URI_CHARACTERS)
 
 
 def _limited(uri: str) -> str:

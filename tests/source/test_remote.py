@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterator
+import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -102,6 +103,16 @@ def test_an_object_that_shrinks_or_vanishes_while_it_is_read_is_an_error(bucket:
         with pytest.raises(SourceError, match=r"shrank|cannot be read"):
             source.window(2 * RANGE_BYTES, 3 * RANGE_BYTES)
         source.close()
+
+
+@pytest.mark.parametrize("escape", [str, quote], ids=["as it is", "escaped"])
+def test_a_uri_may_hold_spaces_and_letters(tmp_path: Path, escape: Callable[[str], str]) -> None:
+    log = tmp_path / "bäckups of May" / "mysql-bin.000001"
+    log.parent.mkdir()
+    shutil.copy(LOG, log)
+    source = open_source(f"file://{escape(str(log))}")
+    assert (source.name, source.size) == (log.name, log.stat().st_size)
+    assert list_folder(f"file://{escape(str(log.parent))}/") == [log.name]
 
 
 def test_a_file_uri_names_a_local_file(tmp_path: Path) -> None:

@@ -318,6 +318,8 @@ class MariaDBServer(Server):
 
     def _folder_options(self) -> list[str]:
         options = ["--no-defaults", f"--datadir={self.binlog_folder}", f"--log-error={self._error_log}"]
+        # In a folder of all servers, each that starts removes the temporary tables of the others.
+        options.append(f"--tmpdir={self.folder}")
         return [*options, f"--pid-file={self.folder / 'pid'}", f"--user={getpass.getuser()}"]
 
     def _log_options(self) -> list[str]:
@@ -327,7 +329,11 @@ class MariaDBServer(Server):
 
     def _initialize(self) -> None:
         command = [*self.programs.command("mariadb-install-db"), "--no-defaults", "--skip-test-db"]
-        command += [f"--datadir={self.binlog_folder}", f"--user={getpass.getuser()}"]
+        command += [
+            f"--datadir={self.binlog_folder}",
+            f"--tmpdir={self.folder}",
+            f"--user={getpass.getuser()}",
+        ]
         _output([*command, "--auth-root-authentication-method=normal"])
 
 

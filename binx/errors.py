@@ -23,7 +23,7 @@ class ExitCode(IntEnum):
 
 
 class BinxWarning(UserWarning):
-    """What an answer of the Python API leaves out, and why, in a sentence; the commands print the same."""
+    """A result of the Python API is incomplete; the message says what is missing, as the commands do."""
 
 
 class BinxError(Exception):

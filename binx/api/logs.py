@@ -220,10 +220,10 @@ class Transactions:
 
 
 def _tell(search: Search) -> None:
-    """Warn of versions of tables of which the condition could not be asked.
+    """Warn about versions of tables to which the condition does not apply.
 
     Raises:
-        AbsentError, UsageError: it could be asked of none.
+        AbsentError, UsageError: it applies to none.
     """
     search.check_columns()
     for sentence in search.warnings:

@@ -82,7 +82,7 @@ DETAILS = (
     "With --where, a transaction is selected if it changes a row whose image before or after the change"
     " matches the condition; before.COLUMN and after.COLUMN refer to one of the two. A condition consists"
     " of columns and literals, the operators = <> < <= > >= <=>, IN, BETWEEN, LIKE, REGEXP and IS NULL, and"
-    " AND, OR, XOR and NOT. Text is compared exactly with text, and with a number by the number it begins"
+    " AND, OR, XOR and NOT. Text is compared exactly with text, and with numbers by the number it starts"
     " with, as servers do. TIMESTAMP literals are in UTC unless they have an offset such as +02:00, which IN"
     " and BETWEEN do not take; DATETIME has no time zone, and its literals take no offset. Tables without the"
     " columns do not match; use --table to select tables. If a column has, or once had, a type for which"

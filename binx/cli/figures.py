@@ -85,7 +85,7 @@ def _totals(figures: Statistics) -> Section:
         figures.compression.ratio,
         share(figures.checksummed_bytes, figures.bytes),
     )
-    return Section("In all", columns, [row])
+    return Section("Total", columns, [row])
 
 
 def _files(figures: Statistics, zone: tzinfo) -> Section:
@@ -179,7 +179,7 @@ def _transactions(title: str, transactions: tuple[ListedTransaction, ...], zone:
         Column("Transaction", TRANSACTION),
         Column("Bytes", BYTES),
         Column("Rows", NUMBER),
-        Column("Lasted", DURATION),
+        Column("Duration", DURATION),
         Column(f"Committed ({zone_name(zone)})", time_form(zone), spare=2),
         Column("Tables", TEXT, spare=1, cut=True),
     ]

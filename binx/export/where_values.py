@@ -89,7 +89,7 @@ def matched(operand: Operand, pattern: str, name: str, *, regular: bool) -> pa.B
         IncomparableError: the column's values are no text and have no such form in servers either.
     """
     if operand.type.kind in _UNLIKE_TEXT:
-        raise IncomparableError(f"{name} is {operand.type.base}, of which LIKE and REGEXP cannot be asked")
+        raise IncomparableError(f"{name} is {operand.type.base}, which does not support LIKE and REGEXP")
     values = operand.values if operand.type.kind is Kind.BINARY else _texts(operand)
     return pc.match_substring_regex(values, pattern) if regular else pc.match_like(values, pattern)
 
@@ -189,7 +189,7 @@ def _with_literal(operand: Operand, sign: str, literal: Literal, name: str) -> p
     compare = COMPARISONS[sign]
     if literal.temporal and kind not in _TEMPORAL:
         raise IncomparableError(
-            f"{name} is {operand.type.base}, which is no date or time as {literal.value!r} is"
+            f"{name} is {operand.type.base}, which cannot be compared with the date or time {literal.value!r}"
         )
     if literal.number and kind in NUMBERED:
         return compare(numbers_of(values, operand.type), pa.scalar(float(_number(literal, name))))
@@ -300,8 +300,8 @@ def _moment(kind_of: pa.DataType, kind: Kind, literal: Literal, name: str) -> pa
         if kind is Kind.TIMESTAMP:
             if literal.listed and _OFFSET.search(text):
                 raise IncomparableError(
-                    f"expected a moment without an offset for {name} in IN or BETWEEN, where servers ignore"
-                    f" it, found {text!r}: use =, <= and >="
+                    f"expected a time without an offset for {name} in IN or BETWEEN, where servers"
+                    f" ignore offsets, found {text!r}; use =, <= and >="
                 )
             return pa.scalar(parse_time(text), pa.int64()).cast(pa.timestamp("us", tz="UTC"))
         moment = datetime.fromisoformat(text)

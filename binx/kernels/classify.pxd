@@ -136,13 +136,13 @@ cdef inline int illegal(
 
     if event_class == CLASS_UNKNOWN:
         raise UnsupportedError(
-            f"expected an event type that binx knows, found {header.type}, which is not marked as ignorable:"
-            " it may hold changes. A newer version of binx may know it, the server's own mysqlbinlog does",
+            f"found the unknown event type {header.type}, which is not marked as ignorable and may contain changes;"
+            " a newer version of binx may support it, and the server's own mysqlbinlog does",
             offset=position,
         )
     name = EventClass(event_class).name.removeprefix("CLASS_").replace("_", " ")
-    where = "between transactions" if transaction < 0 else f"in the transaction that begins at {transaction}"
-    raise DamagedError(f"found {name} (event type {header.type}) where none can stand, {where}", offset=position)
+    where = "between transactions" if transaction < 0 else f"inside the transaction that begins at {transaction}"
+    raise DamagedError(f"found {name} (event type {header.type}), which is not valid {where}", offset=position)
 
 
 cdef inline int bad_checksum(
@@ -151,8 +151,8 @@ cdef inline int bad_checksum(
     from binx.errors import ChecksumError
 
     raise ChecksumError(
-        f"expected the checksum {expected:#010x} that is written behind the event, found {found:#010x}:"
-        " its bytes were changed or overwritten (--no-checksums reads on)",
+        f"expected the stored checksum {expected:#010x}, found {found:#010x}: the bytes were changed or overwritten"
+        " (--no-checksums reads on)",
         offset=position,
     )
 
@@ -160,7 +160,7 @@ cdef inline int bad_header(const Header *header, int64_t position) except -1 wit
     from binx.errors import DamagedError
 
     if header.type == 0 and header.size == 0:
-        found = "zeros: a part of the file that was never written, or was overwritten"
+        found = "zeros: this part of the file was never written or was overwritten"
     else:
         found = f"type {header.type} and size {header.size}"
     raise DamagedError(f"expected an event header, found {found}", offset=position)

@@ -34,7 +34,7 @@ cdef int refuse_early_map(Cursor *body) except -1 with gil:
     from binx.errors import UnsupportedError
 
     raise UnsupportedError(
-        "expected the columns' sizes in the table map, found none: pre-releases of MySQL 5.1 wrote it without them;"
+        "expected column sizes in the table map, found none: pre-releases of MySQL 5.1 did not write them;"
         " its rows cannot be decoded",
         offset=body.origin + body.position,
         event="TABLE_MAP",
@@ -306,11 +306,11 @@ cdef class TableMaps:
 
         db, table = self.name(self.layout(number).table)
         raise UnsupportedError(
-            f"expected rows of {db.decode('utf-8', 'replace')}.{table.decode('utf-8', 'replace')} whose TIME, DATETIME"
-            " and TIMESTAMP have no fraction of a second, found rows that are laid out otherwise: MariaDB does not log"
-            " how wide fractions are that it keeps as before 10.1 (mysql56_temporal_format=OFF). For logs to come,"
-            " ALTER TABLE ... FORCE stores them anew where mysql56_temporal_format=ON; the other transactions of this"
-            " one are taken with --on-damage salvage",
+            f"rows of {db.decode('utf-8', 'replace')}.{table.decode('utf-8', 'replace')} cannot be decoded: their TIME,"
+            " DATETIME or TIMESTAMP columns have fractional seconds in the format before MariaDB 10.1"
+            " (mysql56_temporal_format=OFF), whose size MariaDB does not log. For future logs, rebuild the table with"
+            " ALTER TABLE ... FORCE under mysql56_temporal_format=ON; --on-damage salvage extracts the other"
+            " transactions of this log",
             offset=body.origin + body.position,
         )
 
@@ -321,10 +321,10 @@ cdef class TableMaps:
         db, table = self.name(self.layout(number).table)
         kind = self.layout(number).unknown_type
         return UnsupportedError(
-            f"expected column types that binx reads, found {UNKNOWN_TYPES.get(kind, 'an unknown one')} (type {kind})"
+            f"unsupported column type: {UNKNOWN_TYPES.get(kind, 'an unknown one')} (type {kind})"
             f" in column {self.layout(number).unknown} of {db.decode('utf-8', 'replace')}"
-            f".{table.decode('utf-8', 'replace')}; its rows cannot be told apart. A newer version of binx may read them,"
-            " the server's own mysqlbinlog does; the other transactions are taken with --on-damage salvage",
+            f".{table.decode('utf-8', 'replace')}; its rows cannot be decoded. A newer version of binx may support it,"
+            " and the server's own mysqlbinlog does; --on-damage salvage extracts the other transactions",
             offset=position,
             event="TABLE_MAP",
         )

@@ -302,8 +302,8 @@ cdef class Rewriter:
         from binx.errors import ChecksumError
 
         raise ChecksumError(
-            f"expected the checksum {expected:#010x} that is written behind the event, found"
-            f" {self.source_sum:#010x}: its bytes were changed or overwritten (--no-checksums copies it as it is)",
+            f"expected the stored checksum {expected:#010x}, found {self.source_sum:#010x}: the bytes were changed or"
+            " overwritten (--no-checksums copies them as they are)",
             offset=self.event_start,
         )
 

@@ -141,7 +141,9 @@ def test_an_unknown_event_that_is_not_ignorable_stops_with_its_type_and_place(
     before: int, tmp_path: Path
 ) -> None:
     data = altered(with_event_before(before, 0))
-    with pytest.raises(UnsupportedError, match=r"found 77.*not marked as ignorable.*newer version") as caught:
+    with pytest.raises(
+        UnsupportedError, match=r"event type 77.*not marked as ignorable.*newer version"
+    ) as caught:
         exported(with_event_before(before, 0), tmp_path)
     assert caught.value.offset is not None
     assert data[caught.value.offset + TYPE] == UNKNOWN

@@ -258,7 +258,7 @@ def test_an_offset_is_refused_where_the_column_has_no_zone(tmp_path: Path) -> No
 
 def test_an_offset_is_refused_in_lists_where_servers_ignore_it(tmp_path: Path) -> None:
     for condition in ("IN ('2026-03-02 09:30:00+02:00')", "BETWEEN '2026-03-02' AND '2026-03-03 00:00:00Z'"):
-        with pytest.raises(UsageError, match="expected a moment without an offset for changed_at in IN"):
+        with pytest.raises(UsageError, match="expected a time without an offset for changed_at in IN"):
             chosen(f"changed_at {condition}", tmp_path, "shop.orders")
 
 

@@ -103,7 +103,7 @@ def _warnings(figures: Statistics) -> Markup:
     if not texts:
         return joined()
     items = [element("li", text) for text in texts]
-    return element("section", element("h2", "Worth a look"), element("ul", *items), class_="warnings")
+    return element("section", element("h2", "Warnings"), element("ul", *items), class_="warnings")
 
 
 __all__ = ["html_page"]

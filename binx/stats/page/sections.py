@@ -169,7 +169,7 @@ def _databases(figures: Statistics, top: int) -> Markup:
 
 def _transactions(title: str, transactions: Sequence[ListedTransaction], zone: tzinfo) -> Markup:
     heads = [
-        _Head("Transaction", "name"), _BYTES, _ROWS, _Head("Lasted", "number"), _Head("Committed", "time"),
+        _Head("Transaction", "name"), _BYTES, _ROWS, _Head("Duration", "number"), _Head("Committed", "time"),
         _Head("Tables", "name"),
     ]  # fmt: skip
     rows = [

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from binx.rows.ddl_statements import Key
+from binx.rows.ddl_types import GEOMETRY_BASES
 from binx.rows.schema import ColumnDefinition, IndexDefinition
 
 Indexes = tuple[IndexDefinition, ...]
@@ -100,7 +101,8 @@ def _with_settled_prefixes(index: IndexDefinition, known: dict[str, ColumnDefini
     def is_part(name: str, prefix: int) -> bool:
         column = known.get(name.casefold())
         if column is None or column.base not in _KEPT_IN_THE_ROW:
-            return column is not None and column.base.endswith(("text", "blob"))
+            is_long = ("text", "blob", *GEOMETRY_BASES)
+            return column is not None and column.base.endswith(is_long)
         return prefix < (column.length or 0)
 
     parts = zip(index.columns, index.prefixes, strict=False)

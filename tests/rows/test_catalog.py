@@ -195,6 +195,14 @@ def test_members_of_a_binary_column_are_the_bytes_that_the_session_wrote() -> No
     assert definition.columns[0].members == (r"\xe9 ", "p ")
 
 
+def test_a_part_of_a_shape_is_no_key_of_rows() -> None:
+    """As MariaDB 10.11's INFORMATION_SCHEMA says."""
+    shape = "CREATE TABLE t (a GEOMETRY NOT NULL, b INT NOT NULL, UNIQUE (a(3)))"
+    definition = catalog_of(shape, context=MARIADB).lookup("shop", "t")
+    assert definition is not None
+    assert definition.row_key == ()
+
+
 def test_a_database_without_a_charset_takes_the_servers() -> None:
     context = StatementContext(server_collation="latin1_swedish_ci")
     catalog = catalog_of("CREATE DATABASE d", "CREATE TABLE d.t (a TEXT)", context=context)

@@ -114,4 +114,4 @@ def test_the_catalog_follows_random_schema_statements(server: Server, number: in
     log, steps = run(server, seed)
     difference = follow(log, steps)
     assert not difference, f"SEED={seed} on {server.daemon}: {difference}"
-    assert len(steps) > STATEMENTS / 4, "the server takes hardly a statement"
+    assert len(steps) > STATEMENTS / 10, "the server takes hardly a statement"

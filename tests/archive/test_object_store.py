@@ -118,7 +118,7 @@ def test_a_file_uri_is_a_folder(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("uri", ["s3://key:secret@bucket/logs", "gopher://host/logs"])
 def test_uris_that_are_refused(uri: str) -> None:
-    with pytest.raises(UsageError, match="expected") as caught:
+    with pytest.raises(UsageError, match=r"expected a URI|must not contain a secret") as caught:
         open_store(uri)
     assert "secret@" not in str(caught.value)
 

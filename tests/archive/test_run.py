@@ -90,7 +90,7 @@ def test_an_object_is_missed_by_each_run_when_the_source_has_its_log_no_more(tmp
     for _ in range(2):
         reports, run = archive(source, place)
         assert (states(reports), run.held, run.failed) == ([(gone.stem, "failed")], 3, 1)
-        assert f"remove _manifest/{gone.stem}.json" in str(reports[0].error)
+        assert f"delete _manifest/{gone.stem}.json" in str(reports[0].error)
 
 
 def test_a_run_reads_only_the_manifests_of_logs_that_the_source_has(

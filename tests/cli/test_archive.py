@@ -41,7 +41,7 @@ def test_a_damaged_log_gives_exit_code_3_and_its_problems(tmp_path: Path) -> Non
     (source / "mysql-bin.000001").write_bytes(data)
     ended = binx("archive", source, "--to", tmp_path / "archive")
     assert ended.code == 3
-    assert "mysql-bin.000001: it is damaged and not archived" in ended.err
+    assert "mysql-bin.000001: damaged, not archived" in ended.err
     assert [line.partition(":")[0] for line in ended.lines] == [f"{source}/mysql-bin.000002"]
 
 

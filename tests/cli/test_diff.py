@@ -45,7 +45,7 @@ def test_what_a_replica_lacks(shop: Shop, replica: Path) -> None:
     assert ended.code == 3
     assert "only in A     1" in ended.lines
     assert f"  {shop.demo['gtid']}" in ended.lines
-    assert f"  B will not get these by waiting: {shop.demo['gtid']}" in ended.lines
+    assert f"  B will not receive these by waiting: {shop.demo['gtid']}" in ended.lines
 
 
 def test_json(shop: Shop, replica: Path) -> None:

@@ -224,5 +224,5 @@ def test_a_folder_in_an_object_store_is_refused_and_none_made_of_its_name(
     before = sorted(tmp_path.iterdir())
     run = binx("index", "-o", "s3://bucket/indexes", *logs)
     assert run.code == 2
-    assert "expected a folder on this machine, found s3://bucket/indexes" in run.err
+    assert "expected a local folder, found s3://bucket/indexes" in run.err
     assert sorted(tmp_path.iterdir()) == before

@@ -120,12 +120,12 @@ def test_what_is_not_there_is_told(shop: Shop) -> None:
 def test_nothing_to_show_is_no_failure(shop: Shop, tmp_path: Path) -> None:
     nothing = binx("show", "--thread-id", "4000000000", *shop.logs)
     assert (nothing.code, nothing.out) == (0, "")
-    assert nothing.err == "binx: there is no transaction that was asked for in these files\n"
+    assert nothing.err == "binx: no transaction that matches in these files\n"
     log = tmp_path / "mysql-bin.000001"
     log.write_bytes(shop.logs[0].read_bytes()[:158])
     empty = binx("show", log)
     assert (empty.code, empty.out) == (0, "")
-    assert empty.err.endswith("binx: there is no transaction in these files\n")
+    assert empty.err.endswith("binx: no transaction in these files\n")
     assert binx("show", "--quiet", log).err == ""
 
 

@@ -142,7 +142,7 @@ def test_its_events_are_listed(log: bytes) -> None:
 def test_a_wrong_checksum_is_told(level: Level) -> None:
     damaged = bytearray(with_checksums(LOG))
     damaged[START + len(LARGE) - 1000] ^= 1
-    with pytest.raises(ChecksumError, match="expected the checksum"):
+    with pytest.raises(ChecksumError, match="expected the stored checksum"):
         scanned(bytes(damaged), level)
     listing = EventListing([BinlogFile(Bytes(bytes(damaged)))], as_json=True)
     lines = [json.loads(line) for part in listing.lines() for line in part.splitlines()]

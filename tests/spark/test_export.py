@@ -148,7 +148,7 @@ def test_where_tasks_always_fail_nothing_is_committed(
         raise RuntimeError("out of luck")
 
     monkeypatch.setattr(engine, "write_share", hopeless)
-    with pytest.raises(BinxError, match="Spark gave up: RuntimeError: out of luck"):
+    with pytest.raises(BinxError, match="Spark failed: RuntimeError: out of luck"):
         on_spark(spark, LOGS[0], tmp_path)
     assert tree(tmp_path) == {"_lock": b""}
     assert not (tmp_path / "_staging").exists()
@@ -233,9 +233,10 @@ def test_what_executors_lack_is_told_once_for_each_host() -> None:
     ]
     assert problems(answers) == [
         "a: /usr/bin/python3 cannot import binx (No module named 'binx')",
-        f"b: binx is 0.0.9, and {__version__} here",
-        f"b: pyarrow is 18.0.0, and {pyarrow.__version__} here",
-        "c: /backup/mysql-bin.000001 is not there; logs and output must be at the same place everywhere",
+        f"b: has binx 0.0.9, the driver has {__version__}",
+        f"b: has pyarrow 18.0.0, the driver has {pyarrow.__version__}",
+        "c: /backup/mysql-bin.000001 does not exist;"
+        " logs and output must be at the same path on all machines",
     ]
 
 
@@ -253,7 +254,7 @@ def test_the_command_takes_the_engine(
     assert run(["to-parquet", "--engine", "spark", str(SHOP), "-o", str(tmp_path)]) == 0
     assert tree(tmp_path) == native
     assert run(["to-parquet", "--master", "local", str(SHOP), "-o", str(tmp_path)]) == 2
-    assert "--master is about --engine spark" in capsys.readouterr().err
+    assert "--master applies only to --engine spark" in capsys.readouterr().err
 
 
 def test_the_data_set_may_be_in_an_object_store(native: dict[str, bytes]) -> None:

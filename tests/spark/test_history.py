@@ -306,7 +306,7 @@ def test_a_file_with_other_rows_than_its_manifest_says_is_refused(tmp_path: Path
     pq.write_table(content.slice(1), other)
     code, answer = load(tmp_path / "in", tmp_path / "out")
     assert code == 1
-    assert "the manifests list 36 rows, the files hold 35" in answer["error"]
+    assert "the manifests list 36 rows, the files contain 35" in answer["error"]
     pq.write_table(content.drop_columns("_commit_version"), other)
     code, answer = load(tmp_path / "in", tmp_path / "out")
     assert (code, "the manifests list 36 rows" in answer["error"]) == (1, True)
@@ -340,4 +340,4 @@ def test_losses_of_the_export_are_told_and_change_the_exit_code(tmp_path: Path, 
 def test_an_empty_folder_is_no_data_set(tmp_path: Path, load: Load) -> None:
     code, answer = load(tmp_path, tmp_path / "out")
     assert code == 4
-    assert "holds no _manifest/*.json" in answer["error"]
+    assert "has no _manifest/*.json" in answer["error"]

@@ -196,7 +196,7 @@ def test_a_load_without_the_given_key_leaves_nothing_out_of_the_next_one_with_it
         code, summary = load(tmp_path / "in", tmp_path / "out", *options)
         assert code == expected
         losses = summary["tables"][0]["losses"]
-        assert [loss[:32] for loss in losses] == ["the primary key is no longer known"] * (expected == 3)
+        assert [loss[:34] for loss in losses] == ["the primary key is no longer known"] * (expected == 3)
         server.rotate()
     assert rows(tmp_path / "out", ORDERS) == server.rows(ORDERS)
 
@@ -245,8 +245,7 @@ def test_a_type_that_rounds_what_is_there_is_told_once(tmp_path: Path, load: Loa
         code, summary = load(tmp_path / "in", tmp_path / "out")
         assert code == expected
         losses = [loss for table in summary["tables"] for loss in table["losses"]]
-        assert [loss[:50] for loss in losses] == ["price became DECIMAL(10,2), it was decimal(10, 4):"] * (
-            expected == 3
-        )
+        told = [loss.partition(":")[0] for loss in losses]
+        assert told == ["price changed from decimal(10, 4) to DECIMAL(10,2)"] * (expected == 3)
         server.transaction(("insert", ORDERS, {"id": 2, "price": Decimal("1.20")}))
         server.rotate()

@@ -259,7 +259,7 @@ def test_clocks_that_were_set_back_are_told_with_the_largest_step() -> None:
     with BinlogFile(BytesSource(bytes(data), path.name)) as file:
         (found,) = (one for one in gather([file]).warnings if one.code == "clock_back")
     assert found.count == 1
-    assert re.search(r"at most by 3,(600|59\d)\.\d s", found.message)
+    assert re.search(r"by up to 3,(600|59\d)\.\d s", found.message)
 
 
 def test_transactions_of_over_a_minute_are_told() -> None:

@@ -29,7 +29,7 @@ from tests.spark.test_state import ORDERS, orders, work
 pytest.importorskip("pyspark")
 
 KILLS = int(os.environ.get("KILLS") or 3)
-SEED = int(os.environ.get("SEED") or 1)
+SEED = os.environ.get("SEED") or "1"
 FORMAT = os.environ.get("FORMAT") or "parquet"
 _LOADS = 3
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from .manifests import TableName
 
@@ -33,8 +34,10 @@ class _Token:
         return "" if self.quoted else self.text.upper()
 
 
-def _tokens(sql: str) -> list[_Token]:
-    return list(_scan(sql))
+@lru_cache(maxsize=1)
+def _tokens(sql: str) -> tuple[_Token, ...]:
+    """The words and marks of a statement, kept as each is asked several questions one after another."""
+    return tuple(_scan(sql))
 
 
 def _scan(sql: str) -> Iterator[_Token]:

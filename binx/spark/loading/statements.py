@@ -57,12 +57,7 @@ class Statement:
     @property
     def lasts(self) -> bool:
         """Whether later loads need it too: it changes more than types of columns."""
-        return bool(
-            effects(self.sql, self.db)
-            or column_changes(self.sql, self.db)
-            or defines_cascade(self.sql, self.db)
-            or _xa_step(self.sql)
-        )
+        return _lasts(self.sql, self.db)
 
     @classmethod
     def from_json(cls, entry: Sequence[Any]) -> Statement:
@@ -119,14 +114,12 @@ def read_statements(
     return found, changes
 
 
+def _lasts(sql: str, db: str) -> bool:
+    return bool(effects(sql, db) or column_changes(sql, db) or defines_cascade(sql, db) or _xa_step(sql))
+
+
 def _matters(sql: str, db: str) -> bool:
-    return bool(
-        effects(sql, db)
-        or column_changes(sql, db)
-        or new_types(sql, db)
-        or defines_cascade(sql, db)
-        or _xa_step(sql)
-    )
+    return _lasts(sql, db) or new_types(sql, db) is not None
 
 
 def _xa_step(sql: str) -> tuple[str, str] | None:

@@ -10,17 +10,17 @@ VENV := .venv
 ROUNDS ?= 3
 FUZZ_SECONDS ?= 60
 FUZZ_TARGETS ?= events rows json_document json_changes gtid_text gtid_binary ddl manifest index_file compressed \
-	encryption where scans slices texts data_set parquet archived archive_manifest keyring age_file
+	encryption where scans slices texts data_set archived archive_manifest keyring
 # Stack traces of allocations have one frame only: more take over half of the time. Replaying a finding shows all.
 FUZZ_ASAN := detect_leaks=0:allocator_may_return_null=1:max_allocation_size_mb=1024:malloc_context_size=1:quarantine_size_mb=32
 # Without the tests of the Parquet writer that compare its output with that of the newest pyarrow.
-LOWEST_TESTS ?= event rows source log stats verify archive cli export/test_*.py
+LOWEST_TESTS ?= event rows source log storage where dataset/test_*.py slices inspect compare stats verify archive cli
 # Without the tests of Spark, whose Java does not run with sanitizers, and those that use no kernel.
-ASAN_TESTS ?= kernels event log rows source export stats verify archive fuzz cli
+ASAN_TESTS ?= kernels event log rows source storage where dataset slices inspect compare stats verify archive fuzz cli
 BIN := $(VENV)/bin
 KERNELS := $(wildcard binx/kernels/*.pyx binx/kernels/*.pxd)
 
-.PHONY: help demo test check unit test-live asan fuzz lowest bench testdata man transcripts formats clean needs-python needs-compiler needs-java
+.PHONY: help demo test check unit test-live asan fuzz lowest bench testdata man wheel standalone bare transcripts formats size clean needs-python needs-compiler needs-java
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -95,14 +95,37 @@ bench: $(VENV)/.installed ## benchmark against mysqlbinlog (BENCH="--size 1000" 
 testdata: $(VENV)/.installed ## regenerate testdata/ with real servers
 	$(BIN)/python testdata/make.py
 
-man: $(VENV)/.installed ## regenerate man/ from the commands' help and the docs
+man: $(VENV)/.installed ## make the manual pages in man/ from the commands' help and the docs
 	$(BIN)/python -m binx.cli.manpages man docs
+
+wheel: man ## build the wheel, and collect those of its dependencies, in dist/wheels
+	rm -rf dist/wheels build/lib* build/bdist*
+	$(BIN)/python -m pip wheel --quiet --no-build-isolation --wheel-dir dist/wheels '.[encryption]'
+
+standalone: wheel ## build dist/binx, a folder that runs without Python (and without Spark)
+	[ -x build/standalone/bin/python ] || $(BIN)/python -m venv build/standalone
+	build/standalone/bin/python -m pip install --quiet 'pyinstaller>=6.10' tzdata
+	build/standalone/bin/python -m pip install --quiet --no-index --find-links dist/wheels --force-reinstall 'binx[encryption]'
+	build/standalone/bin/pyinstaller --noconfirm --log-level ERROR --name binx --distpath dist --workpath build/pyinstaller \
+		--specpath build --collect-submodules binx --recursive-copy-metadata binx --collect-all tzdata build/standalone/bin/binx
+	mkdir -p dist/binx/man && cp man/*.[15] dist/binx/man/ && cp LICENSE dist/binx/
+
+bare: standalone ## run the wheel and the folder in bare Debian roots (as root, with debootstrap)
+	$(BIN)/python -m tests.bare
 
 transcripts: $(VENV)/.installed ## regenerate the command output in README.md and docs/
 	$(BIN)/python -m testdata.transcripts
 
 formats: $(VENV)/.installed ## regenerate docs/formats.md from what the tests observe
 	$(BIN)/python -m tests.corpus.formats
+
+size: ## lines, files and extension modules of each package, and lines of tests
+	@printf '%-16s %8s %6s %8s\n' package lines files modules
+	@for package in $(patsubst %/,%,$(sort $(wildcard binx/*/))) binx tests; do \
+		files=$$(git ls-files "$$package" | grep -E '\.(py|pyi|pyx|pxd)$$') || continue; \
+		printf '%-16s %8d %6d %8d\n' "$$package" "$$(cat $$files | wc -l)" "$$(wc -w <<< $$files)" \
+			"$$(grep -c '\.pyx$$' <<< "$$files")"; \
+	done
 
 clean: ## remove what was built
 	rm -rf build dist *.egg-info .demo .mypy_cache .ruff_cache .pytest_cache .hypothesis $(VENV)/.installed

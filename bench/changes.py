@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
-from binx.export.file_columns import TEXTS, with_statistics
-from binx.export.parquet_format.arrow_writer import ArrowWriter
+from binx.dataset.encodings import writer_settings
+from binx.dataset.file_columns import with_statistics
 
 DB, TABLE, VERSION = "bench", "orders", "0a0b0c0d"
 BASE, SERVER_ID, IDENTITY = "mysql-bin", 97, "5eed5eed"
@@ -142,7 +143,7 @@ class _Images:
             "_commit_version": pa.array(scn, pa.int64()),
             "_commit_timestamp": time,
             "_row": pa.array(self.change % ROWS_A_TRANSACTION, pa.int64()),
-            "_transaction": pa.DictionaryArray.from_arrays(pa.array(transaction, pa.int32()), gtids),
+            "_transaction": gtids.take(pa.array(transaction, pa.int32())),
             "_event_timestamp": time,
             "_position": pa.array(scn & 0xFFFFFFFF, pa.int64()),
             "_present": pa.nulls(len(row_ids), pa.binary()),
@@ -176,12 +177,16 @@ def _write_export(folder: Path, number: int, rows: pa.Table) -> None:
     path = f"changes/{DB}/{TABLE}/{source}-157-0.parquet"
     place = folder / path
     place.parent.mkdir(parents=True, exist_ok=True)
-    schema = rows.schema.with_metadata({"binx.schema_version": VERSION})
-    with place.open("wb") as stream:
-        writer = ArrowWriter(stream, schema, statistics=with_statistics(schema), texts=TEXTS)
-        for start in range(0, rows.num_rows, _ROW_GROUP):
-            writer.write_batch(rows.slice(start, _ROW_GROUP).combine_chunks().to_batches()[0])
-        writer.close()
+    rows = rows.replace_schema_metadata({"binx.schema_version": VERSION})
+    with pq.ParquetWriter(
+        place,
+        rows.schema,
+        compression="zstd",
+        compression_level=1,
+        write_statistics=with_statistics(rows.schema),
+        **writer_settings(rows.schema, rows, ("_transaction",)),
+    ) as writer:
+        writer.write_table(rows, row_group_size=_ROW_GROUP)
     first, last = rows["_commit_version"][0].as_py(), rows["_commit_version"][-1].as_py()
     schema = f"schemas/{DB}/{TABLE}/{VERSION}.json"
     _write_json(folder / schema, _schema_record())

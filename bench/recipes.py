@@ -247,6 +247,37 @@ def _record_wide(server: Server, size: int) -> None:
         server.sql("".join(text), "bench")
 
 
+CHARSETS_TABLES = dedent("""\
+    CREATE TABLE customers (id INT PRIMARY KEY, west VARCHAR(80) CHARACTER SET latin1 NOT NULL,
+      east VARCHAR(80) CHARACTER SET cp1251 NOT NULL, north VARCHAR(80) CHARACTER SET gbk NOT NULL,
+      far VARCHAR(80) CHARACTER SET sjis NOT NULL, visits INT NOT NULL) ENGINE=InnoDB;
+    """)
+
+CHARSETS_PREPARE = dedent("""\
+    SET NAMES utf8mb4;
+    DELIMITER //
+    CREATE PROCEDURE work(first INT, step INT, transactions INT)
+    BEGIN
+      DECLARE number INT DEFAULT first;
+      DECLARE done INT DEFAULT 0;
+      WHILE done < transactions DO
+        START TRANSACTION;
+        INSERT INTO customers VALUES (number,
+          concat('Jürgen Müller, Königstraße ', number, ', Köln, n° ', number % 9),
+          concat('Иванов Пётр, улица Ленина ', number, ', Москва'),
+          concat('王小明, 北京市朝阳区 ', number, ' 号'),
+          concat('山田太郎, 東京都千代田区 ', number), 0);
+        IF done % 2 = 1 THEN
+          UPDATE customers SET visits = visits + 1, west = concat('Zoë, ', west) WHERE id = number - step;
+        END IF;
+        COMMIT;
+        SET number = number + step;
+        SET done = done + 1;
+      END WHILE;
+    END //
+    DELIMITER ;
+    """)
+
 RECIPES: Mapping[str, Recipe] = {
     recipe.kind: recipe
     for recipe in (
@@ -298,6 +329,16 @@ RECIPES: Mapping[str, Recipe] = {
             options=FAST_MARIADB,
             tables=OLTP_TABLES,
             prepare=OLTP_PREPARE,
+            record=_record_oltp,
+        ),
+        Recipe(
+            kind="charsets",
+            title="small transactions with text in latin1, cp1251, gbk and sjis",
+            version=1,
+            server=MariaDBServer,
+            options=FAST_MARIADB,
+            tables=CHARSETS_TABLES,
+            prepare=CHARSETS_PREPARE,
             record=_record_oltp,
         ),
     )

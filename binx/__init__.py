@@ -9,6 +9,7 @@ True
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
@@ -43,6 +44,4 @@ def __getattr__(name: str) -> Any:
     """Import names on first use, to keep startup fast."""
     if name not in _HOMES:
         raise AttributeError(f"module 'binx' has no attribute {name!r}")
-    from importlib import import_module
-
     return getattr(import_module(_HOMES[name]), name)

@@ -20,6 +20,9 @@ class ExitCode(IntEnum):
     USAGE = 2
     LOSSES = 3
     ABSENT = 4
+    HUNG_UP = 129
+    INTERRUPTED = 130
+    TERMINATED = 143
 
 
 class BinxWarning(UserWarning):
@@ -113,6 +116,10 @@ class StaleError(BinxError):
 
 class UnsupportedError(BinxError):
     """The file is valid, but contains something that binx does not support."""
+
+
+class UndecodableError(UnsupportedError):
+    """Rows are intact, but nothing tells how to decode them; their transaction can be copied."""
 
 
 class EncryptedError(UnsupportedError):

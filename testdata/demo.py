@@ -11,8 +11,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from binx.dataset.dataset import escape_name
 from binx.errors import ExitCode
-from binx.export.dataset import escape_name
 from testdata.compare import compare_shop
 
 PROJECT = Path(__file__).resolve().parent.parent

@@ -11,6 +11,8 @@ import shutil
 import socket
 import tempfile
 import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from testdata.servers import MariaDBServer, MySQLServer, Server, ServerError
@@ -33,25 +35,23 @@ TRAFFIC = (
 ARRIVED = "SELECT COUNT(*) FROM relayed.t WHERE b = 'last'"
 
 
-def replicate(kind: type[Server], work: Path, target: Path, *, gtids: bool = True) -> None:
-    """Have a replica receive some traffic, and copy its relay logs and the source's logs.
+@contextmanager
+def linked(
+    kind: type[Server], work: Path, options: Sequence[str] = (), *, gtids: bool = True
+) -> Iterator[tuple[Server, Server]]:
+    """A source and its replica, linked and running; both are stopped at the end.
 
     Args:
         kind: the servers' class.
         work: a folder for the servers.
-        target: where the logs go.
+        options: further options of the replica.
         gtids: whether the replica asks for transactions by GTID or by position.
     """
     mysql = kind is MySQLServer
     port = _free_port()
     reachable = ["--skip-networking=0", "--bind-address=127.0.0.1"]
     without = ["--gtid-mode=OFF", "--enforce-gtid-consistency=OFF"] if mysql and not gtids else []
-    relaying = [
-        "--server-id=77",
-        "--relay-log=relay-bin",
-        "--max-relay-log-size=4096",
-        "--relay-log-purge=OFF",
-    ]
+    relaying = ["--server-id=77", "--relay-log=relay-bin", *options]
     source = kind(work / "source", options=[*reachable, f"--port={port}", *without])
     replica = kind(work / "replica", options=[*reachable, f"--port={_free_port()}", *relaying, *without])
     with source, replica:
@@ -74,10 +74,24 @@ def replicate(kind: type[Server], work: Path, target: Path, *, gtids: bool = Tru
                 f"CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={port}, MASTER_USER='r',"
                 f" MASTER_PASSWORD='r', {place}; START SLAVE"
             )
+        yield source, replica
+        replica.sql("STOP REPLICA" if mysql else "STOP SLAVE")
+
+
+def replicate(kind: type[Server], work: Path, target: Path, *, gtids: bool = True) -> None:
+    """Have a replica receive some traffic, and copy its relay logs and the source's logs.
+
+    Args:
+        kind: the servers' class.
+        work: a folder for the servers.
+        target: where the logs go.
+        gtids: whether the replica asks for transactions by GTID or by position.
+    """
+    with linked(kind, work, ["--max-relay-log-size=4096", "--relay-log-purge=OFF"], gtids=gtids) as servers:
+        source, replica = servers
         for statements in TRAFFIC:
             source.sql(statements)
         _wait(replica)
-        replica.sql("STOP REPLICA" if mysql else "STOP SLAVE")
         (target / "source").mkdir(parents=True, exist_ok=True)
         for log in replica.binlog_folder.glob("relay-bin.[0i]*"):
             shutil.copyfile(log, target / log.name)

@@ -11,8 +11,8 @@ from urllib.parse import quote
 import pytest
 
 from binx.errors import SourceError
-from binx.export.remote_store import RemoteStore
 from binx.source.remote import RemoteFile
+from binx.storage.remote_store import RemoteStore
 
 
 @contextmanager

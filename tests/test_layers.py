@@ -16,9 +16,14 @@ LAYERS = (
     "kernels",
     "source",
     "event",
+    "storage",
     "log",
     "rows",
-    "export",
+    "where",
+    "slices",
+    "dataset",
+    "inspect",
+    "compare",
     "stats",
     "verify",
     "archive",
@@ -29,6 +34,9 @@ LAYERS = (
 """From the ground up. ``kernels`` stand on ``errors`` alone; ``stats`` to ``api`` are neighbours."""
 
 NEIGHBOURS = {
+    "dataset": {"slices"},
+    "inspect": {"dataset"},
+    "compare": {"dataset"},
     "stats": {"verify", "archive", "spark", "api"},
     "verify": {"stats"},
     "archive": {"stats"},

@@ -14,19 +14,19 @@ from typing import TYPE_CHECKING, Self
 from binx.api.records import TransactionRecord, transaction_record
 from binx.api.selecting import Numbers, Texts, selection_of
 from binx.errors import AbsentError, BinxWarning, UsageError
-from binx.export.search import Search
 from binx.kernels.scan import Level
 from binx.log.ends import FileEnds
 from binx.log.selection import Selection
+from binx.rows.ddl.catalog import Catalog
+from binx.rows.decoder import ROW_GROUP_ROWS, ChangeDecoder, DecoderOptions
 from binx.rows.marks import TAKE
+from binx.slices.search import Search
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from binx.export.where import Condition
-    from binx.rows.batches import ChangeBatch
-    from binx.rows.catalog import Catalog
-    from binx.rows.decoder import DecoderOptions
+    from binx.rows.batches import ChangeBatch, TableChanges
+    from binx.where.condition import Condition
 
 
 class Transactions:
@@ -135,21 +135,20 @@ class Transactions:
         """
         import pyarrow as pa
 
-        from binx.rows.decoder import ROW_GROUP_ROWS, DecoderOptions
-        from binx.rows.unify import united_schema
+        from binx.rows.unify import united_schema, with_one_dictionary
 
         db, dot, name = table.partition(".")
         if not dot or not db or not name:
             raise UsageError(f"expected DB.TABLE, found {table!r}")
         if batch_rows is not None and batch_rows < 1:
             raise UsageError(f"expected batches of at least 1 row, found {batch_rows}")
-        schemas = self._schemas((db, name))
-        if not schemas:
+        versions = self._versions((db, name))
+        if not versions:
             raise AbsentError(
                 f"no row changes of {table} in {', '.join(ends.file.path for ends in self._chain)};"
                 " tables() lists the tables that have some"
             )
-        schema = united_schema(schemas)
+        schema = with_one_dictionary(united_schema([one.schema for one in versions]), versions)
         options = DecoderOptions(row_group_rows=batch_rows or ROW_GROUP_ROWS)
         return pa.RecordBatchReader.from_batches(schema, self._batches((db, name), schema, options))
 
@@ -170,7 +169,7 @@ class Transactions:
 
         rows: Iterator[ChangeBatch] = self._decoded(wanted, options)
         if self._where is not None:
-            from binx.export.where_rows import RowFilter
+            from binx.where.rows import RowFilter
 
             condition = RowFilter(self._where, self._catalog(), lambda db, name: True)
             rows = (condition.chosen(batch)[0] for batch in rows)
@@ -180,42 +179,37 @@ class Transactions:
         if self._where is not None:
             condition.check()
 
-    def _schemas(self, wanted: tuple[str, str]) -> list[pa.Schema]:
-        """The schema versions of a table, in order, by a pass that decodes rows only for a condition."""
-        from binx.rows.decoder import DecoderOptions
-
-        schemas: list[pa.Schema] = []
-        deque(self._decoded(wanted, DecoderOptions(), schemas), maxlen=0)
-        return schemas
+    def _versions(self, wanted: tuple[str, str]) -> list[TableChanges]:
+        """The versions of a table, in order, by a pass that decodes rows only for a condition."""
+        versions: list[TableChanges] = []
+        deque(self._decoded(wanted, DecoderOptions(), versions), maxlen=0)
+        return versions
 
     def _decoded(
-        self, wanted: tuple[str, str], options: DecoderOptions, schemas: list[pa.Schema] | None = None
+        self, wanted: tuple[str, str], options: DecoderOptions, versions: list[TableChanges] | None = None
     ) -> Iterator[ChangeBatch]:
-        """The rows of a table; where its schemas are asked for, they are found out and no row is decoded."""
+        """The rows of a table; where its versions are asked for, they are found out and no row is decoded."""
         from binx.rows.batches import ChangeBatch
-        from binx.rows.decoder import ChangeDecoder
 
         catalog = self._catalog()
-        search = self._search(verify=schemas is None)
-        parts = search.selected(decoded=schemas is None, rolled_back=False)
+        search = self._search(verify=versions is None)
+        parts = search.selected(decoded=versions is None, rolled_back=False)
         for file, own in groupby(parts, attrgetter("file")):
             decoder = ChangeDecoder(file, catalog, lambda db, name: (db, name) == wanted, options)
-            decoder.resolve_only = schemas is not None
+            decoder.resolve_only = versions is not None
             for part in own:
                 for item in decoder.decode(part.table, part.mask):
                     if isinstance(item, ChangeBatch):
                         yield item
             yield from decoder.finish()
-            if schemas is not None:
-                schemas += [changes.schema for changes in decoder.tables]
-        if schemas is None:
+            if versions is not None:
+                versions += decoder.tables
+        if versions is None:
             _tell(search)
         else:
             search.check_columns()
 
     def _catalog(self) -> Catalog:
-        from binx.rows.catalog import Catalog
-
         return Catalog() if self._known is None else self._known.copy()
 
 
@@ -348,7 +342,7 @@ class Binlogs(Transactions):
         Search(self._chain, selection, tells=False)
         condition = None
         if where is not None:
-            from binx.export.where import Condition
+            from binx.where.condition import Condition
 
             condition = Condition(where)
         return SelectedTransactions(self._chain, self._known, selection, condition)

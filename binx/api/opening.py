@@ -7,15 +7,15 @@ from os import PathLike, fspath
 from typing import TYPE_CHECKING, TypeAlias
 
 from binx.api.logs import Binlogs
-from binx.errors import BinxError, UsageError
+from binx.errors import UsageError
 from binx.log.chain import order_ends
 from binx.log.ends import known_ends
-from binx.log.file import open_files
-from binx.log.inputs import expand_paths
-from binx.log.relay import join_relay_logs
+from binx.log.inputs import open_named
+from binx.rows.ddl.schema_dump import dump_of, read_dump
+from binx.source.keyring import given_keys
 
 if TYPE_CHECKING:
-    from binx.rows.catalog import Catalog
+    from binx.rows.ddl.schema_dump import SchemaDump
 
 Path: TypeAlias = str | PathLike[str]
 
@@ -32,7 +32,9 @@ def open(  # noqa: A001 - it is called as binx.open
     Args:
         paths: files, ``.index`` files, folders, or URIs supported by ``pyarrow.fs``.
         schema: CREATE TABLE statements, as written by ``mysqldump --no-data``, for column names that are not
-            in the logs: the text, or a file given as :class:`pathlib.Path`.
+            in the logs: the text, or a file given as :class:`pathlib.Path`. They are as of when its comments
+            say, as mysqldump writes them; a path may end in ``@start`` or ``@end`` of the logs, ``@GTID`` or
+            ``@TIME``. Of tables that a statement changed in between, columns are not known.
         keyring: one or more keyring files of the server, for encrypted logs; by default ``BINX_KEYRING`` from
             the environment.
         key_file: a file with one key; by default ``BINX_KEY_FILE``, or the key itself from ``BINX_KEY``.
@@ -46,25 +48,16 @@ def open(  # noqa: A001 - it is called as binx.open
     """
     if not paths:
         raise UsageError("expected at least one binary log to open, found none")
-    known = None if schema is None else _known_tables(schema)
+    dump = None if schema is None else _dump(schema)
     keys = None
     if any(given is not None for given in (keyring, key_file, identity)):
-        from binx.source.keyring import given_keys
-
         keys = given_keys(
             _listed(keyring),
             None if key_file is None else fspath(key_file),
             _listed(identity),
         )
-    files = open_files(expand_paths([fspath(path) for path in paths]), keys)
-    try:
-        join_relay_logs(files)
-        chain = order_ends(map(known_ends, files))
-    except BinxError:
-        for file in files:
-            file.close()
-        raise
-    return Binlogs(chain, known)
+    chain = order_ends(map(known_ends, open_named([fspath(path) for path in paths], keys)))
+    return Binlogs(chain, None if dump is None else dump.known_in([ends.file for ends in chain]))
 
 
 def _listed(paths: Path | Sequence[Path] | None) -> list[str]:
@@ -73,21 +66,16 @@ def _listed(paths: Path | Sequence[Path] | None) -> list[str]:
     return [fspath(path) for path in ([paths] if isinstance(paths, str | PathLike) else paths)]
 
 
-def _known_tables(schema: Path) -> Catalog:
-    from binx.export.known_tables import read_dump
-    from binx.rows.catalog import Catalog
-
+def _dump(schema: Path) -> SchemaDump:
     if isinstance(schema, PathLike):
-        catalog, _ = read_dump(fspath(schema))
-        return catalog
-    catalog = Catalog()
-    catalog.load_dump(schema)
-    if not len(catalog):
+        return read_dump(fspath(schema))
+    dump = dump_of(schema)
+    if not len(dump.tables):
         raise UsageError(
             "expected CREATE TABLE statements as the schema, found text without any; give the path of"
             " a file as pathlib.Path"
         )
-    return catalog
+    return dump
 
 
 __all__ = ["Path", "open"]

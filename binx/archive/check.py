@@ -14,7 +14,6 @@ from binx.archive.sources import open_source_logs
 from binx.archive.unopened import unopened_ends
 from binx.errors import AbsentError, BinxError, EncryptedError, SourceError
 from binx.event.gtid_set import GtidSet
-from binx.export.store import Store
 from binx.log.chain import order_ends
 from binx.log.ends import FileEnds, known_ends
 from binx.log.file import BinlogFile
@@ -23,6 +22,7 @@ from binx.log.gtid_keys import marked_gtids
 from binx.log.on_damage import OnDamage
 from binx.source.names import unencrypted_name
 from binx.source.wording import counted
+from binx.storage.store import Store
 from binx.verify.links import link_problems
 from binx.verify.problems import ProblemKind
 
@@ -74,6 +74,7 @@ def check_archive(
             found += _tail(source, logs, report, stack)
         contents = {id(ends.file): gtids for ends, gtids in found}
         chain = order_ends(ends for ends, _ in found)
+        _check_holes(chain, report)
         _check_links(chain, [contents[id(ends.file)] for ends in chain], report)
     return report
 
@@ -158,13 +159,38 @@ def _tail(
     """The logs of the source that the archive does not hold."""
     report.tail = []
     there = open_source_logs(source, stack)
+    held = {log.name for log in logs}
     for log in there.unreadable:
-        report.notes.append(f"{log.path}: cannot be checked: {log.error.message}")
+        if log.closed and log.name not in held:
+            message = f"not archived, and cannot be read: {log.error.message}"
+            _add(report, Finding.NOT_ARCHIVED, log.path, message)
+        else:
+            report.notes.append(f"{log.path}: cannot be checked: {log.error.message}")
     for ends in (*there.closed, *there.open):
         if find_log(logs, ends.file) is None:
             gtids = _gtids_of(ends.file)
             report.tail.append(TailLog(ends.file.path, ends in there.closed, ends.file.size, gtids))
             yield ends, gtids
+
+
+def _check_holes(chain: Sequence[FileEnds], report: CheckReport) -> None:
+    """Tell of logs of the source behind which the archive goes on."""
+    tail = {log.log for log in report.tail or ()}
+    archived: set[int] = set()
+    holes = []
+    for ends in reversed(chain):
+        if ends.file.path not in tail:
+            archived.add(ends.chain)
+        elif ends.chain in archived:
+            holes.append(ends.file.path)
+    for path in reversed(holes):
+        _add(
+            report,
+            Finding.NOT_ARCHIVED,
+            path,
+            "not archived, although later logs are: a run left it out, as it is damaged or was not readable;"
+            " run binx verify on it, and archive it as it is with --on-damage keep",
+        )
 
 
 def _gtids_of(file: BinlogFile) -> GtidSet:
@@ -177,7 +203,7 @@ def _gtids_of(file: BinlogFile) -> GtidSet:
 def _check_links(chain: Sequence[FileEnds], contents: Sequence[GtidSet], report: CheckReport) -> None:
     """Hold logs against each other, in the order of their chains."""
     for (before, content), (after, later) in pairwise(zip(chain, contents, strict=True)):
-        if before.server != after.server:
+        if before.chain != after.chain:
             continue
         if after.file.file_number <= before.file.file_number:
             report.notes.append(
@@ -217,9 +243,9 @@ def _knows(ends: FileEnds) -> bool:
 
 def _check_overlaps(chain: Sequence[FileEnds], contents: Sequence[GtidSet], report: CheckReport) -> None:
     """GTIDs that several logs hold: a problem within a server, normal between a source and its replica."""
-    held: dict[tuple[int, str], GtidSet] = {}
+    held: dict[int, GtidSet] = {}
     for ends, gtids in zip(chain, contents, strict=True):
-        own = held.get(ends.server, GtidSet())
+        own = held.get(ends.chain, GtidSet())
         twice = own & gtids
         if twice:
             _add(
@@ -230,7 +256,7 @@ def _check_overlaps(chain: Sequence[FileEnds], contents: Sequence[GtidSet], repo
                 " log has too",
                 str(twice),
             )
-        held[ends.server] = own | gtids
+        held[ends.chain] = own | gtids
     servers = list(held.values())
     shared = GtidSet()
     for place, gtids in enumerate(servers):

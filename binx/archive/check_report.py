@@ -21,11 +21,15 @@ class Finding(Enum):
     """Its bytes are not those that were written."""
     DAMAGED = "damaged"
     """A log is kept as it was found, and its bytes were not those that its server wrote."""
+    NOT_ARCHIVED = "not_archived"
+    """A log of the source is not archived, though later ones are."""
     OVERLAP = "overlap"
     """Logs of one server hold the same GTIDs."""
 
 
-_MISSING = frozenset({Finding.OBJECT_MISSING.value, ProblemKind.MISSING_FILE.value})
+_MISSING = frozenset(
+    {Finding.OBJECT_MISSING.value, Finding.NOT_ARCHIVED.value, ProblemKind.MISSING_FILE.value}
+)
 
 
 @dataclass(frozen=True, slots=True)

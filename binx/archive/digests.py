@@ -6,9 +6,9 @@ import hashlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from binx.export.output import Sink
-from binx.export.store import Store
 from binx.source import READ_BYTES, Source
+from binx.storage.output import Sink
+from binx.storage.store import Store
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from binx.archive.manifest import ArchivedLog, find_log, manifest_names, object_names, read_manifests, stem_of
 from binx.errors import BinxError
-from binx.export.store import Store
 from binx.log.ends import FileEnds
 from binx.source.names import ENCRYPTION_SUFFIX, own_name
+from binx.storage.store import Store
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,11 @@ from binx import __version__
 from binx.archive.digests import digest_of
 from binx.errors import BinxError, DamagedError, NotABinlogError, SourceError, UnsupportedError, UsageError
 from binx.event.gtid_set import GtidSet
-from binx.export.store import MANIFESTS, Store
 from binx.log.file import BinlogFile
+from binx.log.index_facts import log_checksums
 from binx.log.index_use import SUFFIX as INDEX_SUFFIX
-from binx.log.sidecar import log_facts
 from binx.source.names import ENCRYPTION_SUFFIX, ZSTD_SUFFIX
+from binx.storage.store import MANIFESTS, Store
 
 CONTRACT = 2
 """The archive's version: a manifest of a later one is refused."""
@@ -152,12 +152,7 @@ class ArchivedLog:
         """
         if (self.name, self.identity, self.bytes) != (file.name, file.identity, file.size):
             return False
-        facts = log_facts(file, 0, 0)
-        return (self.head_crc32, self.tail_bytes, self.tail_crc32) == (
-            facts.head,
-            facts.tail_bytes,
-            facts.tail,
-        )
+        return (self.head_crc32, self.tail_bytes, self.tail_crc32) == log_checksums(file)
 
     def _of_kind(self, kind: str) -> list[StoredObject]:
         return [one for one in self.objects if one.kind == kind]

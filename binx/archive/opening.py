@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
+from functools import partial
 
 from binx.archive.manifest import ArchivedLog
 from binx.errors import BinxError, UsageError
-from binx.export.store import Store
 from binx.log.chain import order_ends
 from binx.log.ends import FileEnds, known_ends
 from binx.log.file import BinlogFile
-from binx.log.sidecar import Sidecar
+from binx.log.index_file import IndexFile
 from binx.source.opening import decrypted
+from binx.storage.store import Store
 
 
 def open_archived(store: Store, log: ArchivedLog, stack: ExitStack) -> BinlogFile:
@@ -31,12 +32,18 @@ def open_archived(store: Store, log: ArchivedLog, stack: ExitStack) -> BinlogFil
     file = stack.enter_context(BinlogFile.open(store.path(log.log.path)))
     if log.index is None:
         return file
-    try:
-        file.sidecar = Sidecar.read_from(decrypted(store.open(log.index.path)), file)
-    except BinxError:
-        # The log itself tells the same, and --check tells of the index.
-        file.sidecar = None
+    file.find_index = partial(_index_of, store, log.index.path, file)
     return file
+
+
+def _index_of(store: Store, path: str, file: BinlogFile) -> IndexFile | None:
+    """An archived index file; None where it cannot be used: the log tells the same, and --check why."""
+    try:
+        index = IndexFile(decrypted(store.open(path)), file)
+        index.check()
+    except BinxError:
+        return None
+    return index
 
 
 def open_in_order(

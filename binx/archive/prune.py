@@ -18,12 +18,12 @@ from binx.archive.manifest import (
 from binx.archive.restore import check_object
 from binx.archive.sources import SourceLogs
 from binx.errors import DamagedError, OutputError
-from binx.export.durable import synchronize
-from binx.export.store import Store
 from binx.log.chain import order_ends
 from binx.log.ends import FileEnds
 from binx.source.names import number_of
 from binx.source.remote import is_uri
+from binx.storage.durable import synchronize
+from binx.storage.store import Store
 
 _DAY = 24 * 60 * 60
 
@@ -61,10 +61,10 @@ def prunable(
 
 
 def chains(logs: SourceLogs) -> list[list[FileEnds]]:
-    """The source's logs by server, each in its order."""
-    found: dict[tuple[int, str], list[FileEnds]] = {}
+    """The source's logs by chain, each in its order."""
+    found: dict[int, list[FileEnds]] = {}
     for ends in order_ends([*logs.closed, *logs.open]):
-        found.setdefault(ends.server, []).append(ends)
+        found.setdefault(ends.chain, []).append(ends)
     return list(found.values())
 
 

@@ -12,14 +12,14 @@ from binx.archive.manifest import ArchivedLog, StoredObject, read_manifests
 from binx.archive.opening import of_server, open_in_order, without_superseded
 from binx.errors import AbsentError, BinxError, DamagedError, OutputError, SourceError, UsageError
 from binx.event.gtid_set import GtidSet
-from binx.export.extract import ExtractReport, extract
-from binx.export.output import STANDARD_OUTPUT, open_output
-from binx.export.store import Store
 from binx.log.file import BinlogFile
 from binx.log.moments import format_time
 from binx.log.selection import Selection
+from binx.slices.extract import ExtractReport, extract
 from binx.source import READ_BYTES
 from binx.source.opening import decompressed, decrypted
+from binx.storage.output import STANDARD_OUTPUT, open_output
+from binx.storage.store import Store
 
 
 def find_named(store: Store, name: str) -> ArchivedLog:

@@ -17,13 +17,13 @@ from binx.archive.storing import Storage
 from binx.archive.tables import export_tables, has_tables
 from binx.archive.unreadable import keep_unreadable
 from binx.archive.writing import DamagedLogError, archive_log
+from binx.dataset.dataset import DataSet
 from binx.errors import AbsentError, BinxError, OutputError, RefusedError, UsageError
-from binx.export.dataset import DataSet
-from binx.export.store import MANIFESTS, Store, open_store
 from binx.log.ends import FileEnds
 from binx.source.age_keys import given_identities
 from binx.source.opening import is_encrypted
 from binx.source.remote import is_uri
+from binx.storage.store import MANIFESTS, Store, open_store
 
 
 @dataclass(slots=True)
@@ -106,10 +106,10 @@ class ArchiveRun:
                 return
             tables = DataSet(self.request.parquet)
         chosen = prunable(logs, held, days, lambda log: tables is None or has_tables(tables, log))
-        stopped: set[tuple[int, str]] = set()
+        stopped: set[int] = set()
         for ends, log in chosen:
             path = ends.file.path
-            if ends.server in stopped:
+            if ends.chain in stopped:
                 continue
             try:
                 prove(store, ends, log)
@@ -122,7 +122,7 @@ class ArchiveRun:
                 self.report.pruned += 1
                 yield LogReport(State.WOULD_PRUNE if self.request.dry_run else State.PRUNED, path)
             except BinxError as error:
-                stopped.add(ends.server)
+                stopped.add(ends.chain)
                 self.report.failed += 1
                 yield LogReport(State.FAILED, path, error=error)
 

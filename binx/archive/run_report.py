@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 from binx.archive.manifest import ArchivedLog
 from binx.archive.writing import DamagedLogError
 from binx.errors import BinxError
-from binx.source.age_keys import Recipient
 from binx.source.names import printable
 
 if TYPE_CHECKING:
-    from binx.export.staging import SourceReport
+    from binx.dataset.staging import SourceReport
 
 
 class State(Enum):
@@ -34,6 +33,10 @@ class State(Enum):
     """It was removed from the source, as the archive holds it."""
     WOULD_PRUNE = "would prune"
     """It would be removed, were this no dry run."""
+    EXPIRED = "expired"
+    """It was removed from the archive."""
+    WOULD_EXPIRE = "would expire"
+    """It would be removed from it, were this no dry run."""
     PURGEABLE = "purgeable"
     """The archive holds it; the server that has it in its index can remove it."""
 
@@ -66,7 +69,7 @@ class ArchiveRequest:
     max_seconds: int | None = None
     parquet: str | None = None
     prune_days: int | None = None
-    recipients: tuple[Recipient, ...] = ()
+    recipients: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

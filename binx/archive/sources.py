@@ -12,8 +12,7 @@ from binx.errors import BinxError, DamagedError, NotABinlogError, TruncatedError
 from binx.event.format import MAGIC_SIZE, Magic
 from binx.log.chain import order_ends
 from binx.log.ends import FileEnds, known_ends
-from binx.log.file import BinlogFile
-from binx.log.inputs import expand_paths
+from binx.log.inputs import named_logs
 from binx.log.places import INDEX_SUFFIX, is_index
 from binx.source.names import log_name, number_of
 
@@ -85,24 +84,24 @@ def open_source_logs(source: str, stack: ExitStack) -> SourceLogs:
         stack: closes the logs.
 
     Raises:
-        SourceError, UsageError, AbsentError: as :func:`binx.log.inputs.expand_paths`.
+        SourceError, UsageError, AbsentError: as :func:`binx.log.inputs.named_logs`.
     """
-    paths = expand_paths([source])
+    logs = named_logs([source])
     read: list[FileEnds] = []
     failed: dict[str, BinxError] = {}
-    for path in paths:
+    for log in logs:
         try:
-            read.append(known_ends(stack.enter_context(BinlogFile.open(path))))
+            read.append(known_ends(stack.enter_context(log.open())))
         except BinxError as error:
-            if not (path == paths[-1] and _is_just_begun(path, error)):
-                failed[path] = error.at(path=path)
+            if not (log is logs[-1] and _is_just_begun(log.path, error)):
+                failed[log.path] = error.at(path=log.path)
     ordered = order_ends(read)
     closed: list[FileEnds] = []
     being_written: list[FileEnds] = []
-    later: Counter[tuple[int, str]] = Counter()
+    later: Counter[int] = Counter()
     for ends in reversed(ordered):
-        (closed if _is_closed(ends, later[ends.server]) else being_written).append(ends)
-        later[ends.server] += 1
+        (closed if _is_closed(ends, later[ends.chain]) else being_written).append(ends)
+        later[ends.chain] += 1
     return SourceLogs(
         tuple(reversed(closed)),
         tuple(reversed(being_written)),

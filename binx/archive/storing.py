@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from binx.archive.digests import DigestSink
 from binx.archive.manifest import StoredObject
-from binx.export.age import AgeWriter
-from binx.export.output import Sink
-from binx.export.store import Store
 from binx.source import Source
 from binx.source.age import AgeFile
-from binx.source.age_keys import FileKey, Recipient
+from binx.source.age_keys import Identities
 from binx.source.names import ENCRYPTION_SUFFIX
+from binx.storage.age import AgeWriter
+from binx.storage.output import Sink
+from binx.storage.store import Store
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -26,11 +26,11 @@ class Written(NamedTuple):
 
     Attributes:
         stored: what a manifest says of it.
-        key: with which it is encrypted; None where it is not.
+        key: the one that this process can decrypt it with; None where it is not encrypted.
     """
 
     stored: StoredObject
-    key: FileKey | None
+    key: Identities | None
 
 
 class ObjectWriter:
@@ -46,7 +46,7 @@ class ObjectWriter:
         OutputError: the sink does not take what is written.
     """
 
-    def __init__(self, name: str, kind: str, sink: Sink, recipients: tuple[Recipient, ...]) -> None:
+    def __init__(self, name: str, kind: str, sink: Sink, recipients: tuple[str, ...]) -> None:
         self._name = name
         self._kind = kind
         self._digest = DigestSink(sink)
@@ -86,7 +86,7 @@ class Storage:
     """
 
     store: Store
-    recipients: tuple[Recipient, ...] = ()
+    recipients: tuple[str, ...] = ()
 
     @contextmanager
     def writing(self, name: str, kind: str) -> Iterator[ObjectWriter]:

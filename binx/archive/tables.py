@@ -4,21 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from itertools import groupby
 from typing import TYPE_CHECKING
 
 from binx.archive.manifest import ArchivedLog
 from binx.archive.opening import open_archived, without_superseded
-from binx.export.dataset import DataSet, escape_name
-from binx.export.store import Store
+from binx.dataset.dataset import DataSet, escape_name
+from binx.dataset.options import ParquetOptions
+from binx.dataset.parquet import to_parquet
+from binx.dataset.staging import ChainState
 from binx.kernels.scan import Level
+from binx.log.chain import order_ends
+from binx.log.ends import FileEnds, known_ends
 from binx.log.file import BinlogFile
 from binx.log.on_damage import OnDamage
-from binx.source.names import number_of
+from binx.rows.ddl.catalog import Catalog
+from binx.rows.decoder import ChangeDecoder
+from binx.rows.following import follow_statements
+from binx.storage.store import Store
 
 if TYPE_CHECKING:
-    from binx.export.staging import ChainState, SourceReport
-    from binx.rows.catalog import Catalog
+    from binx.dataset.staging import SourceReport
 
 
 def has_tables(dataset: DataSet, log: ArchivedLog) -> bool:
@@ -46,29 +51,40 @@ def export_tables(store: Store, logs: Sequence[ArchivedLog], place: str) -> Iter
         place: the data set's folder, or URI.
 
     Raises:
-        BinxError: as :func:`binx.export.parquet.to_parquet`; logs before it are committed.
+        BinxError: as :func:`binx.dataset.parquet.to_parquet`; logs before it are committed.
     """
     dataset = DataSet(place)
     readable = [log for log in logs if not log.is_unidentified]
-    kept = sorted(without_superseded(readable)[0], key=_place)
+    kept, _ = without_superseded(readable)
     # A run may have been killed when it had committed the last log that was pending.
     dataset.tidy()
-    for _, chain in groupby(kept, key=lambda log: _place(log)[:2]):
-        yield from _export_chain(store, list(chain), dataset, place)
+    if all(has_tables(dataset, log) for log in kept):
+        return
+    for chain in _chains(store, kept):
+        yield from _export_chain(store, chain, dataset, place)
+
+
+def _chains(store: Store, logs: Sequence[ArchivedLog]) -> list[list[ArchivedLog]]:
+    """The logs by chain, each in its order."""
+    opened: dict[int, ArchivedLog] = {}
+    ends: list[FileEnds] = []
+    for log in logs:
+        with ExitStack() as stack:
+            ends.append(known_ends(open_archived(store, log, stack)))
+        opened[id(ends[-1].file)] = log
+    chains: dict[int, list[ArchivedLog]] = {}
+    for one in order_ends(ends):
+        chains.setdefault(one.chain, []).append(opened[id(one.file)])
+    return list(chains.values())
 
 
 def _export_chain(
     store: Store, chain: list[ArchivedLog], dataset: DataSet, place: str
 ) -> Iterator[SourceReport]:
-    """The logs of one server, in their order."""
+    """The logs of one chain, in their order."""
     pending = [not has_tables(dataset, log) for log in chain]
     if not any(pending):
         return
-    from binx.export.parquet import to_parquet
-    from binx.export.parquet_files import ParquetOptions
-    from binx.export.staging import ChainState
-    from binx.rows.catalog import Catalog
-
     catalog, state = Catalog(), ChainState()
     last = len(pending) - pending[::-1].index(True)
     for log, is_pending in zip(chain[:last], pending, strict=False):
@@ -84,21 +100,12 @@ def _export_chain(
 
 def _pass_over(file: BinlogFile, log: ArchivedLog, catalog: Catalog, state: ChainState) -> None:
     """Move on over a log that the data set holds."""
-    from binx.rows.decoder import ChangeDecoder
-    from binx.rows.following import follow_statements
-
     state.epoch += bool(log.create_timestamp)
     state.seqno += log.transactions
     decoder = ChangeDecoder(file, catalog)
-    scan = file.transactions(Level.LEVEL_TABLES, choose=lambda _: lambda block: block.statements > 0)
+    scan = file.transactions(Level.LEVEL_TABLES)
     for table in scan:
         follow_statements(decoder, table)
-
-
-def _place(log: ArchivedLog) -> tuple[int, str, int, int]:
-    """Where a log stands: its server, then when it was begun."""
-    base = log.name.rpartition(".")[0]
-    return log.server_id, base, log.header_timestamp, number_of(log.name)
 
 
 __all__ = ["export_tables", "has_tables"]

@@ -6,9 +6,9 @@ from binx.archive.manifest import ArchivedLog
 from binx.errors import EncryptedError
 from binx.event.format import ChecksumAlgorithm, Flavour, FormatDescription
 from binx.event.gtid_set import GtidSet
-from binx.export.store import Store
 from binx.log.ends import FileEnds
 from binx.log.file import BinlogFile
+from binx.storage.store import Store
 
 _CLOSED = "closed"
 
@@ -49,7 +49,8 @@ class UnopenedLog(BinlogFile):
     def __init__(self, path: str, log: ArchivedLog) -> None:
         # Without the first event that the others read: what of it matters here stands in the manifest.
         self.source = UnopenedSource(path, log.name, log.bytes)
-        self.sidecar = None
+        self.find_index = None
+        self.listed = None
         self._identity = log.identity
         self.format = FormatDescription(
             binlog_version=4,

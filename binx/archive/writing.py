@@ -19,15 +19,16 @@ from binx.archive.manifest import (
 )
 from binx.archive.storing import Storage, Written
 from binx.errors import BinxError, DamagedError, OutputError, SourceError, UnsupportedError
-from binx.export.seekable import FRAME_BYTES, write_seekable
-from binx.export.sidecar import SidecarWriter
-from binx.export.store import Store
 from binx.log.ends import FileEnds
 from binx.log.file import BinlogFile
+from binx.log.index_facts import log_checksums
+from binx.log.index_file import IndexFile
+from binx.log.index_writer import write_index_to
 from binx.log.on_damage import OnDamage
-from binx.log.sidecar import Sidecar, log_facts
 from binx.source import Source
 from binx.source.opening import decompressed, is_encrypted
+from binx.storage.seekable import FRAME_BYTES, write_seekable
+from binx.storage.store import Store
 from binx.verify.content import ContentCheck
 from binx.verify.problems import Problem, ProblemKind
 from binx.verify.report import FileReport
@@ -124,7 +125,7 @@ def commit(storage: Storage, archived: ArchivedLog) -> ArchivedLog:
     Raises:
         OutputError: the archive cannot be written.
     """
-    committed = replace(archived, recipients=tuple(one.text for one in storage.recipients))
+    committed = replace(archived, recipients=storage.recipients)
     with storage.store.writing(manifest_name(committed.stem)) as sink:
         sink.write(encode_manifest(committed))
     return committed
@@ -192,10 +193,10 @@ def read_back(
             return None, []
         with BinlogFile.inside(decompressed(storage.open(log))) as back:
             with storage.writing(name, INDEX) as output:
-                SidecarWriter(back).write(output)
+                write_index_to(back, output)
             index = output.written
             _compare(storage.store, index.stored)
-            times = [time for block in _blocks_of(storage, index, back) for time in block]
+            times = list(_commit_times(storage, index, back))
     except OutputError:
         raise
     except BinxError as error:
@@ -207,13 +208,14 @@ def read_back(
     return index.stored, times
 
 
-def _blocks_of(storage: Storage, index: Written, back: BinlogFile) -> Iterator[tuple[int, int]]:
-    """The commit times of the blocks of an index file, all of which are read."""
-    with closing(Sidecar.read_from(storage.open(index), back)) as sidecar:
-        for block in sidecar.directory.blocks:
-            sidecar.table(block)
-            if block.records:
-                yield block.times
+def _commit_times(storage: Storage, index: Written, back: BinlogFile) -> Iterator[int]:
+    """The earliest and the latest commit time of each row group of an index file, all of which are read."""
+    with closing(IndexFile(storage.open(index), back)) as opened:
+        opened.check()
+        for table in opened.tables():
+            times = memoryview(table.column("commit_timestamp")).cast("q")
+            yield min(times)
+            yield max(times)
 
 
 def _compare(store: Store, stored: StoredObject) -> None:
@@ -230,15 +232,15 @@ def _described(
     times: list[int],
 ) -> ArchivedLog:
     file, description = ends.file, ends.file.format
-    facts = log_facts(file, 0, 0)
+    head, tail_bytes, tail = log_checksums(file)
     return ArchivedLog(
         name=file.name,
         identity=file.identity,
         bytes=file.size,
         sha256=sha256,
-        head_crc32=facts.head,
-        tail_bytes=facts.tail_bytes,
-        tail_crc32=facts.tail,
+        head_crc32=head,
+        tail_bytes=tail_bytes,
+        tail_crc32=tail,
         server_id=description.server_id,
         server_version=description.server_version,
         flavour=description.flavour.value,

@@ -3,100 +3,150 @@
 from __future__ import annotations
 
 import os
+import sys
+from contextlib import suppress
+from importlib import import_module
+from typing import NamedTuple
 
 import click
-from click.exceptions import Abort, Exit
+from click.shell_completion import add_completion_class
 
-from binx.cli.click_commands import ClickCommand
-from binx.cli.commands import COMPLETE, DESCRIPTION, ENTRIES, load_command, overview, version
-from binx.errors import ExitCode, UsageError
+from binx import __version__
+from binx.cli.bash import Bash
+from binx.cli.command import HELP_NAMES, Command
+from binx.kernels.crc32 import backend
 
 PROGRAM = "binx"
-_NAMES = [entry.name for entry in ENTRIES]
+
+
+class Entry(NamedTuple):
+    """A command as the overview lists it.
+
+    Its code is in the module of the same name in ``binx.cli.commands``, ``-`` being ``_``.
+    """
+
+    name: str
+    section: str
+    summary: str
+
+
+ENTRIES = (
+    Entry("ls", "Inspect", "list transactions, one per line"),
+    Entry("show", "Inspect", "show transactions event by event"),
+    Entry("events", "Inspect", "list events, one per line"),
+    Entry("stats", "Inspect", "show what filled the logs"),
+    Entry("index", "Inspect", "write index files for faster searches"),
+    Entry("verify", "Inspect", "check logs for damage and gaps"),
+    Entry("why", "Inspect", "show the history of one row"),
+    Entry("diff", "Inspect", "compare the logs of two servers"),
+    Entry("extract", "Export", "extract whole transactions"),
+    Entry("to-parquet", "Export", "export row changes to Parquet"),
+    Entry("archive", "Archive", "archive closed logs, check and restore them"),
+    Entry("load", "Load", "build tables from the Parquet with Spark"),
+    Entry("spark-script", "Load", "print the path of the Spark loader"),
+    Entry("config", "Configure", "show configured defaults"),
+    Entry("completion", "Configure", "print a shell completion script"),
+)
+NAMES = tuple(entry.name for entry in ENTRIES)
+
+DESCRIPTION = "Read MySQL and MariaDB binary logs without a server."
+
+FILE_HELP = """\
+FILE is a binary log, a folder of logs, an .index file,
+or - for standard input."""
+
+EXAMPLES = (
+    "binx ls mysql-bin.000042",
+    "binx extract --gtid UUID:1006 mysql-bin.* -o one.binlog",
+    "binx to-parquet mysql-bin.* -o lake",
+)
+
+_PACKAGES = ("click", "cryptography", "pyarrow", "pyspark", "rich", "sqlglot", "zstandard")
+_INSTALLED = ".dist-info"
+_COLUMN = 14
 
 
 class Application(click.Group):
-    """All commands, none of them loaded."""
+    """All commands by name, each loaded when it is called."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """The commands' names, in the overview's order."""
-        return list(_NAMES)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> ClickCommand | None:
+    def get_command(self, ctx: click.Context, cmd_name: str) -> Command | None:
         """Load a command; None where there is none of that name."""
-        return ClickCommand(load_command(cmd_name)) if cmd_name in _NAMES else None
+        return load_command(cmd_name) if cmd_name in NAMES else None
 
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command, or say which name may have been meant."""
-        name = args[0]
-        if name not in _NAMES and not name.startswith("-"):
-            from difflib import get_close_matches
-
-            near = get_close_matches(name, _NAMES, n=2, cutoff=0.5)
-            meant = f"; did you mean {' or '.join(near)}?" if near else ""
-            raise click.UsageError(f"there is no command {name!r}{meant}", ctx)
-        return super().resolve_command(ctx, args)
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the command line; ``help COMMAND`` is ``COMMAND --help``."""
+        return super().parse_args(ctx, [*args[1:], "--help"] if args[:1] == ["help"] else args)
 
     def get_help(self, ctx: click.Context) -> str:
         """The overview."""
-        return overview()
+        lines = [DESCRIPTION, "", "Usage: binx COMMAND [OPTIONS] FILE..."]
+        section = ""
+        for entry in ENTRIES:
+            if entry.section != section:
+                section = entry.section
+                lines += ["", f"{section}:"]
+            lines.append(f"  {entry.name:<{_COLUMN}}{entry.summary}")
+        lines += ["", FILE_HELP, "", "Examples:"]
+        lines += [f"  {example}" for example in EXAMPLES]
+        lines += ["", "More: binx COMMAND --help, man binx, binx --version"]
+        return "\n".join(lines)
+
+
+def load_command(name: str) -> Command:
+    """Load one of the commands."""
+    word = name.replace("-", "_")
+    found: Command = getattr(import_module(f"binx.cli.commands.{word}"), f"{word}_command")
+    return found
 
 
 def _print_version(ctx: click.Context, _parameter: click.Parameter, asked: bool) -> None:
-    if asked and not ctx.resilient_parsing:
-        print(version())
-        ctx.exit()
+    """Print the version, and on a second line what it runs with."""
+    if not asked or ctx.resilient_parsing:
+        return
+    parts = [f"Python {sys.version.split()[0]}", f"CRC32 by {backend()}"]
+    for package in _PACKAGES:
+        found = _installed_version(package)
+        parts.append(f"no {package}" if found is None else f"{package} {found}")
+    click.echo(f"binx {__version__}\n{', '.join(parts)}")
+    ctx.exit()
 
 
-application = Application(
-    PROGRAM,
-    help=DESCRIPTION,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    params=[
-        click.Option(
-            ["--version"],
-            is_flag=True,
-            is_eager=True,
-            expose_value=False,
-            callback=_print_version,
-            help="Show the version.",
-        )
-    ],
-)
+def _installed_version(package: str) -> str | None:
+    """The version of an installed package, None where there is none, as the name of its ``.dist-info`` tells.
 
-
-def invoke(arguments: list[str]) -> int:
-    """Run a command.
-
-    Returns:
-        The command's exit code.
-
-    Raises:
-        UsageError: the command line cannot be understood.
-        KeyboardInterrupt: the user has pressed Ctrl-C.
-        BinxError: what the command raises.
+    ``importlib.metadata`` says the same, and takes longer to load than all else that ``--version`` does.
     """
-    if COMPLETE in os.environ:
-        from binx.cli.completion import install_bash
-
-        install_bash()
-        application.main(arguments, prog_name=PROGRAM)
-    try:
-        with application.make_context(PROGRAM, list(arguments)) as context:
-            return int(application.invoke(context) or ExitCode.DONE)
-    except click.UsageError as error:
-        raise UsageError(_usage_message(error)) from error
-    except Exit as ending:
-        return ending.exit_code
-    except Abort:
-        raise KeyboardInterrupt from None
+    for folder in sys.path:
+        with suppress(OSError):
+            for entry in os.scandir(folder or os.curdir):
+                name = entry.name
+                if name.startswith(f"{package}-") and name.endswith(_INSTALLED):
+                    return name[len(package) + 1 : -len(_INSTALLED)]
+    return None
 
 
-def _usage_message(error: click.UsageError) -> str:
-    """What is wrong, and which help tells more."""
-    path = error.ctx.command_path if error.ctx is not None else PROGRAM
-    # Of an argument that is missing click lists the choices a line each.
-    message = " ".join(error.format_message().rstrip(".").split())
-    return f"{message}\nTry: {path} --help"
+@click.group(
+    PROGRAM,
+    cls=Application,
+    help=DESCRIPTION,
+    commands=[click.Command(name) for name in NAMES],
+    invoke_without_command=True,
+    context_settings={"help_option_names": list(HELP_NAMES), "auto_envvar_prefix": PROGRAM.upper()},
+)
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    allow_from_autoenv=False,
+    callback=_print_version,
+    help="Show the version.",
+)
+@click.pass_context
+def application(ctx: click.Context) -> None:
+    """Without a command, the overview is printed."""
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+add_completion_class(Bash, "bash")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from binx.cli.declaration import Example
+from binx.cli.command import Example
 
 EXAMPLES = (
     Example(
@@ -25,6 +25,11 @@ EXAMPLES = (
     Example(
         "check that the archive is intact and complete",
         "binx archive --check mysql-bin.index --to archive",
+    ),
+    Example("list what is archived", "binx archive --list --to archive"),
+    Example(
+        "which logs of the archive are older than a year",
+        "binx archive --expire 365 --dry-run --to archive",
     ),
     Example(
         "restore a log",
@@ -66,10 +71,18 @@ DETAILS = (
     " DEST already has stay as they are, encrypted or not. --parquet writes rows unencrypted and requires"
     " --decrypt and --identity together with --encrypt-to. To re-encrypt an archive for other recipients,"
     " give it as SOURCE, with the --identity that reads it.",
+    "--expire deletes from DEST the logs whose last transaction is more than DAYS days old: of each server"
+    " the oldest, never the newest, and none behind one that stays. First, the objects of the oldest log that"
+    " stays are hashed, and it must list the GTIDs of those that go as logged before it. Which logs go is"
+    " printed; what the servers have purged is then nowhere else. Take more days than the servers keep"
+    " their logs, as the next run archives again what a SOURCE still has.",
+    "--list prints a line per archived log with these fields, separated by tabs: name, server id, first and"
+    " last commit time, bytes, stored bytes, transactions, and whole, encrypted or damaged.",
     "One line is printed per archived log, or one line if there was nothing to do. With --json, each line"
     " is an object: one per log with log, state (archived, would archive, damaged, kept damaged, failed,"
-    " tables written, pruned, would prune, purgeable), name, bytes, stored_bytes, transactions, gtid_set,"
-    " sha256, problems, damage, recipients, source (its name in the data set), rows, losses and error; and"
+    " tables written, pruned, would prune, purgeable, expired, would expire), name, bytes, stored_bytes,"
+    " transactions, gtid_set, sha256, problems, damage, recipients, source (its name in the data set), rows,"
+    " losses and error; and"
     " one for the run with run (ok, problems, failed), held, archived, remaining, open, damaged, failed,"
     " problems, tables, losses, pruned, purge and seconds.",
     "With --parquet, the data set of to-parquet is written from the archive, for each archived log that DIR"

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from binx.archive.check_report import CheckReport
+from binx.archive.manifest import ArchivedLog
 from binx.archive.run_report import LogReport, RunReport, State
 from binx.cli.terminal import TextOutput, say_error, say_note, say_warning
+from binx.log.moments import format_time
 from binx.source.json_text import json_text
 from binx.source.wording import counted
 from binx.stats.text import bytes_text, safe_text
@@ -72,6 +76,39 @@ def tell_check(check: CheckReport, output: TextOutput, *, as_json: bool, quiet: 
     )
 
 
+def tell_logs(logs: Sequence[ArchivedLog], output: TextOutput, *, as_json: bool) -> None:
+    """List the logs that an archive holds: name, server, commit times, sizes, transactions and state."""
+    for log in logs:
+        if as_json:
+            output.line(json_text(LogReport(State.ARCHIVED, log.log.path, log).as_dict() | _more(log))[:-1])
+            continue
+        first, last = (
+            "-" if time is None else format_time(time) for time in (log.first_commit, log.last_commit)
+        )
+        state = "damaged" if log.damage else "encrypted" if log.recipients else "whole"
+        fields = (
+            safe_text(log.stem),
+            log.server_id,
+            first,
+            last,
+            log.bytes,
+            log.stored_bytes,
+            log.transactions,
+            state,
+        )
+        output.line("\t".join(map(str, fields)))
+
+
+def _more(log: ArchivedLog) -> dict[str, object]:
+    return {
+        "server_id": log.server_id,
+        "server_version": log.server_version,
+        "first_commit": None if log.first_commit is None else format_time(log.first_commit),
+        "last_commit": None if log.last_commit is None else format_time(log.last_commit),
+        "previous_gtids": log.previous_gtids,
+    }
+
+
 def _log_line(log: LogReport) -> str:
     text = f"{safe_text(log.log)}: {log.state.value}"
     if log.archived is not None:
@@ -85,4 +122,4 @@ def _log_line(log: LogReport) -> str:
     return text
 
 
-__all__ = ["tell_check", "tell_log", "tell_run"]
+__all__ = ["tell_check", "tell_log", "tell_logs", "tell_run"]

@@ -38,12 +38,15 @@ _HEADS = {
 _TIMES = frozenset({"minute", "hour", "day"})
 
 
-def breakdown_section(breakdown: Breakdown, top: int, zone: tzinfo) -> Section:
-    """The groups with most bytes.
+_MEASURES = ("Inserts", "Updates", "Deletes")
+
+
+def breakdown_section(breakdown: Breakdown, top: int | None, zone: tzinfo) -> Section:
+    """The groups with most bytes, without columns that have nothing in any of them.
 
     Args:
         breakdown: all groups.
-        top: how many.
+        top: how many; None for all.
         zone: by whose clock their times are.
     """
     groups = breakdown.largest(top)
@@ -61,7 +64,14 @@ def breakdown_section(breakdown: Breakdown, top: int, zone: tzinfo) -> Section:
     largest = max((group.bytes for group in groups), default=0)
     rows = [_row(group, whole, largest) for group in groups]
     title = title_of(f"By {' and '.join(breakdown.by)}", len(rows), len(breakdown.groups))
-    return Section(title, columns, rows)
+    kept = [
+        place
+        for place, column in enumerate(columns)
+        if column.title not in _MEASURES or any(row[place] for row in rows)
+    ]
+    return Section(
+        title, [columns[place] for place in kept], [[row[place] for place in kept] for row in rows]
+    )
 
 
 def _key_column(name: str, zone: tzinfo) -> Column:

@@ -22,7 +22,7 @@ from binx.cli.sections import (
 from binx.log.zones import zone_name
 from binx.stats.figures import Statistics
 from binx.stats.records import Histogram
-from binx.stats.text import tables_text
+from binx.stats.text import period_text, tables_text
 from binx.stats.transaction import ListedTransaction
 
 _BARS = 24
@@ -188,7 +188,7 @@ def _transactions(title: str, transactions: tuple[ListedTransaction, ...], zone:
             one.transaction,
             one.bytes,
             one.rows,
-            one.duration,
+            one.duration_seconds,
             _whole_second(one.commit_timestamp),
             tables_text(one.tables),
         )
@@ -219,7 +219,7 @@ def _histogram(histogram: Histogram, zone: tzinfo) -> Section:
         )
         for group, size in zip(groups, sizes, strict=True)
     ]
-    return Section(f"Over time, each {histogram.bucket_seconds * together:,} s", columns, rows)
+    return Section(f"Over time, each {period_text(histogram.bucket_seconds * together)}", columns, rows)
 
 
 def _bursts(figures: Statistics, top: int, zone: tzinfo) -> Section:

@@ -11,7 +11,6 @@ from binx.cli.sections import GAP, ROOMY, UNKNOWN, short_transaction
 from binx.log.zones import zone_name
 from binx.stats.text import (
     bytes_text,
-    duration_text,
     fit_text,
     number_text,
     pad_text,
@@ -20,6 +19,7 @@ from binx.stats.text import (
     tables_text,
     text_width,
     time_text,
+    transaction_duration_text,
 )
 from binx.stats.transaction import ListedTransaction
 
@@ -84,7 +84,7 @@ def listing_lines(
             if sum(widths) + len(GAP) * (len(widths) - 1) + _TABLES_LEAST > width:
                 place = names.index(name)
                 del names[place], shown[place], widths[place]
-                shown[-1] = shown[-1]._replace(text=lambda one: tables_text(one.tables) or one.kind)
+                shown[-1] = shown[-1]._replace(text=lambda one: _done(one) or one.kind)
 
     def line(cells: Iterable[str]) -> str:
         padded = (
@@ -103,7 +103,7 @@ def listing_lines(
 def _column(name: str, zone: tzinfo, *, roomy: bool) -> _Column:
     title = _TITLES.get(name, name.replace("_", " ").upper())
     if name == "tables":
-        return _Column(title, lambda one: tables_text(one.tables))
+        return _Column(title, _done)
     if name in _TIMES:
         shown_time = time_text if roomy else second_text
         return _Column(f"{title} ({zone_name(zone)})", _known(name, lambda moment: shown_time(moment, zone)))
@@ -114,9 +114,14 @@ def _column(name: str, zone: tzinfo, *, roomy: bool) -> _Column:
     if name in _SIZES:
         return _Column(title, _known(name, bytes_text), right=True)
     if name == "duration":
-        return _Column(title, lambda one: duration_text(one.duration), right=True)
+        return _Column(title, lambda one: transaction_duration_text(one.duration_seconds), right=True)
     counts = name in ("rows", "events", "statements")
     return _Column(title, _known(name, number_text if counts else str), right=True)
+
+
+def _done(one: ListedTransaction) -> str:
+    """What a transaction did to its tables, or the schema statement that it is."""
+    return tables_text(one.tables) or safe_text(one.statement or "")
 
 
 def _known(name: str, show: Callable[[Any], str]) -> Callable[[ListedTransaction], str]:

@@ -2,33 +2,32 @@
 
 from __future__ import annotations
 
-import atexit
-import gc
 import os
 import resource
 import signal
 import sys
+import traceback
 from collections.abc import Sequence
 from contextlib import suppress
-from types import FrameType, ModuleType
+from types import FrameType
 from typing import NoReturn
 
-from binx.cli.commands import quick_answer, without_help_word
+import click
+
+from binx.cli.application import PROGRAM, application
 from binx.cli.terminal import say_error
-from binx.errors import BinxError, DamagedError, ExitCode
+from binx.errors import BinxError, ChecksumError, DamagedError, ExitCode
 
-INTERRUPTED = 130
-"""Exit code after Ctrl-C: 128 and the number of SIGINT, as shells have it."""
+_COMPLETE = "_BINX_COMPLETE"
+"""Set where a shell asks how a command line goes on."""
 
-_SIGNAL_BASE = 128
+_SIGNALS = 128
 _OPEN_FILES = 65_536
 _TRACEBACK = "BINX_TRACEBACK"
-_DOCUMENTS = "pyarrow.vendored.docscrape"
 _DAMAGE = (
-    "extract or to-parquet with --on-damage salvage recovers the intact transactions; `binx verify`"
-    " checks checksums and structure, which may be correct all the same"
+    "--on-damage salvage reads on behind it and lists what could not be read; `binx verify` finds all damage"
 )
-_OBJECTS_BETWEEN_COLLECTIONS = 50_000
+_CHANGED = "--no-checksums takes the bytes as they are; "
 
 
 class _TerminatedError(BaseException):
@@ -40,45 +39,11 @@ class _TerminatedError(BaseException):
 
 
 def main() -> NoReturn:
-    """Run the process's command line, and end the process.
-
-    What is registered for the end is done, but Python is not taken apart object by object: that takes as long
-    as a short command, and the system does it at once.
-    """
-    # Modules live as long as the process: to look among them for garbage every 700 objects only costs time.
-    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
-    _load_less()
-    code = run()
-    atexit._run_exitfuncs()
-    if sys.stderr is not None:
-        sys.stderr.flush()
-    os._exit(code)
+    """Run the process's command line, and end the process."""
+    sys.exit(run())
 
 
-class _NoDocument:
-    """A docstring of which nothing is read: it has no parameters."""
-
-    def __init__(self, *_: str) -> None:
-        pass
-
-    def __getitem__(self, _: str) -> tuple[()]:
-        return ()
-
-
-def _load_less() -> None:
-    """Keep Python and pyarrow from what takes long at the start, and that no command needs."""
-    # Functions of libraries are looked up when they are first called: pyarrow's have thousands.
-    sys.setdlopenflags(os.RTLD_LAZY)
-    # Where numpy is installed, pyarrow loads it, which takes longer than pyarrow itself; only Spark uses it
-    # (see binx.cli.spark_options.allow_numpy).
-    sys.modules["numpy"] = None  # type: ignore[assignment]
-    # pyarrow.compute parses the docstrings of some seventy classes, to make docstrings of its functions.
-    documents = ModuleType(_DOCUMENTS)
-    vars(documents)["NumpyDocString"] = _NoDocument
-    sys.modules[_DOCUMENTS] = documents
-
-
-def run(arguments: Sequence[str] | None = None) -> int:
+def run(arguments: Sequence[str] | None = None) -> ExitCode:
     """Run a command line.
 
     Args:
@@ -97,14 +62,17 @@ def run(arguments: Sequence[str] | None = None) -> int:
         if sys.stdout is not None:
             sys.stdout.flush()
         return code
+    except click.UsageError as error:
+        say_error(_usage_message(error))
+        return ExitCode.USAGE
     except BinxError as error:
         return _failed(error)
-    except KeyboardInterrupt:
-        say_error(f"interrupted{_reached()}", label="")
-        return INTERRUPTED
+    except KeyboardInterrupt as error:
+        say_error(f"interrupted{_reached(error)}", label="")
+        return ExitCode.INTERRUPTED
     except _TerminatedError as error:
-        say_error(f"terminated{_reached()}", label="")
-        return _SIGNAL_BASE + error.number
+        say_error(f"terminated{_reached(error)}", label="")
+        return ExitCode(_SIGNALS + error.number)
     except BrokenPipeError:
         return ExitCode.DONE
     except MemoryError:
@@ -127,35 +95,34 @@ def run(arguments: Sequence[str] | None = None) -> int:
         _leave_standard_output()
 
 
-def _answer(arguments: list[str]) -> int:
-    answer = quick_answer(arguments)
-    if answer is not None:
-        print(answer)
-        return ExitCode.DONE
-    from binx.cli.plain_arguments import run_plain
-
-    given = without_help_word(arguments)
-    code = run_plain(given)
-    if code is not None:
-        return code
-    from binx.cli.application import invoke
-
-    return invoke(given)
+def _answer(arguments: list[str]) -> ExitCode:
+    if _COMPLETE in os.environ:
+        application.main(arguments, PROGRAM)
+    try:
+        with application.make_context(PROGRAM, arguments) as context:
+            return ExitCode(application.invoke(context) or ExitCode.DONE)
+    except click.exceptions.Exit as ending:
+        return ExitCode(ending.exit_code)
 
 
-def _reached() -> str:
+def _usage_message(error: click.UsageError) -> str:
+    """What is wrong, and which help tells more."""
+    path = error.ctx.command_path if error.ctx is not None else PROGRAM
+    # Of an argument that is missing click lists the choices a line each.
+    message = " ".join(error.format_message().rstrip(".").split())
+    return f"{message}\nTry: {path} --help"
+
+
+def _reached(error: BaseException) -> str:
     """How far a command got that was ended."""
-    if "binx.cli.progress" not in sys.modules:
-        return ""
-    from binx.cli.progress import ProgressBar
-
-    reached = None if ProgressBar.latest is None else ProgressBar.latest.reached
-    return f"; {reached}" if reached else ""
+    return "".join(f"; {note}" for note in getattr(error, "__notes__", ()))
 
 
-def _failed(error: BinxError) -> int:
+def _failed(error: BinxError) -> ExitCode:
     if error.exit_code != ExitCode.DONE:
         way_out = f"; {_DAMAGE}" if isinstance(error, DamagedError) else ""
+        if isinstance(error, ChecksumError):
+            way_out = f"; {_CHANGED}{_DAMAGE}"
         say_error(f"{error}{way_out}")
         _show_traceback()
     return error.exit_code
@@ -167,8 +134,6 @@ def _shows_tracebacks() -> bool:
 
 def _show_traceback() -> None:
     if _shows_tracebacks():
-        import traceback
-
         traceback.print_exc()
 
 

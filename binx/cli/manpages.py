@@ -13,10 +13,8 @@ from pathlib import Path
 import click
 
 from binx import __version__
-from binx.cli.application import PROGRAM, application
-from binx.cli.click_commands import ClickCommand
-from binx.cli.commands import DESCRIPTION, ENTRIES, EXAMPLES
-from binx.cli.declaration import Example
+from binx.cli.application import DESCRIPTION, ENTRIES, EXAMPLES, PROGRAM, application, load_command
+from binx.cli.command import Command, Example
 from binx.cli.manpages_formats import PAGES, SECTION, FormatPage, body_of
 from binx.cli.roff import escaped, guarded
 
@@ -72,9 +70,8 @@ def pages(docs: Path) -> dict[str, str]:
     made = {f"{PROGRAM}.{_SECTION}": _main_page()}
     with click.Context(application, info_name=PROGRAM) as parent:
         for entry in ENTRIES:
-            command = application.get_command(parent, entry.name)
-            assert command is not None
-            made[f"{PROGRAM}-{entry.name}.{_SECTION}"] = _command_page(command, entry.summary, parent)
+            text = _command_page(load_command(entry.name), entry.summary, parent)
+            made[f"{PROGRAM}-{entry.name}.{_SECTION}"] = text
     for page in PAGES:
         made[f"{page.name}.{SECTION}"] = _format_page(page, docs)
     return made
@@ -108,7 +105,7 @@ def _main_page() -> str:
     return _joined(lines)
 
 
-def _command_page(command: ClickCommand, summary: str, parent: click.Context) -> str:
+def _command_page(command: Command, summary: str, parent: click.Context) -> str:
     ctx = click.Context(command, info_name=command.name, parent=parent)
     name = f"{PROGRAM}-{command.name}"
     arguments = [one for one in command.get_params(ctx) if isinstance(one, click.Argument)]
@@ -119,7 +116,7 @@ def _command_page(command: ClickCommand, summary: str, parent: click.Context) ->
         lines.append(rf"\fI{escaped(one.human_readable_name.removesuffix('...'))}\fR{more}")
     lines += [".SH DESCRIPTION", _text(command.help or "")]
     reads_logs = any(one.name in ("files", "left") for one in arguments)
-    for paragraph in (*command.declared.details, *([_FILES] if reads_logs else [])):
+    for paragraph in (*command.details, *([_FILES] if reads_logs else [])):
         lines += [".PP", _text(paragraph)]
     lines.append(".SH OPTIONS")
     for title, parameters in command.sections(ctx).items():
@@ -129,7 +126,7 @@ def _command_page(command: ClickCommand, summary: str, parent: click.Context) ->
             if record is not None:
                 lines += [".TP", _option_names(record[0]), _text(record[1])]
     lines += _common_sections()
-    lines += _examples(command.declared.examples)
+    lines += _examples(command.examples)
     lines += _see_also([PROGRAM])
     return _joined(lines)
 

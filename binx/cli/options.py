@@ -4,93 +4,86 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import wraps
+from typing import TYPE_CHECKING, Any
 
-from binx.cli.declaration import OUTPUT, Choice, FilePath, Parsed, argument, combined, option
-from binx.cli.terminal import say_note
-from binx.errors import UsageError
+import click
+
+from binx.cli.command import OUTPUT, PATH, combined, option, parsed
+from binx.cli.terminal import say_note, say_warning
+from binx.errors import BinxError, UsageError
+from binx.log.file import FORMAT_FROM
+from binx.log.index_use import IndexUse
+from binx.log.sizes import parse_size
 from binx.log.steps import listen
 from binx.log.zones import parse_zone
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from binx.rows.catalog import Catalog
+    from collections.abc import Sequence
 
-_DIGITS = 20
-_LARGEST_COUNT = 2**63 - 1
+    from binx.log.ends import FileEnds
+    from binx.rows.ddl.catalog import Catalog
+    from binx.rows.ddl.schema_dump import SchemaDump
 
+SPARK = "Spark"
 
-def whole_number(text: str) -> int:
-    """A number that is not negative.
-
-    Raises:
-        UsageError: the text is none.
-    """
-    if not text.strip().isdecimal() or len(text) > _DIGITS:
-        raise UsageError(f"expected a whole number, found {text!r}")
-    return int(text)
+NUMBER = click.IntRange(min=0)
+COUNT = click.IntRange(min=1, max=2**63 - 1)
+SIZE = parsed(parse_size)
 
 
-def _count(text: str) -> int:
-    number = whole_number(text)
-    if number == 0:
-        raise UsageError("expected a number of at least 1, found 0")
-    if number > _LARGEST_COUNT:
-        raise UsageError(f"expected a number below 2^63, found {text!r}")
-    return number
-
-
-NUMBER = Parsed("number", whole_number)
-COUNT = Parsed("count", _count)
-
-
-def _to_environment(variable: str) -> Callable[[str | tuple[str, ...] | None], None]:
+def _to_environment(variable: str) -> Callable[..., None]:
     """An option that sets a variable, so that processes that are started for the work see it too."""
 
-    def act(value: str | tuple[str, ...] | None) -> None:
+    def callback(_: click.Context, __: click.Parameter, value: str | tuple[str, ...] | None) -> None:
         paths = (value,) if isinstance(value, str) else value
         if paths:
             os.environ[variable] = os.pathsep.join(map(os.path.abspath, paths))
 
-    return act
+    return callback
 
 
-_FILES = argument("files", metavar="FILE...", value=FilePath(), multiple=True)
+def _tell_steps(_: click.Context, __: click.Parameter, asked: bool) -> None:
+    listen(say_note if asked else None)
+
+
+_FILES = click.argument("files", metavar="FILE...", type=PATH, nargs=-1, required=True)
 _KEYRING = option(
     "--keyring",
     metavar="FILE",
-    value=FilePath(),
+    type=PATH,
     multiple=True,
-    act=_to_environment("BINX_KEYRING"),
+    expose_value=False,
+    callback=_to_environment("BINX_KEYRING"),
     help="Keyring file of the server, for encrypted logs; may be repeated.",
 )
 _KEY_FILE = option(
     "--key-file",
     metavar="FILE",
-    value=FilePath(),
-    act=_to_environment("BINX_KEY_FILE"),
+    type=PATH,
+    expose_value=False,
+    callback=_to_environment("BINX_KEY_FILE"),
     help="File with one key (32 bytes or 64 hex digits), for encrypted logs.",
 )
 _IDENTITY = option(
     "--identity",
     metavar="FILE",
-    value=FilePath(),
+    type=PATH,
     multiple=True,
-    act=_to_environment("BINX_IDENTITY"),
+    expose_value=False,
+    callback=_to_environment("BINX_IDENTITY"),
     help="File of age identities (from age-keygen), for age-encrypted files; may be repeated.",
 )
 KEYS = combined(_KEYRING, _KEY_FILE, _IDENTITY)
 """The keys of encrypted logs and files."""
 
 
-def _tell_steps(asked: bool) -> None:
-    listen(say_note if asked else None)
-
-
 VERBOSE = option(
     "-v",
     "--verbose",
     is_flag=True,
-    act=_tell_steps,
+    expose_value=False,
+    callback=_tell_steps,
     help="Report what is done with each file, and why.",
 )
 
@@ -98,25 +91,38 @@ FILES = combined(_FILES, VERBOSE, KEYS)
 """The files that a command reads, whether to tell of them, and the keys of those that are encrypted."""
 
 NO_CHECKSUMS = option("--no-checksums", is_flag=True, help="Do not verify event checksums.")
-ON_DAMAGE = option(
+_ON_DAMAGE = option(
     "--on-damage",
-    value=Choice("stop", "salvage"),
+    type=click.Choice(["stop", "salvage"]),
     default="stop",
     show_default=True,
-    help="On damage: stop, or extract what is intact and list the rest.",
+    help="On damage: stop, or read on behind it and list what could not be read.",
 )
+_FORMAT_FROM = option(
+    "--format-from",
+    metavar="FILE",
+    type=PATH,
+    expose_value=False,
+    callback=_to_environment(FORMAT_FROM),
+    help="With --on-damage salvage: read logs whose first event is damaged with the first event of this log.",
+)
+ON_DAMAGE = combined(_ON_DAMAGE, _FORMAT_FROM)
+"""What is done about damage."""
+
 SCHEMA = option(
     "--schema",
-    metavar="FILE",
-    value=FilePath(),
+    metavar="FILE[@WHEN]",
+    type=PATH,
     section=OUTPUT,
-    help="Table definitions, as written by mysqldump --no-data.",
+    help="Table definitions, as written by mysqldump --no-data, as of WHEN: the start or end of the logs, a"
+    " GTID or a time; by default as its comments say (--source-data, GTID_PURGED). DDL in the logs goes on"
+    " from there. For rows before it, a table is known only if no DDL in between changed it.",
 )
 ZONE = option(
     "--tz",
-    name="zone",
+    "zone",
     metavar="ZONE",
-    value=Parsed("zone", parse_zone),
+    type=parsed(parse_zone),
     default="UTC",
     show_default=True,
     section=OUTPUT,
@@ -124,7 +130,7 @@ ZONE = option(
 )
 COMPRESSION = option(
     "--compression",
-    value=Choice("zstd", "snappy", "lz4", "none"),
+    type=click.Choice(["zstd", "snappy", "lz4", "none"]),
     default="zstd",
     show_default=True,
     section=OUTPUT,
@@ -133,10 +139,74 @@ COMPRESSION = option(
 QUIET = option("-q", "--quiet", is_flag=True, help="Print only data and errors.")
 
 
-def known_tables(schema: str | None) -> tuple[Catalog | None, list[str]]:
-    """The tables that ``--schema`` names, and what of it was not understood."""
+def schema_dump(schema: str | None) -> SchemaDump | None:
+    """The dump that ``--schema`` names."""
     if schema is None:
-        return None, []
-    from binx.export.known_tables import read_dump
+        return None
+    from binx.rows.ddl.schema_dump import read_dump
 
     return read_dump(schema)
+
+
+def known_tables(dump: SchemaDump | None, chain: Sequence[FileEnds]) -> Catalog | None:
+    """The tables that a dump tells of in these logs."""
+    return None if dump is None else dump.known_in([ends.file for ends in chain])
+
+
+INDEX_DIR = option(
+    "--index-dir",
+    metavar="DIR",
+    envvar="BINX_INDEX_DIR",
+    type=PATH,
+    help="Folder of the index files.  [default: next to the logs]",
+)
+
+_INDEX_OPTIONS = combined(
+    option("--no-index", is_flag=True, help="Ignore index files and read the logs."),
+    INDEX_DIR,
+)
+
+
+def index_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The options about index files; the function gets them as one ``index``, None for none.
+
+    It must have an option ``quiet``.
+    """
+
+    @wraps(function)
+    def with_index(no_index: bool, index_dir: str | None, **values: Any) -> Any:
+        warn = None if values["quiet"] else _warn
+        return function(index=None if no_index else IndexUse(index_dir, warn), **values)
+
+    decorated: Callable[..., Any] = _INDEX_OPTIONS(with_index)
+    return decorated
+
+
+def _warn(error: BinxError) -> None:
+    say_warning(str(error))
+
+
+def _setting(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise UsageError(f"expected NAME=VALUE, found {text!r}")
+    return name, value
+
+
+MASTER = option(
+    "--master", metavar="URL", section=SPARK, help="Spark master URL.  [default: all cores of this machine]"
+)
+DRIVER_MEMORY = option(
+    "--driver-memory", metavar="SIZE", section=SPARK, help="Memory of the Spark driver, such as 4g."
+)
+SETTINGS = option(
+    "--conf",
+    "settings",
+    metavar="NAME=VALUE",
+    multiple=True,
+    type=parsed(_setting),
+    section=SPARK,
+    help="Any Spark setting; may be repeated.",
+)
+SPARK_OPTIONS = combined(MASTER, DRIVER_MEMORY, SETTINGS)
+"""Where Spark runs, and how: ``master``, ``driver_memory`` and ``settings``."""

@@ -7,9 +7,10 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from time import monotonic
-from typing import TYPE_CHECKING, BinaryIO, ClassVar, cast
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 from binx.cli.terminal import has_colour, is_terminal, terminal_width
+from binx.stats.text import bytes_text
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -23,12 +24,7 @@ class ProgressBar:
     Args:
         shown: whether anybody looks.
         label: what is being done.
-
-    Attributes:
-        latest: the one that was made last, by which the process tells how far it got.
     """
-
-    latest: ClassVar[ProgressBar | None] = None
 
     def __init__(self, *, shown: bool, label: str) -> None:
         self._shown = shown
@@ -37,15 +33,12 @@ class ProgressBar:
         self._total = 0
         self._done = 0
         self._bar: Progress | None = None
-        ProgressBar.latest = self
 
     @property
     def reached(self) -> str | None:
         """How far it got, in words; None where nothing is known."""
         if not self._done:
             return None
-        from binx.stats.text import bytes_text
-
         return f"{bytes_text(self._done)}{f' of {bytes_text(self._total)}' if self._total else ''} done"
 
     def expect(self, total: int) -> None:
@@ -90,7 +83,7 @@ class ProgressBar:
 
 @contextmanager
 def progress_bar(label: str, *, quiet: bool) -> Iterator[ProgressBar]:
-    """A progress bar that is gone at the end.
+    """A progress bar that is gone at the end; what ends the work early has a note of how far it got.
 
     Args:
         label: what is being done.
@@ -103,6 +96,10 @@ def progress_bar(label: str, *, quiet: bool) -> Iterator[ProgressBar]:
         sys.stdin = io.TextIOWrapper(io.BufferedReader(_Counted(given.buffer, bar)))
     try:
         yield bar
+    except BaseException as error:
+        if bar.reached:
+            error.add_note(bar.reached)
+        raise
     finally:
         bar.close()
         sys.stdin = given
@@ -144,8 +141,6 @@ def _start(label: str, total: int) -> Progress:
         TimeRemainingColumn,
     )
     from rich.text import Text
-
-    from binx.stats.text import bytes_text
 
     class Rate(ProgressColumn):
         """Bytes a second, in the units of what is done."""

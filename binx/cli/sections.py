@@ -8,19 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, tzinfo
+from textwrap import wrap
 from typing import Any, NamedTuple
 
 from binx.log.zones import format_in_zone
 from binx.stats.text import (
     ELLIPSIS,
     bytes_text,
-    duration_text,
     fit_text,
     number_text,
     pad_text,
     safe_text,
     second_text,
     text_width,
+    transaction_duration_text,
 )
 from binx.stats.transaction import moment_json
 
@@ -87,7 +88,7 @@ TEXT = Form(safe_text, safe_text, safe_text, right=False)
 NUMBER = Form(number_text, str, number_text)
 BYTES = Form(bytes_text, str, bytes_text)
 TIME = time_form(UTC)
-DURATION = Form(duration_text, lambda duration: f"{duration / 1_000_000:.6f}", duration_text)
+DURATION = Form(transaction_duration_text, str, transaction_duration_text)
 SHARE = Form("{:.1%}".format, "{:.4f}".format, "{:.1%}".format)
 TIMES = Form("{:.1f}".format, "{:.1f}".format, "{:.1f}".format)
 RATIO = Form("{:.2f}".format, "{:.4f}".format, "{:.2f}".format)
@@ -150,8 +151,6 @@ def lines_for_people(section: Section, width: int, *, colour: bool) -> list[str]
 
 def list_for_people(title: str, texts: Sequence[str], width: int, *, colour: bool) -> list[str]:
     """Sentences for a terminal, each beginning on a line of its own."""
-    from textwrap import wrap
-
     lines = [_title(title, width, colour=colour)]
     for text in texts:
         lines += wrap(safe_text(text), width, initial_indent="- ", subsequent_indent="  ")

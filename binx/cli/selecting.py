@@ -2,132 +2,227 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from datetime import UTC
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
-from binx.cli.declaration import Parsed, combined, option
-from binx.cli.options import COUNT, NUMBER
+import click
+
+from binx.cli.command import combined, option, parsed
+from binx.cli.completing import complete_databases, complete_gtids, complete_kinds, complete_tables
+from binx.cli.options import COUNT, NUMBER, SIZE
+from binx.errors import UsageError
 from binx.event.gtid_set import GtidSet
+from binx.log.gtid_names import has_short_uuids, position_of, with_whole_uuids
 from binx.log.moments import format_time, parse_position, parse_zoned_time
 from binx.log.selection import Selection, wanted_gtids
-from binx.log.sizes import parse_size
+from binx.stats.transaction import KIND_NAMES
 
 if TYPE_CHECKING:
-    from binx.export.where import Condition
+    from binx.where.condition import Condition
 
 SELECTION = "Which transactions"
+
+
+class _ShortGtids(str):
+    """A GTID set with UUIDs of which only the first digits are given."""
+
+
+def _gtid_set(text: str) -> GtidSet | _ShortGtids:
+    """A GTID set; with short UUIDs, which the logs complete, its text."""
+    return _ShortGtids(text) if has_short_uuids(text) else wanted_gtids(text)
+
+
+def _resolved(given: GtidSet | _ShortGtids, paths: Sequence[str]) -> GtidSet:
+    return with_whole_uuids(given, paths) if isinstance(given, _ShortGtids) else given
+
+
+def _time_text(text: str) -> str:
+    """A text that is a time in any zone; which one it is in, another option may say."""
+    parse_zoned_time(text)
+    return text
+
+
+def parse_kinds(text: str) -> tuple[int, ...]:
+    """Kinds of transactions by name, ``xa`` for all steps of XA; their numbers.
+
+    Raises:
+        UsageError: one of them is none.
+    """
+    names = [name.strip().lower() for name in text.split(",")]
+    numbers = [
+        [number for number, kind in enumerate(KIND_NAMES) if kind == name or kind.startswith(f"{name}_")]
+        for name in names
+    ]
+    if not all(numbers):
+        raise UsageError(f"expected kinds such as {', '.join(KIND_NAMES)} or xa, found {text!r}")
+    return tuple(number for found in numbers for number in found)
+
+
+def _answered(name: str, meant: str) -> Callable[[Any], Any]:
+    """An option of mysqlbinlog that means something else here, and is answered with the right one."""
+
+    def callback(_: click.Context, __: click.Parameter, value: str | None) -> None:
+        if value is not None:
+            raise click.UsageError(
+                f"No such option: {name}. Use {meant}: times without a zone mean UTC there, and local time"
+                f" in mysqlbinlog; {meant} '{value} local' is in this machine's zone"
+            )
+
+    return option(name, hidden=True, expose_value=False, callback=callback)
 
 
 _SELECTION_OPTIONS = combined(
     option(
         "--gtid",
-        name="gtids",
+        "gtids",
+        aliases=["--include-gtids"],
         metavar="SET",
         multiple=True,
-        value=Parsed("set", wanted_gtids),
-        completes="gtids",
+        type=parsed(_gtid_set),
+        shell_complete=complete_gtids,
         section=SELECTION,
-        help="GTID in this set: uuid:1-5:7, uuid:tag:1-3, 0-1-100..200; separate several by commas.",
+        help="GTID in this set: uuid:1-5:7, uuid:100-, uuid:tag:1-3, 0-1-100..200; separate several by"
+        " commas. The first digits of a UUID are enough.",
     ),
     option(
         "--exclude-gtid",
-        name="exclude_gtids",
+        "exclude_gtids",
+        aliases=["--exclude-gtids"],
         metavar="SET",
         multiple=True,
-        value=Parsed("set", wanted_gtids),
-        completes="gtids",
+        type=parsed(_gtid_set),
+        shell_complete=complete_gtids,
         section=SELECTION,
         help="GTID not in this set.",
     ),
     option(
+        "--from-gtid",
+        metavar="GTID",
+        type=parsed(_gtid_set),
+        shell_complete=complete_gtids,
+        section=SELECTION,
+        help="From this transaction on, in the order of the logs.",
+    ),
+    option(
+        "--until-gtid",
+        metavar="GTID",
+        type=parsed(_gtid_set),
+        shell_complete=complete_gtids,
+        section=SELECTION,
+        help="Up to this transaction, itself included.",
+    ),
+    option(
         "--since",
         metavar="TIME",
-        value=Parsed("time", parse_zoned_time),
+        type=parsed(_time_text),
         section=SELECTION,
-        help="Committed at or after this time: UTC, or as in '2026-11-21 02:10 Europe/Berlin'.",
+        help="Committed at or after this time: 11:50, '20 minutes ago', '2026-11-21 02:10 Europe/Berlin'."
+        " Without a zone: that of --tz, or UTC.",
     ),
     option(
         "--until",
         metavar="TIME",
-        value=Parsed("time", parse_zoned_time),
+        type=parsed(_time_text),
         section=SELECTION,
         help="Committed before this time.",
     ),
+    _answered("--start-datetime", "--since"),
+    _answered("--stop-datetime", "--until"),
     option(
         "--start-position",
-        name="start",
+        "start",
         metavar="POS",
-        value=Parsed("position", parse_position),
+        type=parsed(parse_position),
         section=SELECTION,
         help="Starting at or after this position: POS, or FILE:POS with several files.",
     ),
     option(
         "--stop-position",
-        name="stop",
+        "stop",
         metavar="POS",
-        value=Parsed("position", parse_position),
+        type=parsed(parse_position),
         section=SELECTION,
         help="Ending at or before this position.",
     ),
     option(
         "--db",
-        name="databases",
+        "databases",
+        aliases=["--database"],
         metavar="GLOB",
         multiple=True,
-        completes="databases",
+        shell_complete=complete_databases,
         section=SELECTION,
         help="Touching a table in this database; * and ? match.",
     ),
     option(
         "--table",
-        name="tables",
+        "tables",
         metavar="DB.TABLE",
         multiple=True,
-        completes="tables",
+        shell_complete=complete_tables,
         section=SELECTION,
         help="Touching this table; * and ? match: 'shop.*'.",
     ),
     option(
         "--server-id",
-        name="server_ids",
+        "server_ids",
         metavar="N",
         multiple=True,
-        value=NUMBER,
+        type=NUMBER,
         section=SELECTION,
         help="First executed on this server.",
     ),
     option(
         "--thread-id",
-        name="thread_ids",
+        "thread_ids",
         metavar="N",
         multiple=True,
-        value=NUMBER,
+        type=NUMBER,
         section=SELECTION,
         help="Executed by this connection.",
     ),
     option(
         "--xid",
-        name="xids",
+        "xids",
         metavar="N",
         multiple=True,
-        value=NUMBER,
+        type=NUMBER,
         section=SELECTION,
         help="With this storage engine XID.",
     ),
     option(
+        "--kind",
+        "kinds",
+        metavar="LIST",
+        multiple=True,
+        type=parsed(parse_kinds),
+        shell_complete=complete_kinds,
+        section=SELECTION,
+        help="Of this kind: ddl, dml, xa, rollback and so on; separate several by commas.",
+    ),
+    option(
+        "--grep",
+        "texts",
+        metavar="TEXT",
+        multiple=True,
+        section=SELECTION,
+        help="With this text in a statement, in upper or lower case; also in those logged with rows.",
+    ),
+    option(
         "--min-bytes",
         metavar="SIZE",
-        value=Parsed("size", parse_size),
+        type=SIZE,
         section=SELECTION,
         help="At least this size in the file: 4096, 64K, 10M.",
     ),
-    option("--limit", metavar="N", value=COUNT, section=SELECTION, help="Only the first N that match."),
+    option("--limit", metavar="N", type=COUNT, section=SELECTION, help="Only the first N that match."),
 )
 
 
 def _condition(text: str) -> Condition:
-    from binx.export.where import Condition
+    from binx.where.condition import Condition
 
     return Condition(text)
 
@@ -135,7 +230,7 @@ def _condition(text: str) -> Condition:
 WHERE = option(
     "--where",
     metavar="CONDITION",
-    value=Parsed("condition", _condition),
+    type=parsed(_condition),
     section=SELECTION,
     help="Changing a row that matches, before or after the change: \"status = 'paid'\".",
 )
@@ -152,6 +247,8 @@ _SELECTION_NAMES = (
     "server_ids",
     "thread_ids",
     "xids",
+    "kinds",
+    "texts",
     "min_bytes",
     "limit",
 )
@@ -163,9 +260,24 @@ def selection_options(function: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(function)
     def with_selection(**values: Any) -> Any:
         chosen = {name: values.pop(name) for name in _SELECTION_NAMES}
+        paths = values["files"] if "files" in values else [values["left"], values["right"]]
         for name in ("gtids", "exclude_gtids"):
-            sets: tuple[GtidSet, ...] = chosen[name]
-            chosen[name] = GtidSet().union(*sets) if sets else None
+            sets: tuple[GtidSet | _ShortGtids, ...] = chosen[name]
+            chosen[name] = GtidSet().union(*(_resolved(one, paths) for one in sets)) if sets else None
+        for name, place, behind in (("from_gtid", "start", False), ("until_gtid", "stop", True)):
+            gtid = values.pop(name)
+            if gtid is None:
+                continue
+            if chosen[place] is not None or "files" not in values:
+                raise UsageError(
+                    f"--{name.replace('_', '-')} cannot be used with a position, nor for two servers"
+                )
+            chosen[place] = position_of(_resolved(gtid, paths), paths, behind=behind)
+        chosen["kinds"] = tuple(kind for kinds in chosen["kinds"] for kind in kinds)
+        zone = values.get("zone", UTC)
+        for name in ("since", "until"):
+            if chosen[name] is not None:
+                chosen[name] = parse_zoned_time(chosen[name], zone)
         selection = Selection(**chosen)
         selection.check()
         return function(selection=selection, **values)

@@ -9,10 +9,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from binx.cli.sections import UNKNOWN
-from binx.export.hexdump import hex_lines
-from binx.kernels.eventtexts import PLACE_WIDTH
+from binx.inspect.hexdump import hex_lines
 from binx.log.zones import zone_name
-from binx.source.wording import encoded
+from binx.source.wording import counted, encoded
 from binx.stats.row_text import ARROW, CHANGED, INDENT, OPERATIONS, difference_text, padded_names
 from binx.stats.text import (
     bytes_text,
@@ -26,11 +25,14 @@ from binx.stats.text import (
 )
 
 if TYPE_CHECKING:
-    from binx.export.show import ShownEvent, ShownTransaction
+    from binx.inspect.show import ShownEvent, ShownTransaction
     from binx.log.events import RawEvent
 
 _LONG = ("sql", "options", "columns")
 """Fields that have lines of their own."""
+PLACE_WIDTH = 12
+"""Columns that an event's offset takes."""
+
 _USUAL = ("sql_is_text", "has_metadata", "version")
 """Fields that say little to people."""
 _MICROSECONDS = 1_000_000
@@ -45,7 +47,7 @@ class ShowText:
         colour: whether changes stand out in colours.
         zone: the time zone of moments.
         with_bytes: dump every event in hexadecimal.
-        most_rows: how many rows of each event are shown; None for all.
+        most_rows: how many rows of each transaction are shown; None for all.
 
     Attributes:
         zone: the time zone of moments.
@@ -67,6 +69,7 @@ class ShowText:
         self.begun = False
         self._with_bytes = with_bytes
         self._most_rows = most_rows
+        self._rows = 0
         self._arrow = " \N{RIGHTWARDS ARROW} " if width is not None else ARROW
         self._checksum_size = 0
 
@@ -74,6 +77,7 @@ class ShowText:
         """What a transaction is, before its events."""
         facts = shown.facts
         self._checksum_size = shown.description.checksum_size
+        yield from self.left_out()
         if self.begun:
             yield ""
         self.begun = True
@@ -101,11 +105,6 @@ class ShowText:
         """Whether lines are neither cut nor coloured."""
         return self._width is None and not self._colour
 
-    @property
-    def is_usual(self) -> bool:
-        """Whether all of each event is shown as a plain text, and not its bytes."""
-        return self.is_plain and not self._with_bytes and self._most_rows is None
-
     def head(self, shown: ShownTransaction) -> Iterator[bytes]:
         """What a transaction is, before its events, in chunks."""
         return map(_line, self.transaction(shown))
@@ -121,7 +120,7 @@ class ShowText:
 
         Args:
             raw: the event.
-            said: its fields; see :func:`~binx.export.event_fields.event_fields`.
+            said: its fields; see :func:`~binx.inspect.event_fields.event_fields`.
         """
         header, fields, inner = raw.header, dict(said), raw.inner
         place = f"{header.position}" if inner is None else f"+{inner}"
@@ -158,8 +157,15 @@ class ShowText:
         if fields.get("columns"):
             yield from self._wrapped("columns: " + ", ".join(map(safe_text, fields["columns"])), INDENT)
         if "sql" in fields:
-            for line in fields["sql"].split("\n"):
-                yield f"{INDENT}{safe_text(line)}"
+            yield from self._statement(fields["sql"])
+
+    def _statement(self, sql: str) -> Iterator[str]:
+        for line in sql.split("\n"):
+            yield f"{INDENT}{safe_text(line)}"
+
+    def statement(self, sql: str) -> Iterator[str]:
+        """A statement's text, line by line."""
+        return map(self.cut, self._statement(sql))
 
     def _wrapped(self, text: str, head: str) -> list[str]:
         """A text behind a head, in as many lines as it takes; GTIDs and dates are not parted."""
@@ -171,17 +177,27 @@ class ShowText:
         """The event's rows, in chunks, which a kernel writes where nothing is cut or coloured."""
         if shown.row_count is None:
             return
+        room = None if self._most_rows is None else max(self._most_rows - self._rows, 0)
         if self.is_plain:
-            yield from shown.rows.text(self._most_rows)
+            yield from shown.rows.text(room)
         else:
-            for row in islice(shown.rows, self._most_rows):
+            for row in islice(shown.rows, room):
                 table = f"{safe_text(row['db'])}.{safe_text(row['table'])}"
                 yield _line(self.cut(f"{INDENT}{OPERATIONS[row['type']]} {table}", BOLD))
                 for line in self.values(row):
                     yield _line(line)
-        hidden = 0 if self._most_rows is None else max(shown.row_count - self._most_rows, 0)
-        if hidden:
-            yield _line(self.cut(f"{INDENT}{number_text(hidden)} more rows"))
+        self._rows += shown.row_count
+
+    def left_out(self) -> Iterator[str]:
+        """How many rows of the transaction that has ended are not shown."""
+        hidden = 0 if self._most_rows is None else self._rows - self._most_rows
+        if hidden > 0:
+            yield self.cut(f"{INDENT}{counted(hidden, 'more row')} in this transaction")
+        self._rows = 0
+
+    def end(self) -> Iterator[bytes]:
+        """What follows the last transaction."""
+        return map(_line, self.left_out())
 
     def values(self, row: dict[str, Any]) -> Iterator[str]:
         """A row change column by column, what it changed marked."""
@@ -189,15 +205,15 @@ class ShowText:
         names = list(dict.fromkeys([*(before or ()), *(after or ())]))
         for name, shown in padded_names(names).items():
             if before is None or after is None:
-                yield self.cut(f"{INDENT}  {shown}  {_value((after or before or {})[name])}")
+                yield self.cut(f"{INDENT}  {shown}  {value_text((after or before or {})[name])}")
             elif name not in after:
-                yield self.cut(f"{INDENT}  {shown}  {_value(before[name])}", _FAINT)
+                yield self.cut(f"{INDENT}  {shown}  {value_text(before[name])}", _FAINT)
             elif name not in before:
-                yield self._got(shown, _value(after[name]))
+                yield self._got(shown, value_text(after[name]))
             elif before[name] == after[name]:
-                yield self.cut(f"{INDENT}  {shown}  {_value(after[name])}", _FAINT)
+                yield self.cut(f"{INDENT}  {shown}  {value_text(after[name])}", _FAINT)
             else:
-                yield from self._change(shown, _value(before[name]), _value(after[name]))
+                yield from self._change(shown, value_text(before[name]), value_text(after[name]))
         for name, operations in (row.get("json_diff") or {}).items():
             yield self._got(safe_text(name), difference_text(operations))
 
@@ -245,9 +261,9 @@ class ShowText:
         return f"{colour}{fitted[:place]}{_END}{fitted[place:]}"
 
 
-def _value(value: Any) -> str:
+def value_text(value: Any) -> str:
     """A value of a column: bytes as 0x…, text in quotes, all else as JSON has it; the start of a long one."""
-    from binx.export.readable import LongValue
+    from binx.inspect.readable import LongValue
     from binx.stats.shown_values import long_text
 
     if value is None:
@@ -273,4 +289,4 @@ def _scalar(value: Any) -> str:
     return text if text and " " not in text else f"'{text}'"
 
 
-__all__ = ["ShowText"]
+__all__ = ["ShowText", "value_text"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from binx.cli.terminal import TextOutput, is_terminal, missing_gtids, say_note, say_warning
+from binx.cli.terminal import TextOutput, ending, is_terminal, say_note, say_warning
 from binx.errors import ExitCode
 from binx.event.gtid_set import GtidSet
 from binx.source.json_text import json_text
@@ -14,7 +14,7 @@ from binx.source.wording import counted
 from binx.stats.text import bytes_text, safe_text
 
 if TYPE_CHECKING:
-    from binx.export.staging import SourceReport
+    from binx.dataset.staging import SourceReport
 
 
 class Summary:
@@ -47,10 +47,7 @@ class Summary:
 
     def exit_code(self, missing: GtidSet) -> ExitCode:
         """How the process ends; GTIDs that were not found are told."""
-        absent = missing_gtids(missing)
-        if absent is not ExitCode.DONE:
-            return absent
-        return ExitCode.LOSSES if self._losses else ExitCode.DONE
+        return ending(missing, losses=self._losses > 0)
 
 
 def _document(report: SourceReport) -> dict[str, Any]:

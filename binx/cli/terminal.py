@@ -12,7 +12,7 @@ from binx.errors import BinxError, ExitCode, OutputError
 
 if TYPE_CHECKING:
     from binx.event.gtid_set import GtidSet
-    from binx.export.output import Sink
+    from binx.storage.output import Sink
 
 _RED, _YELLOW = "1;31", "1;33"
 _CONTINUED = ("  ", "Try: ")
@@ -163,7 +163,7 @@ def text_output(path: str = "-", *, plain: bool = False, told: bool = False) -> 
     Raises:
         OutputError: it cannot be written.
     """
-    from binx.export.output import open_output
+    from binx.storage.output import open_output
 
     with open_output(path, binary=False, plain=plain) as stream:
         output = TextOutput(stream, hold=path != "-" or not is_terminal(sys.stdout))
@@ -178,9 +178,23 @@ def text_output(path: str = "-", *, plain: bool = False, told: bool = False) -> 
         say_note(note)
 
 
-def missing_gtids(missing: GtidSet) -> ExitCode:
-    """Tell which GTIDs asked for were not found; returns the exit code."""
-    if missing.is_empty:
-        return ExitCode.DONE
-    say_error(f"not in these files: {missing}")
-    return ExitCode.ABSENT
+def say_damage(damage: Iterable[str]) -> bool:
+    """Tell what could not be read, each in a sentence; returns whether there was any."""
+    told = False
+    for one in damage:
+        say_warning(one)
+        told = True
+    return told
+
+
+def ending(missing: GtidSet | str, *, losses: bool = False) -> ExitCode:
+    """Tell which GTIDs asked for were not found, and how the process ends.
+
+    Args:
+        missing: the GTIDs that were not found.
+        losses: whether the result lacks something else, which was told.
+    """
+    if missing:
+        say_error(f"not in these files: {missing}")
+        return ExitCode.ABSENT
+    return ExitCode.LOSSES if losses else ExitCode.DONE

@@ -67,6 +67,23 @@ class Charset(NamedTuple):
             return codecs.charmap_encode(text, "replace", codecs.charmap_build(self.table))[0]
         return text.encode(self.codec or "utf-8", "replace")
 
+    def kept(self, text: str) -> str:
+        """What is left of a text that a server converts to this set: ``?`` stands for what the set lacks."""
+        if self.is_binary:
+            return text
+        return "".join(character if self._has(character) else "?" for character in text)
+
+    def _has(self, character: str) -> bool:
+        if self.name in _WITHOUT_SURROGATES and character > "\uffff":
+            return False
+        if character in _NOT_ONE_TO_ONE.get(self.name, ""):
+            return False
+        return (
+            self.decode_strictly(self.encode(character)) == character
+            or character in _CHANGED_CHARACTERS.get(self.name, {}).values()
+            or any(character in some for _, some in _MORE_CHARACTERS.get(self.name, ()))
+        )
+
     def to_utf8(self, data: bytes) -> bytes:
         r"""The text of ``data`` in UTF-8, with the same escapes."""
         if len(data) <= PIECE_BYTES:
@@ -110,8 +127,14 @@ class Charset(NamedTuple):
             data = bytes(data).replace(*_EUCJPMS_TILDE)
         more = _with_more_characters(self.name, errors) if self.name in _MORE_CHARACTERS else errors
         text = str(data, self.codec or "utf-8", more)
-        changes = _CHANGED_CHARACTERS.get(self.name)
-        return text if changes is None else text.translate(changes)
+        changes = _CHANGED_CHARACTERS.get(self.name, {})
+        if self.name == "gb18030":
+            # The two stand for each other.
+            return text.translate(changes)
+        for number, character in changes.items():
+            # Of long text much quicker than to translate each character.
+            text = text.replace(chr(number), character)
+        return text
 
 
 _CODECS = {
@@ -182,7 +205,10 @@ _MORE_CHARACTERS: dict[str, tuple[tuple[bytes, str], ...]] = {
 }
 """Characters that codecs of multi-byte sets lack: the first's bytes, and those from it on, in rows of 94."""
 
-_NOT_ONE_TO_ONE = {"big5": "╴￣ˍ", "cp932": "", "eucjpms": "", "ujis": ""}
+_WITHOUT_SURROGATES = frozenset({"ucs2", "utf8mb3"})
+"""Sets whose codec has characters beyond the first plane, and which have not."""
+
+_NOT_ONE_TO_ONE = {"big5": "╴￣ˍ", "cp932": "\x80\uf8f0\uf8f1\uf8f2\uf8f3", "eucjpms": "", "ujis": ""}
 """Character sets with several sequences of bytes for one character, and characters that the codec has and the
 servers have not: they give U+FFFD for them."""
 

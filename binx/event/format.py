@@ -142,7 +142,8 @@ def read_magic(data: memoryview | bytes) -> Magic:
     except ValueError:
         raise NotABinlogError(
             f"expected a binary log, which begins with {MAGIC.hex(' ')}, found {start.hex(' ')}; "
-            "is this a binary log or relay log of MySQL or MariaDB?",
+            "is this a binary log or relay log of MySQL or MariaDB? If its beginning is damaged, read it with"
+            " --on-damage salvage --format-from FILE, a log of the same server",
             offset=0,
         ) from None
 

@@ -14,7 +14,7 @@ from binx.errors import UsageError
 from binx.event.gtid_source import DomainSource, GtidSource, Interval, UuidSource, number_range
 
 SYNTAX = (
-    "MySQL's syntax is UUID:1-5:7 or UUID:tag:1-3, MariaDB's 0-1-100 or 0-1-100..200 "
+    "MySQL's syntax is UUID:1-5:7, UUID:100- or UUID:tag:1-3, MariaDB's 0-1-100, 0-1-100..200 or 0-1-100.. "
     "(domain-server-number); several are separated by commas"
 )
 
@@ -22,9 +22,9 @@ _HEX = "[0-9a-fA-F]"
 _UUID = (
     rf"\s*(\{{?)({_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}|{_HEX}{{32}})(\}}?)\s*(?=:|,|$)"
 )
-_INTERVAL = r"\s*:\s*([0-9]{1,20})\s*(?:-\s*([0-9]{1,20})\s*)?(?=[:,]|$)"
+_INTERVAL = r"\s*:\s*([0-9]{1,20})\s*(?:-\s*([0-9]{0,20})\s*)?(?=[:,]|$)"
 _TAG = r"\s*:\s*([A-Za-z_][A-Za-z0-9_]{0,31})\s*(?=[:,]|$)"
-_MARIADB = r"\s*([0-9]{1,10})-([0-9]{1,10})-([0-9]{1,20})\s*(?:\.\.\s*([0-9]{1,20})\s*)?(?=,|$)"
+_MARIADB = r"\s*([0-9]{1,10})-([0-9]{1,10})-([0-9]{1,20})\s*(?:\.\.\s*([0-9]{0,20})\s*)?(?=,|$)"
 _SPACE_OR_COMMA = r"[\s,]*"
 _MAX_ID = 2**32 - 1
 _SHOWN = 24
@@ -92,7 +92,8 @@ def _mariadb_item(text: str, found: re.Match[str]) -> tuple[GtidSource, int, int
 def _numbers(text: str, place: int, first: str, last: str | None, source: GtidSource) -> Interval:
     lowest, largest = number_range(source)
     start = int(first)
-    stop = start if last is None else int(last)
+    # A range without an end has all that follow.
+    stop = start if last is None else int(last or largest)
     if not lowest <= start <= stop <= largest:
         raise _unreadable(
             text, place, f"expected numbers from {lowest} to {largest}, the first no larger than the last"

@@ -15,10 +15,13 @@ from binx.event.charset import BINARY_COLLATION, DEFAULT_CHARSET, Charset, chars
 from binx.event.compressed import uncompress
 from binx.event.format import Flavour, FormatDescription
 from binx.event.header import EventHeader, EventType
+from binx.event.mariadb import MariadbGtidExtraFlag
 from binx.event.query_status import QueryStatus, parse_status
 from binx.event.reader import Reader, body_reader
 
 _POST_HEADER = 13
+
+_WITHOUT_EFFECT = MariadbGtidExtraFlag.START_ALTER | MariadbGtidExtraFlag.ROLLBACK_ALTER
 
 _SHOWN = re.compile(
     rb"CREATE (?:OR REPLACE )?TABLE (?:IF NOT EXISTS )?"
@@ -78,6 +81,16 @@ class Query(NamedTuple):
     def sql_is_text(self) -> bool:
         """Whether every byte of the statement is part of a character, so that ``text`` lost nothing."""
         return self.charset.decode_strictly(self.sql) is not None
+
+    @property
+    def takes_effect(self) -> bool:
+        """Whether the statement does what it says.
+
+        With ``binlog_alter_two_phase``, MariaDB logs an ALTER TABLE when it starts and again when it ends. It
+        takes effect with COMMIT ALTER, not with START ALTER, nor with ROLLBACK ALTER, which says that it
+        failed. Source: MariaDB's sql/log_event_server.cc (``handle_split_alter_query_log_event``).
+        """
+        return not (self.status.mariadb_gtid_flags or 0) & _WITHOUT_EFFECT
 
 
 class QueryHead(NamedTuple):

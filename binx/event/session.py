@@ -89,6 +89,12 @@ def sql_mode_names(mode: int, flavour: Flavour) -> str:
     return ",".join(name for bit, name in enumerate(names) if mode >> bit & 1)
 
 
+def sql_mode_number(names: str, flavour: Flavour) -> int:
+    """The number of a SQL mode that is given by its names, joined by commas."""
+    known = _SQL_MODES[flavour]
+    return sum(1 << known.index(name) for name in names.split(",") if name)
+
+
 def locale_name(number: int) -> str:
     """The locale of ``lc_time_names``, or its number where binx does not know it."""
     locales = _LOCALES.split()

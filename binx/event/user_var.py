@@ -60,7 +60,8 @@ class UserVar(NamedTuple):
             return self._string_literal(self.value, mariadb)
         if isinstance(self.value, float):
             return f"{self.value!r}e0" if "e" not in repr(self.value) else repr(self.value)
-        return str(self.value)
+        # With an exponent a number would be a DOUBLE.
+        return f"{self.value:f}" if isinstance(self.value, Decimal) else str(self.value)
 
     def _string_literal(self, value: bytes, mariadb: bool) -> str:
         charset = collation_to_charset(self.collation)
@@ -134,6 +135,6 @@ def _read_decimal(reader: Reader) -> Decimal:
         start += size
     if len(text) != precision:
         raise reader.damaged(f"expected {precision} decimal digits, found {text}")
-    return Decimal(f"{'-' if negative else ''}{text[:whole] or '0'}.{text[whole:] or '0'}").quantize(
-        Decimal(1).scaleb(-scale)
-    )
+    # The constructor keeps all digits; arithmetic would round to those of the thread's context.
+    point = f".{text[whole:]}" if scale else ""
+    return Decimal(f"{'-' if negative else ''}{text[:whole] or '0'}{point}")

@@ -4,6 +4,7 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from binx.kernels.output cimport Output
+from binx.kernels.rowparts cimport Bytes
 
 cdef struct Group:
     # Changes that are written alike, in order.
@@ -14,6 +15,11 @@ cdef struct Group:
     # The rows events that the batch's rows are of, and the low byte of these events' flags; NULL where not told.
     const int64_t *events
     const uint8_t *flags
+    # What stands before the first and behind the last of the changes that a statement takes together; else empty.
+    Bytes head
+    Bytes tail
+    # What stands behind their number, which follows the tail; empty where the number is not wanted.
+    Bytes behind_count
     int64_t length
     int32_t count
     int64_t first_part

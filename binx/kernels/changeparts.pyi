@@ -35,6 +35,7 @@ class ChangeParts:
         events: tuple[Buffer, Buffer | None] | None,
         count: int,
         parts: list[KernelPart],
+        statement: tuple[bytes, bytes, bytes] | None = None,
     ) -> None:
         """Add changes that are written alike, in order.
 
@@ -47,6 +48,9 @@ class ChangeParts:
                 flags there, None where nothing asks for these; None where rows are not told apart by events.
             count: how many changes.
             parts: what their texts consist of.
+            statement: what stands before the first and behind the last of the changes that one statement
+                takes together, and behind their number, which is written if this is not empty; None where
+                each stands for itself.
 
         Raises:
             ValueError: some memory is shorter than it must be.

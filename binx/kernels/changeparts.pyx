@@ -61,7 +61,15 @@ cdef class ChangeParts:
         return bytes_
 
     def add(
-        self, object versions, object numbers, object rows, object marks, object events, int64_t count, list parts
+        self,
+        object versions,
+        object numbers,
+        object rows,
+        object marks,
+        object events,
+        int64_t count,
+        list parts,
+        tuple statement=None,
     ):
         """Add changes of one kind; see the stub."""
         cdef Group group
@@ -99,6 +107,10 @@ cdef class ChangeParts:
             group.flags = memory.data
             if flags is not None and memory.size < group.length:
                 raise ValueError("changes need the flags of their events")
+        if statement is not None:
+            group.head = self.hold(statement[0])
+            group.tail = self.hold(statement[1])
+            group.behind_count = self.hold(statement[2])
         group.count = <int32_t> count
         group.first_part = self.parts.size // <int64_t> sizeof(Part)
         group.parts = len(parts)

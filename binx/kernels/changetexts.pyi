@@ -22,7 +22,9 @@ class ChangeTexts(ChangeParts):
 
     @property
     def size(self) -> int: ...
-    def __init__(self, separator: bytes, limit: int, packet: int, last_version: int) -> None:
+    def __init__(
+        self, separator: bytes, limit: int, packet: int, last_version: int, statement_bytes: int = 0
+    ) -> None:
         """Begin without changes.
 
         Args:
@@ -30,6 +32,7 @@ class ChangeTexts(ChangeParts):
             limit: bytes at which a piece of the output is handed over.
             packet: bytes beyond which texts are counted as long.
             last_version: the transaction that was written before.
+            statement_bytes: bytes up to which a statement takes several changes together.
         """
 
     def begin(self, first: int, last: int, ordinal: int = 0) -> None:
@@ -42,13 +45,7 @@ class ChangeTexts(ChangeParts):
         """
 
     def begin_framed(
-        self,
-        first_run: int,
-        last_run: int,
-        head_ends: Buffer,
-        heads: Buffer,
-        foot: bytes,
-        head_events: Buffer | None = None,
+        self, first_run: int, last_run: int, head_ends: Buffer, heads: Buffer, foot: bytes
     ) -> None:
         """Set out to write all changes of some runs, each of which is a whole transaction.
 
@@ -58,20 +55,13 @@ class ChangeTexts(ChangeParts):
             head_ends: where the text before each transaction ends, int64.
             heads: these texts.
             foot: the text behind each.
-            head_events: where a text stands before the rows of each rows event and behind the last of each
-                transaction, the place of the event, -1 behind the last, int64; None where a text stands
-                before each transaction.
 
         Raises:
-            ValueError: there are fewer texts than transactions, or fewer places than texts.
+            ValueError: there are fewer texts than transactions.
         """
 
     def step(self) -> int:
-        """Write on; a :class:`~binx.kernels.rowparts.State`.
-
-        Raises:
-            DamagedError: rows are of another event than the text before them.
-        """
+        """Write on; a :class:`~binx.kernels.rowparts.State`."""
 
     def taken(self) -> bytes:
         """The piece of text written since it was asked for last."""

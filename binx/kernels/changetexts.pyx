@@ -6,7 +6,7 @@ bounded size, and a long value is spelled across as many of them as it takes.
 """
 
 from libc.stdint cimport int64_t, uint8_t
-from libc.string cimport memset
+from libc.string cimport memcmp, memset
 
 from binx.kernels.changeorder cimport Group, Place, batch_row, group_at, place_at, version_of
 from binx.kernels.changeparts cimport ChangeParts, Held, view_of
@@ -16,6 +16,10 @@ from binx.kernels.rowparts cimport *
 cdef enum:
     # Of a rows event's flags: it is the last of its statement.
     STATEMENT_END = 1
+    # Bytes that a value of fixed length takes at most as text.
+    SHORT_VALUE = 48
+    # Bytes of text for each byte of a string in SQL, at most.
+    HEXADECIMAL = 2
 
 cdef class ChangeTexts(ChangeParts):
     """Row changes, to be written in the log's order.
@@ -31,6 +35,7 @@ cdef class ChangeTexts(ChangeParts):
     cdef int64_t at
     cdef int64_t stop
     cdef int64_t part
+    # Bytes written of the row, or of the statement that takes several rows together.
     cdef int64_t written
     cdef bint row_begun
     # Around whole transactions: the run at hand, and what stands before and behind each.
@@ -41,12 +46,15 @@ cdef class ChangeTexts(ChangeParts):
     cdef Bytes head_ends
     cdef Bytes foot
     cdef list frame
-    # Where heads also stand between rows events: the event behind each, and the head that comes next.
-    cdef Bytes head_events
+    # The head that comes next.
     cdef int64_t head
     # The rows event that was written last of the transaction at hand, and whether its statement ended with it.
     cdef int64_t event
     cdef bint statement_ended
+    # The group of the statement that is open for more rows, and the bytes up to which it takes them.
+    cdef const Group *open
+    cdef int64_t rows
+    cdef int64_t statement_bytes
     cdef int64_t packet
     cdef readonly int64_t last_version
     cdef readonly int64_t long_texts
@@ -55,12 +63,15 @@ cdef class ChangeTexts(ChangeParts):
     def __cinit__(self, *_):
         memset(&self.writer, 0, sizeof(Writer))
 
-    def __init__(self, bytes separator, int64_t limit, int64_t packet, int64_t last_version):
+    def __init__(
+        self, bytes separator, int64_t limit, int64_t packet, int64_t last_version, int64_t statement_bytes=0
+    ):
         super().__init__()
         self.separator = self.hold(separator)
         self.writer.limit = limit
         self.writer.byte = -1
         self.packet = packet
+        self.statement_bytes = statement_bytes
         self.last_version = last_version
 
     def __dealloc__(self):
@@ -78,10 +89,9 @@ cdef class ChangeTexts(ChangeParts):
         self.writer.begins_statement = False
         self.row_begun = False
         self.framed = False
+        self.open = NULL
 
-    def begin_framed(
-        self, int64_t first_run, int64_t last_run, object head_ends, object heads, bytes foot, object head_events=None
-    ):
+    def begin_framed(self, int64_t first_run, int64_t last_run, object head_ends, object heads, bytes foot):
         """Set out to write all changes of some runs, each of which is a whole transaction; see the stub."""
         cdef const int64_t *ends = <const int64_t *> self.order.run_ends.data
         if not 0 <= first_run < last_run <= self.order.run_ends.size // 8:
@@ -94,12 +104,6 @@ cdef class ChangeTexts(ChangeParts):
         self.foot.size = len(foot)
         if self.head_ends.size // 8 < last_run - first_run:
             raise ValueError("there are fewer heads than transactions")
-        self.head_events.data = NULL
-        if head_events is not None:
-            self.frame.append(Held(head_events))
-            self.head_events = view_of(self.frame[3])
-            if self.head_events.size < self.head_ends.size:
-                raise ValueError("there are fewer events than heads")
         self.framed = True
         self.headed = False
         self.run = first_run
@@ -174,8 +178,7 @@ cdef class ChangeTexts(ChangeParts):
         cdef Output *out = &self.writer.out
         cdef int64_t version = version_of(&self.order, place)
         if self.framed and not self.headed:
-            if self.head_events.data == NULL:
-                self.put_head()
+            self.put_head()
             self.headed = True
             self.event = -1
             self.statement_ended = True
@@ -187,7 +190,66 @@ cdef class ChangeTexts(ChangeParts):
         self.last_version = version
         self.row_begun = True
         self.writer.listed = False
-        self.written = 0
+        self.open_statement(place)
+        return 0
+
+    cdef int open_statement(self, Place place) except -1 nogil:
+        """Let the open statement take the row as well, or close it and begin another."""
+        cdef Output *out = &self.writer.out
+        cdef const Group *group = group_at(&self.order, place)
+        if self.open != NULL:
+            if same_text(&self.open.head, &group.head) and self.written + self.most_bytes(place) <= self.statement_bytes:
+                append(out, b",\n", 2)
+                self.written += 2
+                self.rows += 1
+                return 0
+            self.close_statement()
+        self.written = group.head.size
+        if group.head.size:
+            append(out, group.head.data, group.head.size)
+            self.open = group
+            self.rows = 1
+        return 0
+
+    cdef int close_statement(self) except -1 nogil:
+        cdef Output *out = &self.writer.out
+        append(out, self.open.tail.data, self.open.tail.size)
+        self.written += self.open.tail.size
+        if self.open.behind_count.size:
+            reserve(out, SHORT_VALUE)
+            out.size = lay_signed(out.data + out.size, self.rows) - out.data
+            append(out, self.open.behind_count.data, self.open.behind_count.size)
+        self.open = NULL
+        return self.measure()
+
+    cdef int64_t most_bytes(self, Place place) except -1 nogil:
+        """At least as many bytes as the row and what ends its statement will take."""
+        cdef const Group *group = group_at(&self.order, place)
+        cdef Part *part = self.first_part(place)
+        cdef int64_t size = group.tail.size
+        cdef int64_t i
+        cdef Bytes value
+        for _ in range(group.parts):
+            size += part.around + SHORT_VALUE
+            if part.spelling == SPELL_ASKED:
+                return self.statement_bytes + 1
+            if part.offsets != NULL and part.spelling != SPELL_NOTHING:
+                i = row_of(part, place.row)
+                if not 0 <= i < part.length:
+                    bad_column()
+                i += part.offset
+                if part.validity == NULL or bit(part.validity, i):
+                    value_at(part, i, &value)
+                    size += HEXADECIMAL * value.size
+            part += 1
+        return size
+
+    cdef int measure(self) noexcept nogil:
+        """Count a text that is complete."""
+        if self.written > self.packet:
+            self.long_texts += 1
+        if self.written > self.longest:
+            self.longest = self.written
         return 0
 
     cdef int put_head(self) except -1 nogil:
@@ -200,13 +262,6 @@ cdef class ChangeTexts(ChangeParts):
         self.head += 1
         return 0
 
-    cdef int put_head_before(self, int64_t event) except -1 nogil:
-        """Write what stands before the rows of an event; what ends a transaction stands before none, -1."""
-        cdef const int64_t *events = <const int64_t *> self.head_events.data
-        if self.head >= self.head_ends.size // 8 or events[self.head] != event:
-            other_event(event)
-        return self.put_head()
-
     cdef int place_in_event(self, Place place) except -1 nogil:
         """Tell where the row stands among those of its rows event, and among the transaction's statements."""
         cdef Writer *writer = &self.writer
@@ -216,8 +271,6 @@ cdef class ChangeTexts(ChangeParts):
         if group.events == NULL or group.events[row] == self.event:
             return 0
         self.event = group.events[row]
-        if self.head_events.data != NULL:
-            self.put_head_before(self.event)
         writer.ordinal = 0
         if self.statement_ended:
             writer.begins_statement = True
@@ -226,24 +279,22 @@ cdef class ChangeTexts(ChangeParts):
         return 0
 
     cdef int end_row(self) except -1 nogil:
+        cdef bint ends_run
         self.part = 0
         self.at += 1
         self.writer.ordinal += 1
         self.row_begun = False
-        if self.written > self.packet:
-            self.long_texts += 1
-        if self.written > self.longest:
-            self.longest = self.written
-        if self.framed and self.at == (<const int64_t *> self.order.run_ends.data)[self.run]:
-            if self.head_events.data != NULL:
-                self.put_head_before(-1)
+        ends_run = self.framed and self.at == (<const int64_t *> self.order.run_ends.data)[self.run]
+        if self.open == NULL:
+            self.measure()
+        elif ends_run or self.at == self.stop:
+            self.close_statement()
+        if ends_run:
             append(&self.writer.out, self.foot.data, self.foot.size)
             self.run += 1
             self.headed = False
         return 0
 
 
-cdef int other_event(int64_t event) except -1 with gil:
-    from binx.errors import DamagedError
-
-    raise DamagedError("expected rows of each rows event of the transaction, found others", offset=event)
+cdef inline bint same_text(const Bytes *one, const Bytes *other) noexcept nogil:
+    return one.size == other.size and memcmp(one.data, other.data, one.size) == 0

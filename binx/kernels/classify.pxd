@@ -151,8 +151,7 @@ cdef inline int bad_checksum(
     from binx.errors import ChecksumError
 
     raise ChecksumError(
-        f"expected the stored checksum {expected:#010x}, found {found:#010x}: the bytes were changed or overwritten"
-        " (--no-checksums reads on)",
+        f"expected the stored checksum {expected:#010x}, found {found:#010x}: the bytes were changed or overwritten",
         offset=position,
     )
 

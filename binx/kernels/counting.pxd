@@ -83,53 +83,54 @@ cdef inline int open_after_image(Cursor *body, const TableLayout *layout, RowsEv
     return 0
 
 
-cdef inline int check_null_bits(
-    TableMaps maps, Cursor *body, RowsEvent *rows, int32_t present_count
-) except -1 nogil:
+cdef inline int check_null_bits(Cursor *body, int32_t present_count) except -1 nogil:
     """Look at the bits of a row's null bitmap that stand for no column: servers set them (``pack_row``)."""
     cdef Cursor ahead = body[0]
     cdef int32_t size = (present_count + 7) >> 3
     if present_count & 7 and take(&ahead, size)[size - 1] >> (present_count & 7) != 0xFF >> (present_count & 7):
-        maps.hidden_fractions(body, rows.map)
+        bad_rows(body, "expected the null bits of so many columns, found others")
     return 0
 
 
-cdef inline int64_t count_old_times(TableMaps maps, Cursor *body, RowsEvent *rows) except -1 with gil:
-    """`count_images` where MariaDB may keep more bytes of a value than its table map tells of.
+cdef inline int64_t count_old_times(Cursor body, const TableLayout *layout, RowsEvent *rows) except -2 with gil:
+    """How many changes there are where MariaDB may keep more bytes of a value than its table map tells of.
 
-    Rows of another width are told by a value that ends behind the event, or by null bits where there are none.
+    -1 where the rows have other widths than the layout: a value ends behind the event, or null bits stand where there
+    are none.
     """
     from binx.errors import DamagedError
 
-    cdef TableLayout *layout = maps.layout(rows.map)
     cdef int64_t count = 0
     cdef int64_t before = -1
     try:
-        while before < 0 or remaining(body):
+        while before < 0 or remaining(&body):
             if body.position == before:
-                bad_rows(body, "expected rows of at least one byte, found bytes behind a row without columns")
+                bad_rows(&body, "expected rows of at least one byte, found bytes behind a row without columns")
             before = body.position
-            check_null_bits(maps, body, rows, rows.before_count)
-            skip_image(body, layout, rows.before, rows.before_count)
+            check_null_bits(&body, rows.before_count)
+            skip_image(&body, layout, rows.before, rows.before_count)
             if rows.operation == 1:
-                check_null_bits(maps, body, rows, rows.after_count)
-                skip_image(body, layout, rows.after, rows.after_count)
+                check_null_bits(&body, rows.after_count)
+                skip_image(&body, layout, rows.after, rows.after_count)
             count += 1
     except DamagedError:
-        maps.hidden_fractions(body, rows.map)
+        return -1
     return count
 
 
-cdef inline int64_t count_images(TableMaps maps, Cursor *body, RowsEvent *rows) except -1 nogil:
-    """Step over all rows; returns how many changes there are (an update's two images are one)."""
+cdef inline int64_t count_images(TableMaps maps, Cursor *body, RowsEvent *rows) except -2 nogil:
+    """How many changes a rows event has (an update's two images are one).
+
+    -1 where nothing tells how many bytes a column's values take.
+    """
     cdef TableLayout *layout = maps.layout(rows.map)
     cdef const uint8_t *partial
     cdef int64_t count = 0
     cdef int64_t before
     if layout.unknown:
-        maps.unknown_type(body, rows.map)
+        return -1
     if layout.old_times and maps.of_mariadb:
-        return count_old_times(maps, body, rows)
+        return count_old_times(body[0], layout, rows)
     while True:
         before = body.position
         skip_image(body, layout, rows.before, rows.before_count)

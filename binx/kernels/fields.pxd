@@ -28,6 +28,7 @@ cdef enum Field:
     FIELD_KIND
     FIELD_GTID_KIND
     FIELD_FLAGS
+    FIELD_UNDOES_PART
     FIELD_BYTES
 
 
@@ -74,6 +75,8 @@ cdef inline int64_t field_of(const Transaction *record, int field) noexcept nogi
         return record.kind
     if field == FIELD_GTID_KIND:
         return record.gtid_kind
+    if field == FIELD_UNDOES_PART:
+        return record.undoes_part
     if field == FIELD_BYTES:
         return record.end - record.start
     return record.flags

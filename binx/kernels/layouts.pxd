@@ -60,7 +60,8 @@ cdef struct ColumnLayout:
     int32_t run_columns
 
 cdef struct TableLayout:
-    # old_times: there are columns of TIME, DATETIME or TIMESTAMP as before MySQL 5.6, whose width MariaDB may not tell.
+    # old_times: there are columns of TIME, DATETIME or TIMESTAMP as before MySQL 5.6, whose width MariaDB may not tell;
+    # logged: the columns as the table map alone tells of them, where a definition has told their widths, else NULL.
     # unknown: the number from 1 of the first column of a type of which no width is known, and 0 where there is none;
     # rows of such a table cannot be told apart, and the layout ends before that column.
     int32_t columns
@@ -70,6 +71,7 @@ cdef struct TableLayout:
     bint old_times
     uint8_t unknown_type
     ColumnLayout *column
+    ColumnLayout *logged
 
 cdef struct Meaning:
     # owner: the number of the transaction that wrote the table map last.
@@ -100,8 +102,11 @@ cdef class TableMaps:
     cdef int learn(self, Cursor *body) except -1 nogil
     cdef int no_map(self, Cursor *body, uint64_t table_id) except -1 with gil
     cdef int unreadable_map(self, Cursor *body, uint64_t table_id) except -1 with gil
-    cdef int unknown_type(self, Cursor *body, int32_t number) except -1 with gil
-    cdef int hidden_fractions(self, Cursor *body, int32_t number) except -1 with gil
+    cdef int undecodable(self, Cursor *body, int32_t number) except -1 with gil
+
+
+cdef inline bint is_old_time(uint8_t type) noexcept nogil:
+    return type == TYPE_TIME or type == TYPE_DATETIME or type == TYPE_TIMESTAMP
 
 
 cdef inline int count_bits(const uint8_t *bitmap, int32_t bits) noexcept nogil:

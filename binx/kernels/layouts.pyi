@@ -1,6 +1,6 @@
 """Table maps, numbered by their bytes, with the layout of each one's columns."""
 
-from binx.errors import UnsupportedError
+from binx.errors import UndecodableError
 
 def unknown_column(body: bytes) -> tuple[int, int] | None:
     """Number from 1 and type of a table map's first column of a type of which no width is known.
@@ -17,8 +17,17 @@ def unknown_column(body: bytes) -> tuple[int, int] | None:
 class TableMaps:
     """Every distinct table map of a file, numbered; and which of them a table id means now."""
 
-    def refusal(self, number: int, position: int) -> UnsupportedError:
-        """The error about the rows of a table whose columns have a type of which no width is known."""
+    def refusal(self, number: int, position: int) -> UndecodableError:
+        """The error about the rows of a table of which nothing tells the size of a column's values."""
+
+    def set_widths(self, number: int, widths: list[int | None]) -> None:
+        """Say what a definition tells of the columns of a table map that MariaDB does not log.
+
+        Args:
+            number: the table map's.
+            widths: for each column the bytes of a value, None where the table map tells them. It does of all
+                but TIME, DATETIME and TIMESTAMP as before MariaDB 10.1.
+        """
 
     def unknown(self, number: int) -> tuple[int, int] | None:
         """Number from 1 and type of the first column of a type of which no width is known; else None."""

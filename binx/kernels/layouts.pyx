@@ -10,7 +10,7 @@ Source: ``Table_map_event`` in MySQL's ``libs/mysql/binlog/event/rows_event.h``,
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint64_t
 from libc.stdlib cimport calloc, free
-from libc.string cimport memcmp, memset
+from libc.string cimport memcmp, memcpy, memset
 
 from binx.kernels.cursor cimport Cursor, cursor_over, little, remaining, take, take_packed
 from binx.kernels.decimal cimport decimal_size
@@ -31,9 +31,9 @@ UNKNOWN_TYPES = {TYPE_DECIMAL: "the pre-5.0 DECIMAL", TYPE_TYPED_ARRAY: "a typed
 
 
 cdef int refuse_early_map(Cursor *body) except -1 with gil:
-    from binx.errors import UnsupportedError
+    from binx.errors import UndecodableError
 
-    raise UnsupportedError(
+    raise UndecodableError(
         "expected column sizes in the table map, found none: pre-releases of MySQL 5.1 did not write them;"
         " its rows cannot be decoded",
         offset=body.origin + body.position,
@@ -179,6 +179,7 @@ cdef class TableMaps:
         cdef int32_t i
         for i in range(self.layouts.size // sizeof(TableLayout)):
             free(self.layout(i).column)
+            free(self.layout(i).logged)
         release(&self.layouts)
         slots_release(&self.bodies)
         slots_release(&self.names)
@@ -263,7 +264,7 @@ cdef class TableMaps:
                 layout.unknown_type = types[i]
                 break
             layout.json_columns += layout.column[i].type == TYPE_JSON
-            layout.old_times |= types[i] == TYPE_TIME or types[i] == TYPE_DATETIME or types[i] == TYPE_TIMESTAMP
+            layout.old_times |= is_old_time(types[i])
         join_columns(layout.column, layout.columns)
         layout.table = slot_of(&self.names, names, db_size + table_size + 4)
         self.layout(<int32_t> number)[0] = layout
@@ -298,29 +299,26 @@ cdef class TableMaps:
             offset=body.origin,
         )
 
-    cdef int unknown_type(self, Cursor *body, int32_t number) except -1 with gil:
+    cdef int undecodable(self, Cursor *body, int32_t number) except -1 with gil:
         raise self.refusal(number, body.origin + body.position)
 
-    cdef int hidden_fractions(self, Cursor *body, int32_t number) except -1 with gil:
-        from binx.errors import UnsupportedError
-
-        db, table = self.name(self.layout(number).table)
-        raise UnsupportedError(
-            f"rows of {db.decode('utf-8', 'replace')}.{table.decode('utf-8', 'replace')} cannot be decoded: their TIME,"
-            " DATETIME or TIMESTAMP columns have fractional seconds in the format before MariaDB 10.1"
-            " (mysql56_temporal_format=OFF), whose size MariaDB does not log. For future logs, rebuild the table with"
-            " ALTER TABLE ... FORCE under mysql56_temporal_format=ON; --on-damage salvage extracts the other"
-            " transactions of this log",
-            offset=body.origin + body.position,
-        )
-
     def refusal(self, int32_t number, int64_t position):
-        """The error about the rows of a table whose columns have a type of which no width is known."""
-        from binx.errors import UnsupportedError
+        """The error about the rows of a table of which nothing tells how many bytes a column's values take."""
+        from binx.errors import UndecodableError
 
         db, table = self.name(self.layout(number).table)
+        if not self.layout(number).unknown:
+            return UndecodableError(
+                f"rows of {db.decode('utf-8', 'replace')}.{table.decode('utf-8', 'replace')} cannot be decoded: their"
+                " TIME, DATETIME or TIMESTAMP columns have fractional seconds in the format before MariaDB 10.1"
+                " (mysql56_temporal_format=OFF), whose size MariaDB does not log. Include the log with the table's"
+                " CREATE TABLE or give its definition with --schema; --on-damage salvage extracts the other"
+                " transactions. For future logs, rebuild the table with ALTER TABLE ... FORCE under"
+                " mysql56_temporal_format=ON",
+                offset=position,
+            )
         kind = self.layout(number).unknown_type
-        return UnsupportedError(
+        return UndecodableError(
             f"unsupported column type: {UNKNOWN_TYPES.get(kind, 'an unknown one')} (type {kind})"
             f" in column {self.layout(number).unknown} of {db.decode('utf-8', 'replace')}"
             f".{table.decode('utf-8', 'replace')}; its rows cannot be decoded. A newer version of binx may support it,"
@@ -336,6 +334,28 @@ cdef class TableMaps:
         if self.layout(number).table < 0 or not self.layout(number).unknown:
             return None
         return self.layout(number).unknown, self.layout(number).unknown_type
+
+    def set_widths(self, int32_t number, list widths):
+        """Say what a definition tells of the columns of a numbered table map that MariaDB does not log.
+
+        ``widths`` has for each column the bytes of a value, None where the table map tells them. It does of all but TIME,
+        DATETIME and TIMESTAMP as before MariaDB 10.1.
+        """
+        cdef TableLayout *layout
+        cdef int32_t i
+        if not 0 <= number < self.bodies.count or len(widths) != self.layout(number).columns:
+            raise IndexError(number)
+        layout = self.layout(number)
+        if layout.logged == NULL:
+            layout.logged = <ColumnLayout *> calloc(max(layout.columns, 1), sizeof(ColumnLayout))
+            if layout.logged == NULL:
+                raise MemoryError
+            memcpy(layout.logged, layout.column, layout.columns * sizeof(ColumnLayout))
+        memcpy(layout.column, layout.logged, layout.columns * sizeof(ColumnLayout))
+        for i in range(layout.columns):
+            if widths[i] is not None and is_old_time(layout.column[i].type):
+                layout.column[i].width = widths[i]
+        join_columns(layout.column, layout.columns)
 
     @property
     def count(self) -> int:

@@ -8,7 +8,7 @@ from typing_extensions import Buffer
 from binx.kernels.transactions import TransactionTable
 
 class LineColumn(IntEnum):
-    """What a line can say of a transaction; the data set's columns in their order, and the duration in µs."""
+    """What a line can say of a transaction; the data set's columns in their order, and the duration."""
 
     COLUMN_COMMIT_VERSION = 0
     COLUMN_TRANSACTION = 1
@@ -66,6 +66,7 @@ class TransactionLines:
         epoch: int,
         name_of: Callable[[int], bytes],
         identify: Callable[[int], bytes],
+        tell: Callable[[int, int], bytes] | None = None,
     ) -> None:
         """Go on with the transactions of another scan.
 
@@ -75,6 +76,7 @@ class TransactionLines:
             epoch: the log's epoch.
             name_of: gives for a table's number the text that shows its name.
             identify: gives for a start the id of a transaction without GTID.
+            tell: gives for start and end of a schema statement its text, for plain fields; None: a hyphen.
         """
 
     def render(self, table: TransactionTable, mask: Buffer | None, first_seqno: int) -> tuple[bytes, bytes]:

@@ -12,6 +12,7 @@ from binx.kernels.digits cimport *
 from binx.kernels.gtidtexts cimport render_gtid
 from binx.kernels.linebuffer cimport VALUE_MAXIMUM, LineBuffer
 from binx.kernels.output cimport Output, append, reserve
+from binx.kernels.ranking cimport duration_least, duration_most, whole_seconds
 from binx.kernels.tablenames cimport TableText, TableTexts
 from binx.kernels.transactions cimport *
 
@@ -68,6 +69,7 @@ cdef class TransactionLines(LineBuffer):
     cdef int64_t base
     cdef int64_t epoch
     cdef object identify
+    cdef object tell
 
     def __init__(self, object columns, object leads, bint json, object zone, bytes ending=None):
         super().__init__(leads, json, zone)
@@ -78,7 +80,7 @@ cdef class TransactionLines(LineBuffer):
         self.names = TableTexts()
         self.base = -1
 
-    def begin_file(self, bytes file, int64_t base, int64_t epoch, object name_of, object identify):
+    def begin_file(self, bytes file, int64_t base, int64_t epoch, object name_of, object identify, object tell=None):
         """Go on with the transactions of another scan.
 
         Args:
@@ -87,7 +89,9 @@ cdef class TransactionLines(LineBuffer):
             epoch: the log's epoch.
             name_of: gives for a table's number the text that shows its name.
             identify: gives for a start the id of a transaction without GTID.
+            tell: gives for start and end of a schema statement its text, for plain fields; None: a hyphen.
         """
+        self.tell = tell
         self.take_file(file)
         self.base = base
         self.epoch = epoch
@@ -218,10 +222,27 @@ cdef class TransactionLines(LineBuffer):
             else:
                 self.unknown()
         elif code == COLUMN_DURATION:
-            size = record.original_commit_timestamp if record.original_commit_timestamp else record.commit_timestamp
-            size -= record.begin_timestamp * MICROSECONDS
-            put_signed(out, size if size > 0 else 0)
+            size = whole_seconds(record)
+            if size < 0:
+                self.unknown()
+            elif self.json:
+                put_byte(out, c"[")
+                self.seconds(duration_least(record))
+                put(out, b", ", 2)
+                self.seconds(duration_most(record))
+                put_byte(out, c"]")
+            else:
+                put_signed(out, size)
         return 0
+
+    cdef void seconds(self, int64_t microseconds) noexcept nogil:
+        """Add a number of µs as seconds."""
+        cdef int64_t unit = MICROSECONDS // 10
+        put_signed(&self.out, microseconds // MICROSECONDS)
+        put_byte(&self.out, c".")
+        while unit:
+            put_byte(&self.out, c"0" + <uint8_t> (microseconds // unit % 10))
+            unit //= 10
 
     cdef int anonymous(self, int64_t start) except -1 with gil:
         cdef bytes text = self.identify(start)
@@ -229,6 +250,12 @@ cdef class TransactionLines(LineBuffer):
         append(&self.out, PyBytes_AS_STRING(text), len(text))
         reserve(&self.out, VALUE_MAXIMUM)
         self.quote()
+        return 0
+
+    cdef int statement(self, int64_t start, int64_t end) except -1 with gil:
+        """Add the text of a schema statement in place of tables."""
+        cdef bytes text = b"-" if self.tell is None else self.tell(start, end)
+        append(&self.out, PyBytes_AS_STRING(text), len(text))
         return 0
 
     cdef int tables(self, TransactionTable table, Transaction *record) except -1 nogil:
@@ -240,7 +267,10 @@ cdef class TransactionLines(LineBuffer):
         if self.json:
             put_byte(out, c"[")
         elif record.counts == 0:
-            put_byte(out, c"-")
+            if record.kind == KIND_DDL:
+                self.statement(record.start, record.end)
+            else:
+                put_byte(out, c"-")
         for i in range(record.counts):
             self.names.find(count[i].table, &name)
             reserve(out, name.size + VALUE_MAXIMUM)

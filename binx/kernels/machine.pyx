@@ -209,19 +209,19 @@ cdef class TransactionMachine:
     cdef int count_rows(self, Cursor *body, Header *header) except -1 nogil:
         """Add a rows event to the counts of its transaction and table.
 
-        Of a table with a column whose width nobody knows only the bytes are counted.
+        Where nothing tells how many bytes a column's values take, only the event's bytes are counted.
         """
         cdef RowsEvent rows
-        cdef int64_t count = 0
+        cdef int64_t count
         cdef int32_t table
         open_rows(self.maps, body, header.type, self.post_header[header.type], self.ordinal, &rows)
         if rows.map < 0:
             return 0
         table = self.maps.layout(rows.map).table
-        if self.maps.layout(rows.map).unknown:
+        count = count_images(self.maps, body, &rows)
+        if count < 0:
             number_set(&self.uncounted, table, max(number_get(&self.uncounted, table), 0) + 1)
-        else:
-            count = count_images(self.maps, body, &rows)
+            count = 0
         self.current.rows += count
         return self.add_count(table, rows.operation, count, header.size)
 
@@ -281,7 +281,7 @@ cdef class TransactionMachine:
         return 0
 
     def uncounted_events(self, int32_t table) -> int:
-        """How many rows events of a table are not counted, as nobody knows how wide a column of it is."""
+        """How many rows events of a table are not counted, as nothing tells how wide a column's values are."""
         return max(number_get(&self.uncounted, table), 0)
 
     @property

@@ -9,8 +9,8 @@ from binx.kernels.transactions import TransactionTable
 class Measure(IntEnum):
     """What transactions are ranked by.
 
-    A duration is the time from the start of the first statement, which is known in whole seconds, to the
-    commit on the server that made the change first.
+    A duration is in seconds by the clock, from the start of the first statement, which is logged in whole
+    seconds, to the commit on the server that made the change first; -1 where the clock went back.
     """
 
     MEASURE_BYTES = 0

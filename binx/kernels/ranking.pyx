@@ -7,28 +7,16 @@ from libc.string cimport memset
 from binx.kernels.output cimport Output, append, bytes_in, release
 from binx.kernels.transactions cimport Transaction, TransactionTable
 
-cdef enum:
-    MICROSECONDS = 1000000
-
 cdef struct Ranked:
     int64_t value
     int64_t index
-
-
-cdef inline int64_t duration_of(const Transaction *record) noexcept nogil:
-    """µs from the start of the first statement to the commit on the server that made the change first."""
-    cdef int64_t committed = record.original_commit_timestamp
-    if committed == 0:
-        committed = record.commit_timestamp
-    committed -= record.begin_timestamp * MICROSECONDS
-    return committed if committed > 0 else 0
 
 
 cdef inline int64_t measured(const Transaction *record, int measure) noexcept nogil:
     if measure == MEASURE_ROWS:
         return record.rows
     if measure == MEASURE_DURATION:
-        return duration_of(record)
+        return whole_seconds(record)
     if measure == MEASURE_COMMIT_TIME:
         return record.commit_timestamp
     return record.end - record.start

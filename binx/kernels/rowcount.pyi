@@ -3,9 +3,13 @@
 from typing_extensions import Buffer
 
 class RowCounter:
-    """Counts the row changes of a transaction's rows events; sees its table maps before."""
+    """Counts the row changes of a transaction's rows events; sees its table maps before.
 
-    def __init__(self) -> None: ...
+    Args:
+        of_mariadb: whether a MariaDB server wrote the events.
+    """
+
+    def __init__(self, of_mariadb: bool) -> None: ...
     def see(self, body: Buffer, id_width: int, position: int) -> None:
         """Take in a table map's body, whose table id has 4 or 6 bytes.
 
@@ -29,4 +33,20 @@ class RowCounter:
 
         Raises:
             DamagedError: it cannot be read.
+        """
+
+    def ends(self, body: Buffer, event_type: int, post_header: int, position: int) -> bytes:
+        """Where the first row image of a rows event's body begins, and where each ends.
+
+        Args:
+            body: as above.
+            event_type: the event's type.
+            post_header: the post-header length of the type.
+            position: offset in the file of the body, for messages.
+
+        Returns:
+            Offsets in the body, int64; empty for an event without a table.
+
+        Raises:
+            DamagedError, UnsupportedError: it cannot be read.
         """

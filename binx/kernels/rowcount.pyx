@@ -3,9 +3,10 @@
 
 from libc.stdint cimport int64_t, uint8_t
 
-from binx.kernels.counting cimport RowsEvent, count_images, open_rows
-from binx.kernels.cursor cimport Cursor, cursor_over
-from binx.kernels.layouts cimport TableMaps
+from binx.kernels.counting cimport RowsEvent, bad_rows, count_images, open_after_image, open_rows
+from binx.kernels.cursor cimport Cursor, cursor_over, remaining
+from binx.kernels.layouts cimport TableLayout, TableMaps, skip_image
+from binx.kernels.output cimport Output, append, bytes_in, release
 
 
 cdef class RowCounter:
@@ -13,8 +14,10 @@ cdef class RowCounter:
 
     cdef TableMaps maps
 
-    def __init__(self):
+    def __init__(self, bint of_mariadb):
         self.maps = TableMaps()
+        # Whose times of before 10.1 may have fractions that take bytes which the table map does not tell.
+        self.maps.of_mariadb = of_mariadb
 
     def see(self, const uint8_t[::1] body, int id_width, int64_t position):
         """Take in a table map's body, whose table id has 4 or 6 bytes."""
@@ -31,4 +34,40 @@ cdef class RowCounter:
             open_rows(self.maps, &cursor, event_type, post_header, 0, &rows)
             if rows.map >= 0:
                 count = count_images(self.maps, &cursor, &rows)
+                if count < 0:
+                    self.maps.undecodable(&cursor, rows.map)
         return count
+
+    def ends(self, const uint8_t[::1] body, uint8_t event_type, int post_header, int64_t position):
+        """Where each row image of a rows event's body ends; see the stub."""
+        cdef Cursor cursor = cursor_over(&body[0] if body.shape[0] else NULL, body.shape[0], position)
+        cdef RowsEvent rows
+        cdef Output ends = Output(NULL, 0, 0)
+        try:
+            with nogil:
+                open_rows(self.maps, &cursor, event_type, post_header, 0, &rows)
+                if rows.map >= 0:
+                    put_ends(self.maps, &cursor, &rows, &ends)
+            return bytes_in(&ends)
+        finally:
+            release(&ends)
+
+
+cdef int put_ends(TableMaps maps, Cursor *body, RowsEvent *rows, Output *ends) except -1 nogil:
+    cdef TableLayout *layout = maps.layout(rows.map)
+    cdef const uint8_t *partial
+    cdef int64_t before = -1
+    if layout.unknown or (layout.old_times and maps.of_mariadb):
+        maps.undecodable(body, rows.map)
+    append(ends, &body.position, sizeof(int64_t))
+    while remaining(body):
+        if body.position == before:
+            bad_rows(body, "expected rows of at least one byte, found bytes behind a row without columns")
+        before = body.position
+        skip_image(body, layout, rows.before, rows.before_count)
+        append(ends, &body.position, sizeof(int64_t))
+        if rows.operation == 1:
+            open_after_image(body, layout, rows, &partial)
+            skip_image(body, layout, rows.after, rows.after_count)
+            append(ends, &body.position, sizeof(int64_t))
+    return 0

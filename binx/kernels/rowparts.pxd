@@ -256,6 +256,8 @@ cdef inline int64_t spell_bytes(
         put_base64(out, data, stop - first)
     elif spelling == SPELL_SQL and text_class == TEXT_QUOTES:
         put_doubled(out, data, stop - first)
+    elif spelling == SPELL_SQL and text_class == TEXT_ESCAPES:
+        put_with_escapes(out, data, stop - first)
     else:
         put_hexadecimal(out, data, stop - first)
     return stop

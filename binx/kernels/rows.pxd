@@ -33,6 +33,8 @@ cdef struct Target:
     bint known
     int64_t filtered
     int64_t undone[3]
+    int64_t recounted_events
+    int64_t recounted[3]
 
 cdef struct Undone:
     int64_t index
@@ -91,6 +93,7 @@ cdef class RowDecoder:
     cdef int walk(self, const uint8_t *base, int64_t size, int64_t origin) except -1 nogil
     cdef int take_event(self, Header *header, Cursor *body, int64_t position) except -1 nogil
     cdef int take_rows(self, Header *header, Cursor *body, int64_t position) except -1 nogil
+    cdef int check_widths(self, Cursor *body, RowsEvent *rows, Target *target) except -1 nogil
     cdef bint is_undone(self) noexcept nogil
     cdef int decode_rows(
         self, Header *header, Cursor *body, RowsEvent *rows, RowBuilder builder, int64_t position

@@ -114,5 +114,11 @@ class RowDecoder:
     def filtered(self) -> dict[int, int]:
         """Row images that were passed over, by table number."""
 
+    def recounted(self) -> dict[int, tuple[int, list[int]]]:
+        """Rows events that a scan cannot count, as only a definition tells the widths of their columns.
+
+        By table number: how many they are, and their [inserts, updates, deletes].
+        """
+
     def undone_rows(self) -> dict[int, list[int]]:
         """Row changes that were passed over as undone, by table number: [inserts, updates, deletes]."""

@@ -11,10 +11,10 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memset
 
 from binx.kernels.builder cimport Origin, RowBuilder
-from binx.kernels.counting cimport RowsEvent, count_images, open_rows
+from binx.kernels.counting cimport RowsEvent, count_images, count_old_times, open_rows
 from binx.kernels.cursor cimport Cursor, ahead, cursor_over, remaining
 from binx.kernels.events cimport *
-from binx.kernels.layouts cimport TableMaps
+from binx.kernels.layouts cimport TableLayout, TableMaps
 from binx.kernels.output cimport append, release
 from binx.kernels.statements cimport *
 from binx.kernels.transactions cimport Transaction, TransactionTable
@@ -183,6 +183,19 @@ cdef class RowDecoder:
                     sums[k] += target.undone[k]
         return counts
 
+    def recounted(self):
+        """Rows events that a scan cannot count, by table number: (events, [inserts, updates, deletes])."""
+        cdef int32_t map
+        cdef Target *target
+        counts = {}
+        for map in range(self.targets.size // <int64_t> sizeof(Target)):
+            target = self.target(map)
+            if target.recounted_events:
+                table = self.maps.layout(map).table
+                events, sums = counts.get(table, (0, [0, 0, 0]))
+                counts[table] = events + target.recounted_events, [sums[k] + target.recounted[k] for k in range(3)]
+        return counts
+
     cdef Target *target(self, int32_t map) except NULL nogil:
         if (<int64_t> map + 1) * <int64_t> sizeof(Target) > self.targets.size:
             self.add_targets(map)
@@ -309,12 +322,15 @@ cdef class RowDecoder:
         else:
             undone = self.is_undone()
             self.rows_event += 1
+            if target.builder != NULL and self.maps.layout(rows.map).old_times and self.maps.of_mariadb:
+                self.check_widths(body, &rows, target)
         self.rows_flags |= rows.flags
-        if target.builder == NULL and (self.resolves_only or self.maps.layout(rows.map).unknown):
-            # Nobody wants its rows, nor their number or can tell it.
+        if target.builder == NULL and self.resolves_only:
             return NEED_NOTHING
         if target.builder == NULL or undone:
             count = count_images(self.maps, body, &rows)
+            if count < 0:
+                return NEED_NOTHING
             self.row_number += count
             if target.builder == NULL:
                 target.filtered += count * 2 if rows.operation == 1 else count
@@ -323,6 +339,23 @@ cdef class RowDecoder:
             return NEED_NOTHING
         self.filled = target.builder
         return self.decode_rows(header, body, &rows, <RowBuilder> target.builder, position)
+
+    cdef int check_widths(self, Cursor *body, RowsEvent *rows, Target *target) except -1 nogil:
+        """Refuse rows whose widths are not those that the table's definition tells.
+
+        Those that a scan could not count, as it has no definitions, are counted.
+        """
+        cdef TableLayout layout = self.maps.layout(rows.map)[0]
+        cdef int64_t count
+        count = count_old_times(body[0], &layout, rows)
+        if count < 0:
+            self.maps.undecodable(body, rows.map)
+        if layout.logged != NULL:
+            layout.column = layout.logged
+            if count_old_times(body[0], &layout, rows) < 0:
+                target.recounted_events += 1
+                target.recounted[rows.operation] += count
+        return 0
 
     cdef bint is_undone(self) noexcept nogil:
         """Whether the rows event at hand is one of those that its transaction undid."""

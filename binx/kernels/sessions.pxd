@@ -96,18 +96,3 @@ cdef inline bint session_is_whole(const uint8_t *body, int64_t size, int64_t fix
             return value == -2
         at += 1 + value
     return True
-
-
-cdef inline int64_t microseconds_at(const uint8_t *data, int64_t size) noexcept nogil:
-    """Where in the status variables the microseconds of the statement's time stand, 3 bytes; -1: nowhere."""
-    cdef int64_t at = 0
-    cdef int64_t value
-    while at < size:
-        at += 1
-        if data[at - 1] == MICROSECONDS_CODE or data[at - 1] == MARIADB_HRNOW_CODE:
-            return at if at + MICROSECONDS_SIZE <= size else -1
-        value = variable_size(data, size, at)
-        if value < 0:
-            return -1
-        at += value
-    return -1

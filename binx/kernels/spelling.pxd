@@ -32,12 +32,13 @@ cdef enum:
     DAY = 86400000000
 
 cdef enum TextClass:
-    # A string that stands between quotes as it is; one that has quotes itself; one in which an escape could be meant;
-    # one that is no UTF-8.
+    # A string that stands between quotes as it is; one that has quotes itself; one with backslashes, ends of lines, tabs
+    # or zeros, which have escapes; one with other control characters; one that is no UTF-8.
     TEXT_PLAIN = 0
     TEXT_QUOTES = 1
-    TEXT_UNSAFE = 2
-    TEXT_ASTRAY = 3
+    TEXT_ESCAPES = 2
+    TEXT_UNSAFE = 3
+    TEXT_ASTRAY = 4
 
 cdef struct Date:
     # The text of the day that was written last: most rows of a column ask for the same again.
@@ -51,14 +52,20 @@ cdef inline TextClass text_class(const uint8_t *text, int64_t size) noexcept nog
     cdef int64_t at = 0
     cdef int64_t length
     cdef uint8_t byte
+    cdef uint8_t control
+    cdef uint8_t escaped
     cdef uint8_t unsafe = 0
+    cdef uint8_t escapes = 0
     cdef uint8_t quotes = 0
     cdef uint8_t high = 0
     for at in range(size):
         byte = text[at]
         high |= byte
         quotes |= byte == c"'"
-        unsafe |= (byte < 0x20) | (byte == c"\\") | (byte == 0x7F)
+        control = (byte < 0x20) | (byte == 0x7F)
+        escaped = (byte == c"\\") | (byte == c"\n") | (byte == c"\r") | (byte == c"\t") | (byte == 0)
+        escapes |= escaped
+        unsafe |= control & (escaped ^ 1)
     if high & 0x80:
         at = 0
         while at < size:
@@ -71,6 +78,8 @@ cdef inline TextClass text_class(const uint8_t *text, int64_t size) noexcept nog
             at += length
     if unsafe:
         return TEXT_UNSAFE
+    if escapes:
+        return TEXT_ESCAPES
     return TEXT_QUOTES if quotes else TEXT_PLAIN
 
 
@@ -86,6 +95,22 @@ cdef inline void put_doubled(Output *out, const uint8_t *text, int64_t size) noe
         size -= run
         if quote != NULL:
             put_byte(out, c"'")
+
+
+cdef inline void put_with_escapes(Output *out, const uint8_t *text, int64_t size) noexcept nogil:
+    """A text as it stands between single quotes in a session in which backslashes escape."""
+    cdef int64_t at
+    cdef uint8_t byte
+    for at in range(size):
+        byte = text[at]
+        if byte == c"'":
+            put_byte(out, byte)
+        elif byte == c"\\":
+            put_byte(out, c"\\")
+        elif byte == c"\n" or byte == c"\r" or byte == c"\t" or byte == 0:
+            put_byte(out, c"\\")
+            byte = c"n" if byte == c"\n" else c"r" if byte == c"\r" else c"t" if byte == c"\t" else c"0"
+        put_byte(out, byte)
 
 
 cdef inline int64_t put_text(

@@ -60,6 +60,8 @@ cdef class Tally:
     cdef int64_t latest
     cdef int64_t last_clock
     cdef Steps steps
+    cdef int64_t last_event_second
+    cdef Steps event_steps
     cdef int add_record(self, const Transaction *record) except -1 nogil
     cdef int add_counts(self, const TableCount *count, int64_t length) except -1 nogil
     cdef int add_moment(self, int64_t moment, const Transaction *record) except -1 nogil

@@ -79,5 +79,9 @@ class Tally:
         """How often a commit time is over a second before the last one's, and the most µs of these."""
 
     @property
+    def backward_event_steps(self) -> tuple[int, int]:
+        """The same of transactions whose time is that of their last event."""
+
+    @property
     def histogram(self) -> tuple[int, int, list[Sums]]:
         """Seconds of a bucket, the first bucket's time in seconds since 1970, the sums of each bucket."""

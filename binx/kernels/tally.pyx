@@ -26,7 +26,7 @@ from binx.kernels.transactions cimport (
 cdef enum:
     MICROSECONDS = 1000000
     WIDTHS = 14
-    # A server's clock that is set back; smaller steps come from commits of one group.
+    # What counts as a step back; smaller ones come from commits of one group.
     STEP_MICROSECONDS = 1000000
 
 # Seconds of a bucket, each a multiple of the one before; behind a week they double.
@@ -55,6 +55,14 @@ cdef int add_to_group(Groups *groups, uint64_t key, const Transaction *record) e
         number_set(&groups.places, key, place)
     add_to(&((<Group *> groups.groups.data) + place).sums, record)
     return 0
+
+
+cdef inline void step_from(int64_t *last, int64_t moment, Steps *steps) noexcept nogil:
+    """Go on to a moment, and count it where it is well before the last one."""
+    if moment + STEP_MICROSECONDS < last[0]:
+        steps.count += 1
+        steps.largest = max(steps.largest, last[0] - moment)
+    last[0] = moment
 
 
 cdef int64_t group_count(const Groups *groups) noexcept nogil:
@@ -89,6 +97,8 @@ cdef class Tally:
         memset(&self.steps, 0, sizeof(Steps))
         self.bucket_seconds = 1
         self.last_clock = -1
+        self.last_event_second = -1
+        memset(&self.event_steps, 0, sizeof(Steps))
 
     def __dealloc__(self):
         release_groups(&self.server_groups)
@@ -149,10 +159,9 @@ cdef class Tally:
         ):
             add_to(&self.text_sums, record)
         if record.flags & COMMIT_TIME_FROM_GTID:
-            if record.commit_timestamp + STEP_MICROSECONDS < self.last_clock:
-                self.steps.count += 1
-                self.steps.largest = max(self.steps.largest, self.last_clock - record.commit_timestamp)
-            self.last_clock = record.commit_timestamp
+            step_from(&self.last_clock, record.commit_timestamp, &self.steps)
+        else:
+            step_from(&self.last_event_second, record.commit_timestamp, &self.event_steps)
         return self.add_moment(record.commit_timestamp, record)
 
     cdef int add_counts(self, const TableCount *count, int64_t length) except -1 nogil:
@@ -304,6 +313,11 @@ cdef class Tally:
     def backward_steps(self):
         """How often a commit time was more than a second before the last one, and the most µs of these."""
         return self.steps.count, self.steps.largest
+
+    @property
+    def backward_event_steps(self):
+        """The same of transactions whose time is that of their last event."""
+        return self.event_steps.count, self.event_steps.largest
 
     @property
     def histogram(self):

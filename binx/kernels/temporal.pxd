@@ -14,6 +14,8 @@ from binx.kernels.cursor cimport big, little
 cdef enum:
     TEXT_SIZE = 64
     SECOND = 1000000
+    # The seconds of 839 hours, of which a TIME has fewer.
+    MOST_SECONDS = 3020400
 
 cdef struct DateTime:
     int year
@@ -95,11 +97,49 @@ cdef inline void read_datetime2(const uint8_t *data, int digits, DateTime *value
     value.microsecond = <int> fraction_of(data + 5, digits)
 
 
-cdef inline void read_old_datetime(const uint8_t *data, DateTime *value) noexcept nogil:
-    """DATETIME before 5.6.4: the decimal number YYYYMMDDhhmmss in 64 bits."""
-    cdef uint64_t packed = little(data, 8)
+cdef inline int64_t scale_of(int digits) noexcept nogil:
+    """Microseconds in the last of so many digits of a second's fraction."""
+    cdef int64_t scale = SECOND
+    cdef int i
+    for i in range(digits):
+        scale //= 10
+    return scale
+
+
+cdef inline void read_packed_datetime(const uint8_t *data, int width, int digits, DateTime *value) noexcept nogil:
+    """DATETIME(n) of MariaDB before 10.1: units of the last digit, big-endian, as if all months had 32 days and all
+    years 13 months (``pack_time`` in sql-common/my_time.c, ``Field_datetime_hires``)."""
+    cdef uint64_t packed = big(data, width) * <uint64_t> scale_of(digits)
+    value.microsecond = <int> (packed % SECOND)
+    packed //= SECOND
+    value.second = <int> (packed % 60)
+    packed //= 60
+    value.minute = <int> (packed % 60)
+    packed //= 60
+    value.hour = <int> (packed % 24)
+    packed //= 24
+    value.day = <int> (packed % 32)
+    packed //= 32
+    value.month = <int> (packed % 13)
+    value.year = <int> (packed // 13 % 10000)
+
+
+cdef inline int64_t old_timestamp_of(const uint8_t *data, int width, int digits) noexcept nogil:
+    """TIMESTAMP before 5.6.4 in microseconds: seconds, little-endian; with a fraction, as MariaDB before 10.1 had it,
+    big-endian, and units of the last digit behind them (``Field_timestamp_hires``)."""
+    if digits == 0:
+        return <int64_t> little(data, 4) * SECOND
+    return <int64_t> big(data, 4) * SECOND + <int64_t> big(data + 4, width - 4) * scale_of(digits)
+
+
+cdef inline void read_old_datetime(const uint8_t *data, int width, int digits, DateTime *value) noexcept nogil:
+    """DATETIME before 5.6.4: the decimal number YYYYMMDDhhmmss in 64 bits, or what MariaDB had with a fraction."""
+    cdef uint64_t packed = little(data, 8) if digits == 0 else 0
     cdef uint64_t date = packed // 1000000
     cdef uint64_t time = packed % 1000000
+    if digits:
+        read_packed_datetime(data, width, digits, value)
+        return
     value.year = <int> (date // 10000 % 10000)
     value.month = <int> (date // 100 % 100)
     value.day = <int> (date % 100)
@@ -130,10 +170,17 @@ cdef inline int64_t time2_of(const uint8_t *data, int digits) noexcept nogil:
     return -result if negative else result
 
 
-cdef inline int64_t old_time_of(const uint8_t *data) noexcept nogil:
-    """TIME before 5.6.4 in microseconds: the decimal number hhmmss, 24 bits with sign."""
-    cdef int64_t packed = <int64_t> little(data, 3)
+cdef inline int64_t old_time_of(const uint8_t *data, int width, int digits) noexcept nogil:
+    """TIME before 5.6.4 in microseconds: the decimal number hhmmss, 24 bits with sign.
+
+    With a fraction, as MariaDB before 10.1 had it, units of the last digit, big-endian, on top of 839 hours
+    (``Field_time_hires``).
+    """
+    cdef int64_t packed
     cdef int64_t magnitude
+    if digits:
+        return (<int64_t> big(data, width) - MOST_SECONDS * (SECOND // scale_of(digits))) * scale_of(digits)
+    packed = <int64_t> little(data, 3)
     if packed & 0x800000:
         packed -= 0x1000000
     magnitude = -packed if packed < 0 else packed

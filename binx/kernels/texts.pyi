@@ -35,10 +35,17 @@ def joined_texts(parts: Sequence[bytes | tuple[Buffer, Buffer]], rows: int) -> T
         ValueError: a column is shorter, or its offsets do not fit its data.
     """
 
-def quoted_texts(offsets: Buffer, data: Buffer, rows: int) -> Texts:
-    """Texts in UTF-8 as string literals of SQL that mean the same in every mode.
+def quoted_texts(offsets: Buffer, data: Buffer, rows: int, escapes: bool = False) -> Texts:
+    """Texts in UTF-8 as string literals of SQL.
 
     Quotes are doubled; where a backslash or a control character is, the literal is ``_utf8mb4 x'…'``.
+
+    Args:
+        offsets: of the texts in their bytes, 64-bit integers.
+        data: the bytes.
+        rows: how many there are.
+        escapes: write backslashes, ends of lines, tabs and zeros with backslashes, for a session without
+            NO_BACKSLASH_ESCAPES; without, literals mean the same in every mode.
 
     Raises:
         ValueError: the offsets do not fit the data.

@@ -12,7 +12,15 @@ from libc.string cimport memcpy, memset
 from binx.kernels.digits cimport put, put_byte, put_signed
 from binx.kernels.memory cimport Memory, hand_over
 from binx.kernels.output cimport Output, append, release, reserve
-from binx.kernels.spelling cimport SHORT_MAXIMUM, TEXT_UNSAFE, put_doubled, put_hexadecimal, text_class
+from binx.kernels.spelling cimport (
+    SHORT_MAXIMUM,
+    TEXT_ESCAPES,
+    TEXT_UNSAFE,
+    put_doubled,
+    put_hexadecimal,
+    put_with_escapes,
+    text_class,
+)
 
 cdef enum:
     # Copies of as many bytes are made whatever a text's size, where both sides have room for them.
@@ -152,17 +160,30 @@ def joined_texts(list parts, int64_t rows):
     return writer.texts()
 
 
-cdef int put_quoted(Output *out, const uint8_t *text, int64_t size) except -1 nogil:
-    """A string as SQL has it in every mode: between quotes, or in hexadecimal where an escape could be meant."""
+cdef int put_literal(Output *out, const uint8_t *text, int64_t size, bint escapes) except -1 nogil:
+    cdef int kind = text_class(text, size)
     reserve(out, 2 * size + SHORT_MAXIMUM)
-    if text_class(text, size) == TEXT_UNSAFE:
+    if kind == TEXT_UNSAFE or (kind == TEXT_ESCAPES and not escapes):
         put(out, b"_utf8mb4 x'", 11)
         put_hexadecimal(out, text, size)
     else:
         put_byte(out, c"'")
-        put_doubled(out, text, size)
+        if kind == TEXT_ESCAPES:
+            put_with_escapes(out, text, size)
+        else:
+            put_doubled(out, text, size)
     put_byte(out, c"'")
     return 0
+
+
+cdef int put_quoted(Output *out, const uint8_t *text, int64_t size) except -1 nogil:
+    """A string as SQL has it in every mode: between quotes, or in hexadecimal where an escape could be meant."""
+    return put_literal(out, text, size, False)
+
+
+cdef int put_escaped(Output *out, const uint8_t *text, int64_t size) except -1 nogil:
+    """A string as SQL has it where backslashes escape: between quotes, unless it has control characters without escapes."""
+    return put_literal(out, text, size, True)
 
 
 ctypedef int (*Spell)(Output *, const uint8_t *, int64_t) except -1 nogil
@@ -188,9 +209,11 @@ cdef Texts spelled(const int64_t[::1] offsets, const uint8_t[::1] data, int64_t 
     return writer.texts()
 
 
-def quoted_texts(const int64_t[::1] offsets not None, const uint8_t[::1] data not None, int64_t rows):
+def quoted_texts(
+    const int64_t[::1] offsets not None, const uint8_t[::1] data not None, int64_t rows, bint escapes=False
+):
     """Texts in UTF-8 as string literals: quotes doubled, or ``_utf8mb4 x'…'`` where a backslash or control character is."""
-    return spelled(offsets, data, rows, put_quoted)
+    return spelled(offsets, data, rows, put_escaped if escapes else put_quoted)
 
 
 cdef int lay_out_real(Output *out, const uint8_t *digits, int64_t count, int64_t point) except -1 nogil:

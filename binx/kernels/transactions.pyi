@@ -123,6 +123,12 @@ class TransactionTable:
             ValueError: a mark is larger than 7.
         """
 
+    def extents(self, mask: Buffer) -> tuple[int, int, int, int] | None:
+        """Starts of the first and the last marked record, least and greatest commit time (µs).
+
+        None where none is marked.
+        """
+
     def undoing(self, mask: Buffer) -> list[int]:
         """The indexes of the records with mark 1 in which a ROLLBACK TO SAVEPOINT undoes a part."""
 

@@ -51,6 +51,7 @@ FIELDS = {
     "kind": FIELD_KIND,
     "gtid_kind": FIELD_GTID_KIND,
     "flags": FIELD_FLAGS,
+    "undoes_part": FIELD_UNDOES_PART,
     "bytes": FIELD_BYTES,
 }
 """The fields of a record by name, and ``bytes`` from start to end; all come out as 64-bit integers."""
@@ -419,6 +420,25 @@ cdef class TransactionTable:
             for place in range(<int64_t> (mark + 1) * tables)
             if sums[3 * place] or sums[3 * place + 1] or sums[3 * place + 2]
         ]
+
+    def extents(self, const uint8_t[::1] mask):
+        """Starts of the first and the last marked record, least and greatest commit time; None without any."""
+        cdef const Transaction *record
+        cdef int64_t first = -1
+        cdef int64_t last = -1
+        cdef int64_t least = 0
+        cdef int64_t most = 0
+        cdef int64_t i
+        self.check(mask)
+        with nogil:
+            for i in range(self.length()):
+                if mask[i]:
+                    record = self.record(i)
+                    least = record.commit_timestamp if first < 0 else min(least, record.commit_timestamp)
+                    most = record.commit_timestamp if first < 0 else max(most, record.commit_timestamp)
+                    first = record.start if first < 0 else first
+                    last = record.start
+        return None if first < 0 else (first, last, least, most)
 
     def undoing(self, const uint8_t[::1] mask):
         """The indexes of the records with mark 1 in which a ROLLBACK TO SAVEPOINT undoes a part."""

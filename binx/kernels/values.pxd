@@ -102,7 +102,7 @@ cdef inline int decode_value(
         if codec == CODEC_TIMESTAMP:
             number = <int64_t> big(data, 4) * SECOND + fraction_of(data + 4, column.parameter)
         else:
-            number = <int64_t> little(data, 4) * SECOND
+            number = old_timestamp_of(data, <int> size, column.parameter)
         if number == 0:
             memset(&moment, 0, sizeof(DateTime))
             text_size[0] = datetime_text(&moment, column.parameter, text)
@@ -129,15 +129,15 @@ cdef inline int decode_value(
             return 0
         (<int32_t *> target)[0] = <int32_t> days_of(moment.year, moment.month, moment.day)
     elif codec == CODEC_OLD_DATETIME:
-        read_old_datetime(data, &moment)
+        read_old_datetime(data, <int> size, column.parameter, &moment)
         if not real_datetime(&moment):
-            text_size[0] = datetime_text(&moment, 0, text)
+            text_size[0] = datetime_text(&moment, column.parameter, text)
             return 0
         (<int64_t *> target)[0] = microseconds_of(&moment)
     elif codec == CODEC_TIME:
         (<int64_t *> target)[0] = time2_of(data, column.parameter)
     elif codec == CODEC_OLD_TIME:
-        (<int64_t *> target)[0] = old_time_of(data)
+        (<int64_t *> target)[0] = old_time_of(data, <int> size, column.parameter)
     elif codec == CODEC_YEAR:
         (<int16_t *> target)[0] = <int16_t> (data[0] + 1900 if data[0] else 0)
     elif codec == CODEC_BITS:

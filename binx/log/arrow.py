@@ -90,3 +90,15 @@ def _fixed(values: Sequence[Any], data_type: pa.DataType) -> pa.Buffer:
         raise TypeError(f"no buffers are made here for {data_type}")
     codes = _UNSIGNED_CODES if pa.types.is_unsigned_integer(data_type) else _CODES
     return pa.py_buffer(array(codes[data_type.bit_width // _BYTE_BITS], numbers))
+
+
+def marked_rows(batch: pa.RecordBatch, marks: bytes) -> pa.RecordBatch:
+    """The rows of a batch whose mark, a byte for each, is 1."""
+    values = pa.Array.from_buffers(pa.uint8(), len(marks), [None, pa.py_buffer(marks)])
+    return batch.filter(values.cast(pa.bool_()))
+
+
+def concatenated(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    """The rows of at least one batch as one batch."""
+    (whole,) = pa.Table.from_batches(batches).combine_chunks().to_batches() or [batches[0]]
+    return whole

@@ -1,9 +1,10 @@
 """Binary logs of one server as a chain: their order, their epochs, and what does not fit together.
 
-Only the first and the last events of each file are read. Numbers in names order the files of one server, but
-numbering can restart (RESET MASTER, RESET BINARY LOGS AND GTIDS, a new server of the same name), so a file is
-linked to the next one of the same server and only where the GTIDs of the two allow it; runs of linked files
-come in the order of their times.
+Only the first and the last events of each file are read. A file is linked to the one whose name comes next,
+where GTIDs and times allow it. Numbers alone order nothing: numbering can restart (RESET MASTER, RESET BINARY
+LOGS AND GTIDS, a new server of the same name), and several servers have logs of the same names. A server's id
+is not its chain's either: it can change with any start and any SET GLOBAL, and change back. Runs of linked
+files that belong to one chain come in the order of their times; an index states the order of what it lists.
 
 Sources: MySQL manual, "The Binary Log" and "PREVIOUS_GTIDS"; ``MYSQL_BIN_LOG::open_binlog`` in sql/binlog.cc
 (the create time of the format description is 0 but in the first log after a start).
@@ -16,9 +17,8 @@ from enum import Enum
 from itertools import pairwise
 from typing import NamedTuple
 
-from binx.log.ends import FileEnds, read_ends
-from binx.log.file import BinlogFile
-from binx.source.names import is_named_next
+from binx.log.ends import FileEnds
+from binx.log.links import Run, chains_of, ends_follow, lost_gtids
 
 
 class ProblemKind(Enum):
@@ -50,50 +50,37 @@ class ChainProblem(NamedTuple):
     message: str
 
 
-def order_files(files: Iterable[BinlogFile]) -> list[BinlogFile]:
-    """Bring files into the order in which they were written; those of one server stay together.
-
-    Raises:
-        DamagedError, UnsupportedError: as :func:`read_ends`.
-    """
-    return [ends.file for ends in order_ends(read_ends(file) for file in files)]
-
-
 def order_ends(ends: Iterable[FileEnds]) -> list[FileEnds]:
-    """The same for files whose ends were read already."""
-    servers: dict[tuple[int, str], list[FileEnds]] = {}
-    for one in ends:
-        servers.setdefault(one.server, []).append(one)
-    groups = [_order_of_server(group) for group in servers.values()]
-    groups.sort(key=lambda group: (group[0].begun, group[0].file.name, group[0].file.path))
-    return [one for group in groups for one in group]
+    """Bring logs into the order in which they were written; those of one chain stay together.
+
+    Each file is told which log follows it.
+
+    Returns:
+        The logs with ``chain`` set: 0 for those of the first chain, and so on.
+    """
+    chains = [_order_of_chain(chain) for chain in chains_of(list(ends))]
+    chains.sort(key=lambda chain: (chain[0].begun, chain[0].file.name, chain[0].file.path))
+    ordered = [one._replace(chain=number) for number, chain in enumerate(chains) for one in chain]
+    for before, after in pairwise(ordered):
+        before.file.followed_by = after if before.chain == after.chain else None
+    return ordered
 
 
-def epochs(files: Sequence[BinlogFile]) -> list[int]:
-    """For each of ordered files, how many up to it were the first after a start of their server."""
-    counts: dict[tuple[int, str], int] = {}
+def epochs(ends: Sequence[FileEnds]) -> list[int]:
+    """For each of ordered logs, how many of its chain up to it were the first after a start of the server."""
+    counts: dict[int, int] = {}
     result = []
-    for file in files:
-        server = FileEnds(file, None, None, None, False).server
-        counts[server] = counts.get(server, 0) + file.format.at_startup
-        result.append(counts[server])
+    for one in ends:
+        counts[one.chain] = counts.get(one.chain, 0) + one.file.format.at_startup
+        result.append(counts[one.chain])
     return result
 
 
-def chain_problems(files: Sequence[BinlogFile]) -> list[ChainProblem]:
-    """What does not fit between ordered files of the same server.
-
-    Raises:
-        DamagedError, UnsupportedError: as :func:`read_ends`.
-    """
-    return ends_problems([read_ends(file) for file in files])
-
-
 def ends_problems(ends: Sequence[FileEnds]) -> list[ChainProblem]:
-    """The same for files whose ends were read already."""
+    """What does not fit between ordered logs of the same chain."""
     problems: list[ChainProblem] = []
     for before, after in pairwise(ends):
-        if before.server == after.server:
+        if before.chain == after.chain:
             problems.extend(_problems_between(before, after))
     return problems
 
@@ -113,7 +100,7 @@ def _problems_between(before: FileEnds, after: FileEnds) -> Iterable[ChainProble
             ProblemKind.NOT_CLOSED,
             "no ROTATE or STOP at the end: the server crashed, or the file was truncated",
         )
-    lost = _lost_gtids(before, after)
+    lost = lost_gtids(before, after)
     if lost:
         yield problem(
             ProblemKind.GTIDS_LOST,
@@ -121,61 +108,17 @@ def _problems_between(before: FileEnds, after: FileEnds) -> Iterable[ChainProble
         )
 
 
-def ends_follow(before: FileEnds, after: FileEnds) -> bool:
-    """Whether a file's name is the one that must come next."""
-    if before.next_file is not None:
-        return is_named_next(before.next_file, before.file.name, after.file.name)
-    return after.file.file_number == before.file.file_number + 1
+def _order_of_chain(runs: Sequence[Run]) -> list[FileEnds]:
+    """The order that an index states, where one lists them all; else that of the runs' beginnings."""
+    ordered = sorted(runs, key=lambda run: (run[0].begun, run[0].file.file_number))
+    ends = [one for run in ordered for one in run]
+    stated = [(one.file.listed.place, one) for one in ends if one.file.listed is not None]
+    if (
+        len(stated) == len(ends)
+        and len({one.file.listed.index_path for _, one in stated if one.file.listed}) == 1
+    ):
+        return [one for _, one in sorted(stated, key=lambda pair: pair[0])]
+    return ends
 
 
-def _lost_gtids(before: FileEnds, after: FileEnds) -> str:
-    """What was there before the earlier file and is not there before the later one."""
-    if before.previous_gtids is not None and after.previous_gtids is not None:
-        return str(before.previous_gtids - after.previous_gtids)
-    if before.gtid_list is None or after.gtid_list is None:
-        return ""
-    known = {(entry.domain, entry.server_id): entry.sequence for entry in after.gtid_list}
-    lost = [one for one in before.gtid_list if known.get((one.domain, one.server_id), -1) < one.sequence]
-    return ", ".join(map(str, lost))
-
-
-def _order_of_server(ends: list[FileEnds]) -> list[FileEnds]:
-    """Link files of one server into runs by number, then order the runs by their first file's time."""
-    ends.sort(key=lambda one: (one.file.file_number, one.begun, one.file.path))
-    by_number: dict[int, list[FileEnds]] = {}
-    for one in ends:
-        by_number.setdefault(one.file.file_number, []).append(one)
-    followers: dict[int, FileEnds] = {}
-    linked: set[int] = set()
-    for one in ends:
-        later = by_number.get(one.file.file_number + 1, [])
-        fitting = [other for other in later if id(other) not in linked and _can_follow(one, other)]
-        if fitting:
-            nearest = min(fitting, key=lambda other: (other.begun < one.begun, abs(other.begun - one.begun)))
-            followers[id(one)] = nearest
-            linked.add(id(nearest))
-    runs: list[list[FileEnds]] = []
-    for one in ends:
-        if id(one) not in linked:
-            run = [one]
-            while (follower := followers.get(id(run[-1]))) is not None:
-                run.append(follower)
-            runs.append(run)
-    runs.sort(key=lambda run: (run[0].begun, run[0].file.file_number))
-    return [one for run in runs for one in run]
-
-
-def _can_follow(before: FileEnds, after: FileEnds) -> bool:
-    return ends_follow(before, after) and not _lost_gtids(before, after)
-
-
-__all__ = [
-    "ChainProblem",
-    "ProblemKind",
-    "chain_problems",
-    "ends_follow",
-    "ends_problems",
-    "epochs",
-    "order_ends",
-    "order_files",
-]
+__all__ = ["ChainProblem", "ProblemKind", "ends_problems", "epochs", "order_ends"]

@@ -7,10 +7,16 @@ from typing import NamedTuple
 
 from binx.errors import BinxError, ChecksumError, TruncatedError, UnsupportedError
 from binx.event.format import Flavour, FormatDescription
+from binx.event.gtid_set import GtidSet
 from binx.event.header import EventHeader, EventType
 from binx.kernels.scan import Scanner
+from binx.kernels.transactions import TransactionTable
 from binx.log.event_search import EventSearch
+from binx.log.gtid_keys import marked_gtids
+from binx.log.lost_gtids import gtids_lost_at
 from binx.source import Source
+
+NO_GTIDS = GtidSet()
 
 DAMAGES_MAXIMUM = 10_000
 """Damaged places that are kept apart in one file; all behind so many is given up as one."""
@@ -48,6 +54,8 @@ class Damage(NamedTuple):
         gtid: of the transaction that begins at ``start``; None where none does or it has none.
         cut: whether a transaction begins at ``start``.
         ends: ends of transactions that were met on the way, that of the one at ``start`` included.
+        lost: GTIDs that are missing just there, that of the one at ``start`` included; known when the file
+            was read to its end.
     """
 
     start: int
@@ -58,6 +66,7 @@ class Damage(NamedTuple):
     gtid: str | None = None
     cut: bool = False
     ends: int = 0
+    lost: GtidSet = NO_GTIDS
 
     @property
     def bytes(self) -> int:
@@ -67,11 +76,12 @@ class Damage(NamedTuple):
     @property
     def transactions(self) -> int:
         """How many transactions are lost in it, at least."""
-        return self.ends or int(self.cut)
+        return max(self.ends or int(self.cut), self.lost.count)
 
     def __str__(self) -> str:
         cut = f", which cut the transaction {self.gtid or 'at its beginning'}" if self.cut else ""
-        return f"bytes {self.start:,} to {self.end:,} are damaged{cut}: {self.message}"
+        lost = f"; lost with them: {self.lost}" if self.lost.count > self.cut else ""
+        return f"bytes {self.start:,} to {self.end:,} are damaged{cut}: {self.message}{lost}"
 
 
 class Salvage:
@@ -92,6 +102,29 @@ class Salvage:
         self._search = EventSearch(source)
         self._open: Damage | None = None
         self._ends_before = 0
+        self._spans: list[GtidSet] = [NO_GTIDS]
+
+    def take_head(self, end: int, error: BinxError) -> None:
+        """Take down the first event, for which that of another log stands in."""
+        message = f"{error.message}; read with the format description of another log (--format-from)"
+        self.damage.append(Damage(0, end, 0, message, Cause.STRUCTURE))
+
+    def take(self, table: TransactionTable) -> None:
+        """Note the GTIDs of transactions that were found behind the damage so far."""
+        while len(self._spans) <= len(self.damage):
+            self._spans.append(NO_GTIDS)
+        self._spans[-1] |= GtidSet(marked_gtids(table, table.mask()))
+
+    def name_lost(self, before: GtidSet) -> None:
+        """Tell which GTIDs each damage took, when the file was read to its end.
+
+        Args:
+            before: the GTIDs of the files before, as the file lists them.
+        """
+        spans = [*self._spans, *[NO_GTIDS] * (len(self.damage) + 1 - len(self._spans))]
+        spans[0] |= before
+        for number, lost in enumerate(gtids_lost_at(spans)):
+            self.damage[number] = self.damage[number]._replace(lost=lost)
 
     def recover(self, error: BinxError, description: FormatDescription) -> bool:
         """Set the scan's walk behind the damage; False where nothing that can be read follows.

@@ -35,6 +35,7 @@ class FileEnds(NamedTuple):
         next_file: the name that ROTATE at the end gives; None where ROTATE is not the last event.
         stopped: whether STOP is the last event.
         ended: when ROTATE or STOP was written, in seconds since 1970; None where neither is the last event.
+        chain: number of the chain that it is of, among the files that it was ordered with.
     """
 
     file: BinlogFile
@@ -43,6 +44,7 @@ class FileEnds(NamedTuple):
     next_file: str | None
     stopped: bool
     ended: int | None = None
+    chain: int = 0
 
     @property
     def base(self) -> str:
@@ -52,7 +54,7 @@ class FileEnds(NamedTuple):
 
     @property
     def server(self) -> tuple[int, str]:
-        """What tells servers apart: the id and the base of the files' names."""
+        """The id that it was written under and the base of its name: the same in most files of a chain."""
         return self.file.format.server_id, self.base
 
     @property

@@ -11,7 +11,10 @@ from typing import NamedTuple
 from binx.errors import BinxError, DamagedError
 from binx.event import (
     Event,
+    ExecuteLoadQuery,
     FormatDescription,
+    Query,
+    RowsQuery,
     TransactionPayload,
     parse_event,
     parse_header,
@@ -61,6 +64,18 @@ def transaction_events(
     """
     for raw in raw_events(file, start, end, description):
         yield raw.header, raw.event
+
+
+def statement_texts(file: BinlogFile, start: int, end: int, description: FormatDescription) -> Iterator[str]:
+    """The texts of the statements of ``[start, end)``, those that its rows were logged with too.
+
+    Raises:
+        DamagedError, UnsupportedError: an event cannot be read.
+    """
+    for _, event in transaction_events(file, start, end, description):
+        said = event.query if isinstance(event, ExecuteLoadQuery) else event
+        if isinstance(said, Query | RowsQuery):
+            yield said.text
 
 
 def raw_events(file: BinlogFile, start: int, end: int, description: FormatDescription) -> Iterator[RawEvent]:
@@ -117,4 +132,4 @@ def _inner_events(payload: TransactionPayload, description: FormatDescription) -
             offset += header.size
 
 
-__all__ = ["RawEvent", "raw_events", "transaction_events"]
+__all__ = ["RawEvent", "raw_events", "statement_texts", "transaction_events"]

@@ -2,29 +2,55 @@
 
 from __future__ import annotations
 
+import os
+from functools import cached_property
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
-from binx.errors import BinxError, EncryptedError, UnsupportedError
-from binx.event.format import MAGIC_SIZE, Flavour, FormatDescription, Magic, parse_format, read_magic
-from binx.event.header import HEADER_SIZE, EventType, event_size, parse_header
+from binx.errors import BinxError, DamagedError, EncryptedError, NotABinlogError, UnsupportedError
+from binx.event.format import (
+    MAGIC_SIZE,
+    Flavour,
+    FormatDescription,
+    Magic,
+    parse_format,
+    read_magic,
+    verify_format_checksum,
+)
+from binx.event.header import HEADER_SIZE, EventFlag, EventType, event_size, parse_header
 from binx.kernels.scan import Level
 from binx.log.on_damage import OnDamage
 from binx.log.scan import Resumption, Scan
 from binx.log.steps import tell
-from binx.source import READ_BYTES, Source, open_source
+from binx.source import READ_BYTES, PlainFile, Source, open_source
+from binx.source.borrowed import BorrowedHead
 from binx.source.names import number_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from binx.log.ends import FileEnds
+    from binx.log.index_file import IndexFile
     from binx.log.recent import RecentWindows
     from binx.log.scanning import TransactionScan
-    from binx.log.sidecar import Sidecar
-    from binx.log.sidecar_layout import Block
     from binx.source.keyring import Keys
 
+FORMAT_FROM = "BINX_FORMAT_FROM"
+"""Names a log whose first event stands in for a damaged one."""
+
 _TYPE_OFFSET = 4
+
+
+class Listed(NamedTuple):
+    """A place in a server's index.
+
+    Attributes:
+        index_path: of the index.
+        place: counts from 0.
+    """
+
+    index_path: str
+    place: int
 
 
 class BinlogFile:
@@ -42,10 +68,17 @@ class BinlogFile:
         """
         self.source = source
         self.resumption: Resumption | None = None
+        self.listed: Listed | None = None
+        """Where in a server's index it stands, if it was named by that."""
+        self.followed_by: FileEnds | None = None
+        """The next log of its chain, if it was ordered together with that."""
+        self.head_error: BinxError | None = None
+        """What is wrong with the first event, where that of another log stands in for it."""
         self.recent: RecentWindows | None = None
         """What keeps the windows that a scan walks, where they are looked at again."""
-        self.sidecar: Sidecar | None = None
-        """The file's index, where one was looked for and is true."""
+        self.find_index: Callable[[], IndexFile | None] | None = None
+        """Opens the file's index where that is there and true; set where index files may be used."""
+        self._is_plain = isinstance(source, PlainFile)
         self.keys: Keys | None = None
         """The keys that it was opened with, for its index; None for those that the environment names."""
         try:
@@ -87,7 +120,21 @@ class BinlogFile:
             EncryptedError: it is encrypted, and no key fits.
             NotABinlogError, DamagedError, UnsupportedError: see :class:`BinlogFile`.
         """
-        file = cls.inside(open_source(path, keys))
+        source = open_source(path, keys)
+        neighbour = os.environ.get(FORMAT_FROM)
+        try:
+            file = cls(source)
+            if neighbour:
+                verify_format_checksum(source.window(MAGIC_SIZE, file.first_position), file.format)
+        except (NotABinlogError, DamagedError) as error:
+            if not neighbour or source.size <= MAGIC_SIZE:
+                source.close()
+                raise
+            file = cls.inside(BorrowedHead(source, _head_of(neighbour, keys)))
+            file.head_error = error
+        except BinxError:
+            source.close()
+            raise
         file.keys = keys
         return file
 
@@ -114,9 +161,15 @@ class BinlogFile:
 
     def close(self) -> None:
         """Give the file back, and its index."""
-        if self.sidecar is not None:
-            self.sidecar.close()
+        index: IndexFile | None = self.__dict__.get("index")
+        if index is not None:
+            index.close()
         self.source.close()
+
+    @cached_property
+    def index(self) -> IndexFile | None:
+        """The file's index, opened when first asked for; None where none may be used, or none is true."""
+        return None if self.find_index is None else self.find_index()
 
     @property
     def path(self) -> str:
@@ -132,6 +185,12 @@ class BinlogFile:
     def size(self) -> int:
         """Bytes."""
         return self.source.size
+
+    @property
+    def is_relay_log(self) -> bool:
+        """Whether a replica wrote it from what it received."""
+        head = self.source.window(MAGIC_SIZE, MAGIC_SIZE + HEADER_SIZE)
+        return bool(parse_header(head, 0).flags & EventFlag.RELAY_LOG)
 
     @property
     def file_number(self) -> int:
@@ -195,28 +254,29 @@ class BinlogFile:
         level: Level = Level.LEVEL_INDEX,
         *,
         verify: bool = True,
-        choose: Callable[[Sidecar], Callable[[Block], bool]] | None = None,
-        still: Callable[[Sidecar, Block], bool] | None = None,
         gtids: dict[bytes, bytes] | None = None,
     ) -> TransactionScan:
         """Find the transactions by the shortest way: the file's index where it has one, else a scan.
 
+        A plain file is searched for GTIDs faster than its index is read.
+
         Args:
             level: how much must be known of them; an index knows all.
             verify: whether a scan compares checksums.
-            choose: given the index, tells which of its blocks are wanted; the others are passed over.
-            still: asked of each of these once more when its turn comes.
             gtids: a scan may leave out what has none of these, see :class:`~binx.log.scan.Scan`.
         """
-        if self.sidecar is not None:
-            from binx.log.stored import StoredScan
+        is_faster = self._is_plain and gtids is not None
+        if not is_faster and self.index is not None:
+            from binx.log.index_scan import IndexScan
 
-            wants = (lambda _: True) if choose is None else choose(self.sidecar)
-            blocks = self.sidecar.directory.blocks
-            wanted = {number for number, block in enumerate(blocks) if wants(block)}
-            if self.sidecar.holds(blocks[number] for number in sorted(wanted)):
-                return StoredScan(self, self.sidecar, wanted, still)
+            return IndexScan(self, self.index)
         return self.scan(level, verify=verify, gtids=gtids)
+
+
+def _head_of(path: str, keys: Keys | None) -> bytes:
+    """The magic and the first event of a log."""
+    with BinlogFile.inside(open_source(path, keys)) as file:
+        return bytes(file.source.window(0, file.first_position))
 
 
 def open_files(paths: list[str], keys: Keys | None = None) -> list[BinlogFile]:
@@ -241,4 +301,4 @@ def open_files(paths: list[str], keys: Keys | None = None) -> list[BinlogFile]:
     return files
 
 
-__all__ = ["BinlogFile", "open_files"]
+__all__ = ["BinlogFile", "Listed", "open_files"]

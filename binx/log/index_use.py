@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from binx.errors import BinxError, SourceError
@@ -13,6 +14,7 @@ from binx.source.remote import beside, is_uri
 
 if TYPE_CHECKING:
     from binx.log.file import BinlogFile
+    from binx.log.index_file import IndexFile
 
 SUFFIX = ".binx"
 """What an index file's name ends in."""
@@ -30,7 +32,7 @@ class IndexUse(NamedTuple):
     warn: Callable[[BinxError], None] | None = None
 
 
-def sidecar_path(file: BinlogFile, folder: str | None = None) -> str:
+def index_path(file: BinlogFile, folder: str | None = None) -> str:
     """Where the index file of a log stands.
 
     Args:
@@ -47,14 +49,14 @@ def sidecar_path(file: BinlogFile, folder: str | None = None) -> str:
     return os.path.join(folder, f"{file.name}.{file.identity}{SUFFIX}")
 
 
-def sidecar_places(file: BinlogFile, folder: str | None = None) -> list[str]:
+def index_places(file: BinlogFile, folder: str | None = None) -> list[str]:
     """Where the index file of a log may stand; an archive encrypts that of an encrypted log too.
 
     Args:
-        file: as :func:`sidecar_path`.
+        file: as :func:`index_path`.
         folder: the same.
     """
-    path = sidecar_path(file, folder)
+    path = index_path(file, folder)
     log, _, _ = _parted(file.path)
     if folder is not None or unencrypted_name(log) == log:
         return [path]
@@ -67,33 +69,35 @@ def _parted(path: str) -> tuple[str, str, str]:
     return path.partition("?") if is_uri(path) else (path, "", "")
 
 
-def attach_sidecars(files: Iterable[BinlogFile], use: IndexUse) -> None:
-    """Open the index files of logs, where there are any that are true.
+def attach_indexes(files: Iterable[BinlogFile], use: IndexUse) -> None:
+    """Let logs use their index files, which are opened when they are first needed.
 
-    What cannot be used is told, and left aside. Logs from standard input have none.
+    One that cannot be used is told, and left aside. Logs from standard input have none.
     """
     for file in files:
-        for path in sidecar_places(file, use.folder):
-            if file.sidecar is None and file.path != "-" and (is_uri(path) or os.path.exists(path)):
-                _attach(file, path, use.warn)
+        if file.path != "-":
+            file.find_index = partial(_find, file, use)
 
 
-def _attach(file: BinlogFile, path: str, warn: Callable[[BinxError], None] | None) -> None:
-    from binx.log.sidecar import Sidecar
+def _find(file: BinlogFile, use: IndexUse) -> IndexFile | None:
+    """The first of a log's index files that is there and true."""
+    for path in index_places(file, use.folder):
+        if not is_uri(path) and not os.path.exists(path):
+            continue
+        # Here and not above: it needs pyarrow, which most commands do without where there is no index.
+        from binx.log.index_file import IndexFile
 
-    try:
-        file.sidecar = Sidecar.find(path, file, warn)
-        if file.sidecar is not None:
-            tell(file.path, f"its index file is used: {path}")
-    except (BinxError, MemoryError) as error:
-        if warn is not None:
-            warn(unused(error, path))
+        try:
+            index = IndexFile.open(path, file)
+            if index is not None:
+                index.check()
+                tell(file.path, f"its index file is used: {path}")
+                return index
+        except (BinxError, MemoryError) as error:
+            if use.warn is not None:
+                reason = error.message if isinstance(error, BinxError) else "not enough memory for it"
+                use.warn(SourceError(f"the index file is not used: {reason}", path=path))
+    return None
 
 
-def unused(error: BinxError | MemoryError, path: str) -> BinxError:
-    """What a person is told of an index file that cannot be used."""
-    reason = error.message if isinstance(error, BinxError) else "not enough memory for it"
-    return SourceError(f"the index file is not used: {reason}", path=path)
-
-
-__all__ = ["SUFFIX", "IndexUse", "attach_sidecars", "sidecar_path", "sidecar_places", "unused"]
+__all__ = ["SUFFIX", "IndexUse", "attach_indexes", "index_path", "index_places"]

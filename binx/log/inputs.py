@@ -8,15 +8,17 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple
 
-from binx.errors import UsageError
+from binx.errors import BinxError, UsageError
 from binx.log.chain import order_ends
 from binx.log.ends import FileEnds, known_ends, read_ends
-from binx.log.file import BinlogFile, open_files
-from binx.log.index_use import SUFFIX, IndexUse, attach_sidecars
+from binx.log.file import BinlogFile, Listed, open_files
+from binx.log.index_use import SUFFIX, IndexUse, attach_indexes
 from binx.log.on_damage import OnDamage
 from binx.log.places import (
     INDEX_SUFFIX,
+    folder_indexes,
     folder_logs,
     is_index,
     listed_logs,
@@ -27,8 +29,11 @@ from binx.log.places import (
 from binx.log.relay import join_relay_logs
 from binx.source import WINDOW_BYTES, Source
 from binx.source.magic import AGE_MAGIC
-from binx.source.names import unencrypted_name
-from binx.source.remote import is_folder, is_uri, refuse_secret
+from binx.source.names import has_log_number, unencrypted_name
+from binx.source.remote import as_folder, is_folder, is_uri, refuse_secret
+
+if TYPE_CHECKING:
+    from binx.source.keyring import Keys
 
 STANDARD_INPUT = "-"
 """The path that means standard input."""
@@ -89,7 +94,29 @@ class WatchedSource:
         self._source.close()
 
 
-def expand_paths(paths: Iterable[str]) -> list[str]:
+class NamedLog(NamedTuple):
+    """A log that a user has named, itself or by something else.
+
+    Attributes:
+        path: where it is.
+        listed: where it stands in the index that it was named by; None where it was not.
+    """
+
+    path: str
+    listed: Listed | None = None
+
+    def open(self) -> BinlogFile:
+        """Open it.
+
+        Raises:
+            BinxError: as :meth:`BinlogFile.open`.
+        """
+        file = BinlogFile.open(self.path)
+        file.listed = self.listed
+        return file
+
+
+def named_logs(paths: Iterable[str]) -> list[NamedLog]:
     """The binary logs that paths mean: ``.index`` files, folders and patterns are replaced by their logs.
 
     A log that is named twice, as by a pattern that matches the index too, is taken once. Index files that
@@ -100,16 +127,24 @@ def expand_paths(paths: Iterable[str]) -> list[str]:
         SourceError: an index or a folder cannot be read.
         AbsentError: an index lists a log that is not there, or there is none in a folder.
     """
-    expanded: dict[str, str] = {}
+    expanded: dict[str, NamedLog] = {}
     given = list(paths)
     if given.count(STANDARD_INPUT) > 1:
         raise UsageError("standard input (-) can be read only once")
     for path in given:
         for log in _logs(path):
-            expanded.setdefault(log if log == STANDARD_INPUT or is_uri(log) else os.path.realpath(log), log)
+            found = log.path
+            key = found if found == STANDARD_INPUT or is_uri(found) else os.path.realpath(found)
+            if expanded.setdefault(key, log).listed is None:
+                expanded[key] = expanded[key]._replace(listed=log.listed)
     if given and not expanded:
         raise UsageError("expected binary logs, found only index files").at(path=given[0])
     return list(expanded.values())
+
+
+def expand_paths(paths: Iterable[str]) -> list[str]:
+    """The paths of the logs that :func:`named_logs` finds; it raises the same."""
+    return [log.path for log in named_logs(paths)]
 
 
 @contextmanager
@@ -140,57 +175,91 @@ def open_chain(
 
 
 @contextmanager
-def open_logs(paths: Sequence[str], index: IndexUse | None = None) -> Iterator[list[BinlogFile]]:
+def open_logs(
+    paths: Sequence[str], index: IndexUse | None = None, keys: Keys | None = None
+) -> Iterator[list[BinlogFile]]:
     """Open what paths mean, in the order in which they are named, and close it at the end.
 
     Args:
         paths: files, ``.index`` files, ``-``.
         index: where index files are looked for; None reads the logs themselves.
+        keys: as :meth:`BinlogFile.open`.
 
     Raises:
         BinxError: as :func:`expand_paths` and :meth:`BinlogFile.open`.
     """
-    files = open_files(expand_paths(paths))
+    files = open_named(paths, keys)
     try:
-        join_relay_logs(files)
         if index is not None:
-            attach_sidecars(files, index)
+            attach_indexes(files, index)
         yield files
     finally:
         for file in files:
             file.close()
 
 
-def _logs(path: str) -> Iterator[str]:
+def open_named(paths: Sequence[str], keys: Keys | None = None) -> list[BinlogFile]:
+    """Open what paths mean, in the order in which they are named; on an error none stays open.
+
+    Raises:
+        BinxError: as :func:`named_logs` and :meth:`BinlogFile.open`.
+    """
+    logs = named_logs(paths)
+    files = open_files([log.path for log in logs], keys)
+    try:
+        for file, log in zip(files, logs, strict=True):
+            file.listed = log.listed
+        join_relay_logs(files)
+    except BinxError:
+        for file in files:
+            file.close()
+        raise
+    return files
+
+
+def _logs(path: str) -> Iterator[NamedLog]:
     """The logs that one argument means."""
     if is_uri(path):
         # Before anything tells of the path.
         refuse_secret(path)
+        if not is_folder(path) and not has_log_number(path):
+            path = as_folder(path) or path
     if is_folder(path):
-        yield from remote_folder_logs(path)
+        yield from map(NamedLog, remote_folder_logs(path))
         return
     if path == STANDARD_INPUT or is_uri(path):
-        yield path
+        yield NamedLog(path)
         return
     for found in matching(path):
         if os.path.isdir(found):
-            yield from folder_logs(found)
+            indexes = folder_indexes(found)
+            yield from (log for index in indexes for log in _listed(index))
+            if not indexes:
+                yield from map(NamedLog, folder_logs(found))
         elif is_index(found):
-            yield from listed_logs(found)
-        elif not _is_sidecar(found):
-            yield found
+            yield from _listed(found)
+        elif not _is_index(found):
+            yield NamedLog(found)
 
 
-def _is_sidecar(path: str) -> bool:
+def _listed(index: str) -> Iterator[NamedLog]:
+    for place, log in enumerate(listed_logs(index)):
+        yield NamedLog(log, Listed(index, place))
+
+
+def _is_index(path: str) -> bool:
     return unencrypted_name(path).endswith(SUFFIX) and magic_of(path) in (_PARQUET_MAGIC, AGE_MAGIC)
 
 
 __all__ = [
     "INDEX_SUFFIX",
     "STANDARD_INPUT",
+    "NamedLog",
     "Progress",
     "WatchedSource",
     "expand_paths",
+    "named_logs",
     "open_chain",
     "open_logs",
+    "open_named",
 ]

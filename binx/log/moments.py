@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, time, timedelta, tzinfo
+from time import time_ns
 from typing import NamedTuple
 
 from binx.errors import AbsentError, UsageError
@@ -16,6 +17,9 @@ MICROSECONDS = 1_000_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _SECONDS = r"@([0-9]{1,11})(?:\.([0-9]{1,6}))?"
+_AGO = r"([0-9]{1,9})\s*(s|m|h|d|w)(?:ec|econd|in|inute|our|ay|eek)?s?\s+ago"
+_UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+_CLOCK = r"([01]?[0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9]))?"
 _FIRST = datetime.min.replace(tzinfo=UTC)
 _LAST = datetime.max.replace(tzinfo=UTC)
 _OFFSET = r"[0-9]{1,19}"
@@ -43,32 +47,61 @@ def parse_time(text: str) -> int:
         return (moment - _EPOCH) // _MICROSECOND
     except (ValueError, OverflowError):
         raise UsageError(
-            f"expected a time such as 2026-11-21T09:30:00Z, '2026-11-21 09:30', 2026-11-21 or @1795253400,"
-            f" found {text!r}"
+            f"expected a time such as 2026-11-21T09:30:00Z, '2026-11-21 09:30', 2026-11-21, 11:50,"
+            f" '20 minutes ago' or @1795253400, found {text!r}"
         ) from None
 
 
-def parse_zoned_time(text: str) -> int:
-    """Read a moment as :func:`parse_time` does, or one with the name of its time zone behind it.
+def parse_zoned_time(text: str, zone: tzinfo = UTC, now: int | None = None) -> int:
+    """Read a moment as :func:`parse_time` does, as a clock in a zone shows it, or as seen from now.
 
-    ``2026-11-21 02:10 Europe/Berlin``; ``local`` is the zone of this machine.
+    ``2026-11-21 02:10 Europe/Berlin`` has the name of its zone behind it; ``local`` is the zone of this
+    machine. ``11:50`` is the last time that the clock showed that, ``20 minutes ago`` is as it says.
+
+    Args:
+        text: the moment.
+        zone: of times that have none.
+        now: µs since 1970; None asks the system's clock.
 
     Raises:
         UsageError: the text is no such time, or the zone's clocks show it twice or never, as when summer time
             ends or begins.
     """
-    clock, _, name = text.strip().rpartition(" ")
-    try:
-        shown = datetime.fromisoformat(clock.strip())
-    except ValueError:
-        return parse_time(text)
-    if not name[0].isalpha():
-        return parse_time(text)
-    if shown.tzinfo is not None:
-        raise UsageError(f"expected a time without an offset before {name}, found {text!r}")
-    from binx.log.zones import parse_zone
+    ago = re.fullmatch(_AGO, text.strip().lower())
+    if ago is not None:
+        return _now(now) - int(ago[1]) * _UNITS[ago[2]] * MICROSECONDS
+    clock = re.fullmatch(_CLOCK, text.strip())
+    if clock is not None:
+        return _last_time(time(int(clock[1]), int(clock[2]), int(clock[3] or 0)), zone, _now(now))
+    written, _, name = text.strip().rpartition(" ")
+    if written and name[0].isalpha() and (shown := _as_shown(written)) is not None:
+        if shown.tzinfo is not None:
+            raise UsageError(f"expected a time without an offset before {name}, found {text!r}")
+        from binx.log.zones import parse_zone
 
-    zone = parse_zone(name)
+        return _in_zone(shown, parse_zone(name), name, text)
+    shown = _as_shown(text)
+    if shown is None or shown.tzinfo is not None or zone is UTC:
+        return parse_time(text)
+    from binx.log.zones import zone_name
+
+    return _in_zone(shown, zone, zone_name(zone), text)
+
+
+def _as_shown(text: str) -> datetime | None:
+    """A date and time, None for anything else."""
+    try:
+        return datetime.fromisoformat(text.strip())
+    except ValueError:
+        return None
+
+
+def _in_zone(shown: datetime, zone: tzinfo, name: str, text: str) -> int:
+    """The moment when clocks in a zone show a date and time.
+
+    Raises:
+        UsageError: they show it twice or never.
+    """
     try:
         moments = {shown.replace(tzinfo=zone, fold=fold).astimezone(UTC) for fold in (0, 1)}
         first = min(moments)
@@ -81,6 +114,20 @@ def parse_zoned_time(text: str) -> int:
             " write its offset in place of the name, such as +02:00"
         )
     return (first - _EPOCH) // _MICROSECOND
+
+
+def _last_time(clock: time, zone: tzinfo, now: int) -> int:
+    """The last moment until now when clocks in a zone showed a time of day."""
+    today = (_EPOCH + timedelta(microseconds=now)).astimezone(zone).date()
+    found = (
+        (datetime.combine(today - timedelta(days=days), clock, zone) - _EPOCH) // _MICROSECOND
+        for days in (0, 1)
+    )
+    return next((moment for moment in found if moment <= now), now)
+
+
+def _now(now: int | None) -> int:
+    return time_ns() // 1_000 if now is None else now
 
 
 def format_time(moment: int) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from binx.errors import AbsentError, SourceError, UsageError
 from binx.event.format import ENCRYPTED_MAGIC, MAGIC
 from binx.source.magic import is_age, is_gzip, is_zstd
-from binx.source.names import COMPRESSION_SUFFIXES, log_name, uncompressed_name
+from binx.source.names import COMPRESSION_SUFFIXES, has_log_number, uncompressed_name
 from binx.source.remote import beside, list_folder
 
 if TYPE_CHECKING:
@@ -67,12 +67,12 @@ def listed_logs(path: str) -> list[str]:
             continue
         if b"\0" in line:
             raise UsageError("expected a list of binary logs, found binary data", path=path)
-        name = Path(os.fsdecode(line))
+        name = os.fsdecode(line)
         found = next((place for place in _places(folder, name) if place.exists()), None)
         if found is None:
             raise AbsentError(
-                f"it lists {name}, which does not exist; give the existing files by name, or put the"
-                " missing one next to the index",
+                f"it lists {name.removeprefix('./')}, which does not exist; give the existing files by name,"
+                " or put the missing one next to the index",
                 path=path,
             )
         logs.append(str(found))
@@ -81,30 +81,31 @@ def listed_logs(path: str) -> list[str]:
     return logs
 
 
-def folder_logs(path: str) -> list[str]:
-    """The logs in a folder: those that its index lists, else the files that begin like logs.
+def folder_indexes(path: str) -> list[str]:
+    """The indexes in a folder: of a replica's, which has two, that of the binary logs.
 
-    A file that begins otherwise and is named as they are, with another number, is one of them whose beginning
-    is damaged; one that is empty is no log yet.
-
-    Of a replica's folder, which has two indexes, these are the binary logs and not the relay logs, which hold
-    the same transactions. A log that is there plain and compressed is taken once, plain.
+    The relay logs hold the same transactions.
 
     Raises:
         SourceError: the folder cannot be read.
-        AbsentError: there is no log in it, or not one that its index lists.
     """
-    try:
-        names = sorted(os.listdir(path))
-    except OSError as error:
-        raise SourceError(f"cannot be read: {error.strerror}", path=path) from error
-    files = [name for name in names if os.path.isfile(os.path.join(path, name))]
-    indexes = [name for name in files if is_index(os.path.join(path, name))]
+    indexes = [name for name in _file_names(path) if is_index(os.path.join(path, name))]
     chosen = [name for name in indexes if _RELAY not in name] or indexes
-    if chosen:
-        found = [log for name in chosen for log in listed_logs(os.path.join(path, name))]
-    else:
-        found = _by_magic(path, files)
+    return [os.path.join(path, name) for name in chosen]
+
+
+def folder_logs(path: str) -> list[str]:
+    """The logs in a folder without an index: the files that begin like logs.
+
+    A file that begins otherwise and is named as they are, with another number, is one of them whose beginning
+    is damaged; one that is empty is no log yet. A log that is there plain and compressed is taken once,
+    plain.
+
+    Raises:
+        SourceError: the folder cannot be read.
+        AbsentError: there is no log in it.
+    """
+    found = _by_magic(path, _file_names(path))
     if not found:
         raise AbsentError("expected binary logs in the folder, found none", path=path)
     return found
@@ -128,7 +129,7 @@ def remote_folder_logs(uri: str) -> list[str]:
 
     logs: dict[str, str] = {}
     for name in sorted(list_folder(uri), key=lambda name: (uncompressed_name(name), name)):
-        if log_name(name).rpartition(".")[2].isdigit():
+        if has_log_number(name):
             logs.setdefault(uncompressed_name(name), name)
     names = [name for name in logs.values() if _RELAY not in name] or list(logs.values())
     if not names:
@@ -145,13 +146,21 @@ def matching(path: str) -> list[str]:
     return sorted(glob(path)) or [path]
 
 
+def _file_names(folder: str) -> list[str]:
+    try:
+        names = sorted(os.listdir(folder))
+    except OSError as error:
+        raise SourceError(f"cannot be read: {error.strerror}", path=folder) from error
+    return [name for name in names if os.path.isfile(os.path.join(folder, name))]
+
+
 def _by_magic(folder: str, names: Iterable[str]) -> list[str]:
     logs: dict[str, str] = {}
     others: dict[str, str] = {}
     for name in sorted(names, key=lambda name: (uncompressed_name(name), name)):
         path = os.path.join(folder, name)
         magic = magic_of(path)
-        numbered = log_name(name).rpartition(".")[2].isdigit()
+        numbered = has_log_number(name)
         packed = (is_gzip(magic) or is_zstd(magic) or is_age(magic)) and numbered
         if magic in (MAGIC, ENCRYPTED_MAGIC) or packed:
             logs.setdefault(uncompressed_name(name), path)
@@ -162,9 +171,11 @@ def _by_magic(folder: str, names: Iterable[str]) -> list[str]:
     return [path for _, path in sorted((damaged | logs).items())]
 
 
-def _places(folder: Path, name: Path) -> Iterable[Path]:
-    """Where a listed log may be."""
-    for place in (folder / name, folder / name.name):
+def _places(folder: Path, name: str) -> Iterable[Path]:
+    r"""Where a listed log may be; servers on Windows list ``.\mysql-bin.000001``."""
+    from pathlib import PureWindowsPath
+
+    for place in (folder / name, folder / os.path.basename(name), folder / PureWindowsPath(name).name):
         yield place
         for suffix in COMPRESSION_SUFFIXES:
             yield place.with_name(place.name + suffix)

@@ -15,11 +15,12 @@ from collections.abc import Iterator, Sequence
 
 from binx.errors import AbsentError, TruncatedError
 from binx.event.format import MAGIC_SIZE, Flavour, FormatDescription, parse_format
-from binx.event.header import HEADER_SIZE, EventFlag, EventHeader, EventType, parse_header
+from binx.event.header import HEADER_SIZE, EventHeader, EventType, parse_header
 from binx.kernels.scan import Level
-from binx.log.chain import ends_follow, order_ends
+from binx.log.chain import order_ends
 from binx.log.ends import FileEnds, read_ends
 from binx.log.file import BinlogFile
+from binx.log.links import ends_follow
 from binx.log.scan import Resumption
 from binx.log.steps import tell
 from binx.source.joined import JoinedSource
@@ -53,12 +54,6 @@ _INSIDE_MARIADB = _INSIDE | {
 _GTIDS_SINCE = (10, 0, 2)
 
 
-def is_relay_log(file: BinlogFile) -> bool:
-    """Whether a replica wrote a file from what it received."""
-    head = file.source.window(MAGIC_SIZE, MAGIC_SIZE + HEADER_SIZE)
-    return bool(parse_header(head, 0).flags & EventFlag.RELAY_LOG)
-
-
 def join_relay_logs(files: Sequence[BinlogFile]) -> None:
     """Have each relay log hold its transactions whole, in whatever order they come; others stay as they are.
 
@@ -66,7 +61,7 @@ def join_relay_logs(files: Sequence[BinlogFile]) -> None:
         AbsentError: a log begins inside a transaction, and the one in which it began is not there.
         DamagedError, UnsupportedError: a log cannot be read.
     """
-    chain = order_ends([read_ends(file) for file in files if is_relay_log(file)])
+    chain = order_ends([read_ends(file) for file in files if file.is_relay_log])
     for number, ends in enumerate(chain):
         file = ends.file
         if file.resumption is not None:
@@ -96,7 +91,7 @@ def _read_on(chain: Sequence[FileEnds], number: int) -> None:
     while begun is not None and number + len(others) + 1 < len(chain):
         before, after = chain[number + len(others)], chain[number + len(others) + 1]
         # Without ROTATE at its end nobody can say that nothing of a log is missing.
-        if before.server != after.server or before.next_file is None or not ends_follow(before, after):
+        if before.chain != after.chain or before.next_file is None or not ends_follow(before, after):
             break
         if not begins_inside(after.file):
             break
@@ -163,4 +158,4 @@ def _headers(file: BinlogFile) -> Iterator[EventHeader]:
         position = header.end
 
 
-__all__ = ["begins_inside", "is_relay_log", "join_relay_logs"]
+__all__ = ["begins_inside", "join_relay_logs"]

@@ -14,9 +14,10 @@ from binx.log.boundary import compiled
 from binx.log.on_damage import OnDamage
 from binx.log.scanning import Ending
 from binx.log.walked import Walked
-from binx.source import READ_BYTES, WINDOW_BYTES, Source
+from binx.source import READ_BYTES, WINDOW_BYTES
 
 if TYPE_CHECKING:
+    from binx.event.gtid_set import GtidSet
     from binx.event.payload import KeptPayloads
     from binx.log.damage import Damage, Salvage
     from binx.log.file import BinlogFile
@@ -75,11 +76,12 @@ class Scan(Walked):
         verify: bool,
         on_damage: OnDamage,
         gtids: dict[bytes, bytes] | None = None,
+        span: Resumption | None = None,
     ) -> None:
         salvages = on_damage is OnDamage.SALVAGE
         if salvages and level is Level.LEVEL_INDEX:
             level = Level.LEVEL_TABLES
-        begin = file.resumption or Resumption(file.first_position, file.format)
+        begin = span or file.resumption or Resumption(file.first_position, file.format)
         super().__init__(file, Scanner(level, file.size, begin.position, _COMPILED, verify))
         self.level = level
         self.ending: Ending | None = None
@@ -96,7 +98,7 @@ class Scan(Walked):
         self._format = begin.format
         self._stop = _NO_STOP if begin.stop is None else begin.stop
         self._verify = verify
-        self._salvage = _salvage(file.source, self._scanner) if salvages else None
+        self._salvage = _salvage(file, self._scanner) if salvages else None
 
     def pass_rows(self) -> None:
         """Leave transactions out that have rows and nothing else, and only count them.
@@ -123,6 +125,8 @@ class Scan(Walked):
             DamagedError, UnsupportedError: an event is not what the format allows.
         """
         scanner, source = self._scanner, self.file.source
+        if self.file.head_error is not None and self._salvage is None:
+            raise self.file.head_error.at(path=self.file.path)
         self._check_format(source.window(MAGIC_SIZE, self.file.first_position))
         stop: int = Stop.STOP_LIMIT
         while stop not in (Stop.STOP_END, Stop.STOP_TRUNCATED):
@@ -135,8 +139,8 @@ class Scan(Walked):
                 self.left_out = scanner.passed
                 if self._salvage is not None:
                     self._salvage.settle()
-                    if stop == Stop.STOP_TRUNCATED:
-                        self._look_behind_a_cut_event()
+                if stop in (Stop.STOP_END, Stop.STOP_TRUNCATED):
+                    self._judge_end()
             except BinxError as found:
                 error = found
             if len(scanner.table) or self._is_behind_slice():
@@ -150,7 +154,7 @@ class Scan(Walked):
                     stop = self._pass_over(found)
             else:
                 source.release(origin, scanner.position)
-        self._finish(stop)
+        self._finish()
 
     def _next_limit(self, position: int) -> int:
         """Where the table of the transactions at a position ends: within slices, wherever the walk began."""
@@ -177,24 +181,48 @@ class Scan(Walked):
         except BinxError as unreadable:
             raise unreadable.at(path=self.file.path) from unreadable.__cause__
 
-    def _look_behind_a_cut_event(self) -> None:
-        """Tell a file's end within an event from an event whose size is wrong.
+    def _judge_end(self) -> None:
+        """Tell a transaction that is still being written from damage.
 
         Raises:
-            TruncatedError: other events follow, or the file ends here though it is not in use.
+            BinxError: what is wrong behind the last whole transaction.
         """
-        scanner, salvage = self._scanner, self._salvage
-        follows = salvage is not None and salvage.next_event(scanner.position + 1, self._format) is not None
-        if follows or not self.file.format.in_use:
+        scanner, file, whole = self._scanner, self.file, self.accounted
+        if scanner.is_seeking and scanner.position < file.size:
+            # Behind damage, an event whose size is wrong again.
             raise TruncatedError(
-                "expected a whole event, found the end of the file inside it",
-                offset=scanner.position,
+                "expected a whole event, found the end of the file inside it", offset=scanner.position
             )
+        if scanner.is_seeking or whole == file.size:
+            return
+        from binx.log.tail import Tail
+
+        in_place = not scanner.misplaced or scanner.first_misplaced >= whole
+        drift = 0 if in_place else scanner.drift
+        gtids = self._gtids_before(whole)
+        error = Tail(file, whole, drift, self._format, verify=self._verify, gtids=gtids).error()
+        if error is not None:
+            raise error
+
+    def _gtids_before(self, whole: int) -> Callable[[], GtidSet]:
+        """Gives the GTIDs of all transactions of the file before an offset."""
+
+        def read() -> GtidSet:
+            from binx.event.gtid_set import GtidSet
+            from binx.log.gtid_keys import marked_gtids
+
+            first = Resumption(self.file.first_position, self.file.format, whole)
+            scan = Scan(self.file, Level.LEVEL_INDEX, verify=False, on_damage=OnDamage.STOP, span=first)
+            return GtidSet(run for table in scan for run in marked_gtids(table, table.mask()))
+
+        return read
 
     def _take_table(self) -> TransactionTable:
         """The transactions found since the last table; all are of one format."""
         table = self._scanner.new_table()
         table.format = self._format
+        if self._salvage is not None:
+            self._salvage.take(table)
         return table
 
     def _advance(self, limit: int) -> int:
@@ -300,28 +328,18 @@ class Scan(Walked):
                 scanner.feed_inner(events)
         scanner.end_payload()
 
-    def _finish(self, stop: int) -> None:
+    def _finish(self) -> None:
         """Judge the file's end."""
         scanner, file = self._scanner, self.file
         if self._salvage is not None:
             self._salvage.close(file.size)
+            if self.damage:
+                self._salvage.name_lost(_listed_before(file))
         if self.damage and self.damage[-1].end == file.size:
             self.ending = Ending.DAMAGED
             return
-        whole = self.accounted
-        self.unfinished = file.size - whole
-        if self.unfinished and not file.format.in_use:
-            what = "an event" if stop == Stop.STOP_TRUNCATED else "a transaction"
-            error = TruncatedError(
-                f"the file ends inside {what}: the {self.unfinished} bytes after the last whole"
-                " transaction are incomplete; the file was truncated, or copied while it was written",
-                path=file.path,
-                offset=whole,
-            )
-            self._pass_over(error)
-            self.unfinished = 0
-            self.ending = Ending.DAMAGED
-        elif file.format.in_use:
+        self.unfinished = file.size - self.accounted
+        if file.format.in_use:
             self.ending = Ending.IN_USE
         else:
             last = scanner.control_events[-1] if scanner.control_events else (0, 0, 0)
@@ -330,11 +348,27 @@ class Scan(Walked):
             self.ending = Ending.CLOSED if closed else Ending.OPEN
 
 
-def _salvage(source: Source, scanner: Scanner) -> Salvage:
+def _listed_before(file: BinlogFile) -> GtidSet:
+    """The GTIDs that a file lists as logged before it; of MariaDB's the last of each domain and server."""
+    from binx.event.gtid_set import GtidSet
+    from binx.event.gtid_source import DomainSource
+    from binx.log.ends import known_ends
+
+    ends = known_ends(file)
+    if ends.previous_gtids is not None:
+        return ends.previous_gtids
+    listed = ends.gtid_list or ()
+    return GtidSet((DomainSource(one.domain, one.server_id), one.sequence, one.sequence) for one in listed)
+
+
+def _salvage(file: BinlogFile, scanner: Scanner) -> Salvage:
     # Here and not above: few scans salvage, and all commands scan.
     from binx.log.damage import Salvage
 
-    return Salvage(source, scanner)
+    salvage = Salvage(file.source, scanner)
+    if file.head_error is not None:
+        salvage.take_head(file.first_position, file.head_error)
+    return salvage
 
 
 __all__ = ["Resumption", "Scan"]

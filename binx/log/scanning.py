@@ -8,10 +8,20 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from binx.event.header import EventType
 from binx.kernels.scan import Level
-from binx.kernels.transactions import TransactionTable
+from binx.kernels.transactions import Kind, TransactionTable
 
 if TYPE_CHECKING:
     from binx.log.file import BinlogFile
+
+
+KIND_NAMES = tuple(kind.name.removeprefix("KIND_").lower() for kind in Kind)
+"""What a transaction's kind is called, by its number."""
+
+HOW_NAMES = ("boundary", "length")
+"""What told a transaction's end: the state machine, or the length in its GTID event."""
+
+COMMIT_TIME_SOURCES = ("terminal_event", "gtid_event")
+"""Where a commit time comes from: the event that ended the transaction, or its GTID event."""
 
 
 class Ending(Enum):
@@ -114,4 +124,13 @@ def decoded_name(name: tuple[bytes, bytes]) -> tuple[str, str]:
     return db.decode("utf-8", "backslashreplace"), table.decode("utf-8", "backslashreplace")
 
 
-__all__ = ["ENDINGS", "Ending", "Totals", "TransactionScan", "decoded_name"]
+__all__ = [
+    "COMMIT_TIME_SOURCES",
+    "ENDINGS",
+    "HOW_NAMES",
+    "KIND_NAMES",
+    "Ending",
+    "Totals",
+    "TransactionScan",
+    "decoded_name",
+]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from binx.errors import UsageError
 from binx.event.gtid_set import GtidSet
+from binx.event.gtid_source import GtidSource, number_range
 from binx.kernels.scan import Level
 from binx.kernels.transactions import FLAG_HAS_THREAD, FLAG_HAS_XID, TransactionTable
 from binx.log.file import BinlogFile
@@ -40,6 +41,8 @@ class Selection(NamedTuple):
         server_ids: the server that made the change first is one of these.
         thread_ids: the connection that made it is one of these.
         xids: the storage engine's number of the commit is one of these.
+        kinds: it is of one of these kinds, by their numbers.
+        texts: the text of a statement of it has one of these, in upper or lower case.
         min_bytes: it takes at least so many bytes in the file.
         limit: it is one of the first so many that pass all other filters.
     """
@@ -55,6 +58,8 @@ class Selection(NamedTuple):
     server_ids: tuple[int, ...] = ()
     thread_ids: tuple[int, ...] = ()
     xids: tuple[int, ...] = ()
+    kinds: tuple[int, ...] = ()
+    texts: tuple[str, ...] = ()
     min_bytes: int | None = None
     limit: int | None = None
 
@@ -104,7 +109,7 @@ def required_level(selection: Selection) -> Level:
     Threads and engine numbers of compressed transactions stand within their payloads, where only
     ``LEVEL_TABLES`` looks.
     """
-    if selection.databases or selection.tables or selection.thread_ids or selection.xids:
+    if selection.databases or selection.tables or selection.texts or selection.thread_ids or selection.xids:
         return Level.LEVEL_TABLES
     return Level.LEVEL_INDEX
 
@@ -174,7 +179,16 @@ class Selector:
 
         None where the limit was reached: what is behind was not looked at.
         """
-        return GtidSet() if self._is_full else self._unmet
+        if self._is_full:
+            return GtidSet()
+        return GtidSet(interval for interval in self._unmet if not self._ends_open(*interval))
+
+    def _ends_open(self, source: GtidSource, first: int, last: int) -> bool:
+        """Whether an interval is the rest of a range without an end, of which something was met."""
+        if last != number_range(source)[1] or self.selection.gtids is None:
+            return False
+        begin = next(one for one, end in self.selection.gtids.intervals(source) if end == last)
+        return any(end >= begin for _, end in self._found.intervals(source))
 
     @property
     def _unmet(self) -> GtidSet:
@@ -238,6 +252,8 @@ class Selector:
             table.keep_values(mask, "thread_id", selection.thread_ids, FLAG_HAS_THREAD)
         if selection.xids:
             table.keep_values(mask, "xid", map(_as_signed, selection.xids), FLAG_HAS_XID)
+        if selection.kinds:
+            table.keep_values(mask, "kind", selection.kinds)
         if selection.min_bytes is not None:
             table.keep_range(mask, "bytes", selection.min_bytes, _LAST)
         if self._filter is not None and self._xa_ends is not None:
@@ -245,6 +261,9 @@ class Selector:
             self._keep_tables(mask, self._filter, file, scan, table)
             for index in steps:
                 mask[index] = self._xa_ends.passes(file, table, index, bool(mask[index]))
+        if selection.texts:
+            for index in table.marked(mask):
+                mask[index] = _has_text(file, table, index, selection.texts)
         self._keep_limit(mask, table)
         return mask
 
@@ -324,6 +343,20 @@ def _table_filter(selection: Selection) -> TableFilter | None:
     from binx.log.table_filter import TableFilter
 
     return TableFilter(selection.databases, selection.tables)
+
+
+def _has_text(file: BinlogFile, table: TransactionTable, index: int, texts: Sequence[str]) -> bool:
+    """Whether a statement of a transaction, or one that its rows were logged with, has one of some texts.
+
+    Raises:
+        DamagedError, UnsupportedError: an event of it cannot be read.
+    """
+    from binx.log.events import statement_texts
+
+    start, end = table.value("start", index), table.value("end", index)
+    wanted = [text.casefold() for text in texts]
+    found = (text.casefold() for text in statement_texts(file, start, end, table.format))
+    return any(part in text for text in found for part in wanted)
 
 
 def _as_signed(number: int) -> int:

@@ -7,7 +7,7 @@ every table that it names, so that a filter may take a transaction too many, and
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fnmatch import translate
 
 from binx.errors import UsageError
@@ -17,7 +17,10 @@ from binx.log.file import BinlogFile
 
 _PART = re.compile(r"`((?:[^`]|``)*)`|([^`.]+)")
 _IDENTIFIER = r'`(?:[^`]|``)+`|"(?:[^"]|"")+"|[0-9A-Za-z_$\u0080-\U0010ffff]+'
-_NAME = re.compile(rf"({_IDENTIFIER})(?:\s*\.\s*({_IDENTIFIER}))?")
+# A user variable is no table.
+_NAME = re.compile(rf"(?<![@0-9A-Za-z_$\u0080-\U0010ffff])({_IDENTIFIER})(?:\s*\.\s*({_IDENTIFIER}))?")
+
+_DROP_DATABASE = re.compile(r"\s*DROP\s+(?:DATABASE|SCHEMA)\b", re.IGNORECASE)
 
 Matcher = Callable[[str], object]
 
@@ -85,19 +88,34 @@ class TableFilter:
         Servers from MySQL 5.6 on log which databases a statement changes; else the session's default
         database and those named in the text count.
         """
-        changed = query.status.updated_databases
-        names = list(_names(query.text))
+        return self.takes_text(query.text, query.database, query.status.updated_databases or ())
+
+    def takes_text(self, sql: str, default: str, changed: Sequence[str] = ()) -> bool:
+        """The same of a statement's text.
+
+        Args:
+            sql: the text.
+            default: the session's default database.
+            changed: the databases that the log says it changes; empty where it does not say.
+        """
+        names = list(_names(sql))
         if not self._tables:
             qualified = {first for first, second in names if second is not None}
-            return any(map(self._takes_database, changed or {query.database, *qualified}))
+            return any(map(self._takes_database, changed or {default, *qualified}))
+        if _DROP_DATABASE.match(sql) is not None:
+            return any(self._may_have_table(first) for first, _ in names)
         for first, second in names:
-            pairs = [(query.database, first)]
+            pairs = [(default, first)]
             if second is not None:
                 pairs.append((first, second))
             for database, table in pairs:
                 if (not changed or database in changed) and self.takes(database, table):
                     return True
         return False
+
+    def _may_have_table(self, database: str) -> bool:
+        """Whether a table of a database may pass, whatever its name."""
+        return self._takes_database(database) and any(matches(database) for matches, _ in self._tables)
 
     def takes_statements(
         self, file: BinlogFile, start: int, end: int, description: FormatDescription

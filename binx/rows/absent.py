@@ -79,6 +79,11 @@ def added_value(known: ColumnDefinition | None, logical: LogicalType) -> Absent 
     return _value_of(known.added, logical)
 
 
+def implicit_value(known: ColumnDefinition, logical: LogicalType) -> Absent | None:
+    """What NULL becomes in a column that ALTER TABLE makes NOT NULL without strict SQL mode."""
+    return None if known.generated is not None else _implicit(logical)
+
+
 def _value_of(default: Default, logical: LogicalType) -> Absent | None:
     if default.kind is DefaultKind.NULL:
         return Absent()

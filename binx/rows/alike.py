@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -10,9 +10,8 @@ import pyarrow as pa
 from binx.event.column import Column, ColumnType
 from binx.rows.arrays import ColumnArrays
 from binx.rows.codecs import MARIADB_COMPRESSED, ColumnCodec, column_codec
-from binx.rows.names import ResolvedColumn
+from binx.rows.names import ALIKE_TABLES, ResolvedColumn
 from binx.rows.records import ColumnRecords
-from binx.rows.remembering import made_once_for_alike_tables
 from binx.rows.types import ArrowOptions, can_misfit
 
 if TYPE_CHECKING:
@@ -117,7 +116,7 @@ class AlikeColumns:
         return self._plan
 
 
-@made_once_for_alike_tables
+@lru_cache(ALIKE_TABLES)
 def alike_columns(
     stored: tuple[Column, ...], columns: tuple[ResolvedColumn, ...], options: ArrowOptions
 ) -> AlikeColumns:

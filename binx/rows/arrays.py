@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from array import array as numbers
 from collections.abc import Callable
-from functools import cached_property
+from functools import cache, cached_property
 from socket import AF_INET, AF_INET6, inet_ntop
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -20,6 +20,7 @@ import pyarrow as pa
 from binx.errors import DamagedError, UnsupportedError
 from binx.event.charset import Charset
 from binx.event.charset import charset as charset_of_name
+from binx.kernels.singlebyte import are_ascii, as_utf8
 from binx.kernels.utf8 import are_utf8
 from binx.log.arrow import arrow_array, arrow_scalar
 from binx.rows.column_buffers import Column, ColumnBuffers
@@ -31,6 +32,11 @@ _LARGE_VALUE = 64 * 1024
 
 _MOST_TEXT = 0x7FFFFFFF
 """Bytes that a column's batch may have, as its offsets have 32 bits."""
+
+_OFFSET_BYTES = 4
+
+_TOGETHER = 4096
+"""Values that one call of a codec decodes."""
 
 UNMAPPED_CHARSETS = frozenset({"utf8mb4", "utf8mb3", "ascii"})
 """Character sets whose text is UTF-8 already."""
@@ -102,6 +108,8 @@ class ColumnArrays:
         if self._compressed:
             return self._utf8(self._bytes_array(handed, rows).cast(pa.string(), safe=False), charset)
         if charset is not None and charset.name not in UNMAPPED_CHARSETS:
+            if keeps_ascii(charset) and are_ascii(handed.values, handed.data, rows):
+                return self._bytes(handed)
             return self._converted(self._bytes_array(handed, rows), charset)
         if are_utf8(handed.values, handed.data, rows):
             return self._bytes(handed)
@@ -118,8 +126,28 @@ class ColumnArrays:
         return array
 
     def _converted(self, array: pa.Array, charset: Charset) -> pa.Array:
+        """Text in another character set than UTF-8, or with bytes that are no UTF-8."""
+        if charset.max_bytes == 1:
+            return self._single_bytes(array, charset)
         if array.nbytes > len(array) * _LARGE_VALUE:
             return self._converted_one_by_one(array, charset)
+        parts = [array.slice(start, _TOGETHER) for start in range(0, len(array), _TOGETHER)]
+        made = [_together(part, charset) or self._each_distinct(part, charset) for part in parts]
+        return pa.concat_arrays(made) if made else pa.nulls(0, pa.string())
+
+    def _single_bytes(self, array: pa.Array, charset: Charset) -> pa.Array:
+        validity, offsets, data = array.buffers()
+        bounds = memoryview(offsets).cast("B")[array.offset * _OFFSET_BYTES :]
+        if array.offset:
+            validity = None if validity is None else array.is_valid().buffers()[1]
+        made = as_utf8(bounds, memoryview(data or b"").cast("B"), len(array), utf8_table(charset))
+        if made is None:
+            raise _too_much_text(charset)
+        self.undecodable += made[2]
+        buffers = [validity, pa.py_buffer(made[0]), pa.py_buffer(made[1])]
+        return pa.Array.from_buffers(pa.string(), len(array), buffers, array.null_count)
+
+    def _each_distinct(self, array: pa.Array, charset: Charset) -> pa.Array:
         undecodable: set[bytes] = set()
 
         def decode(value: bytes) -> bytes:
@@ -146,11 +174,7 @@ class ColumnArrays:
                 for piece in charset.utf8_pieces(value):
                     text += piece
                     if len(text) > _MOST_TEXT:
-                        raise UnsupportedError(
-                            "expected less than 2 GiB of text in UTF-8, found more: each byte that is"
-                            f" no {charset.name} becomes \\xNN; give a dump in which the column has a"
-                            " binary type (--schema) to avoid that"
-                        )
+                        raise _too_much_text(charset)
                 # UTF-8 that is whole stays as it is.
                 with memoryview(text) as written:
                     is_whole = (
@@ -234,6 +258,51 @@ class ColumnArrays:
 _Maker = Callable[[ColumnArrays, Handed, int], Column]
 
 _UTF8MB4 = Charset("utf8mb4", "utf_8", None, 4)
+
+
+@cache
+def keeps_ascii(charset: Charset) -> bool:
+    """Whether bytes of ASCII are the same characters in a set."""
+    ascii_bytes = bytes(range(128))
+    return charset.decode_strictly(ascii_bytes) == ascii_bytes.decode("ascii")
+
+
+@cache
+def utf8_table(charset: Charset) -> bytes:
+    """The UTF-8 of each byte of a set of one byte a character, as the kernel takes it."""
+    entries = bytearray()
+    for byte in range(256):
+        character = charset.decode_strictly(bytes((byte,)))
+        text = charset.to_utf8(bytes((byte,)))
+        entries += text.ljust(4, b"\0") + bytes((len(text) | (character is None) << 7,))
+    return bytes(entries)
+
+
+def _together(array: pa.Array, charset: Charset) -> pa.Array | None:
+    """Values decoded by one call of the codec; None where some are no text, or hold what parts them."""
+    import pyarrow.compute as pc
+
+    mark = "\0".encode(charset.codec or "utf-8")
+    values = pc.fill_null(array, arrow_scalar(b"", pa.binary())) if array.null_count else array
+    lengths = pc.sum(pc.bit_wise_and(pc.binary_length(values), arrow_scalar(len(mark) - 1, pa.int32())))
+    if lengths.as_py():
+        # Characters would begin elsewhere in the values behind.
+        return None
+    whole = pa.ListArray.from_arrays(arrow_array([0, len(values)], pa.int32()), values)
+    text = charset.decode_strictly(pc.binary_join(whole, arrow_scalar(mark, pa.binary()))[0].as_buffer())
+    if text is None:
+        return None
+    found = pc.split_pattern(arrow_array([text], pa.string()), "\0").values
+    if len(found) != len(array):
+        return None
+    return pc.if_else(array.is_valid(), found, arrow_scalar(None, pa.string())) if array.null_count else found
+
+
+def _too_much_text(charset: Charset) -> UnsupportedError:
+    return UnsupportedError(
+        f"expected less than 2 GiB of text in UTF-8, found more: each byte that is no {charset.name} becomes"
+        " \\xNN; give a dump in which the column has a binary type (--schema) to avoid that"
+    )
 
 
 def _charset_of(logical: LogicalType) -> Charset | None:

@@ -84,6 +84,16 @@ class ChangeBatch:
         return column
 
     @property
+    def size(self) -> int:
+        """Bytes that the columns hold."""
+        return sum(
+            sum(memoryview(data).nbytes for data in (column.values, column.data) if data is not None)
+            if isinstance(column, ColumnBuffers)
+            else column.get_total_buffer_size()
+            for column in self.columns
+        )
+
+    @property
     def change_types(self) -> bytes:
         """What each row is, by the numbers of :data:`CHANGE_TYPES`."""
         codes = self.columns[0]
@@ -114,19 +124,6 @@ class TableChanges:
         self.resolved = resolved
         self.alike = alike_columns(table_map.columns, resolved.columns, options)
         self.valid_from = valid_from
-
-    def anew(self, valid_from: int) -> TableChanges:
-        """The same table and schema version in another part of the log, no value of which was read yet.
-
-        Args:
-            valid_from: commit version of the first transaction there.
-        """
-        # As copy does, which first asks how it is to be pickled.
-        other = object.__new__(TableChanges)
-        other.__dict__.update(self.__dict__, valid_from=valid_from)
-        # They count the values that they could not read.
-        other.__dict__.pop("_arrays", None)
-        return other
 
     @property
     def stored(self) -> tuple[tuple[int, int], ...]:

@@ -44,13 +44,18 @@ _FIXED: dict[ColumnType, Codec] = {
     ColumnType.NULL: Codec.CODEC_NULL,
     ColumnType.DATE: Codec.CODEC_DATE,
     ColumnType.NEWDATE: Codec.CODEC_DATE,
-    ColumnType.DATETIME: Codec.CODEC_OLD_DATETIME,
-    ColumnType.TIMESTAMP: Codec.CODEC_OLD_TIMESTAMP,
-    ColumnType.TIME: Codec.CODEC_OLD_TIME,
     ColumnType.YEAR: Codec.CODEC_YEAR,
     ColumnType.GEOMETRY: Codec.CODEC_GEOMETRY,
     ColumnType.VECTOR: Codec.CODEC_BYTES,
 }
+
+_OLD_TIMES: dict[ColumnType, tuple[Codec, tuple[int, ...]]] = {
+    ColumnType.DATETIME: (Codec.CODEC_OLD_DATETIME, (8, 6, 6, 7, 7, 7, 8)),
+    ColumnType.TIMESTAMP: (Codec.CODEC_OLD_TIMESTAMP, (4, 5, 5, 6, 6, 7, 7)),
+    ColumnType.TIME: (Codec.CODEC_OLD_TIME, (3, 4, 4, 5, 5, 5, 6)),
+}
+"""Their codecs, and the bytes of a value by the digits of a second's fraction, which only MariaDB's had
+(``Field_datetime_hires``, ``Field_timestamp_hires`` and ``Field_time_hires`` in its sql/field.cc)."""
 
 _WITH_METADATA: dict[ColumnType, Codec] = {
     ColumnType.DATETIME2: Codec.CODEC_DATETIME,
@@ -58,6 +63,11 @@ _WITH_METADATA: dict[ColumnType, Codec] = {
     ColumnType.TIME2: Codec.CODEC_TIME,
 }
 """Their metadata, the digits of a second's fraction, is the codec's parameter."""
+
+
+def defined_width(column: Column, logical: LogicalType) -> int | None:
+    """The bytes of a value where not the table map but the table's definition tells them; else None."""
+    return _OLD_TIMES[column.type][1][logical.fraction] if column.type in _OLD_TIMES else None
 
 
 def column_codec(column: Column, logical: LogicalType, options: ArrowOptions) -> ColumnCodec:
@@ -72,6 +82,8 @@ def column_codec(column: Column, logical: LogicalType, options: ArrowOptions) ->
         return ColumnCodec(_INTEGERS[column.type][logical.kind in _UNSIGNED])
     if column.type in _FIXED:
         return ColumnCodec(_FIXED[column.type])
+    if column.type in _OLD_TIMES:
+        return ColumnCodec(_OLD_TIMES[column.type][0], logical.fraction)
     if column.type in _WITH_METADATA:
         return ColumnCodec(_WITH_METADATA[column.type], column.metadata)
     if column.type in TEXT_TYPES:

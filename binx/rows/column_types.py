@@ -11,7 +11,7 @@ from binx.event.collation import collation_charset
 from binx.event.column import Column, ColumnType
 from binx.event.format import Flavour
 from binx.rows.charsets import bytes_per_character
-from binx.rows.ddl_types import BLOB_BASES, GEOMETRY_BASES, TEXT_BASES
+from binx.rows.ddl.types import BLOB_BASES, GEOMETRY_BASES, TEXT_BASES
 from binx.rows.schema import ColumnDefinition, Provenance
 from binx.rows.types import INTEGERS, Kind, LogicalType
 
@@ -108,18 +108,10 @@ def _integer(column: Column, known: ColumnDefinition | None, source: Provenance)
 
 
 def _fraction(column: Column, known: ColumnDefinition | None) -> int:
-    """Digits of the second's fraction: old types have none, but MariaDB's, which do not tell."""
+    """Digits of the second's fraction; of MariaDB's old types only the definition tells them."""
     if column.type not in _OLD_TEMPORAL:
         return column.metadata
-    if known is not None and known.length:
-        raise UnsupportedError(
-            f"the table map does not record the fractional digits of column {known.name}, defined as"
-            f" {known.mysql_type}: MariaDB stores it in the format before 10.1"
-            " (mysql56_temporal_format=OFF), and its log does not record the size, so the rows of this"
-            " table cannot be decoded. For future logs, rebuild the table with ALTER TABLE ... FORCE"
-            " under mysql56_temporal_format=ON"
-        )
-    return 0
+    return (known.length or 0) if known is not None else 0
 
 
 def _decimal(column: Column, known: ColumnDefinition | None, _: Provenance) -> _Result:

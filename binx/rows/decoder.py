@@ -18,8 +18,8 @@ from binx.kernels.transactions import GtidKind, TransactionTable
 from binx.log.file import BinlogFile
 from binx.log.identifiers import id_at, transaction_ids
 from binx.log.payloads import stored_payload
-from binx.rows.catalog import Catalog
-from binx.rows.resolving import ResolvedBefore, TableResolver
+from binx.rows.ddl.catalog import Catalog
+from binx.rows.resolving import TableResolver
 from binx.rows.savepoints import undone_rows
 from binx.rows.shapes import Shapes
 from binx.rows.statements import Statement, StatementReader
@@ -83,9 +83,12 @@ class DecoderReport:
         filtered: row images of tables that were not wanted, by (db, table).
         undone: inserts, updates and deletes that are left out as a ROLLBACK TO SAVEPOINT undid them, by
             (db, table).
+        recounted: rows events that a scan cannot count, as only definitions tell the columns' sizes: how many
+            there are, and their inserts, updates and deletes, by (db, table).
     """
 
     def __init__(self) -> None:
+        self.recounted: dict[tuple[str, str], tuple[int, list[int]]] = {}
         self.warnings: dict[str, None] = {}
         self.filtered: dict[tuple[str, str], int] = {}
         self.undone: dict[tuple[str, str], tuple[int, int, int]] = {}
@@ -100,7 +103,6 @@ class ChangeDecoder:
         wanted: whether a table's rows are to be decoded, by database and name.
         options: batching and types.
         spare: memory of rows that were written, as :meth:`DecoderOptions.spare` makes it; by default its own.
-        resolved: what table maps were read as in other parts of the log with the same options, if any were.
 
     Attributes:
         payloads: where the scan has put the events of compressed transactions; None: nowhere.
@@ -115,7 +117,6 @@ class ChangeDecoder:
         wanted: Callable[[str, str], bool] = lambda db, table: True,
         options: DecoderOptions | None = None,
         spare: Spare | None = None,
-        resolved: ResolvedBefore | None = None,
     ) -> None:
         self.file = file
         self.wanted = wanted
@@ -140,7 +141,6 @@ class ChangeDecoder:
             self.options.arrow,
             self.options.as_stored,
             self.report.warnings,
-            resolved,
         )
 
     def decode(
@@ -202,6 +202,8 @@ class ChangeDecoder:
         yield from self.flush()
         for number, images in self._decoder.filtered().items():
             self.report.filtered[self._resolver.name(number)] = images
+        for number, counts in self._decoder.recounted().items():
+            self.report.recounted[self._resolver.name(number)] = counts
         for number, (inserts, updates, deletes) in self._decoder.undone_rows().items():
             self.report.undone[self._resolver.name(number)] = (inserts, updates, deletes)
 
@@ -329,7 +331,9 @@ class ChangeDecoder:
                 " variables after it are not read"
             ] = None
         if statement.context is not None:
-            for number in self._resolver.apply(statement.sql, statement.db, statement.context):
+            numbers, followed = self._resolver.apply(statement.sql, statement.db, statement.context)
+            statement = statement._replace(followed=followed)
+            for number in numbers:
                 decoder.forget(number)
         if not decoder.statements_only:
             yield statement

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 from binx.kernels.transactions import TransactionTable
 from binx.log.scan import Scan
-from binx.rows.catalog import Catalog
+from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
 
 

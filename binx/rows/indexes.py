@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from binx.rows.ddl_statements import Key
-from binx.rows.ddl_types import GEOMETRY_BASES
+from binx.rows.ddl.statements import Key
+from binx.rows.ddl.types import GEOMETRY_BASES
 from binx.rows.schema import ColumnDefinition, IndexDefinition
 
 Indexes = tuple[IndexDefinition, ...]

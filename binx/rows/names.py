@@ -16,7 +16,6 @@ from binx.event.format import Flavour
 from binx.event.table_map import TableMap
 from binx.rows.absent import Absent, absent_value, added_value
 from binx.rows.column_types import compatible, logical_type
-from binx.rows.remembering import made_once_for_alike_tables
 from binx.rows.schema import ColumnDefinition, Provenance, TableDefinition
 from binx.rows.types import LogicalType, mysql_name
 
@@ -24,6 +23,9 @@ _HIDDEN = frozenset({"my_row_id"})
 """Columns that the server adds and no statement names (sql_generate_invisible_primary_key)."""
 
 _HASHES = "db_row_hash_"
+
+ALIKE_TABLES = 16
+"""For so many sorts of tables it is kept what their columns are; many tables may have the same."""
 
 _ALIKE_COLUMNS = 4096
 """How many columns are remembered: those of other tables are often alike."""
@@ -41,6 +43,13 @@ SYSTEM_COLUMNS: tuple[str, ...] = (
     "_misfits",
 )
 """The columns that stand before a table's own in its Parquet files."""
+
+
+TO_KNOW_NAMES = (
+    "To get their names, give a schema dump with --schema, include earlier logs, or set"
+    " binlog_row_metadata=FULL on the server"
+)
+"""What to do about columns without names."""
 
 
 class ColumnProvenance(NamedTuple):
@@ -96,6 +105,8 @@ class ResolvedTable(NamedTuple):
         columns: in the order of the row image.
         definition: the definition that was used, None where none was.
         warnings: why less is known than was to be expected, in sentences.
+        unfit: why the definition that is known of the table does not tell its columns, None where it does, or
+            none is known.
     """
 
     db: str
@@ -103,6 +114,13 @@ class ResolvedTable(NamedTuple):
     columns: tuple[ResolvedColumn, ...]
     definition: TableDefinition | None
     warnings: tuple[str, ...]
+    unfit: str | None = None
+
+    @property
+    def why_unknown(self) -> str:
+        """Why names and keys are not known that the log does not have, and what to do."""
+        reason = self.unfit or "they are neither in the log nor in an earlier CREATE TABLE"
+        return f"{reason}. {TO_KNOW_NAMES}"
 
     @property
     def primary_key(self) -> tuple[str, ...]:
@@ -134,13 +152,22 @@ def resolve_columns(
         UnsupportedError: a column of a type that no row image can hold.
     """
     named = all(column.name is not None for column in table_map.columns)
-    definitions, warnings = _matched(table_map, definition, flavour, named)
+    definitions, warnings, unfit = _matched(table_map, definition, flavour, named)
+    if unfit is not None:
+        last = len(table_map.columns)
+        warnings.append(f"the columns of {table_map.name} are called c1 to c{last}: {unfit}. {TO_KNOW_NAMES}")
     warnings += [
         f"the table maps of {table_map.name} have metadata of type {number}, which is unknown to binx"
         " and ignored"
         for number in sorted({number for number, _ in table_map.unknown_metadata})
     ]
     used = definition if any(definitions) else None
+    if used is not None and not named and used.provenance is Provenance.IF_NOT_EXISTS:
+        warnings.append(
+            f"the columns of {table_map.name} are named as in CREATE TABLE IF NOT EXISTS, which does nothing"
+            " where the table is there already, maybe with other columns. To be sure, give a schema dump with"
+            " --schema, or include earlier logs"
+        )
     source = definition.provenance if definition is not None else Provenance.NONE
     key_source = _key_source(table_map, named, used)
     key = used.row_key if used is not None and key_source is used.provenance else ()
@@ -150,6 +177,7 @@ def resolve_columns(
         columns=_resolve_all(table_map.columns, tuple(definitions), source, _KeyFacts(key_source, key)),
         definition=used,
         warnings=tuple(warnings),
+        unfit=unfit,
     )
 
 
@@ -158,16 +186,17 @@ _Definitions = list[ColumnDefinition | None]
 
 def _matched(
     table_map: TableMap, definition: TableDefinition | None, flavour: Flavour, named: bool
-) -> tuple[_Definitions, list[str]]:
-    """The definition of each column where it fits what is stored, and what is to be said about it."""
+) -> tuple[_Definitions, list[str], str | None]:
+    """The definition of each column where it fits what is stored, what to say of it, and why it does not."""
     columns = table_map.columns
     nothing: _Definitions = [None] * len(columns)
     if definition is None:
-        return nothing, []
+        return nothing, [], None
     if named:
-        return [_by_name(column, definition, flavour) for column in columns], _unlike(table_map, definition)
+        found = [_by_name(column, definition, flavour) for column in columns]
+        return found, _unlike(table_map, definition), None
     if definition.unknown is not None:
-        return nothing, [_fallback(table_map, definition.unknown)]
+        return nothing, [], definition.unknown
     known = [*definition.columns]
     warnings: list[str] = []
     hidden = len(columns) - len(known)
@@ -178,16 +207,15 @@ def _matched(
             " hidden hash columns for long UNIQUE keys"
         )
     if len(columns) != len(known):
-        reason = f"its definition has {len(known)} columns, its rows have {len(columns)}"
-        return nothing, [_fallback(table_map, reason)]
+        return nothing, [], f"its definition has {len(known)} columns, its rows have {len(columns)}"
     for number, (column, declared) in enumerate(zip(columns, known, strict=True), start=1):
         if not compatible(column, declared, flavour):
             reason = (
                 f"column {number} is defined as {declared.name} {declared.mysql_type}, its rows hold"
                 f" {column.type.name} ({column.metadata})"
             )
-            return nothing, [_fallback(table_map, reason)]
-    return [*known], warnings
+            return nothing, [], reason
+    return [*known], warnings, None
 
 
 def _unlike(table_map: TableMap, definition: TableDefinition) -> list[str]:
@@ -206,15 +234,6 @@ def _unlike(table_map: TableMap, definition: TableDefinition) -> list[str]:
 def _by_name(column: Column, definition: TableDefinition, flavour: Flavour) -> ColumnDefinition | None:
     known = definition.column(column.name or "")
     return known if known is not None and compatible(column, known, flavour) else None
-
-
-def _fallback(table_map: TableMap, reason: str) -> str:
-    last = len(table_map.columns)
-    return (
-        f"the columns of {table_map.name} are called c1 to c{last}: {reason}. To get their names, give"
-        " a schema dump with --schema, include earlier logs, or set binlog_row_metadata=FULL on the"
-        " server"
-    )
 
 
 def _may_be_hashes(extra: Sequence[Column], known: Sequence[ColumnDefinition]) -> bool:
@@ -250,7 +269,7 @@ class _KeyFacts(NamedTuple):
     columns: tuple[str, ...]
 
 
-@made_once_for_alike_tables
+@lru_cache(ALIKE_TABLES)
 def _resolve_all(
     stored: tuple[Column, ...],
     definitions: tuple[ColumnDefinition | None, ...],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from binx.event.format import Flavour, FormatDescription
 from binx.event.header import HEADER_SIZE, EventFlag, EventHeader, EventType
@@ -12,9 +12,10 @@ from binx.kernels.layouts import TableMaps
 from binx.kernels.transactions import TransactionTable
 from binx.log.file import BinlogFile
 from binx.log.scanning import decoded_name
-from binx.rows.catalog import Catalog
+from binx.rows.codecs import defined_width
+from binx.rows.ddl.catalog import Catalog, Followed
 from binx.rows.names import resolve_columns
-from binx.rows.schema import Change, ChangeKind, StatementContext, TableDefinition
+from binx.rows.schema import Change, ChangeKind, StatementContext
 from binx.rows.shapes import Shapes
 from binx.rows.types import ArrowOptions
 
@@ -22,35 +23,6 @@ if TYPE_CHECKING:
     from binx.rows.batches import TableChanges
 
 _EMPTY_TABLE_ID = b"\0" * 8
-
-_MapKey = tuple[bytes, bool, Flavour]
-"""A table map: its bytes behind table id and flags, whether its id is wide, and whose server wrote it."""
-
-
-class _Resolved(NamedTuple):
-    """What a table map was read as, and the definition that was known of its table."""
-
-    table_map: TableMap
-    definition: TableDefinition | None
-    changes: TableChanges
-
-
-class ResolvedBefore:
-    """What table maps were read as before, by resolvers with the same options.
-
-    A log that is read in slices has the table maps of all its tables in each of them.
-    """
-
-    def __init__(self) -> None:
-        self._found: dict[_MapKey, _Resolved] = {}
-
-    def get(self, key: _MapKey) -> _Resolved | None:
-        """What a table map was read as; None where it was not met."""
-        return self._found.get(key)
-
-    def put(self, key: _MapKey, resolved: _Resolved) -> None:
-        """Take in what a table map was read as."""
-        self._found[key] = resolved
 
 
 class TableResolver:
@@ -63,7 +35,6 @@ class TableResolver:
         arrow: choices about Arrow types.
         as_stored: whether columns are what the table maps must tell of them, whatever else is known.
         warnings: takes in sentences about names and types, each once.
-        before: what was found out before, and what is found out now; None where nobody else asks for it.
 
     Attributes:
         shapes: the columns that tables had.
@@ -78,9 +49,7 @@ class TableResolver:
         arrow: ArrowOptions,
         as_stored: bool,
         warnings: dict[str, None],
-        before: ResolvedBefore | None = None,
     ) -> None:
-        self._before = before
         self._file = file
         self._maps = maps
         self._catalog = catalog
@@ -110,21 +79,15 @@ class TableResolver:
         from binx.rows.batches import TableChanges
 
         description = table.format
-        wide = description.post_header_length(EventType.TABLE_MAP, 8) != 6
-        key = (self._maps.body(number), wide, description.flavour)
-        before = None if self._before is None else self._before.get(key)
-        table_map = self._table_map(key, position, description) if before is None else before.table_map
+        table_map = self._table_map(number, position, description)
         if (told := self.shapes.saw(table_map)) is not None:
             self._warnings[told] = None
         definition = None if self._as_stored else self._catalog.lookup(table_map.database, table_map.table)
         valid_from = self._file.commit_version(table.value("start", index))
-        if before is not None and before.definition == definition:
-            changes = before.changes.anew(valid_from)
-        else:
-            resolved = resolve_columns(table_map, definition, description.flavour)
-            changes = TableChanges(table_map, resolved, self._arrow, valid_from)
-            if self._before is not None:
-                self._before.put(key, _Resolved(table_map, definition, changes))
+        resolved = resolve_columns(table_map, definition, description.flavour)
+        changes = TableChanges(table_map, resolved, self._arrow, valid_from)
+        if description.flavour is Flavour.MARIADB:
+            self._set_widths(number, table_map, changes)
         for warning in (*changes.resolved.warnings, *self._foreign(changes)):
             self._warnings[warning] = None
         layout = tuple(self._maps.columns(number))
@@ -135,6 +98,13 @@ class TableResolver:
         alike.append(changes)
         self.tables.append(changes)
         return changes
+
+    def _set_widths(self, number: int, table_map: TableMap, changes: TableChanges) -> None:
+        """Tell the kernel of widths that a definition alone tells, or that none does any more."""
+        pairs = zip(table_map.columns, changes.resolved.columns, strict=True)
+        widths = [defined_width(stored, column.type) for stored, column in pairs]
+        if any(width is not None for width in widths):
+            self._maps.set_widths(number, widths)
 
     def _foreign(self, changes: TableChanges) -> Iterator[str]:
         """A sentence where columns are called as another server's table: its logs were given before."""
@@ -149,10 +119,10 @@ class TableResolver:
                 " --schema"
             )
 
-    def _table_map(self, key: _MapKey, position: int, description: FormatDescription) -> TableMap:
+    def _table_map(self, number: int, position: int, description: FormatDescription) -> TableMap:
         """A table map that was met, in full."""
-        known, wide, _ = key
-        body = memoryview(_EMPTY_TABLE_ID[: 8 if wide else 6] + known)
+        wide = description.post_header_length(EventType.TABLE_MAP, 8) != 6
+        body = memoryview(_EMPTY_TABLE_ID[: 8 if wide else 6] + self._maps.body(number))
         header = EventHeader(
             timestamp=0,
             type=EventType.TABLE_MAP,
@@ -164,15 +134,20 @@ class TableResolver:
         )
         return parse_table_map(body, header, description, optional=not self._as_stored)
 
-    def apply(self, sql: str, db: str, context: StatementContext) -> list[int]:
-        """Take in a schema statement; gives the numbers of the tables that are to be resolved anew."""
-        numbers = []
+    def apply(self, sql: str, db: str, context: StatementContext) -> tuple[list[int], Followed]:
+        """Take in a schema statement.
+
+        Returns:
+            The numbers of the tables that are to be resolved anew, and what the statement did.
+        """
+        numbers: list[int] = []
         context = context._replace(server_id=self._file.format.server_id)
-        for change in self._catalog.apply(sql, db, context):
+        followed = self._catalog.follow(sql, db, context)
+        for change in followed.changes:
             if change.reason is not None:
                 self._warnings[f"{change.reason}: {_shortened(sql)}"] = None
             numbers += self._touch(change)
-        return numbers
+        return numbers, followed
 
     def forget(self) -> list[int]:
         """Know no definition any more; gives the numbers of the tables that are to be resolved anew."""
@@ -205,4 +180,4 @@ def _shortened(sql: str) -> str:
     return sql if len(sql) <= 80 else sql[:77] + "…"
 
 
-__all__ = ["ResolvedBefore", "TableResolver"]
+__all__ = ["TableResolver"]

@@ -1,6 +1,6 @@
 """What is known about a table: its columns as SQL declares them, and where that knowledge comes from.
 
-The model is immutable, so that states of the catalog (:mod:`binx.rows.catalog`)
+The model is immutable, so that states of the catalog (:mod:`binx.rows.ddl.catalog`)
 at different points of a log share what has not changed between them.
 """
 
@@ -20,6 +20,8 @@ class Provenance(Enum):
     """A statement seen in the logs."""
     SCHEMA = "schema"
     """The dump that the user gave."""
+    IF_NOT_EXISTS = "if not exists"
+    """A CREATE TABLE IF NOT EXISTS seen in the logs, which did nothing if the table was there already."""
     NONE = "none"
     """Nothing: a default was taken."""
 
@@ -118,6 +120,33 @@ class IndexDefinition(NamedTuple):
     prefixes: tuple[int, ...] = ()
 
 
+class ForeignKey(NamedTuple):
+    """Columns that refer to rows of a table.
+
+    Attributes:
+        name: the constraint's name, None where the server made one.
+        columns: their names.
+        db: the database of the table that is referred to.
+        table: its name.
+        referenced: its columns, in the order of ``columns``.
+        on_delete: what becomes of a row when the row that it refers to is deleted: ``CASCADE``, ``SET NULL``,
+            ``SET DEFAULT``, or ``RESTRICT`` where nothing does.
+        on_update: the same for when the columns referred to change.
+    """
+
+    name: str | None
+    columns: tuple[str, ...]
+    db: str
+    table: str
+    referenced: tuple[str, ...]
+    on_delete: str
+    on_update: str
+
+
+_HASHED = ("text", "blob", "geometry", "point", "linestring", "polygon", "geometrycollection")
+"""Ends of the names of types whose values have any length."""
+
+
 class TableDefinition(NamedTuple):
     """A table at one point of the log.
 
@@ -129,11 +158,12 @@ class TableDefinition(NamedTuple):
         indexes: the other keys.
         charset: the table's default, None where unknown.
         collation: the table's default, None where it is the charset's default or unknown.
-        provenance: DDL or SCHEMA.
+        provenance: DDL, SCHEMA or IF_NOT_EXISTS.
         ddl: the text of the statement that made or last changed it.
         unknown: why the columns cannot be told, None where they can. Such a definition tells
             that the table exists, and names fall back to ``cN``.
         server_id: the server in whose log the statement that made it stands; None where that is not known.
+        foreign_keys: those of its own columns.
     """
 
     db: str
@@ -147,6 +177,7 @@ class TableDefinition(NamedTuple):
     ddl: str = ""
     unknown: str | None = None
     server_id: int | None = None
+    foreign_keys: tuple[ForeignKey, ...] = ()
 
     def column(self, name: str) -> ColumnDefinition | None:
         """The column of that name; MySQL compares column names without regard to case."""
@@ -158,17 +189,15 @@ class TableDefinition(NamedTuple):
         """The columns that tell rows apart, as servers choose them and table maps name them.
 
         The primary key; else the first UNIQUE key over whole columns that are all NOT NULL; else none.
-        Of whole TEXT and BLOB columns MariaDB makes an index of hashes, which it does not take for one; nor
-        does MySQL take one over virtual columns.
+        Of whole TEXT, BLOB and spatial columns MariaDB makes an index of hashes, which it does not take for
+        one; nor does MySQL take one over virtual columns.
         """
         if self.primary_key:
             return self.primary_key
         required = {
             column.name.casefold(): column.name
             for column in self.columns
-            if not (
-                column.nullable or column.base.endswith(("text", "blob")) or column.generated == "virtual"
-            )
+            if not (column.nullable or column.base.endswith(_HASHED) or column.generated == "virtual")
         }
         for index in self.indexes:
             names = tuple(required.get(name.casefold(), "") for name in index.columns)
@@ -245,7 +274,14 @@ class StatementContext(NamedTuple):
         server_id: the server in whose log it stands; None where that is not known.
         literals: the charset of texts in the statement, as the session's collation_connection has it; None
             where that is not known.
+        client: the charset that the client sent the statement in; None where that is not known.
         failed: it ended with an error on its server, and was logged for what it did before.
+        committed: an engine committed what it did, which MySQL logs since 8.0, and MariaDB since 10.6; False
+            where that is not known.
+        connection: the server's and the connection's number, None where they are not known.
+        place: the log's name with its identity, and the offset of the statement's event; None where it is in
+            no log.
+        uses_temporary: it uses a temporary table, or something else that only its connection has.
     """
 
     sql_mode: int = 0
@@ -255,7 +291,12 @@ class StatementContext(NamedTuple):
     explicit_defaults_for_timestamp: bool = True
     server_id: int | None = None
     literals: str | None = None
+    client: str | None = None
     failed: bool = False
+    committed: bool = False
+    connection: tuple[int, int] | None = None
+    place: tuple[str, int] | None = None
+    uses_temporary: bool = False
 
     # Bits of sql_mode: MySQL's sql/sql_const.h and MariaDB's sql/sql_class.h agree on these.
     @property

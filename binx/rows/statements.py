@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from binx.event import parse_event
+from binx.event.charset import DEFAULT_CHARSET
 from binx.event.format import Flavour
 from binx.event.header import EventFlag, EventHeader
 from binx.event.load_data import ExecuteLoadQuery, LoadBlock
@@ -17,7 +18,8 @@ from binx.kernels.transactions import TransactionTable
 from binx.log.file import BinlogFile
 from binx.log.identifiers import id_at
 from binx.rows.context import statement_context
-from binx.rows.ddl import first_word, is_schema_statement
+from binx.rows.ddl.catalog import Followed
+from binx.rows.ddl.parse import first_word, is_schema_statement
 from binx.rows.schema import StatementContext
 
 MICROSECONDS = 1_000_000
@@ -36,7 +38,7 @@ class Statement(NamedTuple):
         ordinal: its number among the transaction's statements, from 0.
         position: offset of its event.
         timestamp: the event's own time, seconds since 1970.
-        kind: ``ddl``, ``dml`` or ``other``.
+        kind: ``ddl``, ``dml`` or ``other``; what does not take effect is ``other``.
         db: the session's default database.
         sql: the text.
         sql_is_text: whether the text holds every byte of the statement.
@@ -54,6 +56,12 @@ class Statement(NamedTuple):
         uses_db: whether it runs in the default database; not so for CREATE DATABASE and its like.
         unknown_variables: codes of status variables that binx does not know; what stands behind one is not
             read.
+        takes_effect: whether it does what it says, unlike the START and ROLLBACK of an ALTER in two phases,
+            which are of kind ``other``; see :attr:`~binx.event.query.Query.takes_effect`.
+        uses_temporary: whether it uses a temporary table, or something else that only its connection has.
+        raw: the statement's bytes where the text does not hold all of them, else None.
+        charset: the character set of these bytes.
+        followed: of DDL: what it asked for, and what it changed.
     """
 
     commit_version: int
@@ -79,6 +87,11 @@ class Statement(NamedTuple):
     microseconds: int | None = None
     uses_db: bool = True
     unknown_variables: tuple[int, ...] = ()
+    takes_effect: bool = True
+    uses_temporary: bool = False
+    raw: bytes | None = None
+    charset: str = DEFAULT_CHARSET
+    followed: Followed | None = None
 
 
 class _Stage:
@@ -96,6 +109,7 @@ class StatementReader:
 
     def __init__(self, file: BinlogFile) -> None:
         self._file = file
+        self._log = f"{file.name}.{file.identity}"
         self._ids = (b"", b"")
         self._transaction = -1
         self._ordinal = 0
@@ -157,8 +171,9 @@ class StatementReader:
         self, query: Query, header: EventHeader, table: TransactionTable, index: int, file_bytes: int | None
     ) -> Statement:
         stage, self._stage = self._stage, _Stage()
-        sql = query.text
-        context = statement_context(query) if is_schema_statement(sql) else None
+        sql, is_text = query.text, query.sql_is_text
+        does_ddl = query.takes_effect and is_schema_statement(sql)
+        context = statement_context(query, header, self._log) if does_ddl else None
         self._ordinal += 1
         return Statement(
             commit_version=self._file.commit_version(self._transaction),
@@ -167,10 +182,10 @@ class StatementReader:
             ordinal=self._ordinal - 1,
             position=header.position,
             timestamp=header.timestamp,
-            kind=_kind(sql, context),
+            kind=_kind(sql, context) if query.takes_effect else "other",
             db=query.database,
             sql=sql,
-            sql_is_text=query.sql_is_text,
+            sql_is_text=is_text,
             options=session_options(query),
             insert_id=stage.insert_id,
             last_insert_id=stage.last_insert_id,
@@ -184,6 +199,10 @@ class StatementReader:
             microseconds=query.status.microseconds,
             uses_db=bool(query.database) and not header.flags & EventFlag.SUPPRESS_USE,
             unknown_variables=tuple(code for code, _ in query.status.unknown),
+            takes_effect=query.takes_effect,
+            uses_temporary=bool(header.flags & EventFlag.THREAD_SPECIFIC),
+            raw=None if is_text else query.sql,
+            charset=query.charset.name,
         )
 
     def _remark(self, sql: str, header: EventHeader, table: TransactionTable, index: int) -> Statement:

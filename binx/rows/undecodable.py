@@ -11,7 +11,7 @@ from collections.abc import Callable
 from binx.errors import BinxError, DamagedError, UnsupportedError
 from binx.kernels.transactions import TransactionTable
 from binx.log.file import BinlogFile
-from binx.rows.catalog import Catalog
+from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder, DecoderOptions
 
 

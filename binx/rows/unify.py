@@ -6,10 +6,17 @@ Columns are united by name; a column whose type changed takes the narrowest type
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from binx.rows.names import SYSTEM_COLUMNS
+
+if TYPE_CHECKING:
+    from binx.rows.batches import TableChanges
+
+TRANSACTION = "_transaction"
+"""The system column of identifiers of transactions."""
 
 PRESENT = "_present"
 """The system column whose bits tell which of the table's own columns were in an image."""
@@ -38,6 +45,26 @@ def united_schema(schemas: Iterable[pa.Schema]) -> pa.Schema:
     for schema in reversed(versions):
         names += [name for name in schema.names if name not in names]
     return pa.schema([pa.field(name, types[name]) for name in names])
+
+
+def with_one_dictionary(schema: pa.Schema, versions: Iterable[TableChanges]) -> pa.Schema:
+    """The schema with plain texts in place of dictionaries that differ from batch to batch.
+
+    A stream of Arrow's IPC format, and Feather, have one dictionary a column. That of the identifiers of
+    transactions differs always, that of an ENUM where its members changed.
+
+    Args:
+        schema: of all batches.
+        versions: of the table.
+    """
+    members: dict[str, set[object]] = {TRANSACTION: {None, ()}}
+    for version in versions:
+        for column in version.resolved.columns:
+            members.setdefault(column.name, set()).add(column.type.members)
+    return pa.schema(
+        field.with_type(_plain(field.type)) if len(members.get(field.name, ())) > 1 else field
+        for field in schema
+    )
 
 
 def wider(first: pa.DataType, second: pa.DataType) -> pa.DataType:

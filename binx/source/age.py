@@ -1,164 +1,189 @@
-"""Files that were encrypted with age, decrypted as they are read, from any offset on.
-
-Behind the header stand pieces of 64 KiB, each encrypted and authenticated by itself, so that what is wanted
-is decrypted and no more. Number and end are part of the encryption: pieces cannot be left out, repeated or
-put elsewhere. The last one is decrypted when a file is opened, and tells whether it was cut.
-
-Source: C2SP's ``age.md``, https://age-encryption.org/v1, section "Payload".
-"""
+"""Files that were encrypted with age."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+import io
+import os
+import tempfile
+from collections import OrderedDict
+from threading import RLock
+from typing import TYPE_CHECKING
 
-from binx.errors import DamagedError, EncryptedError, TruncatedError
-from binx.source.age_header import AgeHeader, parse_header
-from binx.source.age_primitives import FILE_KEY_BYTES, TAG_BYTES, cipher, derived
+from binx.errors import BinxError, DamagedError, EncryptedError, SourceError
+from binx.source.age_keys import Identities, pyrage
 from binx.source.base import Source
-from binx.source.chunks import ChunkedSource, even_span
 from binx.source.names import own_name, unencrypted_name
+from binx.source.plain import PlainFile
 
 if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+    from typing_extensions import Buffer
 
-PAYLOAD_NONCE_BYTES = 16
-"""Bytes between the header and the first piece."""
-
-PIECE_BYTES = 64 * 1024
-"""Bytes of a piece, as they are behind their encryption; only the last one may have fewer."""
-
-_STORED_BYTES = PIECE_BYTES + TAG_BYTES
-_COUNTER_BYTES = 11
+_UNKNOWN_KEY = "No matching keys found"
+"""What pyrage says where no identity is a recipient."""
 
 
-class Opener(Protocol):
-    """What knows the key of a file, or can find it out."""
+MOST_DECRYPTED = 8
+"""Files whose contents stand in the temporary folder at once; others are decrypted again when asked for."""
 
-    def file_key(self, header: AgeHeader, path: str) -> bytes:
-        """The key of the file that begins with a header.
+_decrypted: OrderedDict[AgeFile, PlainFile] = OrderedDict()
+"""The contents at hand, those that were asked for last at the end."""
 
-        Raises:
-            EncryptedError: it cannot be told.
-            DamagedError: the header is not as it must be.
-        """
+_lock = RLock()
 
 
-def payload_cipher(file_key: bytes, nonce: bytes) -> ChaCha20Poly1305:
-    """What encrypts and decrypts a file's pieces.
-
-    Args:
-        file_key: the file's.
-        nonce: the 16 bytes behind its header.
-
-    Raises:
-        EncryptedError: the package cryptography is not installed.
-    """
-    return cipher(derived(file_key, nonce, b"payload"))
-
-
-def piece_nonce(number: int, *, is_last: bool) -> bytes:
-    """The nonce of a piece, from its number and whether it is the last one."""
-    return number.to_bytes(_COUNTER_BYTES, "big") + bytes([is_last])
-
-
-class AgeFile(ChunkedSource):
+class AgeFile:
     """What is inside an age file.
+
+    It is decrypted as a whole, into an unnamed file, since pyrage reads from the beginning to the end.
 
     Args:
         inner: the encrypted bytes; closed with this.
-        opener: what knows the key.
+        identities: one of which must be a recipient.
 
     Raises:
-        EncryptedError: no key fits, or the package that decrypts is not installed.
-        TruncatedError: the file is cut.
-        DamagedError: its header or its last piece is not as it was written.
-        SourceError: it cannot be read.
+        EncryptedError: none is, or the package that decrypts is not installed.
+        DamagedError: the file is cut, or not as it was written.
+        SourceError: it cannot be read, or the folder for temporary files has no space.
     """
 
-    def __init__(self, inner: Source, opener: Opener) -> None:
-        header = parse_header(inner)
-        key = opener.file_key(header, inner.path)
-        if len(key) != FILE_KEY_BYTES or not header.is_made_with(key):
-            raise DamagedError(
-                "the header of the age file has been changed; copy the file again",
-                path=inner.path,
-                offset=0,
-            )
+    def __init__(self, inner: Source, identities: Identities) -> None:
+        self.path = inner.path
+        self.name = own_name(unencrypted_name(inner.name))
         self._inner = inner
-        self._start = header.size + PAYLOAD_NONCE_BYTES
-        stored = inner.size - self._start
-        self._count = -(-stored // _STORED_BYTES)
-        if stored < TAG_BYTES or stored - (self._count - 1) * _STORED_BYTES < TAG_BYTES:
-            raise self._cut(inner.size)
-        self._cipher = payload_cipher(key, bytes(inner.window(header.size, self._start)))
-        size = stored - self._count * TAG_BYTES
-        super().__init__(inner.path, own_name(unencrypted_name(inner.name)), size)
-        self._check_end()
+        self._identities = identities
+        self.size = self._content().size
+
+    def window(self, start: int, stop: int) -> memoryview:
+        """The bytes of ``[start, stop)``; see :class:`~binx.source.base.Source`."""
+        with _lock:
+            return self._content().window(start, stop)
+
+    def release(self, start: int, stop: int) -> None:
+        """Say that bytes will not be looked at soon."""
+        with _lock:
+            if self in _decrypted:
+                _decrypted[self].release(start, stop)
 
     def close(self) -> None:
-        """Close the file."""
-        super().close()
+        """Close the file, and remove its contents."""
+        with _lock:
+            content = _decrypted.pop(self, None)
+        if content is not None:
+            content.close()
         self._inner.close()
 
-    def _span(self, position: int) -> tuple[int, int]:
-        return even_span(position, self.size, PIECE_BYTES)
+    def _content(self) -> PlainFile:
+        with _lock:
+            content = _decrypted.pop(self, None)
+            _decrypted[self] = self._decrypt() if content is None else content
+            while len(_decrypted) > MOST_DECRYPTED:
+                _decrypted.popitem(last=False)[1].close()
+            return _decrypted[self]
 
-    def _load(self, start: int, stop: int) -> bytes:
-        number = start // PIECE_BYTES
-        piece = self._decrypted(number, is_last=number == self._count - 1)
-        if piece is None:
-            raise self._changed(number)
-        return piece
-
-    def _check_end(self) -> None:
-        """See that the last piece is there, and is the last one."""
-        last = self._count - 1
-        piece = self._decrypted(last, is_last=True)
-        if piece is None:
-            raise self._cut(self._inner.size) if self._decrypted(last, is_last=False) else self._changed(last)
-        if not piece and last:
-            raise self._changed(last)
-
-    def _decrypted(self, number: int, *, is_last: bool) -> bytes | None:
-        """A piece; None where its bytes are not those that were written."""
-        from cryptography.exceptions import InvalidTag
-
-        at = self._start + number * _STORED_BYTES
-        stored = self._inner.window(at, at + _STORED_BYTES)
+    def _decrypt(self) -> PlainFile:
+        with tempfile.TemporaryFile(prefix="binx-") as file:
+            _decrypt(self._inner, file, self._identities)
+            file.flush()
+            descriptor = os.dup(file.fileno())
         try:
-            return self._cipher.decrypt(piece_nonce(number, is_last=is_last), stored, None)
-        except InvalidTag:
-            return None
+            return PlainFile(descriptor, self.path, self.name)
+        except BaseException:
+            os.close(descriptor)
+            raise
 
-    def _changed(self, number: int) -> DamagedError:
-        return DamagedError(
-            f"piece {number} of the age file has been changed; copy the file again from its origin",
-            path=self._inner.path,
-            offset=self._start + number * _STORED_BYTES,
+
+def _decrypt(inner: Source, file: io.BufferedIOBase, identities: Identities) -> None:
+    package = pyrage()
+    reader, writer = _Reader(inner), _Writer(file)
+    keys = [package.x25519.Identity.from_str(text) for text in identities.found]
+    told: Exception | None = None
+    try:
+        package.decrypt_io(io.BufferedReader(reader), writer, keys)
+    except (package.DecryptError, OSError) as error:
+        told = error
+    # Of errors of the two sides pyrage gives on the texts at most, and none of those of its last write.
+    if reader.problem is not None:
+        raise reader.problem
+    if writer.problem is not None:
+        raise SourceError(
+            f"cannot be decrypted into {tempfile.gettempdir()}: {writer.problem.strerror}; set TMPDIR to"
+            " a folder with more space",
+            path=inner.path,
+        ) from writer.problem
+    if told is not None and _UNKNOWN_KEY in str(told):
+        raise _no_key(inner.path, identities)
+    if told is not None:
+        raise DamagedError(
+            f"the age file is cut or has been changed ({told}); copy it again from its origin",
+            path=inner.path,
         )
 
-    def _cut(self, offset: int) -> TruncatedError:
-        return TruncatedError(
-            "the age file ends before its last piece; it was truncated, copy it again from its origin",
-            path=self._inner.path,
-            offset=offset,
-        )
+
+def _no_key(path: str, identities: Identities) -> EncryptedError:
+    lack = f"the key is not in {identities.origin}" if identities.origin else "binx was given no identity"
+    return EncryptedError(
+        f"the file is encrypted with age, and {lack}; give the file with the secret key from age-keygen"
+        " (--identity FILE, or BINX_IDENTITY); other kinds of keys, and passphrases: age -d",
+        path=path,
+    )
+
+
+class _Reader(io.RawIOBase):
+    """The encrypted bytes, as pyrage reads them."""
+
+    def __init__(self, source: Source) -> None:
+        super().__init__()
+        self.problem: BinxError | None = None
+        self._source = source
+        self._place = 0
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def readinto(self, buffer: Buffer) -> int:
+        """Read the next bytes."""
+        with memoryview(buffer) as room:
+            try:
+                found = self._source.window(self._place, min(self._place + len(room), self._source.size))
+            except BinxError as problem:
+                self.problem = problem
+                raise OSError from problem
+            room[: len(found)] = found
+        self._place += len(found)
+        return len(found)
+
+
+class _Writer:
+    """What takes the decrypted bytes from pyrage."""
+
+    def __init__(self, file: io.BufferedIOBase) -> None:
+        self.problem: OSError | None = None
+        self._file = file
+
+    def write(self, data: bytes) -> int:
+        """Write all bytes."""
+        try:
+            return self._file.write(data)
+        except OSError as problem:
+            self.problem = problem
+            raise
+
+    def flush(self) -> None:
+        """Write what is held back."""
+        try:
+            self._file.flush()
+        except OSError as problem:
+            self.problem = problem
+            raise
 
 
 def refuse_armor(path: str) -> EncryptedError:
     """What is said of an age file that is written as text."""
     return EncryptedError(
-        "the file is an armored age file (--armor), which does not allow random access; decrypt it: age -d",
+        "the file is an armored age file (--armor), which binx does not read; decrypt it: age -d",
         path=path,
     )
 
 
-__all__ = [
-    "PAYLOAD_NONCE_BYTES",
-    "PIECE_BYTES",
-    "AgeFile",
-    "Opener",
-    "payload_cipher",
-    "piece_nonce",
-    "refuse_armor",
-]
+__all__ = ["MOST_DECRYPTED", "AgeFile", "refuse_armor"]

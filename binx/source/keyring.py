@@ -14,12 +14,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from struct import Struct, error
-from typing import TYPE_CHECKING
 
 from binx.errors import EncryptedError, SourceError, UsageError
-
-if TYPE_CHECKING:
-    from binx.source.age_keys import Identities
+from binx.source.age_keys import Identities, given_identities
 
 KEYRING_VARIABLE = "BINX_KEYRING"
 """Environment variable: keyring files, separated as in PATH."""
@@ -97,8 +94,6 @@ def given_keys(
     origin = " and ".join([*keyrings, *([alone] if alone else [])])
     if not identities:
         return Keys(by_name, single, origin)
-    from binx.source.age_keys import given_identities
-
     return Keys(by_name, single, origin, given_identities(identities))
 
 

@@ -59,6 +59,16 @@ def is_named_next(told: str, before: str, name: str) -> bool:
     return base == alike != told.rpartition(".")[0] and number_of(name) == number_of(told) > 0
 
 
+def has_log_number(path: str) -> bool:
+    """Whether a path or a URI ends as logs do, with a number."""
+    return log_name(path.partition("?")[0].rpartition("/")[2]).rpartition(".")[2].isdigit()
+
+
+def has_archive_tag(name: str) -> bool:
+    """Whether an archive has added to a file's name what tells logs of one name apart."""
+    return _ARCHIVE_TAG.search(uncompressed_name(name)) is not None
+
+
 def own_name(name: str) -> str:
     """A file's name without what an archive has added to it."""
     return _ARCHIVE_TAG.sub("", name)

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
 
 from binx.errors import SourceError
+from binx.source.age import AgeFile, refuse_armor
+from binx.source.age_keys import given_identities
 from binx.source.base import Source
+from binx.source.encrypted import EncryptedFile
+from binx.source.gzip_members import GzipLayout
+from binx.source.inflated import Inflated
+from binx.source.keyring import Keys, given_keys
 from binx.source.magic import ENCRYPTED_MAGIC, is_age, is_armored, is_gzip, is_zstd
 from binx.source.names import log_name
 from binx.source.plain import PlainFile
 from binx.source.remote import RemoteFile, is_uri
 from binx.source.spooled import spool
-
-if TYPE_CHECKING:
-    from binx.source.keyring import Keys
+from binx.source.zstd_frames import ZstdLayout
 
 _HEAD = 4
 _ARMOR_HEAD = 64
@@ -38,9 +41,6 @@ def open_source(path: str, keys: Keys | None = None) -> Source:
     source = decompressed(decrypted(_opened(path), keys))
     try:
         if bytes(source.window(0, _HEAD)) == ENCRYPTED_MAGIC:
-            from binx.source.encrypted import EncryptedFile
-            from binx.source.keyring import given_keys
-
             return EncryptedFile(source, given_keys() if keys is None else keys)
     except BaseException:
         source.close()
@@ -58,15 +58,8 @@ def _opened(path: str) -> Source:
 
 def is_encrypted(source: Source) -> bool:
     """Whether the bytes that a source gives are encrypted where they are: by a server, or with age."""
-    from binx.source.inflated import Inflated
-
     while isinstance(source, Inflated):
         source = source.inner
-    if isinstance(source, PlainFile | RemoteFile):
-        return False
-    from binx.source.age import AgeFile
-    from binx.source.encrypted import EncryptedFile
-
     return isinstance(source, AgeFile | EncryptedFile)
 
 
@@ -85,14 +78,9 @@ def decrypted(source: Source, keys: Keys | None = None) -> Source:
     try:
         head = source.window(0, _ARMOR_HEAD)
         if is_age(head):
-            from binx.source.age import AgeFile
-            from binx.source.age_keys import given_identities
-
             identities = None if keys is None else keys.identities
             return AgeFile(source, given_identities() if identities is None else identities)
         if is_armored(head):
-            from binx.source.age import refuse_armor
-
             raise refuse_armor(source.path)
     except BaseException:
         source.close()
@@ -113,14 +101,8 @@ def decompressed(source: Source, *, of_logs: bool = True) -> Source:
     try:
         head = bytes(source.window(0, _HEAD))
         if is_gzip(head):
-            from binx.source.gzip_members import GzipLayout
-            from binx.source.inflated import Inflated
-
             return Inflated(source, GzipLayout(source), log_name(source.name))
         if is_zstd(head):
-            from binx.source.inflated import Inflated
-            from binx.source.zstd_frames import ZstdLayout
-
             return Inflated(source, ZstdLayout(source, of_logs=of_logs), log_name(source.name))
     except BaseException:
         source.close()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Self
+from urllib.parse import quote
 
 from binx.errors import NotABinlogError, OutputError, SourceError, UsageError
 from binx.source.azure import check_credentials
@@ -126,6 +127,29 @@ def is_folder(uri: str) -> bool:
     return is_uri(uri) and uri.partition("?")[0].endswith("/")
 
 
+def as_folder(uri: str) -> str | None:
+    """The URI that ends in ``/`` of one that names a folder without that; None where it names none.
+
+    Args:
+        uri: of a file, or of a folder without ``/``.
+
+    Raises:
+        SourceError: no permission, no answer.
+        UsageError: a file system that is not known, or a secret in the URI.
+    """
+    from pyarrow import fs
+
+    system, path = reach(uri, SourceError)
+    try:
+        found = system.get_file_info(path)
+    except OSError as error:
+        raise SourceError(f"cannot be read: {shortened(error)}", path=uri) from error
+    if found.type != fs.FileType.Directory:
+        return None
+    place, mark, query = uri.partition("?")
+    return f"{place}/{mark}{query}"
+
+
 def beside(uri: str, name: str) -> str:
     """The URI of a file in the same folder.
 
@@ -189,8 +213,6 @@ def reach(uri: str, error_type: type[SourceError | OutputError]) -> tuple[FileSy
 
 def _encoded(uri: str) -> str:
     """A URI with percent escapes for what it cannot hold as it is."""
-    from urllib.parse import quote
-
     return quote(uri, safe=_URI_CHARACTERS)
 
 

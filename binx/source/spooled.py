@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
 from typing import BinaryIO
 
 from binx.errors import SourceError
@@ -23,9 +25,6 @@ def spool(stream: BinaryIO, path: str = "-", name: str = STANDARD_INPUT_NAME) ->
         SourceError: the stream cannot be read, or the temporary folder has no space.
         NotABinlogError: the stream was empty.
     """
-    import shutil
-    import tempfile
-
     with tempfile.TemporaryFile(prefix="binx-") as file:
         try:
             shutil.copyfileobj(stream, file, 4 * 1024 * 1024)

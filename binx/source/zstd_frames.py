@@ -14,6 +14,8 @@ from bisect import bisect_right
 from struct import Struct
 from typing import IO, cast
 
+import zstandard
+
 from binx.errors import DamagedError, SourceError, TruncatedError
 from binx.source.base import READ_BYTES, Source
 from binx.source.chunks import CHUNK_BYTES
@@ -64,8 +66,6 @@ class _FrameDecoder:
     """
 
     def __init__(self, inner: Source, start: int, end: int, size: int | None, stop: int) -> None:
-        import zstandard
-
         self._error = zstandard.ZstdError
         self._inner = inner
         self._start = start
@@ -211,8 +211,6 @@ class ZstdLayout:
 
     def _frame_bounds(self, position: int, head: bytes) -> tuple[int | None, int]:
         """The size that a frame says it decompresses to, and the offset behind it."""
-        import zstandard
-
         try:
             parameters = zstandard.get_frame_parameters(head)
             at = position + zstandard.frame_header_size(head)

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from binx import __version__
 from binx.errors import BinxError
-from binx.export.store import Store
+from binx.storage.store import Store
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -91,7 +91,7 @@ def _probe(logs: list[str], output: str, marker: str) -> Callable[[Iterable[int]
             return
         answer["unseen"] = [log for log in logs if not os.path.exists(log)]  # noqa: PTH110 - sent alone
         try:
-            from binx.export.store import open_store
+            from binx.storage.store import open_store
 
             if open_store(output).read(marker) is None:
                 answer["unseen"].append(output)

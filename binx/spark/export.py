@@ -16,29 +16,21 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from binx.dataset.dataset import DataSet
+from binx.dataset.log_numbers import check_log_numbers
+from binx.dataset.one_log import ExportedLog, Request
+from binx.dataset.options import ParquetOptions
+from binx.dataset.plan import Place, Surveyed, packed
+from binx.dataset.staging import ChainState, SourceReport, commit_staged, source_name
 from binx.errors import BinxError, RefusedError
-from binx.export.dataset import DataSet
-from binx.export.log_numbers import check_log_numbers
-from binx.export.parquet_files import ParquetOptions
-from binx.export.staging import ChainState, SourceReport, commit_staged, source_name
-from binx.export.where_rows import RowFilter
 from binx.log.file import BinlogFile
 from binx.log.selection import Selection, Selector
-from binx.rows.catalog import Catalog
+from binx.rows.ddl.catalog import Catalog
 from binx.source.remote import is_uri
 from binx.source.spooled import STANDARD_INPUT_NAME
 from binx.spark.executors import check_executors
-from binx.spark.export_tasks import (
-    Found,
-    Place,
-    Share,
-    Survey,
-    TaskLog,
-    survey,
-    write_share,
-)
+from binx.spark.export_tasks import Answer, Share, Survey, TaskLog, survey_logs, write_share
 from binx.spark.log_place import LogPlace
-from binx.spark.source.slices import packed, unpacked
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -62,7 +54,7 @@ def to_parquet_on_spark(
     progress: Callable[[int], None] = lambda position: None,
     state: ChainState | None = None,
 ) -> Iterator[SourceReport]:
-    """As :func:`binx.export.parquet.to_parquet`, with Spark's executors; the files are the same.
+    """As :func:`binx.dataset.parquet.to_parquet`, with Spark's executors; the files are the same.
 
     Args:
         spark: the session, or its context, which is all that is used of it.
@@ -70,7 +62,7 @@ def to_parquet_on_spark(
         place: the data set's folder, which executors see at the same path, or a URI that they reach.
         selector: the search for the wanted transactions.
         catalog: tables known beforehand.
-        options: how to write; ``jobs`` are threads of a task, by default one.
+        options: how to write; ``jobs`` are not asked for: each task writes one log.
         progress: called with the bytes of all files that are done.
         state: where in the chain the first file stands, where others were before.
 
@@ -130,14 +122,9 @@ class _Export:
         self._dataset = dataset
         self._output = output
         self._selector = selector
-        self._catalog = catalog.copy()
         self._options = options
-        self._place = Place(packed(self._catalog), state.epoch, state.seqno, 0)
-        self._row_filter = (
-            None
-            if options.where is None
-            else RowFilter(options.where, self._catalog.copy(), selector.takes_table, in_parts=True)
-        )
+        self._place = Place(packed(catalog), state.epoch, state.seqno, 0)
+        self._row_filter = Request(selector.selection, (), options).row_filter(self._place)
 
     def run(self, files: Sequence[BinlogFile], progress: Callable[[int], None]) -> Iterator[SourceReport]:
         """Write and commit the logs, some at a time."""
@@ -159,13 +146,12 @@ class _Export:
         """Look through the logs, then write them, as far as they are known, until all are written."""
         selection = self._selector.selection
         has_positions = selection.start is not None or selection.stop is not None
-        order = tuple(names) if has_positions else ()
-        counted = selection if selection.limit is not None else None
+        request = Request(selection, tuple(names) if has_positions else (), self._options)
         logs = [TaskLog.of(file) for file in files]
-        found = self._each([Survey(log, counted, order) for log in logs], survey)
+        found = self._each([Survey(log, selection, request.names) for log in logs], survey_logs)
         begun = 0
         while begun < len(files):
-            shares = self._shares(files[begun:], logs[begun:], found[begun:], order)
+            shares = self._shares(files[begun:], logs[begun:], found[begun:], request)
             for report in self._written(files[begun : begun + len(shares)], shares):
                 begun += 1
                 yield report
@@ -174,36 +160,17 @@ class _Export:
         self,
         files: Sequence[BinlogFile],
         logs: Sequence[TaskLog],
-        found: Sequence[Found],
-        names: tuple[str, ...],
+        found: Sequence[Surveyed],
+        request: Request,
     ) -> list[Share]:
         """What tasks write next, up to where nothing is known of what comes."""
         shares = []
-        place, catalog = self._place, unpacked(self._place.tables)
         for file, log, one in zip(files, logs, found, strict=True):
-            shares.append(
-                Share(
-                    log=log,
-                    output=self._output,
-                    options=self._options,
-                    selection=self._selector.selection,
-                    names=names,
-                    place=place,
-                    is_doubtful=one.error is not None,
-                )
-            )
+            shares.append(Share(log, self._output, request, self._place, is_doubtful=one.error is not None))
             if one.error is not None:
                 # Its own task will tell; what is behind it cannot be known.
                 break
-            for sql, db, context in one.definitions:
-                catalog.apply(sql, db, context)
-            place = Place(
-                packed(catalog) if one.definitions else place.tables,
-                place.epoch + file.format.at_startup,
-                place.seqno + one.transactions,
-                place.passed + one.passed,
-            )
-        self._place = place
+            self._place = one.place_behind(self._place, file)
         return shares
 
     def _written(self, files: Sequence[BinlogFile], shares: Sequence[Share]) -> Iterator[SourceReport]:
@@ -212,20 +179,17 @@ class _Export:
         try:
             answers = self._each(shares, write_share)
             for file, transaction, answer in zip(files, transactions, answers, strict=True):
-                if answer.error is not None:
-                    raise answer.error
-                self._selector.take_found(answer.found)
-                self._selector.notes.extend(answer.notes)
+                exported = _exported(answer)
+                self._selector.take_found(exported.found)
+                self._selector.notes.extend(exported.notes)
                 if self._row_filter is not None:
                     self._row_filter.take_seen(answer.rows_seen)
-                if answer.staged is not None:
-                    commit_staged(transaction, answer.staged, answer.attempt)
-                    manifest = answer.staged.manifest
-                else:
-                    manifest = answer.kept or {}
-                yield SourceReport(transaction.source, file.path, answer.staged is None, manifest)
-                if answer.behind is not None:
-                    self._place = answer.behind
+                if exported.staged is not None:
+                    commit_staged(transaction, exported.staged, answer.attempt)
+                is_kept = exported.staged is None
+                yield SourceReport(transaction.source, file.path, is_kept, exported.manifest)
+                if answer.is_behind_known:
+                    self._place = exported.behind
                     return
         finally:
             for transaction in transactions:
@@ -242,6 +206,13 @@ class _Export:
             return list(self._context.parallelize(items, len(items)).mapPartitions(work).collect())
         except (Py4JJavaError, PySparkException) as error:
             raise BinxError(f"Spark failed: {_reason(str(error))}") from error
+
+
+def _exported(answer: Answer) -> ExportedLog:
+    """What a task has written; raises why it could not."""
+    if answer.exported is None:
+        raise answer.error or BinxError("a task of Spark did not answer")
+    return answer.exported
 
 
 def _reason(message: str) -> str:

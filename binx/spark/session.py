@@ -11,8 +11,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from binx.dataset.options import usable_processors
 from binx.errors import BinxError, ExitCode, UsageError
-from binx.export.workers import usable_processors
 from binx.spark.java import java_home
 from binx.spark.loading.arguments import Options
 from binx.spark.loading.manifests import listed_rows

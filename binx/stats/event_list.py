@@ -12,14 +12,16 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, tzinfo
 from fnmatch import fnmatchcase
 
-from binx.errors import BinxError, ChecksumError, TruncatedError, UsageError
+from binx.errors import BinxError, ChecksumError, DamagedError, TruncatedError, UsageError
 from binx.event.format import MAGIC_SIZE, parse_format, verify_format_checksum
 from binx.event.header import EventFlag, EventType, event_name, parse_header
 from binx.event.payload import told_of, whole_events
 from binx.kernels.eventlines import EventColumn, EventLines
 from binx.kernels.eventwalk import EventChecksum, EventStop, EventWalk
 from binx.log.boundary import compiled
+from binx.log.event_search import EventSearch
 from binx.log.file import BinlogFile
+from binx.log.on_damage import OnDamage
 from binx.log.payloads import stored_payload, sums
 from binx.log.zones import zone_offset
 from binx.source import READ_BYTES
@@ -80,6 +82,7 @@ class EventListing:
         stop: of the last log, list no event that begins at or behind this offset.
         limit: how many at most.
         verify: whether checksums are compared.
+        on_damage: whether the listing goes on behind what cannot be followed.
         as_json: JSON objects; else fields with tabs between.
         zone: the time zone of moments.
 
@@ -97,6 +100,7 @@ class EventListing:
         stop: int | None = None,
         limit: int | None = None,
         verify: bool = True,
+        on_damage: OnDamage = OnDamage.STOP,
         as_json: bool = False,
         zone: tzinfo = UTC,
     ) -> None:
@@ -109,6 +113,7 @@ class EventListing:
         self._stop = stop
         self._left = limit
         self._verify = verify
+        self._on_damage = on_damage
         self._json = as_json
         self._lines = EventLines(
             [EVENT_COLUMNS.index(name) for name in columns],
@@ -136,22 +141,41 @@ class EventListing:
                 return
 
     def _of_file(self, file: BinlogFile, start: int, stop: int) -> Iterator[bytes]:
-        walk = EventWalk(file.size, MAGIC_SIZE, _COMPILED, self._wanted, self._verify, self._inner, start)
-        walk.set_format(file.format.checksum_size, file.format.post_header_lengths)
-        follower = _Follower(file, walk, verify=self._verify)
-        try:
-            for _ in follower.pieces(stop):
-                if len(walk) >= _LINES or (self._left is not None and len(walk) >= self._left):
+        position: int | None = MAGIC_SIZE
+        while position is not None:
+            walk = EventWalk(file.size, position, _COMPILED, self._wanted, self._verify, self._inner, start)
+            walk.set_format(file.format.checksum_size, file.format.post_header_lengths)
+            try:
+                yield from self._followed(file, walk, stop)
+                self._note_problems(file, walk)
+                return
+            except BinxError as error:
+                if len(walk):
                     yield self._take(walk)
-                if self._left == 0:
-                    break
-        except BinxError as error:
-            yield self._take(walk)
-            self._note_problems(file, walk)
-            raise error.at(path=file.path) from error.__cause__
+                self._note_problems(file, walk)
+                position = self._behind_damage(file, walk.position, error.at(path=file.path))
+                if position is None:
+                    raise
+
+    def _behind_damage(self, file: BinlogFile, damaged: int, error: BinxError) -> int | None:
+        """Where the next event is, which is told; None where damage ends the listing."""
+        if self._on_damage is OnDamage.STOP:
+            return None
+        found = _next_event(file, damaged + 1)
+        end = file.size if found is None else found
+        passed_over = f"; bytes {damaged:,} to {end:,} are passed over" if damaged < end else ""
+        self.problems.append(f"{error}{passed_over}")
+        return end
+
+    def _followed(self, file: BinlogFile, walk: EventWalk, stop: int) -> Iterator[bytes]:
+        follower = _Follower(file, walk, verify=self._verify)
+        for _ in follower.pieces(stop):
+            if len(walk) >= _LINES or (self._left is not None and len(walk) >= self._left):
+                yield self._take(walk)
+            if self._left == 0:
+                break
         yield self._take(walk)
-        self._note_problems(file, walk)
-        if self._left != 0 and not file.format.in_use:
+        if self._left != 0:
             _check_end(file, walk, truncated=follower.truncated)
 
     def _take(self, walk: EventWalk) -> bytes:
@@ -190,8 +214,22 @@ def flag_names(number: int) -> list[str]:
     return [*names, f"{rest:#06x}"] if rest else names
 
 
+def _next_event(file: BinlogFile, position: int) -> int | None:
+    """The offset of the next event at or behind a position."""
+    return EventSearch(file.source).find(position, 0, file.format.checksum_size)
+
+
 def _check_end(file: BinlogFile, walk: EventWalk, *, truncated: bool) -> None:
     """A log that is walked to its end, and that no server writes any more, ends behind a transaction."""
+    if truncated and (follows := _next_event(file, walk.position + 1)) is not None:
+        raise DamagedError(
+            f"expected an event that ends within the file, found another one at {follows:,}: its size was"
+            " changed",
+            path=file.path,
+            offset=walk.position,
+        )
+    if file.format.in_use:
+        return
     if truncated:
         raise TruncatedError(
             f"the file ends inside an event: its last {file.size - walk.position} bytes are incomplete;"

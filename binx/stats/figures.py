@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
-from binx.log.moments import MICROSECONDS
 from binx.source.json_text import json_text
 from binx.source.names import printable
 from binx.stats.dimensions import Breakdown
@@ -31,7 +30,7 @@ from binx.stats.records import (
     TableFigures,
     ThreadFigures,
 )
-from binx.stats.transaction import ListedTransaction, moment_json
+from binx.stats.transaction import ListedTransaction, duration_json, moment_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +42,12 @@ class Statistics:
         transactions: how many.
         events: how many; None where only the index was read, or only some transactions were asked for.
         bytes: of all files.
-        first: the first transaction in the order of the logs.
-        last: the last one.
+        first: the transaction with the earliest commit time.
+        last: the one with the latest.
         tables: row changes by table, those with most bytes first; None where only the index was read.
         kinds: by kind of transaction, the most frequent first.
         largest: the transactions with most bytes.
-        longest: those with most time between first statement and commit, none of less than a second.
+        longest: those with most time between first statement and commit, by the clock at least a second.
         histogram: transactions over time; None where there are none.
         warnings: what deserves a look.
         quick: whether only the index was read.
@@ -149,7 +148,7 @@ _MOMENTS = frozenset({"commit_timestamp", "create_timestamp"})
 
 def _plain(value: Any) -> Any:
     if isinstance(value, ListedTransaction):
-        return value.as_dict() | {"duration": value.duration / MICROSECONDS}
+        return value.as_dict() | {"duration": duration_json(value)}
     if isinstance(value, Bucket):
         return _fields(value) | {"start": moment_json(value.start)}
     if isinstance(value, Burst):

@@ -8,7 +8,7 @@ code                       found
 ``chain``                  files that do not follow each other
 ``unknown_events``         events of types that binx does not know, which are marked as ignorable
 ``unknown_metadata``       fields of table maps that binx does not know
-``uncounted_rows``         changed tables with columns of types that binx does not know
+``uncounted_rows``         changed tables with columns whose size is not known
 ``incident``               the server says that changes are missing in its log
 ``missing_gtids``          GTIDs that are not in the files though later ones of their source are
 ``no_checksums``           files whose events have no checksums
@@ -19,6 +19,7 @@ code                       found
 ``huge_transaction``       transactions of over 100 MiB, or of over a quarter of logs of 10 MiB and more
 ``long_transaction``       transactions that took over a minute from their first statement to their commit
 ``clock_back``             commit times that go back by more than a second
+``time_back``              the same of event times, where GTID events have no commit times
 ``cascades_not_logged``    foreign keys that change rows by themselves, which the log does not hold
 =========================  ========================================================================
 """
@@ -38,7 +39,7 @@ from binx.stats.transaction import ListedTransaction
 HUGE_BYTES = 100 * 1024 * 1024
 """A transaction of more is huge wherever it stands."""
 
-LONG_MICROSECONDS = 60 * MICROSECONDS
+LONG_SECONDS = 60
 """A transaction that takes longer is long."""
 
 _HUGE_SHARE = 4
@@ -76,12 +77,14 @@ class Evidence:
         largest: the transactions with most bytes, four at least where there are so many.
         huge_count: transactions of more than HUGE_BYTES.
         longest: the transactions with most time from first statement to commit.
-        long_count: transactions of more than LONG_MICROSECONDS.
+        long_count: transactions of more than LONG_SECONDS.
         transaction_bytes: of all transactions.
         tables: what table maps say; empty where only the index was read.
         with_text: transactions that hold statements and are no DDL.
         backward_steps: how often the commit time went back.
         largest_step: by how many µs, at most.
+        backward_event_steps: how often the time of events went back where GTID events have none.
+        largest_event_step: by how many µs, at most.
         missing_gtids: GTIDs that are not there.
         missing_count: how many.
         cascades: statements that define foreign keys which change rows by themselves.
@@ -101,6 +104,8 @@ class Evidence:
     with_text: int
     backward_steps: int
     largest_step: int
+    backward_event_steps: int
+    largest_event_step: int
     missing_gtids: str
     missing_count: int
     cascades: int
@@ -191,7 +196,7 @@ def _about_tables(evidence: Evidence) -> Iterator[Finding]:
     if uncounted:
         yield Finding(
             "uncounted_rows",
-            f"rows not counted because of column types unknown to binx: {_names(uncounted)}",
+            f"rows not counted because the size of a column is not known: {_names(uncounted)}",
             len(uncounted),
         )
     for number, tables in sorted(evidence.tables.unknown_metadata.items()):
@@ -246,7 +251,7 @@ def _about_transactions(evidence: Evidence) -> Iterator[Finding]:
             "long_transaction",
             f"{counted(evidence.long_count, 'transaction')} took over a minute from the first statement"
             f" to the commit, holding locks; the longest, {worst.transaction}, took"
-            f" {worst.duration / MICROSECONDS:,.0f} s",
+            f" {worst.duration_seconds or 0:,} s",
             evidence.long_count,
         )
     if evidence.backward_steps:
@@ -257,6 +262,15 @@ def _about_transactions(evidence: Evidence) -> Iterator[Finding]:
             f" {evidence.largest_step / MICROSECONDS:,.1f} s: a clock was set back, or logs of several"
             " servers are mixed",
             evidence.backward_steps,
+        )
+    if evidence.backward_event_steps:
+        yield Finding(
+            "time_back",
+            "event times go backwards by more than a second in"
+            f" {counted(evidence.backward_event_steps, 'place')}, by up to"
+            f" {evidence.largest_event_step // MICROSECONDS:,} s: long statements, times set by sessions (SET"
+            " TIMESTAMP), a clock set back, or logs of several servers mixed",
+            evidence.backward_event_steps,
         )
 
 
@@ -277,4 +291,4 @@ def _shortened(text: str, size: int = 200) -> str:
     return text if len(text) <= size else f"{text[:size]}…"
 
 
-__all__ = ["HUGE_BYTES", "LONG_MICROSECONDS", "Evidence", "TableFacts", "findings"]
+__all__ = ["HUGE_BYTES", "LONG_SECONDS", "Evidence", "TableFacts", "findings"]

@@ -16,7 +16,7 @@ from binx.errors import BinxError, DamagedError, UnsupportedError, UsageError
 from binx.event.format import ChecksumAlgorithm
 from binx.event.gtid_set import GtidSet
 from binx.event.header import event_name
-from binx.kernels.ranking import Measure, rank
+from binx.kernels.ranking import Measure, measures, rank
 from binx.kernels.scan import Level
 from binx.kernels.tally import Tally
 from binx.kernels.transactions import TransactionTable
@@ -26,12 +26,14 @@ from binx.log.file import BinlogFile
 from binx.log.gtid_gaps import missing_gtids
 from binx.log.identifiers import transaction_id
 from binx.log.moments import MICROSECONDS
+from binx.log.on_damage import OnDamage
+from binx.log.scan import Scan
 from binx.log.scanning import TransactionScan
 from binx.log.selection import Selection, Selector, required_level
 from binx.stats.bursts import bursts
 from binx.stats.dimensions import Dimension
 from binx.stats.figures import Statistics
-from binx.stats.findings import HUGE_BYTES, LONG_MICROSECONDS, Evidence, findings
+from binx.stats.findings import HUGE_BYTES, LONG_SECONDS, Evidence, findings
 from binx.stats.gtids import INTERVALS_MAXIMUM, GtidCollector
 from binx.stats.ranking import Best
 from binx.stats.records import EventFigures, FileFigures, Point
@@ -50,8 +52,8 @@ from binx.stats.transaction import Page
 if TYPE_CHECKING:
     from binx.stats.breakdown import GroupSums
 
-_LONG = MICROSECONDS - 1
 _RANKED_LEAST = 4
+_DAMAGES_TOLD = 3
 
 
 def gather(
@@ -62,12 +64,14 @@ def gather(
     zone: tzinfo = UTC,
     quick: bool = False,
     verify: bool = True,
+    on_damage: OnDamage = OnDamage.STOP,
     top: int = 10,
     on_progress: Callable[[int], None] | None = None,
 ) -> Statistics:
     """The figures of logs, which are brought into the order of their chain.
 
-    A file that is damaged counts up to the damage; the rest of it is accounted for as ``damaged_bytes``.
+    A file that is damaged counts up to the damage, and the rest of it as ``damaged_bytes``; where damage is
+    salvaged, these are the damaged bytes alone, and what is whole behind them counts.
     Where each file has its index attached, a quick look takes all from there and knows what a full pass does.
     Files that cannot hold what was asked for are passed over.
 
@@ -79,6 +83,7 @@ def gather(
         quick: read the index alone, see :class:`Statistics` for what stays unknown; no quick look is taken
             where the selection needs a full one.
         verify: whether checksums are compared.
+        on_damage: whether reading goes on behind damage.
         top: how many of the largest and longest transactions and of the connections are kept.
         on_progress: called now and then with the bytes that were read so far, of all files.
 
@@ -89,14 +94,14 @@ def gather(
     selection = selection or Selection()
     ends = order_ends([known_ends(file) for file in files])
     quick = quick and required_level(selection) == Level.LEVEL_INDEX
-    stored = quick and bool(files) and all(file.sidecar is not None for file in files)
+    stored = quick and bool(files) and all(file.index is not None for file in files)
     if quick and not stored and any(one.of_rows for one in by):
         raise UsageError("--by table and db need rows, which --quick does not read")
     selector = Selector(selection, [one.file.name for one in ends])
     gathering = _Gathering(selector, by, zone, quick=quick and not stored, top=top)
     level = Level.LEVEL_INDEX if quick and not stored else Level.LEVEL_TABLES
     read = 0
-    for one, epoch in zip(ends, epochs([one.file for one in ends]), strict=True):
+    for one, epoch in zip(ends, epochs(ends), strict=True):
         if not selection.is_everything and (
             selector.complete or selector.rules_out(one.file, one.previous_gtids)
         ):
@@ -104,7 +109,12 @@ def gather(
             if on_progress is not None:
                 on_progress(read)
             continue
-        scan = (one.file.transactions if stored else one.file.scan)(level, verify=verify)
+        if on_damage is OnDamage.SALVAGE:
+            scan: TransactionScan = one.file.scan(Level.LEVEL_TABLES, verify=verify, on_damage=on_damage)
+        elif stored:
+            scan = one.file.transactions(level, verify=verify)
+        else:
+            scan = one.file.scan(level, verify=verify)
         gathering.begin(one, scan, epoch)
         try:
             for table in scan:
@@ -129,6 +139,10 @@ def _group_sums(by: Sequence[Dimension], zone: tzinfo, *, quick: bool) -> GroupS
     return GroupSums(by, quick=quick, zone=zone)
 
 
+def _commit_time(point: Point) -> int:
+    return point.commit_timestamp
+
+
 def _count_above(page: Page, measure: Measure, bound: int) -> int:
     """How many of a page's transactions have more than that of a measure."""
     return len(rank(page.table, page.mask, measure, False, len(page.table), bound))
@@ -147,7 +161,7 @@ class _Gathering:
         self._tally = Tally()
         self._groups = _group_sums(by, zone, quick=quick)
         self._largest = Best(Measure.MEASURE_BYTES, max(top, _RANKED_LEAST))
-        self._longest = Best(Measure.MEASURE_DURATION, top, floor=_LONG)
+        self._longest = Best(Measure.MEASURE_DURATION, top, floor=0)
         self._huge_count = 0
         self._long_count = 0
         self._tables = TableSums()
@@ -186,14 +200,16 @@ class _Gathering:
         self._largest.take(page)
         self._longest.take(page)
         self._huge_count += _count_above(page, Measure.MEASURE_BYTES, HUGE_BYTES)
-        self._long_count += _count_above(page, Measure.MEASURE_DURATION, LONG_MICROSECONDS)
+        self._long_count += _count_above(page, Measure.MEASURE_DURATION, LONG_SECONDS)
         if self._groups is not None:
             self._groups.take(page)
         runs = table.gtid_runs(mask)
         if runs:
             self._file_gtids.add(runs)
-        self._first = self._first or self._point(table, mask.find(1))
-        self._last = self._point(table, mask.rfind(1))
+        earliest, latest = self._extremes(page)
+        # Of equals the first is the one that stands first, the last the one that stands last.
+        self._first = min(self._first or earliest, earliest, key=_commit_time)
+        self._last = max(latest, self._last or latest, key=_commit_time)
         self._count += count
         # A statement that cannot be read ends the account here, where all sums have the same transactions.
         if not self._quick:
@@ -203,7 +219,13 @@ class _Gathering:
         """Close the file's account."""
         file, scan, description = self._ends.file, self._scan, self._ends.file.format
         unread = file.size - scan.accounted
-        damaged = unread if error is not None else 0
+        damage = scan.damage if isinstance(scan, Scan) else ()
+        damaged = sum(one.bytes for one in damage) + (unread if error is not None else 0)
+        problem = None if error is None else f"{error}; the {unread:,} bytes from there on were not read"
+        if damage:
+            problem = f"{file.path}: {'; '.join(map(str, damage[:_DAMAGES_TOLD]))}"
+            if len(damage) > _DAMAGES_TOLD:
+                problem += f"; and {len(damage) - _DAMAGES_TOLD:,} more"
         events = None
         if not self._quick:
             counted = self._take_events(scan)
@@ -233,11 +255,11 @@ class _Gathering:
                 last=self._last,
                 gtid_set=None if gtids is None else str(gtids),
                 previous_gtids=None if previous is None else str(previous),
-                header_bytes=scan.accounted - self._bytes,
+                header_bytes=file.size - self._bytes - damaged - scan.unfinished,
                 transaction_bytes=self._bytes,
-                unfinished_bytes=unread - damaged,
+                unfinished_bytes=scan.unfinished,
                 damaged_bytes=damaged,
-                problem=None if error is None else str(error),
+                problem=problem,
             )
         )
 
@@ -267,6 +289,8 @@ class _Gathering:
             with_text=tally.with_text[0] - self._statements.only_tables_made if known else 0,
             backward_steps=tally.backward_steps[0],
             largest_step=tally.backward_steps[1],
+            backward_event_steps=tally.backward_event_steps[0],
+            largest_event_step=tally.backward_event_steps[1],
             missing_gtids=str(missing),
             missing_count=missing.count,
             cascades=self._statements.cascades,
@@ -277,8 +301,10 @@ class _Gathering:
             transactions=transactions,
             events=sum(file.events or 0 for file in self._files) if known_events else None,
             bytes=sum(file.bytes for file in self._files),
-            first=next((file.first for file in self._files if file.first), None),
-            last=next((file.last for file in reversed(self._files) if file.last), None),
+            first=min(filter(None, (file.first for file in self._files)), key=_commit_time, default=None),
+            last=max(
+                filter(None, (file.last for file in reversed(self._files))), key=_commit_time, default=None
+            ),
             tables=self._tables.tables() if known else None,
             kinds=kinds,
             largest=self._largest.transactions[: self._top],
@@ -309,6 +335,16 @@ class _Gathering:
             absent_gtids=str(selector.missing()),
             notes=tuple(selector.notes),
             breakdown=None if self._groups is None else self._groups.breakdown(),
+        )
+
+    def _extremes(self, page: Page) -> tuple[Point, Point]:
+        """The earliest and the latest of a page's transactions, of which there is one at least."""
+        times = array("q", measures(page.table, page.mask, Measure.MEASURE_COMMIT_TIME))
+        latest = len(times) - 1 - times[::-1].index(max(times))
+        indexes = page.indexes()
+        return (
+            self._point(page.table, indexes[times.index(min(times))]),
+            self._point(page.table, indexes[latest]),
         )
 
     def _point(self, table: TransactionTable, index: int) -> Point:

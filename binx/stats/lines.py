@@ -112,6 +112,7 @@ class LineWriter:
             page.epoch,
             lambda number: encoded(name_of(*page.scan.table_name(number))),
             lambda start: anonymous_id(page.file, start).encode(),
+            None if self._json else lambda start, end: encoded(safe_text(page.statement_text(start, end))),
         )
 
 

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, TypeVar
 
 from binx.errors import BinxError, UsageError
 from binx.event.gtid_set import GtidSet
-from binx.export.search import Search
 from binx.kernels.scan import Level
 from binx.log.ends import FileEnds
+from binx.log.on_damage import OnDamage
 from binx.log.scanning import TransactionScan
 from binx.log.selection import Selection, required_level
+from binx.slices.search import Search
 from binx.stats.lines import Lines, LineWriter
 from binx.stats.transaction import KIND_NAMES, ListedTransaction, Page, TableChanges
 
@@ -56,6 +57,7 @@ class Listing:
         limit: how many at most.
         quick: read the index alone, so that rows and tables stay unknown.
         verify: whether checksums are compared.
+        on_damage: what is done where a log is damaged.
 
     Raises:
         UsageError: the request contradicts itself.
@@ -71,6 +73,7 @@ class Listing:
         limit: int | None = None,
         quick: bool = False,
         verify: bool = True,
+        on_damage: OnDamage = OnDamage.STOP,
     ) -> None:
         if limit is not None and limit < 1:
             raise UsageError(f"expected a limit of at least 1 transaction, found {limit}")
@@ -78,7 +81,7 @@ class Listing:
             raise UsageError("expected an order to reverse, such as time or bytes, found none")
         if order is Order.ROWS and quick:
             raise UsageError("sorting by rows needs row counts, which --quick does not read")
-        self._search = Search(chain, selection or Selection(), verify=verify)
+        self._search = Search(chain, selection or Selection(), verify=verify, on_damage=on_damage)
         self._order = order
         self._smallest = (order is Order.TIME) != reverse
         self._limit = limit
@@ -92,10 +95,15 @@ class Listing:
         return GtidSet() if self._cut_short else self._search.selector.missing()
 
     @property
+    def damage(self) -> list[str]:
+        """What was passed over as it could not be read, as far as the listing has come, in sentences."""
+        return self._search.damage
+
+    @property
     def notes(self) -> list[str]:
         """How positions were understood, and what is not counted, as far as the listing has come."""
         uncounted = [
-            f"rows of {name} are not counted, because a column has a type unknown to binx"
+            f"rows of {name} are not counted, because the size of a column is not known"
             for name in self._uncounted
         ]
         return [*self._search.selector.notes, *uncounted]

@@ -57,7 +57,7 @@ class Ranking(Generic[Item]):
 
 
 class Best(Ranking[ListedTransaction]):
-    """The few transactions with most of a measure, described.
+    """The few transactions with most of a measure, described but for the text of schema statements.
 
     Args:
         measure: what they are ranked by.
@@ -69,7 +69,7 @@ class Best(Ranking[ListedTransaction]):
     def __init__(
         self, measure: Measure, limit: int, *, smallest: bool = False, floor: int | None = None
     ) -> None:
-        super().__init__(measure, limit, described, smallest=smallest, floor=floor)
+        super().__init__(measure, limit, _described_without_text, smallest=smallest, floor=floor)
 
     @property
     def transactions(self) -> tuple[ListedTransaction, ...]:
@@ -80,6 +80,11 @@ class Best(Ranking[ListedTransaction]):
 def described(page: Page, indexes: Sequence[int]) -> list[ListedTransaction]:
     """Some of a page's transactions."""
     return [page.describe(index) for index in indexes]
+
+
+def _described_without_text(page: Page, indexes: Sequence[int]) -> list[ListedTransaction]:
+    """The same from the table alone: no event is read, so none can be found damaged."""
+    return [page.describe(index, with_text=False) for index in indexes]
 
 
 def _key(value: int, smallest: bool) -> int:

@@ -49,8 +49,8 @@ class FileFigures:
         transactions: how many.
         events: how many, without those inside compressed payloads; None with a selection, or if only the
             index was read.
-        first: its first transaction.
-        last: its last one.
+        first: its transaction with the earliest commit time.
+        last: the one with the latest.
         gtid_set: the GTIDs of its transactions; None if the selected ones have over 65,536 intervals.
         previous_gtids: the GTIDs that the file lists as logged before it; None if it has no list.
         header_bytes: events of the file itself.

@@ -8,15 +8,15 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from binx.export.changed import changed_values
-from binx.export.images import BatchImages, ChangeGroup, Images
-from binx.export.json_values import plain_json
-from binx.export.misfits import with_misfits
-from binx.export.parts import Part, Spelled, Spelling
-from binx.export.pieces import Changes, changes_of
-from binx.export.texts import TEXT, per_distinct
 from binx.log.file import BinlogFile
 from binx.rows.batches import ChangeBatch
+from binx.rows.images import BatchImages, ChangeGroup, Images
+from binx.rows.parts import Part, Spelled, Spelling
+from binx.slices.changed import changed_values
+from binx.slices.json_values import plain_json
+from binx.slices.misfits import with_misfits
+from binx.slices.pieces import Changes, changes_of
+from binx.slices.texts import TEXT, per_distinct
 from binx.source.wording import encoded
 from binx.stats.row_text import ARROW, CHANGED, INDENT, OPERATIONS, difference_text, padded_names
 from binx.stats.shown_values import NULL, shown_values
@@ -24,7 +24,7 @@ from binx.stats.text import safe_text
 
 
 def shown_rows(changes: ChangeBatch, _: BinlogFile) -> list[Changes]:
-    """The row changes of a batch; a renderer for :func:`~binx.export.changes.ordered_changes`."""
+    """The row changes of a batch; a renderer for :func:`~binx.slices.changes.ordered_changes`."""
     images = BatchImages(changes)
     positions = images.system("_position")
     assert positions is not None

@@ -1,6 +1,6 @@
 """Values as people read them, whole columns at a time.
 
-They are as those of JSON (:mod:`binx.export.json_values`) but for these: bytes are ``0x`` and digits, NULL
+They are as those of JSON (:mod:`binx.slices.json_values`) but for these: bytes are ``0x`` and digits, NULL
 is ``NULL``, a document stands as the log has it, floating-point numbers have the exponent where Python has
 it, and what is invisible in a text is escaped. Of a value of 1 MiB and more the start is shown, and its size.
 """
@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 
-from binx.export.json_values import json_values, plain_json, text_values, vector_values
-from binx.export.long_texts import LONG_BYTES, is_long, value_of
-from binx.export.parts import Spelled, Spelling
-from binx.export.readable import LONG_KINDS, LongValue, charset_of
-from binx.export.texts import python_json_reals
+from binx.inspect.readable import LONG_KINDS, LongValue, charset_of
+from binx.rows.parts import Spelled, Spelling
 from binx.rows.types import Kind, LogicalType
+from binx.slices.json_values import json_values, plain_json, text_values, vector_values
+from binx.slices.long_texts import LONG_BYTES, is_long, value_of
+from binx.slices.texts import python_json_reals
 from binx.source.wording import encoded
 from binx.stats.text import ELLIPSIS, number_text, safe_text
 
@@ -30,7 +30,7 @@ def shown_values(array: pa.Array, logical: LogicalType) -> tuple[Spelled, ...]:
     """A column as texts.
 
     Args:
-        array: the column, as :func:`~binx.export.json_values.json_values` takes it.
+        array: the column, as :func:`~binx.slices.json_values.json_values` takes it.
         logical: its type.
     """
     if logical.kind in LONG_KINDS and is_long(array):

@@ -9,6 +9,7 @@ from binx.kernels.transactions import Kind, TransactionTable
 from binx.log.events import transaction_events
 from binx.log.file import BinlogFile
 from binx.log.identifiers import transaction_id
+from binx.rows.ddl.parse import is_schema_statement
 from binx.stats.records import DdlStatement
 
 DDL_LISTED = 200
@@ -80,8 +81,6 @@ class StatementReader:
         table.keep_range(mask, "rows", 1, _LARGEST)
         if self._mixtures_looked_at >= MIXTURES_LOOKED_AT or not any(mask):
             return
-        from binx.rows.ddl import is_schema_statement
-
         for index in table.marked(mask)[: MIXTURES_LOOKED_AT - self._mixtures_looked_at]:
             self._mixtures_looked_at += 1
             start, end = table.value("start", index), table.value("end", index)

@@ -6,6 +6,7 @@ shown as ``\xNN`` and never sent to the terminal.
 
 from __future__ import annotations
 
+import json
 import unicodedata
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -31,6 +32,7 @@ _LATEST = 253_402_300_799_999_999
 """The last µs of the year 9999."""
 _SECONDS = len("2026-11-21 09:49:11")
 _COMBINING = frozenset({"Mn", "Me"})
+_PERIODS = (("week", 604_800), ("day", 86_400), ("hour", 3_600), ("minute", 60), ("second", 1))
 _WIDE = frozenset({"W", "F"})
 
 
@@ -67,8 +69,21 @@ def duration_text(duration: int) -> str:
     return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s"
 
 
+def period_text(seconds: int) -> str:
+    """A period as people say it: ``hour``, ``5 minutes``, ``2 weeks``."""
+    unit, size = next((unit, size) for unit, size in _PERIODS if seconds % size == 0)
+    return unit if seconds == size else f"{seconds // size:,} {unit}s"
+
+
+def transaction_duration_text(seconds: int | None) -> str:
+    """How long a transaction took, of which whole seconds are known: ``< 1 s``, ``12 s``, ``3 min 04 s``."""
+    if seconds is None:
+        return "-"
+    return duration_text(seconds * MICROSECONDS) if seconds else "< 1 s"
+
+
 def time_text(moment: int, zone: tzinfo = UTC) -> str:
-    """A moment in µs since 1970, as ``2026-11-21 09:49:11.75``; no trailing zeros in its fraction.
+    """A moment in µs since 1970, as ``2026-11-21 09:49:11.750000``, or without fraction where there is none.
 
     A damaged file may hold times that no calendar has; they are shown as seconds since 1970.
 
@@ -82,7 +97,7 @@ def time_text(moment: int, zone: tzinfo = UTC) -> str:
         shown = (_EPOCH + timedelta(microseconds=moment)).astimezone(zone).replace(tzinfo=None).isoformat(" ")
     except OverflowError:
         return f"@{moment // MICROSECONDS}"
-    return shown.rstrip("0") if "." in shown else shown
+    return shown
 
 
 def second_text(moment: int, zone: tzinfo = UTC) -> str:
@@ -109,8 +124,6 @@ def _visible(character: str) -> str:
 def json_string(text: str) -> str:
     """A name as a string of JSON."""
     # Here and not above: plain listings do without it.
-    import json
-
     return json.dumps(printable(text), ensure_ascii=False)
 
 

@@ -21,17 +21,17 @@ from binx.kernels.transactions import (
     Kind,
     TransactionTable,
 )
+from binx.log.events import statement_texts
 from binx.log.file import BinlogFile
 from binx.log.identifiers import transaction_id
 from binx.log.moments import MICROSECONDS, format_time
-from binx.log.scanning import TransactionScan
+from binx.log.scanning import COMMIT_TIME_SOURCES, HOW_NAMES, KIND_NAMES, TransactionScan
 from binx.source.names import printable
-
-KIND_NAMES = tuple(kind.name.removeprefix("KIND_").lower() for kind in Kind)
-"""What a transaction's kind is called, by its number."""
 
 _LATEST = 253_402_300_799_999_999
 _UNSIGNED = 1 << 64
+_STATEMENT = 500
+"""Characters of a schema statement that are shown, at most."""
 
 
 class TableChanges(NamedTuple):
@@ -73,6 +73,7 @@ class ListedTransaction(NamedTuple):
         rows: row changes.
         statements: statements as text.
         tables: what it did to which table.
+        statement: of a schema statement the text on one line, where rows were looked at; not in JSON.
     """
 
     commit_version: int | None
@@ -100,16 +101,34 @@ class ListedTransaction(NamedTuple):
     rows: int | None
     statements: int | None
     tables: tuple[TableChanges, ...] | None
+    statement: str | None = None
 
     @property
-    def duration(self) -> int:
-        """µs from the start of the first statement to the commit on its first server; up to a second long."""
+    def duration(self) -> tuple[int, int] | None:
+        """µs from the start of the first statement to the commit on its first server, at least and at most.
+
+        The start is logged in whole seconds, and in many logs the commit too. None where the clock went back
+        between them.
+        """
         committed = self.original_commit_timestamp or self.commit_timestamp
-        return max(committed - self.begin_timestamp, 0)
+        if self.duration_seconds is None:
+            return None
+        most = committed - self.begin_timestamp
+        if self.commit_time_source != "gtid_event":
+            most += MICROSECONDS - 1
+        return max(committed - self.begin_timestamp - MICROSECONDS + 1, 0), most
+
+    @property
+    def duration_seconds(self) -> int | None:
+        """The same by the clock, in whole seconds: what passed may be up to a second more or less."""
+        committed = self.original_commit_timestamp or self.commit_timestamp
+        seconds = (committed - self.begin_timestamp) // MICROSECONDS
+        return seconds if seconds >= 0 else None
 
     def as_dict(self) -> dict[str, object]:
         """What JSON says of it: times in RFC 3339, everything else as it is."""
         document: dict[str, object] = dict(zip(self._fields, self, strict=True))
+        del document["statement"]
         original = self.original_commit_timestamp
         document["commit_timestamp"] = moment_json(self.commit_timestamp)
         document["original_commit_timestamp"] = None if original is None else moment_json(original)
@@ -118,6 +137,11 @@ class ListedTransaction(NamedTuple):
         if self.tables is not None:
             document["tables"] = [change._asdict() for change in self.tables]
         return document
+
+
+def duration_json(one: ListedTransaction) -> list[float] | None:
+    """What a transaction's time was at least and at most, in seconds; None where that is not known."""
+    return None if one.duration is None else [size / MICROSECONDS for size in one.duration]
 
 
 def moment_json(moment: int) -> str | int:
@@ -174,8 +198,16 @@ class Page:
         """The wanted transactions' places in the table."""
         return range(len(self.table)) if self.mask is None else self.table.marked(self.mask)
 
-    def describe(self, index: int) -> ListedTransaction:
-        """One transaction."""
+    def describe(self, index: int, *, with_text: bool = True) -> ListedTransaction:
+        """One transaction.
+
+        Args:
+            index: its place in the table.
+            with_text: whether the text of a schema statement is read.
+
+        Raises:
+            DamagedError, UnsupportedError: the text is to be read and cannot be.
+        """
         table = self.table
         value = table.value
         flags = value("flags", index)
@@ -195,14 +227,14 @@ class Page:
             epoch=self.epoch,
             seqno=self.first_seqno + index if self.numbered else None,
             kind=KIND_NAMES[value("kind", index)],
-            how="length" if flags & FLAG_BY_LENGTH else "boundary",
+            how=HOW_NAMES[bool(flags & FLAG_BY_LENGTH)],
             file=self.file.name,
             start=start,
             end=value("end", index),
             bytes=value("bytes", index),
             uncompressed_bytes=value("uncompressed_bytes", index) if flags & FLAG_COMPRESSED else None,
             commit_timestamp=value("commit_timestamp", index),
-            commit_time_source="gtid_event" if flags & FLAG_COMMIT_TIME_FROM_GTID else "terminal_event",
+            commit_time_source=COMMIT_TIME_SOURCES[bool(flags & FLAG_COMMIT_TIME_FROM_GTID)],
             original_commit_timestamp=value("original_commit_timestamp", index) or None,
             begin_timestamp=value("begin_timestamp", index) * MICROSECONDS,
             last_committed=value("last_committed", index) if clocked else None,
@@ -212,7 +244,19 @@ class Page:
             rows=value("rows", index) if counted else None,
             statements=value("statements", index) if walked else None,
             tables=self._tables(index) if counted else None,
+            statement=self.statement_text(start, value("end", index))
+            if with_text and counted and value("kind", index) == Kind.KIND_DDL
+            else None,
         )
+
+    def statement_text(self, start: int, end: int) -> str:
+        """The text of the schema statement at ``[start, end)`` on one line, cut after some characters.
+
+        Raises:
+            DamagedError, UnsupportedError: an event of it cannot be read.
+        """
+        texts = statement_texts(self.file, start, end, self.table.format)
+        return " ".join(next(texts, "").split())[:_STATEMENT]
 
     def _tables(self, index: int) -> tuple[TableChanges, ...]:
         changes = []
@@ -228,5 +272,6 @@ __all__ = [
     "ListedTransaction",
     "Page",
     "TableChanges",
+    "duration_json",
     "moment_json",
 ]

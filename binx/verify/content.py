@@ -246,8 +246,8 @@ class ContentCheck:
 
     @property
     def _is_relay_log(self) -> bool:
-        """A relay log has two format descriptions at least: the replica's and the source's."""
-        return self._scan.totals().events.get(EventType.FORMAT_DESCRIPTION, 0) > 1
+        """Whether a replica wrote it; of old ones a second format description tells, the source's."""
+        return self._file.is_relay_log or self._scan.totals().events.get(EventType.FORMAT_DESCRIPTION, 0) > 1
 
     def _report(self) -> FileReport:
         file, scan, description = self._file, self._scan, self._file.format
@@ -286,7 +286,8 @@ def _damaged(path: str, damage: Damage) -> Problem:
     if lost:
         what = f"{counted(lost, 'transaction')} lost"
         words += f"; {what}, its end is missing" if damage.cut and lost == 1 else f"; {what}"
-    return Problem(_KINDS[damage.cause], path, words, damage.start, damage.end, damage.gtid, lost)
+    gtids = str(damage.lost) if damage.lost else damage.gtid
+    return Problem(_KINDS[damage.cause], path, words, damage.start, damage.end, gtids, lost)
 
 
 def _repeated_in(runs: Sequence[tuple[GtidSource, int, int]]) -> GtidSet:

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from binx.event.gtid_set import GtidSet
-from binx.event.gtid_source import DomainSource
 from binx.log.chain import ProblemKind as LinkKind
 from binx.log.chain import ends_problems
 from binx.log.ends import FileEnds
 from binx.log.gtid_gaps import missing_gtids
+from binx.log.links import gtid_differences
 from binx.source.wording import counted
 from binx.verify.problems import Problem, ProblemKind
 
@@ -35,7 +35,7 @@ def link_problems(ends: Sequence[FileEnds], contents: Sequence[GtidSet]) -> Iter
             about = before if problem.kind is LinkKind.NOT_CLOSED else after
             yield Problem(_KINDS[problem.kind], about.file.path, problem.message)
         # A log that a crash has left without an end is held against the next one all the same.
-        if before.server == after.server and all(one.kind is LinkKind.NOT_CLOSED for one in found):
+        if before.chain == after.chain and all(one.kind is LinkKind.NOT_CLOSED for one in found):
             yield from _gtid_problems(before, content, after)
             repeated = content & later
             if repeated and after.previous_gtids is None:
@@ -49,13 +49,10 @@ def link_problems(ends: Sequence[FileEnds], contents: Sequence[GtidSet]) -> Iter
 
 def _gtid_problems(before: FileEnds, content: GtidSet, after: FileEnds) -> Iterator[Problem]:
     """Hold what the later file says was before it against what was there."""
-    if before.previous_gtids is not None and after.previous_gtids is not None:
-        held = before.previous_gtids | content
-        lost, unknown = after.previous_gtids - held, held - after.previous_gtids
-    elif before.gtid_list is not None and after.gtid_list is not None:
-        lost, unknown = _domain_differences(before, content, after)
-    else:
+    differences = gtid_differences(before, content, after)
+    if differences is None:
         return
+    lost, unknown = differences
     if lost:
         yield Problem(
             ProblemKind.LOST_GTIDS,
@@ -71,30 +68,6 @@ def _gtid_problems(before: FileEnds, content: GtidSet, after: FileEnds) -> Itera
             f"its list of previous GTIDs lacks {unknown.count:,} of {before.file.path}",
             gtid=str(unknown),
         )
-
-
-def _domain_differences(before: FileEnds, content: GtidSet, after: FileEnds) -> tuple[GtidSet, GtidSet]:
-    """The same for MariaDB, whose lists tell the last number of each domain and server."""
-    reached = _last_numbers(before)
-    for source, _, last in content:
-        if isinstance(source, DomainSource):
-            reached[source] = max(reached.get(source, 0), last)
-    told = _last_numbers(after)
-    lost = [
-        (source, reached.get(source, 0) + 1, number)
-        for source, number in told.items()
-        if number > reached.get(source, 0)
-    ]
-    unknown = [
-        (source, told.get(source, 0) + 1, number)
-        for source, number in reached.items()
-        if number > told.get(source, 0)
-    ]
-    return GtidSet(lost), GtidSet(unknown)
-
-
-def _last_numbers(ends: FileEnds) -> dict[DomainSource, int]:
-    return {DomainSource(one.domain, one.server_id): one.sequence for one in ends.gtid_list or ()}
 
 
 def gap_notes(

@@ -55,9 +55,7 @@ class Advice(NamedTuple):
 
 
 _COPY = "copy the file again from its server, a replica or a backup"
-_SALVAGE = (
-    "; if there is none, extract or to-parquet with --on-damage salvage recovers the intact transactions"
-)
+_SALVAGE = "; if there is none, --on-damage salvage recovers the intact transactions"
 
 ADVICE: Final = {
     ProblemKind.NOT_A_BINLOG: Advice(
@@ -83,8 +81,7 @@ ADVICE: Final = {
         f"copy it again after its server has closed it, or after FLUSH BINARY LOGS{_SALVAGE}",
     ),
     ProblemKind.UNKNOWN_EVENT: Advice(
-        "The server wrote it in a way that binx does not support (it may be newer); the transaction"
-        " cannot be extracted.",
+        "The server wrote it in a way that binx does not support; the transaction cannot be extracted.",
         "see the message, look for a newer binx, or extract this transaction with the server's"
         " mysqlbinlog; extract or to-parquet with --on-damage salvage recovers the others",
     ),

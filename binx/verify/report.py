@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from binx.source.json_text import json_text
 from binx.verify.problems import Problem, ProblemKind
 
 
@@ -95,8 +96,6 @@ class VerifyReport(NamedTuple):
 
     def to_json(self) -> str:
         """The report as a JSON object: ``ok``, ``files``, ``problems``, ``notes``, ``checksums``."""
-        from binx.source.json_text import json_text
-
         document = {
             "ok": self.ok,
             "checksums": self.checksums,

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
+from pathlib import Path
 
 from binx.errors import BinxError, DamagedError, NotABinlogError, UnsupportedError
 from binx.event.gtid_set import GtidSet
 from binx.log.chain import order_ends
 from binx.log.ends import known_ends
-from binx.log.file import BinlogFile
-from binx.log.inputs import STANDARD_INPUT, expand_paths
+from binx.log.inputs import STANDARD_INPUT, named_logs
 from binx.source.spooled import STANDARD_INPUT_NAME
 from binx.verify.content import ContentCheck
 from binx.verify.links import gap_notes, link_problems
@@ -44,16 +44,16 @@ def verify(
 
     Raises:
         SourceError: a file cannot be opened or read.
-        UsageError, AbsentError: as :func:`binx.log.inputs.expand_paths`.
+        UsageError, AbsentError: as :func:`binx.log.inputs.named_logs`.
     """
     with ExitStack() as stack:
         files, unreadable, problems = [], [], []
-        for path in expand_paths(paths):
+        for log in named_logs(paths):
             try:
-                files.append(stack.enter_context(BinlogFile.open(path)))
+                files.append(stack.enter_context(log.open()))
             except (NotABinlogError, UnsupportedError, DamagedError) as error:
-                unreadable.append(_unread(path))
-                problems.append(_unreadable(path, error))
+                unreadable.append(_unread(log.path))
+                problems.append(_unreadable(log.path, error))
         ends = order_ends([known_ends(file) for file in files])
         total = sum(file.size for file in files)
         notes: list[str] = []
@@ -82,8 +82,6 @@ def _unread(path: str) -> FileReport:
     """The report of a file of which only the name and size are known."""
     if path == STANDARD_INPUT:
         return FileReport(path=path, name=STANDARD_INPUT_NAME, bytes=0)
-    from pathlib import Path
-
     size = Path(path).stat().st_size
     return FileReport(path=path, name=Path(path).name, bytes=size, damaged_bytes=size)
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from pyarrow import feather
 
 import binx
 from binx.errors import AbsentError, EncryptedError, SourceError, UsageError
@@ -13,6 +15,7 @@ from tests.conftest import TESTDATA
 
 SHOP = TESTDATA / "mysql-9.7" / "shop"
 LOGS = sorted(SHOP.glob("mysql-bin.0*"))
+ENUM_CHANGED = TESTDATA / "mysql-9.7" / "small" / "enum_changed.binlog"
 ENCRYPTED = TESTDATA / "mysql-9.7" / "encrypted"
 KEYRINGS = [ENCRYPTED / "keyring-before.json", ENCRYPTED / "keyring.json"]
 NAMELESS = TESTDATA / "mariadb-10.11" / "shop" / "mysql-bin.000002"
@@ -101,3 +104,31 @@ def test_what_cannot_be_opened_is_told() -> None:
     with pytest.raises(SourceError, match="nowhere: cannot be opened: No such file") as caught:
         binx.open("nowhere")
     assert caught.value.path == "nowhere"
+
+
+@pytest.mark.parametrize(
+    ("paths", "table", "column", "is_dictionary"),
+    [
+        (LOGS, "shop.orders", "status", True),
+        ([ENUM_CHANGED], "small.t", "e", False),
+        ([ENUM_CHANGED], "small.t", "f", True),
+    ],
+    ids=["members stay", "members change", "members stay beside them"],
+)
+def test_arrow_writes_the_batches_of_a_table_to_files(
+    paths: list[Path], table: str, column: str, is_dictionary: bool, tmp_path: Path
+) -> None:
+    """They have one dictionary a column; an ENUM whose members changed is text."""
+    path = tmp_path / "changes"
+    with binx.open(*paths) as logs:
+        reader = logs.changes(table, batch_rows=1)
+        assert pa.types.is_dictionary(reader.schema.field(column).type) is is_dictionary
+        with pa.ipc.new_file(str(path), reader.schema) as writer:
+            for batch in reader:
+                writer.write(batch)
+        whole = logs.changes(table, batch_rows=1).read_all()
+    assert whole[column].num_chunks > 1
+    with pa.ipc.open_file(str(path)) as written:
+        assert written.read_all() == whole
+    feather.write_feather(whole, str(path))
+    assert feather.read_table(str(path)) == whole

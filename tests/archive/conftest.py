@@ -20,5 +20,5 @@ def key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Key:
 @pytest.fixture
 def sealed(tmp_path: Path, key: Key) -> Path:
     """An archive of the shop's logs, encrypted to that key."""
-    archive(SHOP, tmp_path / "archive", recipients=(key.recipient,))
+    archive(SHOP, tmp_path / "archive", recipients=(key.text,))
     return tmp_path / "archive"

@@ -3,9 +3,8 @@
 ``python -m tests.archive.killing COMMAND TIMES [SEED]`` kills ``archive``, ``to-parquet`` or ``index`` so
 often at random moments, and tells what then was not as it must be: no manifest without its files, the next
 run completes, and what stands there then is what an undisturbed run leaves. ``index-beside`` writes index
-files beside their logs, and ``to-parquet-sliced`` has two processes decode slices of the logs, which are
-killed too. ``archive-encrypted`` encrypts what it archives. ``--s3`` lets the commands write to an object
-store.
+files beside their logs, and ``to-parquet-jobs`` decodes two logs at a time. ``archive-encrypted`` encrypts
+what it archives. ``--s3`` lets the commands write to an object store.
 """
 
 from __future__ import annotations
@@ -28,7 +27,6 @@ from typing import NamedTuple
 
 from tests.archive.places import SHOP, check_manifests, contents, copy_logs, revealed
 from tests.cli.process import BINX, after, environment
-from tests.export.slices import SLICED
 from tests.object_store import Bucket, object_store
 from tests.source.ages import EXAMPLE_RECIPIENT
 
@@ -48,20 +46,18 @@ class Victim(NamedTuple):
     Attributes:
         arguments: of the command, given the folder of logs and the place that it writes to.
         check: holds the place against what must be true of it at any moment.
-        before: Python that its process runs first.
         has_logs: whether the logs are in the place, as copies.
         contents: what two places have in common that hold the same.
     """
 
     arguments: Callable[[Path, Path], list[str]]
     check: Callable[[Path], None]
-    before: str = ""
     has_logs: bool = False
     contents: Callable[[Path], dict[str, str]] = contents
 
     def program(self, code: str = "") -> tuple[str, ...]:
         """What runs the command, after some more Python."""
-        return after(self.before + code) if self.before or code else BINX
+        return after(code) if code else BINX
 
     def make(self, place: Path, *numbers: int) -> None:
         """Make the place as it is before the first run, with some of the logs."""
@@ -117,10 +113,9 @@ VICTIMS = {
     "to-parquet": Victim(
         lambda logs, place: ["to-parquet", str(logs), "-o", str(place)], check_manifests_of_tables
     ),
-    "to-parquet-sliced": Victim(
+    "to-parquet-jobs": Victim(
         lambda logs, place: ["to-parquet", "--jobs", "2", str(logs), "-o", str(place)],
         check_manifests_of_tables,
-        before=SLICED,
     ),
     "index": Victim(lambda logs, place: ["index", str(logs), "-o", str(place)], _check_indexes),
     "index-beside": Victim(lambda _, place: ["index", str(place)], _check_indexes, has_logs=True),

@@ -12,14 +12,14 @@ from binx.archive.check import check_archive
 from binx.archive.check_report import CheckReport
 from binx.archive.run import ArchiveRun
 from binx.archive.run_report import ArchiveRequest, LogReport, RunReport, State
-from binx.export.store import LocalStore
 from binx.source import PlainFile
 from binx.source.age import AgeFile
-from binx.source.age_keys import Identities, Identity, parse_recipient
+from binx.source.age_keys import Identities
+from binx.storage.store import LocalStore
 from tests.conftest import TESTDATA
-from tests.source.ages import EXAMPLE_RECIPIENT
+from tests.source.ages import EXAMPLE_IDENTITY
 
-EXAMPLE = Identities((Identity(b"B" * 32, parse_recipient(EXAMPLE_RECIPIENT).public),), "the standard")
+EXAMPLE = Identities((EXAMPLE_IDENTITY,), "the standard")
 """Who decrypts what is encrypted to the standard's example."""
 
 SHOP = TESTDATA / "mysql-9.7" / "shop"

@@ -12,9 +12,9 @@ from binx.archive.check_report import CheckReport
 from binx.archive.manifest import decode_manifest
 from binx.errors import DamagedError
 from binx.event.gtid_set import GtidSet
-from binx.export.extract import extract
 from binx.log.inputs import open_chain
 from binx.log.selection import Selection
+from binx.slices.extract import extract
 from tests.archive.places import IN_USE_OFFSET, MARIADB_SHOP, SHOP, UUID, archive, check, copy_logs, manifests
 from tests.cli.process import binx
 
@@ -213,3 +213,29 @@ def _with_checksum(data: bytearray) -> bytes:
     event = bytes(data[4 : 4 + size - 4])
     data[4 + size - 4 : 4 + size] = zlib.crc32(event).to_bytes(4, "little")
     return bytes(data)
+
+
+def test_a_damaged_log_that_runs_leave_out_is_a_hole_when_later_ones_are_archived(tmp_path: Path) -> None:
+    source, place = tmp_path / "source", tmp_path / "archive"
+    copy_logs(source, 1, 2, 3, 4, 5)
+    damaged = source / "mysql-bin.000002"
+    data = bytearray(damaged.read_bytes())
+    data[len(data) // 2] ^= 1
+    damaged.write_bytes(data)
+    archive(source, place)
+    report = check(place, source)
+    assert report.lacks
+    (hole,) = [problem for problem in report.problems if problem.kind == "not_archived"]
+    assert hole.path == str(damaged)
+    damaged.write_bytes(bytes(64) + data[64:])
+    assert "not_archived" in kinds(check(place, source))
+
+
+def test_logs_that_are_not_archived_yet_are_no_hole(tmp_path: Path) -> None:
+    source, place = tmp_path / "source", tmp_path / "archive"
+    copy_logs(source, 1, 2, 3)
+    archive(source, place)
+    copy_logs(source, 4, 5)
+    report = check(place, source)
+    assert report.ok
+    assert report.tail

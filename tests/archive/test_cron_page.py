@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from binx.cli.archive import archive_command
-from binx.cli.click_commands import ClickCommand
+from binx.cli.application import load_command
 from tests.conftest import PROJECT
 
 PAGE = (PROJECT / "docs" / "cron.md").read_text("utf-8")
@@ -41,7 +40,7 @@ def indented() -> str:
 @pytest.mark.parametrize("line", command_lines())
 def test_a_command_line_is_understood(line: str) -> None:
     arguments = shlex.split(line)[1:]
-    with ClickCommand(archive_command).make_context("archive", arguments) as context:
+    with load_command("archive").make_context("archive", arguments) as context:
         assert context.params["archive"] == "/backup/binlogs"
     assert len(command_lines()) >= 8
 

@@ -11,14 +11,14 @@ from binx.archive.check import check_archive
 from binx.archive.manifest import read_manifests
 from binx.archive.restore import find_named, restore_log, restore_span
 from binx.archive.run_report import LogReport, RunReport
+from binx.dataset.options import ParquetOptions
+from binx.dataset.parquet import to_parquet
 from binx.errors import AbsentError
 from binx.event.gtid_set import GtidSet
-from binx.export.parquet import to_parquet
-from binx.export.parquet_files import ParquetOptions
-from binx.export.store import LocalStore
 from binx.log.inputs import open_chain
 from binx.log.on_damage import OnDamage
 from binx.log.selection import Selection
+from binx.storage.store import LocalStore
 from binx.verify.run import verify
 from tests.archive.places import SHOP, UUID, archive, check_manifests, contents, copy_logs, manifests, states
 from tests.cli.process import binx

@@ -14,7 +14,7 @@ import zstandard
 from binx.archive.restore import find_named, restore_log
 from binx.archive.storing import Storage
 from binx.errors import OutputError, RefusedError, UsageError
-from binx.export.store import LocalStore
+from binx.storage.store import LocalStore
 from testdata import encrypted as encrypted_logs
 from tests.archive.places import (
     SHOP,
@@ -86,15 +86,15 @@ class TestWhatStandsThere:
 class TestRuns:
     def test_a_second_run_changes_nothing(self, sealed: Path, key: Key, tmp_path: Path) -> None:
         before = contents(sealed)
-        assert archive(SHOP, sealed, recipients=(key.recipient,))[1].is_idle
-        assert archive(SHOP, sealed, recipients=(Key(tmp_path, "other").recipient,))[1].is_idle
+        assert archive(SHOP, sealed, recipients=(key.text,))[1].is_idle
+        assert archive(SHOP, sealed, recipients=(Key(tmp_path, "other").text,))[1].is_idle
         assert archive(SHOP, sealed)[1].is_idle
         assert contents(sealed) == before
 
     def test_what_was_archived_in_the_clear_stays_and_is_told(self, tmp_path: Path, key: Key) -> None:
         archive(copy_logs(tmp_path / "logs", 1, 2), tmp_path / "archive")
         before = contents(tmp_path / "archive")
-        reports, _ = archive(SHOP, tmp_path / "archive", recipients=(key.recipient,))
+        reports, _ = archive(SHOP, tmp_path / "archive", recipients=(key.text,))
         assert [log for log, _ in states(reports)] == [f"mysql-bin.00000{number}" for number in (3, 4, 5)]
         assert contents(tmp_path / "archive").items() >= before.items()
         report = check(tmp_path / "archive")
@@ -107,7 +107,7 @@ class TestRuns:
         (manifest,) = (place / "_manifest").iterdir()
         manifest.unlink()
         assert any(path.suffix == ".zst" for path in place.iterdir())
-        archive(source, place, recipients=(key.recipient,))
+        archive(source, place, recipients=(key.text,))
         assert [path.suffix for path in objects(place)] == [".age", ".age"]
 
     def test_logs_that_their_server_encrypted_are_taken(
@@ -122,7 +122,7 @@ class TestRuns:
         reports, _ = archive(source, place)
         assert isinstance(reports[0].error, RefusedError)
         assert "--encrypt-to" in str(reports[0].error)
-        assert archive(source, place, recipients=(key.recipient,))[1].held == 1
+        assert archive(source, place, recipients=(key.text,))[1].held == 1
         (manifest,) = manifests(place)
         assert manifest["decrypted"] is False
         monkeypatch.setenv("BINX_IDENTITY", str(key.path))
@@ -138,7 +138,7 @@ class TestRuns:
         monkeypatch.setenv("BINX_IDENTITY", str(key.path))
         reports, _ = archive(sealed, tmp_path / "plain")
         assert {type(report.error) for report in reports} == {RefusedError}
-        archive(sealed, tmp_path / "new", recipients=(other.recipient,))
+        archive(sealed, tmp_path / "new", recipients=(other.text,))
         monkeypatch.setenv("BINX_IDENTITY", str(other.path))
         assert check(tmp_path / "new").unopened == 0
         before, after = (
@@ -157,10 +157,10 @@ class TestRuns:
             data[at] ^= 1
             (source / f"mysql-bin.00000{number}").write_bytes(data)
             bent[f"mysql-bin.00000{number}"] = bytes(data)
-        archive(source, place, recipients=(key.recipient,), keep_damaged=True)
+        archive(source, place, recipients=(key.text,), keep_damaged=True)
         assert len(list(place.glob("*.zst.age"))) == 3
         assert len(list(place.glob("*.binx.age"))) == 1
-        assert archive(source, place, recipients=(key.recipient,), keep_damaged=True)[1].archived == 0
+        assert archive(source, place, recipients=(key.text,), keep_damaged=True)[1].archived == 0
         monkeypatch.setenv("BINX_IDENTITY", str(key.path))
         store = LocalStore(place)
         for name, content in bent.items():
@@ -183,14 +183,14 @@ class TestRuns:
         monkeypatch.setattr(Storage, "open", bend)
         # What is hashed first is right still: it is the decrypted bytes that tell.
         with pytest.raises(OutputError, match="does not return what was written"):
-            archive(copy_logs(tmp_path / "logs", 1), tmp_path / "archive", recipients=(key.recipient,))
+            archive(copy_logs(tmp_path / "logs", 1), tmp_path / "archive", recipients=(key.text,))
         assert manifests(tmp_path / "archive") == []
 
     def test_logs_are_pruned_without_an_identity(self, tmp_path: Path, key: Key) -> None:
         source = copy_logs(tmp_path / "logs", 1, 2, 3)
         for path in source.iterdir():
             os.utime(path, (0, 0))
-        reports, _ = archive(source, tmp_path / "archive", recipients=(key.recipient,), prune_days=1)
+        reports, _ = archive(source, tmp_path / "archive", recipients=(key.text,), prune_days=1)
         pruned = [log for log, state in states(reports) if state == "pruned"]
         assert pruned == ["mysql-bin.000001", "mysql-bin.000002"]
 
@@ -200,12 +200,12 @@ class TestRuns:
         source, place = copy_logs(tmp_path / "logs", 1, 2, 3), tmp_path / "archive"
         for path in source.iterdir():
             os.utime(path, (0, 0))
-        archive(source, place, recipients=(key.recipient,))
+        archive(source, place, recipients=(key.text,))
         (stored,) = place.glob("*000001*.zst.age")
         data = bytearray(stored.read_bytes())
         data[-1] ^= 1
         stored.write_bytes(data)
-        assert archive(source, place, recipients=(key.recipient,), prune_days=1)[1].pruned == 0
+        assert archive(source, place, recipients=(key.text,), prune_days=1)[1].pruned == 0
 
 
 class TestTables:
@@ -215,10 +215,10 @@ class TestTables:
         source, place, lake = copy_logs(tmp_path / "logs", 1), tmp_path / "archive", tmp_path / "lake"
         monkeypatch.setenv("BINX_IDENTITY", str(key.path))
         with pytest.raises(UsageError, match="requires --decrypt"):
-            archive(source, place, recipients=(key.recipient,), parquet=str(lake))
+            archive(source, place, recipients=(key.text,), parquet=str(lake))
         monkeypatch.delenv("BINX_IDENTITY")
         with pytest.raises(UsageError, match="requires --identity"):
-            archive(source, place, recipients=(key.recipient,), parquet=str(lake), decrypt=True)
+            archive(source, place, recipients=(key.text,), parquet=str(lake), decrypt=True)
         assert not place.exists()
         assert not lake.exists()
 
@@ -228,6 +228,6 @@ class TestTables:
         source = copy_logs(tmp_path / "logs", 1, 2)
         monkeypatch.setenv("BINX_IDENTITY", str(key.path))
         lake = str(tmp_path / "lake")
-        archive(source, tmp_path / "archive", recipients=(key.recipient,), parquet=lake, decrypt=True)
+        archive(source, tmp_path / "archive", recipients=(key.text,), parquet=lake, decrypt=True)
         archive(source, tmp_path / "plain", parquet=str(tmp_path / "other"))
         assert contents(tmp_path / "lake") == contents(tmp_path / "other")

@@ -13,10 +13,10 @@ from binx.archive.check import check_archive
 from binx.archive.restore import find_named, restore_log, restore_span
 from binx.errors import EncryptedError
 from binx.event.gtid_set import GtidSet
-from binx.export.store import LocalStore, open_store
 from binx.log.index_use import IndexUse
 from binx.log.inputs import open_chain
 from binx.log.selection import Selection
+from binx.storage.store import LocalStore, open_store
 from tests.archive.places import MARIADB_SHOP, SHOP, UUID, archive, check, contents, copy_logs, manifests
 from tests.cli.process import binx
 from tests.object_store import Bucket, object_store
@@ -69,7 +69,7 @@ class TestCheck:
         assert report.lacks
 
     def test_so_is_one_of_mariadb(self, tmp_path: Path, key: Key) -> None:
-        archive(MARIADB_SHOP, tmp_path / "archive", recipients=(key.recipient,))
+        archive(MARIADB_SHOP, tmp_path / "archive", recipients=(key.text,))
         assert check(tmp_path / "archive").ok
         for path in (tmp_path / "archive").rglob("*000003*"):
             path.unlink()
@@ -78,7 +78,7 @@ class TestCheck:
     def test_a_log_that_follows_in_the_source_is_held_against_the_archived_ones(
         self, tmp_path: Path, key: Key
     ) -> None:
-        archive(copy_logs(tmp_path / "logs", 1, 2), tmp_path / "archive", recipients=(key.recipient,))
+        archive(copy_logs(tmp_path / "logs", 1, 2), tmp_path / "archive", recipients=(key.text,))
         report = check(tmp_path / "archive", copy_logs(tmp_path / "later", 3))
         assert report.ok
         assert [log.closed for log in report.tail or []] == [True]
@@ -101,7 +101,7 @@ class TestReadingInPlace:
         warnings: list[object] = []
         with open_chain([str(sealed)], index=IndexUse(None, warnings.append)) as chain:
             assert [ends.file.name for ends in chain] == [f"mysql-bin.00000{n}" for n in range(1, 6)]
-            assert all(ends.file.sidecar is not None for ends in chain)
+            assert all(ends.file.index is not None for ends in chain)
             assert sum(len(table) for ends in chain for table in ends.file.scan()) == 1629
         assert warnings == []
 
@@ -184,8 +184,8 @@ def test_a_bucket_holds_an_encrypted_archive(
 ) -> None:
     bucket = Bucket(service, "encrypted")
     source = copy_logs(tmp_path / "logs", 1, 2)
-    assert archive(source, bucket.uri, recipients=(key.recipient,))[1].held == 2
-    assert archive(source, bucket.uri, recipients=(key.recipient,))[1].is_idle
+    assert archive(source, bucket.uri, recipients=(key.text,))[1].held == 2
+    assert archive(source, bucket.uri, recipients=(key.text,))[1].is_idle
     assert {name.rpartition(".")[2] for name in bucket.listed("logs/")} == {"age", "json"}
     store = open_store(bucket.uri)
     report = check_archive(store, str(source))
@@ -196,5 +196,5 @@ def test_a_bucket_holds_an_encrypted_archive(
     assert (tmp_path / "restored").read_bytes() == (SHOP / "mysql-bin.000002").read_bytes()
     folder = bucket.place("logs/")
     with open_chain([folder], index=IndexUse(None, None)) as chain:
-        assert all(ends.file.sidecar is not None for ends in chain)
+        assert all(ends.file.index is not None for ends in chain)
         assert sum(len(table) for ends in chain for table in ends.file.scan()) == 820

@@ -11,7 +11,7 @@ import pytest
 
 from binx.archive import writing
 from binx.errors import OutputError, SourceError
-from binx.export import seekable
+from binx.storage import seekable
 from tests.archive.killing import VICTIMS, finish, killed_at
 from tests.archive.places import SHOP, archive, check_manifests, contents, copy_logs, states
 from tests.cli.process import binx, binx_with

@@ -10,12 +10,12 @@ import pytest
 
 from binx.archive.check import check_archive
 from binx.archive.restore import find_named, restore_log, restore_span
+from binx.dataset.aside import RemoteAside
 from binx.errors import BinxError, OutputError, UsageError
 from binx.event.gtid_set import GtidSet
-from binx.export.aside import RemoteAside
-from binx.export.remote_store import RemoteStore
-from binx.export.store import LocalStore, open_store
 from binx.log.selection import Selection
+from binx.storage.remote_store import RemoteStore
+from binx.storage.store import LocalStore, open_store
 from tests.archive.places import SHOP, UUID, archive, contents, copy_logs, states
 from tests.object_store import Bucket, at_request, object_store, timed_out
 

@@ -12,11 +12,11 @@ import pytest
 
 from binx.archive.manifest import read_object
 from binx.errors import OutputError, RefusedError
-from binx.export.store import LocalStore, Store
 from binx.log.file import BinlogFile
+from binx.log.index_file import IndexState, examine_index
 from binx.log.index_use import IndexUse
 from binx.log.inputs import open_chain
-from binx.log.sidecar_state import SidecarState, examine_sidecar
+from binx.storage.store import LocalStore, Store
 from testdata import encrypted
 from tests.archive.places import (
     IN_USE,
@@ -142,8 +142,8 @@ def test_each_log_has_an_index_that_is_true_and_is_used(tmp_path: Path) -> None:
     paths = sorted(map(str, (tmp_path / "archive").glob("*.zst")))
     with open_chain(paths, index=IndexUse(None, warnings.append)) as chain:
         for ends in chain:
-            assert ends.file.sidecar is not None
-            assert examine_sidecar(ends.file, ends.file.sidecar.path)[0] is SidecarState.TRUE
+            assert ends.file.index is not None
+            assert examine_index(ends.file, ends.file.index.path)[0] is IndexState.TRUE
     assert warnings == []
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shutil
+import zlib
 from pathlib import Path
 
 import pytest
 
-from binx.export.aside import LocalAside
-from binx.export.dataset import DataSet
-from binx.export.parquet import to_parquet
+from binx.dataset.aside import LocalAside
+from binx.dataset.dataset import DataSet
+from binx.dataset.parquet import to_parquet
 from binx.log.inputs import open_chain
 from tests.archive.places import MARIADB_SHOP, SHOP, archive, contents, copy_logs, states
 
@@ -77,3 +78,17 @@ def test_what_a_run_left_that_was_killed_behind_its_last_commit_is_removed_by_th
         assert archive(source, place, parquet=str(lake))[1].is_idle
     assert archive(source, place, parquet=str(lake))[1].is_idle
     assert not (lake / "_staging").exists()
+
+
+def test_the_tables_of_a_server_are_followed_where_its_id_changed_for_a_while(tmp_path: Path) -> None:
+    """The names of MariaDB's columns come from DDL in the first log alone, whatever id that has."""
+    source = copy_logs(tmp_path / "logs", 1, 2, 3, shop=MARIADB_SHOP)
+    path = source / "mysql-bin.000002"
+    data = bytearray(path.read_bytes())
+    end = 4 + int.from_bytes(data[13:17], "little")
+    data[9:13] = (98).to_bytes(4, "little")
+    data[end - 4 : end] = zlib.crc32(data[4 : end - 4]).to_bytes(4, "little")
+    path.write_bytes(data)
+    _, run = archive(source, tmp_path / "archive", parquet=str(tmp_path / "lake"))
+    assert (run.losses, run.as_dict()["tables"]) == (0, 3)
+    assert contents(tmp_path / "lake") == at_once(source, tmp_path / "expected")

@@ -116,7 +116,10 @@ def test_logs_and_spans_come_back(tmp_path: Path) -> None:
     ("arguments", "said"),
     [
         ([], "expected SOURCE"),
-        (["--check", "--gtid", "0-1-1"], "found both"),
+        (
+            ["--check", "--gtid", "0-1-1"],
+            "expected one of --check, --list, --expire and something to restore",
+        ),
         (["--restore", "x"], "expected an output file (-o)"),
         (["--restore", "-o", "x"], "expected a log name after --restore"),
         (["--restore", "x", "--gtid", "0-1-1", "-o", "x"], "found both"),

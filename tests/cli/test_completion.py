@@ -116,7 +116,7 @@ def test_index_files_alone_are_asked(shop: Shop, tmp_path: Path) -> None:
         "COMP_LINE": f"binx ls {shlex.quote(str(log))} --table shop.orde",
         "COMP_CWORD": "4",
     }
-    limited = after("from binx.cli import completion\ncompletion.READ_BYTES = 0")
+    limited = after("from binx.cli import completing\ncompleting.READ_BYTES = 0")
     words["COMP_WORDS"] = words["COMP_LINE"]
 
     def asked() -> str:

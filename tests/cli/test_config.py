@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from binx.cli.commands import ENTRIES
+from binx.cli.application import ENTRIES
 from tests.cli.conftest import Shop
 from tests.cli.process import binx, on_terminal
 
@@ -78,9 +78,9 @@ def test_the_file_is_in_the_users_folder_of_configurations(shop: Shop, tmp_path:
         ("limit = 3\n", "options of a single command belong in its table"),
         ("ls = 3\n", "there is no option 'ls'"),
         ("[ls\n", "the configuration file is not valid TOML"),
-        ("[ls]\nquiet = 'perhaps'\n", "expected true or false for quiet, found 'perhaps'"),
+        ("[ls]\nquiet = 'perhaps'\n", "'perhaps' is not a valid boolean"),
         ("[ls]\nlimit = true\n", "expected a text or a number for limit, found True"),
-        ("[ls]\nlimit = 'many'\n", "expected a whole number, found 'many'"),
+        ("[ls]\nlimit = 'many'\n", "'many' is not a valid integer"),
         ("[ls]\nsort = 'colour'\n", "'--sort'"),
         ("\0", "the configuration file is not valid TOML"),
     ],

@@ -37,7 +37,7 @@ COMMANDS = {
     "verify": ["verify", "--json", "LOG"],
     "why": ["why", "--table", "%.%", "--pk", "1", "LOG"],
     "diff": ["diff", "LOG", "WHOLE"],
-    "index": ["index", "--keys", "-o", "OUT", "LOG"],
+    "index": ["index", "-o", "OUT", "LOG"],
     "binlog": ["extract", "-o", "OUT/slice", "LOG"],
     "sql": ["extract", "--format", "sql", "-o", "OUT/slice", "LOG"],
     "undo": ["extract", "--format", "sql", "--reverse", "-o", "OUT/slice", "LOG"],

@@ -9,6 +9,8 @@ import pytest
 
 from tests.cli.conftest import Shop
 from tests.cli.process import binx
+from tests.compare.test_diff import altered
+from tests.conftest import TESTDATA
 
 
 @pytest.fixture
@@ -25,7 +27,8 @@ def replica(shop: Shop, tmp_path: Path) -> Path:
 def test_equal_logs(shop: Shop) -> None:
     ended = binx("diff", shop.folder, shop.folder)
     assert ended.code == 0, ended.err
-    assert ended.lines[2:] == ["in both       1,629", "only in A     0", "only in B     0", "different     0"]
+    titles = {"in both": "1,629", "only in A": "0", "only in B": "0", "different": "0"}
+    assert ended.lines[2:] == [f"{title:<18}{count}" for title, count in titles.items()]
 
 
 def test_what_was_before_the_other_s_logs_is_told_so_that_all_are_accounted_for(shop: Shop) -> None:
@@ -33,19 +36,42 @@ def test_what_was_before_the_other_s_logs_is_told_so_that_all_are_accounted_for(
     for sides, before in (((first, both[1]), "B"), ((both[1], first), "A")):
         ended = binx("diff", "--gtids", *sides)
         assert ended.code == 3
-        told = ended.lines.index(f"before {before}      374")
-        assert ended.lines[told + 1].endswith(f":1-374, which {before} had before its first log")
+        told = ended.lines.index(f"before {before}          374")
+        assert ended.lines[told + 1].endswith(":1-374")
+        assert ended.lines[told + 2] == f"    {before} had these before its first log"
         other = "A" if before == "B" else "B"
-        assert f"only in {before}     446" in ended.lines
-        assert f"only in {other}     0" in ended.lines
+        assert f"only in {before}         446" in ended.lines
+        assert f"only in {other}         0" in ended.lines
 
 
 def test_what_a_replica_lacks(shop: Shop, replica: Path) -> None:
     ended = binx("diff", shop.folder, replica)
     assert ended.code == 3
-    assert "only in A     1" in ended.lines
+    assert "only in A         1" in ended.lines
     assert f"  {shop.demo['gtid']}" in ended.lines
-    assert f"  B will not receive these by waiting: {shop.demo['gtid']}" in ended.lines
+    assert f"  errant: {shop.demo['gtid']}" in ended.lines
+
+
+def test_what_differs_is_shown_by_row_and_value(shop: Shop, tmp_path: Path) -> None:
+    log = TESTDATA / "mysql-9.7" / "small" / "xa.binlog"
+    other = altered(log, b"in between", b"IN BETWEEN", tmp_path / "xa.binlog")
+    ended = binx("diff", log, other)
+    assert ended.code == 3
+    place = next(
+        number for number, line in enumerate(ended.lines) if line.startswith("    insert small.t id = ")
+    )
+    assert ended.lines[place + 1 :] == ['      text  A  "in between"', '            B  "IN BETWEEN"']
+
+
+def test_gtids_from_a_dump_are_perhaps_purged_until_told(shop: Shop, tmp_path: Path) -> None:
+    gtids = shop.demo["gtid"].partition(":")[0] + ":1-100"
+    later = tmp_path / "mysql-bin.000001"
+    assert binx("extract", "--quiet", "--exclude-gtid", gtids, *shop.logs, "-o", later).code == 0
+    ended = binx("diff", "--gtids", shop.folder, later)
+    assert f"  perhaps purged: {gtids}" in ended.lines
+    assert not any("errant" in line for line in ended.lines)
+    assert ended.code == 3
+    assert binx("diff", "--gtids", "--purged-b", gtids, shop.folder, later).code == 0
 
 
 def test_json(shop: Shop, replica: Path) -> None:
@@ -56,6 +82,8 @@ def test_json(shop: Shop, replica: Path) -> None:
         "gtids": shop.demo["gtid"],
         "count": 1,
         "errant": shop.demo["gtid"],
+        "perhaps_purged": "",
+        "statements": "",
     }
     assert (document["equal"], document["compared"]) == (False, False)
 
@@ -67,7 +95,7 @@ def test_what_neither_side_has_is_no_equality(shop: Shop, options: tuple[str, ..
     ended = binx("diff", *options, *asked, shop.folder, shop.folder)
     assert ended.code == 4
     assert f"not in these files: {source}:999999" in ended.err
-    assert "in both       1" in ended.lines
+    assert "in both           1" in ended.lines
 
 
 def test_what_one_side_has_is_a_difference_not_absent(shop: Shop, replica: Path) -> None:

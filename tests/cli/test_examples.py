@@ -12,11 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from binx.cli.commands import ENTRIES, EXAMPLES, load_command
+from binx.cli.application import ENTRIES, EXAMPLES, load_command
 from tests.cli.conftest import Shop
 from tests.cli.process import binx, environment
 
 GTID = "3e11fa47-71ca-11e1-9e33-c80aa9429562:23"
+MINIMAL = "bf1c133d-e590-11f1-8de0-02fc00000001:821-1216"
+"""The transactions of the shop's third log, whose images are minimal."""
 SINCE, UNTIL = "2026-11-21 09:30", "2026-11-21 09:45"
 
 
@@ -69,7 +71,11 @@ def mariadb_place(mariadb_shop: Shop, tmp_path_factory: pytest.TempPathFactory) 
 
 
 def with_values(line: str, shop: Shop) -> str:
-    """An example with the shop's own GTID and times in place of those that it shows."""
+    """An example with the shop's own GTID and times in place of those that it shows.
+
+    No server runs here: what is for one is passed on. Where deletes are undone, those are left out that the
+    shop logged with minimal images, as binx's refusal advises.
+    """
     committed = binx("ls", "--gtid", shop.demo["gtid"], *shop.logs).out.partition("\t")[0]
     moment = datetime.fromisoformat(committed)
     span = [f"{moment + timedelta(minutes=minutes):%Y-%m-%d %H:%M}" for minutes in (-5, 5)]
@@ -79,6 +85,8 @@ def with_values(line: str, shop: Shop) -> str:
         (SINCE, span[0]),
         (UNTIL, span[1]),
         ("| less", "| cat"),
+        ("- | mysql", "- | cat"),
+        ("--operations delete ", f"--operations delete --exclude-gtid {MINIMAL} "),
         ("mysql-bin.000042", "bin/mysql-bin.000042"),
     ]:
         line = line.replace(shown, real)
@@ -123,5 +131,6 @@ def is_mariadbs_reader() -> bool:
 def test_example(line: str, shop: Shop, place: Path, mariadb_shop: Shop, mariadb_place: Path) -> None:
     if "mysqlbinlog" in line and is_mariadbs_reader():
         shop, place = mariadb_shop, mariadb_place
+        line = line.replace(" --skip-gtids", "")
     done = run(with_values(line, shop), place)
     assert done.returncode == 0, done.stderr

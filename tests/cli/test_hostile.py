@@ -24,6 +24,9 @@ from tests.sanitizers import SANITIZED
 ADDRESSES = 3 << 30
 PEAK = 250 << 20
 SECONDS = 10
+WIDE_PEAK, WIDE_SECONDS = 450 << 20, 20
+"""For Parquet of thousands of columns, which pyarrow writes: 80 million cells took 390 MiB and 12 seconds,
+of which its import and the buffers of 4,096 columns take 150 MiB for 20 rows already."""
 HUGE = b"\xfe" + struct.pack("<Q", (1 << 63) - 1)
 MANY = b"\xfe" + struct.pack("<Q", 1 << 40)
 
@@ -172,6 +175,7 @@ LOGS: dict[str, bytes] = {
     + struct.pack("<Q", 1 << 60)
     + b"\x01\0\0",
 }
+WIDE = ("20,000 rows of one byte of 4,096 columns", "1,000 tables of 100 columns")
 COMMANDS = {
     "verify": ["verify"],
     "events": ["events", "--inner"],
@@ -188,8 +192,10 @@ def test_a_small_file_takes_little_memory_and_time(name: str, tmp_path: Path) ->
         assert cost.code in (0, 1, 3, 4), (command, cost.text)
         assert "bug in binx" not in cost.text, (command, cost.text)
         assert "Traceback" not in cost.text, (command, cost.text)
-        assert cost.peak < PEAK, (command, cost.peak >> 20)
-        assert cost.seconds < SECONDS, (command, cost.seconds)
+        is_wide = command[0] == "to-parquet" and name in WIDE
+        peak, seconds = (WIDE_PEAK, WIDE_SECONDS) if is_wide else (PEAK, SECONDS)
+        assert cost.peak < peak, (command, cost.peak >> 20)
+        assert cost.seconds < seconds, (command, cost.seconds)
 
 
 WORD = (1 << 64) - 1
@@ -203,7 +209,8 @@ def servers_of_one_hash(count: int) -> Iterator[bytes]:
 
 
 def test_many_servers_take_little_time_whatever_they_are_called(tmp_path: Path) -> None:
-    statement = b.query("DROP TABLE t")
+    # No statement of its own, whose text would be read for the listing.
+    statement = b.BEGIN + b.xid()
     log = b"".join(b.gtid(1, server) + statement for server in servers_of_one_hash(80_000))
     (tmp_path / "mysql-bin.000001").write_bytes(b.whole_log() + log)
     cost = run(tmp_path, "ls", "mysql-bin.000001")

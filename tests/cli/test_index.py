@@ -159,7 +159,7 @@ def test_one_transaction_is_cut_out_without_anything_heavy(
     slices = [tmp_path / name for name in ("with", "without")]
     loaded = modules_after("extract", "--gtid", shop.demo["gtid"], *indexed, "-o", slices[0], "--quiet")
     binx("extract", "--no-index", "--gtid", shop.demo["gtid"], *indexed, "-o", slices[1])
-    assert "binx.log.stored" in loaded
+    assert "binx.log.index_file" not in loaded, "a plain log is searched faster without"
     assert not loaded & HEAVY
     assert slices[0].read_bytes() == slices[1].read_bytes()
 
@@ -175,16 +175,6 @@ def test_a_stale_index_file_gives_one_line_and_the_right_answer(logs: list[Path]
     assert binx("ls", "--no-index", logs[0]).err == ""
 
 
-def test_keys_are_kept_where_they_are_wanted(logs: list[Path], tmp_path: Path) -> None:
-    def kept(*arguments: str) -> list[bool]:
-        return [json.loads(line)["has_keys"] for line in binx("index", "--json", *arguments, *logs).lines]
-
-    assert kept() == [False, False]
-    assert kept("--keys") == [True, True]
-    assert kept("--check") == [True, True]
-    assert binx("index", "--schema", tmp_path / "schema.sql", *logs).code == 2
-
-
 def test_a_run_that_is_killed_leaves_no_index_file_and_the_next_one_makes_it(
     shop: Shop, tmp_path: Path
 ) -> None:
@@ -196,7 +186,7 @@ def test_a_run_that_is_killed_leaves_no_index_file_and_the_next_one_makes_it(
     # The process ends itself, as by kill -9, at each write in turn; the last one tells what was written.
     for number in count(1):
         kill = (
-            f"from binx.export import output\nwrite, left = output.OutputStream.write, [{number}]\n"
+            f"from binx.storage import output\nwrite, left = output.OutputStream.write, [{number}]\n"
             "def dying(self, data):\n    left[0] -= 1\n"
             "    if not left[0]: os.kill(os.getpid(), signal.SIGKILL)\n    return write(self, data)\n"
             "output.OutputStream.write = dying"

@@ -208,3 +208,69 @@ def test_a_position_inside_a_transaction_is_moved_and_that_is_said(shop: Shop) -
     ended = binx("ls", "--start-position", f"{demo['file']}:{demo['start'] + 5}", "--limit", "1", *shop.logs)
     assert ended.lines[0].split("\t")[1] == demo["gtid"]
     assert "is inside the transaction at" in ended.err
+
+
+def gtids(*arguments: str | Path) -> list[str]:
+    """The numbers of the GTIDs that are listed."""
+    ended = binx("ls", "--quiet", "--columns", "gtid", *arguments)
+    assert ended.code == 0, ended.err
+    return [line.rpartition(":")[2] for line in ended.lines]
+
+
+def test_a_gtid_as_it_is_shown_can_be_pasted(shop: Shop) -> None:
+    server, _, number = shop.demo["gtid"].partition(":")
+    for short in (f"{server[:8]}\N{HORIZONTAL ELLIPSIS}", f"{server[:8]}...", server[:6], server):
+        assert gtids("--gtid", f"{short}:{number}", *shop.logs) == [number]
+    ended = binx("ls", "--gtid", "ffff:1", *shop.logs)
+    assert ended.code == 2
+    assert "expected the first digits of the UUID of one server" in ended.err
+
+
+def test_a_range_without_an_end_has_all_that_follow(shop: Shop) -> None:
+    server = shop.demo["gtid"][:8]
+    assert gtids("--gtid", f"{server}:1627-", *shop.logs) == ["1627", "1628", "1629"]
+    ended = binx("ls", "--gtid", f"{server}:99999-", *shop.logs)
+    assert ended.code == 4
+
+
+def test_from_one_gtid_to_another_in_the_order_of_the_logs(shop: Shop) -> None:
+    server = shop.demo["gtid"][:8]
+    between = ("--from-gtid", f"{server}:372", "--until-gtid", f"{server}:376")
+    assert gtids(*between, *shop.logs) == ["372", "373", "374", "375", "376"]
+    assert binx("ls", "--from-gtid", f"{server}:99999", *shop.logs).code == 4
+    ended = binx("ls", "--from-gtid", f"{server}:1-2", *shop.logs)
+    assert (ended.code, "expected one GTID" in ended.err) == (2, True)
+
+
+def test_kinds_and_texts(shop: Shop) -> None:
+    ended = binx("ls", "--columns", "kind,gtid", "--kind", "ddl,xa", *shop.logs)
+    kinds = {line.partition("\t")[0] for line in ended.lines}
+    assert kinds == {"ddl", "xa_prepare", "xa_commit", "xa_rollback"}
+    assert gtids("--kind", "ddl", "--grep", "create table ORDERS (", *shop.logs) == ["4"]
+    assert "expected kinds such as" in binx("ls", "--kind", "dll", *shop.logs).err
+
+
+def test_times_without_a_zone_are_in_the_zone_that_is_shown(shop: Shop) -> None:
+    shown = binx("ls", "--quiet", "--tz", "Asia/Tokyo", "--limit", "1", *shop.logs).lines[0]
+    assert shown.startswith("2026-11-21T18:48:52.150090+09:00")
+    there = ("--tz", "Asia/Tokyo", "--since", "2026-11-21T18:48:52.150090")
+    until = ("--until", "2026-11-21T18:48:52.150091")
+    assert gtids(*there, *until, *shop.logs) == ["1"]
+
+
+def test_names_of_other_tools_are_taken_or_answered(shop: Shop) -> None:
+    one = ("--include-gtids", shop.demo["gtid"], "--database", "shop")
+    assert gtids(*one, *shop.logs) == [shop.demo["gtid"].partition(":")[2]]
+    ended = binx("ls", "--start-datetime", "2026-11-21 09:48:52", *shop.logs)
+    assert ended.code == 2
+    assert "No such option: --start-datetime. Use --since" in ended.err
+    assert "--database" not in binx("ls", "--help").out
+
+
+def test_schema_statements_stand_in_the_place_of_tables(shop: Shop) -> None:
+    plain = binx("ls", "--kind", "ddl", "--limit", "1", *shop.logs)
+    assert plain.lines[0].endswith("\tCREATE DATABASE shop DEFAULT CHARACTER SET utf8mb4")
+    shown = on_terminal("ls", "--kind", "ddl", "--limit", "1", *shop.logs, width=160, env={"NO_COLOR": "1"})
+    assert "CREATE DATABASE shop" in shown.lines[1]
+    quick = binx("ls", "--quick", "--kind", "ddl", "--limit", "1", *shop.logs)
+    assert quick.lines[0].endswith("\t-")

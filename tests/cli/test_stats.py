@@ -62,11 +62,14 @@ def test_damage_is_listed_with_exit_code_3(shop: Shop, tmp_path: Path) -> None:
 def test_by_shows_a_line_a_group_and_nothing_else(shop: Shop) -> None:
     ended = binx("stats", "--by", "day", "--by", "table", "--tz", "+02:00", *shop.logs)
     assert ended.code == 0
-    assert ended.lines[0] == "by day and table (10 of 13)"
+    assert ended.lines[0] == "by day and table"
     assert ended.lines[1].split()[:3] == ["day", "(+02:00)", "database"]
     orders = next(line.split() for line in ended.lines if "  orders " in line)
     assert orders[1:3] == ["shop", "orders"]
+    warnings = ended.lines.index("warnings")
+    assert len([line for line in ended.lines[2:warnings] if line]) == 13  # All groups of a time.
     assert len([line for line in ended.lines if not line.startswith("  ") and line]) == 2
+    assert binx("stats", "--by", "table", *shop.logs).lines[0] == "by table (10 of 13)"
 
 
 def test_csv_is_one_tidy_table(shop: Shop) -> None:
@@ -140,3 +143,16 @@ def test_html_goes_with_no_other_format_and_into_a_folder_that_is_there(shop: Sh
     assert ended.code == 1
     assert "Traceback" not in ended.err
     assert not list(tmp_path.iterdir())
+
+
+def test_all_groups_of_time_are_shown_and_no_empty_columns(shop: Shop) -> None:
+    by_time = binx("stats", "--by", "minute,table", *shop.logs)
+    groups = json.loads(binx("stats", "--by", "minute,table", "--json", *shop.logs).out)["breakdown"][
+        "groups"
+    ]
+    assert len(groups) > 10
+    assert len(by_time.lines[: by_time.lines.index("")]) == len(groups) + 2
+    assert len(binx("stats", "--by", "thread", *shop.logs).lines) < 20
+    heads = binx("stats", "--by", "kind", "--kind", "ddl", *shop.logs).lines[1].split()
+    assert heads == ["kind", "transactions", "bytes", "share"]
+    assert "deletes" in binx("stats", "--by", "kind", *shop.logs).lines[1].split()

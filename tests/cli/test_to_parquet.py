@@ -181,7 +181,7 @@ def test_a_gap_in_the_chain_is_told(shop: Shop, tmp_path: Path) -> None:
 
 
 def test_help_tells_the_defaults_that_hold() -> None:
-    from binx.export.parquet_files import MEMORY_BYTES
+    from binx.dataset.options import MEMORY_BYTES
     from binx.rows.decoder import ROW_GROUP_ROWS
 
     shown = " ".join(binx("to-parquet", "--help").out.split())

@@ -16,14 +16,14 @@ def test_changes_have_both_values(shop: Shop) -> None:
     ended = binx(*KEY, *shop.logs)
     assert ended.code == 0
     assert '            *   status       "new" -> "paid"' in ended.lines
-    assert ended.err == "binx: changes: 3\n"
+    assert ended.err == "binx: changes: 4\n"
     assert "\x1b" not in ended.out
 
 
 def test_json_is_a_line_a_change(shop: Shop) -> None:
     ended = binx(*KEY, "--json", "--quiet", *shop.logs)
     types = [json.loads(line)["type"] for line in ended.lines]
-    assert types == ["insert", "update", "update"]
+    assert types == ["create", "insert", "update", "update"]
     assert ended.err == ""
     assert len(binx(*KEY, "--limit", "2", "--json", *shop.logs).lines) == 2
 

@@ -35,11 +35,12 @@ A file counts as *read* if all its events are accounted for and all its rows dec
 """
 
 HIDDEN_FRACTIONS = """
-Also not readable, though in no file here: rows of tables with fractional seconds in TIME(n), DATETIME(n) \
-or TIMESTAMP(n) columns, from MariaDB before 10.1 or with `mysql56_temporal_format=OFF`. The log does not \
-record how many bytes the fraction takes (`mariadb-binlog -v` fails on them, too). Such rows are recognized \
-by lengths or null bits that do not fit, or by the column definition, and are an error; `--on-damage \
-salvage` extracts the other transactions, and `extract --gtid` without `--table` any transaction."""
+Rows of tables with fractional seconds in TIME(n), DATETIME(n) or TIMESTAMP(n) columns, from MariaDB before \
+10.1 or with `mysql56_temporal_format=OFF`, are readable only where the logs or `--schema` have the table's \
+definition: the log does not record how many bytes the fraction takes (`mariadb-binlog -v` fails on them). \
+Otherwise such rows are recognized by lengths or null bits that do not fit, are listed as not counted, and \
+decoding them is an error; `--on-damage salvage` extracts the other transactions, and `extract --gtid` \
+without `--table` any transaction."""
 
 UNKNOWN = "unknown"
 

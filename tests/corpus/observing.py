@@ -19,7 +19,7 @@ from binx.kernels.scan import Level
 from binx.log.file import BinlogFile
 from binx.log.scan import Scan
 from binx.rows.batches import ChangeBatch
-from binx.rows.catalog import Catalog
+from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
 from binx.source.keyring import given_keys
 from tests.conftest import CORPUS

@@ -171,6 +171,30 @@ def test_text_that_a_server_would_store_otherwise_is_known(name: str, data: str,
     assert known.is_written_back(text) is written_back
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "kept"),
+    [
+        ("latin1", "é€日", "é€?"),
+        ("sjis", "é日\\¥", "?日\\?"),
+        ("gbk", "é日", "é日"),
+        ("ucs2", "日😀", "日?"),
+        ("utf8mb3", "日😀", "日?"),
+        ("utf16", "日😀", "日😀"),
+        ("big5", "碁ˍ", "碁?"),
+        ("cp932", "①\x80", "①?"),
+        ("eucjpms", "①～〜", "①～?"),
+        ("binary", "é", "é"),
+    ],
+)
+def test_what_a_set_lacks_is_a_question_mark_as_the_servers_convert_it(
+    name: str, text: str, kept: str
+) -> None:
+    """As MySQL 9.7 and MariaDB 10.11 answer ``CONVERT(… USING …)``."""
+    known = charset(name)
+    assert known is not None
+    assert known.kept(text) == kept
+
+
 def test_utf8_is_an_old_name() -> None:
     assert charset("utf8") == charset("utf8mb3")
     assert charset("klingon") is None

@@ -6,6 +6,7 @@ import pytest
 
 from binx.errors import DamagedError
 from binx.event import FormatDescription, Query, session_options
+from binx.event.header import EventFlag, EventHeader, EventType
 from binx.event.query_status import parse_status
 from binx.event.reader import Reader
 from binx.rows.context import statement_context
@@ -109,7 +110,8 @@ def test_a_statement_that_a_server_made_escapes_by_backslashes_in_all_sessions()
     statement = query(samples.QUERY_WITH_SESSION)._replace(status=status)
     shown = statement._replace(sql=b"CREATE TABLE `a` (\n  `b` enum('\\\\') DEFAULT NULL\n)")
     typed = statement._replace(sql=b"create table a (b enum('\\'))")
-    assert [statement_context(one).no_backslash_escapes for one in (shown, typed)] == [False, True]
+    header = EventHeader(0, EventType.QUERY, 1, 0, 0, EventFlag(0), 0)
+    assert [statement_context(one, header).no_backslash_escapes for one in (shown, typed)] == [False, True]
 
 
 @pytest.mark.parametrize(
@@ -136,6 +138,16 @@ def test_each_status_variable_has_its_size(encoded: str, attribute: str, value: 
     status = parse_status(Reader(bytes.fromhex(encoded + "06 03 737464")))
     assert getattr(status, attribute) == value
     assert status.catalog == "std"
+
+
+@pytest.mark.parametrize(
+    ("encoded", "takes_effect"),
+    [("", True), ("82 02", False), ("82 04 0900000000000000", True), ("82 08 0900000000000000", False)],
+    ids=["no ALTER in two phases", "START ALTER", "COMMIT ALTER", "ROLLBACK ALTER"],
+)
+def test_an_alter_in_two_phases_takes_effect_when_it_is_committed(encoded: str, takes_effect: bool) -> None:
+    status = parse_status(Reader(memoryview(bytes.fromhex(encoded))))
+    assert query(samples.QUERY_WITH_SESSION)._replace(status=status).takes_effect is takes_effect
 
 
 def test_an_unknown_status_variable_keeps_the_rest() -> None:

@@ -6,32 +6,27 @@ import gzip
 import hashlib
 import io
 import json
-import random
 import struct
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import zstandard
 
 from binx.archive.run import ArchiveRun
 from binx.archive.run_report import ArchiveRequest
+from binx.dataset.parquet import to_parquet
 from binx.errors import BinxError
-from binx.export.parquet import to_parquet
-from binx.export.seekable import write_seekable
-from binx.export.sidecar import write_sidecar
 from binx.kernels.scan import Level
-from binx.kernels.stored import counts_of, pack
 from binx.log.file import BinlogFile
-from binx.log.sidecar_layout import FOOTER_END_SIZE, TAIL_SIZE, decode_tail, tail_offset
-from binx.source.age import PIECE_BYTES, payload_cipher, piece_nonce
-from binx.source.age_header import Stanza, encode_base64, encode_header
+from binx.log.index_facts import encode_facts
+from binx.log.index_file import IndexFile
+from binx.log.index_writer import write_index
+from binx.storage.seekable import write_seekable
 from tests.conftest import CORPUS, TESTDATA
-from tests.fuzz.arrays import MAKERS
-from tests.fuzz.targets_files import AGE_KEY
 from tests.log.memory import Bytes
-from tests.rows.ddl_cases import CASES
+from tests.rows.ddl.cases import CASES
 
 _KERNELS = Path(__file__).resolve().parent.parent / "kernels"
 INDEXED = TESTDATA / "mysql-9.7" / "small" / "tagged_gtids.binlog"
@@ -131,17 +126,12 @@ def _manifests() -> Iterator[bytes]:
 def _index_files() -> Iterator[bytes]:
     with tempfile.TemporaryDirectory() as folder, BinlogFile.open(str(INDEXED)) as file:
         target = Path(folder) / "one.binx"
-        write_sidecar(file, str(target))
-        data = target.read_bytes()
-    yield data
-    tail = tail_offset(data[-FOOTER_END_SIZE:], len(data))
-    offset, size, _ = decode_tail(data[tail : tail + TAIL_SIZE])
-    yield data[offset : offset + size]
-    with BinlogFile.open(str(INDEXED.with_name("all_types.binlog"))) as file:
-        for table in file.scan(Level.LEVEL_TABLES):
-            if len(table) < 256 and counts_of(table) < 256:
-                end = (file.size >> 8) + 1
-                yield end.to_bytes(2, "little") + bytes([len(table), counts_of(table)]) + pack(table)
+        write_index(file, str(target))
+        yield target.read_bytes()
+        index = IndexFile.open(str(target), file)
+        assert index is not None
+        with closing(index):
+            yield encode_facts(index.facts).encode()
 
 
 def _compressed() -> Iterator[bytes]:
@@ -184,33 +174,6 @@ def _keyrings() -> Iterator[bytes]:
     yield b"Keyring file version:2.0" + entries + b"EOF" + hashlib.sha256(entries).digest()
 
 
-def _age_files() -> Iterator[bytes]:
-    stanzas = [
-        Stanza(("X25519", encode_base64(bytes(range(32))).decode()), bytes(32)),
-        Stanza(("some-grease", "x"), bytes(range(100))),
-        Stanza(("scrypt", "c2FsdA", "18"), bytes(32)),
-    ]
-    nonce = bytes(16)
-    cipher = payload_cipher(AGE_KEY, nonce)
-    for count, size in ((1, 0), (2, 100), (3, PIECE_BYTES + 1)):
-        content = bytes(size)
-        parts = [content[start : start + PIECE_BYTES] for start in range(0, size, PIECE_BYTES)] or [b""]
-        pieces = (
-            cipher.encrypt(piece_nonce(number, is_last=number == len(parts) - 1), part, None)
-            for number, part in enumerate(parts)
-        )
-        yield encode_header(stanzas[:count], AGE_KEY) + nonce + b"".join(pieces)
-
-
-def _columns() -> Iterator[bytes]:
-    dice = random.Random(5)
-    for first in range(len(MAKERS)):
-        yield bytes([0, first, 40, 0, 1, 0]) + dice.randbytes(600)
-        yield bytes(
-            [3, first, dice.randrange(256), dice.randrange(256), *dice.randbytes(2)]
-        ) + dice.randbytes(400)
-
-
 def _encryption() -> Iterator[bytes]:
     yield from (
         path.read_bytes()[:512]
@@ -245,9 +208,7 @@ SEEDS: dict[str, Callable[[], Iterator[bytes]]] = {
     "slices": _logs,
     "texts": _logs,
     "data_set": _logs,
-    "parquet": _columns,
     "archived": _archived,
     "archive_manifest": _archive_manifests,
     "keyring": _keyrings,
-    "age_file": _age_files,
 }

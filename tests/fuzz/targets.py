@@ -17,19 +17,18 @@ from binx.event.gtid_set import GtidSet
 from binx.event.header import HEADER_SIZE, EventFlag, EventHeader, EventType
 from binx.event.mariadb import parse_mariadb_gtid_list
 from binx.event.previous_gtids import encode_previous_gtids, parse_previous_gtids
-from binx.export.where import Condition
-from binx.kernels.bloom import holds
+from binx.kernels.crc32 import checksum
+from binx.kernels.index_tables import COLUMN_NAMES, COUNT_COLUMNS, IndexedTables
 from binx.kernels.json_diff import applied, diff_to_text
 from binx.kernels.jsonb import to_text
 from binx.kernels.scan import Level
-from binx.kernels.stored import StoredTables
 from binx.log.events import raw_events
 from binx.log.file import BinlogFile
+from binx.log.index_facts import decode_facts
+from binx.log.index_file import IndexFile
 from binx.log.on_damage import OnDamage
-from binx.log.sidecar import Sidecar
-from binx.log.sidecar_directory import decode_directory
 from binx.rows.batches import ChangeBatch
-from binx.rows.catalog import Catalog
+from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder, DecoderOptions
 from binx.source.base import READ_BYTES, Source
 from binx.source.encrypted import parse_header
@@ -38,7 +37,8 @@ from binx.spark.loading.manifests import read_manifests, read_schema
 from binx.spark.loading.outcome import LoadError
 from binx.spark.loading.storage import Storage
 from binx.stats.event_list import EventListing
-from tests.fuzz.targets_files import age_file, archive_manifest, archived, data_set, keyring, parquet
+from binx.where.condition import Condition
+from tests.fuzz.targets_files import archive_manifest, archived, data_set, keyring
 from tests.fuzz.targets_logs import scans, slices, texts
 from tests.log.memory import Bytes
 
@@ -200,21 +200,24 @@ def _log() -> BinlogFile:
 
 
 def index_file(data: bytes) -> None:
-    """An index file of a log; its directory and blocks also by themselves, as checksums would stop most."""
+    """An index file of a log; its facts and numbers also by themselves, as checksums would stop most."""
     with suppress(BinxError):
-        sidecar = Sidecar.read_from(Bytes(data), _log())
-        for block in sidecar.directory.blocks:
-            sidecar.table(block)
+        index = IndexFile(Bytes(data), _log())
+        for table in index.tables():
+            table.gtids()
     with suppress(BinxError):
-        directory = decode_directory(data)
-        StoredTables(list(directory.sources), len(directory.tables))
-    split, tables = int.from_bytes(data[:2], "little"), StoredTables([b"\1" * 16], 64)
-    records, counts = data[2] if len(data) > 2 else 0, data[3] if len(data) > 3 else 0
-    if data:
-        holds(data[4:], 1 + data[0] % 16, [b"1", b"2"])
-    unpacked = tables.unpack(data[4:], records, counts, 4, 4 + (split << 8), 0)
-    for index in range(len(unpacked)):
-        unpacked.gtid(index)
+        _, _, told = data.decode("utf-8", "replace").partition(" ")
+        decode_facts(f"{checksum(told.encode()):08x} {told}")
+    size = len(COLUMN_NAMES) + COUNT_COLUMNS
+    numbers = memoryview(data[: len(data) // (8 * size) * 8 * size]).cast("q")
+    columns = [numbers[place::size].tobytes() for place in range(size)]
+    split = [memoryview(column).cast("q") for column in columns]
+    with suppress(BinxError):
+        made = IndexedTables([b"\1" * 16], 64).table(
+            split[:-COUNT_COLUMNS], split[-COUNT_COLUMNS:], 4, 1 << 24
+        )
+        for place in range(len(made)):
+            made.gtid(place)
 
 
 def compressed(data: bytes) -> None:
@@ -259,11 +262,9 @@ TARGETS: dict[str, Target] = {
         slices,
         texts,
         data_set,
-        parquet,
         archived,
         archive_manifest,
         keyring,
-        age_file,
     )
 }
 

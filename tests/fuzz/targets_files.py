@@ -5,26 +5,18 @@ from __future__ import annotations
 import io
 import json
 import tempfile
-from contextlib import suppress
 from pathlib import Path
 
 import pyarrow.parquet as pq
 
 from binx.archive.manifest import decode_manifest, encode_manifest
-from binx.errors import DamagedError, EncryptedError
-from binx.export.parquet import to_parquet
-from binx.export.parquet_files import ParquetOptions
-from binx.export.parquet_format.arrow_writer import ArrowWriter
-from binx.export.seekable import write_seekable
+from binx.dataset.options import ParquetOptions
+from binx.dataset.parquet import to_parquet
 from binx.log.file import BinlogFile
 from binx.rows.decoder import DecoderOptions
-from binx.source.age import PIECE_BYTES, AgeFile
-from binx.source.age_header import encode_header, parse_header
-from binx.source.age_keys import FileKey, Identities, Identity
-from binx.source.age_primitives import public_key
 from binx.source.keyring import read_keyring
 from binx.source.opening import decompressed
-from tests.fuzz.arrays import batch_of
+from binx.storage.seekable import write_seekable
 from tests.log.memory import Bytes
 
 _MOST_CUTS = 32
@@ -47,20 +39,6 @@ def data_set(data: bytes) -> None:
 def _memory() -> str | None:
     shared = Path("/dev/shm")
     return str(shared) if shared.is_dir() else None
-
-
-def parquet(data: bytes) -> None:
-    """Columns of arbitrary values: what is written is what pyarrow reads."""
-    batch = batch_of(data)
-    compression = ("none", "zstd", "snappy", "lz4")[len(data) % 4]
-    stream = io.BytesIO()
-    writer = ArrowWriter(stream, batch.schema, compression=compression)
-    writer.write_batch(batch)
-    writer.close()
-    read = pq.read_table(io.BytesIO(stream.getvalue()))
-    read.validate(full=True)
-    assert read.schema == batch.schema
-    assert repr(read.to_pylist()) == repr(batch.to_pylist())
 
 
 def archived(data: bytes) -> None:
@@ -97,25 +75,4 @@ def keyring(data: bytes) -> None:
             assert (type(name), type(key)) == (str, bytes)
 
 
-AGE_KEY = bytes(range(16))
-"""The key of the age files that are tried."""
-
-_IDENTITIES = Identities((Identity(b"B" * 32, public_key(b"B" * 32)),), "memory")
-
-
-def age_file(data: bytes) -> None:
-    """An age file: a header that is understood has one text; what is behind it is read with a known key."""
-    header = parse_header(Bytes(data))
-    with suppress(EncryptedError, DamagedError):
-        _IDENTITIES.file_key(header, "memory")
-    mended = encode_header(header.stanzas, AGE_KEY)
-    assert mended[: len(header.text)] == header.text
-    source = AgeFile(Bytes(mended + data[header.size :]), FileKey(AGE_KEY))
-    try:
-        for start in range(0, source.size, PIECE_BYTES):
-            assert len(source.window(start, start + PIECE_BYTES)) == min(PIECE_BYTES, source.size - start)
-    finally:
-        source.close()
-
-
-__all__ = ["AGE_KEY", "age_file", "archive_manifest", "archived", "data_set", "keyring", "parquet"]
+__all__ = ["archive_manifest", "archived", "data_set", "keyring"]

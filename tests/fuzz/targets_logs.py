@@ -13,17 +13,18 @@ from binx.errors import BinxError
 from binx.event.format import FormatDescription
 from binx.event.gtid import Gtid
 from binx.event.gtid_set import GtidSet
-from binx.export.binlog import Run, write_binlog
-from binx.export.changes import Selected
-from binx.export.json_lines import write_json
-from binx.export.sql import write_sql
-from binx.export.thl import write_thl
-from binx.export.undo import write_undo
 from binx.kernels.scan import Level
 from binx.log.events import raw_events
 from binx.log.file import BinlogFile
 from binx.log.gtid_keys import kernel_intervals
-from binx.rows.catalog import Catalog
+from binx.rows.ddl.catalog import Catalog
+from binx.slices.binlog import Run, write_binlog
+from binx.slices.changes import Selected
+from binx.slices.json_lines import write_json
+from binx.slices.sql.on_conflict import OnConflict
+from binx.slices.sql.undo import write_undo
+from binx.slices.sql.write import write_sql
+from binx.slices.thl import write_thl
 from tests.log.memory import Bytes
 
 _SEARCHED = 5
@@ -57,9 +58,9 @@ def texts(data: bytes) -> None:
         output = io.BytesIO()
         write_sql(_selected(data), output, Catalog())
         output.getvalue().decode()
-    for by_key in (False, True):
+    for on_conflict in OnConflict:
         with suppress(BinxError):
-            write_undo(_selected(data), io.BytesIO(), Catalog(), by_key=by_key)
+            write_undo(_selected(data), io.BytesIO(), Catalog(), on_conflict=on_conflict)
 
 
 def _has_control_characters(text: bytes) -> bool:

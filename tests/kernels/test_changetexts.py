@@ -15,11 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from binx.event.charset import charset
-from binx.export import pieces
-from binx.export.parts import Part, Spelled, Spelling, kernel_part
-from binx.export.pieces import Changes, Piece
 from binx.kernels.changetexts import ChangeTexts
-from tests.export.spelled import texts_of
+from binx.rows.parts import Part, Spelled, Spelling, kernel_part
+from binx.slices import pieces
+from binx.slices.pieces import Changes, Piece
+from tests.slices.spelled import texts_of
 
 LONG = 300_000
 LONG_SPELLINGS = (

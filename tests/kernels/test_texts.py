@@ -10,8 +10,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from binx.export.texts import constant, joined, python_reals, string_literals
 from binx.kernels.texts import joined_texts, quoted_texts
+from binx.slices.texts import constant, joined, python_reals, string_literals
 
 TEXT = pa.large_binary()
 COLUMN = st.lists(st.binary(max_size=40), min_size=1, max_size=20)

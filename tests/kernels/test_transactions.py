@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from binx.event import GtidSet
 from binx.kernels.scan import Level
-from binx.kernels.stored import block_facts
 from binx.kernels.transactions import FIELDS, FLAG_HAS_THREAD, FLAG_HAS_XID, Kind, TransactionTable
 from binx.log.gtid_keys import kernel_intervals, source_of
 from tests.log import building as b
@@ -49,30 +48,15 @@ def test_a_table_knows_each_field_singly_and_as_a_column(table: TransactionTable
     assert table.value("begin_timestamp", 0) == 1_000
 
 
-def test_the_facts_of_a_block_are_those_of_the_records_that_have_them(table: TransactionTable) -> None:
-    large = b.transactions(*(event for number in range(1, 301) for event in (b.gtid(number), b.CREATE)))
-    steps = b.transactions(
-        *(b.gtid(1), b.query("XA START X'01',X'',1"), b.query("XA END X'01',X'',1"), b.xa_prepare()),
-        *(b.gtid(2), b.query("XA COMMIT X'01',X'',1")),
-    )
-    for one in (table, large, steps):
-        columns = {field: memoryview(one.column(field)).cast("q").tolist() for field in FIELDS}
-        expected: list[tuple[int, int] | None] = []
-        for field, flag in (
-            *(("commit_timestamp", 0), ("server_id", 0), ("bytes", 0)),
-            *(("xid", FLAG_HAS_XID), ("thread_id", FLAG_HAS_THREAD)),
-        ):
-            has = [
-                value
-                for value, flags in zip(columns[field], columns["flags"], strict=True)
-                if flags & flag == flag
-            ]
-            expected.append((min(has), max(has)) if has else None)
-        with_statements = sum(number > 0 for number in columns["statements"])
-        xa = sum(Kind.KIND_XA_PREPARE <= kind <= Kind.KIND_XA_ROLLBACK for kind in columns["kind"])
-        assert block_facts(one) == (*expected, with_statements + xa)
-    assert xa == 2
-    assert block_facts(TransactionTable()) == (None, None, None, None, None, 0)
+def test_extents_are_those_of_marked_transactions(table: TransactionTable) -> None:
+    mask = bytearray(len(table))
+    assert table.extents(mask) is None
+    mask[1] = mask[3] = 1
+    times = [table.value("commit_timestamp", index) for index in (1, 3)]
+    starts = [table.value("start", index) for index in (1, 3)]
+    assert table.extents(mask) == (*starts, min(times), max(times))
+    with pytest.raises(ValueError, match="a mask of 1"):
+        table.extents(bytearray(1))
 
 
 def test_what_is_behind_the_end_is_an_index_error(table: TransactionTable) -> None:

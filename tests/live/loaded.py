@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from testdata.compare import read_parquet, spell
-from tests.export.current_state import Row, plain, to_rows
+from tests.dataset.current_state import Row, plain, to_rows
 from tests.live.state import UNKNOWN, TableState
 from tests.live.tables_at_end import TableAtEnd
 

@@ -10,12 +10,12 @@ from typing import Any
 from binx.kernels.scan import Level
 from binx.log.file import BinlogFile
 from binx.rows.batches import ChangeBatch
-from binx.rows.catalog import Catalog
+from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder, DecoderOptions
 from binx.rows.types import ArrowOptions, Kind, LogicalType
 from testdata.compare import as_integers
 from testdata.servers import Server
-from tests.export.current_state import ORDER
+from tests.dataset.current_state import ORDER
 from tests.live.listing import Change, Transaction, Value, read_listing
 from tests.live.printed import printed
 from tests.live.state import SYSTEM

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from binx.export.parquet import to_parquet
-from binx.export.parquet_files import ParquetOptions
+from binx.dataset.options import ParquetOptions
+from binx.dataset.parquet import to_parquet
 from binx.log.file import open_files
-from binx.rows.catalog import Catalog
+from binx.rows.ddl.catalog import Catalog
 from testdata.servers import Server, ServerError
 from testdata.small import drop_databases
 from tests.live.loaded import loaded_state

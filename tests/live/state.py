@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tests.export.current_state import ORDER, Row, listed_files, plain, to_rows, undone
+from tests.dataset.current_state import ORDER, Row, listed_files, plain, to_rows, undone
 
 Name = tuple[str, str]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from binx.kernels.scan import Level
 from binx.log.file import BinlogFile
 from binx.rows.batches import ChangeBatch
-from binx.rows.catalog import Catalog
+from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
 from binx.rows.names import ResolvedColumn
 from binx.rows.types import Kind

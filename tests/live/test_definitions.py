@@ -15,15 +15,15 @@ import pytest
 
 from binx.kernels.scan import Level
 from binx.log.file import BinlogFile
-from binx.rows.catalog import Catalog
+from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
 from binx.rows.marks import STATEMENTS_ONLY
 from testdata.servers import Server, ServerError
 from tests.live.connection import Connection
 from tests.live.test_differential import ROUNDS, seed_of
 from tests.live.workload.definitions import DATABASES, Definitions
+from tests.rows.ddl.make_expected import COLUMNS
 from tests.rows.described import binx_says, server_says
-from tests.rows.make_ddl_expected import COLUMNS
 
 STATEMENTS = 100
 SERIES = 10 if ROUNDS else 1

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from binx.compare.diff import LogDiff, diff_logs
 from binx.event.gtid_set import GtidSet
-from binx.export.diff import LogDiff, diff_logs
 from binx.log.inputs import open_chain
 from binx.log.selection import Selection
 from testdata.servers import MySQLServer, Server
@@ -73,6 +73,9 @@ def test_what_is_lost_added_and_otherwise_is_found(mysql: MySQLServer, replicas:
     assert found.errant_right == found.only_right
     assert found.only_right.count == 1, "the row that the replica has by itself"
     (difference,) = found.differences
-    assert [row["before"]["text"] for row in difference.left] == ["eins"]
-    assert [row["before"]["text"] for row in difference.right] == ["otherwise"]
+    (pair,) = difference.pairs
+    assert pair.left is not None
+    assert pair.right is not None
+    assert pair.left.shown["before"]["text"] == "eins"
+    assert pair.right.shown["before"]["text"] == "otherwise"
     assert found.left.gtids == GtidSet.parse(last)

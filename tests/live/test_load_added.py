@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from binx.export.parquet import to_parquet
+from binx.dataset.parquet import to_parquet
 from binx.log.inputs import open_chain
 from binx.spark.loading.arguments import parse_arguments
 from binx.spark.loading.run import load_tables

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from binx.export.parquet import to_parquet
+from binx.dataset.parquet import to_parquet
 from binx.log.inputs import open_chain
 from binx.spark.loading.arguments import parse_arguments
 from binx.spark.loading.run import load_tables

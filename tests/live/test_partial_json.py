@@ -13,7 +13,7 @@ import pytest
 from binx.kernels.scan import Level
 from binx.log.file import BinlogFile
 from binx.rows.batches import ChangeBatch
-from binx.rows.catalog import Catalog
+from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
 from testdata.servers import MySQLServer
 

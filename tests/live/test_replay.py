@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 
-from binx.export.binlog import Run, write_binlog
-from binx.export.extract import extract
 from binx.log.file import BinlogFile
 from binx.log.inputs import open_chain
 from binx.log.selection import Selection
+from binx.slices.binlog import Run, write_binlog
+from binx.slices.database_names import DatabaseNames
+from binx.slices.extract import extract
 from testdata.expected import rows_document, tables_of
 from testdata.programs import MYSQL_HINT, find_mysql
 from testdata.servers import MariaDBServer, MySQLServer, Server
@@ -195,3 +196,26 @@ def compare_small(server: Server, folder: Path, name: str, tmp_path: Path) -> No
     # The server that made the log may have been of another patch level.
     del found["version"], expected["version"]
     assert found == expected
+
+
+@pytest.mark.parametrize("flavour", ["mysql", "mariadb"])
+def test_a_slice_replays_into_a_database_of_another_name(
+    flavour: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    server: Server = request.getfixturevalue(flavour)
+    folder = MYSQL if flavour == "mysql" else MARIADB
+    source = folder / "small" / "compressed.binlog"
+    expected = json.loads((folder / "small" / "compressed.expected.json").read_text())
+    target = tmp_path / "renamed"
+    with BinlogFile.open(str(source)) as file, target.open("wb") as output:
+        runs = [Run(file, table) for table in file.scan()]
+        write_binlog(runs, output, databases=DatabaseNames({"small": "another"}))
+    drop_databases(server)
+    server.reset()
+    server.sql("SET sql_log_bin=0; CREATE DATABASE another")
+    # CREATE DATABASE names it in its text, which stays.
+    server.sql(server.mysqlbinlog("--verify-binlog-checksum", target))
+    for name, table in expected["tables"].items():
+        renamed = name.replace("small.", "another.")
+        assert checksums(server)[renamed] == table["checksum"], name
+    drop_databases(server)

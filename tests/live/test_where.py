@@ -12,13 +12,13 @@ from contextlib import contextmanager
 import pytest
 
 from binx.errors import UsageError
-from binx.export.images import BatchImages
-from binx.export.where import Condition
 from binx.kernels.scan import Level
 from binx.log.file import BinlogFile
 from binx.rows.batches import ChangeBatch
-from binx.rows.catalog import Catalog
+from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
+from binx.rows.images import BatchImages
+from binx.where.condition import Condition
 from testdata.servers import Server
 from tests.live.connection import Connection
 from tests.live.test_differential import ROUNDS, seed_of

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from binx.export.extract import ExtractOptions, SliceFormat, extract
-from binx.export.where import Condition
 from binx.log.inputs import open_chain
 from binx.log.selection import Selection
+from binx.slices.extract import ExtractOptions, SliceFormat, extract
+from binx.where.condition import Condition
 from testdata.servers import MySQLServer
 
 # Not IN and BETWEEN, in which MySQL 9.7 leaves the offset out of account.

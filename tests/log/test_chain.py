@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import random
 import struct
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 from binx.event import GtidSet, encode_previous_gtids
 from binx.event.header import EventType
 from binx.kernels.scan import Level
-from binx.log.chain import ProblemKind, chain_problems, epochs, order_files
+from binx.log.chain import ChainProblem, ProblemKind, ends_problems, epochs, order_ends
 from binx.log.ends import previous_gtids, read_ends
-from binx.log.file import BinlogFile, open_files
+from binx.log.file import BinlogFile, Listed, open_files
 from tests.conftest import PROJECT
 from tests.log import building as b
 from tests.log.memory import Bytes
@@ -42,8 +44,9 @@ def log(
     end: str | None = "rotate",
     base: str = "binlog",
     following: int | None = None,
+    folder: str = "",
 ) -> BinlogFile:
-    """A log without checksums, begun at a time, that ends with ROTATE, STOP or neither."""
+    """A log without checksums, begun at a time, that ends with ROTATE, STOP or neither 10 seconds later."""
     head = bytearray(FIRST_EVENTS)
     struct.pack_into("<I", head, 4, at)
     struct.pack_into("<I", head, 4 + 5, server_id)
@@ -51,10 +54,20 @@ def log(
     data = bytes(head) + b.event(35, encode_previous_gtids(GtidSet.parse(previous))) + TRANSACTION
     if end == "rotate":
         name = f"{base}.{following or number + 1:06d}".encode()
-        data += ending(b.event(4, struct.pack("<Q", 4) + name), len(data))
+        data += ending(b.event(4, struct.pack("<Q", 4) + name, timestamp=at + 10), len(data))
     elif end == "stop":
-        data += ending(b.STOP, len(data))
-    return BinlogFile(Bytes(data, f"{base}.{number:06d}"))
+        data += ending(b.event(3, b"", timestamp=at + 10), len(data))
+    source = Bytes(data, f"{base}.{number:06d}")
+    source.path = f"{folder}{source.name}"
+    return BinlogFile(source)
+
+
+def order_files(files: list[BinlogFile]) -> list[BinlogFile]:
+    return [ends.file for ends in order_ends(map(read_ends, files))]
+
+
+def chain_problems(files: list[BinlogFile]) -> list[ChainProblem]:
+    return ends_problems(order_ends(map(read_ends, files)))
 
 
 def names(files: list[BinlogFile]) -> list[str]:
@@ -192,6 +205,66 @@ def test_servers_with_files_of_the_same_name_are_kept_apart() -> None:
     assert chain_problems([*one, *other]) == []
 
 
+def changing(ids: Sequence[int] = (97, 98, 97, 97, 99), **how: Any) -> list[BinlogFile]:
+    """A chain of a server whose id changed."""
+    return [log(n, at=10 * n, server_id=server_id, **how) for n, server_id in enumerate(ids, 1)]
+
+
+def assert_any_order_gives(files: list[BinlogFile]) -> None:
+    for seed in range(20):
+        assert order_files(random.Random(seed).sample(files, len(files))) == files
+
+
+@pytest.mark.parametrize("end", ["rotate", "stop"])
+def test_a_servers_id_that_changes_and_changes_back_breaks_no_chain(end: str) -> None:
+    files = changing(end=end)
+    assert_any_order_gives(files)
+    assert chain_problems(files) == []
+    assert {ends.chain for ends in order_ends(map(read_ends, files))} == {0}
+
+
+def test_a_log_between_two_of_other_ids_that_is_not_there_is_a_gap() -> None:
+    one, _, third, *_ = changing((97, 98, 99))
+    (problem,) = chain_problems([third, one])
+    assert (problem.kind, problem.before) == (ProblemKind.GAP, one.path)
+    assert "binlog.000002" in problem.message
+
+
+def test_chains_of_one_name_whose_servers_ids_change_are_kept_apart() -> None:
+    """They are in folders of their own; what each ROTATE names was begun when it was written."""
+    one = changing((97, 98, 97), folder="one/")
+    other = [log(n, at=10 * n + 4, server_id=5, folder="other/") for n in (1, 2, 3)]
+    assert_any_order_gives([*one, *other])
+    assert chain_problems([*one, *other]) == []
+
+
+def test_archived_logs_of_another_id_follow_by_the_time_of_their_rotation() -> None:
+    """An archive has the logs of all servers in one folder, with a tag in their names."""
+    names = ("binlog.000001.0a0b0c0d-01020304.zst", "binlog.000002.11111111-05060708.zst")
+    one, late = log(1, at=10, server_id=97), log(2, at=500, server_id=98)
+    next_one = log(2, at=20, server_id=98)
+    for file, name in zip((one, late), names, strict=True):
+        cast("Bytes", file.source).path = name
+    cast("Bytes", next_one.source).path = names[1]
+    assert [ends.chain for ends in order_ends(map(read_ends, (one, next_one)))] == [0, 0]
+    assert [ends.chain for ends in order_ends(map(read_ends, (one, late)))] == [0, 1]
+
+
+def test_gtids_that_contradict_make_no_chain_of_different_ids() -> None:
+    uuid, stranger = b.UUID_TEXT, "11111111-2222-3333-4444-555555555555"
+    one = log(1, at=10, server_id=97, previous=f"{uuid}:1-5", end="stop")
+    other = log(2, at=30, server_id=98, previous=f"{stranger}:1-90", startup=True)
+    assert [ends.chain for ends in order_ends(map(read_ends, (one, other)))] == [0, 1]
+
+
+def test_an_index_states_the_order_of_logs_of_different_names_and_clocks() -> None:
+    files = [log(7, at=100), log(1, at=90, base="new", server_id=2), log(2, at=80, base="new", server_id=1)]
+    for place, file in enumerate(files):
+        file.listed = Listed("/data/mysql-bin.index", place)
+    assert_any_order_gives(files)
+    assert {ends.chain for ends in order_ends(map(read_ends, files))} == {0}
+
+
 def test_the_epoch_counts_the_servers_starts() -> None:
     files = [
         log(1, at=10, startup=True),
@@ -200,8 +273,9 @@ def test_the_epoch_counts_the_servers_starts() -> None:
         log(4, at=40),
         log(1, at=50, server_id=2, startup=True),
     ]
-    assert epochs(files) == [1, 1, 2, 2, 1]
-    assert epochs(files[1:2]) == [0]
+    ends = order_ends(map(read_ends, files))
+    assert epochs(ends) == [1, 1, 2, 2, 1]
+    assert epochs(ends[1:2]) == [0]
 
 
 def test_thousands_of_files_are_ordered_by_links_and_not_by_trying_all() -> None:

@@ -8,12 +8,12 @@ from itertools import pairwise
 
 import pytest
 
-from binx.errors import (
-    ChecksumError,
-    TruncatedError,
-)
+from binx.errors import BinxError, ChecksumError, DamagedError, TruncatedError
 from binx.kernels.scan import Level
+from binx.log.chain import order_ends
+from binx.log.ends import known_ends
 from binx.log.file import BinlogFile
+from binx.log.on_damage import OnDamage
 from binx.log.scanning import Ending
 from tests.conftest import PROJECT
 from tests.log.memory import Bytes, read
@@ -141,3 +141,90 @@ def test_without_verification_a_wrong_checksum_is_read_over() -> None:
     whole = read(bytes(data), Level.LEVEL_EVENTS)
     data[whole.transactions[2][1] - 1] ^= 1
     assert read(bytes(data), Level.LEVEL_EVENTS, verify=False).transactions == whole.transactions
+
+
+# What a log in use hides: an event whose length points past the end is no incomplete transaction.
+
+IN_USE = [
+    "mysql-9.7/small/anonymous_gtids.binlog",
+    "mysql-9.7/small/tagged_gtids.binlog",
+    "mysql-9.7/small/no_checksum.binlog",
+    "mariadb-10.11/small/standalone.binlog",
+    "mariadb-10.11/small/no_checksum.binlog",
+]
+SIZE_AT = 9
+
+
+def in_use(name: str) -> bytes:
+    """A log whose server goes on writing it: marked so, and without the event that ends it."""
+    data = bytearray(cut_log(name))
+    data[IN_USE_FLAG_AT] |= 1
+    last = read(bytes(data), Level.LEVEL_EVENTS).transactions[-1]
+    return bytes(data[: last[1]])
+
+
+def events_of(data: bytes) -> Iterator[int]:
+    at = 4
+    while at < len(data):
+        yield at
+        at += int.from_bytes(data[at + SIZE_AT : at + SIZE_AT + 4], "little")
+
+
+@pytest.mark.parametrize("level", [Level.LEVEL_INDEX, Level.LEVEL_TABLES])
+@pytest.mark.parametrize("name", IN_USE)
+def test_no_bit_of_any_events_length_hides_a_transaction_of_a_log_in_use(name: str, level: Level) -> None:
+    data = in_use(name)
+    whole = read(data, level).transactions
+    assert whole
+    for at in events_of(data):
+        for bit in range(32):
+            flipped = bytearray(data)
+            flipped[at + SIZE_AT + bit // 8] ^= 1 << bit % 8
+            try:
+                reading = read(bytes(flipped), level)
+            except BinxError:
+                continue  # The first event, without which no log is opened.
+            size = int.from_bytes(flipped[at + SIZE_AT : at + SIZE_AT + 4], "little")
+            if "no_checksum" in name and at + size <= len(data):
+                continue  # Only positions tell, which verify looks at.
+            assert reading.error is not None or len(reading.transactions) == len(whole), (at, bit)
+
+
+@pytest.mark.parametrize("name", IN_USE)
+def test_salvage_has_the_transactions_behind_an_event_whose_length_points_past_the_end(name: str) -> None:
+    data = in_use(name)
+    whole = read(data, Level.LEVEL_TABLES).transactions
+    for at in [at for at in events_of(data) if whole[0][0] <= at]:
+        flipped = bytearray(data)
+        flipped[at + SIZE_AT + 3] ^= 1
+        scan = BinlogFile(Bytes(bytes(flipped))).scan(Level.LEVEL_TABLES, on_damage=OnDamage.SALVAGE)
+        found = [table.value("start", index) for table in scan for index in range(len(table))]
+        hit = next(number for number, one in enumerate(whole) if one[1] > at)
+        assert found == [one[0] for number, one in enumerate(whole) if number != hit], at
+        assert [damage.start for damage in scan.damage] == [whole[hit][0]]
+
+
+def test_the_rest_of_a_log_in_use_is_lost_where_a_later_log_lists_more() -> None:
+    name = "mysql-9.7/shop/mysql-bin.00000"
+    first, second = bytearray(cut_log(f"{name}1")), cut_log(f"{name}2")
+    first[IN_USE_FLAG_AT] |= 1
+    last = read(bytes(first), Level.LEVEL_EVENTS).transactions[-1]
+
+    def chain(data: bytes) -> BinlogFile:
+        logs = [BinlogFile(Bytes(data, "mysql-bin.000001")), BinlogFile(Bytes(second, "mysql-bin.000002"))]
+        return order_ends(map(known_ends, logs))[0].file
+
+    def found(file: BinlogFile) -> int:
+        return sum(len(table) for table in file.scan(Level.LEVEL_TABLES))
+
+    # The event that closes the log is no transaction that could be lost.
+    assert found(chain(bytes(first[:-10]))) == found(chain(bytes(first))) > 0
+    alone = BinlogFile(Bytes(bytes(first[: last[1] - 9]), "mysql-bin.000001"))
+    assert found(alone) > 0
+    with pytest.raises(
+        TruncatedError, match=r"cannot be read, and hold .*:\d+, which mysql-bin\.000002 lists"
+    ):
+        found(chain(bytes(first[: last[1] - 9])))
+    begun_by_the_crash = bytes(first[: last[1]]) + bytes(first[last[0] : last[1] - 9])
+    with pytest.raises(DamagedError, match="its position says otherwise"):
+        found(chain(begun_by_the_crash))

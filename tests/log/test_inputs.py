@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from binx.errors import AbsentError, NotABinlogError, SourceError, UsageError
-from binx.log.inputs import expand_paths, open_chain, open_logs
+from binx.log.inputs import expand_paths, named_logs, open_chain, open_logs
 
 
 @pytest.fixture
@@ -42,6 +42,20 @@ def test_an_index_with_absolute_paths_finds_logs_that_were_moved_with_it(folder:
     index = folder / "mysql-bin.index"
     index.write_text("/var/lib/mysql/mysql-bin.000002\n\n/var/lib/mysql/mysql-bin.000003\n")
     assert expand_paths([str(index)]) == logs(folder)[1:3]
+
+
+@pytest.mark.parametrize("place", [".\\", "C:\\ProgramData\\MySQL\\MySQL Server 8.0\\Data\\", "D:/data/"])
+def test_an_index_of_a_server_on_windows_finds_the_logs_beside_it(folder: Path, place: str) -> None:
+    index = folder / "mysql-bin.index"
+    names = [Path(log).name for log in logs(folder)]
+    index.write_bytes("".join(f"{place}{name}\r\n" for name in names).encode())
+    assert expand_paths([str(index)]) == logs(folder)
+    assert expand_paths([str(folder)]) == logs(folder)
+
+
+def test_the_place_in_an_index_is_known_of_logs_that_a_pattern_finds_too(folder: Path) -> None:
+    found = named_logs(sorted(map(str, folder.glob("mysql-bin.*"))))
+    assert [log.listed and log.listed.place for log in found] == list(range(len(logs(folder))))
 
 
 def test_an_index_that_lists_a_log_that_is_not_there(folder: Path) -> None:

@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 
 from binx.errors import UnsupportedError
-from binx.export.extract import ExtractOptions, extract
 from binx.kernels.scan import Level
 from binx.kernels.transactions import TransactionTable
 from binx.log.ends import read_ends
 from binx.log.file import BinlogFile
 from binx.log.moments import Position
 from binx.log.selection import Selection
-from binx.rows.catalog import Catalog
+from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
+from binx.slices.extract import ExtractOptions, extract
 from tests.conftest import PROJECT
 
 LOG = PROJECT / "testdata/mysql-9.7/shop/mysql-bin.000002"

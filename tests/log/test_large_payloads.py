@@ -19,7 +19,7 @@ from binx.log.events import raw_events
 from binx.log.file import BinlogFile
 from binx.log.on_damage import OnDamage
 from binx.rows.batches import ChangeBatch
-from binx.rows.catalog import Catalog
+from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
 from binx.source import READ_BYTES
 from binx.stats.event_list import EventListing
@@ -164,5 +164,5 @@ def test_damaged_fields_are_an_error(place: int) -> None:
 @pytest.mark.parametrize("level", list(Level))
 @pytest.mark.parametrize("end", [START + 30, START + READ_BYTES, START + len(LARGE) - 1])
 def test_a_cut_one_is_an_error(level: Level, end: int) -> None:
-    with pytest.raises(BinxError, match="the file ends inside an event"):
+    with pytest.raises(BinxError, match="the file is truncated inside a transaction"):
         scanned(LOG[:end], level)

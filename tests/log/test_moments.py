@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from binx.errors import UsageError
 from binx.log.moments import Position, format_time, parse_position, parse_time, parse_zoned_time
+from binx.log.zones import parse_zone
 
 
 @pytest.mark.parametrize(
@@ -62,7 +63,7 @@ def test_a_time_may_have_its_zone_behind_it(text: str, moment: str, monkeypatch:
         ("2026-11-21 02:10Z Europe/Berlin", "without an offset"),
         ("2026-11-21 02:10 Europe/Nowhere", "time zone such as"),
         ("0001-01-01 Europe/Berlin", "calendar"),
-        ("1 hour ago", "a time such as"),
+        ("1 month ago", "a time such as"),
         ("yesterday", "a time such as"),
         ("", "a time such as"),
     ],
@@ -114,3 +115,32 @@ def test_positions_are_a_number_or_a_file_and_a_number() -> None:
 def test_what_is_no_position_is_a_usage_error(text: str) -> None:
     with pytest.raises(UsageError, match="expected a position"):
         parse_position(text)
+
+
+NOW = parse_time("2026-11-21T12:00:00Z")
+
+
+@pytest.mark.parametrize(
+    ("text", "zone", "moment"),
+    [
+        ("20 minutes ago", "UTC", "2026-11-21T11:40:00Z"),
+        ("1 hour ago", "Europe/Berlin", "2026-11-21T11:00:00Z"),
+        ("90s ago", "UTC", "2026-11-21T11:58:30Z"),
+        ("3 Days ago", "UTC", "2026-11-18T12:00:00Z"),
+        ("11:50", "UTC", "2026-11-21T11:50:00Z"),
+        ("12:50:30", "Europe/Berlin", "2026-11-21T11:50:30Z"),
+        ("12:01", "UTC", "2026-11-20T12:01:00Z"),
+        ("2026-11-21 02:10", "Europe/Berlin", "2026-11-21T01:10:00Z"),
+        ("2026-11-21", "Asia/Tokyo", "2026-11-20T15:00:00Z"),
+        ("2026-11-21T02:10Z", "Europe/Berlin", "2026-11-21T02:10:00Z"),
+        ("2026-11-21 02:10 UTC", "Europe/Berlin", "2026-11-21T02:10:00Z"),
+    ],
+)
+def test_times_as_seen_from_now_and_in_a_zone(text: str, zone: str, moment: str) -> None:
+    assert format_time(parse_zoned_time(text, parse_zone(zone), NOW)) == moment
+
+
+@pytest.mark.parametrize("text", ["25:00", "ago", "5 ago", "5 months ago", "2026-03-29 02:30"])
+def test_no_times(text: str) -> None:
+    with pytest.raises(UsageError):
+        parse_zoned_time(text, parse_zone("Europe/Berlin"), NOW)

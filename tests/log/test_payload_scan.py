@@ -7,14 +7,14 @@ import tracemalloc
 import pytest
 
 from binx.errors import BinxError
-from binx.export.changes import Begin
-from binx.export.event_rows import events_with_rows
 from binx.kernels.scan import Level
 from binx.kernels.transactions import TransactionTable
 from binx.log.file import BinlogFile
-from binx.rows.catalog import Catalog
+from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
 from binx.rows.statements import Statement
+from binx.slices.changes import Begin
+from binx.slices.event_rows import events_with_rows
 from tests.log import building as b
 from tests.log.memory import Bytes, read
 

@@ -11,13 +11,13 @@ import pytest
 
 import binx
 from binx.errors import AbsentError, BinxError, TruncatedError
-from binx.export.extract import ExtractOptions, extract
 from binx.kernels.scan import Level
 from binx.log.ends import read_ends
 from binx.log.file import open_files
 from binx.log.inputs import open_chain
-from binx.log.relay import begins_inside, is_relay_log, join_relay_logs
+from binx.log.relay import begins_inside, join_relay_logs
 from binx.log.selection import Selection
+from binx.slices.extract import ExtractOptions, extract
 from binx.source.joined import JoinedSource
 from tests.conftest import PROJECT
 from tests.log.memory import Bytes
@@ -60,8 +60,8 @@ def cut_logs(server: str) -> list[str]:
 @pytest.mark.parametrize("server", SERVERS)
 def test_relay_logs_hold_the_transactions_of_their_source(server: str) -> None:
     assert transactions(relay_logs(server)[::-1]) == transactions(source_logs(server)) != []
-    assert all(is_relay_log(file) for file in open_files(relay_logs(server)))
-    assert not any(is_relay_log(file) for file in open_files(source_logs(server)))
+    assert all(file.is_relay_log for file in open_files(relay_logs(server)))
+    assert not any(file.is_relay_log for file in open_files(source_logs(server)))
 
 
 def test_mariadb_cuts_transactions_and_mysql_does_not() -> None:
@@ -124,7 +124,7 @@ def test_a_transaction_whose_end_is_missing_is_cut() -> None:
     logs = relay_logs("mariadb-10.11")
     cut = logs.index(cut_logs("mariadb-10.11")[0])
     for stop in (cut, cut + 1, cut + 2):
-        with pytest.raises(TruncatedError, match="ends inside a transaction") as caught:
+        with pytest.raises(TruncatedError, match="truncated inside a transaction") as caught:
             transactions(logs[:stop])
         assert caught.value.path == logs[cut - 1]
 

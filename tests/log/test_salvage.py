@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from binx.errors import BinxError, DamagedError, NotABinlogError, UnsupportedError
+from binx.event import GtidSet
 from binx.kernels.scan import Level
 from binx.log.damage import Damage
 from binx.log.event_search import EventSearch
@@ -378,3 +379,24 @@ def test_a_hundred_bytes_of_anything_take_little_memory_and_no_time(tail: bytes)
     tracemalloc.stop()
     assert peak < 8 << 20
     assert process_time() - begun < 5
+
+
+@pytest.mark.parametrize("server", ["mysql-9.7", "mariadb-10.11"])
+def test_the_gtids_that_are_missing_at_damage_are_those_of_the_transactions_that_it_took(server: str) -> None:
+    data = (TESTDATA / server / "shop" / "mysql-bin.000002").read_bytes()
+    whole = Salvaged(data)
+    for at in range(len(data) // 5, len(data) - 8192, len(data) // 5):
+        damaged = Salvaged(data[:at] + bytes(4096) + data[at + 4096 :])
+        (damage,) = damaged.damage
+        gone = [gtid for gtid in whole.gtids if gtid not in damaged.gtids]
+        assert damage.lost == GtidSet.parse(",".join(str(gtid) for gtid in gone))
+        assert damage.transactions == len(gone)
+
+
+def test_a_hole_in_the_numbers_that_is_not_at_the_damage_is_not_named() -> None:
+    transactions = [b.gtid(number) + b.CREATE for number in (1, 2, 5, 6, 7, 8, 11, 12, 13)]
+    transactions[4] = bytes(len(transactions[4]))
+    found = Salvaged(b.NO_CHECKSUM.read_bytes()[:127] + b"".join(transactions))
+    (damage,) = found.damage
+    assert str(damage.lost) == f"{b.UUID_TEXT}:7"
+    assert damage.transactions == 1

@@ -35,6 +35,7 @@ def statement(sql: str) -> Query:
         "TRUNCATE orders",
         "DROP TABLE a, b, orders",
         'DROP TABLE "orders"',
+        "DROP DATABASE shop",
     ],
 )
 def test_a_statement_touches_the_table_that_it_names(sql: str) -> None:
@@ -44,7 +45,12 @@ def test_a_statement_touches_the_table_that_it_names(sql: str) -> None:
 
 @pytest.mark.parametrize(
     "sql",
-    ["INSERT INTO order_items VALUES (1)", "DROP TABLE orders_old", "INSERT INTO other.items VALUES (1)"],
+    [
+        "INSERT INTO order_items VALUES (1)",
+        "DROP TABLE orders_old",
+        "INSERT INTO other.items VALUES (1)",
+        "INSERT INTO other.items VALUES (@orders)",
+    ],
 )
 def test_a_statement_does_not_touch_a_table_that_it_does_not_name(sql: str) -> None:
     assert not TableFilter([], ["shop.orders"]).takes_statement(statement(sql))

@@ -8,17 +8,17 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from binx.export.extract import ExtractOptions, SliceFormat, extract
-from binx.export.parquet import to_parquet
-from binx.export.parquet_files import ParquetOptions
-from binx.export.search import Search
-from binx.export.sidecar import write_sidecar
-from binx.export.where import Condition
+from binx.dataset.options import ParquetOptions
+from binx.dataset.parquet import to_parquet
 from binx.log.file import BinlogFile
-from binx.log.index_use import IndexUse, sidecar_path
+from binx.log.index_use import IndexUse, index_path
+from binx.log.index_writer import write_index
 from binx.log.inputs import open_chain
 from binx.log.moments import Position
 from binx.log.selection import Selection, Selector
+from binx.slices.extract import ExtractOptions, SliceFormat, extract
+from binx.slices.search import Search
+from binx.where.condition import Condition
 from tests.log import building as b
 from tests.log.searching import search
 
@@ -92,13 +92,13 @@ def test_what_was_prepared_before_a_start_position_may_be_wanted(log: Path) -> N
 
 def test_an_index_file_changes_nothing(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("binx.log.scan.WINDOW_BYTES", 256)
-    monkeypatch.setattr("binx.export.sidecar.BLOCK_RECORDS", 1)
+    monkeypatch.setattr("binx.log.index_writer.GROUP_ROWS", 1)
     with BinlogFile.open(str(log)) as file:
-        write_sidecar(file, sidecar_path(file))
+        write_index(file, index_path(file))
     with open_chain([str(log)], index=IndexUse()) as chain:
-        sidecar = chain[0].file.sidecar
-        assert sidecar is not None
-        assert len(sidecar.directory.blocks) > 2
+        index = chain[0].file.index
+        assert index is not None
+        assert len(index.facts.groups) > 2
         runs = list(Search(chain, Selection(tables=("shop.orders",))).runs())
         found = [run.table.gtid(index) for run in runs for index in run.table.marked(run.mask or b"")]
     assert numbers(found) == ORDERS

@@ -13,7 +13,7 @@ Described = list[dict[str, Any]]
 
 
 def server_says(columns: list[list[Any]]) -> Described:
-    """What a server says of a table: the facts of each column, as make_ddl_expected.py asks for them."""
+    """What a server says of a table: the facts of each column, as make_expected.py asks for them."""
     return [_as_server_says(facts) for facts in columns]
 
 

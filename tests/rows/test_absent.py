@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from binx.rows.absent import Absent, absent_value
-from binx.rows.catalog import Catalog
+from binx.rows.ddl.catalog import Catalog
 from binx.rows.schema import ColumnDefinition, Default, DefaultKind, StatementContext
 from binx.rows.types import Kind, LogicalType
 

@@ -7,19 +7,20 @@ import struct
 import weakref
 from collections.abc import Sequence
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
-from binx.errors import BinxError, DamagedError, UnsupportedError
+from binx.errors import BinxError, DamagedError, UndecodableError, UnsupportedError
 from binx.event import ROWS_TYPES
 from binx.kernels.scan import Level
 from binx.log.events import transaction_events
 from binx.log.file import BinlogFile
 from binx.rows import arrays
 from binx.rows.batches import ChangeBatch
-from binx.rows.catalog import Catalog
+from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder, DecoderOptions
 from binx.rows.marks import STATEMENTS_ONLY
 from binx.rows.statements import Statement
@@ -34,10 +35,10 @@ SMALL = TESTDATA / "mysql-9.7" / "small"
 
 
 def decode(
-    path: Path, options: DecoderOptions | None = None, verify: bool = True
+    path: Path, options: DecoderOptions | None = None, verify: bool = True, catalog: Catalog | None = None
 ) -> list[ChangeBatch | Statement]:
     with BinlogFile.open(str(path)) as file:
-        decoder = ChangeDecoder(file, Catalog(), options=options)
+        decoder = ChangeDecoder(file, catalog or Catalog(), options=options)
         items: list[ChangeBatch | Statement] = []
         for table in file.scan(Level.LEVEL_TABLES, verify=verify):
             items += decoder.decode(table, table.mask())
@@ -274,7 +275,9 @@ _ID = (9).to_bytes(6, "little")
 
 
 @pytest.mark.parametrize("count", [1, 9], ids=["that end in a value", "of a width that adds up"])
-def test_rows_with_fractions_that_mariadb_does_not_log_are_told(count: int) -> None:
+def test_rows_with_fractions_that_mariadb_does_not_log_are_decoded_where_a_definition_tells_them(
+    count: int, tmp_path: Path
+) -> None:
     """MariaDB's rows of (INT, TIMESTAMP(2)) kept as before 10.1: a byte more than the table map tells of."""
     described = building.event(19, _ID + b"\0\0\x04shop\0\x06orders\0\x02\x03\x07\x00\x03")
     head = _ID + struct.pack("<H", 1) + b"\x02\x03"
@@ -284,8 +287,28 @@ def test_rows_with_fractions_that_mariadb_does_not_log_are_told(count: int) -> N
     before = (building.BEGIN, described)
     table = building.transactions(*before, whole, building.xid(), level=Level.LEVEL_TABLES)
     assert table.value("rows", 0) == count
-    with pytest.raises(UnsupportedError, match=r"shop.orders .*mysql56_temporal_format=OFF"):
-        building.transactions(*before, more, building.xid(), level=Level.LEVEL_TABLES)
+    # The transaction is found, its rows are not counted.
+    table = building.transactions(*before, more, building.xid(), level=Level.LEVEL_TABLES)
+    assert (len(table), table.value("rows", 0)) == (1, 0)
+    server = TESTDATA / "mariadb-10.11" / "small" / "no_checksum.binlog"
+    with BinlogFile.open(str(server)) as file:
+        begin = server.read_bytes()[: file.first_position]
+    log = tmp_path / "log.000001"
+    log.write_bytes(begin + b"".join((*before, more, building.xid())))
+    with pytest.raises(UndecodableError, match=r"shop.orders .*mysql56_temporal_format=OFF"):
+        decode(log)
+    with pytest.raises(UndecodableError):
+        decode(log, catalog=_orders_with(3))
+    (batch,) = decode(log, catalog=_orders_with(2))
+    assert isinstance(batch, ChangeBatch)
+    moment = datetime(2024, 1, 2, 3, 13, 25, 670_000, UTC)
+    assert batch.batch.column("b").to_pylist() == [moment] * count
+
+
+def _orders_with(digits: int) -> Catalog:
+    catalog = Catalog()
+    catalog.apply(f"CREATE TABLE orders (a INT, b TIMESTAMP({digits}))", "shop")
+    return catalog
 
 
 def _orders(transactions: int, rows: int) -> bytes:

@@ -14,7 +14,7 @@ from binx.event.column import ColumnType
 from binx.kernels.scan import Level
 from binx.log.file import BinlogFile
 from binx.rows.batches import ChangeBatch
-from binx.rows.catalog import Catalog
+from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
 from tests.log import building
 from tests.log.memory import Bytes

@@ -11,7 +11,7 @@ from binx.errors import UnsupportedError
 from binx.event.column import Column, ColumnType
 from binx.event.format import Flavour
 from binx.event.table_map import TableMap
-from binx.rows.catalog import Catalog
+from binx.rows.ddl.catalog import Catalog
 from binx.rows.names import ResolvedTable, output_names, resolve_columns
 from binx.rows.records import ColumnRecords
 from binx.rows.schema import Provenance, StatementContext, TableDefinition
@@ -214,11 +214,10 @@ def test_the_hidden_hashes_of_mariadbs_long_unique_keys_are_not_taken_for_a_mism
     assert names(resolve_columns(stored, definition, Flavour.MYSQL)) == ["c1", "c2", "c3"]
 
 
-def test_fractions_of_which_mariadbs_table_map_does_not_tell_are_refused() -> None:
+def test_fractions_of_which_mariadbs_table_map_does_not_tell_are_told_by_ddl() -> None:
     definition = defined("CREATE TABLE orders (a INT, b TIMESTAMP(2))", mariadb=True)
     stored = table_map(LONG, column(ColumnType.TIMESTAMP))
-    with pytest.raises(UnsupportedError, match=r"column b, defined as .*mysql56_temporal_format=OFF"):
-        resolve_columns(stored, definition, Flavour.MARIADB)
+    assert resolve_columns(stored, definition, Flavour.MARIADB).columns[1].type.fraction == 2
 
 
 def test_a_type_that_no_row_holds_is_refused_by_name() -> None:

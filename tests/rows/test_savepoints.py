@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 import binx
-from binx.export.extract import ExtractOptions, SliceFormat, extract
 from binx.log.inputs import open_chain
 from binx.log.selection import Selection
 from binx.rows.savepoints import undone_runs
+from binx.slices.extract import ExtractOptions, SliceFormat, extract
 from tests.conftest import TESTDATA
 
 LOG = TESTDATA / "mariadb-10.11" / "small" / "savepoints_rows.binlog"

@@ -8,7 +8,7 @@ import pytest
 
 from binx.kernels.scan import Level
 from binx.log.file import BinlogFile
-from binx.rows.catalog import Catalog
+from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
 from binx.rows.statements import Statement
 from tests.log import building

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from binx.source.age import AgeFile
-from binx.source.age_keys import Identities, Identity, Recipient, given_identities, parse_recipient
+from binx.source.age_keys import given_identities
 from binx.source.base import Source
 from tests.log.memory import Bytes
 
@@ -66,24 +65,11 @@ def everything(source: Source) -> bytes:
     return bytes(source.window(0, source.size))
 
 
-def new_identity() -> tuple[Identities, Recipient]:
-    """An identity that no file holds, and its recipient."""
-    from binx.source.age_primitives import public_key
-
-    secret = os.urandom(32)
-    public = public_key(secret)
-    return Identities((Identity(secret, public),), "memory"), Recipient(public)
-
-
 class Key:
     """A key: the file of its identity, and its recipient."""
 
     def __init__(self, folder: Path, name: str = "key.txt") -> None:
         self.path, self.text = make_key(folder, name)
-
-    @property
-    def recipient(self) -> Recipient:
-        return parse_recipient(self.text)
 
 
 __all__ = [
@@ -94,7 +80,6 @@ __all__ = [
     "encrypted",
     "everything",
     "make_key",
-    "new_identity",
     "opened",
     "rage",
 ]

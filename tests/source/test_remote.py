@@ -12,12 +12,12 @@ from urllib.parse import quote
 import pytest
 
 from binx.errors import NotABinlogError, OutputError, SourceError, UsageError
-from binx.export.remote_store import RemoteStore
 from binx.log.file import BinlogFile
 from binx.log.inputs import expand_paths, open_chain
 from binx.source import open_source
 from binx.source.azure import check_credentials
 from binx.source.remote import RANGE_BYTES, RemoteFile, list_folder, shortened
+from binx.storage.remote_store import RemoteStore
 from tests.cli.process import binx
 from tests.conftest import PROJECT
 from tests.object_store import object_store

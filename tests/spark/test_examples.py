@@ -11,11 +11,15 @@ from typing import Any
 
 import pytest
 
+from binx.cli.commands import to_parquet
 from binx.cli.main import run as run_command
 from binx.spark import session
 from tests.cli.conftest import Shop
 from tests.cli.process import binx
 from tests.cli.test_examples import EVERY, needs_spark, prepare, run
+
+DONE, PARTIAL = 0, 3
+"""How commands end; the data set's only log does not have the beginning of its table."""
 
 LINES = [line for line in EVERY if needs_spark(line)]
 INPUTS = ("lake", "mysql-bin.index")
@@ -44,10 +48,10 @@ def test_example(line: str, place: Path, spark: Any, monkeypatch: pytest.MonkeyP
         yield spark.sparkContext
 
     monkeypatch.setattr(session, "local_session", at_hand)
-    monkeypatch.setattr(session, "local_context", context_at_hand)
+    monkeypatch.setattr(to_parquet, "local_context", context_at_hand)
     words = list(pairwise(shlex.split(line)))
     given = [str(place / word) if word in INPUTS or before in OUTPUT else word for before, word in words]
-    assert run_command(given) == 0
+    assert run_command(given) == (PARTIAL if words[0][1] == "load" else DONE)
     (output,) = (place / word for before, word in words if before in OUTPUT)
     assert list(output.rglob("*.parquet"))
 
@@ -55,5 +59,5 @@ def test_example(line: str, place: Path, spark: Any, monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize("line", [line for line in LINES if not line.startswith("binx")])
 def test_example_of_another_program(line: str, place: Path, spark: Any) -> None:
     done = run(line, place)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == PARTIAL, done.stderr
     assert list((place / "tables").rglob("*.parquet"))

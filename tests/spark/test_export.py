@@ -17,13 +17,13 @@ import pytest
 
 import binx.spark.export as engine
 from binx import __version__
+from binx.cli.commands import to_parquet as command
 from binx.cli.main import run
+from binx.dataset.options import ParquetOptions
+from binx.dataset.parquet import to_parquet
+from binx.dataset.staging import SourceReport
 from binx.errors import AbsentError, BinxError, RefusedError, TruncatedError
 from binx.event.gtid_set import GtidSet
-from binx.export.parquet import to_parquet
-from binx.export.parquet_files import ParquetOptions
-from binx.export.staging import SourceReport
-from binx.export.where import Condition
 from binx.kernels.scan import Level
 from binx.log.inputs import open_chain
 from binx.log.on_damage import OnDamage
@@ -31,6 +31,7 @@ from binx.log.selection import Selection, Selector
 from binx.spark.executors import problems
 from binx.spark.export import to_parquet_on_spark
 from binx.spark.export_tasks import Answer, Share, write_share
+from binx.where.condition import Condition
 from tests.cli.process import BINX, environment
 from tests.conftest import PROJECT, TESTDATA
 from tests.object_store import Bucket, object_store
@@ -250,7 +251,7 @@ def test_the_command_takes_the_engine(
     from contextlib import nullcontext
 
     context = spark.sparkContext
-    monkeypatch.setattr("binx.spark.session.local_context", lambda **settings: nullcontext(context))
+    monkeypatch.setattr(command, "local_context", lambda **settings: nullcontext(context))
     assert run(["to-parquet", "--engine", "spark", str(SHOP), "-o", str(tmp_path)]) == 0
     assert tree(tmp_path) == native
     assert run(["to-parquet", "--master", "local", str(SHOP), "-o", str(tmp_path)]) == 2

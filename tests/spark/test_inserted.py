@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from binx.dataset.parquet import to_parquet
 from binx.errors import ExitCode
-from binx.export.parquet import to_parquet
 from binx.log.file import open_files
 from testdata.compare import normal, spell
 from tests.conftest import TESTDATA

@@ -16,7 +16,8 @@ def test_the_measured_data_set_leads_to_the_rows_that_live(tmp_path: Path, load:
     shop = Shop(10_000)
     for images in (4_000, 3_000):
         shop.write_log(tmp_path / "in", images)
-        code, summary = load(tmp_path / "in", tmp_path / "out", "--verify")
+        # Its logs begin without a CREATE TABLE.
+        code, summary = load(tmp_path / "in", tmp_path / "out", "--verify", "--partial")
         [table] = summary["tables"]
         assert (code, table["current"]) == (0, shop.rows)
     found = duckdb.execute(f"SELECT id FROM '{tmp_path}/out/bench/orders/current/*.parquet' ORDER BY id")

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.export.parquet_format.reading import write
-from tests.export.parquet_format.tables import SCHEMA, many_rows
+from tests.dataset.tables import SCHEMA, many_rows
+from tests.dataset.writing import write
 
 VECTORIZED = "spark.sql.parquet.enableVectorizedReader"
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from binx.dataset.dataset import escape_name
+from binx.dataset.parquet import to_parquet
 from binx.errors import ExitCode
-from binx.export.dataset import escape_name
-from binx.export.parquet import to_parquet
 from binx.log.file import open_files
 from testdata.compare import compare_shop
 from tests.conftest import TESTDATA

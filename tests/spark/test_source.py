@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from binx.export.parquet import to_parquet
+from binx.dataset.parquet import to_parquet
 from binx.log.file import BinlogFile
 from binx.spark import register
 from tests.conftest import TESTDATA

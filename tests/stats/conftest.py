@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from binx.log.chain import order_files
+from binx.log.chain import order_ends
+from binx.log.ends import read_ends
 from binx.log.file import BinlogFile
 from tests.stats.logs import shop_of
 
@@ -16,7 +17,8 @@ FLAVOURS = ["mysql-9.7", "mariadb-10.11"]
 @pytest.fixture(params=FLAVOURS)
 def shop(request: pytest.FixtureRequest) -> Iterator[list[BinlogFile]]:
     """The shop's logs, opened, in their order."""
-    files = order_files([BinlogFile.open(str(path)) for path in shop_of(request.param)])
+    opened = [BinlogFile.open(str(path)) for path in shop_of(request.param)]
+    files = [ends.file for ends in order_ends(map(read_ends, opened))]
     yield files
     for file in files:
         file.close()

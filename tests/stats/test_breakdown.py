@@ -14,8 +14,8 @@ from zoneinfo import ZoneInfo
 import duckdb
 import pytest
 
+from binx.dataset.parquet import to_parquet
 from binx.errors import UsageError
-from binx.export.parquet import to_parquet
 from binx.log.file import BinlogFile
 from binx.log.moments import parse_time
 from binx.log.selection import Selection

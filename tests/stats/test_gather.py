@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 
 from binx.errors import BinxError
-from binx.log.chain import order_files
 from binx.log.file import BinlogFile
 from binx.log.selection import Selection
 from binx.stats import findings as findings_module
@@ -108,7 +107,7 @@ def test_the_bytes_of_events_by_type_add_up_to_the_files(flavour: str) -> None:
 @pytest.mark.parametrize("flavour", FLAVOURS)
 def test_every_breakdown_adds_up_to_the_listing(flavour: str) -> None:
     figures = statistics_of(shop_of(flavour))
-    files = order_files([BinlogFile.open(str(path)) for path in shop_of(flavour)])
+    files = [BinlogFile.open(str(path)) for path in shop_of(flavour)]
     listed = list(listing_of(files))
     size = sum(one.bytes for one in listed)
     kinds = Counter(one.kind for one in listed)
@@ -122,7 +121,9 @@ def test_every_breakdown_adds_up_to_the_listing(flavour: str) -> None:
         inside = [row.bytes for row in listed if one.from_bytes <= row.bytes < one.below_bytes]
         assert (one.transactions, one.bytes) == (len(inside), sum(inside))
     assert list(figures.largest) == sorted(listed, key=lambda row: -row.bytes)[:10]
-    long = sorted((row for row in listed if row.duration >= 1_000_000), key=lambda row: -row.duration)
+    long = sorted(
+        (row for row in listed if row.duration_seconds), key=lambda row: -(row.duration_seconds or 0)
+    )
     assert list(figures.longest) == long[:10]
     assert figures.ddl == kinds["ddl"] == len(figures.ddl_statements or ())
 
@@ -167,6 +168,24 @@ def test_a_log_that_its_server_has_open_is_told(flavour: str) -> None:
     assert figures.files[0].in_use
     assert figures.files[0].ending == "in use"
     assert figures.complete
+
+
+def test_the_first_and_the_last_are_those_by_time_wherever_they_stand() -> None:
+    seconds = [1_700_000_300, 1_700_000_000, 1_700_000_300, 1_700_000_100]
+    with log_of([Statement(seconds=second) for second in seconds]) as file:
+        begins = [one.start for one in listing_of([file])]
+        figures = gather([file])
+    for found in (figures, figures.files[0]):
+        assert found.first is not None
+        assert found.last is not None
+        assert (found.first.start, found.last.start) == (begins[1], begins[2])
+    finding = next(one for one in figures.warnings if one.code == "time_back")
+    assert (finding.count, "by up to 300 s" in finding.message) == (2, True)
+
+
+def test_event_times_that_go_on_are_no_finding() -> None:
+    with log_of([Statement(seconds=1_700_000_000 + number) for number in (0, 1, 0, 7)]) as file:
+        assert "time_back" not in codes(gather([file]))
 
 
 def test_cascades_are_told_where_the_log_cannot_hold_them() -> None:
@@ -219,7 +238,7 @@ def test_progress_ends_with_all_bytes(selection: Selection | None) -> None:
 def test_figures_need_neither_arrow_nor_a_terminal_library() -> None:
     program = (
         "import sys, binx.stats.gather, binx.stats.listing, binx.stats.text;"
-        "print(sorted({'pyarrow', 'rich', 'click', 'sqlglot', 'zstandard'} & set(sys.modules)))"
+        "print(sorted({'pyarrow', 'rich', 'click', 'sqlglot'} & set(sys.modules)))"
     )
     result = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=PROJECT

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from binx.errors import UsageError
 from binx.kernels.scan import Level
 from binx.log.chain import epochs
+from binx.log.ends import known_ends
 from binx.log.file import BinlogFile
 from binx.log.zones import format_in_zone
 from binx.stats.lines import COLUMNS, JSON_COLUMNS, PLAIN_COLUMNS, LineWriter, parse_columns
@@ -33,7 +34,7 @@ BERLIN = ZoneInfo("Europe/Berlin")
 
 def pages(files: list[BinlogFile], level: Level = Level.LEVEL_TABLES) -> Iterator[Page]:
     seqno = 1
-    for file, epoch in zip(files, epochs(files), strict=True):
+    for file, epoch in zip(files, epochs(list(map(known_ends, files))), strict=True):
         scan = file.scan(level)
         for table in scan:
             yield Page(file, scan, table, epoch, seqno)
@@ -94,7 +95,7 @@ def test_any_name_of_a_file_gives_lines_that_can_be_written(testdata: Path, name
 def plain(one: ListedTransaction, name: str) -> str:
     """A value as a plain line has it."""
     if name == "duration":
-        return str(one.duration)
+        return "-" if one.duration_seconds is None else str(one.duration_seconds)
     value = getattr(one, name)
     if name.endswith("timestamp") and value is not None:
         return str(moment_json(value))
@@ -106,7 +107,7 @@ def plain(one: ListedTransaction, name: str) -> str:
         texts.append(
             " ".join([f"{change.db}.{change.table}", *(f"{sign}{count}" for sign, count in signs if count)])
         )
-    return ", ".join(texts) or "-"
+    return ", ".join(texts) or one.statement or "-"
 
 
 def test_every_column_says_what_the_transaction_says(shop: list[BinlogFile]) -> None:

@@ -65,9 +65,22 @@ def measure(order: Order, one: ListedTransaction) -> int:
         Order.BYTES: one.bytes,
         Order.ROWS: one.rows or 0,
         Order.TIME: one.commit_timestamp,
-        Order.DURATION: one.duration,
+        Order.DURATION: -1 if one.duration_seconds is None else one.duration_seconds,
     }
     return values[order]
+
+
+def test_of_a_duration_no_more_is_said_than_whole_seconds_of_the_begin_tell() -> None:
+    def took(begin: int, commit: int, source: str) -> tuple[tuple[int, int] | None, int | None]:
+        with log_of([Statement()]) as file:
+            (one,) = listing_of([file])
+        one = one._replace(begin_timestamp=begin, commit_timestamp=commit, commit_time_source=source)
+        return one.duration, one.duration_seconds
+
+    assert took(10_000_000, 10_774_000, "gtid_event") == ((0, 774_000), 0)
+    assert took(10_000_000, 12_300_000, "gtid_event") == ((1_300_001, 2_300_000), 2)
+    assert took(10_000_000, 12_000_000, "terminal_event") == ((1_000_001, 2_999_999), 2)
+    assert took(10_000_000, 9_000_000, "terminal_event") == (None, None)
 
 
 @pytest.mark.parametrize("reverse", [False, True])

@@ -13,11 +13,13 @@ from binx.stats.text import (
     fit_text,
     number_text,
     pad_text,
+    period_text,
     safe_text,
     table_text,
     tables_text,
     text_width,
     time_text,
+    transaction_duration_text,
     wrap_text,
 )
 from binx.stats.transaction import TableChanges
@@ -69,16 +71,38 @@ def test_durations_have_at_most_two_units(duration: int, text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (1, "second"),
+        (5, "5 seconds"),
+        (60, "minute"),
+        (3_600, "hour"),
+        (10_800, "3 hours"),
+        (1_209_600, "2 weeks"),
+    ],
+)
+def test_periods_are_as_people_say_them(seconds: int, text: str) -> None:
+    assert period_text(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(None, "-"), (0, "< 1 s"), (1, "1 s"), (59, "59 s"), (184, "3 min 04 s")]
+)
+def test_durations_of_transactions_have_whole_seconds(seconds: int | None, text: str) -> None:
+    assert transaction_duration_text(seconds) == text
+
+
+@pytest.mark.parametrize(
     ("moment", "text"),
     [
         (0, "1970-01-01 00:00:00"),
-        (1_795_254_553_750_000, "2026-11-21 09:49:13.75"),
+        (1_795_254_553_750_000, "2026-11-21 09:49:13.750000"),
         (1_795_254_553_000_001, "2026-11-21 09:49:13.000001"),
         (253_402_300_799_999_999, "9999-12-31 23:59:59.999999"),
         (2**62, "@4611686018427"),
     ],
 )
-def test_times_are_in_utc_without_idle_digits(moment: int, text: str) -> None:
+def test_times_are_in_utc_with_all_digits_of_a_fraction(moment: int, text: str) -> None:
     assert time_text(moment) == text
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from binx.errors import AbsentError, SourceError
+from binx.event.header import EventType
 from binx.verify import ProblemKind, VerifyReport, verify
 from binx.verify.problems import ADVICE
 from tests.conftest import TESTDATA
@@ -394,3 +395,28 @@ def test_any_cut_is_told(name: str, tmp_path: Path) -> None:
         assert report.transactions <= whole.transactions
         # Between transactions nothing tells of a cut but that the end event is not there.
         assert not report.ok or "no ROTATE or STOP at its end" in report.notes[0]
+
+
+@pytest.mark.parametrize("server", ["mysql-9.7", "mariadb-10.11"])
+def test_a_relay_log_with_the_sources_rotate_and_its_own_alone_is_intact(server: str, tmp_path: Path) -> None:
+    """A replica that rotates its relay log right after it has connected leaves such ones."""
+    logs = [path.read_bytes() for path in sorted((TESTDATA / server / "relay").glob("relay-bin.0*"))]
+    events = next(
+        events for events in map(events_of, logs) if [one[4] for one in events].count(EventType.ROTATE) > 1
+    )
+    rotates = [event for event in events if event[4] == EventType.ROTATE]
+    path = tmp_path / "relay-bin.000001"
+    path.write_bytes(b"\xfebin" + events[0] + rotates[0] + rotates[-1])
+    report = verify([str(path)])
+    assert report.ok, report.problems
+    assert report.files[0].relay_log
+
+
+def events_of(data: bytes) -> list[bytes]:
+    """The events of a log, header and checksum included."""
+    found, at = [], 4
+    while at < len(data):
+        size = int.from_bytes(data[at + 9 : at + 13], "little")
+        found.append(data[at : at + size])
+        at += size
+    return found

@@ -31,8 +31,9 @@ class Options:
     """What a load is asked to do.
 
     ``keys`` are given keys by ``db.table``, ``chains`` the order in which servers are applied,
-    ``apart`` whether a type that does not fit gets its own column (else the load stops), ``catalog`` the one
-    that Iceberg's tables go to (empty for the session's).
+    ``apart`` whether a type that does not fit gets its own column (else the load stops), ``partial`` whether
+    tables whose beginning the logs lack are wanted as they are, ``catalog`` the one that Iceberg's tables go
+    to (empty for the session's).
     """
 
     inputs: tuple[str, ...]
@@ -41,6 +42,7 @@ class Options:
     keys: dict[str, tuple[str, ...]] = field(default_factory=dict)
     chains: tuple[str, ...] = ()
     apart: bool = True
+    partial: bool = False
     scd2: bool = False
     verify: bool = False
     compression: str = "zstd"
@@ -106,6 +108,7 @@ def build_parser() -> argparse.ArgumentParser:
         "--on-conflict", choices=("column", "stop"), default="column",
         help="values of an incompatible former type: move to a column <name>__<type>, or stop the load",
     )  # fmt: skip
+    add("--partial", action="store_true", help="tables whose beginning the logs lack are no loss")
     add("--scd2", action="store_true", help="also write scd2/: every version of each row and its validity")
     add("--verify", action="store_true", help="first verify each new file against the hash in its manifest")
     add(
@@ -145,6 +148,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> Options:
         keys=dict(found.keys),
         chains=tuple(found.chains),
         apart=found.on_conflict == "column",
+        partial=found.partial,
         scd2=found.scd2,
         verify=found.verify,
         compression=found.compression,

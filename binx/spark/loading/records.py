@@ -46,6 +46,7 @@ class TableState:
     one's schema as Spark's JSON. ``segments`` and ``era`` (table and schema version) are what the current one
     was made from, no segments where a load brought what it lacks; ``high`` is the last change in it (chain
     and SCN). ``format`` is that of the tables, ``logs`` are those of Delta's by kind, ``history`` included.
+    ``begun`` tells whether the logs have its beginning.
     """
 
     name: TableName
@@ -62,6 +63,7 @@ class TableState:
     misfits: bool = False
     apart: list[str] = field(default_factory=list)
     logs: dict[str, DeltaLog] = field(default_factory=dict)
+    begun: bool = True
 
     def root(self, kind: str) -> str:
         """The folder of all snapshots of a kind: a Delta table is that folder, others are one in it."""
@@ -98,6 +100,7 @@ class TableState:
             misfits=entry["misfits"],
             apart=entry["apart"],
             logs={kind: DeltaLog(*log) for kind, log in entry.get("logs", {}).items()},
+            begun=entry.get("complete", "yes") == "yes",
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -121,6 +124,7 @@ class TableState:
             "partial": self.partial,
             "misfits": self.misfits,
             "apart": self.apart,
+            "complete": "yes" if self.begun else "partial",
             "logs": {kind: [log.version, log.table, log.schema] for kind, log in self.logs.items()},
         }
 

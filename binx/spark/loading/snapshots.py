@@ -11,7 +11,7 @@ from .added import Arrivals, added_columns, with_added
 from .context import Load, history_parts, new_parts
 from .eras import find_eras
 from .events import IMAGE, Events, Part, collect_events
-from .fields import fields_of
+from .fields import fields_of, unite
 from .inserted import untold_columns, with_defaults
 from .lineage import Era, Position, Segment, trace_columns
 from .manifests import TableName
@@ -19,6 +19,7 @@ from .outcome import LoadError
 from .ranged import advance_ranges
 from .records import TableState
 from .scd2 import versions
+from .schemas import file_schema
 from .state import advanced_state, current_state
 from .storage import address_of
 
@@ -33,9 +34,18 @@ def build_states(load: Load, table: TableName, segments: tuple[Segment, ...], *,
         reordered: whether the order of the chains is another than at the last load.
     """
     state, summary = load.tables[table], load.summary(table)
+    _tell_beginning(load, state, segments)
     eras = find_eras(load, segments)
     key = _key(load, state, eras)
     summary.key = key
+    if key and (retyped := _retyped(load, eras, key)):
+        summary.losses.append(
+            f"the key's {', '.join(retyped)} got a type that former values of it are not known in, so"
+            " current/ is not made of later rows; load a data set that begins behind the change into a new"
+            " folder, or give another key with --key"
+        )
+        leave_state(load, table, segments, reordered=reordered)
+        return
     if not key:
         if "current" in state.snapshots:
             summary.losses.append(
@@ -74,6 +84,38 @@ def build_states(load: Load, table: TableName, segments: tuple[Segment, ...], *,
         last = load.arrived[table][1]
         high = Position(load.ranks[state.high[0]], state.high[1]) if state.high else last
         state.high = [names[max(high, last).rank], max(high, last).scn]
+
+
+def _tell_beginning(load: Load, state: TableState, segments: Sequence[Segment]) -> None:
+    """Tell of a table whose first rows no log has: neither CREATE TABLE nor TRUNCATE stands before them."""
+    state.begun = segments[0].since is not None
+    if state.begun:
+        return
+    summary = load.summary(state.name)
+    told = (
+        "partial: the logs do not have the table's beginning (CREATE TABLE or TRUNCATE), so rows that were"
+        " there before and did not change since are missing"
+    )
+    if load.options.partial:
+        summary.notes.append(told)
+    else:
+        summary.losses.append(f"{told}; --partial says that this is wanted")
+
+
+def _retyped(load: Load, eras: Sequence[Era], key: Sequence[str]) -> list[str]:
+    """The columns of the key whose values have a type now that cannot hold those of before."""
+    found = []
+    for name in key:
+        kinds = []
+        for era, names in zip(eras, trace_columns(eras), strict=True):
+            known = load.tables[era.table].schemas.get(era.version)
+            own = next((one for one, today in names.items() if today == name), None)
+            if known is not None and own is not None:
+                schema = file_schema(era.table, known.record)
+                kinds.append([(name, field.dataType) for field in schema.fields if field.name == own])
+        if unite(kinds).apart:
+            found.append(name)
+    return found
 
 
 def leave_state(load: Load, table: TableName, segments: tuple[Segment, ...], *, reordered: bool) -> None:

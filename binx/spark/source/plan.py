@@ -1,8 +1,9 @@
 """What the driver plans: logs cut into slices, and the schema of a table.
 
 A log is walked once: its index file is read where it has a true one, else headers of transactions, or of
-events where a table's columns may be named by statements. Statements that define tables are followed on the
-way, so that each slice knows the tables as they are at its start.
+events where tables must be known: rows have columns that statements may name, and what a statement did is
+told of the tables before it. Statements that define tables are followed on the way, so that each slice knows
+the tables as they are at its start.
 """
 
 from __future__ import annotations
@@ -14,26 +15,26 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from binx.dataset.plan import packed
 from binx.errors import AbsentError, TruncatedError
 from binx.event.format import FormatDescription
-from binx.export.known_tables import read_dump
 from binx.kernels.scan import Level
 from binx.kernels.transactions import TransactionTable
 from binx.log.chain import order_ends
 from binx.log.ends import FileEnds, read_ends
-from binx.log.file import BinlogFile, open_files
-from binx.log.index_use import IndexUse, attach_sidecars
-from binx.log.inputs import expand_paths
-from binx.log.relay import join_relay_logs
+from binx.log.file import BinlogFile
+from binx.log.index_use import IndexUse
+from binx.log.inputs import open_logs
 from binx.log.scanning import TransactionScan
 from binx.log.selection import Selector, required_level
-from binx.rows.catalog import Catalog
+from binx.rows.ddl.catalog import Catalog
+from binx.rows.ddl.schema_dump import read_dump
 from binx.rows.decoder import ChangeDecoder
 from binx.rows.marks import STATEMENTS_ONLY
 from binx.rows.unify import united_schema
 from binx.spark.log_place import LogPlace
 from binx.spark.source.request import Request, What
-from binx.spark.source.slices import Slice, packed
+from binx.spark.source.slices import Slice
 
 _TABLES_NAMED = 10
 
@@ -43,25 +44,20 @@ def opened_chain(request: Request) -> Iterator[list[FileEnds]]:
     """Open the logs of a request, in the order of their chain.
 
     Raises:
-        BinxError: as :func:`~binx.log.inputs.expand_paths` and :meth:`~binx.log.file.BinlogFile.open`.
+        BinxError: as :func:`~binx.log.inputs.open_logs`.
     """
-    files = open_files(expand_paths(request.paths), request.keys())
-    try:
-        join_relay_logs(files)
-        attach_sidecars(files, IndexUse())
+    with open_logs(request.paths, IndexUse(), request.keys()) as files:
         yield order_ends([read_ends(file) for file in files])
-    finally:
-        for file in files:
-            file.close()
 
 
-def known_tables(request: Request) -> Catalog:
-    """The tables that the request's dump defines.
+def known_tables(request: Request, files: Sequence[BinlogFile] = ()) -> Catalog:
+    """The tables that the request's dump tells of in these logs.
 
     Raises:
         SourceError: it cannot be read, or defines none.
+        UsageError: as of when it is cannot be read.
     """
-    return Catalog() if request.schema is None else read_dump(request.schema)[0]
+    return Catalog() if request.schema is None else read_dump(request.schema).known_in(files)
 
 
 def plan(request: Request) -> list[list[Slice]]:
@@ -71,7 +67,9 @@ def plan(request: Request) -> list[list[Slice]]:
         BinxError: a log cannot be read as far as it must be.
     """
     with opened_chain(request) as chain:
-        planner = Planner(request, [ends.file.name for ends in chain])
+        files = [ends.file for ends in chain]
+        tables = None if request.what is What.TRANSACTIONS else known_tables(request, files)
+        planner = Planner(request, [file.name for file in files], tables)
         return shares((part for ends in chain for part in planner.slices(ends)), request.split_bytes)
 
 
@@ -130,7 +128,8 @@ class Planner:
             selection = selection._replace(databases=(), tables=(), thread_ids=(), xids=())
         self._request = request
         self._selector = Selector(selection, names, in_parts=True)
-        self._follows = request.what is What.CHANGES
+        # What statements did to tables is told of those known before them.
+        self._follows = request.what is not What.TRANSACTIONS
         least = Level.LEVEL_EVENTS if self._follows else Level.LEVEL_INDEX
         self._level = max(required_level(selection), least)
         self.catalog = Catalog()
@@ -155,8 +154,6 @@ class Planner:
         file = ends.file
         if not resumed:
             self.epoch += file.format.at_startup
-        if self._request.what is What.STATEMENTS and self._selector.rules_out(file, ends.previous_gtids):
-            return
         scan = (file.scan if resumed or growing else file.transactions)(self._level, verify=False)
         self._decoder = ChangeDecoder(file, self.catalog, lambda db, name: False) if self._follows else None
         try:
@@ -241,7 +238,7 @@ def table_schema(request: Request) -> pa.Schema:
     schemas: list[pa.Schema] = []
     seen: dict[str, None] = {}
     with opened_chain(request) as chain:
-        catalog = known_tables(request)
+        catalog = known_tables(request, [ends.file for ends in chain])
         for ends in chain:
             file = ends.file
             decoder = ChangeDecoder(file, catalog, lambda db, name: (db, name) == request.table)

@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
-from binx.export.statements import statements_schema
+from binx.dataset.statements import statements_schema
 from binx.log.index import index_schema
 from binx.spark.source.columns import arrow_schema, spark_schema
 from binx.spark.source.plan import plan, table_schema

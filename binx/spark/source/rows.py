@@ -7,7 +7,7 @@ from functools import partial
 
 import pyarrow as pa
 
-from binx.export.statements import STATEMENTS_BATCH, statements_batch
+from binx.dataset.statements import STATEMENTS_BATCH, statements_batch
 from binx.kernels.scan import Level
 from binx.kernels.transactions import TransactionTable
 from binx.log.file import BinlogFile

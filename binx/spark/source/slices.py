@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import pickle
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from binx.dataset.plan import unpacked
 from binx.event.format import FormatDescription
 from binx.log.file import BinlogFile
 from binx.log.scan import Resumption
-from binx.rows.catalog import Catalog
+from binx.rows.ddl.catalog import Catalog
 from binx.spark.log_place import LogPlace
 from binx.spark.source.request import Request
 
@@ -50,20 +49,6 @@ class Slice:
         return unpacked(self.tables)
 
 
-def packed(catalog: Catalog) -> bytes:
-    """A catalog as few bytes, which are sent with a plan; none for an empty one."""
-    return zlib.compress(pickle.dumps(catalog)) if len(catalog) or catalog.databases else b""
-
-
-def unpacked(tables: bytes) -> Catalog:
-    """The catalog that :func:`packed` was given."""
-    if not tables:
-        return Catalog()
-    # The driver of the same job has made it.
-    catalog: Catalog = pickle.loads(zlib.decompress(tables))
-    return catalog
-
-
 @contextmanager
 def opened(part: Slice, request: Request) -> Iterator[BinlogFile]:
     """The log of a slice; scans of it give the slice's transactions.
@@ -77,4 +62,4 @@ def opened(part: Slice, request: Request) -> Iterator[BinlogFile]:
         yield file
 
 
-__all__ = ["Slice", "opened", "packed", "unpacked"]
+__all__ = ["Slice", "opened"]

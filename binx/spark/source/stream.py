@@ -15,10 +15,9 @@ from typing import Any
 
 from binx.errors import AbsentError, RefusedError
 from binx.log.ends import FileEnds
-from binx.log.relay import is_relay_log
 from binx.log.scan import Resumption
 from binx.log.selection import Selection
-from binx.rows.catalog import Catalog
+from binx.rows.ddl.catalog import Catalog
 from binx.spark.source.plan import Planner, opened_chain, shares
 from binx.spark.source.request import Request, What
 from binx.spark.source.slices import Slice
@@ -108,7 +107,7 @@ class Stream:
 
     def _known(self, server: str, chain: list[FileEnds], start: Step | None) -> Catalog | None:
         """The tables at a step: those that were left there, else by reading statements up to it anew."""
-        if self._request.what is not What.CHANGES or start is None:
+        if self._request.what is What.TRANSACTIONS or start is None:
             return None
         # Taken out: a batch that fails half-way has moved it on to somewhere between two steps.
         at, catalog = self._tables.pop(server, (None, None))
@@ -135,7 +134,7 @@ def _logs(request: Request) -> Iterator[list[tuple[str, list[FileEnds]]]]:
     with opened_chain(request) as chain:
         servers: dict[str, dict[str, FileEnds]] = {}
         for ends in chain:
-            if is_relay_log(ends.file):
+            if ends.file.is_relay_log:
                 raise RefusedError(
                     "a stream does not read relay logs, because replicas remove them once applied;"
                     " read the source's binary logs",

@@ -7,7 +7,7 @@ from datetime import tzinfo
 
 from binx.stats.page.markup import Markup, element, joined
 from binx.stats.records import Burst, Histogram
-from binx.stats.text import bytes_text, number_text, second_text
+from binx.stats.text import bytes_text, number_text, period_text, second_text
 
 _WIDTH, _HEIGHT = 1040, 170
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 12, 22, 22
@@ -73,7 +73,9 @@ def _over_time(
     top = -(-max(values) // step) * step
     room = _HEIGHT - _TOP - _BOTTOM
     wide = (_WIDTH - _LEFT - _RIGHT) / len(values)
-    parts = [element("text", f"{title}, each {_span(histogram.bucket_seconds)}", class_="title", x=0, y=12)]
+    parts = [
+        element("text", f"{title}, each {period_text(histogram.bucket_seconds)}", class_="title", x=0, y=12)
+    ]
     for level in range(0, top + 1, step):
         y = _TOP + room - room * level / top
         parts.append(element("line", class_="grid", x1=_LEFT, x2=_WIDTH - _RIGHT, y1=y, y2=y))
@@ -129,14 +131,6 @@ def _time_labels(histogram: Histogram, wide: float, zone: tzinfo) -> list[Markup
         )
         labels.append(element("text", text, x=x, y=_HEIGHT - 5))
     return labels
-
-
-def _span(seconds: int) -> str:
-    for size, name in ((604_800, "week"), (_DAY, "day"), (3_600, "hour"), (60, "minute"), (1, "second")):
-        if seconds % size == 0:
-            count = seconds // size
-            return name if count == 1 else f"{count:,} {name}s"
-    return f"{seconds:,} seconds"
 
 
 def _number_step(largest: int) -> int:

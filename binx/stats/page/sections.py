@@ -12,7 +12,13 @@ from binx.stats.dimensions import Breakdown
 from binx.stats.figures import Statistics
 from binx.stats.page.charts import meter, mixture, time_charts
 from binx.stats.page.markup import Child, Markup, element, joined
-from binx.stats.text import bytes_text, duration_text, number_text, second_text, tables_text
+from binx.stats.text import (
+    bytes_text,
+    number_text,
+    second_text,
+    tables_text,
+    transaction_duration_text,
+)
 from binx.stats.transaction import ListedTransaction
 
 _MINUTES = 16
@@ -177,7 +183,7 @@ def _transactions(title: str, transactions: Sequence[ListedTransaction], zone: t
             joined(element("code", one.transaction), f" in {one.file} at {one.start:,}"),
             bytes_text(one.bytes),
             _number(one.rows),
-            duration_text(one.duration),
+            transaction_duration_text(one.duration_seconds),
             second_text(one.commit_timestamp, zone),
             _shortened(tables_text(one.tables), _TABLES_SHOWN),
         )

@@ -54,6 +54,9 @@ TEXTS = (
         "ENUM('a;b','it''s')",
         "SET('p','q')",
         "ENUM('é','x')",
+        "ENUM('日2','€')",
+        "SET('é0','Ж')",
+        "ENUM('z',X'C3A9',0x41)",
         "SET('é ','ß')",
         "ENUM('','\\t')",
     ),
@@ -76,8 +79,22 @@ class Declarations:
         collations: what may stand behind COLLATE.
     """
 
-    charsets = ("latin1", "utf8mb4", "utf8mb3", "utf8mb4", "binary", "latin2")
-    collations = ("latin1_bin", "utf8mb4_bin", "utf8mb4_unicode_ci", "latin2_general_ci", "binary")
+    charsets = (
+        "latin1",
+        "utf8mb4",
+        "utf8mb3",
+        "utf8mb4",
+        "binary",
+        "latin2",
+        "sjis",
+        "cp1251",
+        "ucs2",
+        "gbk",
+    )
+    collations = (
+        "latin1_bin", "utf8mb4_bin", "utf8mb4_unicode_ci", "latin2_general_ci", "binary", "sjis_bin",
+        "cp1251_general_ci", "utf16_bin",
+    )  # fmt: skip
 
     def __init__(self, random: Random, *, mariadb: bool) -> None:
         self._random = random
@@ -154,7 +171,9 @@ class Declarations:
             return f" {expression}{kind}" + pick(("", " INVISIBLE", " UNIQUE", " NOT NULL", " COMMENT 'v;'"))
         words = [pick(("NULL", "NOT NULL"))] if chance() < 0.35 else []
         words += (
-            [pick(("DEFAULT 1", "DEFAULT NULL", "DEFAULT '1'", "DEFAULT (1+1)"))] if chance() < 0.2 else []
+            [pick(("DEFAULT 1", "DEFAULT NULL", "DEFAULT '1'", "DEFAULT (1+1)", "DEFAULT _latin1 0x31"))]
+            if chance() < 0.2
+            else []
         )
         words += [pick(("UNIQUE", "PRIMARY KEY", "KEY", "UNIQUE KEY"))] if chance() < 0.1 else []
         words += ["INVISIBLE"] if chance() < 0.1 else []

@@ -58,7 +58,11 @@ class Definitions:
         self.spelling = Spelling(charset, mode != "NO_BACKSLASH_ESCAPES", mode == "ANSI_QUOTES")
         values = [f"sql_mode = '{mode}'", f"explicit_defaults_for_timestamp = {pick('1110')}"]
         values += [f"collation_server = {pick(self._declare.collations)}", f"NAMES {charset}"]
-        if not self._mariadb:
+        if self._random.random() < 0.3:
+            values.append(f"collation_connection = {pick(self._declare.collations[:-1])}")
+        if self._mariadb:
+            values.append(f"binlog_alter_two_phase = {pick('01')}")
+        else:
             values.append(f"sql_generate_invisible_primary_key = {pick('00001')}")
         return f"SET {', '.join(values)}"
 

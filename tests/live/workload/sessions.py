@@ -34,11 +34,12 @@ class Session:
     whole_images: bool
 
 
-def random_session(random: Random, *, mariadb: bool) -> Session:
-    """A session; four of five log rows."""
+def random_session(random: Random, *, mariadb: bool, rows_only: bool = False) -> Session:
+    """A session; four of five log rows, or all."""
     mode = random.choice(SQL_MODES)
     charset = random.choice(("utf8mb4", "utf8mb4", "utf8mb4", *CLIENT_CHARSETS))
     log_format = random.choice(("ROW", "ROW", "ROW", "ROW", "ROW", "ROW", "MIXED", "STATEMENT"))
+    log_format = "ROW" if rows_only else log_format
     values = {
         "sql_mode": f"'{mode}'",
         "time_zone": f"'{random.choice(TIME_ZONES)}'",

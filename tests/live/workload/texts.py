@@ -96,8 +96,8 @@ class Spelling:
         return self._can_say(identifier)
 
     def encoded(self, sql: str) -> bytes:
-        """A statement as the client sends it."""
-        return sql.encode(_CODECS[self.charset])
+        """A statement as the client sends it, with ? for what its character set lacks."""
+        return sql.encode(_CODECS[self.charset], "replace")
 
     def _can_say(self, value: str) -> bool:
         try:

@@ -40,6 +40,8 @@ class Workload:
         seed: decides everything.
         mariadb: for MariaDB.
         sessions: how many sessions there are.
+        rows_only: all sessions log changes as rows.
+        gtids_only: all transactions have GTIDs.
 
     Attributes:
         tables: the tables that are left at the end.
@@ -47,13 +49,23 @@ class Workload:
             file it cannot hold, or changes of a table with system versioning.
     """
 
-    def __init__(self, seed: str, *, mariadb: bool, sessions: int = 60) -> None:
+    def __init__(
+        self,
+        seed: str,
+        *,
+        mariadb: bool,
+        sessions: int = 60,
+        rows_only: bool = False,
+        gtids_only: bool = False,
+    ) -> None:
         self._random = Random(seed)
         self._mariadb = mariadb
         self._sessions = sessions
         self._taken: set[str] = set()
         self._changes = Changes(self._random, mariadb=mariadb)
         self._alters = Alters(self._random, self._taken, mariadb=mariadb)
+        self._rows_only = rows_only
+        self._gtids_only = gtids_only
         self._prepared: list[str] = []
         self._gtids = True
         self._number = 0
@@ -71,7 +83,7 @@ class Workload:
             chance = self._random.random()
             if chance < 0.1:
                 yield _step(global_change(self._random, mariadb=self._mariadb), must=True)
-            elif chance < 0.13 and not self._mariadb and not self._prepared:
+            elif chance < 0.13 and not (self._mariadb or self._gtids_only or self._prepared):
                 yield from self._switch_gtids()
             elif chance < 0.25 and not self._prepared:
                 yield self._alter()
@@ -104,7 +116,7 @@ class Workload:
 
     def _transactions(self) -> Step:
         """A session with some transactions."""
-        session = random_session(self._random, mariadb=self._mariadb)
+        session = random_session(self._random, mariadb=self._mariadb, rows_only=self._rows_only)
         sql = session.settings
         tables = self._tables_for(session)
         if not tables:

@@ -1,0 +1,39 @@
+"""``binx completion``: the script with which a shell asks for completions."""
+
+from __future__ import annotations
+
+import click
+from click.shell_completion import get_completion_class
+
+from binx.cli.command import Example, command
+from binx.cli.options import QUIET
+from binx.cli.terminal import text_output
+from binx.errors import ExitCode
+
+EXAMPLES = (
+    Example("a script for ~/.bashrc to source", "binx completion bash > binx.bash"),
+    Example("the same for fish (for ~/.config/fish/completions)", "binx completion fish > binx.fish"),
+)
+
+DETAILS = (
+    "Commands, options, option values and files are completed. --table, --db, --gtid and --exclude-gtid are"
+    " completed from the logs already on the command line: from their index files (see binx-index(1)), or"
+    " from the logs themselves if those without index files are at most 64 MiB together.",
+    'To install it, add the line `eval "$(binx completion bash)"` to ~/.bashrc, or with zsh in place of'
+    " bash to ~/.zshrc. Requires Bash 4.4 or newer.",
+)
+
+
+@command("completion", examples=EXAMPLES, details=DETAILS, takes_defaults=False)
+@click.argument("shell", metavar="SHELL", type=click.Choice(["bash", "zsh", "fish"]))
+@QUIET
+@click.pass_context
+def completion_command(ctx: click.Context, shell: str, quiet: bool) -> ExitCode:
+    """Print a script that completes commands, options, tables and GTIDs in bash, zsh or fish."""
+    kind = get_completion_class(shell)
+    root = ctx.find_root()
+    name = root.info_name or ""
+    assert kind is not None
+    with text_output() as output:
+        output.write(kind(root.command, {}, name, f"_{name}_COMPLETE".upper()).source().rstrip("\n") + "\n")
+    return ExitCode.DONE

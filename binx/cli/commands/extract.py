@@ -1,0 +1,367 @@
+"""``binx extract``: whole transactions, extracted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from binx.cli.command import OUTPUT, PATH, Example, command, option
+from binx.cli.options import (
+    FILES,
+    NO_CHECKSUMS,
+    ON_DAMAGE,
+    QUIET,
+    SCHEMA,
+    SIZE,
+    index_options,
+    known_tables,
+    schema_dump,
+)
+from binx.cli.progress import progress_bar
+from binx.cli.selecting import WHERE, selection_options, understood
+from binx.cli.terminal import ending, say_note, say_warning
+from binx.errors import ExitCode, UsageError
+from binx.log.chain import ProblemKind, ends_problems
+from binx.log.index_use import IndexUse
+from binx.log.inputs import open_chain
+from binx.log.on_damage import OnDamage
+from binx.log.selection import Selection
+from binx.slices.extract import OPERATIONS, ExtractOptions, SliceFormat, extract
+from binx.slices.sql.on_conflict import OnConflict
+
+if TYPE_CHECKING:
+    from binx.where.condition import Condition
+
+_NAME_BYTES = 255
+"""What a table map has room for; servers take 64 characters."""
+
+EXAMPLES = (
+    Example(
+        "one transaction, as a binary log for mysqlbinlog or a server",
+        "binx extract --gtid 3e11fa47-71ca-11e1-9e33-c80aa9429562:23 mysql-bin.* -o one.binlog",
+    ),
+    Example(
+        "changes to a table within some minutes, as SQL to read",
+        "binx extract --since '2026-11-21 09:30' --until '2026-11-21 09:45' --table shop.orders \\\n"
+        "    --format sql mysql-bin.index | less",
+    ),
+    Example(
+        "all but one transaction, to replay on another server",
+        "binx extract --exclude-gtid 3e11fa47-71ca-11e1-9e33-c80aa9429562:23 mysql-bin.000003 |\n"
+        "    mysqlbinlog - > replay.sql",
+    ),
+    Example(
+        "the same as a binary log, where triggers must not fire",
+        "binx extract --gtid 3e11fa47-71ca-11e1-9e33-c80aa9429562:23 --reverse mysql-bin.* |\n"
+        "    mysqlbinlog --skip-gtids - | mysql",
+    ),
+    Example(
+        "SQL that undoes a mistake (read it before running it)",
+        "binx extract --gtid 3e11fa47-71ca-11e1-9e33-c80aa9429562:23 --format sql --reverse \\\n"
+        "    mysql-bin.* -o undo.sql",
+    ),
+    Example(
+        "SQL that undoes the deletes in one table, and nothing else, in a copy of the database",
+        "binx extract --since '2026-11-21 09:30' --table shop.orders --only-matching --operations delete \\\n"
+        "    --rewrite-db shop=shop_copy --format sql --reverse mysql-bin.* -o undo.sql",
+    ),
+    Example(
+        "transactions that changed certain rows",
+        "binx extract --table shop.orders --where \"status = 'paid' AND total > 100\" --format json \\\n"
+        "    mysql-bin.*",
+    ),
+    Example(
+        "one transaction in the format of Tungsten Replicator's thl list",
+        "binx extract --gtid 3e11fa47-71ca-11e1-9e33-c80aa9429562:23 --format thl mysql-bin.*",
+    ),
+    Example(
+        "the new values of rows, for programs",
+        "binx extract --table shop.orders --format json --rows mysql-bin.000003 |\n"
+        "    jq -c 'select(.table == \"orders\") | .after'",
+    ),
+)
+
+DETAILS = (
+    "The output contains whole transactions only. A position inside a transaction means the start of that"
+    " transaction. Notes on standard error say how times and positions were interpreted. Different options"
+    " must all match; of a repeated option, one match is enough.",
+    "Files are processed in chain order, regardless of the order on the command line. The search ends once"
+    " all requested GTIDs are found, and files ruled out by PREVIOUS_GTIDS are not read. If some GTIDs are"
+    " not in any file, the others are written, the missing ones are listed, and the exit status is 4.",
+    "With --format sql, each update and delete is one statement, and consecutive inserts of a table are"
+    " one of up to --statement-bytes, with column names, GTID_NEXT and TIMESTAMP; running the statements"
+    " on a server produces the same rows and the same GTIDs. Unlike with a binary log, triggers fire:"
+    " drop them first, since the log already contains their changes. Numbers and times inside JSON"
+    " documents become plain JSON and lose MySQL's internal types. If a statement exceeds the default"
+    " client limit of 16 MiB, the required max_allowed_packet is reported. Generated columns are left"
+    " out, because servers reject values for them; they are known only from CREATE TABLE or --schema, and"
+    " a warning names tables for which neither is available. With --format json, each line is a"
+    " transaction, or with --rows a row change. Column names come from the log, from DDL earlier in the"
+    " logs, or from --schema.",
+    "With --reverse, the statements undo the transactions, newest first, in one transaction: inserted"
+    " rows are deleted, deleted rows inserted, updated rows set back. Rows are matched by all columns"
+    " that can be compared. The script checks itself: it counts the rows that each statement changed,"
+    " prints per table how many were undone and the keys of those that were not, and ends in a rollback"
+    " and an error if any row was changed since, if a key is taken again, or if a trigger would fire."
+    " With --on-conflict skip, such rows are listed and left alone and the others are undone; with force,"
+    " rows are matched by key and overwritten; triggers fire with both. Rows that went by a foreign key,"
+    " which MariaDB and MySQL before 9.6 do not log, are restored from their last images in the logs"
+    " given; if the logs do not go back to the CREATE TABLE, what is not known is listed, and the exit"
+    " status is 3. If anything cannot be undone (DDL, changes logged as statements, row images without"
+    " the old values), everything that cannot be undone is listed and nothing is written.",
+    "With --reverse --format binlog, the undo is a binary log for mysqlbinlog --skip-gtids OUT | mysql,"
+    " as mariadb-binlog --flashback makes it, for both servers: row images are swapped and their order is"
+    " reversed. No triggers fire, no column names are needed, and generated columns keep their values. It"
+    " needs full row images, has no GTIDs, and cannot check itself: a row that was changed since is"
+    " overwritten if the server finds it by its key, and an error if not. Rows that foreign keys deleted"
+    " or changed without logging it are not restored.",
+    "--table, --db and --where select transactions, and all of their rows are written. With --only-matching,"
+    " only the rows that match are, and with --operations only some kinds of row changes, in SQL (--reverse"
+    " too) and JSON. Transactions are not whole then: SQL gives them no GTID, because a server that has it"
+    " would not take the rest, and statements are left out and counted. --rewrite-db OLD=NEW renames the"
+    " database of rows and the default database of statements; names in a statement's text stay, as with"
+    " mysqlbinlog's --rewrite-db, and are counted.",
+    "With --where, a transaction is selected if it changes a row whose image before or after the change"
+    " matches the condition; before.COLUMN and after.COLUMN refer to one of the two. A condition consists"
+    " of columns and literals, the operators = <> < <= > >= <=>, IN, BETWEEN, LIKE, REGEXP and IS NULL, and"
+    " AND, OR, XOR and NOT. Text is compared exactly with text, and with numbers by the number it starts"
+    " with, as servers do. TIMESTAMP literals are in UTC unless they have an offset such as +02:00, which IN"
+    " and BETWEEN do not take; DATETIME has no time zone, and its literals take no offset. Tables without the"
+    " columns do not match; use --table to select tables. If a column has, or once had, a type for which"
+    " the literal is not valid ('zz' for an INT), rows of those tables do not match, and a warning says so;"
+    " if that is so for all tables, it is an error.",
+    "If a log is damaged in a part that has to be read, nothing is written. With --on-damage salvage,"
+    " intact transactions are written, the lost byte ranges are listed, and the exit status is 3.",
+    "With --format thl, the output has the format of Tungsten Replicator's thl list. SEQ# counts the"
+    " transactions of the chain from 1, EPOCH# counts server starts, EVENTID is the file, the end offset of"
+    " the fragment and the connection, SOURCEID is the server id. COL is a value after the change, KEY one"
+    " before it. Transactions larger than --fragment-bytes are split between statements.",
+    "A binary log that is written has new positions and checksums and an empty PREVIOUS_GTIDS. The logical"
+    " clock is kept if the transactions are one contiguous run of one file, and made serial otherwise. A"
+    " binary log is never written to a terminal.",
+)
+
+
+class OperationsType(click.ParamType[frozenset[str]]):
+    """Some of the operations, joined by commas."""
+
+    name = "operations"
+
+    def convert(
+        self, value: str | frozenset[str], param: click.Parameter | None, ctx: click.Context | None
+    ) -> frozenset[str]:
+        """The operations, each once."""
+        if not isinstance(value, str):
+            return value
+        names = frozenset(name.strip().lower() for name in value.split(","))
+        if not names.issubset(OPERATIONS):
+            self.fail(f"expected some of {','.join(OPERATIONS)}, found {value!r}", param, ctx)
+        return names
+
+
+class RenamedDatabase(click.ParamType[tuple[str, str]]):
+    """A database's name and its new one."""
+
+    name = "renamed database"
+
+    def convert(
+        self, value: str | tuple[str, str], param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, str]:
+        """Old name, new name."""
+        if not isinstance(value, str):
+            return value
+        old, _, new = value.partition("=")
+        if not old or not new or len(new.encode()) > _NAME_BYTES:
+            self.fail(f"expected OLD=NEW, names of databases, found {value!r}", param, ctx)
+        return old, new
+
+
+@command("extract", examples=EXAMPLES, details=DETAILS)
+@selection_options
+@WHERE
+@option(
+    "--format",
+    "form",
+    type=click.Choice([*(one.value for one in SliceFormat)]),
+    default=SliceFormat.BINLOG.value,
+    show_default=True,
+    section=OUTPUT,
+    help="Output format.",
+)
+@option(
+    "--verbatim", is_flag=True, section=OUTPUT, help="binlog: copy the bytes unchanged, including positions."
+)
+@option(
+    "--rows", is_flag=True, section=OUTPUT, help="json: one line per row change instead of per transaction."
+)
+@option(
+    "--reverse",
+    is_flag=True,
+    section=OUTPUT,
+    help="sql, binlog: write what undoes the transactions, newest first; with the default, binlog, as a"
+    " binary log, which cannot check itself.",
+)
+@option(
+    "--on-conflict",
+    type=click.Choice([*(one.value for one in OnConflict)]),
+    default=OnConflict.STOP.value,
+    show_default=True,
+    section=OUTPUT,
+    help="reverse: rows changed since: undo nothing, leave them alone, or overwrite them.",
+)
+@option(
+    "--only-matching",
+    is_flag=True,
+    section=OUTPUT,
+    help="sql, json: only rows that match --table, --db and --where, not whole transactions.",
+)
+@option(
+    "--operations",
+    metavar="LIST",
+    type=OperationsType(),
+    section=OUTPUT,
+    help="sql, json: only these row changes: some of insert,update,delete.",
+)
+@option(
+    "--rewrite-db",
+    "renamed",
+    metavar="OLD=NEW",
+    type=RenamedDatabase(),
+    multiple=True,
+    section=OUTPUT,
+    help="binlog, sql: write rows and statements of database OLD for NEW; repeatable.",
+)
+@option(
+    "--statement-bytes",
+    metavar="SIZE",
+    type=SIZE,
+    section=OUTPUT,
+    help="sql: maximum size of an INSERT of several rows.  [default: 1MiB]",
+)
+@option(
+    "--fragment-bytes",
+    metavar="SIZE",
+    type=SIZE,
+    section=OUTPUT,
+    help="thl: maximum size of a fragment.  [default: 1000000]",
+)
+@SCHEMA
+@option(
+    "-o",
+    "--output",
+    metavar="OUT",
+    default="-",
+    section=OUTPUT,
+    type=PATH,
+    help="Output file; it appears once it is complete.  [default: standard output]",
+)
+@ON_DAMAGE
+@NO_CHECKSUMS
+@index_options
+@QUIET
+@FILES
+def extract_command(
+    selection: Selection,
+    where: Condition | None,
+    form: str,
+    verbatim: bool,
+    rows: bool,
+    reverse: bool,
+    on_conflict: str,
+    only_matching: bool,
+    operations: frozenset[str] | None,
+    renamed: tuple[tuple[str, str], ...],
+    statement_bytes: int | None,
+    fragment_bytes: int | None,
+    schema: str | None,
+    output: str,
+    on_damage: str,
+    no_checksums: bool,
+    index: IndexUse | None,
+    quiet: bool,
+    files: tuple[str, ...],
+) -> ExitCode:
+    """Extract whole transactions as a binary log that replays with the same GTIDs, or as SQL, JSON or THL."""
+    form_wanted = SliceFormat(form)
+    options = ExtractOptions(
+        format=form_wanted,
+        verbatim=verbatim,
+        rows=rows,
+        reverse=reverse,
+        on_conflict=OnConflict(on_conflict),
+        statement_bytes=statement_bytes,
+        fragment_bytes=fragment_bytes,
+        where=where,
+        only_matching=only_matching,
+        operations=operations,
+        databases=dict(renamed),
+        verify=not no_checksums,
+        on_damage=OnDamage(on_damage),
+    )
+    _refuse_idle_options(options, schema)
+    _refuse_idle_choice(options, selection)
+    dump = schema_dump(schema)
+    if not quiet:
+        for line in [*understood(selection), *(dump.unclear if dump else ())]:
+            say_note(line)
+    with (
+        progress_bar("extract", quiet=quiet) as bar,
+        open_chain(files, bar.advance, index, options.on_damage) as chain,
+    ):
+        bar.expect(sum(ends.file.size for ends in chain))
+        if not quiet:
+            for problem in ends_problems(chain):
+                # GTIDs that are not there are told by themselves.
+                if problem.kind is ProblemKind.REPEATED or selection.gtids is None:
+                    say_warning(f"{problem.before}, {problem.after}: {problem.message}")
+        report = extract(chain, selection, output, options, known_tables(dump, chain))
+    if not quiet:
+        for note in report.notes:
+            say_note(note)
+        for warning in report.warnings:
+            say_warning(warning)
+        say_note(f"transactions written: {report.transactions:,} ({report.bytes:,} bytes)")
+    for damage in report.damage:
+        say_warning(damage)
+    return ending(report.missing, losses=bool(report.damage))
+
+
+def _refuse_idle_options(options: ExtractOptions, schema: str | None) -> None:
+    """An option that says nothing about the format asked for is a misunderstanding."""
+    form = options.format
+    if options.verbatim and form is not SliceFormat.BINLOG:
+        raise UsageError(f"--verbatim applies only to --format binlog, not {form.value}")
+    if options.reverse and form not in {SliceFormat.SQL, SliceFormat.BINLOG}:
+        raise UsageError(f"--reverse applies only to --format sql and binlog, not {form.value}")
+    if options.on_conflict is not OnConflict.STOP and not (options.reverse and form is SliceFormat.SQL):
+        raise UsageError(
+            "--on-conflict applies only to --reverse --format sql: a binary log cannot check itself"
+        )
+    if options.reverse and form is SliceFormat.BINLOG and (options.verbatim or options.databases):
+        raise UsageError("--verbatim and --rewrite-db do not apply to --reverse --format binlog")
+    if options.statement_bytes is not None and form is not SliceFormat.SQL:
+        raise UsageError(f"--statement-bytes applies only to --format sql, not {form.value}")
+    if options.fragment_bytes is not None and form is not SliceFormat.THL:
+        raise UsageError(f"--fragment-bytes applies only to --format thl, not {form.value}")
+    if options.fragment_bytes == 0:
+        raise UsageError("expected fragments of at least 1 byte, found --fragment-bytes 0")
+    if options.rows and form is not SliceFormat.JSON:
+        raise UsageError(f"--rows applies only to --format json, not {form.value}")
+    if schema is not None and form is SliceFormat.BINLOG:
+        raise UsageError(
+            "--schema applies only to --format sql, json and thl; a binary log needs no column names"
+        )
+
+
+def _refuse_idle_choice(options: ExtractOptions, selection: Selection) -> None:
+    """The same of options that choose rows, or rename databases."""
+    form = options.format
+    for name, given in (("only-matching", options.only_matching), ("operations", options.operations)):
+        if given and form not in (SliceFormat.SQL, SliceFormat.JSON):
+            raise UsageError(f"--{name} applies only to --format sql and json, not {form.value}")
+    if options.only_matching and not (selection.databases or selection.tables or options.where):
+        raise UsageError("--only-matching needs --table, --db or --where, which say what rows match")
+    if options.databases and (options.verbatim or form not in (SliceFormat.BINLOG, SliceFormat.SQL)):
+        found = "--verbatim" if options.verbatim else form.value
+        raise UsageError(f"--rewrite-db applies only to --format binlog and sql, not {found}")

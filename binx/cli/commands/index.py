@@ -1,0 +1,161 @@
+"""``binx index``: what a scan finds, kept beside the log."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from binx.cli.command import OUTPUT, PATH, Example, command, option
+from binx.cli.options import FILES, NO_CHECKSUMS, QUIET
+from binx.cli.progress import progress_bar
+from binx.cli.terminal import TextOutput, say_error, say_note, text_output
+from binx.errors import BinxError, ExitCode, OutputError, SourceError, UsageError
+from binx.kernels.memory import keep_freed
+from binx.log.file import BinlogFile
+from binx.log.indexing import WRITTEN, IndexedLog, index_log
+from binx.log.inputs import STANDARD_INPUT, WatchedSource, expand_paths
+from binx.source.opening import is_encrypted
+from binx.source.remote import is_uri
+from binx.source.wording import counted
+from binx.stats.text import bytes_text, number_text, safe_text
+
+EXAMPLES = (
+    Example("once, to speed up later searches", "binx index mysql-bin.*"),
+    Example(
+        "if the folder of the logs is read-only",
+        "binx index -o indexes mysql-bin.index && binx ls --index-dir indexes mysql-bin.index",
+    ),
+    Example(
+        "logs that were still being written",
+        "binx index --json mysql-bin.* | jq -r 'select(.unfinished_bytes > 0) | .log'",
+    ),
+)
+
+DETAILS = (
+    "The index file of mysql-bin.000003 is mysql-bin.000003.binx in the same folder. ls, extract and stats"
+    " --quick use it automatically and give the same results as without it; with it, stats --quick also"
+    " knows rows and tables. An index file is only used if the size, the first event and the last 64 KiB of"
+    " the log are unchanged. Otherwise a warning is printed and the log itself is read. --no-index ignores"
+    " index files.",
+    "Index files that are up to date are not rewritten. A damaged log gets none. In a folder given with -o,"
+    " each index file has the identity of its log in its name, as in the data set; --index-dir or"
+    " BINX_INDEX_DIR tells the other commands where that folder is.",
+    "Each line reports the state of a log's index file: written, true (up to date), and with --check"
+    " absent, stale or damaged. With --json, each line is an object with log, index, state, transactions,"
+    " bytes, unfinished_bytes and problem. With --check, the exit status is 4 if a log has no"
+    " up-to-date index file.",
+    "The index file of an encrypted log is not encrypted: it contains GTIDs, times and table names in the"
+    " clear and needs the same protection as the keys. Only binx archive --encrypt-to encrypts index files.",
+    "An index file is a Parquet file with one row per transaction and the columns of the data set's"
+    " transactions; epoch and seqno count within the log only. See binx-index-file(5).",
+)
+
+
+@command("index", examples=EXAMPLES, details=DETAILS)
+@option(
+    "--check", is_flag=True, section=OUTPUT, help="Write nothing; report which index files are up to date."
+)
+@option("--force", is_flag=True, section=OUTPUT, help="Also rewrite index files that are up to date.")
+@option(
+    "-o",
+    "--output",
+    "folder",
+    metavar="DIR",
+    envvar="BINX_INDEX_DIR",
+    section=OUTPUT,
+    type=PATH,
+    help="Write index files to this folder instead of next to the logs.",
+)
+@option("--json", "as_json", is_flag=True, section=OUTPUT, help="Print one JSON object per line.")
+@NO_CHECKSUMS
+@QUIET
+@FILES
+def index_command(
+    check: bool,
+    force: bool,
+    folder: str | None,
+    as_json: bool,
+    no_checksums: bool,
+    quiet: bool,
+    files: tuple[str, ...],
+) -> ExitCode:
+    """Write an index file next to each log, which other commands use instead of reading the log."""
+    if check and force:
+        raise UsageError("--check and --force cannot be combined")
+    if STANDARD_INPUT in files:
+        raise UsageError("an index file cannot be written for standard input; give files")
+    if folder is not None and is_uri(folder):
+        raise UsageError(
+            f"expected a local folder, found {safe_text(folder)}; leave out -o for logs in an object"
+            " store: their index files are written next to them"
+        )
+    paths = expand_paths(files)
+    keep_freed()
+    code = ExitCode.DONE
+    encrypted = 0
+    with text_output(plain=as_json) as output, progress_bar("index", quiet=quiet) as bar:
+        sizes = [_size(path) for path in paths]
+        bar.expect(sum(sizes))
+        for place, path in enumerate(paths):
+            try:
+                with BinlogFile.open(path) as file:
+                    is_secret = is_encrypted(file.source)
+                    file.source = WatchedSource(file.source, bar.advance)
+                    done = index_log(
+                        file,
+                        folder,
+                        check=check,
+                        force=force,
+                        verify=not no_checksums,
+                    )
+            except BinxError as error:
+                say_error(str(error))
+                code = ExitCode.FAILED
+                left = len(paths) - place - 1
+                if left and is_uri(path) and _is_of_the_store(error):
+                    say_error(
+                        f"the logs after this one ({number_text(left)}) were not processed, because"
+                        " each might wait as long for the object store; run the command again when it"
+                        " responds"
+                    )
+                    break
+                continue
+            bar.reach(sum(sizes[: place + 1]))
+            encrypted += is_secret and done.state == WRITTEN
+            if check and not done.is_true and code is ExitCode.DONE:
+                code = ExitCode.ABSENT
+            if as_json or not quiet:
+                _tell(done, as_json, output)
+    if encrypted and not quiet:
+        say_note(
+            "index files are not encrypted: they contain GTIDs, times and table names of"
+            f" {counted(encrypted, 'encrypted log')}"
+        )
+    return code
+
+
+def _is_of_the_store(error: BinxError) -> bool:
+    """Whether an error is about the place where a log stands, and not about the log."""
+    return isinstance(error, SourceError | OutputError) and not isinstance(error.__cause__, FileNotFoundError)
+
+
+def _size(path: str) -> int:
+    try:
+        return Path(path).stat().st_size
+    except OSError:
+        return 0
+
+
+def _tell(done: IndexedLog, as_json: bool, output: TextOutput) -> None:
+    if as_json:
+        from binx.source.json_text import json_text
+
+        output.line(json_text(done.as_dict()))
+        return
+    text = f"{safe_text(done.index)}: {done.state}"
+    if done.transactions is not None and done.bytes is not None:
+        text += f", {counted(done.transactions, 'transaction')}, {bytes_text(done.bytes)}"
+    if done.unfinished_bytes:
+        text += f"; the log's last {number_text(done.unfinished_bytes)} bytes are an incomplete transaction"
+    if done.problem is not None:
+        text += f": {done.problem}"
+    output.line(text)

@@ -1,0 +1,224 @@
+"""``binx ls``: one line per transaction."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from datetime import tzinfo
+
+from binx.cli.command import OUTPUT, Example, command, option, parsed
+from binx.cli.completing import complete_orders
+from binx.cli.options import FILES, NO_CHECKSUMS, ON_DAMAGE, QUIET, ZONE, index_options
+from binx.cli.progress import ProgressBar, progress_bar
+from binx.cli.sections import short_source, shortens
+from binx.cli.selecting import selection_options, understood
+from binx.cli.terminal import (
+    TextOutput,
+    ending,
+    has_colour,
+    is_terminal,
+    say_damage,
+    say_note,
+    say_warning,
+    terminal_width,
+    text_output,
+)
+from binx.errors import ExitCode, UsageError
+from binx.kernels.memory import keep_freed
+from binx.log.chain import ends_problems
+from binx.log.index_use import IndexUse
+from binx.log.inputs import open_chain
+from binx.log.on_damage import OnDamage
+from binx.log.selection import Selection
+from binx.stats.lines import ALIASES, COLUMNS, LineWriter, parse_columns
+from binx.stats.listing import ListedTransaction, Listing, Order
+
+EXAMPLES = (
+    Example("what is in a log", "binx ls mysql-bin.000003"),
+    Example("the five largest transactions of all logs", "binx ls --sort size --limit 5 mysql-bin.index"),
+    Example(
+        "the last ten transactions: commit time in Berlin, and connection",
+        "binx ls --sort time:desc --limit 10 --tz Europe/Berlin --columns time,gtid,thread,tables \\\n"
+        "    mysql-bin.*",
+    ),
+    Example(
+        "who touched a table",
+        "binx ls --table shop.orders --json mysql-bin.* | jq -r '[.gtid, .thread_id] | @tsv'",
+    ),
+)
+
+_SHORTER = ", ".join(f"{short} for {name}" for short, name in ALIASES.items())
+
+DETAILS = (
+    "On a terminal, columns are as wide as their contents and are dropped when they do not fit. In a pipe,"
+    " each line has these fields, separated by tabs: commit time, GTID, kind, bytes, rows, file, start, and"
+    " the changes per table (+ rows inserted, ~ updated, - deleted), or the text of DDL. Numbers have no"
+    " separators; unknown values are a hyphen. With --json, each line is an object whose names are those of"
+    " the data set's transactions; see binx-parquet(5).",
+    f"--columns takes {', '.join(COLUMNS)}; also {_SHORTER}. duration is from the start of the first"
+    " statement to the commit, in whole seconds, as the start is logged; in JSON its least and most seconds.",
+    "--sort takes log, size, rows, time and duration. Without a direction, the largest, longest or earliest"
+    " come first. Sorting uses temporary files, so memory use stays bounded.",
+    "With --gtid, files ruled out by PREVIOUS_GTIDS are not read, and the search ends once all GTIDs are"
+    " found. seqno, a transaction's number in its chain, is unknown after files that were not read.",
+)
+
+_SOURCES_TOLD = 4
+"""Servers whose UUIDs are told in full, at most."""
+
+_SORT_ALIASES = {"size": Order.BYTES.value}
+_DIRECTIONS = ("asc", "desc")
+
+
+def _parse_sort(text: str) -> tuple[Order, bool]:
+    """The order, and whether it is the other way round than it is by itself."""
+    name, colon, direction = text.strip().lower().partition(":")
+    name = _SORT_ALIASES.get(name, name)
+    keys = [order.value for order in Order]
+    if name not in keys or (colon and direction not in _DIRECTIONS):
+        raise UsageError(f"expected one of {', '.join(keys)}, size, with :asc or :desc, found {text!r}")
+    order = Order(name)
+    if not colon:
+        return order, False
+    if order is Order.LOG and direction == "desc":
+        raise UsageError("log order has no direction; use time:desc")
+    return order, order is not Order.LOG and (direction == "asc") != (order is Order.TIME)
+
+
+@command("ls", examples=EXAMPLES, details=DETAILS)
+@selection_options
+@option(
+    "--sort",
+    metavar="KEY[:asc|:desc]",
+    type=parsed(_parse_sort),
+    shell_complete=complete_orders,
+    default=Order.LOG.value,
+    show_default=True,
+    section=OUTPUT,
+    help="Sort by size, rows, time, duration or log order.",
+)
+@option("--reverse", is_flag=True, section=OUTPUT, help="Reverse the sort order.")
+@option(
+    "--columns",
+    metavar="LIST",
+    type=parsed(parse_columns),
+    section=OUTPUT,
+    help="Columns to show, separated by commas: time,gtid,size,thread and so on.",
+)
+@ZONE
+@option(
+    "--quick", is_flag=True, section=OUTPUT, help="Do not read rows; row counts and tables are not shown."
+)
+@option("--json", "as_json", is_flag=True, section=OUTPUT, help="Print one JSON object per line.")
+@NO_CHECKSUMS
+@ON_DAMAGE
+@index_options
+@QUIET
+@FILES
+def ls_command(
+    selection: Selection,
+    sort: tuple[Order, bool],
+    reverse: bool,
+    columns: tuple[str, ...] | None,
+    zone: tzinfo,
+    quick: bool,
+    as_json: bool,
+    no_checksums: bool,
+    on_damage: str,
+    index: IndexUse | None,
+    quiet: bool,
+    files: tuple[str, ...],
+) -> ExitCode:
+    """List transactions, one per line: time, GTID, kind, size, rows and tables."""
+    if not quiet:
+        for line in understood(selection):
+            say_note(line)
+    order, turned = sort
+    notes: list[str] = []
+    keep_freed()
+    with (
+        text_output(plain=as_json) as output,
+        progress_bar("ls", quiet=quiet) as bar,
+        open_chain(files, bar.advance, index, OnDamage(on_damage)) as chain,
+    ):
+        bar.expect(sum(ends.file.size for ends in chain))
+        if not quiet:
+            for problem in ends_problems(chain):
+                say_warning(f"{problem.before}, {problem.after}: {problem.message}")
+        listing = Listing(
+            chain,
+            selection=selection._replace(limit=None),
+            order=order,
+            reverse=turned != reverse,
+            limit=selection.limit,
+            quick=quick,
+            verify=not no_checksums,
+            on_damage=OnDamage(on_damage),
+        )
+        if as_json or not is_terminal(sys.stdout):
+            listed = False
+            for text in listing.lines(LineWriter(columns, as_json=as_json, zone=zone)):
+                listed = listed or bool(len(text))
+                output.write_bytes(text)
+        else:
+            shown = _Shown(listing)
+            _show(shown, columns, zone, output, bar)
+            listed = shown.any
+            named = columns is None or not {"gtid", "transaction"}.isdisjoint(columns)
+            notes = shown.shortened() if named and shortens(terminal_width(sys.stdout)) else []
+    if not quiet:
+        for note in notes:
+            say_note(note)
+        if not listed and listing.missing.is_empty:
+            asked = "" if selection._replace(limit=None) == Selection() else " that was asked for"
+            say_note(f"there is no transaction{asked} in these files")
+        for note in listing.notes:
+            say_note(note)
+    return ending(listing.missing, losses=say_damage(listing.damage))
+
+
+class _Shown:
+    """Transactions on their way to a terminal, which may have no room for the UUIDs of their GTIDs.
+
+    Attributes:
+        any: whether there was one.
+    """
+
+    def __init__(self, listing: Listing) -> None:
+        self.any = False
+        self._listing = listing
+        self._sources: dict[str, None] = {}
+
+    def __iter__(self) -> Iterator[ListedTransaction]:
+        for one in self._listing:
+            self.any = True
+            source, colon, _ = (one.gtid or "").partition(":")
+            if colon and len(self._sources) <= _SOURCES_TOLD:
+                self._sources[source] = None
+            yield one
+
+    def shortened(self) -> list[str]:
+        """What the shortened UUIDs stand for, which options want in full; nothing where they are many."""
+        told = [f"{short_source(source)} is {source}" for source in self._sources]
+        return told if len(told) <= _SOURCES_TOLD else []
+
+
+def _show(
+    listing: Iterable[ListedTransaction],
+    columns: tuple[str, ...] | None,
+    zone: tzinfo,
+    output: TextOutput,
+    bar: ProgressBar,
+) -> None:
+    from binx.cli.listing import TERMINAL_COLUMNS, listing_lines
+
+    lines = listing_lines(
+        listing,
+        terminal_width(sys.stdout),
+        colour=has_colour(sys.stdout),
+        columns=columns or TERMINAL_COLUMNS,
+        zone=zone,
+    )
+    for line in lines:
+        bar.hide()
+        output.line(line)

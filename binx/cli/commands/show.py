@@ -1,0 +1,234 @@
+"""``binx show``: the events of transactions, with names and values."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from datetime import tzinfo
+from typing import TYPE_CHECKING, Any
+
+from binx.cli.command import OUTPUT, Example, command, option, parsed
+from binx.cli.options import (
+    COUNT,
+    FILES,
+    NO_CHECKSUMS,
+    ON_DAMAGE,
+    QUIET,
+    SCHEMA,
+    ZONE,
+    known_tables,
+    schema_dump,
+)
+from binx.cli.progress import progress_bar
+from binx.cli.selecting import SELECTION, selection_options, understood
+from binx.cli.show_text import ShowText
+from binx.cli.terminal import (
+    ending,
+    has_colour,
+    is_terminal,
+    say_damage,
+    say_note,
+    terminal_width,
+    text_output,
+)
+from binx.errors import AbsentError, ExitCode, UsageError
+from binx.log.inputs import open_chain
+from binx.log.moments import Position, parse_position
+from binx.log.on_damage import OnDamage
+from binx.log.selection import Selection
+from binx.log.zones import format_in_zone
+from binx.source.json_text import json_text, safe_chunks
+from binx.source.wording import encoded
+from binx.stats.event_list import flag_names
+
+if TYPE_CHECKING:
+    from binx.inspect.show import Showing, ShownEvent, ShownTransaction
+
+_HEX_BYTES = 64 * 1024
+
+EXAMPLES = (
+    Example(
+        "what one transaction did",
+        "binx show --gtid 3e11fa47-71ca-11e1-9e33-c80aa9429562:23 mysql-bin.*",
+    ),
+    Example("the transaction around an offset", "binx show --position mysql-bin.000003:4711 mysql-bin.*"),
+    Example("every byte of the first transaction", "binx show --limit 1 --hex mysql-bin.000003"),
+    Example(
+        "the rows of a transaction, for programs",
+        "binx show --gtid 3e11fa47-71ca-11e1-9e33-c80aa9429562:23 --json mysql-bin.* |\n"
+        "    jq -c '.rows // empty | .[] | [.table, .type, .after]'",
+    ),
+)
+
+DETAILS = (
+    "Each event is shown with its offset, type and contents. An event inside a compressed payload is"
+    " indented, with a plus sign and its offset in the decompressed payload. Statements are shown with"
+    " their session variables, rows events with their rows. In updates, changed columns are marked with an"
+    " asterisk and show both values; values that are not in the log are left out. Bytes are written as 0x"
+    " and hex digits, text in quotes.",
+    "Column names come from the log, from DDL earlier in the logs, or from --schema. Otherwise columns are"
+    " called c1, c2 and so on, and a note on standard error says so.",
+    "With --json, each line is an event: an object with transaction, position, inner, type, size,"
+    " server_id, timestamp, flags, fields, and for rows events row_count and rows in the form of extract"
+    " --format json --rows. --rows limits the rows of a transaction, but not row_count. --hex adds hex, all"
+    " bytes of the event.",
+)
+
+
+@command("show", examples=EXAMPLES, details=DETAILS)
+@selection_options
+@option(
+    "--position",
+    metavar="POS",
+    type=parsed(parse_position),
+    section=SELECTION,
+    help="The transaction at this position, or else the next one: POS, or FILE:POS.",
+)
+@option(
+    "--rows",
+    "most_rows",
+    metavar="N",
+    type=COUNT,
+    section=OUTPUT,
+    help="Show at most N rows of each transaction.",
+)
+@option("--hex", "with_bytes", is_flag=True, section=OUTPUT, help="Also show the bytes of each event.")
+@SCHEMA
+@ZONE
+@option("--json", "as_json", is_flag=True, section=OUTPUT, help="Print one JSON object per event.")
+@NO_CHECKSUMS
+@ON_DAMAGE
+@QUIET
+@FILES
+def show_command(
+    selection: Selection,
+    position: Position | None,
+    most_rows: int | None,
+    with_bytes: bool,
+    as_json: bool,
+    zone: tzinfo,
+    schema: str | None,
+    no_checksums: bool,
+    on_damage: str,
+    quiet: bool,
+    files: tuple[str, ...],
+) -> ExitCode:
+    """Show the events of transactions: statements with session variables, rows with names and values."""
+    from binx.inspect.show import Showing
+    from binx.stats.shown_rows import shown_rows
+
+    if position is not None:
+        if selection.start is not None:
+            raise UsageError("--position and --start-position cannot be combined")
+        selection = selection._replace(start=position, limit=selection.limit or 1)
+    dump = schema_dump(schema)
+    if not quiet:
+        for line in [*understood(selection), *(dump.unclear if dump else ())]:
+            say_note(line)
+    terminal = is_terminal(sys.stdout)
+    text = ShowText(
+        width=terminal_width(sys.stdout) if terminal else None,
+        colour=has_colour(sys.stdout),
+        zone=zone,
+        with_bytes=with_bytes,
+        most_rows=most_rows,
+    )
+    documents = _Documents(zone, with_bytes=with_bytes, most_rows=most_rows)
+    with (
+        text_output(plain=as_json) as output,
+        progress_bar("show", quiet=quiet) as bar,
+        open_chain(files, bar.advance, on_damage=OnDamage(on_damage)) as chain,
+    ):
+        bar.expect(sum(ends.file.size for ends in chain))
+        showing = Showing(
+            chain,
+            selection,
+            catalog=known_tables(dump, chain),
+            readable=not as_json,
+            rows=shown_rows if text.is_plain and not as_json else None,
+            verify=not no_checksums,
+            on_damage=OnDamage(on_damage),
+        )
+        for chunks in _texts(showing, documents if as_json else text):
+            if terminal:
+                bar.hide()
+            output.write_chunks(chunks)
+    if not quiet:
+        for note in [*showing.search.selector.notes, *showing.warnings]:
+            say_note(note)
+    losses = say_damage(showing.search.damage)
+    missing = showing.search.selector.missing()
+    if not showing.search.taken and missing.is_empty:
+        if position is not None:
+            raise AbsentError(f"no transaction at or after {position}")
+        if not quiet:
+            asked = "" if selection.is_everything else " that matches"
+            say_note(f"no transaction{asked} in these files")
+    return ending(missing, losses=losses)
+
+
+def _texts(showing: Showing, writer: ShowText | _Documents) -> Iterator[Iterable[bytes]]:
+    from binx.inspect.show import ShownEvent
+
+    for item in showing:
+        if isinstance(writer, ShowText):
+            yield writer.chunks(item) if isinstance(item, ShownEvent) else writer.head(item)
+        elif isinstance(item, ShownEvent):
+            yield safe_chunks(writer.event(item))
+        else:
+            writer.begin(item)
+    if isinstance(writer, ShowText):
+        yield writer.end()
+
+
+class _Documents:
+    """Events as JSON objects.
+
+    Args:
+        zone: the time zone of moments.
+        with_bytes: add all bytes of an event in hexadecimal.
+        most_rows: how many rows of each transaction; None for all.
+    """
+
+    def __init__(self, zone: tzinfo, *, with_bytes: bool, most_rows: int | None) -> None:
+        self._zone = zone
+        self._with_bytes = with_bytes
+        self._most_rows = most_rows
+        self._transaction = ""
+        self._rows = 0
+
+    def begin(self, shown: ShownTransaction) -> None:
+        """Nothing is written of its own: each event names its transaction."""
+        self._transaction = shown.facts["transaction"]
+        self._rows = 0
+
+    def event(self, shown: ShownEvent) -> Iterator[bytes]:
+        """One event, in chunks."""
+        header = shown.raw.header
+        document: dict[str, Any] = {
+            "transaction": self._transaction,
+            "position": header.position,
+            "inner": shown.raw.inner,
+            "type": header.name,
+            "size": header.size,
+            "server_id": header.server_id,
+            "timestamp": format_in_zone(header.timestamp * 1_000_000, self._zone),
+            "flags": flag_names(int(header.flags)),
+            "fields": shown.fields,
+        }
+        if shown.row_count is not None:
+            document["row_count"] = shown.row_count
+        yield encoded(json_text(document)[:-1])
+        if shown.row_count is not None:
+            yield b', "rows": ['
+            room = None if self._most_rows is None else max(self._most_rows - self._rows, 0)
+            yield from shown.rows.text(room)
+            self._rows += shown.row_count
+            yield b"]"
+        if self._with_bytes:
+            yield b', "hex": "'
+            data = shown.raw.data
+            for start in range(0, len(data), _HEX_BYTES):
+                yield data[start : start + _HEX_BYTES].hex().encode()
+            yield b'"'
+        yield b"}\n"

@@ -1,0 +1,27 @@
+"""``binx spark-script``: where the loader's script is."""
+
+from __future__ import annotations
+
+import click
+
+from binx.cli.command import Example, command
+from binx.cli.options import QUIET
+from binx.cli.terminal import text_output
+from binx.errors import ExitCode
+from binx.spark.session import script_path
+
+EXAMPLES = (
+    Example(
+        "load a data set on a cluster", 'spark-submit "$(binx spark-script)" --input lake --output tables'
+    ),
+)
+
+
+@command("spark-script", examples=EXAMPLES)
+@QUIET
+@click.argument("name", metavar="[NAME]", default="load", required=False)
+def spark_script_command(name: str, quiet: bool) -> ExitCode:
+    """Print the path of a script for spark-submit: `load`, the same as `binx load` on this machine."""
+    with text_output() as output:
+        output.line(str(script_path(name)))
+    return ExitCode.DONE

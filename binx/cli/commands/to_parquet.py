@@ -1,0 +1,288 @@
+"""``binx to-parquet``: row changes as a Parquet data set."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING
+
+import click
+
+from binx.cli.command import OUTPUT, PATH, Example, command, option
+from binx.cli.options import (
+    COMPRESSION,
+    COUNT,
+    FILES,
+    NO_CHECKSUMS,
+    ON_DAMAGE,
+    QUIET,
+    SCHEMA,
+    SPARK,
+    SPARK_OPTIONS,
+    known_tables,
+    schema_dump,
+)
+from binx.cli.progress import progress_bar
+from binx.cli.selecting import WHERE, selection_options, understood
+from binx.cli.summary import Summary
+from binx.cli.terminal import say_note, say_warning, text_output
+from binx.dataset.options import MEMORY_BYTES, ParquetOptions
+from binx.errors import ExitCode, UsageError
+from binx.kernels.memory import keep_freed
+from binx.log.chain import ends_problems
+from binx.log.inputs import open_chain
+from binx.log.on_damage import OnDamage
+from binx.log.selection import Selection, Selector
+from binx.rows.decoder import ROW_GROUP_ROWS, DecoderOptions
+from binx.rows.types import ArrowOptions
+from binx.spark.session import local_context
+
+if TYPE_CHECKING:
+    from binx.dataset.staging import SourceReport
+    from binx.where.condition import Condition
+
+EXAMPLES = (
+    Example(
+        "all logs of a server; later runs add new logs",
+        "binx to-parquet mysql-bin.index -o lake",
+    ),
+    Example(
+        "one table, with column names from a dump, if the server does not log them",
+        "binx to-parquet --schema schema.sql --table shop.orders mysql-bin.* -o orders",
+    ),
+    Example(
+        "only changes of rows that match a condition",
+        "binx to-parquet --table shop.orders --where \"status = 'paid'\" mysql-bin.* -o paid",
+    ),
+    Example(
+        "many logs with Spark, locally or with --master on a cluster",
+        "binx to-parquet --engine spark mysql-bin.index -o decoded",
+    ),
+    Example("for programs", "binx to-parquet --json --quiet mysql-bin.000003 -o lake | jq .rows"),
+)
+
+DETAILS = (
+    "The data set contains changes/DB/TABLE/*.parquet, with one row per row image, and the folders"
+    " transactions/, statements/, schemas/ and _manifest/. The manifest of a log is written last and is its"
+    " commit: it names every file that belongs to the log and accounts for each row image, as written to"
+    " Parquet, filtered or undecodable. Ignore files that no manifest lists. A log already exported with"
+    " the same options is kept; with other options, such as other tables, it is exported again and its"
+    " previous files are removed, so use a separate folder for each selection. See binx-parquet(5).",
+    "Column names come from the log (binlog_row_metadata=FULL), else from DDL in the logs and --schema;"
+    " otherwise columns are called c1, c2 and so on. The data set stores the table definitions known at the"
+    " end of each log. An export continues from the log directly before its first one, if the data set has"
+    " it, so logs can be exported one by one while the server removes older ones. After a gap, nothing is"
+    " carried over: export the missing logs first, or give --schema with the definitions as of that point."
+    " --schema replaces what the data set knows.",
+    "With --where, only changes of rows whose image before or after matches the condition are written, and"
+    " only transactions that have some; the manifest counts all others as filtered. See binx-extract(1).",
+    "A damaged log is not committed. With --on-damage salvage, its intact transactions are; the manifest"
+    " lists the lost byte ranges, and its conservation sums count what could not be decoded.",
+    "DIR may be a URI such as s3://bucket/lake. The files of a log are then written to TMPDIR and uploaded"
+    " once it is decoded, the manifest last. Credentials come from the environment or a profile, never from"
+    " the URI.",
+    "With --engine spark, executors decode the logs, one task per log. The files are the same, and output"
+    " of tasks that fail or run twice is never committed. The logs and DIR must be at the same path or URI"
+    " on all machines, with the same versions of binx and pyarrow; this is checked first. --limit together"
+    " with --where needs the native engine.",
+    "The exit status is 3 if a manifest lists losses, such as damage or text that is not valid in its"
+    " character set.",
+)
+
+_MEGABYTE = 1 << 20
+_LEAST_MEMORY = 16
+_MOST_MEMORY = 1 << 40
+_HIGHEST_LEVEL = 22
+
+
+@command("to-parquet", examples=EXAMPLES, details=DETAILS)
+@option(
+    "-o",
+    "--output",
+    metavar="DIR",
+    required=True,
+    type=PATH,
+    section=OUTPUT,
+    help="Folder of the data set (created if missing), or a URI such as s3://bucket/lake.",
+)
+@COMPRESSION
+@option(
+    "--compression-level",
+    metavar="N",
+    type=click.IntRange(1, _HIGHEST_LEVEL),
+    section=OUTPUT,
+    help="zstd level, 1 to 22.  [default: 1]",
+)
+@option(
+    "--row-group-rows",
+    metavar="N",
+    type=COUNT,
+    section=OUTPUT,
+    help="Maximum number of rows in a row group.  [default: 131072]",
+)
+@option(
+    "--memory",
+    metavar="MB",
+    type=click.IntRange(_LEAST_MEMORY, _MOST_MEMORY),
+    section=OUTPUT,
+    help="Memory for rows before they are written, for each job.  [default: 64]",
+)
+@option(
+    "--jobs",
+    metavar="N",
+    type=COUNT,
+    section=OUTPUT,
+    help="Number of logs to decode at a time; with 1, only one processor is used. The files are the same."
+    " Each log needs its own memory.  [default: 2]",
+)
+@option(
+    "--unsigned-bigint",
+    type=click.Choice(["uint64", "decimal"]),
+    default="uint64",
+    show_default=True,
+    section=OUTPUT,
+    help="Parquet type for BIGINT UNSIGNED.",
+)
+@SCHEMA
+@option(
+    "--engine",
+    type=click.Choice(["native", "spark"]),
+    default="native",
+    show_default=True,
+    section=SPARK,
+    help="Decode on this machine, or on Spark executors, one task per log.",
+)
+@SPARK_OPTIONS
+@option("--force", is_flag=True, section=OUTPUT, help="Rewrite logs that were already exported.")
+@option("--json", "as_json", is_flag=True, section=OUTPUT, help="Print one JSON object per log.")
+@selection_options
+@WHERE
+@ON_DAMAGE
+@NO_CHECKSUMS
+@QUIET
+@FILES
+def to_parquet_command(
+    output: str,
+    compression: str,
+    compression_level: int | None,
+    row_group_rows: int | None,
+    memory: int | None,
+    jobs: int | None,
+    unsigned_bigint: str,
+    schema: str | None,
+    engine: str,
+    master: str | None,
+    driver_memory: str | None,
+    settings: tuple[tuple[str, str], ...],
+    force: bool,
+    as_json: bool,
+    selection: Selection,
+    where: Condition | None,
+    on_damage: str,
+    no_checksums: bool,
+    quiet: bool,
+    files: tuple[str, ...],
+) -> ExitCode:
+    """Export row changes to a data set of Parquet files, one commit per log."""
+    from binx.dataset.staging import find_beginning
+
+    spark = {"--master": master, "--driver-memory": driver_memory, "--conf": settings}
+    for name, value in spark.items():
+        if value and engine != "spark":
+            raise UsageError(f"{name} applies only to --engine spark")
+    if compression_level is not None and compression != "zstd":
+        raise UsageError(f"--compression-level applies only to --compression zstd, not {compression}")
+    damage = OnDamage(on_damage)
+    dump = schema_dump(schema)
+    if not quiet:
+        for line in [*understood(selection), *(dump.unclear if dump else ())]:
+            say_note(line)
+    summary = Summary(as_json=as_json, quiet=quiet)
+    with (
+        text_output(plain=as_json) as text,
+        progress_bar("to-parquet", quiet=quiet) as bar,
+        open_chain(files, on_damage=damage) as chain,
+    ):
+        if not quiet:
+            for problem in ends_problems(chain):
+                say_warning(f"{problem.before}, {problem.after}: {problem.message}")
+        logs = [ends.file for ends in chain]
+        bar.expect(sum(log.size for log in logs))
+        # What the rows decide comes before the limit.
+        wanted = selection if where is None else selection._replace(limit=None)
+        selector = Selector(wanted, [log.name for log in logs], in_parts=True)
+        catalog, state, behind = find_beginning(output, logs, known_tables(dump, chain))
+        if behind is not None and catalog and not quiet:
+            say_note(f"continuing with the table definitions after {behind}, from the data set")
+        options = _options(
+            compression,
+            compression_level,
+            row_group_rows,
+            memory,
+            unsigned_bigint,
+            jobs=jobs,
+            verify=not no_checksums,
+            force=force,
+            on_damage=damage,
+            where=where,
+            where_limit=None if where is None else selection.limit,
+        )
+        with _engine(engine, master, driver_memory, dict(settings)) as export:
+            for report in export(logs, output, selector, catalog, options, bar.reach, state):
+                summary.take(report, text)
+        for note in [] if quiet else selector.notes:
+            say_note(note)
+    return summary.exit_code(selector.missing())
+
+
+@contextmanager
+def _engine(
+    name: str,
+    master: str | None,
+    driver_memory: str | None,
+    settings: Mapping[str, str],
+) -> Iterator[Callable[..., Iterator[SourceReport]]]:
+    """What exports: a function as ``to_parquet`` is, and what it needs to run."""
+    if name == "native":
+        from binx.dataset.parquet import to_parquet
+
+        keep_freed()
+        yield to_parquet
+        return
+    from binx.spark.export import to_parquet_on_spark
+
+    with local_context(master=master, memory=driver_memory, settings=settings) as spark:
+        yield partial(to_parquet_on_spark, spark)
+
+
+def _options(
+    compression: str,
+    compression_level: int | None,
+    row_group_rows: int | None,
+    memory: int | None,
+    unsigned_bigint: str,
+    *,
+    jobs: int | None,
+    verify: bool,
+    force: bool,
+    on_damage: OnDamage,
+    where: Condition | None,
+    where_limit: int | None,
+) -> ParquetOptions:
+    """What the exports take; Arrow is loaded only here, so that help comes at once."""
+    return ParquetOptions(
+        compression=compression,
+        compression_level=compression_level,
+        decoder=DecoderOptions(
+            row_group_rows or ROW_GROUP_ROWS,
+            memory * _MEGABYTE if memory else MEMORY_BYTES,
+            ArrowOptions(unsigned_as_decimal=unsigned_bigint == "decimal"),
+        ),
+        verify=verify,
+        force=force,
+        jobs=jobs,
+        on_damage=on_damage,
+        where=where,
+        where_limit=where_limit,
+    )

@@ -1,0 +1,148 @@
+"""``binx verify``: whether logs are intact and complete."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from textwrap import wrap
+
+from binx.cli.command import OUTPUT, Example, command, option
+from binx.cli.options import FILES, QUIET
+from binx.cli.progress import progress_bar
+from binx.cli.terminal import TextOutput, has_colour, is_terminal, say_note, terminal_width, text_output
+from binx.errors import ExitCode
+from binx.source.wording import counted
+from binx.stats.text import bytes_text, number_text, safe_text
+from binx.verify import FileReport, Problem, VerifyReport, verify
+
+EXAMPLES = (
+    Example("all logs of a server", "binx verify mysql-bin.index"),
+    Example("check a backup in a script", "binx verify --quiet mysql-bin.* || echo call the DBA"),
+    Example("the problems, for programs", "binx verify --json mysql-bin.* | jq -c '.problems[]'"),
+)
+
+DETAILS = (
+    "Checked are all headers, lengths and checksums; the order of events and the transaction lengths in"
+    " GTID events; positions; the logical clock; compressed payloads down to their last inner event; rows"
+    " against their table maps; the session variables of statements; and, across files, the names in ROTATE"
+    " events and the GTIDs that each log says came before it. Files are never changed.",
+    "A log that its server is still writing is normal: it is verified up to its last complete transaction,"
+    " and a note says so. After damage, checking continues at the next transaction that is certain to be"
+    " intact.",
+    "The exit status is 0 if nothing is wrong, 3 if problems are listed, and 4 if one of them is a missing"
+    " log of the chain. With --quick, checksums are not verified.",
+)
+
+_RED, _GREEN, _BOLD = "31", "32", "1"
+_INDENT = "   "
+_DAMAGED = "damaged"
+"""How a log ends whose end cannot be read."""
+
+
+@command("verify", examples=EXAMPLES, details=DETAILS)
+@option("--quick", is_flag=True, section=OUTPUT, help="Do not verify checksums.")
+@option("--json", "as_json", is_flag=True, section=OUTPUT, help="Print one JSON object.")
+@QUIET
+@FILES
+def verify_command(quick: bool, as_json: bool, quiet: bool, files: tuple[str, ...]) -> ExitCode:
+    """Check logs for damage and gaps: checksums, structure, positions, GTIDs and the chain of files."""
+    with text_output(plain=as_json) as output:
+        with progress_bar("verify", quiet=quiet) as bar:
+
+            def progress(done: int, total: int) -> None:
+                bar.expect(total)
+                bar.reach(done)
+
+            report = verify(files, checksums=not quick, progress=progress)
+        if as_json:
+            output.line(report.to_json())
+        else:
+            _show(report, output, quiet=quiet)
+    if not quiet and not as_json:
+        for note in report.notes:
+            say_note(note)
+    if report.lacks_files:
+        return ExitCode.ABSENT
+    return ExitCode.DONE if report.ok else ExitCode.LOSSES
+
+
+def _show(report: VerifyReport, output: TextOutput, *, quiet: bool) -> None:
+    """A line a file, the problems with what to do about them, and the verdict."""
+    terminal = is_terminal(sys.stdout)
+    width = terminal_width(sys.stdout) if terminal else 0
+    colour = has_colour(sys.stdout)
+    if not quiet:
+        for file in report.files:
+            output.line(_file_line(file))
+    for number, problem in enumerate(report.problems, 1):
+        output.line("")
+        for line in _problem_lines(number, problem, width, colour=colour):
+            output.line(line)
+    if report.problems:
+        output.line("")
+    if report.problems or not quiet:
+        verdict, code = _verdict(report)
+        for line in _wrapped("", verdict, width):
+            output.line(_coloured(line, code, colour=colour))
+
+
+def _file_line(file: FileReport) -> str:
+    if file.server_version is None:
+        return f"{safe_text(file.path)}: not read"
+    parts = [
+        safe_text(file.server_version),
+        bytes_text(file.bytes),
+        counted(file.transactions, "transaction"),
+    ]
+    if file.ending != _DAMAGED or not file.damaged_bytes:
+        parts.append(file.ending)
+    if file.damaged_bytes:
+        parts.append(f"{number_text(file.damaged_bytes)} bytes damaged")
+    return f"{safe_text(file.path)}: {', '.join(parts)}"
+
+
+def _problem_lines(number: int, problem: Problem, width: int, *, colour: bool) -> Iterator[str]:
+    place = safe_text(problem.path)
+    if problem.start is not None:
+        place += f", from byte {number_text(problem.start)}"
+        if problem.end is not None:
+            place += f" to {number_text(problem.end)}"
+    head = f"{number}. {problem.kind.value.replace('_', ' ')}: {place}"
+    for line in _wrapped("", head, width, indent=_INDENT):
+        yield _coloured(line, _RED, colour=colour)
+    facts = [("what", problem.message)]
+    if problem.gtid is not None:
+        facts.append(("gtid", problem.gtid))
+    facts += [("means", problem.meaning), ("do", problem.action)]
+    for name, text in facts:
+        yield from _wrapped(f"{_INDENT}{name:<6} ", safe_text(text), width)
+
+
+def _wrapped(head: str, text: str, width: int, indent: str | None = None) -> list[str]:
+    """A text behind its name; broken for people, in one line for programs."""
+    if not width:
+        return [head + text]
+    return wrap(
+        text,
+        width,
+        initial_indent=head,
+        subsequent_indent=" " * len(head) if indent is None else indent,
+        break_on_hyphens=False,
+    )
+
+
+def _verdict(report: VerifyReport) -> tuple[str, str]:
+    """What all comes to, and its colour."""
+    size = sum(file.bytes for file in report.files)
+    files, transactions = counted(len(report.files), "file"), counted(report.transactions, "transaction")
+    read = f"{files}, {bytes_text(size)}, {transactions}"
+    without = "" if report.checksums else ", checksums not verified"
+    if report.ok:
+        return f"ok: {read}{without}", _GREEN
+    lost = report.lost
+    losses = f", at least {counted(lost, 'transaction')} lost" if lost else ""
+    return f"{counted(len(report.problems), 'problem')}{losses}: {read}{without}", _BOLD
+
+
+def _coloured(text: str, code: str, *, colour: bool) -> str:
+    return f"\x1b[{code}m{text}\x1b[0m" if colour else text

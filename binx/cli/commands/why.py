@@ -1,0 +1,199 @@
+"""``binx why``: the history of one row."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from datetime import tzinfo
+from typing import TYPE_CHECKING
+
+from binx.cli.command import OUTPUT, Example, command, option
+from binx.cli.options import (
+    FILES,
+    NO_CHECKSUMS,
+    ON_DAMAGE,
+    QUIET,
+    SCHEMA,
+    ZONE,
+    index_options,
+    known_tables,
+    schema_dump,
+)
+from binx.cli.progress import progress_bar
+from binx.cli.selecting import SELECTION, WHERE, selection_options, understood
+from binx.cli.show_text import BOLD, ShowText
+from binx.cli.terminal import (
+    has_colour,
+    is_terminal,
+    say_damage,
+    say_note,
+    say_warning,
+    terminal_width,
+    text_output,
+)
+from binx.errors import AbsentError, ExitCode, UsageError
+from binx.log.index_use import IndexUse
+from binx.log.inputs import open_chain
+from binx.log.on_damage import OnDamage
+from binx.log.selection import Selection
+from binx.source.json_text import safe_chunks
+from binx.source.wording import counted, encoded
+from binx.stats.text import safe_text, time_text
+
+if TYPE_CHECKING:
+    from binx.inspect.why import RowChange
+    from binx.where.condition import Condition
+
+EXAMPLES = (
+    Example("the history of one order", "binx why --table shop.orders --pk 9007199254740992 mysql-bin.*"),
+    Example(
+        "a primary key of two columns, in key order",
+        "binx why --table shop.order_items --pk 9007199254740992 --pk 1 mysql-bin.*",
+    ),
+    Example(
+        "who set orders to paid, for programs",
+        "binx why --table shop.orders --where \"after.status = 'paid'\" --json mysql-bin.* |\n"
+        "    jq -r '[.commit_timestamp, .thread_id, .transaction] | @tsv'",
+    ),
+)
+
+DETAILS = (
+    "Each change is shown with its commit time, transaction, position, server and connection. In updates,"
+    " changed columns are marked with an asterisk and show both values. Values that are not in the log are"
+    " left out.",
+    "A row is identified by its primary key. If an update changes the key, the history continues under the"
+    " new key; rows that later get the old key are shown too. Key values are compared according to the type"
+    " of their column; 0x and hex digits are bytes.",
+    "The key columns come from the log (binlog_row_metadata=FULL), from a CREATE TABLE earlier in the logs,"
+    " or from --schema. With --where no key is needed, and each change that matches the condition before or"
+    " after is shown. --pk and --where cannot be combined.",
+    "Statements on the table stand between the changes: CREATE, ALTER, RENAME, TRUNCATE and DROP as what they"
+    " are, and changes logged as text (statement-based logging), for which the log does not tell the rows. If"
+    " a statement may have changed the row, the exit status is 3; a CREATE TABLE, or an ALTER TABLE that"
+    " keeps all rows, is no such statement. After a RENAME, the history of the rows continues under the new"
+    " name: give that one with --table.",
+    "With --json, each line is a change: an object as in extract --format json --rows, plus file, start,"
+    " server_id, thread_id, moved (whether the change gave the row another key) and uncertain (whether it is"
+    " a statement that may have changed the row). A statement has sql instead of values; its type is create,"
+    " alter, rename, truncate, drop or statement.",
+)
+
+
+@command("why", examples=EXAMPLES, details=DETAILS)
+@option(
+    "--pk",
+    "key",
+    metavar="VALUE",
+    multiple=True,
+    section=SELECTION,
+    help="Primary key of the row; repeat for each column of the key.",
+)
+@selection_options
+@WHERE
+@SCHEMA
+@ZONE
+@option("--json", "as_json", is_flag=True, section=OUTPUT, help="Print one JSON object per change.")
+@NO_CHECKSUMS
+@ON_DAMAGE
+@index_options
+@QUIET
+@FILES
+def why_command(
+    key: tuple[str, ...],
+    selection: Selection,
+    where: Condition | None,
+    as_json: bool,
+    zone: tzinfo,
+    schema: str | None,
+    no_checksums: bool,
+    on_damage: str,
+    quiet: bool,
+    index: IndexUse | None,
+    files: tuple[str, ...],
+) -> ExitCode:
+    """Show the history of one row: each change, when, by which connection, and old and new values."""
+    from binx.inspect.why import RowLife
+
+    if len(selection.tables) != 1:
+        raise UsageError("expected exactly one table: --table DB.TABLE")
+    dump = schema_dump(schema)
+    if not quiet:
+        for line in [*understood(selection), *(dump.unclear if dump else ())]:
+            say_note(line)
+    found = uncertain = 0
+    with (
+        text_output(plain=as_json) as output,
+        progress_bar("why", quiet=quiet) as bar,
+        open_chain(files, bar.advance, index, OnDamage(on_damage)) as chain,
+    ):
+        bar.expect(sum(ends.file.size for ends in chain))
+        life = RowLife(
+            chain,
+            selection._replace(limit=None),
+            key=key,
+            condition=where,
+            catalog=known_tables(dump, chain),
+            readable=not as_json,
+            verify=not no_checksums,
+            on_damage=OnDamage(on_damage),
+        )
+        shown = _Text(zone)
+        lines = life.lines() if as_json else ((change, shown.text(change)) for change in life)
+        for change, text in lines:
+            found += 1
+            uncertain += change.uncertain
+            if is_terminal(sys.stdout):
+                bar.hide()
+            output.write_chunks(safe_chunks(text) if as_json else text)
+            if found == selection.limit:
+                break
+    for warning in [] if quiet else life.warnings:
+        say_warning(warning)
+    for note in [] if quiet else life.search.selector.notes:
+        say_note(note)
+    losses = say_damage(life.search.damage)
+    if not found:
+        raise AbsentError("no changes of the row in these files")
+    if not quiet:
+        say_note(f"changes: {found:,}")
+    if uncertain:
+        say_warning(
+            f"{counted(uncertain, 'statement')} on the table may have changed, removed or brought the row,"
+            " and its values are not in the log; they are listed among the changes"
+        )
+    return ExitCode.LOSSES if uncertain or losses else ExitCode.DONE
+
+
+class _Text:
+    """Changes for people, the values as ``binx show`` has them."""
+
+    def __init__(self, zone: tzinfo) -> None:
+        terminal = is_terminal(sys.stdout)
+        width = terminal_width(sys.stdout) if terminal else None
+        self._show = ShowText(width=width, colour=has_colour(sys.stdout), zone=zone)
+        self._zone = zone
+        self._begun = False
+
+    def text(self, change: RowChange) -> Iterator[bytes]:
+        """The lines of one change."""
+        for line in self._lines(change):
+            yield encoded(line) + b"\n"
+
+    def _lines(self, change: RowChange) -> Iterator[str]:
+        if self._begun:
+            yield ""
+        self._begun = True
+        row, cut = change.row, self._show.cut
+        who = f"server {change.server_id}"
+        if change.thread_id is not None:
+            who += f", thread {change.thread_id}"
+        more = ", changes the key" if change.moved else ""
+        if row["type"] == "statement":
+            more = " logged as text, which may have changed the row"
+        yield cut(f"{time_text(change.commit_timestamp, self._zone)}  {row['type']}{more}", BOLD)
+        yield cut(f"  transaction {safe_text(row['transaction'])}")
+        yield cut(f"  {safe_text(change.file)}:{change.start}, {who}")
+        if "sql" in row:
+            yield from self._show.statement(row["sql"])
+        else:
+            yield from self._show.values(row)

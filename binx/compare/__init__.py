@@ -1,0 +1,1 @@
+"""What the logs of two servers have in common."""

@@ -1,0 +1,219 @@
+"""What transactions did to rows and definitions, so far that two servers' accounts of one can be compared.
+
+What a transaction did to a table is the rows that went and those that came. Their order says nothing where
+images are whole: servers that have no key to find rows by change them in any order, and tables take turns.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from enum import Enum
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+from binx.compare.forms import Form
+
+ROWS_KEPT = 1000
+"""Row changes of a transaction that are kept one by one, at most."""
+
+_MATCHED_ROWS = 200
+"""Row changes of a table that are matched in any order, at most."""
+
+_MODULUS = 1 << 128
+_IMAGES = ("before", "after")
+
+
+class Verdict(Enum):
+    """How two accounts of one transaction compare."""
+
+    SAME = "same"
+    OTHER_COLUMNS = "other columns"
+    """The rows are equal in the columns that both have; one side logged more of them."""
+    NOT_COMPARED = "not compared"
+    """One side has statements where the other has row changes."""
+    DIFFERENT = "different"
+
+
+class TableEffect:
+    """What a transaction did to one table.
+
+    Attributes:
+        count: row changes.
+        net: sum of the digests of the images that came, less those that went.
+        changes: sum of the digests of the changes, whatever their order.
+        ordered: digest of the changes in their order.
+        shapes: the columns that images had, with the type of change and the image.
+        rows: the changes, as far as they are kept.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.net = 0
+        self.changes = 0
+        self.ordered = b""
+        self.shapes: set[tuple[str, str, tuple[str, ...]]] = set()
+        self.rows: list[dict[str, Any]] = []
+
+    def take(self, row: dict[str, Any], *, keep: bool) -> None:
+        """Add a row change, as ``extract --format json --rows`` has it."""
+        self.count += 1
+        digests = []
+        for image, sign in zip(_IMAGES, (-1, 1), strict=True):
+            columns = row.get(image)
+            if columns is not None:
+                digest = _digest(columns)
+                digests.append(digest)
+                self.net = (self.net + sign * int.from_bytes(digest)) % _MODULUS
+                self.shapes.add((row["type"], image, tuple(columns)))
+        if row.get("json_diff"):
+            digests.append(_digest(row["json_diff"]))
+            self.shapes.add((row["type"], "json_diff", tuple(row["json_diff"])))
+        change = _digest([row["type"], [digest.hex() for digest in digests]])
+        self.changes = (self.changes + int.from_bytes(change)) % _MODULUS
+        self.ordered = blake2b(self.ordered + change, digest_size=16).digest()
+        if keep:
+            self.rows.append(row)
+
+    @property
+    def columns(self) -> set[tuple[str, ...]]:
+        """The columns that images had."""
+        return {columns for _, _, columns in self.shapes}
+
+    @property
+    def has_whole_before(self) -> bool:
+        """Whether the images before updates have all columns that those behind them have."""
+        updates = [(image, set(columns)) for kind, image, columns in self.shapes if kind == "update"]
+        before = [columns for image, columns in updates if image == "before"]
+        return all(one >= columns for one in before for image, columns in updates if image != "before")
+
+
+class Effect:
+    """What a transaction did.
+
+    Attributes:
+        definitions: what it did to definitions, and steps of XA.
+        texts: changes of rows that are logged as statements, with all that decides what they do.
+        tables: what it did to rows, by (db, table).
+        kept: how many row changes are kept one by one.
+    """
+
+    def __init__(self) -> None:
+        self.definitions: list[Form] = []
+        self.texts: list[tuple[Any, ...]] = []
+        self.tables: dict[tuple[str, str], TableEffect] = {}
+        self.kept = 0
+
+    def take_row(self, row: dict[str, Any]) -> None:
+        """Add a row change."""
+        keep = self.kept < ROWS_KEPT
+        self.kept += keep
+        table = self.tables.setdefault((row["db"], row["table"]), TableEffect())
+        table.take(row, keep=keep)
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether all row changes are kept one by one."""
+        return self.kept == sum(table.count for table in self.tables.values())
+
+
+class Comparison(NamedTuple):
+    """How two accounts of a transaction compare.
+
+    Attributes:
+        verdict: how.
+        needs_rows: whether that is not known yet, as there are more rows than are kept; they are to be
+            compared one behind the other.
+    """
+
+    verdict: Verdict
+    needs_rows: bool = False
+
+
+def compared(one: Effect, other: Effect) -> Comparison:
+    """Compare two accounts of one transaction."""
+    if one.definitions != other.definitions:
+        return Comparison(_of_definitions(one.definitions, other.definitions))
+    if one.texts != other.texts:
+        # Where a side has rows too, the other may have logged the same change either way.
+        alike = bool(one.texts) == bool(other.texts) and not one.tables and not other.tables
+        loads = any("LOAD" in text[1][:5].upper() for text in (*one.texts, *other.texts))
+        return Comparison(Verdict.DIFFERENT if alike and not loads else Verdict.NOT_COMPARED)
+    verdict = Verdict.SAME
+    for name in one.tables.keys() | other.tables.keys():
+        ours, theirs = one.tables.get(name) or TableEffect(), other.tables.get(name) or TableEffect()
+        if _is_same(ours, theirs):
+            continue
+        if ours.shapes == theirs.shapes or not (ours.count and theirs.count):
+            return Comparison(Verdict.DIFFERENT)
+        if not (one.is_kept and other.is_kept):
+            return Comparison(Verdict.NOT_COMPARED, needs_rows=True)
+        if not _match(ours, theirs):
+            return Comparison(Verdict.DIFFERENT)
+        verdict = Verdict.OTHER_COLUMNS
+    return Comparison(verdict)
+
+
+def _of_definitions(one: Sequence[Form], other: Sequence[Form]) -> Verdict:
+    """CREATE TABLE … SELECT as text may be rows on the other side."""
+    made = {form.tables for form in (*one, *other) if form.makes_rows}
+    rest = [[form for form in forms if form.tables not in made] for forms in (one, other)]
+    return Verdict.NOT_COMPARED if made and rest[0] == rest[1] else Verdict.DIFFERENT
+
+
+def _is_same(one: TableEffect, other: TableEffect) -> bool:
+    if one.ordered == other.ordered:
+        return True
+    if len(one.columns | other.columns) <= 1:
+        # All images have the same columns, so that rows that went and came can be set off.
+        return one.net == other.net
+    return one.changes == other.changes and one.has_whole_before
+
+
+def _match(one: TableEffect, other: TableEffect) -> bool:
+    """Whether the rows of a table are equal in the columns that both sides have."""
+    if one.count != other.count:
+        return False
+    if all(map(agree, one.rows, other.rows)):
+        return True
+    if one.count > _MATCHED_ROWS or not (one.has_whole_before or other.has_whole_before):
+        return False
+    return not unmatched(one.rows, other.rows)[0]
+
+
+def unmatched(one: Iterable[dict[str, Any]], other: Iterable[dict[str, Any]]) -> tuple[list[int], list[int]]:
+    """The places of the rows of either side that agree with none of the other."""
+    left: list[int] = []
+    rest = dict(enumerate(other))
+    for place, row in enumerate(one):
+        found = next((number for number, candidate in rest.items() if agree(row, candidate)), None)
+        if found is None:
+            left.append(place)
+        else:
+            del rest[found]
+    return left, list(rest)
+
+
+def agree(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Whether two row changes are equal in all that both sides have of them."""
+    if any(one.get(name) != other.get(name) for name in ("type", "db", "table", "statement")):
+        return False
+    for image in _IMAGES:
+        ours, theirs = one.get(image) or {}, other.get(image) or {}
+        if any(ours[name] != theirs[name] for name in ours.keys() & theirs.keys()):
+            return False
+    return one["type"] != "update" or (_has_changes_of(one, other) and _has_changes_of(other, one))
+
+
+def _has_changes_of(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Whether an update has each column that another one changed."""
+    before, after = other.get("before") or {}, other.get("after") or {}
+    has = (one.get("after") or {}).keys() | (one.get("json_diff") or {}).keys()
+    return all(name in has for name in before.keys() & after.keys() if before[name] != after[name])
+
+
+def _digest(value: Any) -> bytes:
+    return blake2b(json.dumps(value).encode(), digest_size=16).digest()
+
+
+__all__ = ["ROWS_KEPT", "Comparison", "Effect", "TableEffect", "Verdict", "agree", "compared", "unmatched"]

@@ -1,0 +1,323 @@
+"""One server's logs as they are compared: which transactions they have, and a digest of what each did."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from binx.compare.contents import digested, statement_facts
+from binx.compare.digests import Digests, GtidKeys
+from binx.compare.effects import ROWS_KEPT, Effect
+from binx.compare.forms import statement_form
+from binx.event.gtid_set import GtidSet
+from binx.event.gtid_source import DomainSource
+from binx.inspect.readable import ReadableRows
+from binx.kernels.transactions import FLAG_HAS_COUNTS, Kind, TransactionTable
+from binx.log.ends import FileEnds
+from binx.log.gtid_keys import marked_gtids
+from binx.log.on_damage import OnDamage
+from binx.log.selection import Selection
+from binx.rows.ddl.catalog import Catalog
+from binx.rows.decoder import ChangeDecoder
+from binx.rows.marks import TAKE
+from binx.rows.statements import Statement
+from binx.slices.changes import Begin, RowTexts, Selected, ordered_changes
+from binx.slices.json_lines import JsonRows
+from binx.slices.json_values import json_values
+from binx.slices.search import Search
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+ROOM = 50_000
+"""Row changes of all transactions that are kept at a time, about."""
+
+_KINDS_OF_ROWS = (Kind.KIND_DML, Kind.KIND_EMPTY)
+
+_TAKEN = bytes(mark == TAKE for mark in range(256))
+"""Turns marks of what is to be done with transactions into a selection of those that are wanted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """What one server's logs have.
+
+    Attributes:
+        files: how many.
+        gtids: the transactions in the logs that were chosen.
+        before: the GTIDs of transactions before the first log, as its head and the user tell them.
+        transactions: how many were chosen.
+        anonymous: how many of these have no GTID.
+        missing: GTIDs asked for by name that its logs do not have.
+        without_rows: those of the transactions that have neither row changes nor schema statements, but maybe
+            changes of rows as statements.
+        empty: those of them that have no statements either.
+        damage: what was passed over as it could not be read, in sentences.
+    """
+
+    files: int
+    gtids: GtidSet
+    before: GtidSet
+    transactions: int
+    anonymous: int
+    missing: GtidSet
+    without_rows: GtidSet
+    empty: GtidSet
+    damage: tuple[str, ...] = ()
+
+
+class ShownChange(NamedTuple):
+    """A row change or a statement, to be shown.
+
+    Attributes:
+        stored: with the columns' numbers in place of their names, which both sides have alike.
+        shown: as people read it.
+        key: the names of the primary key's columns; empty where they are not known.
+    """
+
+    stored: dict[str, Any]
+    shown: dict[str, Any]
+    key: tuple[str, ...]
+
+    @property
+    def row(self) -> tuple[object, ...]:
+        """Which row is changed how, as far as keys tell; of changes without a key only the table."""
+        image = self.shown.get("before") or self.shown.get("after") or {}
+        key = [image.get(name) for name in self.key]
+        return (*(self.shown.get(name) for name in ("type", "db", "table")), key)
+
+    damage: tuple[str, ...] = ()
+
+
+class SideReading:
+    """One side's logs on their way through.
+
+    Args:
+        chain: the files in their order, with their ends read.
+        selection: which transactions are compared.
+        catalog: tables known beforehand.
+        unreadable: tables, as (db, table), whose rows nobody can tell apart; those found are added.
+        keys: of GTIDs, for both sides.
+        purged: GTIDs that the server has, though its logs and their heads do not tell.
+        verify: whether checksums are compared.
+        on_damage: what is done where a log is damaged; salvage leaves out what cannot be decoded, too.
+
+    Attributes:
+        digests: of the contents that were read last.
+    """
+
+    def __init__(
+        self,
+        chain: Sequence[FileEnds],
+        selection: Selection,
+        catalog: Catalog,
+        unreadable: set[tuple[str, str]],
+        keys: GtidKeys,
+        *,
+        purged: GtidSet,
+        verify: bool,
+        on_damage: OnDamage,
+    ) -> None:
+        self._chain = chain
+        self._unreadable = unreadable
+        self._selection = selection
+        self._catalog = catalog
+        self._verify = verify
+        self._on_damage = on_damage
+        self._keys = keys
+        self._purged = purged
+        self.digests = Digests(keys)
+
+    def gtids(self) -> Side:
+        """Which transactions there are.
+
+        Raises:
+            DamagedError, UnsupportedError: a file cannot be read.
+        """
+        search = self._search(self._selection)
+        found = _Found()
+        for run in search.runs():
+            found.take(run.table, run.table.mask() if run.mask is None else run.mask)
+        return self._side(found, search)
+
+    def contents(self) -> Side:
+        """Which transactions there are, with digests of what they did.
+
+        Raises:
+            DamagedError, UnsupportedError: a file cannot be read.
+        """
+        search = self._search(self._selection)
+        self.digests = Digests(self._keys)
+        found = _Found()
+        for gtid, digest in digested(found.through(search.selected()), self._unreadable):
+            if gtid is not None:
+                self.digests.add(gtid, digest)
+        return self._side(found, search)
+
+    def effects(self, gtids: GtidSet) -> dict[str, Effect]:
+        """What some transactions did; those that come when ``ROOM`` row changes are kept are left out."""
+        found: dict[str, Effect] = {}
+        kept = 0
+        gtid: str | None = None
+        for item in self._items(gtids, Catalog(), as_stored=True):
+            if isinstance(item, Begin):
+                if kept >= ROOM:
+                    break
+                gtid = item.facts["gtid"]
+                found.setdefault(gtid, Effect())
+            elif gtid is None:
+                continue
+            elif isinstance(item, Statement):
+                _take_statement(found[gtid], item)
+            else:
+                before = found[gtid].kept
+                found[gtid].take_row(item)
+                kept += found[gtid].kept - before
+        return found
+
+    def changes(self, gtid: str) -> Iterator[dict[str, Any]]:
+        """The row changes of one transaction, one after another, by their columns' numbers."""
+        for item in self._items(GtidSet.parse(gtid), Catalog(), as_stored=True):
+            if isinstance(item, dict):
+                yield item
+
+    def rows(self, gtids: GtidSet) -> dict[str, list[ShownChange]]:
+        """Row changes and statements of some transactions as people read them, the first of each."""
+        named: dict[str, list[dict[str, Any]]] = {}
+        stored: dict[str, list[dict[str, Any]]] = {}
+        decoders: list[ChangeDecoder] = []
+        for kept, catalog, as_stored in ((stored, Catalog(), True), (named, self._catalog.copy(), False)):
+            current: list[dict[str, Any]] = []
+            for item in self._items(gtids, catalog, as_stored=as_stored, decoders=decoders):
+                if isinstance(item, Begin):
+                    current = kept.setdefault(item.facts["gtid"], [])
+                elif len(current) >= ROWS_KEPT:
+                    continue
+                elif isinstance(item, Statement):
+                    current.append(_statement_row(item, as_stored=as_stored))
+                else:
+                    current.append(item)
+        keys = {
+            (table.db, table.name): table.resolved.primary_key
+            for decoder in decoders
+            for table in decoder.tables
+        }
+        return {
+            gtid: [
+                ShownChange(row, shown, keys.get((row.get("db", ""), row.get("table", "")), ()))
+                for row, shown in zip(rows, named[gtid], strict=True)
+            ]
+            for gtid, rows in stored.items()
+        }
+
+    def _items(
+        self,
+        gtids: GtidSet,
+        catalog: Catalog,
+        *,
+        as_stored: bool,
+        decoders: list[ChangeDecoder] | None = None,
+    ) -> Iterator[Begin | dict[str, Any] | Statement]:
+        """The beginnings of some transactions, their row changes and statements."""
+        readable = ReadableRows()
+        values = json_values if as_stored else readable.values
+        items = ordered_changes(
+            self._search(Selection(gtids=gtids)).selected(),
+            catalog,
+            JsonRows(lines=True, values=values),
+            as_stored=as_stored,
+            facts=("gtid",),
+            unreadable=self._unreadable,
+            decoders=decoders,
+        )
+        for item in items:
+            if isinstance(item, RowTexts):
+                for text in item.each():
+                    yield _plain(json.loads(b"".join(text)) if as_stored else readable.document(text))
+            elif isinstance(item, Begin | Statement):
+                yield item
+
+    def _search(self, selection: Selection) -> Search:
+        search = Search(self._chain, selection, verify=self._verify, on_damage=self._on_damage)
+        search.leave_out_undecodable(self._catalog)
+        return search
+
+    def _side(self, found: _Found, search: Search) -> Side:
+        before = self._purged
+        if self._chain:
+            first = self._chain[0]
+            before |= first.previous_gtids or GtidSet(
+                (DomainSource(position.domain, position.server_id), 0, position.sequence)
+                for position in first.gtid_list or ()
+            )
+        return Side(
+            files=len(self._chain),
+            gtids=found.gtids,
+            before=before,
+            transactions=search.taken,
+            anonymous=search.taken - found.known,
+            missing=search.selector.missing(),
+            without_rows=found.without_rows,
+            empty=found.empty,
+            damage=tuple(search.damage),
+        )
+
+
+class _Found:
+    """The GTIDs of what is selected, taken in as it passes.
+
+    Attributes:
+        gtids: of the transactions so far.
+        known: how many of these have one.
+        without_rows: those without row changes and schema statements.
+        empty: those without statements too.
+    """
+
+    def __init__(self) -> None:
+        self.gtids = GtidSet()
+        self.known = 0
+        self.without_rows = GtidSet()
+        self.empty = GtidSet()
+
+    def through(self, selected: Iterable[Selected]) -> Iterator[Selected]:
+        """The same parts."""
+        for part in selected:
+            self.take(part.table, part.mask.translate(_TAKEN))
+            yield part
+
+    def take(self, table: TransactionTable, mask: Buffer) -> None:
+        """Take in the GTIDs of the transactions that a mask marks."""
+        intervals = marked_gtids(table, mask)
+        self.known += sum(last - first + 1 for _, first, last in intervals)
+        self.gtids |= GtidSet(intervals)
+        rowless = bytearray(mask)
+        table.keep_values(rowless, "kind", _KINDS_OF_ROWS)
+        table.keep_values(rowless, "rows", [0], FLAG_HAS_COUNTS)
+        self.without_rows |= GtidSet(marked_gtids(table, rowless))
+        table.keep_range(rowless, "statements", 0, 0)
+        self.empty |= GtidSet(marked_gtids(table, rowless))
+
+
+def _take_statement(effect: Effect, statement: Statement) -> None:
+    if statement.kind == "dml":
+        effect.texts.append(tuple(statement_facts(statement)))
+    elif (form := statement_form(statement)) is not None:
+        effect.definitions.append(form)
+
+
+def _statement_row(statement: Statement, *, as_stored: bool) -> dict[str, Any]:
+    if as_stored:
+        said = statement_facts(statement) if statement.kind == "dml" else statement_form(statement)
+        return {"type": "statement", "statement": said}
+    return {"type": "statement", "db": statement.db, "sql": statement.sql}
+
+
+def _plain(row: dict[str, Any]) -> dict[str, Any]:
+    """A row change without what says where it stands."""
+    kept = ("type", "db", "table", "before", "after", "json_diff")
+    return {name: row[name] for name in kept if name in row}
+
+
+__all__ = ["Side", "SideReading"]

@@ -1,0 +1,1 @@
+"""The Parquet data set: its layout, manifests, and how logs come into it."""

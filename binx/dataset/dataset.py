@@ -1,0 +1,329 @@
+"""The data set where it is kept: where its files stand, and the commit of one source's part of it.
+
+A source's files are written aside; at the commit its old manifest goes, the files are moved to their places,
+and the new manifest is written last. At any moment a manifest lists only whole files, and a run that was
+killed leaves none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, NamedTuple
+
+from binx.dataset.aside import aside_of, name_aside
+from binx.errors import OutputError, SourceError
+from binx.storage.descriptors import write_whole
+from binx.storage.durable import begin_to_synchronize_small, synchronize
+from binx.storage.output import output_errors
+from binx.storage.store import MANIFESTS, LocalStore, LockedError, open_store
+from binx.storage.temporary_files import remove_folder
+
+_NAME_BYTES = 200
+"""Longest folder name made from a table's; file systems take 255 bytes."""
+
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_]*").fullmatch
+
+_WRITTEN_ANEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+_NEW_FILE_MODE = 0o666
+
+_PLAIN_PUNCTUATION = frozenset("_-.$@+,")
+
+
+def escape_name(name: str) -> str:
+    """A database's or table's name as a folder's, percent-escaped where a file system or Spark needs it.
+
+    Letters and digits of any script stay. ``_`` and ``.`` are escaped at the beginning, where Spark takes
+    them for hidden files; all other characters but ``-$@+,`` are, as the bytes of their UTF-8.
+    """
+    if _PLAIN_NAME(name) is not None and len(name) <= _NAME_BYTES:
+        return name
+    parts = []
+    for place, character in enumerate(name):
+        plain = character.isalnum() or (
+            character in _PLAIN_PUNCTUATION and not (place == 0 and character in "_.")
+        )
+        encoded = character.encode("utf-8", "surrogatepass")
+        parts.append(character if plain else "".join(f"%{byte:02X}" for byte in encoded))
+    escaped = "".join(parts) or "%"
+    if len(escaped.encode("utf-8", "surrogatepass")) > _NAME_BYTES:
+        digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        escaped = escaped[: _NAME_BYTES // 4] + "%" + digest
+    return escaped
+
+
+class WrittenFile(NamedTuple):
+    """One file of a data set.
+
+    Attributes:
+        path: below the data set's folder, with ``/``.
+        bytes: its size.
+        sha256: of its bytes, in hex.
+    """
+
+    path: str
+    bytes: int
+    sha256: str
+
+
+class DataSet:
+    """A data set.
+
+    Args:
+        place: a folder, or a URI that ``pyarrow.fs`` knows.
+
+    Attributes:
+        store: where it is kept.
+
+    Raises:
+        UsageError: a file system that is not known.
+        OutputError: the folder cannot be made.
+    """
+
+    def __init__(self, place: str | os.PathLike[str]) -> None:
+        self.store = open_store(os.fspath(place))
+        self.store.prepare()
+        self._aside = aside_of(self.store)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the data set for one writer; the lock goes with the process, however it ends.
+
+        Raises:
+            OutputError: another process is writing to it.
+        """
+        with self.store.locked():
+            self._clear_away()
+            yield
+
+    def tidy(self) -> None:
+        """Remove what a killed run left, as writers do; where one is at work, it does.
+
+        Raises:
+            OutputError: it cannot be removed.
+        """
+        if self._aside.is_empty():
+            return
+        with suppress(LockedError), self.locked():
+            pass
+
+    def _clear_away(self) -> None:
+        """Remove what a killed run left; what it has moved goes with its source's next transaction."""
+        begun = self._aside.begun()
+        if begun is None:
+            return
+        records = {name.rpartition("/")[0] for name in self.store.find("schemas")}
+        self.store.prepare(sorted({MANIFESTS, *records}))
+        committed = set(self.store.names(MANIFESTS))
+        for source in begun:
+            if f"{source}.json" in committed:
+                self._aside.clear(source)
+        self._aside.close()
+
+    def manifest(self, source: str) -> dict[str, Any] | None:
+        """A source's manifest, None where there is none.
+
+        Raises:
+            OutputError: it is there and cannot be read.
+        """
+        name = manifest_name(source)
+        try:
+            text = self.store.read(name)
+            manifest: dict[str, Any] | None = None if text is None else json.loads(text)
+        except SourceError as error:
+            raise OutputError(f"the manifest {error.message}", path=error.path) from error
+        except (ValueError, RecursionError) as error:
+            raise OutputError(
+                f"the manifest cannot be read: {error}; delete it to export the log again",
+                path=self.store.path(name).partition("?")[0],
+            ) from error
+        return manifest
+
+    def manifests(self) -> Iterator[dict[str, Any]]:
+        """All manifests, in the order of their sources' names."""
+        for name in self.store.names(MANIFESTS):
+            if name.endswith(".json"):
+                manifest = self.manifest(name.removesuffix(".json"))
+                if manifest is not None:
+                    yield manifest
+
+    def begin(self, source: str) -> Transaction:
+        """Begin to write a source's files."""
+        return Transaction(self, source)
+
+    def attempt(self, source: str, name: str) -> Transaction:
+        """Begin to write a source's files in a process that shall not commit them.
+
+        Several attempts may be written side by side; whoever began the source commits one of them.
+
+        Args:
+            source: a source that :meth:`begin` was called for.
+            name: tells this attempt from all others.
+
+        Raises:
+            OutputError: the source is not begun, or is committed already.
+        """
+        return Transaction(self, source, name)
+
+
+class Transaction:
+    """One source's files, written aside until :meth:`commit`.
+
+    Attributes:
+        committed: whether the manifest is written.
+        folder: where they are.
+    """
+
+    def __init__(self, dataset: DataSet, source: str, attempt: str | None = None) -> None:
+        self.dataset = dataset
+        self.source = source
+        self.committed = False
+        self._aside = dataset._aside
+        self._attempt = attempt
+        self._was_killed = False
+        if attempt is None:
+            self._was_killed = self._aside.begin(source)
+            self.folder = self._aside.folder(source)
+        else:
+            self.folder = self._aside.attempt(source, attempt)
+        self._inside = f"{self.folder}{os.sep}"
+        store = dataset.store
+        self._shown_inside = f"{store.folder if isinstance(store, LocalStore) else self.folder}{os.sep}"
+
+    def path(self, name: str) -> str:
+        """Where to write a file."""
+        # A log has thousands of files: paths are put together as texts.
+        return self._inside + name_aside(name)
+
+    def write(self, name: str, data: bytes) -> None:
+        """Write a small file.
+
+        Raises:
+            OutputError: it cannot be written.
+        """
+        with output_errors(self.shown(name)):
+            descriptor = os.open(self.path(name), _WRITTEN_ANEW, _NEW_FILE_MODE)
+            try:
+                write_whole(descriptor, data)
+                begin_to_synchronize_small(descriptor, len(data))
+            finally:
+                os.close(descriptor)
+
+    def place(self, names: Iterable[str]) -> None:
+        """Move files to their places before the commit, which is of no effect on what readers see.
+
+        Raises:
+            OutputError: one cannot be moved.
+        """
+        self._aside.take(self.source, None, names)
+
+    def shown(self, name: str) -> str:
+        """What messages about the writing of a file call it: a path on this machine."""
+        return self._shown_inside + name
+
+    def written(self, name: str, sha256: str) -> WrittenFile:
+        """What to list in the manifest of a file that was written.
+
+        The commit makes its bytes durable, those of an attempt are so at once: another machine may commit it.
+
+        Args:
+            name: the file's path.
+            sha256: of its bytes, in hex.
+        """
+        path = self.path(name)
+        if self._attempt is not None:
+            synchronize([path])
+        with output_errors(path):
+            return WrittenFile(name, os.stat(path).st_size, sha256)
+
+    def hand_in(self, files: Iterable[WrittenFile]) -> None:
+        """Leave what this attempt wrote to whoever commits it.
+
+        Raises:
+            OutputError: a file cannot be put.
+            ValueError: this is no attempt.
+        """
+        if self._attempt is None:
+            raise ValueError(f"{self.source} is committed by who began it")
+        self._aside.hand_in(self.source, self._attempt, (file.path for file in files))
+
+    def commit(
+        self, manifest: dict[str, Any], files: Iterable[WrittenFile], attempt: str | None = None
+    ) -> None:
+        """Move the files to their places and write the manifest.
+
+        Args:
+            manifest: the document.
+            files: what was written.
+            attempt: the attempt that wrote them; None where this did itself.
+
+        Raises:
+            OutputError: something cannot be written; the source then has no manifest.
+        """
+        names = sorted({file.path for file in files})
+        store, own = self.dataset.store, manifest_name(self.source)
+        old = self.dataset.manifest(self.source)
+        self._aside.mark(self.source)
+        if old is not None:
+            store.remove(own)
+        self._aside.take(self.source, attempt, names)
+        self._remove_stale(old, set(names))
+        store.put(own, _json(manifest))
+        self.committed = True
+        self._aside.clear(self.source)
+        self._aside.close()
+
+    def abandon(self) -> None:
+        """Remove what was written; the data set is as before, where no commit had begun."""
+        if self._attempt is not None:
+            remove_folder(self.folder, ignore_errors=True)
+        else:
+            self._aside.abandon(self.source)
+            self._aside.close()
+
+    def _remove_stale(self, old: dict[str, Any] | None, names: set[str]) -> None:
+        """Remove this source's files of before that the new manifest does not list."""
+        stale = {entry["path"] for entry in old["files"]} if old is not None else set()
+        if self._was_killed:
+            found = [name for kind in ("changes", "transactions", "statements") for name in self._find(kind)]
+            stale.update(found)
+        for name in sorted(stale - names):
+            if not name.startswith("schemas/"):
+                self.dataset.store.remove(name)
+
+    def _find(self, kind: str) -> Iterator[str]:
+        """This source's files of a kind, listed or not."""
+        for name in self.dataset.store.find(kind):
+            own = name.rpartition("/")[2]
+            if own == f"{self.source}.parquet" or own.startswith(f"{self.source}-"):
+                yield name
+
+
+def manifest_name(source: str) -> str:
+    """The name of a source's manifest below the data set's place."""
+    return f"{MANIFESTS}/{source}.json"
+
+
+def _json(document: dict[str, Any]) -> bytes:
+    """The document, a member a line, and of lists an item a line: there are thousands of them."""
+    buffer = io.BytesIO()
+    text = io.TextIOWrapper(buffer, "utf-8", "surrogatepass", newline="\n")
+    encode = json.JSONEncoder(ensure_ascii=False).encode
+    opening = "{\n"
+    for name, value in document.items():
+        text.write(f"{opening} {encode(name)}: ")
+        opening = ",\n"
+        if isinstance(value, list) and value:
+            # The lines of all at once would take as much as the text does.
+            text.writelines(f"{',' if place else '['}\n  {encode(item)}" for place, item in enumerate(value))
+            text.write("\n ]")
+        else:
+            text.write(encode(value))
+    text.write("\n}\n")
+    text.flush()
+    return buffer.getvalue()

@@ -1,0 +1,270 @@
+"""One binary log on its way into a data set: decoded, counted, handed over to be written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from binx.dataset import continuing
+from binx.dataset.background import Background
+from binx.dataset.contract import CONTRACT
+from binx.dataset.dataset import DataSet, Transaction
+from binx.dataset.digest import LogDigest
+from binx.dataset.finding import STEP_BYTES, Finder, Found
+from binx.dataset.manifest import manifest, source_record
+from binx.dataset.options import ParquetOptions
+from binx.dataset.salvaging import Salvaging, damage_sentences
+from binx.dataset.schema_records import schema_record_of
+from binx.dataset.source_files import SourceFiles
+from binx.dataset.source_sums import Counted, SourceSums
+from binx.dataset.source_told import Told
+from binx.dataset.staging import ChainState, Staged, source_name
+from binx.event.payload import KeptPayloads
+from binx.kernels.scan import Level
+from binx.log.file import BinlogFile
+from binx.log.on_damage import OnDamage
+from binx.log.recent import windows_kept
+from binx.log.scan import Scan
+from binx.log.selection import Selector
+from binx.rows.batches import ChangeBatch
+from binx.rows.ddl.catalog import Catalog
+from binx.rows.decoder import ChangeDecoder
+from binx.rows.decoder_warnings import has_unnamed_columns
+from binx.rows.following import follow_statements
+from binx.rows.marks import TAKE
+from binx.rows.statements import Statement
+from binx.rows.undecodable import DecodingCheck
+
+if TYPE_CHECKING:
+    from binx.log.scanning import Ending
+
+
+class ExportContext(NamedTuple):
+    """What an export of a log needs to know beside the log.
+
+    Attributes:
+        dataset: where to.
+        selector: the search for the wanted transactions; it tells afterwards what was not found.
+        catalog: tables known beforehand; it is moved on.
+        options: how to write.
+        state: where in the chain the log stands; it is moved on.
+        has_thread: whether files are written by a thread beside the one that decodes.
+    """
+
+    dataset: DataSet
+    selector: Selector
+    catalog: Catalog
+    options: ParquetOptions
+    state: ChainState
+    has_thread: bool = False
+
+
+class LogExport:
+    """One log on its way into a data set.
+
+    Args:
+        context: what it needs to know.
+        file: the log.
+    """
+
+    def __init__(self, context: ExportContext, file: BinlogFile) -> None:
+        self.file = file
+        self.source = source_name(file)
+        self._context = context
+        self._files: SourceFiles | None = None
+        self._salvaging: Salvaging | None = None
+        self._told = Told()
+        self._ending: Ending | None = None
+        self._behind: continuing.Behind | None = None
+        self._request = {
+            **context.options.facts(),
+            "selection": context.selector.selection.facts(),
+            "known_tables": context.catalog.fingerprint(),
+        }
+        context.state.epoch += file.format.at_startup
+        self._digest = LogDigest(file)
+        self._decoder = ChangeDecoder(
+            file, context.catalog, context.selector.takes_table, context.options.decoder
+        )
+        self._sums = SourceSums(file, context.selector.takes_table, self._told)
+
+    def find_kept(self) -> dict[str, Any] | None:
+        """The manifest of before, where the same request wrote the log already.
+
+        Raises:
+            BinxError: the manifest, or the log, cannot be read.
+        """
+        context = self._context
+        known = None if context.options.force else context.dataset.manifest(self.source)
+        return known if known is not None and self._is_same(known, self._digest.hexdigest()) else None
+
+    def pass_over(self, progress: Callable[[int], None]) -> None:
+        """Move catalog, chain and search on over a log that is written already.
+
+        Raises:
+            BinxError: the log cannot be read.
+        """
+        context, state, decoder = self._context, self._context.state, self._decoder
+        scan, salvaging = self._begin_scan()
+        payloads = KeptPayloads(context.options.decoder.payload_bytes)
+        scan.payloads = decoder.payloads = payloads
+        for table in scan:
+            mask = context.selector.mask(self.file, scan, table)
+            if state.row_filter is not None:
+                lost = salvaging.undecodable(table, bytearray(mask))
+                state.row_filter.keep(self.file, table, mask, lost)
+            state.seqno += len(table)
+            follow_statements(decoder, table, salvaging.undecodable)
+            payloads.clear()
+            progress(scan.position)
+        if state.row_filter is not None:
+            # The manifest that is kept has them.
+            state.row_filter.take_warnings()
+        salvaging.forget_behind_damage()
+
+    def write(self, transaction: Transaction, progress: Callable[[int], None]) -> None:
+        """Decode the log, and have its files written.
+
+        Args:
+            transaction: the source's.
+            progress: called with the offset that is reached, now and then.
+
+        Raises:
+            BinxError: as :func:`~binx.dataset.parquet.to_parquet`.
+        """
+        context, decoder = self._context, self._decoder
+        background = Background(context.options.decoder.memory // 2, has_thread=context.has_thread)
+        files = self._files = SourceFiles(transaction, context.options, background)
+        scan, salvaging = self._begin_scan()
+        scan.watch = self._digest.saw
+        payloads = decoder.payloads = KeptPayloads(context.options.decoder.payload_bytes)
+        finder = Finder(scan, context.selector, context.state, salvaging, payloads)
+        with windows_kept(self.file, STEP_BYTES):
+            for found in finder:
+                if (group := finder.take_group()) is not None:
+                    files.write_transactions(group)
+                self._take(found, files)
+                progress(scan.position)
+        salvaging.forget_behind_damage()
+        if (group := finder.take_group(is_last=True)) is not None:
+            files.write_transactions(group)
+        files.end_files(decoder.tables)
+        for batch in decoder.finish():
+            self._take_batch(batch, files)
+        files.close()
+        self._told.gtids = finder.gtids
+        self._told.take_scan(scan)
+        self._ending = scan.ending
+        self._tell_tables()
+        self._behind = continuing.Behind(
+            self.file.name, context.catalog.copy(), context.state.epoch, context.state.seqno
+        )
+
+    def staged(self) -> Staged:
+        """Wait for the files that were written.
+
+        Raises:
+            BinxError: as :func:`~binx.dataset.parquet.to_parquet`.
+        """
+        if self._files is None:
+            raise ValueError(f"{self.source} is not decoded")
+        told = self._told
+        files = self._files.finish(told.records)
+        told.sums.check(self.file.path)
+        told.count_uncounted()
+        damage = [] if self._salvaging is None else self._salvaging.damage()
+        ending = "" if self._ending is None else self._ending.value
+        behind = continuing.told_behind(self._behind, self.file, self._ending)
+        document = manifest(
+            source_record(self.file, self._digest.hexdigest(), ending),
+            self._request,
+            str(told.gtids),
+            told.sums,
+            files,
+            told.all_losses() + damage_sentences(damage),
+            told.all_warnings(),
+            damage,
+            behind.record,
+        )
+        records = (record() for record in told.records.values())
+        return Staged(document, tuple(self._files.listed), records, behind.tables)
+
+    def close(self) -> None:
+        """Let go of what was written and is not staged; nothing more is written."""
+        if self._files is not None:
+            self._files.abandon()
+
+    def _is_same(self, known: dict[str, Any], sha256: str) -> bool:
+        return (
+            known["contract"] == CONTRACT
+            and known["source"]["sha256"] == sha256
+            and known.get("request") == self._request
+        )
+
+    def _begin_scan(self) -> tuple[Scan, Salvaging]:
+        """A scan of all that is in the log, and what sorts out that which cannot be decoded."""
+        context, file = self._context, self.file
+        options = context.options
+        scan = file.scan(Level.LEVEL_TABLES, verify=options.verify, on_damage=options.on_damage)
+        check = None
+        if options.on_damage is OnDamage.SALVAGE:
+            check = DecodingCheck(file, context.catalog.copy(), context.selector.takes_table, options.decoder)
+        self._salvaging = Salvaging(scan, check, self._forget_tables)
+        return scan, self._salvaging
+
+    def _take(self, found: Found, files: SourceFiles) -> None:
+        """Decode transactions, and hand the rows over to be written."""
+        if found.span is not None:
+            self._told.sums.saw(*found.span)
+        self._sums.take_counted(found.counts)
+        for item in self._decoder.decode(found.table, found.marks, found.ids):
+            if isinstance(item, Statement):
+                files.write_statement(item)
+                self._sums.take_statement(item)
+            else:
+                self._take_batch(item, files)
+            # Else its memory would be held until the next batch is full.
+            del item
+
+    def _take_batch(self, batch: ChangeBatch, files: SourceFiles) -> None:
+        name = (batch.table.db, batch.table.name)
+        row_filter = self._context.state.row_filter
+        if row_filter is not None:
+            batch, dropped = row_filter.chosen(batch)
+            self._sums.filter_out(name, dropped)
+            if not batch.rows:
+                return
+        files.write_changes(batch)
+        self._told.sums.of(name).written += batch.rows
+
+    def _tell_tables(self) -> None:
+        """Keep what the decoder tells of tables, for the manifest."""
+        told, report = self._told, self._decoder.report
+        for name, images in report.filtered.items():
+            told.sums.of(name).filtered += images
+        for name, (events, recounted) in report.recounted.items():
+            self._sums.take_counted([Counted(name, TAKE, *recounted)])
+            told.uncounted[name] -= events
+        for name, counts in report.undone.items():
+            self._sums.filter_out(name, counts)
+            told.undone[name] += sum(counts)
+        told.warnings = dict(report.warnings)
+        if self._context.state.row_filter is not None:
+            told.warnings |= self._context.state.row_filter.take_warnings()
+        for changes in self._decoder.tables:
+            version = (changes.db, changes.name, changes.version)
+            if version not in told.records:
+                told.records[version] = partial(schema_record_of, changes)
+                if has_unnamed_columns(changes):
+                    told.unnamed[changes.db, changes.name] = None
+            for column, count in changes.undecodable.items():
+                told.undecodable[version, column] += count
+
+    def _forget_tables(self) -> None:
+        self._decoder.forget_tables()
+        if self._context.state.row_filter is not None:
+            self._context.state.row_filter.forget_tables()
+
+
+__all__ = ["ExportContext", "LogExport"]

@@ -1,0 +1,245 @@
+"""``to-parquet``: binary logs as a data set of Parquet files, one commit a log."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import nullcontext
+from functools import partial
+from threading import Lock
+from typing import TYPE_CHECKING, NamedTuple
+
+from binx.dataset.dataset import DataSet, Transaction
+from binx.dataset.log_numbers import check_log_numbers
+from binx.dataset.one_log import ExportedLog, Request, export_log
+from binx.dataset.options import ParquetOptions
+from binx.dataset.plan import Place, packed, survey, unpacked
+from binx.dataset.staging import ChainState, SourceReport, commit_staged, find_beginning, source_name
+from binx.errors import ResourceError
+from binx.log.file import BinlogFile
+from binx.log.on_damage import OnDamage
+from binx.log.selection import Selection, Selector
+from binx.rows.ddl.catalog import Catalog
+from binx.source.plain import PlainFile
+from binx.storage.store import open_store
+
+if TYPE_CHECKING:
+    from binx.where.rows import RowFilter
+
+
+def to_parquet(
+    files: Sequence[BinlogFile],
+    folder: str | os.PathLike[str],
+    selector: Selector | None = None,
+    catalog: Catalog | None = None,
+    options: ParquetOptions | None = None,
+    progress: Callable[[int], None] = lambda position: None,
+    state: ChainState | None = None,
+) -> Iterator[SourceReport]:
+    """Write the logs, and commit each, in the order given.
+
+    Args:
+        files: binary logs in the order of their chain, as DDL in one names the columns in the next.
+        folder: the data set's folder, made where it is not there; or a URI that ``pyarrow.fs`` knows.
+        selector: the search for the wanted transactions; it tells afterwards what was not found. All by
+            default.
+        catalog: tables known beforehand; it is moved on. Where neither it nor a state is given, the export
+            goes on from the log before the first one, if the data set has that.
+        options: how to write.
+        progress: called with the bytes of all files that are done, now and then, by one thread at a time.
+        state: where in the chain the first file stands, where others were before; it is moved on.
+
+    Raises:
+        RefusedError: a log comes from standard input, or its name has no number and it is not alone.
+        UsageError: the folder is a URI of a file system that is not known.
+        OutputError: the data set cannot be written, or another process is writing to it.
+        DamagedError, TruncatedError, UnsupportedError: a log cannot be read whole; logs before it are
+            committed, it is not.
+        AbsentError: rows were asked for by columns that no table has.
+    """
+    options = options or ParquetOptions()
+    selector = selector or Selector(Selection(), in_parts=True)
+    check_log_numbers(files, open_store(os.fspath(folder)))
+    if state is None:
+        catalog, state, _ = find_beginning(os.fspath(folder), files, catalog)
+    catalog = Catalog() if catalog is None else catalog
+    dataset = DataSet(folder)
+    with dataset.locked():
+        chain = _Chain(dataset, files, selector, options, progress)
+        place = Place(packed(catalog), state.epoch, state.seqno, selector.passed)
+        try:
+            yield from chain.export(place)
+        finally:
+            if chain.behind is not None:
+                catalog.become(unpacked(chain.behind.tables))
+                state.epoch, state.seqno = chain.behind.epoch, chain.behind.seqno
+
+
+class _StoppedError(Exception):
+    """Nobody wants what would be written."""
+
+
+class _Begun(NamedTuple):
+    """A log that is decoded, or will be.
+
+    Attributes:
+        file: the log.
+        transaction: its files.
+        row_filter: what takes out its row changes.
+        exported: what comes of it.
+    """
+
+    file: BinlogFile
+    transaction: Transaction
+    row_filter: RowFilter | None
+    exported: Future[ExportedLog]
+
+
+class _Chain:
+    """The logs of an export.
+
+    Attributes:
+        behind: where in the chain a log stands that comes behind those committed; None before one is.
+    """
+
+    def __init__(
+        self,
+        dataset: DataSet,
+        files: Sequence[BinlogFile],
+        selector: Selector,
+        options: ParquetOptions,
+        progress: Callable[[int], None],
+    ) -> None:
+        self.behind: Place | None = None
+        self._dataset = dataset
+        self._files = files
+        self._selector = selector
+        selection = selector.selection
+        has_positions = selection.start is not None or selection.stop is not None
+        names = tuple(file.name for file in files) if has_positions else ()
+        self._request = Request(selection, names, options)
+        self._progress = progress
+        self._done = [0] * len(files)
+        self._lock = Lock()
+        self._is_stopped = False
+
+    def export(self, place: Place) -> Iterator[SourceReport]:
+        """Write and commit the logs.
+
+        Args:
+            place: where the first of them stands.
+
+        Raises:
+            BinxError: as :func:`to_parquet`.
+        """
+        request, limit = self._request, self._request.options.where_limit
+        all_rows = request.row_filter(place)
+        jobs = min(request.options.jobs_here, len(self._files)) if self._can_be_shared() else 1
+        begun: deque[_Begun] = deque()
+        # One log after the other needs no thread, which the system may not have to give.
+        with ThreadPoolExecutor(jobs, "binx-log") if jobs > 1 else nullcontext() as pool:
+            try:
+                for number, file in enumerate(self._files):
+                    # What is behind the last log is found out as it is decoded.
+                    is_shared = jobs > 1 and number + 1 < len(self._files)
+                    found = survey(file, request.selection, request.names) if is_shared else None
+                    row_filter = all_rows if limit is not None else request.row_filter(place)
+                    is_known = found is not None and found.error is None
+                    begun.append(self._begin(pool, number, place, row_filter, needs_behind=not is_known))
+                    if found is not None and is_known:
+                        place = found.place_behind(place, file)
+                    while begun and (not is_known or len(begun) > jobs):
+                        exported, report = self._commit(begun[0])
+                        seen = begun.popleft().row_filter
+                        if all_rows is not None and seen is not None:
+                            all_rows.take_seen(seen.seen)
+                        if not is_known:
+                            place = self.behind = exported.behind
+                        yield report
+            finally:
+                self._is_stopped = True
+                if pool is not None:
+                    pool.shutdown(cancel_futures=True)
+                for one in begun:
+                    one.transaction.abandon()
+        if all_rows is not None:
+            all_rows.check()
+
+    def _can_be_shared(self) -> bool:
+        """Whether logs can be decoded side by side: nothing asks for one pass in order."""
+        options = self._request.options
+        return (
+            options.where_limit is None
+            # What is behind damage is known only when the log is decoded.
+            and options.on_damage is OnDamage.STOP
+            and all(isinstance(file.source, PlainFile) for file in self._files)
+            and len({source_name(file) for file in self._files}) == len(self._files)
+        )
+
+    def _begin(
+        self,
+        pool: ThreadPoolExecutor | None,
+        number: int,
+        place: Place,
+        row_filter: RowFilter | None,
+        *,
+        needs_behind: bool,
+    ) -> _Begun:
+        """Have a log decoded: beside others in the pool, or at once where there is none."""
+        file = self._files[number]
+        transaction = self._dataset.begin(source_name(file))
+        work = partial(
+            export_log,
+            self._dataset,
+            self._request,
+            file,
+            place,
+            lambda source: transaction,
+            partial(self._reach, number),
+            row_filter=row_filter,
+            needs_behind=needs_behind,
+            has_thread=self._request.options.jobs_here > 1,
+        )
+        if pool is None:
+            exported: Future[ExportedLog] = Future()
+            try:
+                exported.set_result(work())
+            except BaseException:
+                transaction.abandon()
+                raise
+            return _Begun(file, transaction, row_filter, exported)
+        try:
+            exported = pool.submit(work)
+        except RuntimeError as error:
+            transaction.abandon()
+            raise ResourceError.of("threads", error) from error
+        return _Begun(file, transaction, row_filter, exported)
+
+    def _commit(self, begun: _Begun) -> tuple[ExportedLog, SourceReport]:
+        """Wait for a log, and commit it."""
+        exported = begun.exported.result()
+        self._selector.take_found(exported.found)
+        self._selector.notes.extend(exported.notes)
+        if exported.staged is None:
+            begun.transaction.abandon()
+        else:
+            commit_staged(begun.transaction, exported.staged)
+        is_kept = exported.staged is None
+        return exported, SourceReport(source_name(begun.file), begun.file.path, is_kept, exported.manifest)
+
+    def _reach(self, number: int, position: int) -> None:
+        """Tell how far a log is.
+
+        Raises:
+            _StoppedError: nobody wants it any more.
+        """
+        if self._is_stopped:
+            raise _StoppedError
+        with self._lock:
+            self._done[number] = position
+            self._progress(sum(self._done))
+
+
+__all__ = ["to_parquet"]

@@ -1,0 +1,201 @@
+"""One Parquet file of a log on its way: its row groups are gathered, encoded and hashed by ``pyarrow``."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from binx.dataset.dataset import Transaction, WrittenFile
+from binx.dataset.encodings import writer_settings
+from binx.dataset.options import ParquetOptions
+from binx.dataset.spill import Spill
+from binx.storage.hashed_file import HashedFile
+from binx.storage.output import output_errors
+
+OPEN_FILES = 64
+"""Files that are written at the same time; the rows of other tables are set aside until the end."""
+
+_PARTS_OF_MEMORY = 32
+"""A batch smaller than this part of the memory for rows is set aside until there are more."""
+
+_SPILLED_PARTS = 8
+"""So many times as much, set aside for one file, makes a row group."""
+
+
+class FileKind(NamedTuple):
+    """What a file holds.
+
+    Attributes:
+        kind: what the manifest calls files like it.
+        schema: of its rows.
+        statistics: columns whose least and largest values are kept.
+        identifiers: columns of text that mostly ascend; those that come as dictionaries are written as text.
+        facts: what the manifest says of the file beside its rows and bytes.
+    """
+
+    kind: str
+    schema: pa.Schema
+    statistics: Collection[str]
+    identifiers: tuple[str, ...]
+    facts: dict[str, Any]
+
+    @property
+    def schema_written(self) -> pa.Schema:
+        """The schema of the file."""
+        schema = self.schema
+        for name in self.identifiers:
+            place = schema.get_field_index(name)
+            field = schema.field(place)
+            if pa.types.is_dictionary(field.type):
+                schema = schema.set(place, field.with_type(field.type.value_type))
+        return schema
+
+
+class Shared:
+    """What the files of one log share.
+
+    Args:
+        transaction: the log's files.
+        options: how to write.
+
+    Attributes:
+        spill: takes small batches.
+        open_files: how many files are being written.
+    """
+
+    def __init__(self, transaction: Transaction, options: ParquetOptions) -> None:
+        self.transaction = transaction
+        self.options = options
+        self.spill = Spill(transaction.folder)
+        self.open_files = 0
+        self.least = options.decoder.memory // _PARTS_OF_MEMORY
+
+
+class ParquetFile:
+    """A Parquet file of a log.
+
+    Its rows come in batches. One that is worth it becomes a row group at once; small ones are set aside, so
+    that neither thousands of tables take memory nor large tables get small row groups.
+
+    Args:
+        shared: what the log's files share.
+        name: the file's path below the data set's folder.
+        kind: what it holds.
+    """
+
+    # A log of thousands of tables has as many.
+    __slots__ = ("_bytes", "_kind", "_name", "_schema", "_shared", "_sink", "_spilled", "_writer", "written")
+
+    def __init__(self, shared: Shared, name: str, kind: FileKind) -> None:
+        self._shared = shared
+        self._name = name
+        self._kind = kind
+        self._schema = kind.schema_written
+        self._spilled: list[tuple[int, int]] = []
+        self._bytes = 0
+        self._sink: HashedFile | None = None
+        self._writer: pq.ParquetWriter | None = None
+        self.written: WrittenFile | None = None
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Add rows.
+
+        Raises:
+            OutputError: they cannot be written.
+        """
+        shared, size = self._shared, batch.nbytes
+        may_open = self._writer is not None or shared.open_files < OPEN_FILES
+        with self._errors():
+            if may_open and size >= shared.least:
+                self._write([*self._take_spilled(), batch])
+                return
+            self._spilled.append(shared.spill.put(batch))
+            self._bytes += size
+            if may_open and self._bytes >= shared.least * _SPILLED_PARTS:
+                self._write(self._take_spilled())
+
+    def finish(self, last: pa.RecordBatch | None = None) -> None:
+        """Add the last rows, if there are some, and close the file.
+
+        Raises:
+            OutputError: it cannot be written.
+        """
+        with self._errors():
+            self._write_last(last)
+            writer, sink = self._writer or self._open(None), self._sink
+            self._writer = self._sink = None
+            self._shared.open_files -= 1
+            writer.close()
+            if sink is not None:
+                sink.close()
+                self.written = self._shared.transaction.written(self._name, sink.sha256)
+
+    def abandon(self) -> None:
+        """Let go of the file; it is of no use."""
+        self._writer = None
+        if self._sink is not None:
+            self._sink.close()
+
+    def _write_last(self, last: pa.RecordBatch | None) -> None:
+        """Write what was set aside in row groups, the last of them with the last rows."""
+        places, self._spilled = self._spilled, []
+        group: list[pa.RecordBatch] = []
+        size = 0
+        for batch in self._shared.spill.read(places):
+            group.append(batch)
+            size += batch.nbytes
+            if size >= self._shared.least * _SPILLED_PARTS:
+                self._write(group)
+                group, size = [], 0
+        if last is not None:
+            group.append(last)
+        if group:
+            self._write(group)
+
+    def _take_spilled(self) -> list[pa.RecordBatch]:
+        places, self._spilled, self._bytes = self._spilled, [], 0
+        return list(self._shared.spill.read(places))
+
+    def _write(self, batches: Sequence[pa.RecordBatch]) -> None:
+        """Write batches as a row group, or as several where they have too many rows for one."""
+        table = pa.Table.from_batches([self._with_text(batch) for batch in batches])
+        if len(batches) > 1:
+            # A row group has one dictionary a column; values behind another one would be written plain.
+            table = table.unify_dictionaries().combine_chunks()
+        writer = self._writer or self._open(table)
+        writer.write_table(table, row_group_size=self._shared.options.decoder.row_group_rows)
+
+    def _with_text(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The batch with identifiers as text.
+
+        A GTID can be in a log twice, but Arrow's writer takes the words of a dictionary for distinct.
+        """
+        for name in self._kind.identifiers:
+            column = batch.column(name)
+            if pa.types.is_dictionary(column.type):
+                place = batch.schema.get_field_index(name)
+                batch = batch.set_column(place, self._schema.field(place), column.dictionary_decode())
+        return batch
+
+    def _open(self, first: pa.Table | None) -> pq.ParquetWriter:
+        kind, options = self._kind, self._shared.options
+        self._sink = HashedFile(self._shared.transaction.path(self._name))
+        self._writer = pq.ParquetWriter(
+            self._sink,
+            self._schema,
+            compression=options.compression,
+            compression_level=options.level,
+            write_statistics=list(kind.statistics),
+            **writer_settings(self._schema, first, kind.identifiers),
+        )
+        self._shared.open_files += 1
+        return self._writer
+
+    def _errors(self) -> output_errors:
+        return output_errors(self._shared.transaction.shown(self._name))
+
+
+__all__ = ["FileKind", "ParquetFile", "Shared"]

@@ -1,0 +1,135 @@
+"""Statements as Arrow record batches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import pyarrow as pa
+
+from binx.log.arrow import arrow_array
+from binx.rows.ddl.effects import ColumnEffect, Effect, statement_effects
+from binx.rows.statements import Statement
+from binx.rows.types import DEFAULT_ARROW_OPTIONS, ArrowOptions
+
+STATEMENTS_BATCH = 10_000
+"""Statements that are held back before they are written."""
+
+
+@cache
+def statements_schema() -> pa.Schema:
+    """The columns of the data set's ``statements``."""
+    texts = pa.map_(pa.string(), pa.string())
+    return pa.schema(
+        [
+            pa.field("commit_version", pa.int64(), nullable=False),
+            pa.field("commit_timestamp", pa.timestamp("us", tz="UTC"), nullable=False),
+            pa.field("transaction", pa.string(), nullable=False),
+            pa.field("ordinal", pa.int32(), nullable=False),
+            pa.field("position", pa.int64(), nullable=False),
+            pa.field("event_timestamp", pa.timestamp("us", tz="UTC"), nullable=False),
+            pa.field("kind", pa.string(), nullable=False),
+            pa.field("db", pa.string(), nullable=False),
+            pa.field("sql", pa.string(), nullable=False),
+            pa.field("sql_is_text", pa.bool_(), nullable=False),
+            pa.field("options", texts),
+            # The values reach 2^64 - 1, which no signed integer of Spark holds.
+            pa.field("insert_id", pa.decimal128(20, 0)),
+            pa.field("last_insert_id", pa.decimal128(20, 0)),
+            pa.field("rand_seeds", pa.list_(pa.int64())),
+            pa.field("user_vars", texts),
+            pa.field("thread_id", pa.int64()),
+            pa.field("exec_time", pa.int64()),
+            pa.field("error_code", pa.int32(), nullable=False),
+            pa.field("effects", pa.list_(_effect_type()), nullable=False),
+        ]
+    )
+
+
+def _effect_type() -> pa.DataType:
+    """What a statement did to one table, as :class:`~binx.rows.ddl.effects.Effect` has it."""
+    text, flag = pa.string(), pa.bool_()
+    column = pa.struct(
+        [
+            ("action", text), ("name", text), ("former", text), ("mysql_type", text), ("arrow_type", text),
+            ("charset", text), ("nullable", flag), ("known", flag), ("value", text), ("misfit", text),
+        ]
+    )  # fmt: skip
+    return pa.struct(
+        [
+            ("action", text), ("db", text), ("table", text), ("new_db", text), ("new_table", text),
+            ("if_not_exists", flag), ("from_query", flag), ("columns", pa.list_(column)),
+            ("key", pa.list_(text)), ("changes", pa.list_(column)),
+            ("parents", pa.list_(pa.struct([("db", text), ("table", text)]))),
+            ("xid", text), ("reason", text),
+        ]
+    )  # fmt: skip
+
+
+def statements_batch(
+    statements: Sequence[Statement], options: ArrowOptions = DEFAULT_ARROW_OPTIONS
+) -> pa.RecordBatch:
+    """The statements, one row each.
+
+    Args:
+        statements: in the order of the log.
+        options: choices about the Arrow types that effects name.
+    """
+    columns: dict[str, list[Any]] = {
+        "commit_version": [statement.commit_version for statement in statements],
+        "commit_timestamp": [statement.commit_timestamp for statement in statements],
+        "transaction": [statement.transaction for statement in statements],
+        "ordinal": [statement.ordinal for statement in statements],
+        "position": [statement.position for statement in statements],
+        "event_timestamp": [statement.timestamp * 1_000_000 for statement in statements],
+        "kind": [statement.kind for statement in statements],
+        "db": [statement.db for statement in statements],
+        "sql": [statement.sql for statement in statements],
+        "sql_is_text": [statement.sql_is_text for statement in statements],
+        "options": [list(statement.options.items()) for statement in statements],
+        "insert_id": [statement.insert_id for statement in statements],
+        "last_insert_id": [statement.last_insert_id for statement in statements],
+        "rand_seeds": [_wrapped(statement.rand_seeds) for statement in statements],
+        "user_vars": [list(statement.user_vars.items()) for statement in statements],
+        "thread_id": [statement.thread_id for statement in statements],
+        "exec_time": [statement.exec_time for statement in statements],
+        "error_code": [statement.error_code for statement in statements],
+        "effects": [_effects(statement, options) for statement in statements],
+    }
+    schema = statements_schema()
+    arrays = [
+        # Lists of structs are none of the types that arrow_array knows.
+        pa.array(columns[field.name], field.type)
+        if pa.types.is_list(field.type) and pa.types.is_struct(field.type.value_type)
+        else arrow_array(columns[field.name], field.type)
+        for field in schema
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _effects(statement: Statement, options: ArrowOptions) -> list[dict[str, Any]]:
+    context = statement.context
+    if context is None:
+        found = statement_effects(None, statement.sql, statement.db)
+    else:
+        found = statement_effects(statement.followed, statement.sql, statement.db, context, options)
+    return [_effect(effect) for effect in found]
+
+
+def _effect(effect: Effect) -> dict[str, Any]:
+    def listed(columns: Sequence[ColumnEffect]) -> list[dict[str, Any]]:
+        return [column._asdict() for column in columns]
+
+    return {
+        **effect._asdict(),
+        "columns": None if effect.columns is None else listed(effect.columns),
+        "changes": listed(effect.changes),
+        "key": None if effect.key is None else list(effect.key),
+        "parents": [{"db": db, "table": table} for db, table in effect.parents],
+    }
+
+
+def _wrapped(seeds: tuple[int, int] | None) -> list[int] | None:
+    """Seeds are unsigned 64-bit in the log; a server's are below 2^30, so none that it made is cut."""
+    return None if seeds is None else [seed & 0x7FFFFFFFFFFFFFFF for seed in seeds]

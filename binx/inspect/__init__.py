@@ -1,0 +1,1 @@
+"""Transactions and the lives of rows, as people read them."""

@@ -1,0 +1,222 @@
+"""Transactions event by event, with the rows of rows events: what ``show`` shows.
+
+The events come from the file as they stand, the rows from the decoder; both in the log's order, so that each
+rows event takes the next rows. Memory is bounded whatever the size of a transaction.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from binx.event import FormatDescription
+from binx.event.format import Flavour
+from binx.event.header import HEADER_SIZE, EventFlag, EventHeader, EventType
+from binx.event.table_map import TableMap, parse_table_map
+from binx.inspect.event_fields import event_fields
+from binx.inspect.readable import ReadableRows
+from binx.kernels.scan import Level
+from binx.log.ends import FileEnds
+from binx.log.events import RawEvent
+from binx.log.on_damage import OnDamage
+from binx.log.selection import Selection
+from binx.rows.ddl.catalog import Catalog
+from binx.rows.decoder import ChangeDecoder
+from binx.rows.decoder_warnings import decoder_warnings
+from binx.slices.changes import Begin, Renderer, Selected, ordered_changes
+from binx.slices.event_rows import EventRows, events_with_rows
+from binx.slices.json_lines import JsonRows
+from binx.slices.json_values import json_values
+from binx.slices.search import Search
+
+_PAGES = 16
+"""Tables of transactions that are kept, at most, to be decoded without a look at the files before."""
+
+
+class ShownTransaction(NamedTuple):
+    """A transaction whose events follow.
+
+    Attributes:
+        facts: a row of the data set's ``transactions``; times in µs since 1970.
+        description: the format description that rules its events.
+    """
+
+    facts: dict[str, Any]
+    description: FormatDescription
+
+
+class ShownRows:
+    """The row changes of one event, to be taken before the next event.
+
+    Args:
+        rows: their texts.
+        read: makes a row change of its text.
+    """
+
+    def __init__(self, rows: EventRows, read: Callable[[Iterable[bytes]], dict[str, Any]]) -> None:
+        self._rows = rows
+        self._read = read
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """Each as ``db``, ``table``, ``type``, ``row``, ``before``, ``after``, ``json_diff``.
+
+        Values are as JSON of :mod:`binx.slices.json_lines` has them. For people bytes are ``{"hex": …}``, and
+        values of 1 MiB and more a :class:`~binx.inspect.readable.LongValue`, to be looked at before the next
+        row is taken.
+        """
+        return (self._read(text) for text in self._rows.texts())
+
+    @property
+    def count(self) -> int | None:
+        """How many they are; None where the event is no rows event."""
+        return self._rows.count
+
+    def text(self, most: int | None = None) -> Iterator[bytes]:
+        """All of them, or at most so many: JSON objects with commas between, or what was asked for."""
+        return self._rows.text(most)
+
+
+class ShownEvent:
+    """An event of the transaction that came last.
+
+    Attributes:
+        raw: its header and bytes.
+        rows: the row changes that it holds.
+    """
+
+    def __init__(self, raw: RawEvent, description: FormatDescription, rows: ShownRows) -> None:
+        self.raw = raw
+        self.rows = rows
+        self._description = description
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """What it says, by name."""
+        return event_fields(self.raw.event, self._description)
+
+    @property
+    def row_count(self) -> int | None:
+        """How many row changes it holds; None where it is no rows event."""
+        return self.rows.count
+
+
+class Showing:
+    """Selected transactions event by event.
+
+    Args:
+        chain: the files in their order, with their ends read.
+        selection: which transactions.
+        catalog: tables known beforehand.
+        readable: give bytes as ``{"hex": …}``, which people can tell from text, and long values as
+            :class:`~binx.inspect.readable.LongValue`; else as ``extract --format json`` does.
+        rows: says what the text of row changes is, in place of JSON; they are then given as text alone.
+        verify: whether checksums are compared.
+        on_damage: what is done where a log is damaged; salvage leaves out what cannot be decoded, too.
+    """
+
+    def __init__(
+        self,
+        chain: Sequence[FileEnds],
+        selection: Selection,
+        *,
+        catalog: Catalog | None = None,
+        readable: bool = False,
+        rows: Renderer | None = None,
+        verify: bool = True,
+        on_damage: OnDamage = OnDamage.STOP,
+    ) -> None:
+        self._chain = chain
+        self._catalog = Catalog() if catalog is None else catalog.copy()
+        self._verify = verify
+        self._on_damage = on_damage
+        self._search = self._new_search(selection)
+        readable_rows = ReadableRows()
+        self._read = readable_rows.document if readable else _document
+        self._render = rows or JsonRows(
+            lines=False, values=readable_rows.values if readable else json_values, between=not readable
+        )
+        self._decoders: list[ChangeDecoder] = []
+
+    def _new_search(self, selection: Selection) -> Search:
+        search = Search(self._chain, selection, verify=self._verify, on_damage=self._on_damage)
+        search.leave_out_undecodable(self._catalog, intact=True)
+        return search
+
+    @property
+    def search(self) -> Search:
+        """What was found and what is missing."""
+        return self._search
+
+    @property
+    def warnings(self) -> list[str]:
+        """What is not known of names and types, in sentences; whole when the iteration is over."""
+        return decoder_warnings(self._decoders)
+
+    def __iter__(self) -> Iterator[ShownTransaction | ShownEvent]:
+        """The transactions, each before its events.
+
+        Raises:
+            DamagedError, UnsupportedError: a transaction cannot be read.
+        """
+        items = ordered_changes(
+            self._selected(),
+            self._catalog,
+            self._render,
+            raw_text=True,
+            undone=True,
+            decoders=self._decoders,
+        )
+        for item in items:
+            if isinstance(item, Begin):
+                description = item.table.format
+                yield ShownTransaction(item.facts, description)
+                for raw, rows in events_with_rows(item, items):
+                    yield ShownEvent(raw, description, ShownRows(rows, self._read))
+
+    def _selected(self) -> Iterator[Selected]:
+        """The transactions to show; files are passed over where nothing in them is needed for names."""
+        selection = self._search.selector.selection
+        if selection.gtids is not None and selection.limit is None:
+            found = self._named_by_themselves()
+            if found is not None:
+                yield from found
+                return
+            self._search = self._new_search(selection)
+        yield from self._search.selected()
+
+    def _named_by_themselves(self) -> list[Selected] | None:
+        """The few transactions that are wanted, if the log itself names all columns; else None.
+
+        Where it does not, DDL before may, and all files up to the last wanted transaction must be read.
+        """
+        found: list[Selected] = []
+        for scan, table, mask in self._search.walk(Level.LEVEL_TABLES):
+            if scan.file.format.flavour is not Flavour.MYSQL:
+                return None
+            if mask.count(1):
+                found.append(Selected(scan, table, mask))
+                if len(found) > _PAGES or not all(_names_columns(one) for one in _map_bodies(found[-1])):
+                    return None
+        return found
+
+
+def _map_bodies(selected: Selected) -> Iterator[TableMap]:
+    description = selected.table.format
+    wide = description.post_header_length(EventType.TABLE_MAP, 8) != 6
+    for _, body in selected.scan.table_maps():
+        whole = memoryview(bytes(8 if wide else 6) + body)
+        header = EventHeader(0, EventType.TABLE_MAP, 0, HEADER_SIZE + len(whole), 0, EventFlag(0), 0)
+        yield parse_table_map(whole, header, description)
+
+
+def _names_columns(table_map: TableMap) -> bool:
+    return all(column.name is not None for column in table_map.columns)
+
+
+def _document(text: Iterable[bytes]) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(b"".join(text))
+    return document
+
+
+__all__ = ["Showing", "ShownEvent", "ShownRows", "ShownTransaction"]

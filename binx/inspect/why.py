@@ -1,0 +1,346 @@
+"""The life of one row: each change of it, by whom, when, and from what to what.
+
+A row is what has a primary key. Where an update gives it another key, its life goes on under that one, and
+what gets the old key later is told too. Instead of a key a condition may say which changes are meant.
+
+Statements on the row's table stand between its changes: what makes, empties, renames or drops the table, and
+changes that are logged as text, of which nobody can say which rows they changed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, TypeAlias
+
+import pyarrow as pa
+
+from binx.errors import AbsentError, UsageError
+from binx.inspect.followed_keys import FollowedKeys
+from binx.inspect.readable import ReadableRows
+from binx.inspect.table_statements import table_effect
+from binx.kernels.scan import Level
+from binx.kernels.transactions import FLAG_HAS_THREAD, TransactionTable
+from binx.log.ends import FileEnds
+from binx.log.file import BinlogFile
+from binx.log.moments import format_time
+from binx.log.on_damage import OnDamage
+from binx.log.selection import Selection
+from binx.log.table_filter import TableFilter
+from binx.rows.batches import ChangeBatch
+from binx.rows.ddl.catalog import Catalog
+from binx.rows.decoder import ChangeDecoder
+from binx.rows.images import BatchImages
+from binx.rows.statements import Statement
+from binx.slices.json_lines import JsonRows
+from binx.slices.json_values import json_values
+from binx.slices.pieces import Piece
+from binx.slices.search import Search
+from binx.source.json_text import json_text
+from binx.where.condition import Condition
+from binx.where.row_keys import ChangePlace
+from binx.where.tables import AskedCondition
+
+_FEW_ROWS = 64
+_LINE_END = b"}\n"
+_OFFSET = 0xFFFFFFFF
+
+
+@dataclass(frozen=True, slots=True)
+class RowChange:
+    """One change of the row, or a statement on its table.
+
+    Attributes:
+        row: the change as ``extract --format json --rows`` has it: ``transaction``, ``commit_version``,
+            ``commit_timestamp``, ``db``, ``table``, ``type``, ``row``, ``before``, ``after``. Of a statement:
+            the same up to ``type`` (see :class:`~binx.inspect.table_statements.TableEffect`), and ``sql``.
+        commit_timestamp: its transaction's commit time, µs since 1970.
+        file: the log's name.
+        start: offset of the transaction.
+        server_id: of the server that made the change first.
+        thread_id: the connection, None where the log does not say.
+        moved: whether the change gave the row another key.
+        uncertain: whether it is a statement that may have changed the row, of which the log has no images.
+    """
+
+    row: dict[str, Any]
+    commit_timestamp: int
+    file: str
+    start: int
+    server_id: int
+    thread_id: int | None
+    moved: bool = False
+    uncertain: bool = False
+
+
+class _Written(NamedTuple):
+    """A change that can be written.
+
+    Attributes:
+        piece: what writes it.
+        number: its place there.
+        moved: whether it gave the row another key.
+    """
+
+    piece: Piece
+    number: int
+    moved: bool
+
+    def text(self) -> Iterator[bytes]:
+        """The change as JSON has it, in chunks."""
+        return self.piece.text(self.number, self.number + 1)
+
+
+class _StatementText(NamedTuple):
+    """A statement that can be written.
+
+    Attributes:
+        document: the statement as JSON has it.
+    """
+
+    document: dict[str, Any]
+
+    def text(self) -> Iterator[bytes]:
+        """The statement as JSON has it."""
+        yield f"{json_text(self.document)}\n".encode()
+
+
+_Told: TypeAlias = "tuple[RowChange, _Written | _StatementText]"
+_Found: TypeAlias = dict[ChangePlace, _Written]
+
+
+class RowLife:
+    """Finds the changes of a row.
+
+    Args:
+        chain: the files in their order, with their ends read.
+        selection: which transactions are looked at; its tables must be one table's name.
+        key: the primary key's values as text, in the key's order; empty where a condition is given.
+        condition: what a change must fulfil, before or after; None where a key is given.
+        catalog: the tables known beforehand.
+        readable: give bytes as ``{"hex": …}``, which people can tell from text, and long values as
+            :class:`~binx.inspect.readable.LongValue`; else as ``extract --format json`` does.
+        verify: whether checksums are compared.
+        on_damage: what is done where a log is damaged; salvage leaves out what cannot be decoded, too.
+
+    Raises:
+        UsageError: neither or both of key and condition are given.
+
+    Attributes:
+        search: the search behind it.
+    """
+
+    def __init__(
+        self,
+        chain: Sequence[FileEnds],
+        selection: Selection,
+        *,
+        key: Sequence[str] = (),
+        condition: Condition | None = None,
+        catalog: Catalog | None = None,
+        readable: bool = False,
+        verify: bool = True,
+        on_damage: OnDamage = OnDamage.STOP,
+    ) -> None:
+        if bool(key) == (condition is not None):
+            raise UsageError("expected either a key (--pk VALUE) or a condition (--where)")
+        self.search = Search(chain, selection, verify=verify, on_damage=on_damage)
+        self.search.leave_out_undecodable(Catalog() if catalog is None else catalog, intact=True)
+        self._keys = FollowedKeys(key) if key else None
+        self._condition = None if condition is None else AskedCondition(condition)
+        self._catalog = Catalog() if catalog is None else catalog.copy()
+        self._decoder: ChangeDecoder | None = None
+        readable_rows = ReadableRows()
+        self._read = readable_rows.document if readable else _document
+        self._render = JsonRows(lines=True, values=readable_rows.values if readable else json_values)
+        self._table_filter = TableFilter(selection.databases, selection.tables)
+        self._is_met = False
+
+    @property
+    def warnings(self) -> list[str]:
+        """Warnings about versions of the table to which the condition does not apply."""
+        return [] if self._condition is None else self._condition.warnings
+
+    def __iter__(self) -> Iterator[RowChange]:
+        """Yield the changes, and the statements on the table, in the order of the chain.
+
+        Raises:
+            RefusedError: the table's key is not known.
+            UsageError: the key has another number of columns, or a value is none of its column's type.
+            AbsentError: no file has changes of the table or statements on it, or it lacks columns of the
+                condition.
+            DamagedError, UnsupportedError: a transaction cannot be decoded.
+        """
+        for told, written in self._all():
+            yield replace(told, row=self._read(written.text()))
+
+    def lines(self) -> Iterator[tuple[RowChange, Iterator[bytes]]]:
+        """Yield the changes, without their rows, and as lines of JSON in chunks to be taken before the next.
+
+        A line has the members of ``extract --format json --rows``, then ``file``, ``start`` and who made it.
+
+        Raises:
+            BinxError: as the iteration does.
+        """
+        for told, written in self._all():
+            yield told, _line(told, written)
+
+    def _all(self) -> Iterator[_Told]:
+        """The changes without their rows, and what writes these.
+
+        Statements that change no row come only where there is something else.
+        """
+        held: list[_Told] = []
+        is_begun = False
+        for told, written in self._each():
+            held.append((told, written))
+            if told.uncertain or "sql" not in told.row:
+                is_begun = True
+            if is_begun:
+                yield from held
+                held.clear()
+
+    def _each(self) -> Iterator[_Told]:
+        for scan, table, mask in self.search.walk(Level.LEVEL_TABLES):
+            table.mark_work(mask)
+            if any(mask):
+                yield from self._changes(scan.file, table, mask)
+        if not self._is_met:
+            meant = ", ".join(self.search.selector.selection.tables)
+            raise AbsentError(f"no changes of {meant} in the files; binx stats lists the tables")
+        if self._condition is not None:
+            self._condition.check()
+
+    def _changes(self, file: BinlogFile, table: TransactionTable, mask: bytearray) -> Iterator[_Told]:
+        if self._decoder is None or self._decoder.file is not file:
+            self._decoder = ChangeDecoder(file, self._catalog, self.search.selector.takes_table)
+        decoder = self._decoder
+        for item in decoder.decode(table, mask):
+            batches = [item] if isinstance(item, ChangeBatch) else []
+            yield from self._told([*batches, *decoder.flush()], file, table)
+            if isinstance(item, Statement):
+                yield from self._of_statement(item, file, table, decoder.index)
+        yield from self._told(list(decoder.flush()), file, table)
+
+    def _of_statement(
+        self, statement: Statement, file: BinlogFile, table: TransactionTable, index: int
+    ) -> Iterator[_Told]:
+        """A statement, where it is one on the table."""
+        effect = table_effect(statement, self._table_filter)
+        if effect is None:
+            return
+        self._is_met = True
+        row = {
+            "transaction": statement.transaction,
+            "commit_version": statement.commit_version,
+            "commit_timestamp": format_time(statement.commit_timestamp),
+            "db": effect.db,
+            "table": effect.table,
+            "type": effect.type,
+            "sql": statement.sql,
+        }
+        told = replace(_at_place(file, table, index), row=row, uncertain=effect.may_change_rows)
+        yield told, _StatementText(row)
+
+    def _told(self, piece: list[ChangeBatch], file: BinlogFile, table: TransactionTable) -> Iterator[_Told]:
+        """The changes of a piece of the log that are meant, in order."""
+        found: _Found = {}
+        for batch in piece:
+            self._is_met = True
+            found |= self._of_batch(batch, file)
+        if not found:
+            return
+        starts = {table.value("start", index): index for index in range(len(table))}
+        for place in sorted(found):
+            written = found[place]
+            told = _at_place(file, table, starts[place.version & _OFFSET])
+            yield replace(told, moved=written.moved), written
+
+    def _of_batch(self, batch: ChangeBatch, file: BinlogFile) -> _Found:
+        images = BatchImages(batch)
+        if self._condition is not None:
+            self._condition.note_table(images)
+            passing = self._condition.ask(images) or ()
+            rows = [row for group, marks in passing for row in images.rows_of(group, marks)]
+            return dict(self._rendered(batch, rows, file))
+        return {} if self._keys is None else self._by_key(batch, images, file, self._keys)
+
+    def _by_key(
+        self, batch: ChangeBatch, images: BatchImages, file: BinlogFile, keys: FollowedKeys
+    ) -> _Found:
+        """The changes of the keys that the row has had, which a change may add to."""
+        found: _Found = {}
+        for touched in keys.touched(images):
+            for place, written in self._rendered(batch, touched.rows, file):
+                if place > touched.since:
+                    found[place] = written._replace(moved=place in touched.moved)
+        return found
+
+    def _rendered(
+        self, batch: ChangeBatch, rows: list[int], file: BinlogFile
+    ) -> Iterator[tuple[ChangePlace, _Written]]:
+        """Some rows of a batch as ``extract --format json --rows`` has them."""
+        if not rows:
+            return
+        rows = sorted(rows)
+        parts = [batch.with_rows(part) for part in _picked(batch.batch, rows)]
+        piece = Piece(changes for part in parts for changes in self._render(part, file))
+        chosen = pa.array(rows, pa.int64())
+        columns = (batch.batch.column(name).take(chosen).to_pylist() for name in ("_commit_version", "_row"))
+        # An update has two images.
+        places = dict.fromkeys(ChangePlace(version, row) for version, row in zip(*columns, strict=True))
+        for number, place in enumerate(places):
+            yield place, _Written(piece, number, moved=False)
+
+
+def _at_place(file: BinlogFile, table: TransactionTable, index: int) -> RowChange:
+    """What a change of a transaction has of it."""
+    thread = table.value("thread_id", index)
+    return RowChange(
+        row={},
+        commit_timestamp=table.value("commit_timestamp", index),
+        file=file.name,
+        start=table.value("start", index),
+        server_id=table.value("server_id", index),
+        thread_id=thread if table.value("flags", index) & FLAG_HAS_THREAD else None,
+    )
+
+
+def _picked(batch: pa.RecordBatch, rows: Sequence[int]) -> Iterator[pa.RecordBatch]:
+    """Some rows of a batch, in order; of few rows, which may be large, none is copied."""
+    if batch.num_rows > _FEW_ROWS:
+        yield batch.take(pa.array(rows, pa.int64()))
+        return
+    first = 0
+    for place in range(1, len(rows) + 1):
+        if place == len(rows) or rows[place] != rows[place - 1] + 1:
+            yield batch.slice(rows[first], place - first)
+            first = place
+
+
+def _line(told: RowChange, written: _Written | _StatementText) -> Iterator[bytes]:
+    """A change as a line of JSON."""
+    more = {
+        "file": told.file,
+        "start": told.start,
+        "server_id": told.server_id,
+        "thread_id": told.thread_id,
+        "moved": told.moved,
+        "uncertain": told.uncertain,
+    }
+    held = b""
+    for chunk in written.text():
+        yield held
+        held = chunk
+    # The row's line ends in a brace and a line feed.
+    yield held.removesuffix(_LINE_END)
+    yield f", {json_text(more)[1:]}\n".encode()
+
+
+def _document(text: Iterable[bytes]) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(b"".join(text))
+    return document
+
+
+__all__ = ["RowChange", "RowLife"]

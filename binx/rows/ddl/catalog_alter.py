@@ -1,0 +1,370 @@
+"""What ALTER TABLE makes of a table's columns and primary key.
+
+The order of work is the server's (sql/sql_table.cc, prepare_fields_and_keys; MariaDB's
+mysql_prepare_alter_table): columns that stay are changed in place first, by their old names;
+then those that are new or move are put where they belong, by their new names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from binx.rows.charsets import charset_of_collation
+from binx.rows.ddl.resolve import convert_column, converted_spec, resized_spec, resolve_column
+from binx.rows.ddl.statements import (
+    AddColumn,
+    AddKey,
+    AlterAction,
+    AlterColumn,
+    ChangeColumn,
+    Charset,
+    ColumnSpec,
+    ConvertCharset,
+    DropColumn,
+    DropKey,
+    DropPrimaryKey,
+    Key,
+    Position,
+    RenameColumn,
+    RenameKey,
+    SetCharset,
+    SystemVersioning,
+)
+from binx.rows.indexes import (
+    on_columns,
+    renamed_index,
+    same_name,
+    settled_indexes,
+    with_index,
+    without_index,
+)
+from binx.rows.schema import (
+    ColumnDefinition,
+    Default,
+    DefaultKind,
+    ForeignKey,
+    StatementContext,
+    TableDefinition,
+)
+
+
+class AlterError(Exception):
+    """The statement does not fit the table as it is known; caught by the catalog."""
+
+
+VERSIONING_COLUMNS: tuple[ColumnDefinition, ...] = tuple(
+    ColumnDefinition(
+        name,
+        "timestamp(6)",
+        "timestamp",
+        length=6,
+        nullable=False,
+        invisible=True,
+        generated=name,
+    )
+    for name in ("row_start", "row_end")
+)
+"""The columns that MariaDB's WITH SYSTEM VERSIONING keeps behind all others where none are declared."""
+
+
+GENERATED_KEY = "my_row_id"
+"""The column that sql_generate_invisible_primary_key makes (sql/sql_gipk.cc)."""
+
+
+def with_key(
+    table: TableDefinition, columns: tuple[ColumnDefinition, ...], key: tuple[str, ...]
+) -> TableDefinition:
+    """The table with these columns and key; MariaDB makes the end of a row's period a part of its key."""
+    ends = [column.name for column in columns if column.generated == "row_end" and column.name not in key]
+    return table.with_columns(columns, (*key, *ends) if key else ())
+
+
+def complete_charset(charset: Charset) -> Charset:
+    """A charset option with the charset that its collation tells, where only that is given."""
+    if charset.charset is None and charset.collation is not None:
+        return charset._replace(charset=charset_of_collation(charset.collation))
+    return charset
+
+
+def foreign_keys(keys: Iterable[Key], db: str) -> tuple[ForeignKey, ...]:
+    """The foreign keys among the keys that a statement declares for a table of a database."""
+    return tuple(
+        ForeignKey(
+            key.name,
+            key.columns,
+            key.references.table.db or db,
+            key.references.table.name,
+            key.references.columns,
+            key.references.on_delete,
+            key.references.on_update,
+        )
+        for key in keys
+        if key.references is not None
+    )
+
+
+class _Entry:
+    """A column of the table being altered: what it was called before, and what it is now."""
+
+    def __init__(self, old_name: str | None, column: ColumnDefinition) -> None:
+        self.old_name = old_name
+        self.column = column
+
+
+class _Alteration:
+    """One ALTER TABLE at work.
+
+    Args:
+        table: the table before.
+        actions: the statement's clauses.
+        database: what CONVERT TO CHARACTER SET DEFAULT means.
+        context: the session of the statement.
+    """
+
+    def __init__(
+        self,
+        table: TableDefinition,
+        actions: tuple[AlterAction, ...],
+        database: Charset,
+        context: StatementContext,
+    ) -> None:
+        self.table = table
+        self.actions = actions
+        self.database = database
+        self.context = context
+        self.charset = Charset(table.charset, table.collation)
+        self.converted: Charset | None = None
+        implicit = [column.name for column in table.columns[-2:] if column.invisible and column.generated]
+        self.versioned = implicit == ["row_start", "row_end"]
+        columns = table.columns[:-2] if self.versioned else table.columns
+        self.entries = [_Entry(column.name, column) for column in columns]
+        ends = {column.name for column in table.columns if column.generated == "row_end"}
+        self.key = [name for name in table.primary_key if name not in ends]
+        self._had_key = bool(table.primary_key)
+        self._names_before = [column.name for column in columns]
+        self.indexes = table.indexes
+        self.foreign = table.foreign_keys
+
+    def result(self) -> TableDefinition:
+        """Do all clauses in the server's order."""
+        self._set_charset()
+        if any(isinstance(action, DropPrimaryKey) for action in self.actions):
+            self.key = []
+        moved = self._change_in_place()
+        self._follow_columns(moved)
+        self._put(moved)
+        for action in self.actions:
+            self._finish(action)
+        columns = [entry.column for entry in self.entries]
+        if not columns:
+            raise AlterError("drops all known columns of the table")
+        if self.versioned:
+            columns += VERSIONING_COLUMNS
+        table = self.table._replace(
+            indexes=settled_indexes(self.indexes, tuple(columns)),
+            foreign_keys=self.foreign,
+            charset=self.charset.charset,
+            collation=self.charset.collation,
+        )
+        return with_key(table, tuple(columns), tuple(self.key))
+
+    def _set_charset(self) -> None:
+        declared: Charset | None = None
+        for action in self.actions:
+            if isinstance(action, SetCharset):
+                self.charset = declared = complete_charset(action.charset)
+            elif isinstance(action, ConvertCharset):
+                given = complete_charset(action.charset)
+                self.charset = self.converted = given if given.charset is not None else self.database
+                for entry in self.entries:
+                    entry.column = convert_column(entry.column, self.charset)
+        if declared is not None and self.context.mariadb:
+            # Beside CONVERT it is the default all the same; MySQL refuses two that differ.
+            self.charset = declared
+
+    def _find_old(self, name: str, if_exists: bool) -> _Entry | None:
+        for entry in self.entries:
+            if same_name(entry.old_name, name):
+                return entry
+        if if_exists:
+            return None
+        raise AlterError(f"refers to the column {name!r}, which is not in the known definition")
+
+    def _change_in_place(self) -> list[tuple[_Entry, Position | None]]:
+        """Drop, rename and redefine by old names; returns the columns that are to be put somewhere."""
+        moved: list[tuple[_Entry, Position | None]] = []
+        dropped: list[_Entry] = []
+        renames: list[tuple[_Entry, str]] = []
+        declared: list[str] = []
+        for action in self.actions:
+            if isinstance(action, DropColumn):
+                entry = self._find_old(action.name, action.if_exists)
+                dropped += [entry] if entry is not None else []
+            elif isinstance(action, RenameColumn):
+                entry = self._find_old(action.old, action.if_exists)
+                renames += [(entry, action.new)] if entry is not None else []
+            elif isinstance(action, ChangeColumn):
+                entry = None
+                if not self._changes_added(action, moved):
+                    entry = self._find_old(action.old, action.if_exists)
+                if entry is not None:
+                    renames.append((entry, action.column.name))
+                    column = self._resolve(action.column, self.table.column(action.old))
+                    entry.column = column._replace(added=entry.column.added)
+                    moved += [(entry, action.position)] if action.position is not None else []
+            elif isinstance(action, AddColumn) and not self._is_there_already(action, declared):
+                column = self._resolve(action.column)
+                added = column._replace(added=given_default(action.column, column))
+                moved.append((_Entry(None, added), action.position))
+            elif isinstance(action, AlterColumn):
+                entry = self._find_old(action.name, action.if_exists)
+                if entry is not None:
+                    entry.column = _altered(entry.column, action)
+            if isinstance(action, AddColumn | ChangeColumn):
+                declared.append(action.column.name)
+        self.entries = [entry for entry in self.entries if not any(entry is gone for gone in dropped)]
+        for entry, new in renames:
+            entry.column = entry.column._replace(name=new)
+        return moved
+
+    def _follow_columns(self, moved: list[tuple[_Entry, Position | None]]) -> None:
+        """Drop and rename keys by their old names, and follow the columns that all keys are made of.
+
+        A column that is added in the place of one that is dropped takes its place in keys too.
+        """
+        added = [entry.column.name for entry, _ in moved if entry.old_name is None]
+
+        def name_now(old: str) -> str | None:
+            kept = [entry.column.name for entry in self.entries if same_name(entry.old_name, old)]
+            found = kept or [name for name in added if same_name(name, old)]
+            return found[0] if found else None
+
+        self.key = [name for name in map(name_now, self.key) if name is not None]
+        for action in self.actions:
+            if isinstance(action, DropKey):
+                self._drop_foreign_key(action)
+                if action.what != "FOREIGN KEY":
+                    self.indexes = without_index(self.indexes, action.name, action.if_exists)
+            elif isinstance(action, RenameKey):
+                self.indexes = renamed_index(self.indexes, action.old, action.new)
+        self.indexes = on_columns(self.indexes, name_now)
+        self.foreign = tuple(
+            key._replace(columns=tuple(name_now(name) or name for name in key.columns))
+            for key in self.foreign
+        )
+
+    def _drop_foreign_key(self, action: DropKey) -> None:
+        if action.what not in {"KEY", "INDEX"}:
+            self.foreign = tuple(key for key in self.foreign if not same_name(key.name, action.name))
+
+    def _changes_added(self, action: ChangeColumn, moved: list[tuple[_Entry, Position | None]]) -> bool:
+        """Whether it redefines a column that the same statement adds, as MariaDB lets it; if so, do it."""
+        was_there = any(same_name(name, action.old) for name in self._names_before)
+        if not self.context.mariadb or action.if_exists or was_there:
+            return False
+        for place, (entry, _) in enumerate(moved):
+            if entry.old_name is None and same_name(entry.column.name, action.old):
+                del moved[place]
+                column = self._resolve(action.column)
+                column = column._replace(added=given_default(action.column, column))
+                moved.append((_Entry(None, column), action.position))
+                return True
+        return False
+
+    def _is_there_already(self, action: AddColumn, declared: list[str]) -> bool:
+        """Whether IF NOT EXISTS leaves out a column: one of that name was there, or is declared before it."""
+        if not action.if_not_exists:
+            return False
+        return any(same_name(name, action.column.name) for name in (*self._names_before, *declared))
+
+    def _resolve(self, spec: ColumnSpec, old: ColumnDefinition | None = None) -> ColumnDefinition:
+        if self.converted is not None:
+            if old is not None and not self.context.mariadb:
+                spec = resized_spec(spec, old, self.converted)
+            spec = converted_spec(spec, self.charset, self.converted)
+        return resolve_column(spec, self.charset, self.context)
+
+    def _put(self, moved: list[tuple[_Entry, Position | None]]) -> None:
+        for entry, position in moved:
+            self.entries = [other for other in self.entries if other is not entry]
+            if position is None:
+                self.entries.append(entry)
+            elif position.after is None:
+                self.entries.insert(int(self._is_key_of_server()), entry)
+            else:
+                self.entries.insert(self._place_behind(position.after), entry)
+        names = [entry.column.name.casefold() for entry in self.entries]
+        if len(set(names)) != len(names):
+            raise AlterError("adds a column that already exists in the known definition")
+
+    def _is_key_of_server(self) -> bool:
+        """Whether the first column is the key that MySQL generates for tables without one; it stays first."""
+        if not self.entries or self.key != [GENERATED_KEY]:
+            return False
+        first = self.entries[0].column
+        return first.name == GENERATED_KEY and first.invisible and not self.context.mariadb
+
+    def _place_behind(self, name: str) -> int:
+        for place, entry in enumerate(self.entries):
+            if same_name(entry.column.name, name):
+                return place + 1
+        raise AlterError(f"puts a column after {name!r}, which is not in the known definition")
+
+    def _finish(self, action: AlterAction) -> None:
+        """Add keys, which go by the new names, and turn system versioning on or off."""
+        if isinstance(action, AddKey):
+            self._add_key(action.key)
+        elif isinstance(action, SystemVersioning):
+            declared = any(entry.column.generated == "row_end" for entry in self.entries)
+            self.versioned = action.add and not declared
+
+    def _add_key(self, key: Key) -> None:
+        if key.references is not None:
+            self.foreign += foreign_keys([key], self.table.db)
+        elif not key.primary:
+            self.indexes = with_index(self.indexes, key)
+        elif not (key.if_not_exists and self._had_key):
+            self._set_key(key.columns)
+
+    def _set_key(self, columns: tuple[str, ...]) -> None:
+        names = {entry.column.name.casefold(): entry.column.name for entry in self.entries}
+        missing = next((name for name in columns if name.casefold() not in names), None)
+        if missing is not None:
+            raise AlterError(f"makes a key of {missing!r}, which is not in the known definition")
+        self.key = [names[name.casefold()] for name in columns]
+
+
+def given_default(spec: ColumnSpec, column: ColumnDefinition) -> Default:
+    """What the rows that are there get in a column that is added."""
+    if spec.numbered or column.generated is not None:
+        return Default("", DefaultKind.EXPRESSION)
+    if column.default is not None:
+        return column.default
+    required = not column.nullable or spec.primary_key
+    return Default("", DefaultKind.IMPLICIT if required else DefaultKind.NULL)
+
+
+def _altered(column: ColumnDefinition, action: AlterColumn) -> ColumnDefinition:
+    if action.sets_default:
+        column = column._replace(default=action.default)
+    return column if action.invisible is None else column._replace(invisible=action.invisible)
+
+
+def alter(
+    table: TableDefinition,
+    actions: tuple[AlterAction, ...],
+    database: Charset,
+    context: StatementContext,
+) -> TableDefinition:
+    """The table after an ALTER TABLE; renaming the table itself is the catalog's.
+
+    Args:
+        table: the table before, its columns known.
+        actions: the statement's clauses.
+        database: what CONVERT TO CHARACTER SET DEFAULT means.
+        context: the session of the statement.
+
+    Raises:
+        AlterError: the clauses name what the table is not known to have.
+    """
+    return _Alteration(table, actions, database, context).result()

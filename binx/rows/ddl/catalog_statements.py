@@ -1,0 +1,281 @@
+"""What a schema statement does to the tables that are known."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from binx.rows.charsets import charset_of_collation
+from binx.rows.ddl.catalog_alter import (
+    VERSIONING_COLUMNS,
+    AlterError,
+    alter,
+    complete_charset,
+    foreign_keys,
+    with_key,
+)
+from binx.rows.ddl.resolve import resolve_column
+from binx.rows.ddl.statements import (
+    AlterDatabase,
+    AlterTable,
+    Charset,
+    CreateDatabase,
+    CreateTable,
+    DropDatabase,
+    DropTables,
+    NotUnderstood,
+    RenameTables,
+    RenameTo,
+    Statement,
+    TableName,
+)
+from binx.rows.indexes import Indexes, settled_indexes, with_index
+from binx.rows.schema import Change, ChangeKind, Provenance, StatementContext, TableDefinition
+
+if TYPE_CHECKING:
+    from binx.rows.ddl.catalog import Catalog
+
+
+class StatementAtWork:
+    """One statement at work on a catalog.
+
+    Args:
+        catalog: is changed.
+        statement: the text.
+        default_db: the database that names without one belong to.
+        context: the session that it ran in.
+        provenance: what the definitions are to say about their origin.
+        models: where the table is looked for that one is made LIKE, in this order.
+    """
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        statement: str,
+        default_db: str,
+        context: StatementContext,
+        provenance: Provenance,
+        models: tuple[Catalog, ...],
+    ) -> None:
+        self.models = models
+        self.catalog = catalog
+        self.statement = statement
+        self.default_db = default_db
+        self.context = context
+        self.provenance = provenance
+
+    def do(self, parsed: Statement) -> list[Change]:
+        """Change the catalog as the statement says, and tell what changed."""
+        changes: list[Change] = []
+        match parsed:
+            case CreateTable():
+                changes = self._create(parsed)
+            case AlterTable():
+                changes = self._alter(parsed)
+            case RenameTables():
+                changes = [self._rename(old, new) for old, new in parsed.pairs]
+            case DropTables():
+                changes = [self._drop(table) for table in parsed.tables]
+            case NotUnderstood():
+                changes = self._not_understood(parsed)
+            case DropDatabase():
+                changes = self._drop_database(parsed.db)
+            case CreateDatabase() | AlterDatabase():
+                self._set_database(parsed)
+        return changes
+
+    def _db(self, table: TableName) -> str:
+        return self.default_db if table.db is None else table.db
+
+    def _find(self, table: TableName) -> TableDefinition | None:
+        return self.catalog.find(self._db(table), table.name)
+
+    def _database_charset(self, db: str) -> Charset:
+        return self.catalog.databases.get(db.casefold(), Charset())
+
+    def _charset_to_convert_to(self, db: str) -> Charset:
+        """What CONVERT TO CHARACTER SET DEFAULT means for a table of the database.
+
+        To MySQL the charset of the session's default database; to MariaDB the table's database's, with the
+        collation that is that charset's default.
+        """
+        if self.context.mariadb:
+            return self._database_charset(db)._replace(collation=None)
+        return self._database_charset(self.default_db)
+
+    def _made(self, table: TableName) -> TableDefinition:
+        return TableDefinition(
+            self._db(table),
+            table.name,
+            provenance=self.provenance,
+            ddl=self.statement,
+            server_id=self.context.server_id,
+        )
+
+    def _unknown(self, table: TableName, reason: str) -> TableDefinition:
+        definition = self._made(table)._replace(unknown=reason)
+        self.catalog.put(definition)
+        return definition
+
+    def _create(self, parsed: CreateTable) -> list[Change]:
+        if self.context.failed:
+            # Of the statements that fail, CREATE OR REPLACE is logged: it has dropped the table before.
+            return [self._drop(parsed.table)]
+        previous = self._find(parsed.table)
+        may_exist = parsed.if_not_exists and not self.context.committed
+        if may_exist and self.catalog.lookup(self._db(parsed.table), parsed.table.name) is not None:
+            return []
+        if parsed.like is not None:
+            definition = self._like(parsed.table, parsed.like)
+        elif parsed.select:
+            definition = self._made(parsed.table)._replace(unknown="some of its columns come from a query")
+        else:
+            definition = self._from_columns(parsed)
+        if may_exist and self.provenance is Provenance.DDL and not parsed.temporary:
+            definition = definition._replace(provenance=Provenance.IF_NOT_EXISTS)
+        if previous is not None and (previous.db, previous.name) != (definition.db, definition.name):
+            previous = None
+        self.catalog.put(definition)
+        return [Change(ChangeKind.CREATED, definition.db, definition.name, definition, previous)]
+
+    def _from_columns(self, parsed: CreateTable) -> TableDefinition:
+        made = self._made(parsed.table)
+        charset = complete_charset(parsed.charset)
+        if charset.charset is None:
+            charset = self._database_charset(made.db)
+        made = made._replace(charset=charset.charset, collation=charset.collation)
+        columns = tuple(resolve_column(spec, charset, self.context) for spec in parsed.columns)
+        if parsed.versioned and not any(column.generated == "row_end" for column in columns):
+            columns += VERSIONING_COLUMNS
+        known = {column.name.casefold(): column.name for column in columns}
+        if len(known) != len(columns):
+            return made._replace(unknown="its statement names a column twice")
+        key = tuple(known.get(name.casefold(), name) for name in parsed.primary_key)
+        indexes: Indexes = ()
+        for index in parsed.keys:
+            indexes = indexes if index.references else with_index(indexes, index)
+        made = made._replace(
+            indexes=settled_indexes(indexes, columns), foreign_keys=foreign_keys(parsed.keys, made.db)
+        )
+        return with_key(made, columns, key)
+
+    def _like(self, table: TableName, model: TableName) -> TableDefinition:
+        made = self._made(table)
+        known = (catalog.lookup(self._db(model), model.name) for catalog in self.models)
+        found = next((one for one in known if one is not None), None)
+        if found is None:
+            return made._replace(unknown=f"it was created LIKE {model.name!r}, which is not known")
+        columns = tuple(column._replace(added=None) for column in found.columns)
+        return found._replace(
+            db=made.db,
+            name=made.name,
+            columns=columns,
+            foreign_keys=(),
+            provenance=self._behind(found.provenance),
+            ddl=self.statement,
+        )
+
+    def _behind(self, before: Provenance) -> Provenance:
+        """The origin of a definition that a statement has made of another one."""
+        return before if before is Provenance.IF_NOT_EXISTS else self.provenance
+
+    def _alter(self, parsed: AlterTable) -> list[Change]:
+        db = self._db(parsed.table)
+        previous = self.catalog.lookup(db, parsed.table.name)
+        changes: list[Change] = []
+        if previous is None:
+            if not parsed.if_exists:
+                changes.append(Change(ChangeKind.ALTERED, db, parsed.table.name))
+        elif parsed.actions and previous.unknown is None:
+            changes.append(self._altered(previous, parsed))
+        else:
+            # Made anew, as by FORCE, a table may store the same columns otherwise.
+            changes.append(Change(ChangeKind.ALTERED, db, previous.name, previous, previous))
+        renames = [action.table for action in parsed.actions if isinstance(action, RenameTo)]
+        # Of several names the last one counts, which may be the table's own.
+        if renames and (self._db(renames[-1]), renames[-1].name) != (db, parsed.table.name):
+            changes.append(self._rename(parsed.table, renames[-1]))
+        return changes
+
+    def _altered(self, previous: TableDefinition, parsed: AlterTable) -> Change:
+        # A dump that names no database describes the table in each; from here on this one is by itself.
+        db = previous.db or self._db(parsed.table)
+        try:
+            altered = alter(previous, parsed.actions, self._charset_to_convert_to(db), self.context)
+        except AlterError as error:
+            reason = f"ALTER TABLE {error}"
+            definition = self._unknown(TableName(db, previous.name), reason)
+            return Change(ChangeKind.UNPARSED, db, previous.name, definition, previous, reason)
+        provenance = self._behind(previous.provenance)
+        definition = altered._replace(db=db, provenance=provenance, ddl=self.statement)
+        self.catalog.put(definition)
+        return Change(ChangeKind.ALTERED, db, definition.name, definition, previous)
+
+    def _rename(self, old: TableName, new: TableName) -> Change:
+        previous = self.catalog.lookup(self._db(old), old.name)
+        db = self._db(new)
+        stale = self.catalog.find(db, new.name)
+        if stale is not None and (stale is not previous) and (stale.db, stale.name) == (db, new.name):
+            self.catalog.remove(stale)
+        if previous is None:
+            return Change(ChangeKind.RENAMED, db, new.name)
+        self.catalog.remove(previous)
+        definition = previous._replace(db=db, name=new.name)
+        self.catalog.put(definition)
+        for table in [*self.catalog]:
+            keys = tuple(
+                key._replace(db=db, table=new.name)
+                if (key.db, key.table) == (self._db(old), old.name)
+                else key
+                for key in table.foreign_keys
+            )
+            if keys != table.foreign_keys:
+                self.catalog.put(table._replace(foreign_keys=keys))
+        return Change(ChangeKind.RENAMED, db, new.name, definition, previous)
+
+    def _drop(self, table: TableName) -> Change:
+        previous = self._find(table)
+        if previous is not None:
+            self.catalog.remove(previous)
+        return Change(ChangeKind.DROPPED, self._db(table), table.name, None, previous)
+
+    def _drop_database(self, db: str) -> list[Change]:
+        changes = [Change(ChangeKind.DROPPED, db, None)]
+        for table in [table for table in self.catalog if table.db.casefold() == db.casefold()]:
+            self.catalog.remove(table)
+            changes.append(Change(ChangeKind.DROPPED, table.db, table.name, None, table))
+        self.catalog.databases.pop(db.casefold(), None)
+        return changes
+
+    def _set_database(self, parsed: CreateDatabase | AlterDatabase) -> None:
+        db = (self.default_db if parsed.db is None else parsed.db).casefold()
+        known = self.catalog.databases.get(db)
+        charset = complete_charset(parsed.charset)
+        if isinstance(parsed, CreateDatabase):
+            if parsed.if_not_exists and known is not None:
+                return
+            if charset.charset is None:
+                charset = self._server_charset()
+        elif charset.charset is None:
+            return
+        self.catalog.databases[db] = charset
+
+    def _server_charset(self) -> Charset:
+        collation = self.context.server_collation
+        return Charset(charset_of_collation(collation), collation)
+
+    def _not_understood(self, parsed: NotUnderstood) -> list[Change]:
+        if not parsed.tables:
+            return [Change(ChangeKind.UNPARSED, self.default_db, None, reason=parsed.reason)]
+        changes: list[Change] = []
+        for table in parsed.tables:
+            previous = self._find(table)
+            definition = self._unknown(table, f"its statement was not understood: {parsed.reason}")
+            changes.append(
+                Change(
+                    ChangeKind.UNPARSED, definition.db, definition.name, definition, previous, parsed.reason
+                )
+            )
+        return changes
+
+
+__all__ = ["StatementAtWork"]

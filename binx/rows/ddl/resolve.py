@@ -1,0 +1,226 @@
+"""From a column as written to a column as the server makes it: defaults, sizes, charsets, the type's text."""
+
+from __future__ import annotations
+
+from binx.rows.charsets import (
+    Literals,
+    bytes_per_character,
+    charset_of_collation,
+    full_collation_name,
+    reread_members,
+    stored_members,
+    stored_text,
+)
+from binx.rows.ddl.statements import Charset, ColumnSpec
+from binx.rows.ddl.types import (
+    BLOB_BASES,
+    CHARACTER_BASES,
+    GEOMETRY_BASES,
+    INTEGER_BASES,
+    TEXT_BASES,
+    as_bytes,
+)
+from binx.rows.schema import ColumnDefinition, Default, DefaultKind, StatementContext
+from binx.rows.types import quote_text
+
+_BLOB_CAPACITY = (0xFF, 0xFFFF, 0xFFFFFF, 0xFFFFFFFF)
+_MOST_VARCHAR_BYTES = 0xFFFF
+_ZEROFILL_WIDTHS = {"tinyint": 3, "smallint": 5, "mediumint": 8, "int": 10, "bigint": 20}
+_DEFAULT_LENGTHS = {"char": 1, "binary": 1, "bit": 1, "vector": 2048}
+_FLOAT_PRECISION = 24
+"""FLOAT(p) is a DOUBLE beyond these bits."""
+
+
+def _sized(family: tuple[str, ...], length: int) -> str:
+    """The smallest type of TINYBLOB … LONGBLOB or TINYTEXT … LONGTEXT that holds so many bytes."""
+    return next(
+        (name for name, capacity in zip(family, _BLOB_CAPACITY, strict=True) if length <= capacity),
+        family[-1],
+    )
+
+
+def _character_set(spec: ColumnSpec, table: Charset) -> Charset:
+    """The charset and collation of a column of text."""
+    charset = spec.charset or charset_of_collation(spec.collation) or table.charset
+    collation = full_collation_name(spec.collation, charset)
+    if collation is None and spec.binary and charset is not None:
+        collation = f"{charset}_bin"
+    elif collation is None and spec.charset is None:
+        collation = table.collation
+    return Charset(charset, collation)
+
+
+def _with_size(spec: ColumnSpec, charset: Charset) -> ColumnSpec:
+    """Choose the size class that TEXT(n), BLOB(n) or a VARCHAR too long for one ask for."""
+    length = spec.arguments[0] if spec.arguments else 0
+    characters = length * bytes_per_character(charset.charset)
+    if spec.base == "text" and length:
+        return spec._replace(base=_sized(TEXT_BASES, characters), arguments=())
+    if spec.base == "blob" and length:
+        return spec._replace(base=_sized(BLOB_BASES, length), arguments=())
+    if spec.base == "varchar" and characters > _MOST_VARCHAR_BYTES:
+        return spec._replace(base=_sized(TEXT_BASES, characters), arguments=())
+    if spec.base == "varbinary" and length > _MOST_VARCHAR_BYTES:
+        return spec._replace(base=_sized(BLOB_BASES, length), arguments=())
+    return spec
+
+
+def resolve_column(spec: ColumnSpec, table: Charset, context: StatementContext) -> ColumnDefinition:
+    """The column that a server makes of what is written.
+
+    Args:
+        spec: the column as written.
+        table: the table's default charset.
+        context: the session of the statement.
+    """
+    charset = Charset()
+    members: tuple[str, ...] | None = None
+    if spec.base in CHARACTER_BASES:
+        charset = _character_set(spec, table)
+        if charset.charset == "binary" and spec.base not in {"enum", "set"}:
+            spec = spec._replace(base=as_bytes(spec.base))
+        literals = Literals(context.literals, context.client)
+        members = stored_members(spec.members, charset.charset, literals)
+        spec = spec._replace(default=_stored_default(spec.default, charset.charset, literals))
+    spec = _with_size(spec, charset)
+    if spec.base in {"binary", "varbinary", *BLOB_BASES}:
+        charset = Charset("binary", None)
+    length, scale = _length_and_scale(spec)
+    base = spec.base
+    if base == "float" and len(spec.arguments) == 1:
+        base = "float" if spec.arguments[0] <= _FLOAT_PRECISION else "double"
+    nullable = False if spec.primary_key else spec.nullable
+    if nullable is None:
+        # MySQL makes a generated TIMESTAMP NOT NULL too, MariaDB does not.
+        takes_null = context.explicit_defaults_for_timestamp or (context.mariadb and spec.generated)
+        nullable = base != "timestamp" or bool(takes_null)
+    return ColumnDefinition(
+        name=spec.name,
+        mysql_type=_type_text(spec, members, base, length, scale),
+        base=base,
+        length=length,
+        scale=scale,
+        unsigned=spec.unsigned,
+        nullable=nullable,
+        charset=charset.charset,
+        collation=charset.collation,
+        members=members,
+        invisible=spec.invisible,
+        generated=f"row_{spec.period}" if spec.period else spec.generated,
+        default=spec.default,
+        srid=spec.srid if base in GEOMETRY_BASES else None,
+    )
+
+
+def _stored_default(default: Default | None, name: str | None, literals: Literals) -> Default | None:
+    """A DEFAULT clause with its text as the column keeps it; one with an introducer has a set of its own."""
+    if default is None or default.kind is not DefaultKind.STRING:
+        return default
+    own = Literals() if default.text.startswith("_") else literals
+    return default._replace(constant=stored_text(default.constant, name, own))
+
+
+def _length_and_scale(spec: ColumnSpec) -> tuple[int | None, int | None]:
+    first = spec.arguments[0] if spec.arguments else None
+    if spec.base == "decimal":
+        return first or 10, spec.arguments[1] if len(spec.arguments) > 1 else 0
+    if spec.base in {"datetime", "timestamp", "time"}:
+        return first or 0, None
+    if spec.base in {"char", "varchar", "binary", "varbinary", "bit", "vector"}:
+        default = _DEFAULT_LENGTHS.get(spec.base)
+        return (first or default if spec.base == "bit" else default if first is None else first), None
+    return None, None
+
+
+def _type_text(
+    spec: ColumnSpec, members: tuple[str, ...] | None, base: str, length: int | None, scale: int | None
+) -> str:
+    """The type as INFORMATION_SCHEMA.COLUMNS.COLUMN_TYPE of MySQL 8.0.19+ writes it."""
+    arguments = ""
+    if base == "decimal":
+        arguments = f"{length},{scale}"
+    elif members is not None:
+        arguments = _members_text(members)
+    elif base in INTEGER_BASES:
+        arguments = _integer_width(spec)
+    elif base in {"float", "double"}:
+        arguments = ",".join(map(str, spec.arguments)) if len(spec.arguments) > 1 else ""
+    elif base in {"datetime", "timestamp", "time"}:
+        arguments = str(length) if length else ""
+    elif length is not None:
+        arguments = str(length)
+    text = f"{base}({arguments})" if arguments else base
+    if spec.unsigned:
+        text += " unsigned"
+    return text + " zerofill" if spec.zerofill else text
+
+
+def _members_text(members: tuple[str, ...]) -> str:
+    return ",".join(quote_text(member) for member in members)
+
+
+def _integer_width(spec: ColumnSpec) -> str:
+    """Display widths are gone since 8.0.19, except where they mean something: TINYINT(1) and ZEROFILL."""
+    if spec.zerofill:
+        return str(spec.arguments[0] if spec.arguments else _ZEROFILL_WIDTHS[spec.base])
+    return "1" if spec.base == "tinyint" and spec.arguments == (1,) and not spec.unsigned else ""
+
+
+def converted_spec(spec: ColumnSpec, table: Charset, charset: Charset) -> ColumnSpec:
+    """A column of a statement with CONVERT TO CHARACTER SET, which overrules the column's own charset."""
+    if spec.base not in CHARACTER_BASES or _character_set(spec, table).charset == "binary":
+        return spec
+    return spec._replace(charset=charset.charset, collation=charset.collation, binary=False)
+
+
+def resized_spec(spec: ColumnSpec, old: ColumnDefinition, charset: Charset) -> ColumnSpec:
+    """A column that MySQL redefines beside CONVERT TO CHARACTER SET.
+
+    A TEXT or BLOB but the LONG ones has the size then that takes as many characters as the column had
+    before, whatever its name says; as MySQL 9.7 answered for all pairs of sizes.
+
+    Args:
+        spec: the column as written.
+        old: the column before.
+        charset: what is converted to.
+    """
+    for family in (TEXT_BASES, BLOB_BASES):
+        if spec.base in family[:-1] and not spec.arguments:
+            is_bytes = family is BLOB_BASES or _character_set(spec, charset).charset == "binary"
+            width = 1 if is_bytes else bytes_per_character(charset.charset)
+            return spec._replace(base=_sized(family, _most_characters(old) * width))
+    return spec
+
+
+def _most_characters(column: ColumnDefinition) -> int:
+    """How many characters a column may hold; of those that are no text, few."""
+    if column.base in TEXT_BASES:
+        return _BLOB_CAPACITY[TEXT_BASES.index(column.base)] // bytes_per_character(column.charset)
+    if column.base in BLOB_BASES:
+        return _BLOB_CAPACITY[BLOB_BASES.index(column.base)]
+    if column.base == "json" or column.base in GEOMETRY_BASES:
+        return _BLOB_CAPACITY[-1]
+    if column.base in {"char", "varchar", "binary", "varbinary"}:
+        return column.length or 0
+    sizes = [len(member) for member in column.members or ()]
+    return sum(sizes) + len(sizes) - 1 if column.base == "set" else max(sizes, default=0)
+
+
+def convert_column(column: ColumnDefinition, charset: Charset) -> ColumnDefinition:
+    """What CONVERT TO CHARACTER SET makes of a column; TEXT grows so that as many characters fit."""
+    if column.base not in CHARACTER_BASES or column.charset == "binary":
+        return column
+    base, text, members = column.base, column.mysql_type, column.members
+    if members is not None:
+        members = reread_members(members, column.charset, charset.charset)
+        text = base if members is None else f"{base}({_members_text(members)})"
+    if base in TEXT_BASES:
+        capacity = _BLOB_CAPACITY[TEXT_BASES.index(base)]
+        characters = capacity // bytes_per_character(column.charset)
+        base = text = _sized(TEXT_BASES, characters * bytes_per_character(charset.charset))
+    if charset.charset == "binary" and base not in {"enum", "set"}:
+        base = as_bytes(base)
+        text = text.replace(column.base, base, 1) if column.base in {"char", "varchar"} else base
+    return column._replace(
+        base=base, mysql_type=text, charset=charset.charset, collation=charset.collation, members=members
+    )

@@ -1,0 +1,257 @@
+"""A dump of table definitions, and which of its tables are known where, given the logs that it goes with.
+
+A dump tells what tables were at one moment. From there, the schema statements in the logs say what they
+became. What they were before is known of those tables alone that no statement in between has changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from binx.errors import DamagedError, SourceError, UnsupportedError, UsageError
+from binx.event.gtid_set import GtidSet
+from binx.kernels.scan import Level
+from binx.log.file import BinlogFile
+from binx.rows.ddl.catalog import Catalog
+from binx.rows.ddl.dump_moment import Moment, MomentKind, given_moment, own_moment
+from binx.rows.ddl.statements import (
+    AlterTable,
+    CreateTable,
+    DropDatabase,
+    DropTables,
+    MovePartition,
+    NotUnderstood,
+    RenameTables,
+    RenameTo,
+    TableName,
+)
+from binx.rows.ddl.statements import Statement as Parsed
+from binx.rows.decoder import ChangeDecoder
+from binx.rows.schema import ChangeKind, StatementContext, TableDefinition
+from binx.rows.statements import Statement
+
+_SHOWN = 60
+
+
+class SchemaDump(NamedTuple):
+    """A dump of table definitions.
+
+    Attributes:
+        path: the file, as the user named it.
+        tables: what it defines.
+        moment: as of when.
+        unclear: a sentence for each statement that was not understood.
+    """
+
+    path: str
+    tables: Catalog
+    moment: Moment
+    unclear: tuple[str, ...] = ()
+
+    def known_in(self, files: Sequence[BinlogFile]) -> Catalog:
+        """The tables that are known before the first of these logs, and those that will be known later.
+
+        Args:
+            files: all logs, in order; their statements are read where the dump is not as of their start.
+
+        Raises:
+            SourceError: a log cannot be read.
+        """
+        catalog = self.tables.copy()
+        if self.moment.kind is MomentKind.START:
+            return catalog
+        found = list(_schema_statements(files))
+        names = [file.name for file in files]
+        for table in self.tables:
+            self._settle(catalog, table, [one for one in found if one.is_about(table)], names)
+        return catalog
+
+    def _settle(
+        self, catalog: Catalog, table: TableDefinition, found: Sequence[_SchemaStatement], names: list[str]
+    ) -> None:
+        """Say of one table from where on its definition is known."""
+        sides = [is_before(self.moment, one, names) for one in found]
+        if not any(side is not False for side in sides):
+            return
+        last = max(place for place, side in enumerate(sides) if side is not False)
+        one = found[last]
+        where = f"{one.file}, offset {one.statement.position}"
+        what = f"“{_shortened(one.statement.sql)}” ({where})"
+        if None in sides:
+            reason = (
+                f"{self.path} does not say as of when it is, and {what} changes the table: say it with"
+                " --schema FILE@start, FILE@end, FILE@GTID or FILE@TIME"
+            )
+        else:
+            reason = f"its definition in {self.path} is as of {self.moment.text}, behind {what}"
+        catalog.put(table._replace(columns=(), primary_key=(), indexes=(), unknown=reason))
+        context = one.statement.context
+        if None not in sides and context is not None and context.place is not None:
+            catalog.expect(context.place, table)
+
+
+class _SchemaStatement(NamedTuple):
+    """A schema statement of the logs, and the tables (database, name) that it changes, as far as it says."""
+
+    file: str
+    statement: Statement
+    tables: tuple[tuple[str | None, str | None], ...]
+
+    def is_about(self, table: TableDefinition) -> bool:
+        """Whether it changes that table; of one without a database any of its name may be meant."""
+        return any(
+            (db is None or not table.db or db.casefold() == table.db.casefold())
+            and (name is None or name.casefold() == table.name.casefold())
+            for db, name in self.tables
+        )
+
+
+def is_before(moment: Moment, one: _SchemaStatement, names: list[str]) -> bool | None:
+    """Whether a statement was done before a moment; None where that cannot be told.
+
+    Args:
+        moment: the moment.
+        one: the statement.
+        names: of all logs, in order.
+    """
+    match moment.kind:
+        case MomentKind.START:
+            return False
+        case MomentKind.END:
+            return True
+        case MomentKind.TIME:
+            return one.statement.commit_timestamp <= moment.time
+        case MomentKind.GTIDS:
+            return _is_among(moment.gtids, one.statement.transaction)
+        case MomentKind.POSITION:
+            by_position = _is_ahead_of(moment, one, names)
+            return _is_among(moment.gtids, one.statement.transaction) if by_position is None else by_position
+        case _:
+            return None
+
+
+def _is_among(gtids: GtidSet, transaction: str) -> bool | None:
+    try:
+        ((source, number, _),) = GtidSet.parse(transaction)
+    except (UsageError, ValueError):
+        return None
+    if source in gtids.sources:
+        return gtids.contains(source, number)
+    return None
+
+
+def _is_ahead_of(moment: Moment, one: _SchemaStatement, names: list[str]) -> bool | None:
+    if moment.file in names:
+        places = names.index(one.file), names.index(moment.file)
+        return places[0] < places[1] or (places[0] == places[1] and one.statement.position < moment.position)
+    base, _, number = moment.file.rpartition(".")
+    first_base, _, first = names[0].rpartition(".")
+    last = names[-1].rpartition(".")[2]
+    if base != first_base or not (number.isdigit() and first.isdigit() and last.isdigit()):
+        return None
+    if int(number) < int(first):
+        return False
+    return True if int(number) > int(last) else None
+
+
+def read_dump(path: str) -> SchemaDump:
+    """Read table definitions as ``mysqldump --no-data`` writes them.
+
+    Args:
+        path: a file of SQL in UTF-8; behind an ``@`` may stand as of when it is: ``start`` or ``end`` of the
+            logs, a GTID, or a time. Without it, the dump's own comments say it.
+
+    Raises:
+        SourceError: the file cannot be read, or defines no table.
+        UsageError: what stands behind the ``@`` is no moment.
+    """
+    name, sign, moment = path.rpartition("@")
+    given = None
+    if sign and name and not Path(path).exists():
+        path, given = name, given_moment(moment)
+    try:
+        text = Path(path).read_text("utf-8", "surrogateescape")
+    except OSError as error:
+        raise SourceError(f"cannot be read: {error.strerror}", path=path) from error
+    dump = dump_of(text, path, given)
+    if not len(dump.tables):
+        raise SourceError("expected CREATE TABLE statements, found no table in it", path=path)
+    return dump
+
+
+def dump_of(text: str, path: str = "the schema", moment: Moment | None = None) -> SchemaDump:
+    """The definitions in a text.
+
+    Args:
+        text: SQL.
+        path: what messages call it.
+        moment: as of when; None: as its own comments say.
+    """
+    catalog = Catalog()
+    changes = catalog.load_dump(text)
+    unclear = tuple(
+        f"{path}: table {change.table or '?'}: {change.reason}"
+        for change in changes
+        if change.kind is ChangeKind.UNPARSED
+    )
+    return SchemaDump(path, catalog, own_moment(text) if moment is None else moment, unclear)
+
+
+def _schema_statements(files: Iterable[BinlogFile]) -> Iterator[_SchemaStatement]:
+    """The schema statements of logs that change tables; where a log is damaged, those before."""
+    followed, decoders = Catalog(), Catalog()
+    for file in files:
+        scan = file.scan(Level.LEVEL_EVENTS, verify=False)
+        scan.pass_rows()
+        decoder = ChangeDecoder(file, decoders, lambda db, table: False)
+        decoder.resolve_only = True
+        try:
+            for found in scan:
+                marks = found.mask()
+                found.mark_statements(marks)
+                for item in decoder.decode(found, marks):
+                    if isinstance(item, Statement) and item.context is not None:
+                        parsed = followed.follow(item.sql, item.db, item.context).parsed
+                        tables = tuple(_changed(parsed, item.db, item.context))
+                        if tables:
+                            yield _SchemaStatement(file.name, item, tables)
+        except (DamagedError, UnsupportedError):
+            # Whoever decodes the log tells of it, and forgets definitions behind damage.
+            continue
+
+
+def _changed(
+    parsed: Parsed | None, default_db: str, context: StatementContext
+) -> Iterator[tuple[str | None, str | None]]:
+    """The tables whose columns a statement may change."""
+
+    def full(table: TableName) -> tuple[str, str]:
+        return default_db if table.db is None else table.db, table.name
+
+    match parsed:
+        case CreateTable():
+            if context.committed or not parsed.if_not_exists:
+                yield full(parsed.table)
+        case AlterTable() if not all(isinstance(one, MovePartition) for one in parsed.actions):
+            yield full(parsed.table)
+            yield from (full(action.table) for action in parsed.actions if isinstance(action, RenameTo))
+        case RenameTables():
+            yield from (full(table) for pair in parsed.pairs for table in pair)
+        case DropTables():
+            yield from map(full, parsed.tables)
+        case NotUnderstood():
+            yield from map(full, parsed.tables)
+            if not parsed.tables:
+                yield None, None
+        case DropDatabase():
+            yield parsed.db, None
+
+
+def _shortened(sql: str) -> str:
+    line = " ".join(sql.split())
+    return line if len(line) <= _SHOWN else f"{line[: _SHOWN - 1]}…"
+
+
+__all__ = ["SchemaDump", "dump_of", "read_dump"]

@@ -1,0 +1,314 @@
+"""What a schema statement asks for: the result of :mod:`binx.rows.ddl.parse`, before any table is known."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeAlias
+
+from binx.rows.schema import Default
+
+
+class TableName(NamedTuple):
+    """A table as a statement names it; ``db`` is None where the default database is meant."""
+
+    db: str | None
+    name: str
+
+
+class ColumnSpec(NamedTuple):
+    """A column as a statement writes it, before the table's defaults are known.
+
+    Attributes:
+        name: as written.
+        base: the type's canonical name.
+        arguments: the numbers in the type's parentheses.
+        members: of ENUM and SET; hexadecimal and bit literals are bytes.
+        unsigned: UNSIGNED, ZEROFILL or SERIAL.
+        zerofill: ZEROFILL.
+        charset: CHARACTER SET, or what a type or attribute implies; None where the table decides.
+        collation: COLLATE; None where nothing is said.
+        binary: the BINARY attribute, which means the charset's ``_bin`` collation.
+        nullable: NULL or NOT NULL; None where nothing is said.
+        default: the DEFAULT clause.
+        generated: ``virtual``, ``stored``, or None.
+        invisible: INVISIBLE.
+        primary_key: PRIMARY KEY stands at the column.
+        unique: UNIQUE stands at the column, or its type implies it.
+        srid: SRID.
+        period: ``start`` or ``end`` of GENERATED ALWAYS AS ROW START / END.
+        numbered: AUTO_INCREMENT, or SERIAL, which means that too.
+    """
+
+    name: str
+    base: str
+    arguments: tuple[int, ...] = ()
+    members: tuple[str | bytes, ...] | None = None
+    unsigned: bool = False
+    zerofill: bool = False
+    charset: str | None = None
+    collation: str | None = None
+    binary: bool = False
+    nullable: bool | None = None
+    default: Default | None = None
+    generated: str | None = None
+    invisible: bool = False
+    primary_key: bool = False
+    unique: bool = False
+    srid: int | None = None
+    period: str | None = None
+    numbered: bool = False
+
+
+class Position(NamedTuple):
+    """Where ALTER TABLE puts a column: behind ``after``, or first where that is None."""
+
+    after: str | None
+
+
+class Charset(NamedTuple):
+    """A default charset as tables and databases declare it; None where nothing is said."""
+
+    charset: str | None = None
+    collation: str | None = None
+
+
+class References(NamedTuple):
+    """What a foreign key refers to, and what it does to the rows that refer.
+
+    Attributes:
+        table: the table that is referred to.
+        columns: its columns, in the order of the key's; empty where they are not named.
+        on_delete: ``CASCADE``, ``SET NULL``, ``SET DEFAULT``, or ``RESTRICT`` for all that changes no row.
+        on_update: the same.
+    """
+
+    table: TableName
+    columns: tuple[str, ...]
+    on_delete: str
+    on_update: str
+
+
+class Key(NamedTuple):
+    """A key as a statement writes it.
+
+    Attributes:
+        columns: names of its parts that are columns, in order.
+        name: the index's or constraint's name, None where the server is to make one.
+        primary: PRIMARY KEY.
+        unique: UNIQUE.
+        whole: no part is an expression.
+        prefixes: how many characters of each column it has, 0 for all.
+        if_not_exists: the key may be there already.
+        references: of a foreign key, what it refers to.
+    """
+
+    columns: tuple[str, ...]
+    name: str | None = None
+    primary: bool = False
+    unique: bool = False
+    whole: bool = True
+    if_not_exists: bool = False
+    prefixes: tuple[int, ...] = ()
+    references: References | None = None
+
+
+class CreateTable(NamedTuple):
+    """CREATE TABLE; ``like`` names the model, ``select`` says that columns come from a query too."""
+
+    table: TableName
+    columns: tuple[ColumnSpec, ...] = ()
+    primary_key: tuple[str, ...] = ()
+    keys: tuple[Key, ...] = ()
+    charset: Charset = Charset()
+    like: TableName | None = None
+    select: bool = False
+    temporary: bool = False
+    if_not_exists: bool = False
+    versioned: bool = False
+
+
+class AddColumn(NamedTuple):
+    """ADD COLUMN."""
+
+    column: ColumnSpec
+    position: Position | None = None
+    if_not_exists: bool = False
+
+
+class ChangeColumn(NamedTuple):
+    """CHANGE COLUMN, and MODIFY COLUMN, which keeps the name."""
+
+    old: str
+    column: ColumnSpec
+    position: Position | None = None
+    if_exists: bool = False
+
+
+class RenameColumn(NamedTuple):
+    """RENAME COLUMN."""
+
+    old: str
+    new: str
+    if_exists: bool = False
+
+
+class DropColumn(NamedTuple):
+    """DROP COLUMN."""
+
+    name: str
+    if_exists: bool = False
+
+
+class AlterColumn(NamedTuple):
+    """ALTER COLUMN: SET or DROP DEFAULT, SET VISIBLE or INVISIBLE."""
+
+    name: str
+    sets_default: bool = False
+    default: Default | None = None
+    invisible: bool | None = None
+    if_exists: bool = False
+
+
+class AddKey(NamedTuple):
+    """ADD KEY, UNIQUE or PRIMARY KEY, and CREATE INDEX."""
+
+    key: Key
+
+
+class DropPrimaryKey(NamedTuple):
+    """DROP PRIMARY KEY, and dropping the index or constraint named PRIMARY."""
+
+
+class DropKey(NamedTuple):
+    """DROP KEY, INDEX, FOREIGN KEY or CONSTRAINT of any name but PRIMARY; ``what`` is the keyword."""
+
+    name: str
+    if_exists: bool = False
+    what: str = "KEY"
+
+
+class RenameKey(NamedTuple):
+    """RENAME KEY or INDEX."""
+
+    old: str
+    new: str
+
+
+class ConvertCharset(NamedTuple):
+    """CONVERT TO CHARACTER SET; a charset of None is DEFAULT, the database's."""
+
+    charset: Charset
+
+
+class SetCharset(NamedTuple):
+    """The table's default charset, for columns to come."""
+
+    charset: Charset
+
+
+class RenameTo(NamedTuple):
+    """RENAME [TO | AS | =]."""
+
+    table: TableName
+
+
+class MovePartition(NamedTuple):
+    """DROP, TRUNCATE, EXCHANGE or CONVERT of partitions: rows go or come without row events.
+
+    Attributes:
+        other: the table that rows go to or come from, None where there is none.
+    """
+
+    other: TableName | None = None
+
+
+class SystemVersioning(NamedTuple):
+    """MariaDB's ADD or DROP SYSTEM VERSIONING."""
+
+    add: bool
+
+
+AlterAction: TypeAlias = (
+    AddColumn
+    | ChangeColumn
+    | RenameColumn
+    | DropColumn
+    | AlterColumn
+    | AddKey
+    | DropPrimaryKey
+    | DropKey
+    | RenameKey
+    | ConvertCharset
+    | SetCharset
+    | RenameTo
+    | SystemVersioning
+    | MovePartition
+)
+
+
+class AlterTable(NamedTuple):
+    """ALTER TABLE, and CREATE and DROP INDEX."""
+
+    table: TableName
+    actions: tuple[AlterAction, ...] = ()
+    if_exists: bool = False
+
+
+class RenameTables(NamedTuple):
+    """RENAME TABLE: pairs of old and new name, done from left to right."""
+
+    pairs: tuple[tuple[TableName, TableName], ...]
+
+
+class DropTables(NamedTuple):
+    """DROP TABLE; ``temporary`` where it says that it is about temporary ones alone."""
+
+    tables: tuple[TableName, ...]
+    temporary: bool = False
+
+
+class TruncateTable(NamedTuple):
+    """TRUNCATE TABLE."""
+
+    table: TableName
+
+
+class CreateDatabase(NamedTuple):
+    """CREATE DATABASE."""
+
+    db: str
+    charset: Charset
+    if_not_exists: bool = False
+
+
+class AlterDatabase(NamedTuple):
+    """ALTER DATABASE; a ``db`` of None is the default database."""
+
+    db: str | None
+    charset: Charset
+
+
+class DropDatabase(NamedTuple):
+    """DROP DATABASE."""
+
+    db: str
+
+
+class NotUnderstood(NamedTuple):
+    """A statement that changes tables in a way that was not understood: nothing is known of them now."""
+
+    tables: tuple[TableName, ...]
+    reason: str
+    temporary: bool = False
+
+
+Statement: TypeAlias = (
+    CreateTable
+    | AlterTable
+    | RenameTables
+    | DropTables
+    | TruncateTable
+    | CreateDatabase
+    | AlterDatabase
+    | DropDatabase
+    | NotUnderstood
+)

@@ -1,0 +1,324 @@
+"""Words, names, strings and signs of a MySQL or MariaDB statement, comments resolved.
+
+Executable comments (``/*!50100 …*/``, ``/*M!100301 …*/``) are opened where the
+server would execute them and skipped where it would not (MySQL manual, "Comments";
+MariaDB knowledge base, "Comment Syntax").
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from enum import Enum, unique
+from typing import NamedTuple
+
+from binx.rows.schema import StatementContext
+
+
+@unique
+class TokenKind(Enum):
+    """What a token is; a quoted name is never a keyword."""
+
+    WORD = "word"
+    NAME = "name"
+    STRING = "string"
+    NUMBER = "number"
+    SIGN = "sign"
+    END = "end"
+
+
+class Token(NamedTuple):
+    """One token.
+
+    Attributes:
+        kind: what it is.
+        text: a word, sign or number as written, a name or string without quotes and escapes.
+        upper: a word in upper case, a sign as it is, empty for all else: what keywords are compared with.
+        start: offset of its first character in the statement.
+        end: offset behind its last character.
+    """
+
+    kind: TokenKind
+    text: str
+    upper: str
+    start: int
+    end: int
+
+
+class NotUnderstoodError(Exception):
+    """The statement is not what this parser knows; caught within the package."""
+
+
+_EXECUTABLE = re.compile(r"/\*(M?)!(\d{5,6})?")
+_SKIPPED = re.compile(r"(?:[\s\0]+|--(?=[\s\0]|$)[^\n]*|#[^\n]*)+")
+_COMMENT_EDGE = re.compile(r"/\*|\*/")
+_NUMBER = re.compile(
+    r"0x[0-9a-fA-F]+(?![\w$])|0b[01]+(?![\w$])|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?![\w$])"
+)
+# Letters, digits, _ and $, and whatever is not ASCII: told by what it is not, which is compiled in no time.
+_WORD = re.compile(r"@{0,2}[^\0-#%-/:-@\[-^`{-\x7f]+")
+_QUOTED_RUNS = {quote: re.compile(rf"[^{quote}\\]+") for quote in "'\"`"}
+_PREFIXED_STRING = re.compile(r"(?:_\w+\s*|[nNxXbB])(?=')")
+_ESCAPES = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"}
+
+# MariaDB skips MySQL's executable comments of these versions, MySQL skips all of MariaDB's own.
+_MARIADB_SKIPS = range(50700, 100000)
+
+
+def _executes(match: re.Match[str], context: StatementContext) -> bool:
+    mariadb_only, digits = match.groups()
+    if mariadb_only and not context.mariadb:
+        return False
+    if digits is None:
+        return True
+    version = int(digits)
+    if context.mariadb and not mariadb_only and version in _MARIADB_SKIPS:
+        return False
+    return context.version is None or version <= context.version
+
+
+def _read_string(sql: str, start: int, backslashes: bool) -> tuple[str, int]:
+    """Read the string or quoted name whose quote stands at ``start``; returns its text and its end."""
+    quote = sql[start]
+    run = _QUOTED_RUNS[quote]
+    parts: list[str] = []
+    position = start + 1
+    length = len(sql)
+    while position < length:
+        if match := run.match(sql, position):
+            parts.append(match.group())
+            position = match.end()
+            continue
+        character = sql[position]
+        if character == quote:
+            if sql.startswith(quote, position + 1):
+                parts.append(quote)
+                position += 2
+                continue
+            return "".join(parts), position + 1
+        if character == "\\" and backslashes and position + 1 < length:
+            following = sql[position + 1]
+            parts.append(_ESCAPES.get(following, following))
+            position += 2
+            continue
+        parts.append(character)
+        position += 1
+    raise NotUnderstoodError(f"the quote at character {start} is not closed")
+
+
+def _prefixed(prefix: str, text: str) -> str:
+    """The text of a string with an introducer: hexadecimal and bit strings become their characters."""
+    try:
+        if prefix in {"x", "X"}:
+            return bytes.fromhex(text).decode("latin-1")
+        if prefix in {"b", "B"}:
+            number = int(text or "0", 2)
+            return number.to_bytes((len(text) + 7) // 8, "big").decode("latin-1")
+    except ValueError as error:
+        raise NotUnderstoodError(f"{prefix}'{text}' is no literal") from error
+    return text
+
+
+def tokens(sql: str, context: StatementContext) -> Iterator[Token]:
+    """Cut a statement into tokens; the last one is an END, and a ``;`` is a sign like any other.
+
+    Raises:
+        NotUnderstoodError: a quote or comment that does not end.
+    """
+    position = 0
+    length = len(sql)
+    open_comments = 0
+    while position < length:
+        if match := _SKIPPED.match(sql, position):
+            position = match.end()
+        elif match := _EXECUTABLE.match(sql, position):
+            if _executes(match, context):
+                open_comments += 1
+                position = match.end()
+            else:
+                position = _behind_comment(sql, match.end(), nests=True)
+        elif sql.startswith("/*", position):
+            position = _behind_comment(sql, position + 2, nests=False)
+        elif open_comments and sql.startswith("*/", position):
+            open_comments -= 1
+            position += 2
+        else:
+            token = _token(sql, position, context)
+            yield token
+            position = token.end
+    yield Token(TokenKind.END, "", "", length, length)
+
+
+def _token(sql: str, begin: int, context: StatementContext) -> Token:
+    """The token that begins there: neither white space nor a comment does."""
+    match = _PREFIXED_STRING.match(sql, begin)
+    prefix, position = (match.group(), match.end()) if match else ("", begin)
+    character = sql[position]
+    if character == "'" or (character == '"' and not context.ansi_quotes):
+        text, end = _read_string(sql, position, backslashes=not context.no_backslash_escapes)
+        return Token(TokenKind.STRING, _prefixed(prefix, text), "", begin, end)
+    if character in {"`", '"'}:
+        text, end = _read_string(sql, position, backslashes=False)
+        return Token(TokenKind.NAME, text, "", begin, end)
+    if match := _NUMBER.match(sql, begin):
+        return Token(TokenKind.NUMBER, match.group(), "", begin, match.end())
+    if match := _WORD.match(sql, begin):
+        return Token(TokenKind.WORD, match.group(), match.group().upper(), begin, match.end())
+    return Token(TokenKind.SIGN, character, character, begin, begin + 1)
+
+
+def _behind_comment(sql: str, position: int, nests: bool) -> int:
+    """The offset behind the comment that ``position`` lies in; those not executed may hold plain ones."""
+    depth = 1
+    for match in _COMMENT_EDGE.finditer(sql, position):
+        if match.group() == "*/":
+            depth -= 1
+        elif nests:
+            depth += 1
+        if depth == 0:
+            return match.end()
+    raise NotUnderstoodError(f"the comment at character {position} is not closed")
+
+
+class TokenReader:
+    """A statement's tokens with a place in them.
+
+    Args:
+        sql: the statement.
+        context: the session it ran in.
+    """
+
+    def __init__(self, sql: str, context: StatementContext) -> None:
+        self.sql = sql
+        self.context = context
+        self._tokens = list(tokens(sql, context))
+        self.place = 0
+
+    @property
+    def current(self) -> Token:
+        """The token that is to be read next."""
+        return self._tokens[self.place]
+
+    def ahead(self, count: int = 1) -> Token:
+        """The token ``count`` places behind the current one, or the END."""
+        return self._tokens[min(self.place + count, len(self._tokens) - 1)]
+
+    def text_from(self, start: int) -> str:
+        """The statement's text from an offset to the end of the token that was read last."""
+        return self.sql[start : self._tokens[max(self.place - 1, 0)].end]
+
+    def next(self) -> Token:
+        """Read a token; the END is read again and again."""
+        token = self.current
+        if token.kind is not TokenKind.END:
+            self.place += 1
+        return token
+
+    @property
+    def at_end(self) -> bool:
+        """Whether the statement is over: at the END, or at a ``;``."""
+        return self.current.kind is TokenKind.END or self.current.upper == ";"
+
+    def at(self, *words: str) -> bool:
+        """Whether these keywords or signs follow, in this order."""
+        return all(self.ahead(count).upper == word for count, word in enumerate(words))
+
+    def at_any(self, *words: str) -> bool:
+        """Whether one of these keywords or signs follows."""
+        return self.current.upper in words
+
+    def accept(self, *words: str) -> bool:
+        """Read these keywords if they follow, all of them or none."""
+        if not self.at(*words):
+            return False
+        self.place += len(words)
+        return True
+
+    def accept_any(self, *words: str) -> str | None:
+        """Read one of these keywords if it follows."""
+        return self.next().upper if self.at_any(*words) else None
+
+    def expect(self, *words: str) -> None:
+        """Read these keywords.
+
+        Raises:
+            NotUnderstoodError: something else stands there.
+        """
+        if not self.accept(*words):
+            raise self.not_understood(" ".join(words))
+
+    def not_understood(self, expected: str) -> NotUnderstoodError:
+        """The error that says what was expected at the current token."""
+        token = self.current
+        found = "the end" if token.kind is TokenKind.END else repr(self.sql[token.start : token.end][:64])
+        return NotUnderstoodError(f"expected {expected}, found {found} at character {token.start}")
+
+    def name(self, what: str = "a name") -> str:
+        """Read a name, quoted or not.
+
+        Raises:
+            NotUnderstoodError: no name stands there.
+        """
+        token = self.current
+        if token.kind in {TokenKind.WORD, TokenKind.NAME} and token.text:
+            self.place += 1
+            return token.text
+        raise self.not_understood(what)
+
+    def number(self) -> int:
+        """Read a whole number.
+
+        Raises:
+            NotUnderstoodError: no number stands there.
+        """
+        token = self.current
+        if token.kind is TokenKind.NUMBER and token.text.isdecimal() and len(token.text) <= 20:
+            self.place += 1
+            return int(token.text)
+        raise self.not_understood("a whole number")
+
+    def string(self) -> str:
+        """Read a string, which may be a hexadecimal or bit literal.
+
+        Raises:
+            NotUnderstoodError: no string stands there.
+        """
+        token = self.current
+        if token.kind is TokenKind.STRING:
+            return self.next().text
+        if token.kind is TokenKind.NUMBER and token.text[:2] in {"0x", "0b"}:
+            digits = self.next().text[2:]
+            return _prefixed(token.text[1], digits.zfill(len(digits) + len(digits) % 2))
+        raise self.not_understood("a string")
+
+    def literal(self) -> str | bytes:
+        """Read a string; of a hexadecimal or bit literal the bytes.
+
+        Raises:
+            NotUnderstoodError: no string stands there.
+        """
+        start = self.current.start
+        text = self.string()
+        return text.encode("latin-1") if self.sql[start] in "0xXbB" else text
+
+    def skip_parentheses(self) -> None:
+        """Read ``( … )`` with all that is nested in it.
+
+        Raises:
+            NotUnderstoodError: there is none, or it does not end.
+        """
+        self.expect("(")
+        depth = 1
+        while depth:
+            token = self.next()
+            if token.kind is TokenKind.END:
+                raise self.not_understood(")")
+            depth += (token.upper == "(") - (token.upper == ")")
+
+    def skip_to_comma(self) -> None:
+        """Read up to the ``,`` or ``)`` that ends the current item of a list, or to the end."""
+        while not self.at_end and not self.at_any(",", ")"):
+            if self.at("("):
+                self.skip_parentheses()
+            else:
+                self.next()

@@ -1,0 +1,196 @@
+"""Row changes of a batch in groups that are written alike: the same change, the same columns present."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from binx.log.arrow import arrow_array
+from binx.rows.batches import CHANGE_TYPES, ChangeBatch
+from binx.rows.column_buffers import ColumnBuffers
+from binx.rows.names import ResolvedColumn
+from binx.rows.parts import numbers
+
+_INTEGER_BYTES = 8
+
+INSERT, UPDATE_BEFORE, UPDATE_AFTER, DELETE = range(len(CHANGE_TYPES))
+
+
+@dataclass(frozen=True, slots=True)
+class Images:
+    """Row images of one kind: which rows of the batch, and which columns they have.
+
+    Attributes:
+        rows: places in the batch; None for all of it.
+        columns: places of the columns that are present.
+    """
+
+    rows: pa.Array | None
+    columns: tuple[int, ...]
+
+    def pick(self, values: pa.Array) -> pa.Array:
+        """The values of these rows, out of those of the whole batch."""
+        return values if self.rows is None else values.take(self.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeGroup:
+    """Row changes of one operation; an insert has no image before, a delete none after."""
+
+    before: Images | None
+    after: Images | None
+
+    @property
+    def images(self) -> Images:
+        """The images that number the changes: those after, or of a delete those before."""
+        images = self.after or self.before
+        assert images is not None
+        return images
+
+    @property
+    def operation(self) -> str:
+        """``insert``, ``update`` or ``delete``."""
+        if self.before is None:
+            return "insert"
+        return "delete" if self.after is None else "update"
+
+
+class BatchImages:
+    """A batch taken apart into images."""
+
+    def __init__(self, changes: ChangeBatch) -> None:
+        self.changes = changes
+        self.columns: tuple[ResolvedColumn, ...] = changes.table.resolved.columns
+        self._first = len(changes.columns) - len(self.columns)
+        self._arrays: dict[int, pa.Array] = {}
+
+    def system(self, name: str) -> pa.Array | None:
+        """A system column; None where the table's batches have none of that name."""
+        place = self.changes.table.alike.places.get(name)
+        return None if place is None else self._array(place)
+
+    def integers(self, name: str) -> memoryview:
+        """The memory of a system column of 64-bit integers, of which none is null."""
+        column = self.changes.columns[self.changes.table.alike.places[name]]
+        if not isinstance(column, ColumnBuffers):
+            return numbers(column)
+        # No array is made of it: of thousands of tables each batch is small.
+        return memoryview(column.values).cast("B")[: self.changes.rows * _INTEGER_BYTES]
+
+    def column(self, place: int) -> pa.Array:
+        """A column of the table, as stored."""
+        return self._array(self._first + place)
+
+    def place_of(self, array: pa.Array) -> int | None:
+        """The place in the batch of a column that was given as it is; None where this is none of them."""
+        return next((place for place, given in self._arrays.items() if given is array), None)
+
+    def _array(self, place: int) -> pa.Array:
+        array = self._arrays.get(place)
+        if array is None:
+            array = self.changes.array(place)
+            array = self._arrays[place] = array.storage if isinstance(array, pa.ExtensionArray) else array
+        return array
+
+    @cached_property
+    def misfits(self) -> dict[str, list[tuple[int, str]]]:
+        """Row and text of the values that their columns could not take, by column."""
+        array = self.system("_misfits")
+        found: dict[str, list[tuple[int, str]]] = {}
+        if array is None or array.null_count == len(array):
+            return found
+        places = pc.indices_nonzero(array.is_valid())
+        for row, texts in zip(places.to_pylist(), array.take(places).to_pylist(), strict=True):
+            for name, text in texts:
+                found.setdefault(name, []).append((row, text))
+        return found
+
+    def size_of(self, images: Images) -> int:
+        """How many rows of the batch the images are."""
+        return self.changes.rows if images.rows is None else len(images.rows)
+
+    def rows_of(self, group: ChangeGroup, marks: pa.BooleanArray) -> list[int]:
+        """Places in the batch of the images of a group's marked changes."""
+        places: list[int] = []
+        for side in (group.before, group.after):
+            if side is not None:
+                every = range(self.changes.rows)
+                rows = arrow_array(every, pa.int64()) if side.rows is None else side.rows
+                places += rows.filter(marks).to_pylist()
+        return places
+
+    def groups(self) -> Iterator[ChangeGroup]:
+        """The batch's row changes; an update's images stand next to each other, the one before first."""
+        all_columns = tuple(range(len(self.columns)))
+        if not self.changes.partial_rows:
+            patterns, columns = None, [all_columns]
+        else:
+            present = self.system("_present")
+            encoded = pc.fill_null(present, b"\xff" * (len(all_columns) // 8 + 1)).dictionary_encode()
+            patterns = encoded.indices
+            columns = [_present_columns(bits, all_columns) for bits in encoded.dictionary.to_pylist()]
+        kinds = self.changes.change_types
+        for code in (INSERT, UPDATE_BEFORE, DELETE):
+            count = kinds.count(code)
+            if not count:
+                continue
+            # None stands for all rows.
+            rows = (
+                None
+                if count == len(kinds)
+                else pc.indices_nonzero(pc.equal(_codes(kinds), pa.scalar(code, pa.int8())))
+            )
+            if code == UPDATE_BEFORE:
+                assert rows is not None
+                yield from _updates(rows, patterns, columns)
+                continue
+            for pattern, picked in _by_pattern(rows, patterns):
+                images = Images(picked, columns[pattern])
+                yield ChangeGroup(None, images) if code == INSERT else ChangeGroup(images, None)
+
+
+def _codes(kinds: bytes) -> pa.Array:
+    return pa.Array.from_buffers(pa.int8(), len(kinds), [None, pa.py_buffer(kinds)])
+
+
+def _present_columns(bits: bytes, all_columns: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(place for place in all_columns if bits[place >> 3] >> (place & 7) & 1)
+
+
+def _by_pattern(rows: pa.Array | None, patterns: pa.Array | None) -> Iterator[tuple[int, pa.Array | None]]:
+    """The rows, apart by which columns they have."""
+    if patterns is None:
+        yield 0, rows
+        return
+    own = patterns if rows is None else patterns.take(rows)
+    distinct = own.unique().to_pylist()
+    if len(distinct) == 1:
+        yield distinct[0], rows
+        return
+    for pattern in distinct:
+        places = pc.indices_nonzero(pc.equal(own, pattern))
+        yield pattern, places if rows is None else rows.take(places)
+
+
+def _updates(
+    before: pa.Array, patterns: pa.Array | None, columns: list[tuple[int, ...]]
+) -> Iterator[ChangeGroup]:
+    one = pa.scalar(1, before.type)
+    if patterns is None:
+        yield ChangeGroup(Images(before, columns[0]), Images(pc.add(before, one), columns[0]))
+        return
+    size = pa.scalar(len(columns), pa.int64())
+    first = patterns.take(before).cast(pa.int64())
+    second = patterns.take(pc.add(before, one)).cast(pa.int64())
+    pairs = pc.add(pc.multiply(first, size), second)
+    for pair in pairs.unique().to_pylist():
+        rows = before.take(pc.indices_nonzero(pc.equal(pairs, pair)))
+        images = Images(rows, columns[pair // len(columns)])
+        yield ChangeGroup(images, Images(pc.add(rows, one), columns[pair % len(columns)]))
+
+
+__all__ = ["BatchImages", "ChangeGroup", "Images"]

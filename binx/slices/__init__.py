@@ -1,0 +1,1 @@
+"""What ``extract`` makes of transactions: binary logs, SQL, JSON, THL."""

@@ -1,0 +1,95 @@
+"""What is written forwards and read backwards: texts or events in a temporary file."""
+
+from __future__ import annotations
+
+import struct
+import tempfile
+from collections.abc import Iterable, Iterator
+from typing import BinaryIO, Self
+
+from binx.errors import OutputError
+
+PIECE_BYTES = 1024 * 1024
+"""How much is copied at once."""
+
+NO_MARK = -1
+"""Of a text that needs no session."""
+
+_RECORD = struct.Struct("<qqqqq")
+_RECORDS_AT_ONCE = 4096
+
+
+class Backwards:
+    """Texts in a temporary file, to be read from the last to the first; memory does not grow with them."""
+
+    def __init__(self) -> None:
+        self._texts: BinaryIO = tempfile.TemporaryFile(prefix="binx-")  # noqa: SIM115
+        self._records: BinaryIO = tempfile.TemporaryFile(prefix="binx-")  # noqa: SIM115
+        self._end = 0
+        self._window = memoryview(b"")
+        self._window_start = 0
+        self.count = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._texts.close()
+        self._records.close()
+
+    def add(self, text: Iterable[bytes], transaction: int, mark: int = NO_MARK, rows: int = 0) -> None:
+        """Put a text, given in chunks, behind the others.
+
+        Args:
+            text: the text.
+            transaction: whose.
+            mark: what the session must be.
+            rows: how many row changes it has.
+
+        Raises:
+            OutputError: the temporary folder has no space.
+        """
+        size = 0
+        try:
+            for chunk in text:
+                self._texts.write(chunk)
+                size += len(chunk)
+            self._records.write(_RECORD.pack(self._end, size, transaction, mark, rows))
+        except OSError as error:
+            raise OutputError(
+                f"cannot write temporary files to {tempfile.gettempdir()}: {error.strerror}; set TMPDIR"
+                " to a folder with more space"
+            ) from error
+        self._end += size
+        self.count += 1
+
+    def backwards(self) -> Iterator[tuple[int, int, int, Iterator[bytes | memoryview]]]:
+        """Transaction, mark, row changes and the text in pieces, from the last to the first."""
+        last = self.count
+        while last:
+            first = max(0, last - _RECORDS_AT_ONCE)
+            self._records.seek(first * _RECORD.size)
+            block = self._records.read((last - first) * _RECORD.size)
+            for offset, size, transaction, mark, rows in reversed(list(_RECORD.iter_unpack(block))):
+                yield transaction, mark, rows, self._text(offset, size)
+            last = first
+
+    def _text(self, offset: int, size: int) -> Iterator[bytes | memoryview]:
+        """A text in pieces; short ones come out of a window that ends with the first of them."""
+        if size <= PIECE_BYTES:
+            begin = offset - self._window_start
+            if not 0 <= begin <= len(self._window) - size:
+                self._window_start = max(0, offset + size - PIECE_BYTES)
+                self._texts.seek(self._window_start)
+                self._window = memoryview(self._texts.read(offset + size - self._window_start))
+                begin = offset - self._window_start
+            yield self._window[begin : begin + size]
+            return
+        self._texts.seek(offset)
+        while size:
+            piece = self._texts.read(min(size, PIECE_BYTES))
+            size -= len(piece)
+            yield piece
+
+
+__all__ = ["NO_MARK", "PIECE_BYTES", "Backwards"]

@@ -1,0 +1,391 @@
+"""Slices: whole transactions of one or more files, written as a binary log of their own.
+
+A slice is the magic, the source's FORMAT_DESCRIPTION with IN_USE cleared, an empty PREVIOUS_GTIDS (MySQL) or
+GTID_LIST (MariaDB) where the source's server knows that event, and the transactions. What depends on the file
+that an event stands in is written anew: ``log_pos``, the checksum, and
+
+* the logical clock of MySQL's GTID events, unless the slice is one contiguous run of one file. A replica's
+  parallel applier wants ``sequence_number`` to grow within a file and ``last_committed`` to be less than it
+  (MySQL's sql/rpl_mta_submode.cc, ``Mts_submode_logical_clock::schedule_next_event``); made serial, each
+  transaction waits for the one before it, which is right whatever was left out between them.
+* the transaction's length in MySQL's GTID events (WL#7319), where the transaction's size changes.
+
+What is about the source file alone (a relay log's ROTATE and second FORMAT_DESCRIPTION, checkpoints) is left
+out.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable
+from struct import Struct
+from typing import NamedTuple
+
+from binx.errors import BinxError, ChecksumError, DamagedError, RefusedError, TruncatedError
+from binx.event.format import CHECKSUM_SIZE, MAGIC, Flavour, FormatDescription, parse_format
+from binx.event.gtid_set import GtidSet
+from binx.event.header import HEADER_SIZE, EventFlag, EventHeader, EventType, parse_header
+from binx.event.previous_gtids import encode_previous_gtids
+from binx.kernels.rewrite import Pause, Rewriter, measure
+from binx.log.file import BinlogFile
+from binx.slices.database_names import DatabaseNames
+from binx.slices.renaming import RENAMED, EventRenamer
+from binx.slices.search import Run
+from binx.slices.slice_plan import Part, Range, SlicePlan, plan_slice
+from binx.source import READ_BYTES
+from binx.storage.output import Sink
+
+BUFFER_BYTES = 512 * 1024
+"""How much is collected before it is written. ext4 takes larger writes into larger pieces of memory, which
+take longer to come by.
+"""
+
+_SMALL_RUN = 64 * 1024
+"""Verbatim bytes of which less is collected, so that a slice of scattered transactions has few writes."""
+
+_HEADER = Struct("<IBIIIH")
+_FLAGS_OFFSET = 17
+_FLAGS_SIZE = 2
+_OF_THE_SOURCE_FILE = EventFlag.IN_USE | EventFlag.ARTIFICIAL | EventFlag.RELAY_LOG
+# MariaDB pads an empty list to six bytes, so that a server that knows no GTIDs can be sent another event of
+# the same size in its place (sql/log_event.h, Gtid_list_log_event::get_data_size).
+_EMPTY_GTID_LIST = bytes(6)
+_GTIDS = frozenset({EventType.GTID, EventType.ANONYMOUS_GTID, EventType.GTID_TAGGED})
+_LENGTHS_SINCE = (8, 0, 2)
+_LARGEST_GTID_EVENT = 64 * 1024
+
+
+class SliceReport(NamedTuple):
+    """What a slice holds.
+
+    Attributes:
+        transactions: how many.
+        events: how many events, those at the head included; 0 for those of a verbatim slice's head.
+        bytes: size of the slice.
+        renumbered: transactions whose logical clock was made serial; 0 where it was kept or there is none.
+    """
+
+    transactions: int
+    events: int
+    bytes: int
+    renumbered: int
+
+
+def write_binlog(
+    runs: Iterable[Run],
+    output: Sink,
+    *,
+    verbatim: bool = False,
+    verify: bool = True,
+    databases: DatabaseNames | None = None,
+) -> SliceReport:
+    """Write transactions as a binary log.
+
+    The runs are all read before the first byte is written; their files must stay open until the end.
+
+    Args:
+        runs: the transactions, in the order in which the slice shall have them.
+        output: where to; see :func:`~binx.storage.output.open_output`.
+        verbatim: copy magic, FORMAT_DESCRIPTION and transactions byte by byte; positions, checksums and
+            logical clock stay those of the source.
+        verify: compare the checksum of every event that is copied.
+        databases: names that databases get; compressed transactions are written uncompressed then.
+
+    Raises:
+        AbsentError: the runs hold no transaction.
+        RefusedError: the transactions' formats cannot stand in one file.
+        DamagedError: a transaction's bytes are not what its format allows; its checksum differs.
+        OutputError: the output cannot be written.
+    """
+    plan = plan_slice(runs, verbatim=verbatim)
+    writer = _RenamingWriter if databases else SliceWriter
+    return writer(plan, output, verbatim=verbatim, verify=verify, databases=databases).write()
+
+
+class SliceWriter:
+    """Writes one plan."""
+
+    buffer_bytes = BUFFER_BYTES
+
+    def __init__(
+        self,
+        plan: SlicePlan,
+        output: Sink,
+        *,
+        verbatim: bool,
+        verify: bool,
+        databases: DatabaseNames | None,
+    ) -> None:
+        self._plan = plan
+        self._databases = databases or DatabaseNames({})
+        self._output = output
+        self._verbatim = verbatim
+        self._verify = verify
+        self._serial = not verbatim and not plan.contiguous
+        self._written_directly = 0
+        self._checksum_size = plan.description.checksum_size
+        self._rewriter = Rewriter(self.buffer_bytes, self._checksum_size, verbatim, self._serial, verify)
+
+    def write(self) -> SliceReport:
+        plan, rewriter = self._plan, self._rewriter
+        rewriter.put_bytes(MAGIC)
+        self._write_head(plan.parts[0].file, plan.description)
+        for part in plan.parts:
+            rewriter.begin_source(part.description.checksum_size, part.description.flavour is Flavour.MARIADB)
+            try:
+                self._copy_part(part)
+            except BinxError as error:
+                raise error.at(path=part.file.path) from error.__cause__
+        self._drain()
+        size = rewriter.written + self._written_directly
+        return SliceReport(plan.transactions, rewriter.events, size, rewriter.renumbered)
+
+    def _drain(self) -> None:
+        self._output.write(self._rewriter.pending())
+        self._rewriter.clear()
+
+    def _pass_on(self, data: memoryview) -> None:
+        """Write events as they are."""
+        if len(data) < _SMALL_RUN:
+            if len(data) > self.buffer_bytes - len(self._rewriter.pending()):
+                self._drain()
+            self._rewriter.put_bytes(data)
+            return
+        self._drain()
+        self._output.write(data)
+        self._written_directly += len(data)
+
+    def _write_head(self, file: BinlogFile, description: FormatDescription) -> None:
+        window = file.events_window(description.position, file.size)
+        header = parse_header(window, description.position, origin=description.position)
+        event = bytes(window[: header.size])
+        if self._verbatim:
+            self._rewriter.put_bytes(event)
+            return
+        size = CHECKSUM_SIZE if description.has_checksum_field else 0
+        content = bytearray(event[: len(event) - size])
+        flags = header.flags & ~_OF_THE_SOURCE_FILE
+        content[_FLAGS_OFFSET : _FLAGS_OFFSET + _FLAGS_SIZE] = flags.to_bytes(_FLAGS_SIZE, "little")
+        self._rewriter.put_event(content, size)
+        known = len(description.post_header_lengths)
+        if description.flavour is Flavour.MYSQL and known >= EventType.PREVIOUS_GTIDS:
+            body = encode_previous_gtids(GtidSet())
+            self._put_new(header, EventType.PREVIOUS_GTIDS, EventFlag.IGNORABLE, body)
+        elif description.flavour is Flavour.MARIADB and known >= EventType.MARIADB_GTID_LIST:
+            self._put_new(header, EventType.MARIADB_GTID_LIST, EventFlag(0), _EMPTY_GTID_LIST)
+
+    def _put_new(self, like: EventHeader, number: EventType, flags: EventFlag, body: bytes) -> None:
+        """Write an event that no source has, with the time and the server of another."""
+        head = _HEADER.pack(like.timestamp, number, like.server_id, 0, 0, flags)
+        self._rewriter.put_event(head + body, self._checksum_size)
+
+    def _copy_part(self, part: Part) -> None:
+        """Copy all ranges of a file; memory holds a window of it and the buffer."""
+        source, end = part.file.source, part.end
+        window, origin = source.window(0, 0), 0
+        for taken in part:
+            self._rewriter.seek(taken.start)
+            while not self._copy_range(part, taken, window, origin):
+                position = self._rewriter.position
+                if position == origin:
+                    raise TruncatedError("the file shrank: expected events, found its end", offset=position)
+                source.release(origin, origin + len(window))
+                window, origin = source.window(position, min(end, position + READ_BYTES)), position
+
+    def _copy_range(self, part: Part, taken: Range, window: memoryview, origin: int) -> bool:
+        """Copy one range as far as a window goes; returns whether that was all of it."""
+        rewriter = self._rewriter
+        hold = taken.apart and not self._verbatim
+        if not origin <= rewriter.position < origin + len(window):
+            return False
+        while True:
+            begin = rewriter.position - origin
+            pause = rewriter.feed(window, origin, taken.end, hold)
+            if self._verbatim:
+                self._pass_on(window[begin : rewriter.position - origin])
+            if pause == Pause.PAUSE_FULL:
+                self._drain()
+            elif pause == Pause.PAUSE_GTID:
+                self._write_gtid(part, taken)
+            elif pause == Pause.PAUSE_CONTROL:
+                self._leave_out(part, taken)
+            else:
+                return pause == Pause.PAUSE_DONE
+
+    def _write_gtid(self, part: Part, taken: Range) -> None:
+        """Write the GTID event at the rewriter's position for a transaction whose length or clock changes."""
+        # Here and not above: one transaction cut out of its file keeps both.
+        from binx.event.gtid_encode import Clock, rewrite_gtid
+
+        rewriter, description = self._rewriter, part.description
+        header, event = _event_at(part.file, rewriter.position, taken.end)
+        if header.size > _LARGEST_GTID_EVENT:
+            raise DamagedError(
+                f"expected a GTID event, found one of {header.size} bytes", offset=header.position
+            )
+        content = event[: header.size - description.checksum_size]
+        if self._verify and description.checksum_size:
+            _compare_checksum(header, content, event[len(content) :])
+        following = self._size_behind(part, header.end, taken.end)
+        number = rewriter.next_sequence_number() if self._serial else 0
+        body = rewrite_gtid(
+            memoryview(content)[HEADER_SIZE:],
+            header,
+            clock=Clock(number - 1, number) if self._serial else None,
+            following=following,
+            checksum_size=self._checksum_size,
+        )
+        self._drain()
+        rewriter.put_event(content[:HEADER_SIZE] + body, self._checksum_size)
+        rewriter.seek(header.end)
+
+    def _size_behind(self, part: Part, position: int, stop: int) -> int:
+        """Bytes that a transaction's events behind its GTID event will take."""
+        source, size = part.file.source, 0
+        while position < stop:
+            origin = position
+            window = source.window(origin, min(stop, origin + READ_BYTES))
+            position, events, content = measure(window, origin, origin, stop, part.description.checksum_size)
+            if position == origin:
+                raise DamagedError("expected an event header, found the transaction's end", offset=position)
+            size += content + events * self._checksum_size
+        return size
+
+    def _leave_out(self, part: Part, taken: Range) -> None:
+        """Pass over an event about the source file within a transaction, as relay logs have them."""
+        rewriter, description = self._rewriter, part.description
+        header, event = _event_at(part.file, rewriter.position, taken.end)
+        lengths = description.flavour is Flavour.MYSQL and description.version >= _LENGTHS_SINCE
+        if lengths and not taken.apart:
+            raise DamagedError(
+                "expected only events of the transaction within the length that its GTID event tells,"
+                f" found {header.name}",
+                offset=header.position,
+                event=header.name,
+            )
+        if header.type == EventType.FORMAT_DESCRIPTION:
+            inner = parse_format(event, header.position, origin=header.position)
+            if (inner.post_header_lengths, inner.checksum) != (
+                description.post_header_lengths,
+                description.checksum,
+            ):
+                raise RefusedError(
+                    "the format changes within the transaction, which is not possible in one binary log",
+                    offset=header.position,
+                    event=header.name,
+                )
+        rewriter.seek(header.end)
+
+
+class _RenamingWriter(SliceWriter):
+    """Writes one plan with other names of databases.
+
+    Events that name one are made anew, and compressed transactions are written uncompressed; the rest is
+    copied as it is.
+    """
+
+    buffer_bytes = 64 * 1024 * 1024
+    _copied_to = 0
+
+    def _copy_part(self, part: Part) -> None:
+        self._copied_to = 0
+        super()._copy_part(part)
+
+    def _copy_range(self, part: Part, taken: Range, window: memoryview, origin: int) -> bool:
+        rewriter, renamer = self._rewriter, EventRenamer(self._databases, part.file, part.description)
+        while True:
+            # An event that is copied may go on in the next window.
+            if rewriter.position < self._copied_to:
+                rest = Range(rewriter.position, self._copied_to, 0, apart=True)
+                if not super()._copy_range(part, rest, window, origin):
+                    return False
+            if rewriter.position >= taken.end:
+                return True
+            header = _header_at(part.file, rewriter.position, taken.end)
+            if header.type in _GTIDS:
+                self._write_gtid(part, taken)
+            elif header.type in RENAMED:
+                self._check(part, header)
+                for event in renamer.events(header):
+                    self._put(event, header)
+                rewriter.seek(header.end)
+            else:
+                self._copied_to = header.end
+
+    def _put(self, event: bytes | bytearray, header: EventHeader) -> None:
+        if len(event) + self._checksum_size > self.buffer_bytes:
+            raise RefusedError(
+                f"an event of {len(event):,} bytes is too large for --rewrite-db, which takes up to"
+                f" {self.buffer_bytes:,}; leave out the transaction, or use --format sql",
+                offset=header.position,
+                event=header.name,
+            )
+        if len(event) + self._checksum_size > self.buffer_bytes - len(self._rewriter.pending()):
+            self._drain()
+        self._rewriter.put_event(event, self._checksum_size)
+
+    def _check(self, part: Part, header: EventHeader) -> None:
+        """Compare the checksum of an event that is made anew."""
+        size = part.description.checksum_size
+        if not self._verify or not size:
+            return
+        source, found = part.file.source, 0
+        for begin in range(header.position, header.end - size, READ_BYTES):
+            found = zlib.crc32(source.window(begin, min(begin + READ_BYTES, header.end - size)), found)
+        _compare_sums(header, found, bytes(source.window(header.end - size, header.end)))
+
+    def _size_behind(self, part: Part, position: int, stop: int) -> int:
+        """Bytes that the events behind a GTID event will take, up to the next one."""
+        renamer, size = EventRenamer(self._databases, part.file, part.description), 0
+        while position < stop:
+            header = _header_at(part.file, position, stop)
+            if header.type in _GTIDS:
+                break
+            if header.type in RENAMED:
+                for event in renamer.events(header, first_look=True):
+                    size += len(event) + self._checksum_size
+            else:
+                window = part.file.source.window(position, position + HEADER_SIZE)
+                _, events, content = measure(
+                    window, position, position, header.end, part.description.checksum_size
+                )
+                size += content + events * self._checksum_size
+            position = header.end
+        return size
+
+
+def _header_at(file: BinlogFile, position: int, stop: int) -> EventHeader:
+    header = parse_header(
+        file.source.window(position, min(stop, position + HEADER_SIZE)), position, origin=position
+    )
+    if header.end > stop:
+        raise DamagedError(
+            f"expected an event that ends within the transaction, found one of {header.size} bytes",
+            offset=position,
+        )
+    return header
+
+
+def _event_at(file: BinlogFile, position: int, stop: int) -> tuple[EventHeader, bytes]:
+    """The header and the first bytes of an event, all of them where it has a usual size."""
+    window = file.source.window(position, min(stop, position + _LARGEST_GTID_EVENT))
+    header = parse_header(window, position, origin=position)
+    return header, bytes(window[: header.size])
+
+
+def _compare_checksum(header: EventHeader, content: bytes, stored: bytes) -> None:
+    _compare_sums(header, zlib.crc32(content), stored)
+
+
+def _compare_sums(header: EventHeader, found: int, stored: bytes) -> None:
+    expected = int.from_bytes(stored, "little")
+    if found != expected:
+        raise ChecksumError(
+            f"expected the stored checksum {expected:#010x}, found {found:#010x}: the bytes were"
+            " changed or overwritten (--no-checksums copies them as they are)",
+            offset=header.position,
+            event=header.name,
+        )
+
+
+__all__ = ["Run", "SliceReport", "write_binlog"]

@@ -1,0 +1,171 @@
+"""A transaction's events with the row changes of each.
+
+The events come from the file as they stand, the row changes from the decoder; both in the log's order, so
+that each rows event takes the next ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+
+from binx.errors import DamagedError
+from binx.event import FormatDescription
+from binx.event.format import Flavour
+from binx.event.header import HEADER_SIZE, EventType
+from binx.event.payload import told_of
+from binx.event.plain import plain_rows_event
+from binx.event.rows import RowsHeader
+from binx.event.table_map import TableMap
+from binx.kernels.rowcount import RowCounter
+from binx.log.events import RawEvent, raw_events
+from binx.rows.statements import Statement
+from binx.slices.changes import Begin, End, RowTexts, WholeTexts
+from binx.slices.pieces import Piece
+
+_TYPE_OFFSET = 4
+_ROWS_POST_HEADER = 8
+
+
+class EventRows:
+    """The row changes of one event, to be taken before the next event.
+
+    Args:
+        count: how many; None where it is no rows event.
+        source: the transaction's row changes from the event's first one on.
+    """
+
+    def __init__(self, count: int | None, source: _Rows) -> None:
+        self.count = count
+        self._source = source
+        self._ordinal = 0
+
+    def text(self, most: int | None = None) -> Iterator[bytes]:
+        """The texts of those that are left, or of at most so many, one behind the other, in chunks."""
+        return chain.from_iterable(
+            piece.text(first, last, ordinal) for piece, first, last, ordinal in self._runs(most)
+        )
+
+    def texts(self, most: int | None = None) -> Iterator[Iterator[bytes]]:
+        """The same, each as if it were the event's only one, in chunks to be taken before the next."""
+        for piece, first, last, _ in self._runs(most):
+            for place in range(first, last):
+                yield piece.text(place, place + 1)
+
+    def pass_over(self) -> None:
+        """Pass over those that were not taken."""
+        for _ in self._runs(None):
+            pass
+
+    def _runs(self, most: int | None) -> Iterator[tuple[Piece, int, int, int]]:
+        left = (self.count or 0) - self._ordinal
+        left = left if most is None else min(left, most)
+        while left:
+            piece, first, last = self._source.take(left)
+            ordinal = self._ordinal
+            self._ordinal += last - first
+            left -= last - first
+            yield piece, first, last, ordinal
+
+
+class _Rows:
+    """The row changes of one transaction, run by run."""
+
+    def __init__(
+        self, begin: Begin, items: Iterator[Begin | RowTexts | WholeTexts | Statement | End]
+    ) -> None:
+        self._begin = begin
+        self._items = items
+        self._texts: RowTexts | None = None
+        self._at = 0
+        self._ended = False
+
+    def take(self, most: int) -> tuple[Piece, int, int]:
+        """Some of the next row changes, at most so many: their piece, and where they stand in it.
+
+        Raises:
+            DamagedError: there is none.
+        """
+        texts = self._next()
+        if texts is None:
+            raise self._damaged(f"expected {most} more rows in the transaction's events, found none")
+        first = self._at
+        self._at = min(texts.last, first + most)
+        return texts.piece, first, self._at
+
+    def end(self) -> None:
+        """Read on to the end of the transaction.
+
+        Raises:
+            DamagedError: there are more row changes.
+        """
+        if self._next() is not None:
+            raise self._damaged("expected no more rows in the transaction than its events hold, found some")
+
+    def _next(self) -> RowTexts | None:
+        """The run that the next row change is of."""
+        while not self._ended:
+            if self._texts is not None and self._at < self._texts.last:
+                return self._texts
+            item = next(self._items, None)
+            if isinstance(item, RowTexts):
+                self._texts, self._at = item, item.first
+            elif not isinstance(item, Statement):
+                self._ended = True
+        return None
+
+    def _damaged(self, message: str) -> DamagedError:
+        return DamagedError(message, path=self._begin.file.path, offset=self._begin.facts["start"])
+
+
+def events_with_rows(
+    begin: Begin, items: Iterator[Begin | RowTexts | WholeTexts | Statement | End]
+) -> Iterator[tuple[RawEvent, EventRows]]:
+    """The events of one transaction, each with its row changes.
+
+    Args:
+        begin: the transaction, whose facts have ``start`` and ``end``.
+        items: what comes behind; see :func:`~binx.slices.changes.ordered_changes`.
+
+    Raises:
+        DamagedError, UnsupportedError: an event cannot be read, or its rows are not those that were decoded.
+    """
+    description, facts = begin.table.format, begin.facts
+    counter = RowCounter(description.flavour is Flavour.MARIADB)
+    source = _Rows(begin, items)
+    for raw in raw_events(begin.file, facts["start"], facts["end"], description):
+        rows = EventRows(_counted(counter, raw, description), source)
+        yield raw, rows
+        rows.pass_over()
+    source.end()
+
+
+def _counted(counter: RowCounter, raw: RawEvent, description: FormatDescription) -> int | None:
+    """How many row changes an event holds, which may stand compressed in the file."""
+    place = raw.header.position
+    if raw.inner is not None:
+        with told_of(place):
+            return _count(counter, raw, description)
+    if isinstance(raw.event, RowsHeader) and raw.event.compressed:
+        with told_of(place, raw.header.name):
+            return _count(counter, raw, description)
+    return _count(counter, raw, description)
+
+
+def _count(counter: RowCounter, raw: RawEvent, description: FormatDescription) -> int | None:
+    header = raw.header
+    position = header.position + HEADER_SIZE
+    if isinstance(raw.event, TableMap):
+        wide = description.post_header_length(EventType.TABLE_MAP, 8) != 6
+        counter.see(raw.body, 6 if wide else 4, position)
+    if not isinstance(raw.event, RowsHeader):
+        return None
+    body, number = raw.body, header.type
+    if raw.event.compressed:
+        plain = plain_rows_event(raw.data, header, description)
+        body, number = memoryview(plain)[HEADER_SIZE:], plain[_TYPE_OFFSET]
+    length = description.post_header_length(EventType(number), _ROWS_POST_HEADER)
+    return counter.count(body, number, length, position)
+
+
+__all__ = ["EventRows", "events_with_rows"]

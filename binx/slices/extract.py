@@ -1,0 +1,341 @@
+"""``extract``: from files and a selection to one output.
+
+A binary log needs no more than the places of the transactions: the files are walked only as far as the search
+needs, and a file is passed over where the GTIDs before it and before the next one say that it holds nothing
+wanted. SQL and JSON need the columns' names too, which DDL before the wanted transactions may tell: all files
+up to the last of those are walked.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import Enum
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
+
+from binx.errors import AbsentError, RefusedError
+from binx.event.gtid_set import GtidSet
+from binx.log.ends import FileEnds
+from binx.log.on_damage import OnDamage
+from binx.log.selection import Selection
+from binx.slices.database_names import DatabaseNames
+from binx.slices.search import Search
+from binx.slices.sql.on_conflict import OnConflict
+from binx.storage.output import STANDARD_OUTPUT, OutputStream, open_output
+
+if TYPE_CHECKING:
+    from binx.rows.ddl.catalog import Catalog
+    from binx.rows.decoder import ChangeDecoder
+    from binx.slices.changes import Selected
+    from binx.slices.row_choice import RowChoice
+    from binx.where.condition import Condition
+
+OPERATIONS = ("insert", "update", "delete")
+"""What row changes do."""
+
+
+class SliceFormat(Enum):
+    """What is written of the transactions."""
+
+    BINLOG = "binlog"
+    """A binary log that servers accept."""
+    SQL = "sql"
+    """Statements that servers accept."""
+    JSON = "json"
+    """One object a line."""
+    THL = "thl"
+    """As Tungsten Replicator's ``thl list`` prints it."""
+
+
+class ExtractOptions(NamedTuple):
+    """How a slice is written.
+
+    Attributes:
+        format: see SliceFormat.
+        verbatim: a binary log's bytes are copied as they are.
+        rows: of JSON, a line is a row change and not a transaction.
+        reverse: of SQL and binary logs, what undoes the transactions, newest first.
+        on_conflict: of SQL that undoes, what is done with rows that are not as the log left them.
+        statement_bytes: of SQL, bytes up to which a statement inserts several rows; None for 1 MiB.
+        fragment_bytes: of THL, bytes of events at which a fragment ends; None for Tungsten's default.
+        where: a condition; only transactions are taken that change a row which fulfils it.
+        only_matching: of SQL and JSON, only rows of the tables asked for that fulfil the condition.
+        operations: of SQL and JSON, only these row changes: some of OPERATIONS; None for all.
+        databases: names that databases get.
+        verify: checksums are compared.
+        on_damage: what is done where a file is damaged.
+    """
+
+    format: SliceFormat = SliceFormat.BINLOG
+    verbatim: bool = False
+    rows: bool = False
+    reverse: bool = False
+    on_conflict: OnConflict = OnConflict.STOP
+    statement_bytes: int | None = None
+    fragment_bytes: int | None = None
+    where: Condition | None = None
+    only_matching: bool = False
+    operations: frozenset[str] | None = None
+    databases: Mapping[str, str] = MappingProxyType({})
+    verify: bool = True
+    on_damage: OnDamage = OnDamage.STOP
+
+
+class ExtractReport(NamedTuple):
+    """What became of a request.
+
+    Attributes:
+        transactions: how many were written.
+        bytes: size of the output.
+        missing: GTIDs asked for that are in none of the files.
+        notes: what a user should know of how the selection was understood.
+        warnings: what the output lacks, in sentences.
+        damage: what could not be read and was passed over, or is not known, in sentences.
+    """
+
+    transactions: int
+    bytes: int
+    missing: GtidSet
+    notes: tuple[str, ...]
+    warnings: tuple[str, ...]
+    damage: tuple[str, ...] = ()
+
+
+def extract(
+    chain: Sequence[FileEnds],
+    selection: Selection,
+    output: str,
+    options: ExtractOptions | None = None,
+    catalog: Catalog | None = None,
+) -> ExtractReport:
+    """Write the selected transactions.
+
+    What was found is written even where some of the GTIDs asked for are missing; the report names them.
+
+    Args:
+        chain: the files in their order, with their ends read; see :func:`binx.log.inputs.open_chain`.
+        selection: which transactions.
+        output: a path, or ``-`` for standard output.
+        options: how.
+        catalog: tables known beforehand, for SQL, JSON and THL.
+
+    Raises:
+        AbsentError: no transaction passes; nothing was written.
+        RefusedError: what was asked for cannot be written correctly; nothing was written.
+        DamagedError, UnsupportedError: a file cannot be read as far as it must be.
+        OutputError: the output cannot be written.
+    """
+    return _Extraction(chain, selection, options or ExtractOptions(), catalog).write(output)
+
+
+class _Extraction:
+    """One request on its way to its output."""
+
+    def __init__(
+        self,
+        chain: Sequence[FileEnds],
+        selection: Selection,
+        options: ExtractOptions,
+        catalog: Catalog | None,
+    ) -> None:
+        self._chain = chain
+        self._selection = selection
+        self._options = options
+        self._catalog = catalog
+        self._search = self._new_search()
+        self._warnings: list[str] = []
+        self._choice = self._new_choice()
+        self._written: int | None = None
+        self._databases = DatabaseNames(options.databases)
+        self._unknown: tuple[str, ...] = ()
+
+    def write(self, output: str) -> ExtractReport:
+        self._refuse_own_log(output)
+        writers = {
+            SliceFormat.BINLOG: self._write_binlog,
+            SliceFormat.SQL: self._write_sql,
+            SliceFormat.JSON: self._write_json,
+            SliceFormat.THL: self._write_thl,
+        }
+        try:
+            with open_output(output, binary=self._options.format is SliceFormat.BINLOG, plain=True) as stream:
+                writers[self._options.format](stream)
+                self._search.check_columns()
+                if not self._search.taken:
+                    raise AbsentError("none of the requested transactions found")
+        except AbsentError as error:
+            if self._search.taken:
+                raise
+            words, selector = [self._why_nothing(error)], self._search.selector
+            if selector.missing():
+                words.append(f"not in these files: {selector.missing()}")
+            raise AbsentError("; ".join([*words, *self._search.damage])) from None
+        selector = self._search.selector
+        if self._choice is not None:
+            self._warnings += self._choice.warnings
+        self._warnings += self._databases.warnings
+        return ExtractReport(
+            transactions=self._search.taken if self._written is None else self._written,
+            bytes=stream.bytes_written,
+            missing=selector.missing(),
+            notes=(*selector.notes, *([] if self._options.format is SliceFormat.JSON else stream.notes)),
+            warnings=(*self._search.warnings, *self._warnings),
+            damage=(*self._search.damage, *self._unknown),
+        )
+
+    def _refuse_own_log(self, output: str) -> None:
+        """A slice must not take the place of what it is cut out of, of which it mostly is a small part."""
+        if output == STANDARD_OUTPUT or not os.path.isfile(output):
+            return
+        for ends in self._chain:
+            if os.path.exists(ends.file.path) and os.path.samefile(output, ends.file.path):
+                raise RefusedError(
+                    "is one of the input logs and would be overwritten; choose another output",
+                    path=output,
+                )
+
+    def _why_nothing(self, error: AbsentError) -> str:
+        """Why no transaction was taken: a condition that no table can fulfil tells more than that."""
+        try:
+            self._search.check_columns()
+        except AbsentError as lacking:
+            return str(lacking)
+        return str(error)
+
+    def _new_search(self, *, tells: bool = True) -> Search:
+        options, where = self._options, self._options.where
+        search = Search(
+            self._chain,
+            self._selection,
+            verify=options.verify,
+            where=where,
+            tables=self._catalog,
+            on_damage=options.on_damage,
+            tells=tells,
+        )
+        decodes = where is not None or options.format is not SliceFormat.BINLOG
+        if decodes:
+            search.leave_out_undecodable(self._known_tables(), intact=options.format is SliceFormat.JSON)
+        return search
+
+    def _new_choice(self) -> RowChoice | None:
+        """Which rows are written of the transactions; None for all."""
+        options = self._options
+        if not options.only_matching and options.operations is None:
+            return None
+        takes_table = self._search.selector.takes_table if options.only_matching else _every_table
+        condition = options.where if options.only_matching else None
+        from binx.slices.row_choice import RowChoice
+
+        return RowChoice(takes_table, options.operations or frozenset(OPERATIONS), condition)
+
+    def _write_binlog(self, stream: OutputStream) -> None:
+        if self._options.reverse:
+            self._write_reversed(stream)
+            return
+        from binx.slices.binlog import write_binlog
+
+        options = self._options
+        write_binlog(
+            self._search.runs(),
+            stream,
+            verbatim=options.verbatim,
+            verify=options.verify,
+            databases=self._databases,
+        )
+
+    def _write_reversed(self, stream: OutputStream) -> None:
+        from binx.slices.reverse_binlog import write_reversed
+
+        report = write_reversed(self._search.runs(), stream)
+        self._warnings = list(report.warnings)
+        if report.nothing:
+            self._warnings.append(f"transactions without row changes (nothing to undo): {report.nothing:,}")
+
+    def _write_sql(self, stream: OutputStream) -> None:
+        if self._options.reverse:
+            self._write_undo(stream)
+            return
+        from binx.slices.kept_parts import KeptParts
+        from binx.slices.sql.check import check_sql
+        from binx.slices.sql.sizes import STATEMENT_BYTES, StatementSizes
+        from binx.slices.sql.write import write_sql
+
+        kept = KeptParts()
+        found = kept.over(self._search.selected(decoded=False))
+        self._warnings = check_sql(found, self._known_tables(), self._new_choice())
+        selected: Iterable[Selected] | None = kept.parts
+        if selected is None:
+            self._search = self._new_search(tells=False)
+            selected = self._search.selected()
+        sizes = StatementSizes(self._options.statement_bytes or STATEMENT_BYTES)
+        self._written = write_sql(
+            selected, stream, self._known_tables(), sizes, self._choice, self._databases
+        )
+        self._warnings += sizes.warnings
+
+    def _write_undo(self, stream: OutputStream) -> None:
+        from binx.slices.sql.sizes import STATEMENT_BYTES
+        from binx.slices.sql.undo import write_undo
+
+        report = write_undo(
+            self._search.selected(),
+            stream,
+            self._known_tables(),
+            on_conflict=self._options.on_conflict,
+            statement_bytes=self._options.statement_bytes or STATEMENT_BYTES,
+            every=self._every_transaction,
+            choice=self._choice,
+            databases=self._databases,
+        )
+        self._warnings = list(report.warnings)
+        self._unknown = report.unknown
+        if report.nothing:
+            self._warnings.append(f"transactions without row changes (nothing to undo): {report.nothing:,}")
+
+    def _every_transaction(self) -> Iterator[Selected]:
+        """All transactions of the files, whatever was selected."""
+        options = self._options
+        search = Search(
+            self._chain, Selection(), verify=options.verify, on_damage=options.on_damage, tells=False
+        )
+        search.leave_out_undecodable(self._known_tables())
+        return search.selected()
+
+    def _write_json(self, stream: OutputStream) -> None:
+        from binx.rows.decoder_warnings import decoder_warnings
+        from binx.slices.json_lines import write_json
+
+        decoders: list[ChangeDecoder] = []
+        write_json(
+            self._search.selected(),
+            stream,
+            self._known_tables(),
+            rows=self._options.rows,
+            choice=self._choice,
+            decoders=decoders,
+        )
+        self._warnings = decoder_warnings(decoders)
+
+    def _write_thl(self, stream: OutputStream) -> None:
+        from binx.slices.thl import FRAGMENT_BYTES, write_thl
+
+        self._warnings = write_thl(
+            self._search.selected(),
+            stream,
+            self._known_tables(),
+            fragment_bytes=self._options.fragment_bytes or FRAGMENT_BYTES,
+        )
+
+    def _known_tables(self) -> Catalog:
+        from binx.rows.ddl.catalog import Catalog
+
+        return Catalog() if self._catalog is None else self._catalog.copy()
+
+
+def _every_table(database: str, table: str) -> bool:
+    return True
+
+
+__all__ = ["ExtractOptions", "ExtractReport", "SliceFormat", "extract"]

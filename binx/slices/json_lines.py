@@ -1,0 +1,273 @@
+"""``extract --format json``: one JSON object a line, for a transaction or for a row change.
+
+A transaction's line has the fields of the data set's ``transactions`` by name, times in RFC 3339, then
+``changes`` and ``statements``, which is a list here and no count. A change is
+``{"db", "table", "type", "row", "before", "after"}``: an insert has no ``before``, a delete no ``after``; a
+column that the log does not have is left out, so absent is not NULL; of a JSON column of which only parts
+were logged, the operations stand in ``json_diff``. ``row`` numbers the changes within the transaction.
+
+A change's line begins with ``transaction``, ``commit_version`` and ``commit_timestamp``.
+:mod:`binx.slices.json_values` says how values are written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from tempfile import SpooledTemporaryFile
+from typing import Any
+
+import pyarrow as pa
+
+from binx.log.file import BinlogFile
+from binx.log.moments import format_time
+from binx.rows.batches import ChangeBatch
+from binx.rows.ddl.catalog import Catalog
+from binx.rows.decoder import ChangeDecoder
+from binx.rows.images import BatchImages, ChangeGroup, Images
+from binx.rows.parts import Part, Spelled, Spelling, columns
+from binx.rows.statements import Statement
+from binx.rows.types import LogicalType
+from binx.slices.changes import Begin, RowTexts, Selected, ordered_changes
+from binx.slices.json_values import NULL, json_values, plain_json
+from binx.slices.misfits import with_misfits
+from binx.slices.pieces import Changes, changes_of
+from binx.slices.row_choice import RowChoice
+from binx.slices.sql.kept_inserts import KeptInserts
+from binx.source.wording import encoded
+from binx.storage.output import Sink
+
+BUFFER_BYTES = 1024 * 1024
+"""How much is collected before it is written, and how many bytes of statements are kept in memory."""
+
+_MICROSECOND_DIGITS = 6
+_SEPARATOR = b", "
+_TIMES = ("commit_timestamp", "original_commit_timestamp", "begin_timestamp")
+
+
+def write_json(
+    selected: Iterable[Selected],
+    output: Sink,
+    catalog: Catalog,
+    *,
+    rows: bool = False,
+    choice: RowChoice | None = None,
+    decoders: list[ChangeDecoder] | None = None,
+) -> int:
+    """Write transactions as JSON lines.
+
+    Args:
+        selected: the transactions.
+        output: where to; see :func:`~binx.storage.output.open_output`.
+        catalog: the tables known beforehand; moved on by the schema statements met.
+        rows: write a line for each row change instead; none for statements and for what was rolled back.
+        choice: which row changes are written; None for all. Transactions without one have no line then.
+        decoders: takes in the decoders used, which know what is not known of names and types.
+
+    Returns:
+        How many lines were written.
+
+    Raises:
+        DamagedError, UnsupportedError: a transaction cannot be decoded.
+        OutputError: the output cannot be written.
+    """
+    buffer = bytearray()
+    lines = 0
+    write = _row_lines if rows else _transaction_lines
+    chunks = write(selected, catalog, choice, decoders)
+    for chunk in chunks:
+        buffer += chunk
+        if len(buffer) >= BUFFER_BYTES:
+            lines += buffer.count(b"\n")
+            output.write(buffer)
+            buffer = bytearray()
+    lines += buffer.count(b"\n")
+    output.write(buffer)
+    return lines
+
+
+def _row_lines(
+    selected: Iterable[Selected],
+    catalog: Catalog,
+    choice: RowChoice | None,
+    decoders: list[ChangeDecoder] | None,
+) -> Iterator[bytes]:
+    undone = False
+    items = ordered_changes(
+        selected,
+        catalog,
+        JsonRows(lines=True),
+        raw_text=True,
+        facts=("kind",),
+        choice=choice,
+        decoders=decoders,
+    )
+    for item in items:
+        if isinstance(item, Begin):
+            undone = item.facts["kind"] == "rollback"
+        elif isinstance(item, RowTexts) and not undone:
+            yield from item.text()
+
+
+def _transaction_lines(
+    selected: Iterable[Selected],
+    catalog: Catalog,
+    choice: RowChoice | None,
+    decoders: list[ChangeDecoder] | None,
+) -> Iterator[bytes]:
+    """Changes go out as they come; statements wait for their end, on disk if they are many."""
+    with SpooledTemporaryFile(BUFFER_BYTES) as statements:
+        items = ordered_changes(
+            selected,
+            catalog,
+            JsonRows(lines=False),
+            raw_text=True,
+            separator=_SEPARATOR,
+            choice=choice,
+            decoders=decoders,
+        )
+        head = b""
+        for item in items:
+            if isinstance(item, Begin):
+                statements.seek(0)
+                statements.truncate()
+                head = _head(item)
+            elif isinstance(item, RowTexts):
+                yield head
+                head = b""
+                yield from item.text()
+            elif isinstance(item, Statement):
+                statements.write(b"%b%b" % (_SEPARATOR if statements.tell() else b"", _statement(item)))
+            elif choice is None or not head:
+                yield head
+                yield b'], "statements": ['
+                statements.seek(0)
+                while chunk := statements.read(BUFFER_BYTES):
+                    yield chunk
+                yield b"]}\n"
+
+
+def _head(begin: Begin) -> bytes:
+    facts = {
+        name: format_time(value) if name in _TIMES and value is not None else value
+        for name, value in begin.facts.items()
+        if name != "statements"
+    }
+    return encoded(f'{plain_json(facts)[:-1]}, "changes": [')
+
+
+def _statement(statement: Statement) -> bytes:
+    """The fields of the data set's ``statements`` but for those that the transaction has."""
+    seconds, microseconds = statement.timestamp, statement.microseconds or 0
+    document: dict[str, Any] = {
+        "ordinal": statement.ordinal,
+        "position": statement.position,
+        "event_timestamp": format_time(seconds * 1_000_000 + microseconds),
+        "kind": statement.kind,
+        "db": statement.db,
+        "sql": statement.sql,
+        "sql_is_text": statement.sql_is_text,
+        "options": statement.options,
+        "insert_id": statement.insert_id,
+        "last_insert_id": statement.last_insert_id,
+        "rand_seeds": statement.rand_seeds,
+        "user_vars": statement.user_vars,
+        "thread_id": statement.thread_id,
+        "exec_time": statement.exec_time,
+        "error_code": statement.error_code,
+    }
+    return encoded(plain_json(document))
+
+
+Values = Callable[[pa.Array, LogicalType], tuple[Spelled, ...]]
+"""Says how a column is spelled, as :func:`~binx.slices.json_values.json_values` does."""
+
+
+class JsonRows:
+    """Makes JSON of row changes; a renderer for :func:`~binx.slices.changes.ordered_changes`.
+
+    Args:
+        lines: a line for each change, with its transaction; else a member of the transaction's array.
+        values: says how a column is spelled.
+        between: a comma stands before each change of a rows event but the first.
+    """
+
+    def __init__(self, *, lines: bool, values: Values = json_values, between: bool = False) -> None:
+        self._lines = lines
+        self._values = values
+        self._between = between
+        # Others may spell a column as its values are.
+        self._kept = KeptInserts() if values is json_values else None
+
+    def __call__(self, changes: ChangeBatch, _: BinlogFile) -> list[Changes]:
+        """One object for each row change of a batch."""
+        images = BatchImages(changes)
+        objects = _BatchJson(images, self._values, lines=self._lines, between=self._between)
+        if self._kept is None:
+            return changes_of(images, objects.parts)
+        return self._kept.changes_of(images, objects.parts)
+
+
+class _BatchJson:
+    """The objects of one batch."""
+
+    def __init__(self, images: BatchImages, values: Values, *, lines: bool, between: bool) -> None:
+        self._images = images
+        self._between = between
+        self._spelled = values
+        self._lines = lines
+        self._cache: dict[int, tuple[Spelled, ...]] = {}
+
+    def parts(self, group: ChangeGroup) -> Iterator[bytes | Part]:
+        """What the objects of the group's changes consist of."""
+        rows = group.images.rows
+        yield from self._begin(rows)
+        table = self._images.changes.table
+        named = f'"db": {plain_json(table.db)}, "table": {plain_json(table.name)}'
+        yield encoded(f'{named}, "type": "{group.operation}", "row": ')
+        yield Part(b"", Spelled(Spelling.SPELL_SIGNED, self._images.system("_row")), rows)
+        for name, images in (("before", group.before), ("after", group.after)):
+            if images is not None:
+                yield encoded(f', "{name}": {{')
+                yield from self._members(images)
+                yield b"}"
+        if group.before is not None and group.after is not None:
+            yield from self._differences(group.after)
+        yield b"}\n" if self._lines else b"}"
+
+    def _begin(self, rows: pa.Array | None) -> Iterator[bytes | Part]:
+        if not self._lines:
+            if self._between:
+                yield Part(_SEPARATOR, Spelled(Spelling.SPELL_BETWEEN))
+            yield b"{"
+            return
+        system = self._images.system
+        yield Part(b'{"transaction": ', Spelled(Spelling.SPELL_JSON, system("_transaction")), rows)
+        versions = Spelled(Spelling.SPELL_SIGNED, system("_commit_version"))
+        yield Part(b', "commit_version": ', versions, rows)
+        times = Spelled(
+            Spelling.SPELL_INSTANT, system("_commit_timestamp"), b'"', b'Z"', parameter=_MICROSECOND_DIGITS
+        )
+        yield Part(b', "commit_timestamp": ', times, rows)
+        yield b", "
+
+    def _members(self, images: Images) -> Iterator[Part]:
+        for number, place in enumerate(images.columns):
+            name = plain_json(self._images.columns[place].source_name)
+            yield from columns(encoded(f"{', ' if number else ''}{name}: "), self._values(place), images.rows)
+
+    def _values(self, place: int) -> tuple[Spelled, ...]:
+        found = self._cache.get(place)
+        if found is None:
+            column, values = self._images.columns[place], self._images.column(place)
+            misfits = self._images.misfits.get(column.name)
+            found = with_misfits(self._spelled(values, column.type), values, misfits, NULL, plain_json)
+            self._cache[place] = found
+        return found
+
+    def _differences(self, after: Images) -> Iterator[Part]:
+        column = self._images.system("_json_diff")
+        if column is not None and column.null_count < len(column):
+            yield Part(b"", Spelled(Spelling.SPELL_TEXT, column, b', "json_diff": '), after.rows)
+
+
+__all__ = ["JsonRows", "write_json"]

@@ -1,0 +1,119 @@
+"""Events of a binary log with other names of databases: table maps, and statements' default database.
+
+Sources: MySQL's libs/mysql/binlog/event/rows_event.cpp (``Table_map_event``) and statement_events.cpp
+(``Query_event``, ``Execute_load_query_event``); mysqlbinlog's ``--rewrite-db`` renames the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from binx.event import parse_event
+from binx.event.format import FormatDescription
+from binx.event.header import HEADER_SIZE, EventHeader, EventType, parse_header
+from binx.event.load_data import ExecuteLoadQuery
+from binx.event.payload import whole_events
+from binx.event.query import Query
+from binx.event.query_status import StatusCode
+from binx.log.file import BinlogFile
+from binx.log.payloads import stored_payload
+from binx.slices.database_names import DatabaseNames
+
+_TABLE_MAP_POST_HEADER = 8
+_QUERY_POST_HEADER = 13
+_LOAD_QUERY_POST_HEADER = 26
+_DATABASE_SIZE_OFFSET = 8
+_STATUS_SIZE_OFFSET = 11
+_QUERIES = {
+    EventType.QUERY: _QUERY_POST_HEADER,
+    EventType.MARIADB_QUERY_COMPRESSED: _QUERY_POST_HEADER,
+    EventType.EXECUTE_LOAD_QUERY: _LOAD_QUERY_POST_HEADER,
+}
+RENAMED = frozenset({EventType.TABLE_MAP, EventType.TRANSACTION_PAYLOAD, *_QUERIES})
+"""Types of the events that name a database, or may hold such."""
+
+
+class EventRenamer:
+    """Gives events with other names of databases; a compressed transaction's come one by one.
+
+    Args:
+        names: the names that databases get.
+        file: the log.
+        description: how its events are written.
+    """
+
+    def __init__(self, names: DatabaseNames, file: BinlogFile, description: FormatDescription) -> None:
+        self._names = names
+        self._file = file
+        self._description = description
+
+    def events(self, header: EventHeader, *, first_look: bool = False) -> Iterator[bytes | bytearray]:
+        """What takes the place of an event of a type in :data:`RENAMED`, without checksums.
+
+        Args:
+            header: the event's.
+            first_look: whether the events will be asked for again, and are not to be counted now.
+
+        Raises:
+            DamagedError, UnsupportedError: the event cannot be read.
+        """
+        window = self._file.source.window(header.position, header.end)
+        if header.type == EventType.TRANSACTION_PAYLOAD:
+            payload = stored_payload(self._file.source, header, window, header.position, self._description)
+            for chunk in whole_events(payload):
+                yield from self._inner(bytes(chunk), first_look)
+            return
+        content = bytearray(window[: header.size - self._description.checksum_size])
+        yield self._renamed(content, header, first_look)
+
+    def _inner(self, events: bytes, first_look: bool) -> Iterator[bytearray]:
+        position = 0
+        while position < len(events):
+            header = parse_header(events, position)
+            content = bytearray(events[position : position + header.size])
+            yield self._renamed(content, header, first_look) if header.type in RENAMED else content
+            position += header.size
+
+    def _renamed(self, content: bytearray, header: EventHeader, first_look: bool) -> bytearray:
+        parsed = parse_event(memoryview(bytes(content))[HEADER_SIZE:], header, self._description)
+        query = parsed.query if isinstance(parsed, ExecuteLoadQuery) else parsed
+        if isinstance(query, Query):
+            if not first_look:
+                self._names.note_text(query.text)
+            self._rename_query(content, header, query)
+        else:
+            begin = HEADER_SIZE + self._description.post_header_length(header.type, _TABLE_MAP_POST_HEADER)
+            old = bytes(content[begin + 1 : begin + 1 + content[begin]])
+            new = self._new_name(old)
+            content[begin : begin + 1 + len(old)] = bytes([len(new)]) + new
+        return content
+
+    def _rename_query(self, content: bytearray, header: EventHeader, query: Query) -> None:
+        post_header = self._description.post_header_length(header.type, _QUERIES[EventType(header.type)])
+        size_at, status_at = HEADER_SIZE + _DATABASE_SIZE_OFFSET, HEADER_SIZE + _STATUS_SIZE_OFFSET
+        begin, old_size = HEADER_SIZE + post_header, content[size_at]
+        status_size = int.from_bytes(content[status_at : status_at + 2], "little")
+        name_at = begin + status_size
+        new = self._new_name(bytes(content[name_at : name_at + old_size]))
+        content[name_at : name_at + old_size] = new
+        content[size_at] = len(new)
+        status = self._renamed_status(bytes(content[begin:name_at]), query.status.updated_databases or ())
+        content[begin:name_at] = status
+        content[status_at : status_at + 2] = len(status).to_bytes(2, "little")
+
+    def _renamed_status(self, status: bytes, databases: tuple[str, ...]) -> bytes:
+        """Status variables with the databases that a parallel replica takes the statement to change."""
+        old = _listed([name.encode() for name in databases])
+        return status.replace(old, _listed([self._names[name].encode() for name in databases]), 1)
+
+    def _new_name(self, old: bytes) -> bytes:
+        name = old.decode("utf-8", "surrogateescape")
+        return self._names[name].encode("utf-8", "surrogateescape")
+
+
+def _listed(names: list[bytes]) -> bytes:
+    """The status variable that lists databases."""
+    return bytes([StatusCode.UPDATED_DB_NAMES, len(names)]) + b"".join(name + b"\0" for name in names)
+
+
+__all__ = ["RENAMED", "EventRenamer"]

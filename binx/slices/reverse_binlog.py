@@ -1,0 +1,312 @@
+"""``extract --format binlog --reverse``: a binary log that undoes transactions.
+
+It is for ``mysqlbinlog --skip-gtids | mysql``, or ``mariadb-binlog | mariadb``.
+
+As ``mariadb-binlog --flashback`` does, with the logs of both servers: images of rows are swapped, an insert
+becomes a delete and a delete an insert, and all is turned round. Servers apply such events without names,
+without triggers, and with the values of generated columns as they were. They have no GTIDs: each transaction
+gets a new one where it is run.
+
+Only row images with all columns can be swapped; what else is selected is refused before a byte is written.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable
+from itertools import pairwise
+from struct import Struct
+from typing import NamedTuple
+
+from binx.errors import AbsentError, BinxError, RefusedError
+from binx.event import FormatDescription
+from binx.event.format import MAGIC, Flavour
+from binx.event.header import HEADER_SIZE, EventType
+from binx.event.plain import plain_rows_event
+from binx.event.query import Query
+from binx.event.rows import RowsFlag, RowsHeader
+from binx.event.table_map import TableMap
+from binx.kernels.rowcount import RowCounter
+from binx.kernels.transactions import Kind, TransactionTable
+from binx.log.events import RawEvent, raw_events
+from binx.log.file import BinlogFile
+from binx.log.scanning import KIND_NAMES
+from binx.slices.backwards import Backwards
+from binx.slices.binlog import SliceWriter
+from binx.slices.search import Run
+from binx.slices.slice_plan import Part, SlicePlan
+from binx.slices.sql.undo_rows import Obstacles
+from binx.storage.output import Sink
+
+_HEADER = Struct("<IBIIIH")
+_QUERY_HEADER = Struct("<IIBHH")
+_TYPE_OFFSET = 4
+_TABLE_ID_BYTES = 6
+_SHORT_POST_HEADER = 6
+_SMALL_TABLE_ID_BYTES = 4
+
+_REVERSED = {
+    EventType.WRITE_ROWS_V0: EventType.DELETE_ROWS_V0,
+    EventType.UPDATE_ROWS_V0: EventType.UPDATE_ROWS_V0,
+    EventType.WRITE_ROWS_V1: EventType.DELETE_ROWS_V1,
+    EventType.UPDATE_ROWS_V1: EventType.UPDATE_ROWS_V1,
+    EventType.WRITE_ROWS: EventType.DELETE_ROWS,
+    EventType.UPDATE_ROWS: EventType.UPDATE_ROWS,
+}
+_REVERSED |= {after: before for before, after in _REVERSED.items()}
+
+_PASSED_OVER = (b"BEGIN", b"COMMIT")
+_SAVEPOINTS = (b"SAVEPOINT ", b"RELEASE SAVEPOINT ")
+_NOT_FULL = "whose images lack columns (binlog_row_image was not FULL)"
+_LOGS_CASCADES_SINCE = (9, 6, 0)
+
+
+class ReverseReport(NamedTuple):
+    """What became of a request.
+
+    Attributes:
+        undone: transactions that the log undoes.
+        nothing: transactions without row changes.
+        warnings: what the log cannot do, in sentences.
+    """
+
+    undone: int
+    nothing: int
+    warnings: tuple[str, ...]
+
+
+def write_reversed(runs: Iterable[Run], output: Sink) -> ReverseReport:
+    """Write a binary log that undoes transactions, the newest first.
+
+    Args:
+        runs: the transactions, in the order of the log.
+        output: where to; see :func:`~binx.storage.output.open_output`.
+
+    Raises:
+        AbsentError: the runs hold no transaction with row changes.
+        RefusedError: something cannot be undone; the message lists all of it, and nothing was written.
+        DamagedError, UnsupportedError: a transaction cannot be decoded.
+        OutputError: the output, or the temporary folder, cannot be written.
+    """
+    with Backwards() as events:
+        reversing = _Reversing(events)
+        for run in runs:
+            reversing.take(run)
+        reversing.finish()
+        return reversing.write(output)
+
+
+class _Reversing:
+    """Transactions on their way into a log that undoes them."""
+
+    def __init__(self, events: Backwards) -> None:
+        self._events = events
+        self._obstacles = Obstacles()
+        self._part: Part | None = None
+        self._undone = 0
+        self._nothing = 0
+
+    def take(self, run: Run) -> None:
+        """Take in the transactions of a run.
+
+        Raises:
+            RefusedError: they are in another format than those before.
+        """
+        description = run.table.format or run.file.format
+        if self._part is None:
+            self._part = Part(run.file, description)
+        first = self._part.description
+        if (first.flavour, first.version, first.post_header_lengths) != (
+            description.flavour,
+            description.version,
+            description.post_header_lengths,
+        ):
+            raise RefusedError(
+                "the logs are of different formats or versions; undo them one by one, the newest first",
+                path=run.file.path,
+            )
+        wanted = range(len(run.table)) if run.mask is None else run.table.marked(run.mask)
+        for index in wanted:
+            try:
+                self._take_transaction(run.file, run.table, index, description)
+            except BinxError as error:
+                raise error.at(path=run.file.path) from error.__cause__
+
+    def _take_transaction(
+        self, file: BinlogFile, table: TransactionTable, index: int, description: FormatDescription
+    ) -> None:
+        kind = KIND_NAMES[Kind(table.value("kind", index))]
+        if kind not in {"dml", "empty"}:
+            self._obstacles.add(f"transactions of kind {kind}", [_name(file, table, index)])
+            return
+        statements = _Statements(self._events, self._obstacles, _name(file, table, index), description)
+        start, end = table.value("start", index), table.value("end", index)
+        for raw in raw_events(file, start, end, description):
+            statements.take(raw)
+        self._undone += statements.end()
+        self._nothing += not statements.has_rows
+
+    def finish(self) -> None:
+        """Report what cannot be undone.
+
+        Raises:
+            RefusedError: there is something.
+            AbsentError: there is nothing to undo.
+        """
+        if self._obstacles:
+            reasons = "".join(f"\n  {line}" for line in self._obstacles.lines())
+            raise RefusedError(
+                "some changes cannot be undone; nothing was written. Choose other transactions, or"
+                f" leave these out with --exclude-gtid:{reasons}"
+            )
+        if not self._undone:
+            raise AbsentError("none of the requested transactions has row changes")
+
+    def write(self, output: Sink) -> ReverseReport:
+        """Write the log."""
+        assert self._part is not None
+        _ReverseWriter(self._part, output).write_events(self._events)
+        description, warnings = self._part.description, []
+        if not (description.flavour is Flavour.MYSQL and description.version >= _LOGS_CASCADES_SINCE):
+            warnings.append(
+                "rows that foreign keys deleted or changed are not in the log, and not restored; with"
+                " --format sql they are"
+            )
+        return ReverseReport(self._undone, self._nothing, tuple(warnings))
+
+
+def _name(file: BinlogFile, table: TransactionTable, index: int) -> str:
+    return table.gtid(index) or f"{file.name}:{table.value('start', index)}"
+
+
+class _Statements:
+    """The events of one transaction, statement by statement.
+
+    Events are added to what is read backwards: first the transaction's end, and of each statement its rows
+    before its table maps.
+    """
+
+    def __init__(
+        self, events: Backwards, obstacles: Obstacles, name: str, description: FormatDescription
+    ) -> None:
+        self._events = events
+        self._obstacles = obstacles
+        self._name = name
+        self._description = description
+        self._counter = RowCounter(description.flavour is Flavour.MARIADB)
+        self._tables: dict[int, TableMap] = {}
+        self._maps: dict[int, bytes] = {}
+        self._is_first = True
+        self._like = b""
+        self.has_rows = False
+
+    def take(self, raw: RawEvent) -> None:
+        """Take the next event."""
+        event = raw.event
+        if isinstance(event, TableMap):
+            wide = self._description.post_header_length(EventType.TABLE_MAP, 8) != _SHORT_POST_HEADER
+            width = _TABLE_ID_BYTES if wide else _SMALL_TABLE_ID_BYTES
+            self._counter.see(raw.body, width, raw.header.position + HEADER_SIZE)
+            self._tables[event.table_id] = event
+            self._maps[event.table_id] = bytes(raw.data[:HEADER_SIZE]) + bytes(raw.body)
+        elif isinstance(event, RowsHeader):
+            self._take_rows(raw, event)
+        elif isinstance(event, Query):
+            sql = event.sql.upper()
+            if sql not in _PASSED_OVER and not sql.startswith(_SAVEPOINTS):
+                self._obstacles.add("changes logged as statements, and ROLLBACK TO SAVEPOINT", [self._name])
+
+    def _take_rows(self, raw: RawEvent, rows: RowsHeader) -> None:
+        table = self._tables.get(rows.table_id)
+        if table is None:
+            return
+        full = (1 << rows.column_count) - 1
+        whole = all(
+            int.from_bytes(bits, "little") & full == full
+            for bits in (rows.columns_before, rows.columns_after)
+        )
+        if rows.partial or not whole:
+            self._obstacles.add(f"changes in {table.name} {_NOT_FULL}", [self._name])
+            return
+        if not self.has_rows:
+            self.has_rows = True
+            self._like = bytes(raw.data[:HEADER_SIZE])
+            self._put(_made(self._like, EventType.XID, bytes(8)))
+        self._put(self._reversed(raw, rows))
+        self._is_first = False
+        if rows.flags & RowsFlag.STATEMENT_END:
+            self._end_statement()
+
+    def _reversed(self, raw: RawEvent, rows: RowsHeader) -> bytes:
+        event = bytes(raw.data[:HEADER_SIZE]) + bytes(raw.body)
+        if rows.compressed:
+            event = plain_rows_event(raw.data, raw.header, self._description)
+        number = EventType(event[_TYPE_OFFSET])
+        body = memoryview(event)[HEADER_SIZE:]
+        length = self._description.post_header_length(number, 8)
+        position = raw.header.position + HEADER_SIZE
+        ends = array("q", self._counter.ends(body, number, length, position))
+        images = [body[start:stop] for start, stop in pairwise(ends)]
+        head = bytearray(body[: ends[0]])
+        id_bytes = _SMALL_TABLE_ID_BYTES if length == _SHORT_POST_HEADER else _TABLE_ID_BYTES
+        flags = int.from_bytes(head[id_bytes : id_bytes + 2], "little") & ~RowsFlag.STATEMENT_END
+        # The first event of a statement is the last one of what undoes it.
+        flags |= RowsFlag.STATEMENT_END if self._is_first else 0
+        head[id_bytes : id_bytes + 2] = flags.to_bytes(2, "little")
+        # Of an update the two images change places as well, as all are turned round.
+        return _made(event[:HEADER_SIZE], _REVERSED[number], bytes(head) + b"".join(reversed(images)))
+
+    def _end_statement(self) -> None:
+        for event in reversed(self._maps.values()):
+            self._put(event)
+        self._maps, self._is_first = {}, True
+
+    def end(self) -> bool:
+        """End the transaction; whether it has rows."""
+        if not self.has_rows:
+            return False
+        if not self._is_first:
+            self._end_statement()
+        body = _QUERY_HEADER.pack(0, 0, 0, 0, 0) + b"\0BEGIN"
+        self._put(_made(self._like, EventType.QUERY, body))
+        return True
+
+    def _put(self, event: bytes) -> None:
+        self._events.add([event], 0)
+
+
+def _made(like: bytes, number: EventType, body: bytes) -> bytes:
+    """An event with the time and the server of another one."""
+    timestamp, _, server, _, _, flags = _HEADER.unpack_from(like)
+    return _HEADER.pack(timestamp, number, server, 0, 0, flags) + body
+
+
+class _ReverseWriter(SliceWriter):
+    """Writes the head of a slice, and behind it events that come backwards."""
+
+    buffer_bytes = 64 * 1024 * 1024
+
+    def __init__(self, part: Part, output: Sink) -> None:
+        self._first = part
+        plan = SlicePlan((part,), part.description, False)
+        super().__init__(plan, output, verbatim=False, verify=False, databases=None)
+
+    def write_events(self, events: Backwards) -> None:
+        """Write magic, head and events."""
+        self._rewriter.put_bytes(MAGIC)
+        self._write_head(self._first.file, self._first.description)
+        for _, _, _, pieces in events.backwards():
+            event = b"".join(pieces)
+            size = len(event) + self._checksum_size
+            if size > self.buffer_bytes:
+                raise RefusedError(
+                    f"an event of {size:,} bytes is too large for --reverse --format binlog, which takes"
+                    f" up to {self.buffer_bytes:,}; use --format sql"
+                )
+            if size > self.buffer_bytes - len(self._rewriter.pending()):
+                self._drain()
+            self._rewriter.put_event(event, self._checksum_size)
+        self._drain()
+
+
+__all__ = ["ReverseReport", "write_reversed"]

@@ -1,0 +1,371 @@
+"""The search for a selection's transactions through a chain of files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, NamedTuple
+
+from binx.errors import BinxError, UndecodableError
+from binx.kernels.scan import Level
+from binx.log.chain import ends_problems, epochs
+from binx.log.ends import FileEnds
+from binx.log.file import BinlogFile
+from binx.log.on_damage import OnDamage
+from binx.log.scan import Scan
+from binx.log.selection import Selection, Selector, required_level
+from binx.log.steps import tell
+from binx.source import WINDOW_BYTES
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+    from binx.kernels.transactions import TransactionTable
+    from binx.log.scanning import TransactionScan
+    from binx.rows.ddl.catalog import Catalog
+    from binx.slices.changes import Selected
+    from binx.where.condition import Condition
+    from binx.where.rows import RowFilter
+
+
+class Run(NamedTuple):
+    """Some of the transactions that one pass over a file has found.
+
+    Attributes:
+        file: where they stand; it must stay open until the slice is written.
+        table: the transactions, as :class:`~binx.log.file.Scan` yields them.
+        mask: a byte for each, 1 for those that are taken; None for all.
+    """
+
+    file: BinlogFile
+    table: TransactionTable
+    mask: Buffer | None = None
+
+
+class Numbered(NamedTuple):
+    """Some transactions of a file, with what tells their places in the chain.
+
+    Attributes:
+        scan: what gave them.
+        table: the transactions.
+        mask: a byte for each, 1 for those that pass.
+        epoch: how many logs of the chain, up to this one, began with a server's start.
+        first_seqno: the number in the chain of the first of them; it orders them in any case.
+        is_numbered: whether nothing was passed over before, so that the number is that in the chain.
+    """
+
+    scan: TransactionScan
+    table: TransactionTable
+    mask: bytearray
+    epoch: int
+    first_seqno: int
+    is_numbered: bool
+
+
+class Search:
+    """A search for a selection's transactions through a chain of files.
+
+    Args:
+        chain: the files in their order, with their ends read.
+        selection: what is wanted.
+        verify: whether checksums of the events that are walked are compared.
+        where: a condition; only transactions are taken that change a row which fulfils it.
+        tables: the tables known beforehand, for the condition; left as they are.
+        on_damage: what is done where a file is damaged; salvage reads files whole, without their index.
+        tells: whether to tell what is done with each file; not so where another search does the same.
+
+    Attributes:
+        selector: knows what is missing yet.
+        taken: transactions that passed so far.
+        passed_over: files that were ruled out so far, whose transactions nobody counted.
+
+    Raises:
+        UsageError, AbsentError: as :class:`~binx.log.selection.Selector`.
+    """
+
+    def __init__(
+        self,
+        chain: Sequence[FileEnds],
+        selection: Selection,
+        *,
+        verify: bool = True,
+        where: Condition | None = None,
+        tables: Catalog | None = None,
+        on_damage: OnDamage = OnDamage.STOP,
+        tells: bool = True,
+    ) -> None:
+        # What the rows decide comes before the limit.
+        unlimited = selection if where is None else selection._replace(limit=None)
+        self.selector = Selector(unlimited, [ends.file.name for ends in chain])
+        self._row_filter: RowFilter | None = None
+        if where is not None:
+            from binx.rows.ddl.catalog import Catalog
+            from binx.where.rows import RowFilter
+
+            known = Catalog() if tables is None else tables.copy()
+            self._row_filter = RowFilter(where, known, self.selector.takes_table, selection.limit)
+        self._check_tables: Catalog | None = None
+        self.taken = 0
+        self.passed_over = 0
+        self._left_out = 0
+        self._scan: TransactionScan | None = None
+        self._chain = chain
+        self._verify = verify
+        self.tells = tells
+        self._on_damage = on_damage
+        self._salvaged: list[Scan] = []
+        self._undecodable: list[str] = []
+        self._damages = 0
+        self._lost: dict[int, BinxError] = {}
+        self._behind_damage = False
+
+    @property
+    def damage(self) -> list[str]:
+        """What was passed over so far as it could not be read, in sentences."""
+        found = [f"{scan.file.path}: {one}" for scan in self._salvaged for one in scan.damage]
+        return found + self._undecodable
+
+    def leave_out_undecodable(self, tables: Catalog, *, intact: bool = False) -> None:
+        """Leave out transactions that cannot be decoded, where damage is salvaged, and list them.
+
+        Args:
+            tables: those known beforehand; left as they are.
+            intact: leave those out whose rows are intact and nothing tells how to decode them, in any case.
+        """
+        if self._on_damage is OnDamage.SALVAGE or intact:
+            self._check_tables = tables.copy()
+
+    @property
+    def left_out(self) -> int:
+        """Transactions that :meth:`walk` has left out so far, because no wanted GTID is among them."""
+        return self._left_out + (0 if self._scan is None else self._scan.left_out)
+
+    @property
+    def warnings(self) -> list[str]:
+        """Sentences about versions of tables of which the condition could not be asked so far."""
+        return [] if self._row_filter is None else self._row_filter.warnings
+
+    def check_columns(self) -> None:
+        """Raise AbsentError where no table had the condition's columns, UsageError where none fits it."""
+        if self._row_filter is not None:
+            self._row_filter.check()
+
+    def runs(self) -> Iterator[Run]:
+        """Yield the places of the transactions that pass, in the order of the chain.
+
+        Raises:
+            DamagedError, UnsupportedError: a file cannot be read as far as it must be.
+        """
+        level = Level.LEVEL_TABLES if self._row_filter else required_level(self.selector.selection)
+        for scan, table, mask in self.walk(level, gtids=self.selector.sought):
+            if mask.count(1):
+                yield Run(scan.file, table, mask)
+
+    def walk(
+        self,
+        level: Level,
+        *,
+        gtids: dict[bytes, bytes] | None = None,
+    ) -> Iterator[tuple[TransactionScan, TransactionTable, bytearray]]:
+        """Yield the transactions of the files that are not ruled out, with marks of those that pass.
+
+        Args:
+            level: how much is read, at least :func:`~binx.log.selection.required_level`.
+            gtids: transactions that have none of these may be left out, and are not counted.
+
+        Raises:
+            DamagedError, UnsupportedError: a file cannot be read as far as it must be.
+        """
+        selector = self.selector
+        for place, ends in enumerate(self._chain):
+            if self.complete:
+                return
+            if selector.rules_out(ends.file, ends.previous_gtids) or self._is_before_all(place):
+                self.passed_over += 1
+                ends.file.source.release(ends.file.size, ends.file.size)
+                if self.tells:
+                    tell(
+                        ends.file.path, "not read: ruled out by GTIDs of neighbouring files, or by positions"
+                    )
+                continue
+            scan = self._transactions(ends.file, level, gtids)
+            self._scan = scan
+            steps = _Steps(self)
+            for table in scan:
+                mask = self._mask(ends.file, scan, table)
+                steps.take(table)
+                yield scan, table, mask
+                if self.complete:
+                    steps.tell(ends.file)
+                    return
+            self._note_unread(scan)
+            steps.tell(ends.file)
+            self._left_out, self._scan = self.left_out, None
+
+    def numbered(self, level: Level) -> Iterator[Numbered]:
+        """The same as :meth:`walk` at a level, with what tells the transactions' places in the chain."""
+        files = [ends.file for ends in self._chain]
+        epoch_of = dict(zip(files, epochs(self._chain), strict=True))
+        seqno = 1
+        for scan, table, mask in self.walk(level):
+            first = seqno + self.left_out
+            yield Numbered(scan, table, mask, epoch_of[scan.file], first, self.passed_over == 0)
+            seqno += len(table)
+
+    def selected(self, *, decoded: bool = True, rolled_back: bool = True) -> Iterator[Selected]:
+        """Yield the transactions that pass, with all that their rows need to be decoded.
+
+        Transactions that do not pass are marked where their statements may define tables.
+
+        Args:
+            decoded: whether most rows will be decoded before the next transactions are asked for; what was
+                read is kept for that.
+            rolled_back: whether the rows of transactions that pass are wanted where these were rolled back.
+
+        Raises:
+            DamagedError, UnsupportedError: a file cannot be read as far as it must be.
+        """
+        seqno = 1
+        for ends, epoch in zip(self._chain, epochs(self._chain), strict=True):
+            if self.complete:
+                return
+            with _windows_kept(ends.file) if decoded else nullcontext():
+                for part in self._parts(ends.file, epoch, seqno, rolled_back=rolled_back):
+                    yield part
+                    seqno += len(part.table)
+
+    def _parts(self, file: BinlogFile, epoch: int, seqno: int, *, rolled_back: bool) -> Iterator[Selected]:
+        """The transactions of one file that pass."""
+        from binx.slices.changes import Selected
+
+        scan = self._transactions(file, Level.LEVEL_TABLES)
+        steps = _Steps(self)
+        for table in scan:
+            mask = self._mask(file, scan, table)
+            if rolled_back:
+                table.mark_statements(mask)
+            else:
+                table.mark_work(mask)
+            for index in self._lost:
+                mask[index] = 0
+            steps.take(table)
+            yield Selected(scan, table, mask, epoch, seqno, self._behind_damage)
+            seqno += len(table)
+            if self.complete:
+                break
+        self._note_unread(scan)
+        steps.tell(file)
+
+    def _note_unread(self, scan: TransactionScan) -> None:
+        """Tell of the bytes behind the last whole transaction of a log in use."""
+        if scan.unfinished:
+            self.selector.notes.append(
+                f"{scan.file.path}: its last {scan.unfinished:,} bytes are an incomplete transaction and are"
+                " not read: the server is writing it, or was when it crashed"
+            )
+
+    @property
+    def complete(self) -> bool:
+        """Whether no later transaction can pass."""
+        return self.selector.complete or (self._row_filter is not None and self._row_filter.complete)
+
+    def _transactions(
+        self,
+        file: BinlogFile,
+        level: Level,
+        gtids: dict[bytes, bytes] | None = None,
+    ) -> TransactionScan:
+        """Find a file's transactions by the shortest way, or by the one that passes over damage."""
+        if self._on_damage is OnDamage.STOP:
+            return file.transactions(level, verify=self._verify, gtids=gtids)
+        scan = file.scan(Level.LEVEL_TABLES, verify=self._verify, on_damage=self._on_damage)
+        self._salvaged.append(scan)
+        return scan
+
+    def _mask(self, file: BinlogFile, scan: TransactionScan, table: TransactionTable) -> bytearray:
+        """Marks of the transactions that pass."""
+        mask = self.selector.mask(file, scan, table)
+        if self._check_tables is not None:
+            self._leave_out_undecodable(scan, table, mask, self._check_tables)
+        if self._row_filter is not None:
+            if self._behind_damage:
+                self._row_filter.forget_tables()
+            self._row_filter.keep(file, table, mask, self._lost)
+        self.taken += mask.count(1)
+        return mask
+
+    def _leave_out_undecodable(
+        self, scan: TransactionScan, table: TransactionTable, mask: bytearray, catalog: Catalog
+    ) -> None:
+        """Unmark what cannot be decoded to its end, and find out whether definitions may have been lost."""
+        from binx.rows.undecodable import DecodingCheck
+
+        damages = sum(len(salvaged.damage) for salvaged in self._salvaged)
+        self._behind_damage, self._damages = damages > self._damages, damages
+        check = DecodingCheck(scan.file, catalog)
+        if self._behind_damage:
+            check.forget_tables()
+        salvages = self._on_damage is OnDamage.SALVAGE
+        # What can be counted can be decoded, but for damage.
+        marks = bytearray(mask) if salvages or scan.uncounted_tables() else bytearray(len(mask))
+        table.mark_statements(marks)
+        errors = check.undecodable(table, marks)
+        self._lost = {
+            index: error for index, error in errors.items() if salvages or isinstance(error, UndecodableError)
+        }
+        for index, error in self._lost.items():
+            if mask[index]:
+                mask[index] = 0
+                self._undecodable.append(f"a transaction is left out: {error}")
+            if table.value("statements", index):
+                self._behind_damage = True
+                check.forget_tables()
+
+    def _is_before_all(self, place: int) -> bool:
+        """Whether the next file, which follows without a gap, says that no missing GTID came before it."""
+        if self.selector.selection.gtids is None or place + 1 == len(self._chain):
+            return False
+        ends, following = self._chain[place], self._chain[place + 1]
+        known = following.previous_gtids
+        if known is None or ends.chain != following.chain or ends_problems([ends, following]):
+            return False
+        return self.selector.missing().isdisjoint(known)
+
+
+def _windows_kept(file: BinlogFile) -> AbstractContextManager[None]:
+    # Here and not above: a search by GTID decodes no rows.
+    from binx.log.recent import windows_kept
+
+    return windows_kept(file, WINDOW_BYTES)
+
+
+class _Steps:
+    """What a search does with one file, told when it leaves the file.
+
+    Args:
+        search: the search, as it comes to the file.
+    """
+
+    def __init__(self, search: Search) -> None:
+        self._search = search
+        self._seen = 0
+        self._taken = search.taken
+        self._left_out = search.left_out
+
+    def take(self, table: TransactionTable) -> None:
+        """Count what was looked at."""
+        self._seen += len(table)
+
+    def tell(self, file: BinlogFile) -> None:
+        """Tell of the file, and whether the search ends with it."""
+        search = self._search
+        if not search.tells:
+            return
+        text = f"{self._seen:,} transactions read, {search.taken - self._taken:,} selected"
+        left_out = search.left_out - self._left_out
+        if left_out:
+            text += f", {left_out:,} passed over"
+        tell(file.path, f"{text}; everything requested is found" if search.complete else text)
+
+
+__all__ = ["Search"]

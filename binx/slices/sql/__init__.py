@@ -1,0 +1,1 @@
+"""Transactions as SQL, and the SQL that takes them back."""

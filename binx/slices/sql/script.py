@@ -1,0 +1,362 @@
+"""The statements around row changes: what makes the transactions of a log transactions of a script."""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+from binx.event.format import Flavour, FormatDescription
+from binx.event.header import HEADER_SIZE, parse_header
+from binx.event.mariadb import parse_mariadb_gtid
+from binx.kernels.heads import SqlHeads, whole_transactions
+from binx.kernels.transactions import GtidKind, TransactionTable
+from binx.log.identifiers import transaction_ids
+from binx.log.moments import format_time
+from binx.rows.ddl.tokens import NotUnderstoodError, TokenKind, tokens
+from binx.rows.schema import DEFAULT_CONTEXT
+from binx.rows.statements import Statement
+from binx.slices.changes import Begin, End, Frame, RowTexts, Selected, WholeTexts
+from binx.slices.database_names import DatabaseNames
+from binx.slices.pieces import Piece
+from binx.slices.sql.refusals import PreparedXa, refuse_other_flavour, refuse_statement
+from binx.slices.sql.session import SqlSession
+from binx.source.wording import encoded
+
+_CREATE_TABLE = re.compile(r"\s*create\s+(or\s+replace\s+)?table\b", re.IGNORECASE)
+_XA_WORDS = ("XA PREPARE ", "XA COMMIT ", "XA ROLLBACK ")
+_LOGGED = "SET @@session.sql_log_bin=1;\n"
+_LOOSE_KINDS = frozenset({"dml", "rollback"})
+_FRAMED = 4096
+"""Transactions whose heads are made at once."""
+
+FACTS = (
+    *("transaction", "gtid", "xid", "kind", "file", "start", "end"),
+    *("commit_timestamp", "begin_timestamp", "rows", "statements"),
+)
+"""What a script looks at of the facts about a transaction."""
+
+
+@dataclass(slots=True)
+class _Open:
+    """The transaction at hand.
+
+    Attributes:
+        begin: its facts.
+        partial: whether only some of its rows are written.
+        introduced: whether it is said which transaction follows.
+        begun: whether BEGIN or XA START is written.
+        done: whether nothing must follow.
+        written: whether a statement is written that its GTID is for.
+        xid: of an XA transaction that is not prepared yet, its name.
+    """
+
+    begin: Begin
+    partial: bool = False
+    introduced: bool = False
+    begun: bool = False
+    done: bool = False
+    written: bool = False
+    xid: str | None = None
+
+    @property
+    def loose(self) -> bool:
+        """Whether tables without transactions were changed by more than one statement of this script.
+
+        A server logs each such statement at once and as a transaction of its own, and there is one GTID.
+        """
+        facts = self.begin.facts
+        if self.partial:
+            return False
+        several = facts["rows"] and facts["rows"] + facts["statements"] > 1
+        return bool(several and facts["xid"] is None and facts["kind"] in _LOOSE_KINDS and facts["gtid"])
+
+
+PARTIAL = "Only chosen rows: transactions are not whole and have no GTIDs, and statements are left out."
+"""What the head of a script says where not all rows of its transactions are in it."""
+
+
+class SqlScript:
+    """Statements around row changes, and the session that is in force.
+
+    Args:
+        description: the format of the first log.
+        partial: whether only some rows of the transactions are written: they get no GTID, as a server that
+            has it would not take the rest, and those without rows are left out.
+        databases: names that databases get.
+
+    Attributes:
+        transactions: how many were written.
+    """
+
+    def __init__(
+        self, description: FormatDescription, *, partial: bool = False, databases: DatabaseNames | None = None
+    ) -> None:
+        self.transactions = 0
+        self._partial = partial
+        self._databases = databases or DatabaseNames({})
+        self._flavour = flavour = description.flavour
+        self._session = SqlSession(description)
+        self._gtid: str | None = None
+        self._open: _Open | None = None
+        self._prepared = PreparedXa()
+        self._heads = SqlHeads(flavour is Flavour.MARIADB)
+        self._table: TransactionTable | None = None
+        self._ids = (b"", b"")
+
+    def head(self) -> bytes:
+        """What the script begins with."""
+        server, client = ("MariaDB", "mariadb") if self._flavour is Flavour.MARIADB else ("MySQL", "mysql")
+        lines = [
+            f"-- Transactions from binary logs of {server}, written by binx.",
+            f"-- To run them: {client} --binary-mode --default-character-set=utf8mb4 < THIS_FILE",
+            "-- Triggers fire, and their changes are in here too: drop them first, or use --format binlog.",
+        ]
+        if self._partial:
+            lines.append(f"-- {PARTIAL}")
+        return ("\n".join(lines) + "\n" + self._session.start()).encode()
+
+    def foot(self) -> bytes:
+        """What the script ends with."""
+        lines = ["", "SET TIMESTAMP=DEFAULT;"]
+        if self._gtid is not None and self._flavour is Flavour.MYSQL:
+            lines.append("SET @@session.gtid_next='AUTOMATIC';")
+        return ("\n".join(lines) + "\n").encode()
+
+    def take(self, item: Begin | RowTexts | WholeTexts | Statement | End) -> Iterable[bytes]:
+        """The text of one item, in chunks.
+
+        Raises:
+            RefusedError: a statement cannot be written.
+        """
+        if isinstance(item, WholeTexts):
+            self.transactions += item.count
+            return item.text
+        if self._flavour is Flavour.MARIADB:
+            self._prepared.take(item)
+        if isinstance(item, RowTexts):
+            before = self._introduction() + self._begin() + self._session.for_rows(item.mark)
+            return _behind(before, item.text()) if before else item.text()
+        if isinstance(item, End):
+            return (encoded(self._end()),)
+        if isinstance(item, Begin):
+            refuse_other_flavour(self._flavour, item)
+            self._open = _Open(item, partial=self._partial)
+            return () if self._partial else (encoded(self._introduction()),)
+        refuse_statement(item)
+        introduction = encoded(self._introduction())
+        return (introduction, self._statement(self._databases.in_statement(item)))
+
+    def frame(
+        self, part: Selected, taken: array[int], first: int, piece: Piece, run: int, stop: int
+    ) -> Frame | None:
+        """What stands around usual transactions; see :class:`~binx.slices.changes.Frames`."""
+        mark, table = self._session.rows_mark, part.table
+        if mark is None or self._prepared.is_prepared or part.file.format.flavour is not self._flavour:
+            return None
+        runs = (piece.versions, piece.marks, piece.ends)
+        without_gtid = self._gtid is None or self._flavour is Flavour.MARIADB
+        stop = min(stop, run + _FRAMED)
+        count = whole_transactions(table, taken, first, *runs, run, stop, True, mark, without_gtid)
+        if not count:
+            return None
+        if self._table is not table:
+            self._table, self._ids = table, transaction_ids(part.file, table)
+        file = encoded(comment_text(part.file.name))
+        ends, heads, self._session.second = self._heads.render(
+            table, taken, first, count, file, *self._ids, self._session.second
+        )
+        self._gtid = table.gtid(taken[first + count - 1]) or self._gtid
+        self._prepared.ends_here = False
+        return Frame(count, ends, heads, b"COMMIT;\n")
+
+    @property
+    def _at_hand(self) -> _Open:
+        assert self._open is not None
+        return self._open
+
+    def _introduction(self) -> str:
+        """What stands before a transaction's first statement; nothing where it is there."""
+        at_hand = self._at_hand
+        if at_hand.introduced:
+            return ""
+        at_hand.introduced = True
+        self.transactions += 1
+        facts = at_hand.begin.facts
+        remarks = [
+            f"{comment_text(facts['file'])} {facts['start']}-{facts['end']}",
+            comment_text(facts["transaction"]),
+        ]
+        remarks.append(f"committed {format_time(facts['commit_timestamp'])}")
+        if facts["xid"] is not None:
+            remarks.append(f"xid {facts['xid']}")
+        return f"\n-- {', '.join(remarks)}\n{self._session.at(facts['begin_timestamp'])}"
+
+    def _claim(self) -> str:
+        """Set the GTID before the first statement that is run under it."""
+        at_hand = self._at_hand
+        if at_hand.written:
+            return ""
+        at_hand.written = True
+        return self._set_gtid(at_hand.begin)
+
+    def _set_gtid(self, begin: Begin) -> str:
+        if self._partial:
+            return ""
+        gtid = begin.facts["gtid"]
+        kind = begin.table.value("gtid_kind", begin.index)
+        if kind == GtidKind.GTID_MARIADB and self._prepared.ends_here:
+            return ""
+        if kind == GtidKind.GTID_MARIADB:
+            domain, server, sequence = gtid.split("-")
+            self._gtid = gtid
+            return (
+                f"SET @@session.gtid_domain_id={domain}, @@session.server_id={server},"
+                f" @@session.gtid_seq_no={sequence};\n"
+            )
+        wanted = f"'{gtid}'" if kind == GtidKind.GTID_MYSQL else "'AUTOMATIC'"
+        if self._flavour is Flavour.MARIADB or (self._gtid is None and kind != GtidKind.GTID_MYSQL):
+            return ""
+        self._gtid = wanted
+        return f"SET @@session.gtid_next={wanted};\n"
+
+    def _begin(self) -> str:
+        at_hand = self._at_hand
+        if at_hand.begun:
+            return ""
+        at_hand.begun = True
+        if at_hand.loose:
+            at_hand.written = True
+            return f"{self._unlogged(at_hand.begin)}BEGIN;\n"
+        claim = self._claim()
+        if self._flavour is Flavour.MARIADB and at_hand.begin.facts["kind"] == "xa_prepare":
+            at_hand.xid = _mariadb_xid(at_hand.begin)
+            return f"{claim}XA START {at_hand.xid};\n"
+        return f"{claim}BEGIN;\n"
+
+    def _unlogged(self, begin: Begin) -> str:
+        """Keep what follows out of the log of the server that runs it."""
+        automatic = "SET @@session.gtid_next='AUTOMATIC';\n" if _has_mysql_gtid(begin) else ""
+        return f"{automatic}SET @@session.sql_log_bin=0;\n"
+
+    def _statement(self, statement: Statement) -> bytes:
+        if not statement.takes_effect:
+            return self._without_effect(statement)
+        if statement.kind == "other":
+            return encoded(self._marker(statement))
+        at_hand = self._at_hand
+        alone = (
+            statement.kind == "ddl" and not at_hand.begun and _CREATE_TABLE.match(statement.sql) is not None
+        )
+        if at_hand.begin.facts["kind"] != "ddl" and alone:
+            return self._table_with_rows(statement)
+        begin = self._claim() if at_hand.begin.facts["kind"] == "ddl" else self._begin()
+        return encoded(begin) + self._with_session(statement, statement.sql)
+
+    def _without_effect(self, statement: Statement) -> bytes:
+        """The START or ROLLBACK of an ALTER in two phases; a server that runs this gives it no number."""
+        self._at_hand.done = True
+        phase = "failed" if statement.error_code else "begins, and takes effect where it is committed"
+        return encoded(f"-- {phase}: {comment_text(statement.sql)}\n")
+
+    def _marker(self, statement: Statement) -> str:
+        """Savepoints, and what begins and ends XA transactions."""
+        at_hand, sql = self._at_hand, statement.sql
+        if sql.startswith("XA START "):
+            at_hand.begun, at_hand.xid = True, sql.removeprefix("XA START ")
+        elif sql.startswith(_XA_WORDS):
+            at_hand.done, at_hand.xid = True, None
+        begin = self._claim() if at_hand.done or at_hand.begun else self._begin()
+        # In a session with ANSI_QUOTES the server wrote the savepoint's name between double quotes.
+        return begin + (self._session.for_statement(statement) if '"' in sql else "") + _terminated(sql)
+
+    def _table_with_rows(self, statement: Statement) -> bytes:
+        """CREATE TABLE … SELECT: the log has table and rows as one transaction, which no statements are.
+
+        The table comes first, without a place in the log of the server that runs it.
+        """
+        begin = self._at_hand.begin
+        text = self._with_session(statement, _without_start_transaction(statement))
+        return encoded(self._unlogged(begin)) + text + encoded(_LOGGED)
+
+    def _with_session(self, statement: Statement, sql: str) -> bytes:
+        text = self._session.for_statement(statement)
+        if statement.error_code:
+            text += f"-- ended with error {statement.error_code} on its server\n"
+        if statement.raw is None:
+            return encoded(text + _terminated(sql))
+        before, behind = self._session.for_bytes(statement.charset)
+        # Latin-1 has a character for each byte, and all that ends a statement in its place.
+        raw = _terminated(statement.raw.decode("latin-1")).encode("latin-1")
+        return encoded(text + before) + raw + encoded(behind)
+
+    def _end(self) -> str:
+        at_hand, self._open = self._at_hand, None
+        if at_hand.xid is not None:
+            return f"XA COMMIT {at_hand.xid} ONE PHASE;\n"
+        if at_hand.done:
+            return ""
+        if at_hand.begun:
+            rolled_back = at_hand.begin.facts["kind"] == "rollback"
+            text = "ROLLBACK;\n" if rolled_back else "COMMIT;\n"
+            text += _LOGGED if at_hand.loose else ""
+            return text + self._empty(at_hand.begin) if rolled_back or at_hand.loose else text
+        return "" if at_hand.written else self._empty(at_hand.begin)
+
+    def _empty(self, begin: Begin) -> str:
+        """An empty transaction, so that the GTID counts as run; nothing where there is none."""
+        if self._partial or not _has_mysql_gtid(begin):
+            return ""
+        return f"{self._set_gtid(begin)}BEGIN;\nCOMMIT;\n"
+
+
+def comment_text(text: str) -> str:
+    """Text that stays within its line."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else f"\\u{{{ord(char):x}}}" for char in text)
+
+
+def _without_start_transaction(statement: Statement) -> str:
+    """What CREATE TABLE … SELECT is logged as, without the words that servers accept from logs alone."""
+    sql, context = statement.sql, statement.context or DEFAULT_CONTEXT
+    try:
+        words = [token for token in tokens(sql, context) if token.kind is not TokenKind.NAME]
+    except NotUnderstoodError:
+        return sql
+    for first, second in pairwise(words):
+        if (first.upper, second.upper) == ("START", "TRANSACTION"):
+            return sql[: first.start].rstrip() + sql[second.end :]
+    return sql
+
+
+def _terminated(sql: str) -> str:
+    """The statement with what ends it; the client is told of another end where the text holds a semicolon."""
+    if ";" not in sql:
+        return f"{sql}\n;\n" if "--" in sql or "#" in sql else f"{sql};\n"
+    end = "$$"
+    while end in sql:
+        end += "$"
+    return f"DELIMITER {end}\n{sql}\n{end}\nDELIMITER ;\n"
+
+
+def _mariadb_xid(begin: Begin) -> str:
+    """MariaDB names an XA transaction in its GTID event alone."""
+    file = begin.file
+    start, end = begin.facts["start"], begin.facts["end"]
+    window = file.events_window(start, end)
+    header = parse_header(window, start, origin=start)
+    body = window[HEADER_SIZE : header.size - begin.table.format.checksum_size]
+    gtid = parse_mariadb_gtid(body, header, begin.table.format)
+    return str(gtid.xid)
+
+
+def _has_mysql_gtid(begin: Begin) -> bool:
+    return begin.table.value("gtid_kind", begin.index) == GtidKind.GTID_MYSQL
+
+
+def _behind(before: str, text: Iterator[bytes]) -> Iterator[bytes]:
+    yield encoded(before)
+    yield from text

@@ -1,0 +1,203 @@
+"""The session that a script of SQL runs in: its variables are set where they differ from what is in force."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from binx.event.charset import DEFAULT_CHARSET
+from binx.event.format import Flavour, FormatDescription
+from binx.event.session import sql_mode_number
+from binx.rows.context import EXPLICIT_DEFAULTS_SINCE
+from binx.rows.statements import Statement
+from binx.slices.sql.literals import identifier, text_literal
+from binx.slices.sql.marks import RowMark
+
+STRICT_MODE = "STRICT_ALL_TABLES,NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES"
+"""Zero and impossible dates are taken as they are; a value that does not fit is an error."""
+
+LENIENT_MODE = "NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES"
+
+_CHARSET_OPTIONS = {"character_set_client": "utf8mb4"}
+_ROW_OPTIONS = {
+    **_CHARSET_OPTIONS,
+    "character_set_connection": "utf8mb4",
+    "sql_mode": STRICT_MODE,
+    "time_zone": "+00:00",
+    "foreign_key_checks": "1",
+    "unique_checks": "1",
+}
+_ROW_OPTIONS_OF = {
+    Flavour.MYSQL: _ROW_OPTIONS,
+    Flavour.MARIADB: {**_ROW_OPTIONS, "check_constraint_checks": "1"},
+}
+
+_UNLESS_GIVEN = {
+    "auto_increment_increment": "1",
+    "auto_increment_offset": "1",
+    "lc_time_names": "en_US",
+    "collation_database": "DEFAULT",
+}
+"""What a statement's event leaves out where it has this value."""
+
+_NOT_SET = frozenset({"autocommit", "character_set_client"})
+"""``autocommit`` would commit, and BEGIN and COMMIT are written; the text is in utf8mb4 by now."""
+
+_REMOVED_MODES = frozenset(
+    {
+        *("POSTGRESQL", "ORACLE", "MSSQL", "DB2", "MAXDB", "MYSQL323", "MYSQL40"),
+        *("NO_KEY_OPTIONS", "NO_TABLE_OPTIONS", "NO_FIELD_OPTIONS", "NO_AUTO_CREATE_USER"),
+    }
+)
+"""Modes that MySQL 8.0.5 removed; naming one is an error there since."""
+
+_WITHOUT_REMOVED = "/*!80005 &~0x1003ff00*/"
+"""As mysqlbinlog masks their bits (MySQL's sql/log_event.cc, ``Query_log_event::print_query_header``)."""
+
+_DEFAULTS_NOT_EXPLICIT = {
+    Flavour.MYSQL: "/*!50606 SET @@session.explicit_defaults_for_timestamp=0 */;\n",
+    Flavour.MARIADB: "/*M!101000 SET @@session.explicit_defaults_for_timestamp=0 */;\n",
+}
+"""For statements of servers that do not log the variable, and have it OFF unless somebody set it."""
+
+_MICROSECONDS = 1_000_000
+_PLAIN_VALUE = re.compile(r"\d+|DEFAULT")
+
+
+class SqlSession:
+    """What is in force while a script runs; each method returns the statements that bring it about.
+
+    Args:
+        description: the format of the log, which tells whose server runs the script.
+    """
+
+    def __init__(self, description: FormatDescription) -> None:
+        self._description = description
+        self._flavour = description.flavour
+        self._values: dict[str, str] = {}
+        self._database: str | None = None
+        self._moment: int | None = None
+        # What the last row changes asked for, where nothing was set since.
+        self._rows_mark: int | None = None
+
+    def start(self) -> str:
+        """What all else relies on."""
+        self._values.update(_CHARSET_OPTIONS)
+        since = EXPLICIT_DEFAULTS_SINCE[self._flavour]
+        explicit = "" if self._description.version >= since else _DEFAULTS_NOT_EXPLICIT[self._flavour]
+        return f"SET NAMES utf8mb4;\n{explicit}{self.for_rows(0)}"
+
+    def for_rows(self, mark: int) -> str:
+        """The session for row changes, with what a :class:`~binx.slices.sql.marks.RowMark` asks for."""
+        if mark == self._rows_mark:
+            return ""
+        options = dict(_ROW_OPTIONS_OF[self._flavour])
+        if "pseudo_thread_id" in self._values:
+            # A temporary table of a connection must not take the rows of the table that it hides.
+            options["pseudo_thread_id"] = "0"
+        if mark & RowMark.NO_FOREIGN_KEY_CHECKS:
+            options["foreign_key_checks"] = "0"
+        if mark & RowMark.LENIENT:
+            options["sql_mode"] = LENIENT_MODE
+        text = self._set(options)
+        self._rows_mark = mark
+        return text
+
+    def for_statement(self, statement: Statement) -> str:
+        """The session that a statement ran in."""
+        options = {name: value for name, value in statement.options.items() if name not in _NOT_SET}
+        for name, value in _UNLESS_GIVEN.items():
+            if name not in options and name in self._values:
+                options[name] = value
+        if statement.thread_id is not None:
+            options["pseudo_thread_id"] = str(statement.thread_id)
+        moment = statement.timestamp * 1_000_000 + (statement.microseconds or 0)
+        return self._use(statement) + self.at(moment) + self._set(options) + _single_use(statement)
+
+    def for_bytes(self, charset: str) -> tuple[str, str]:
+        """What stands before and behind a statement whose bytes are not all text in its character set.
+
+        The client must not take a byte of a character for a quote or a backslash, so it is told the character
+        set too, as mysqlbinlog does.
+        """
+        if charset == DEFAULT_CHARSET:
+            return "", ""
+        collation = self._values.pop("collation_connection", None)
+        self._values.pop("character_set_connection", None)
+        self._rows_mark = None
+        told = "" if collation is None else f", @@session.collation_connection={_value(collation)}"
+        before = f"/*!\\C {charset} */;\nSET @@session.character_set_client='{charset}'{told};\n"
+        return before, f"/*!\\C {DEFAULT_CHARSET} */;\nSET NAMES {DEFAULT_CHARSET};\n"
+
+    def at(self, moment: int) -> str:
+        """The current time, in µs since 1970."""
+        if moment == self._moment:
+            return ""
+        self._moment = moment
+        seconds, fraction = divmod(moment, _MICROSECONDS)
+        return f"SET TIMESTAMP={seconds}.{fraction:06d};\n" if fraction else f"SET TIMESTAMP={seconds};\n"
+
+    @property
+    def second(self) -> int:
+        """The current time in seconds since 1970; -1 where none is set, or it has a fraction."""
+        if self._moment is None or self._moment % _MICROSECONDS:
+            return -1
+        return self._moment // _MICROSECONDS
+
+    @second.setter
+    def second(self, second: int) -> None:
+        self._moment = second * _MICROSECONDS
+
+    @property
+    def rows_mark(self) -> int | None:
+        """The mark of row changes that can be run in the session as it is; None where none is known."""
+        return self._rows_mark
+
+    def _use(self, statement: Statement) -> str:
+        if not statement.uses_db or not statement.db:
+            # What drops the default database leaves the session without one.
+            self._database = None
+            return ""
+        if statement.db == self._database:
+            return ""
+        self._database = statement.db
+        return f"USE {identifier(statement.db)};\n"
+
+    def _set(self, options: Mapping[str, str]) -> str:
+        """Set the session's variables that differ."""
+        self._rows_mark = None
+        if "collation_connection" in options:
+            self._values.pop("character_set_connection", None)
+        changes = {name: value for name, value in options.items() if self._values.get(name) != value}
+        if not changes:
+            return ""
+        self._values.update(changes)
+        if "character_set_connection" in changes:
+            self._values.pop("collation_connection", None)
+        assignments = [f"@@session.{name}={self._assigned(name, value)}" for name, value in changes.items()]
+        return f"SET {', '.join(assignments)};\n"
+
+    def _assigned(self, name: str, value: str) -> str:
+        """A value as the variable takes it on servers of all versions."""
+        modes = name == "sql_mode" and self._flavour is Flavour.MYSQL
+        if not modes or _REMOVED_MODES.isdisjoint(value.split(",")):
+            return _value(value)
+        return f"{sql_mode_number(value, self._flavour)}{_WITHOUT_REMOVED} /* {value} */"
+
+
+def _single_use(statement: Statement) -> str:
+    """What holds for the next statement alone, and the user's variables."""
+    lines = []
+    if statement.insert_id is not None:
+        lines.append(f"SET INSERT_ID={statement.insert_id};")
+    if statement.last_insert_id is not None:
+        lines.append(f"SET LAST_INSERT_ID={statement.last_insert_id};")
+    if statement.rand_seeds is not None:
+        first, second = statement.rand_seeds
+        lines.append(f"SET @@RAND_SEED1={first}, @@RAND_SEED2={second};")
+    lines += [f"SET @{identifier(name)}:={literal};" for name, literal in statement.user_vars.items()]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _value(value: str) -> str:
+    return value if _PLAIN_VALUE.fullmatch(value) else text_literal(value)

@@ -1,0 +1,134 @@
+"""What the statements about one table share, and which tables and servers need something special."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from binx.errors import RefusedError
+from binx.event.format import Flavour, FormatDescription
+from binx.rows.names import ResolvedTable
+from binx.rows.schema import Provenance
+from binx.rows.types import Kind
+from binx.slices.sql.literals import identifier
+from binx.source.wording import listed
+
+EXACT_COLLATIONS = {
+    Flavour.MYSQL: (((8, 0, 17), "utf8mb4_0900_bin"),),
+    Flavour.MARIADB: (((10, 2, 2), "utf8mb4_nopad_bin"),),
+}
+"""Since which version a server has a collation for which every character and trailing space counts."""
+
+_PADDING_COLLATION = "utf8mb4_bin"
+_DATES_WITH_CLOCKS = frozenset({Kind.DATETIME, Kind.TIMESTAMP})
+_ROW_PERIODS = frozenset({"row_start", "row_end"})
+_ON_UPDATE = re.compile(r"\bon\s+update\b", re.IGNORECASE)
+_MOST_NAMED = 3
+"""Tables that a warning names."""
+
+_CREATE = re.compile(r"\s*create\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class SqlDialect:
+    """The server that the statements are for.
+
+    Attributes:
+        flavour: whose.
+        version: the version that wrote the log; that of the server which takes the SQL should be no older.
+    """
+
+    flavour: Flavour
+    version: tuple[int, int, int]
+
+    @classmethod
+    def of(cls, description: FormatDescription) -> SqlDialect:
+        """The dialect of the server that wrote a file."""
+        return cls(description.flavour, description.version)
+
+    @property
+    def exact_collation(self) -> str:
+        """A collation of utf8mb4 that tells all texts apart, as far as the version has one."""
+        for since, name in EXACT_COLLATIONS[self.flavour]:
+            if self.version >= since:
+                return name
+        return _PADDING_COLLATION
+
+
+class UntoldTables:
+    """Tables of which nothing tells whether they have generated columns: their definition is not known.
+
+    Table maps have the names of columns at most. A value that is given for a generated column is refused by
+    servers: MySQL's ER_NON_DEFAULT_VALUE_FOR_GENERATED_COLUMN (3105), MariaDB's 1906.
+    """
+
+    def __init__(self) -> None:
+        self._names: dict[str, None] = {}
+
+    def take(self, resolved: ResolvedTable) -> None:
+        """Take in a table that SQL is written of."""
+        if resolved.definition is None:
+            self._names[f"{resolved.db}.{resolved.name}"] = None
+
+    def warnings(self) -> list[str]:
+        """A sentence about them, if there are some."""
+        if not self._names:
+            return []
+        return [
+            f"the log does not say which columns of {listed(self._names, _MOST_NAMED)} are generated,"
+            " and servers reject values for those: if there are any, give --schema FILE, as written by"
+            " mysqldump --no-data"
+        ]
+
+
+class SqlTable:
+    """What the statements about one table share.
+
+    Args:
+        resolved: the table.
+        database: the database that the statements name; None for the table's own.
+
+    Attributes:
+        logged: database and name as the log has them.
+
+    Raises:
+        RefusedError: SQL cannot say what happens to the table.
+    """
+
+    def __init__(self, resolved: ResolvedTable, database: str | None = None) -> None:
+        refuse_table(resolved)
+        self.logged = (resolved.db, resolved.name)
+        self.db, self.table = database or resolved.db, resolved.name
+        self.name = f"{identifier(self.db)}.{identifier(self.table)}"
+        self.columns = resolved.columns
+        self.names = [identifier(column.source_name) for column in resolved.columns]
+        self.writable = [place for place, column in enumerate(self.columns) if column.generated is None]
+        keyed = [
+            place for place, column in enumerate(self.columns) if column.primary_key_position is not None
+        ]
+        self.key = tuple(sorted(keyed, key=lambda place: self.columns[place].primary_key_position or 0))
+        created = resolved.definition is not None and _CREATE.match(resolved.definition.ddl)
+        explicit = bool(created) and not _ON_UPDATE.search(
+            resolved.definition.ddl if resolved.definition else ""
+        )
+        self.guarded = frozenset(
+            place
+            for place in self.writable
+            if self.columns[place].type.kind in _DATES_WITH_CLOCKS
+            and not (explicit and self.columns[place].type.kind is Kind.DATETIME)
+        )
+        """Columns that a server may set to the current time in an UPDATE that does not name them."""
+
+
+def refuse_table(resolved: ResolvedTable) -> None:
+    """Raise RefusedError for a table whose changes SQL cannot say."""
+    name = f"{resolved.db}.{resolved.name}"
+    if any(column.provenance.name is Provenance.NONE for column in resolved.columns):
+        raise RefusedError(
+            f"SQL needs the names of the columns of {name}, which are not known: {resolved.why_unknown}"
+        )
+    if any(column.generated in _ROW_PERIODS for column in resolved.columns):
+        raise RefusedError(
+            f"{name} is system-versioned (WITH SYSTEM VERSIONING), and SQL statements cannot write its"
+            " history; use --format binlog"
+        )

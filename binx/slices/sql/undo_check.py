@@ -1,0 +1,279 @@
+"""How a script that undoes changes checks itself, with nothing but what the plain client runs.
+
+Behind each statement it asks ``ROW_COUNT()`` how many rows were changed, counts them in user variables, and
+keeps the keys of rows that were not found. Rows whose key is taken again are found by ``ON DUPLICATE KEY
+UPDATE``, which changes nothing and takes down the key. At the end the script prints what became of each
+table, and a prepared COMMIT or ROLLBACK ends its one transaction. That something is missing must be an error,
+so that the client ends with one; a text that is no SQL mode makes one on all servers, without any stored
+program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
+
+from binx.event.format import Flavour
+from binx.rows.parts import Part
+from binx.rows.types import Kind
+from binx.slices.sql.literals import text_literal
+from binx.slices.sql.on_conflict import OnConflict
+from binx.slices.sql.script import comment_text
+from binx.slices.sql.tables import SqlDialect, SqlTable
+
+KEYS_BYTES = 900_000
+"""Bytes of keys that are kept until they are printed: max_allowed_packet is 1 MiB at the least by default."""
+
+ROWS_BEFORE_KEYS = 5000
+"""Rows behind which the keys of those that were not undone are printed."""
+
+_TABLES_AT_ONCE = 100
+_ROW_ALIAS_SINCE = (8, 0, 19)
+_ALIAS = "undone_row"
+_SHOWN_COLUMNS = 4
+_NOT_SHOWN = frozenset({Kind.JSON, Kind.GEOMETRY, Kind.VECTOR})
+_SHOWN_CHARACTERS = 40
+_NOT_UNDONE = "NOTHING WAS UNDONE"
+
+
+class UndoCheck:
+    """What a script that undoes changes counts, and how it ends.
+
+    Args:
+        on_conflict: what it does with rows that are not as the log left them.
+    """
+
+    def __init__(self, on_conflict: OnConflict) -> None:
+        self.on_conflict = on_conflict
+        self._tables: dict[str, int] = {}
+        self._operations: dict[tuple[str, str], set[str]] = {}
+        self._not_compared: dict[str, dict[str, None]] = {}
+        self._known: set[tuple[str, str]] = set()
+
+    def of(self, table: SqlTable, dialect: SqlDialect, operation: str) -> TableCheck:
+        """The check of a table whose rows the script inserts, updates or deletes."""
+        self._operations.setdefault((table.db, table.table), set()).add(operation.upper())
+        number = self._tables.setdefault(f"{table.db}.{table.table}", len(self._tables) + 1)
+        return TableCheck(table, number, dialect, self.on_conflict)
+
+    def compared(self, table: SqlTable, columns: Container[int]) -> None:
+        """Note which columns of a table's rows are compared with what the log left."""
+        lacking = [table.names[place] for place in table.writable if place not in columns]
+        if lacking:
+            self._not_compared.setdefault(table.name, {}).update(dict.fromkeys(lacking))
+
+    def know(self, tables: Iterable[tuple[str, str]]) -> None:
+        """Note tables of which it is known that they refer to others by foreign keys."""
+        self._known.update(tables)
+
+    def head(self) -> str:
+        """Comments on how rows are found, and what is done with those that are not as the log left them."""
+        return "".join(f"-- {comment_text(line)}\n" for line in self._head())
+
+    def _head(self) -> Iterator[str]:
+        if self.on_conflict is OnConflict.FORCE:
+            yield "Rows are found by their keys, and set back even if they were changed since."
+        else:
+            yield "Rows are found by all their columns; those changed since are listed by their keys,"
+            if self.on_conflict is OnConflict.SKIP:
+                yield "and left as they are, and all others are undone (--on-conflict skip)."
+            else:
+                yield "and then nothing is undone, and the client ends with an error (--on-conflict stop)."
+        for name, lacking in self._not_compared.items():
+            yield f"Not in the log's images of {name}, and not compared: {', '.join(lacking)}."
+        yield "It is one transaction: an error undoes nothing, except in tables without transactions."
+
+    def start(self) -> str:
+        """What the script begins with: its transaction, its counts, and whether triggers would fire."""
+        numbers = self._tables.values()
+        counts = "".join(f", @undone{number}=0, @left{number}=0" for number in numbers)
+        checks = "".join((*self._triggers(), *self._foreign_keys()))
+        return f"SET @@session.autocommit=0, @keys='', @left=0{counts};\n{checks}"
+
+    def _triggers(self) -> Iterator[str]:
+        events = sorted(
+            (*name, operation) for name, operations in self._operations.items() for operation in operations
+        )
+        for part in _parts_of(events, _TABLES_AT_ONCE):
+            listed = ", ".join(f"({', '.join(map(text_literal, event))})" for event in part)
+            yield (
+                "SET @triggers=(SELECT GROUP_CONCAT(TRIGGER_SCHEMA, '.', TRIGGER_NAME SEPARATOR ' ')"
+                " FROM information_schema.TRIGGERS"
+                f" WHERE (EVENT_OBJECT_SCHEMA, EVENT_OBJECT_TABLE, EVENT_MANIPULATION) IN ({listed}));\n"
+            )
+            if self.on_conflict is OnConflict.STOP:
+                message = f"CONCAT('{_NOT_UNDONE}: triggers would fire: ', LEFT(@triggers, 120))"
+                yield _failing("@triggers IS NOT NULL", message)
+            else:
+                yield "SELECT @triggers AS `triggers that fire` FROM DUAL WHERE @triggers IS NOT NULL;\n"
+
+    def _foreign_keys(self) -> Iterator[str]:
+        """Whether foreign keys that the logs do not tell changed other tables, or would do so."""
+        tables = sorted(
+            name for name, operations in self._operations.items() if operations & {"INSERT", "DELETE"}
+        )
+        known = "".join(
+            f" OR (CONSTRAINT_SCHEMA={db} AND TABLE_NAME={table})" for db, table in _literals(self._known)
+        )
+        for part in _parts_of(tables, _TABLES_AT_ONCE):
+            listed = ", ".join(f"({db}, {table})" for db, table in _literals(part))
+            yield (
+                "SET @references=(SELECT GROUP_CONCAT(CONSTRAINT_SCHEMA, '.', CONSTRAINT_NAME SEPARATOR ' ')"
+                " FROM information_schema.REFERENTIAL_CONSTRAINTS"
+                " WHERE DELETE_RULE IN ('CASCADE', 'SET NULL')"
+                f" AND (UNIQUE_CONSTRAINT_SCHEMA, REFERENCED_TABLE_NAME) IN ({listed})"
+                f" AND NOT (FALSE{known}));\n"
+            )
+            if self.on_conflict is OnConflict.STOP:
+                what = "foreign keys that the logs do not tell (give --schema)"
+                yield _failing(
+                    "@references IS NOT NULL", f"CONCAT('{_NOT_UNDONE}: {what}: ', LEFT(@references, 100))"
+                )
+            else:
+                yield (
+                    "SELECT @references AS `foreign keys that the logs do not tell` FROM DUAL"
+                    " WHERE @references IS NOT NULL;\n"
+                )
+
+    @staticmethod
+    def print_keys() -> str:
+        """Print the keys of the rows that were not undone since they were printed last."""
+        more = f"IF(LENGTH(@keys)>{KEYS_BYTES}, ' and more', '')"
+        title = "rows not undone, as they are not what the log left"
+        return f"SELECT CONCAT(@keys, {more}) AS `{title}` FROM DUAL WHERE @keys<>'';\nSET @keys='';\n"
+
+    def end(self) -> str:
+        """What became of each table, and the transaction's end."""
+        text = "\n" + self.print_keys()
+        for part in _parts_of([*self._tables.items()], _TABLES_AT_ONCE):
+            rows = " UNION ALL ".join(
+                f"SELECT {text_literal(name)} AS `table`, @undone{number} AS `undone`,"
+                f" @left{number} AS `not undone`"
+                for name, number in part
+            )
+            text += f"{rows};\nSET @left=@left+{'+'.join(f'@left{number}' for _, number in part)};\n"
+        if self.on_conflict is not OnConflict.STOP:
+            return text + "COMMIT;\n"
+        return (
+            f"{text}SET @end=IF(@left=0, 'COMMIT', 'ROLLBACK');\n"
+            "PREPARE undo_end FROM @end;\nEXECUTE undo_end;\nDEALLOCATE PREPARE undo_end;\n"
+            + _failing("@left>0", f"CONCAT('{_NOT_UNDONE}: ', @left, ' rows are not as the log left them')")
+        )
+
+
+class TableCheck:
+    """What stands behind the statements about one table.
+
+    Args:
+        table: the table.
+        number: its number in the script.
+        dialect: the server that the script is for.
+        on_conflict: what is done with rows that are not as the log left them.
+
+    Attributes:
+        shown: columns that tell people which row is meant.
+    """
+
+    def __init__(self, table: SqlTable, number: int, dialect: SqlDialect, on_conflict: OnConflict) -> None:
+        self._table = table
+        self._dialect = dialect
+        self._force = on_conflict is OnConflict.FORCE
+        self._undone, self._left = f"@undone{number}", f"@left{number}"
+        self.shown = table.key or _shown_without_key(table)
+
+    def behind_row(
+        self, done: Sequence[bytes | Part], values: Mapping[int, Iterable[Part]]
+    ) -> Iterator[bytes | Part]:
+        """What counts a row that was to be updated or deleted, and keeps its key where it was not.
+
+        Args:
+            done: whether it was.
+            values: the literals of the columns that are shown.
+        """
+        yield f";\nSET {self._undone}={self._undone}+(".encode()
+        yield from done
+        yield f"), {self._left}={self._left}+1-(".encode()
+        yield from done
+        yield b"), @keys=IF("
+        yield from done
+        yield f" OR LENGTH(@keys)>{KEYS_BYTES}, @keys, CONCAT(@keys".encode()
+        lead = f"{self._table.db}.{self._table.table}"
+        for place, literals in values.items():
+            opening, closing = _readable(self._table, place)
+            yield f", {text_literal(f'{lead} {self._table.columns[place].source_name}=')}, {opening}".encode()
+            yield from literals
+            yield closing.encode()
+            lead = ""
+        found = ", @found=NULL" if self._force else ""
+        yield f", {text_literal(f'{lead}; ')})){found};\n".encode()
+
+    def around_insert(self, columns: Sequence[int]) -> tuple[bytes, bytes, bytes]:
+        """What stands around the rows of an INSERT and counts them.
+
+        Rows whose key is taken stay as they are, and the keys are kept; or with force they are set back.
+
+        Args:
+            columns: those that it names.
+        """
+        names = self._table.names
+        alias = self._dialect.flavour is Flavour.MYSQL and self._dialect.version >= _ROW_ALIAS_SINCE
+        given = [f"{_ALIAS}.{name}" if alias else f"VALUES({name})" for name in names]
+        head = f"INSERT INTO {self._table.name} ({', '.join(names[place] for place in columns)}) VALUES "
+        if not columns:
+            return head.encode(), f";\nSET {self._undone}={self._undone}+".encode(), b";\n"
+        tail = f"\nAS {_ALIAS}\n" if alias else "\n"
+        if self._force:
+            sets = ", ".join(f"{names[place]}={given[place]}" for place in columns)
+            tail += f"ON DUPLICATE KEY UPDATE {sets}"
+            return head.encode(), f"{tail};\nSET {self._undone}={self._undone}+".encode(), b";\n"
+        shown = "".join(
+            f", {text_literal(f' {self._table.columns[place].source_name}=')}"
+            f", {given[place].join(_readable(self._table, place))}"
+            for place in self.shown
+            if place in columns
+        )
+        key = f"CONCAT(@keys, {text_literal(f'{self._table.db}.{self._table.table}')}{shown}, '; ')"
+        first = names[columns[0]]
+        same = f"{self._table.name}.{first}"
+        tail += (
+            f"ON DUPLICATE KEY UPDATE {first}=IF(({self._left}:={self._left}+1) IS NULL"
+            f" OR (@keys:=IF(LENGTH(@keys)>{KEYS_BYTES}, @keys, {key})) IS NULL, {same}, {same});\n"
+            f"SET {self._undone}={self._undone}+GREATEST(ROW_COUNT(), 0),"
+            f" {self._left}={self._left}+(ROW_COUNT()<0)"
+        )
+        return head.encode(), tail.encode() + b";\n", b""
+
+
+def _shown_without_key(table: SqlTable) -> tuple[int, ...]:
+    """Some columns of a table that has no key, for people to find a row by."""
+    plain = [place for place in table.writable if table.columns[place].type.kind not in _NOT_SHOWN]
+    return tuple(plain[:_SHOWN_COLUMNS])
+
+
+def _readable(table: SqlTable, place: int) -> tuple[str, str]:
+    """What stands around a value to make it readable: bytes as digits; outside keys NULL, long values cut."""
+    kind, key = table.columns[place].type.kind, place in table.key
+    opening, closing = ("", "") if key else ("LEFT(", f", {_SHOWN_CHARACTERS})")
+    if kind is Kind.BINARY:
+        opening, closing = f"CONCAT('0x', HEX({opening}", f"{closing}))"
+    return (opening, closing) if key else (f"IFNULL({opening}", f"{closing}, 'NULL')")
+
+
+def _failing(condition: str, message: str) -> str:
+    """A statement that fails with a message where a condition holds, in which no comma must be."""
+    return f"SET @@session.sql_mode=IF({condition}, {message}, @@session.sql_mode);\n"
+
+
+def _literals(names: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    return [(text_literal(db), text_literal(table)) for db, table in sorted(names)]
+
+
+_Item = TypeVar("_Item")
+
+
+def _parts_of(items: Sequence[_Item], size: int) -> Iterator[Sequence[_Item]]:
+    for first in range(0, len(items), size):
+        yield items[first : first + size]
+
+
+__all__ = ["ROWS_BEFORE_KEYS", "TableCheck", "UndoCheck"]

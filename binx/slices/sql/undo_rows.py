@@ -1,0 +1,298 @@
+"""Row changes as the statements that undo them, whole columns at a time.
+
+An insert is undone by DELETE, a delete by INSERT, an update by UPDATE back to the image before. The row is
+looked for as the change left it: by all its columns, so that what was changed again since is left alone, or
+by its key alone where that is asked for. What the log does not hold cannot be brought back: such changes are
+noted as obstacles, and their statements are empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from binx.event.rows import RowsFlag
+from binx.log.file import BinlogFile
+from binx.rows.batches import ChangeBatch
+from binx.rows.images import BatchImages, ChangeGroup, Images
+from binx.rows.parts import Part
+from binx.rows.types import Kind
+from binx.slices.database_names import DatabaseNames
+from binx.slices.pieces import Changes
+from binx.slices.sql.cascades import Cascades, Child, Name, logs_cascades
+from binx.slices.sql.change_rows import BatchSql, SqlRows
+from binx.slices.sql.changed_again import ChangedAgain
+from binx.slices.sql.literals import identifier
+from binx.slices.sql.on_conflict import OnConflict
+from binx.slices.sql.tables import SqlDialect, SqlTable
+from binx.slices.sql.undo_check import UndoCheck
+
+EXAMPLES = 3
+"""How many transactions are named for each obstacle."""
+
+LISTED = 30
+"""How many reasons are told one by one."""
+
+
+@dataclass(slots=True)
+class Obstacle:
+    """A reason why changes cannot be undone.
+
+    Attributes:
+        count: how many changes or statements it holds for.
+        transactions: the first transactions that have them.
+    """
+
+    count: int = 0
+    transactions: dict[str, None] = field(default_factory=dict)
+
+
+_UNDONE_BY = {"insert": "delete", "update": "update", "delete": "insert"}
+_NOT_FULL = "binlog_row_image was not FULL"
+
+
+class Obstacles:
+    """What cannot be undone, by reason, in the order met."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, Obstacle] = {}
+
+    def add(self, reason: str, transactions: Iterator[str] | list[str], count: int = 1) -> None:
+        """Note that some changes of transactions cannot be undone."""
+        obstacle = self._found.setdefault(reason, Obstacle())
+        obstacle.count += count
+        for transaction in transactions:
+            if len(obstacle.transactions) >= EXAMPLES:
+                return
+            obstacle.transactions[transaction] = None
+
+    def __bool__(self) -> bool:
+        return bool(self._found)
+
+    def lines(self) -> list[str]:
+        """A line for each reason, and one for those that are too many to tell."""
+        lines = []
+        for reason, obstacle in list(self._found.items())[:LISTED]:
+            more = " …" if obstacle.count > len(obstacle.transactions) else ""
+            lines.append(f"{reason}: {obstacle.count:,}, in {', '.join(obstacle.transactions)}{more}")
+        if len(self._found) > LISTED:
+            lines.append(f"and {len(self._found) - LISTED:,} more reasons")
+        return lines
+
+
+class UndoRows(SqlRows):
+    """Makes undoing statements of row changes; a renderer for :func:`~binx.slices.changes.ordered_changes`.
+
+    Args:
+        dialect: the server that the statements are for.
+        obstacles: takes in what cannot be undone.
+        check: counts what the statements do.
+        cascades: takes in rows that others may have gone with.
+        again: takes in the keys of the rows, if later changes of them are to be found.
+        databases: names that databases get.
+    """
+
+    def __init__(
+        self,
+        dialect: SqlDialect,
+        obstacles: Obstacles,
+        check: UndoCheck,
+        cascades: Cascades,
+        again: ChangedAgain | None = None,
+        databases: DatabaseNames | None = None,
+    ) -> None:
+        super().__init__(dialect, databases)
+        self._obstacles = obstacles
+        self._check = check
+        self._cascades = cascades
+        self._again = again
+
+    def __call__(self, changes: ChangeBatch, file: BinlogFile) -> list[Changes]:
+        """One statement for each row change of a batch, empty where it cannot be undone.
+
+        Raises:
+            RefusedError: SQL cannot say what happened.
+        """
+        images = BatchImages(changes)
+        table = self.table(changes)
+        if self._again is not None:
+            self._again.take(table, images)
+        self._cascades.take(table, images, file)
+        children = self._cascades.children_of(*table.logged)
+        names = self._cascades.written_names(children)
+        self._check.know(names)
+        batch = _BatchUndo(
+            table, images, self.dialect, self._obstacles, self._check, [*zip(names, children, strict=True)]
+        )
+        return batch.render(file)
+
+
+class _BatchUndo(BatchSql):
+    """The undoing statements of one batch."""
+
+    def __init__(
+        self,
+        table: SqlTable,
+        images: BatchImages,
+        dialect: SqlDialect,
+        obstacles: Obstacles,
+        check: UndoCheck,
+        children: Sequence[tuple[Name, Child]],
+    ) -> None:
+        super().__init__(table, images, dialect)
+        self._children = children
+        self._obstacles = obstacles
+        self._check = check
+        self._force = check.on_conflict is OnConflict.FORCE and bool(table.key)
+
+    def _marks(self, group: ChangeGroup, marks: pa.Array) -> pa.Array:
+        """Of an update both images count: it goes back to the one before."""
+        if group.before is None or group.after is None:
+            return group.images.pick(marks)
+        return pc.bit_wise_or(group.before.pick(marks), group.after.pick(marks))
+
+    def _parts(self, group: ChangeGroup) -> Iterator[bytes | Part]:
+        obstacle = self._obstacle(group)
+        if obstacle is not None:
+            self._note(group, obstacle)
+            return
+        if group.after is None:
+            assert group.before is not None
+            yield from self._insert(group.before)
+            return
+        table, known = self._table, _known(group)
+        check = self._check.of(table, self._dialect, _UNDONE_BY[group.operation])
+        self._check.compared(table, known)
+        done: list[bytes | Part] = [b"ROW_COUNT()>=0" if self._force else b"ROW_COUNT()>0"]
+        if group.before is None:
+            yield f"DELETE FROM {table.name} WHERE ".encode()
+        else:
+            # A column of which only the image before exists kept its value.
+            changed = tuple(place for place in group.before.columns if place in group.after.columns)
+            yield f"UPDATE {table.name} SET ".encode()
+            yield from self._assignments(group.after, Images(group.before.rows, changed))
+            done = [self._updated(), *self._is_as_before(group)]
+            yield b" WHERE "
+        yield from self._condition(known)
+        if group.before is None and table.key:
+            yield from self._unless_referred_to(known)
+        if self._force and group.before is not None:
+            yield f" AND (@found:={table.names[table.key[0]]}) IS NOT NULL".encode()
+        shown = {place: self._literals(b"", place, known[place]) for place in check.shown if place in known}
+        yield from check.behind_row(done, shown)
+
+    def _unless_referred_to(self, known: Mapping[int, Images]) -> Iterator[bytes | Part]:
+        """That no row refers to the one to be deleted, where a foreign key would change that one."""
+        table = self._table
+        places = {column.source_name.casefold(): place for place, column in enumerate(table.columns)}
+        for written, child in self._children:
+            if child.key.on_delete == "RESTRICT" or len(child.key.referenced) != len(child.key.columns):
+                continue
+            referred = [places.get(name.casefold()) for name in child.key.referenced]
+            if not all(place in known for place in referred):
+                continue
+            name = ".".join(map(identifier, written))
+            lead = f" AND NOT EXISTS (SELECT 1 FROM (SELECT 1 FROM {name} WHERE "
+            for column, place in zip(child.key.columns, referred, strict=True):
+                assert place is not None
+                yield f"{lead}{identifier(column)}=".encode()
+                yield from self._literals(b"", place, known[place], exact=True)
+                lead = " AND "
+            if child.name == table.logged:
+                lead = " AND NOT ("
+                for place in table.key:
+                    yield f"{lead}{table.names[place]}=".encode()
+                    yield from self._literals(b"", place, known[place], exact=True)
+                    lead = " AND "
+                yield b")"
+            yield b" LIMIT 1) AS referring)"
+
+    def _is_as_before(self, group: ChangeGroup) -> Iterator[bytes | Part]:
+        """That a row is as it was: what a foreign key changed, and was logged, may be changed back by it."""
+        flagged = self._images.changes.rows_flags & RowsFlag.NO_FOREIGN_KEY_CHECKS
+        before = group.before
+        if before is None or self._force or not flagged or not logs_cascades(self._dialect):
+            return
+        yield f" OR EXISTS (SELECT 1 FROM {self._table.name} WHERE ".encode()
+        yield from self._condition(dict.fromkeys(before.columns, before))
+        yield b")"
+
+    def _updated(self) -> bytes | Part:
+        """Whether an UPDATE has found its row; where it sets nothing else, no row counts as changed."""
+        if self._force:
+            return b"@found IS NOT NULL"
+        if self.changed is None:
+            return b"ROW_COUNT()>=0"
+        if pc.all(self.changed).as_py():
+            return b"ROW_COUNT()>0"
+        return Part(b"ROW_COUNT()>0", mask=self.changed, otherwise=b"ROW_COUNT()>=0")
+
+    def _statement(self, group: ChangeGroup) -> tuple[bytes, bytes, bytes] | None:
+        """What stands around the rows that were deleted, which one statement inserts together."""
+        if group.after is not None or group.before is None or self._obstacle(group) is not None:
+            return None
+        check = self._check.of(self._table, self._dialect, _UNDONE_BY[group.operation])
+        return check.around_insert(self._inserted(group.before))
+
+    def _obstacle(self, group: ChangeGroup) -> str | None:
+        """Why the changes of a group cannot be undone."""
+        table, known = self._table, _known(group)
+        writable = set(table.writable)
+        if group.after is None:
+            assert group.before is not None
+            lacks = not writable.issubset(group.before.columns)
+            return f"deletes in {table.name} whose images lack columns ({_NOT_FULL})" if lacks else None
+        if group.before is not None and not writable.intersection(group.after.columns).issubset(
+            group.before.columns
+        ):
+            return f"updates in {table.name} whose images before lack what was changed ({_NOT_FULL})"
+        differences = self._images.system("_json_diff")
+        if differences is not None and group.after.pick(differences).is_valid().true_count:
+            return f"updates in {table.name} of which the log has parts of JSON documents only"
+        if not all(place in known for place in table.key):
+            return f"changes in {table.name} whose images lack the key"
+        if not table.key and not writable.issubset(known):
+            return f"inserts in {table.name}, which has no key, whose images lack columns ({_NOT_FULL})"
+        return None
+
+    def _note(self, group: ChangeGroup, obstacle: str) -> None:
+        transactions = group.images.pick(self._images.system("_transaction"))
+        names = transactions.unique().slice(0, EXAMPLES).to_pylist()
+        self._obstacles.add(obstacle, names, len(transactions))
+
+    def _condition(self, known: Mapping[int, Images]) -> Iterator[bytes | Part]:
+        """What only the row as the change left it fulfils, or rows equal to it."""
+        table = self._table
+        lead = b""
+        for place in table.key:
+            yield from self._literals(
+                lead + f"{table.names[place]}=".encode(), place, known[place], exact=True
+            )
+            lead = b" AND "
+        if self._force:
+            return
+        for place, images in known.items():
+            column = table.columns[place]
+            # Of a key's text `=` tells only what its collation does.
+            if column.generated is not None or (place in table.key and column.type.kind is not Kind.TEXT):
+                continue
+            yield lead
+            yield from self._equal(place, images)
+            lead = b" AND "
+        if not table.key:
+            yield b" LIMIT 1"
+
+
+def _known(group: ChangeGroup) -> dict[int, Images]:
+    """The row as the change left it: for each column the image that tells its value."""
+    known: dict[int, Images] = {}
+    for images in (group.before, group.after):
+        if images is not None:
+            known.update(dict.fromkeys(images.columns, images))
+    return dict(sorted(known.items()))
+
+
+__all__ = ["Obstacle", "Obstacles", "UndoRows"]

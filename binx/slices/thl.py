@@ -1,0 +1,310 @@
+"""``extract --format thl``: transactions as Tungsten Replicator's ``thl list`` prints them.
+
+The shape is that of ``THLManagerCtrl`` (``printHeader``, ``printReplDBMSEvent``, ``printRowChangeData``,
+``formatColumn``) in the open sources of Tungsten Replicator; its manual, "THL Format", names the fields. What
+a binary log does not have, the name of the replication service and of the source's host, has something else
+in its place: docs/thl.md lists the differences.
+
+A transaction of more bytes than a fragment takes is cut between statements and rows events, as Tungsten's
+extractor does; only its last fragment says so. A fragment's text waits, on disk if it is long, until it is
+known whether it is the last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import UTC
+from tempfile import TemporaryFile
+from typing import IO
+
+from binx.event.format import Flavour
+from binx.event.load_data import ExecuteLoadQuery, LoadBlock
+from binx.event.payload import TransactionPayload
+from binx.event.query import Query
+from binx.event.replication import Incident
+from binx.event.rows import RowsFlag, RowsHeader
+from binx.event.session import session_options
+from binx.event.statement import Intvar, IntvarType, Rand, XaPrepare
+from binx.event.user_var import UserVar
+from binx.log.events import RawEvent
+from binx.log.zones import in_zone
+from binx.rows.ddl.catalog import Catalog
+from binx.rows.decoder import ChangeDecoder
+from binx.rows.decoder_warnings import decoder_warnings
+from binx.slices.changes import Begin, Selected, ordered_changes
+from binx.slices.event_rows import EventRows, events_with_rows
+from binx.slices.sql.literals import identifier
+from binx.slices.thl_rows import EVENT_CLASS, thl_rows
+from binx.source.wording import encoded
+from binx.storage.output import Sink
+
+FRAGMENT_BYTES = 1_000_000
+"""Bytes of events at which a fragment ends unless told otherwise, as Tungsten's ``transaction_frag_size``."""
+
+_MEMORY = 8 * 1024 * 1024
+"""Bytes of a fragment's text that are kept in memory: as many as a usual fragment has."""
+
+_CHUNK = 1024 * 1024
+_POSITION_DIGITS = 16
+_CONTROL = frozenset({"BEGIN", "COMMIT", "ROLLBACK"})
+_CHARSETS = {
+    "utf8mb4": "UTF-8",
+    "utf8mb3": "UTF-8",
+    "utf8": "UTF-8",
+    "latin1": "ISO8859_1",
+    "ascii": "US-ASCII",
+}
+"""What Java calls the character sets of clients."""
+
+
+def write_thl(
+    selected: Iterable[Selected],
+    output: Sink,
+    catalog: Catalog,
+    *,
+    fragment_bytes: int = FRAGMENT_BYTES,
+) -> list[str]:
+    """Write transactions.
+
+    Args:
+        selected: the transactions, whose numbers in the chain are known.
+        output: where to.
+        catalog: the tables known beforehand; moved on by the schema statements met.
+        fragment_bytes: bytes of events at which a fragment ends.
+
+    Returns:
+        What is not known of names and types, in sentences.
+
+    Raises:
+        DamagedError, UnsupportedError: a transaction cannot be read.
+        OutputError: the output cannot be written.
+    """
+    decoders: list[ChangeDecoder] = []
+    items = ordered_changes(
+        selected,
+        catalog,
+        thl_rows,
+        raw_text=True,
+        undone=True,
+        decoders=decoders,
+    )
+    for item in items:
+        if isinstance(item, Begin):
+            transaction = _Transaction(item, output, fragment_bytes)
+            for raw, rows in events_with_rows(item, items):
+                transaction.take(raw, rows)
+            transaction.end()
+    return decoder_warnings(decoders)
+
+
+class _FragmentText:
+    """The text of a fragment, which waits for what stands before it: on disk where it is long.
+
+    Attributes:
+        size: its bytes.
+    """
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._chunks: list[bytes] = []
+        self._file: IO[bytes] | None = None
+
+    def write(self, chunk: bytes) -> None:
+        """Add some text."""
+        self.size += len(chunk)
+        if self.size <= _MEMORY:
+            self._chunks.append(chunk)
+            return
+        if self._file is None:
+            self._file = TemporaryFile()  # noqa: SIM115
+            self._file.writelines(self._chunks)
+            self._chunks.clear()
+        self._file.write(chunk)
+
+    def hand_over(self, output: Sink) -> None:
+        """Write all of it, and be empty again."""
+        for chunk in self._chunks:
+            output.write(chunk)
+        self._chunks.clear()
+        if self._file is not None:
+            self._file.seek(0)
+            while chunk := self._file.read(_CHUNK):
+                output.write(chunk)
+            self._file.close()
+            self._file = None
+        self.size = 0
+
+
+class _Transaction:
+    """One transaction on its way to the output."""
+
+    def __init__(self, begin: Begin, output: Sink, fragment_bytes: int) -> None:
+        self._facts = begin.facts
+        self._output = output
+        self._limit = fragment_bytes
+        self._fragment = 0
+        self._text = _FragmentText()
+        self._size = 0
+        self._sql = 0
+        self._schema: str | None = None
+        self._schemas = {table["db"] for table in begin.facts["tables"] or ()}
+        self._in_rows = False
+        self._position = begin.facts["start"]
+        self._mariadb = begin.table.format.flavour is Flavour.MARIADB
+
+    def take(self, raw: RawEvent, rows: EventRows) -> None:
+        """Add an event."""
+        header, event = raw.header, raw.event
+        if self._size >= self._limit and self._text.size and not self._in_rows and self._is_data(event):
+            self._write(last=False)
+        if raw.inner is None:
+            self._position = header.end
+        if not isinstance(event, TransactionPayload):
+            self._size += header.size
+        if isinstance(event, RowsHeader):
+            self._rows(event, rows)
+        elif isinstance(event, ExecuteLoadQuery):
+            self._statement(event.query)
+        elif isinstance(event, Query):
+            if event.text not in _CONTROL:
+                self._statement(event)
+        elif isinstance(event, LoadBlock):
+            self._line(f"- DATA FILE #{event.file_id} / size : {len(event.data)}")
+        elif isinstance(event, Incident):
+            self._line(f"# INCIDENT {event.name}: {' '.join(event.message.split())}")
+        else:
+            text = self._setting(event)
+            if text is not None:
+                self._numbered(text)
+
+    def _setting(self, event: object) -> str | None:
+        """What an event that comes before a statement, or ends an XA transaction's first part, is as SQL."""
+        if isinstance(event, Intvar):
+            name = "INSERT_ID" if event.type == IntvarType.INSERT_ID else "LAST_INSERT_ID"
+            return f"SET {name} = {event.value}"
+        if isinstance(event, Rand):
+            return f"SET RAND_SEED1 = {event.seed1}, RAND_SEED2 = {event.seed2}"
+        if isinstance(event, UserVar):
+            return f"SET @{identifier(event.name)} := {event.literal(mariadb=self._mariadb)}"
+        if isinstance(event, XaPrepare) and not event.one_phase:
+            return f"XA PREPARE {event.xid}"
+        return None
+
+    def end(self) -> None:
+        """Write the last fragment."""
+        self._position = self._facts["end"]
+        self._write(last=True)
+
+    def _is_data(self, event: object) -> bool:
+        """Whether an event begins something that a fragment can begin with."""
+        return isinstance(event, RowsHeader | LoadBlock | Intvar | Rand | UserVar) or (
+            isinstance(event, Query) and event.text not in _CONTROL
+        )
+
+    def _statement(self, query: Query) -> None:
+        self._line(f"- OPTIONS = [{', '.join(_options(query))}]")
+        self._schemas.add(query.database)
+        if query.database != self._schema:
+            self._line(f"- SCHEMA = {query.database}")
+            self._schema = query.database
+        self._numbered(query.text)
+
+    def _rows(self, event: RowsHeader, rows: EventRows) -> None:
+        """A rows event; those of one statement are one SQL."""
+        if not rows.count:
+            return
+        if not self._in_rows:
+            self._numbered(None)
+            self._schema = None
+        self._in_rows = not event.flags & RowsFlag.STATEMENT_END and self._size < self._limit
+        for chunk in rows.text():
+            self._text.write(chunk)
+
+    def _numbered(self, text: str | None) -> None:
+        self._line(f"- SQL({self._sql}) =" if text is None else f"- SQL({self._sql}) = {text}")
+        self._sql += 1
+
+    def _line(self, text: str) -> None:
+        self._text.write(encoded(text) + b"\n")
+
+    def _write(self, *, last: bool) -> None:
+        """Write a fragment: its head, and what was collected."""
+        empty = self._fragment == 0 and not self._text.size
+        lines = [*self._head(last), *(["## Empty event ##"] if empty else [])]
+        self._output.write(encoded("\n".join(lines) + "\n"))
+        self._text.hand_over(self._output)
+        self._fragment += 1
+        self._size = 0
+        self._sql = 0
+        self._schema = None
+
+    def _head(self, last: bool) -> Iterator[str]:
+        facts = self._facts
+        thread = "" if facts["thread_id"] is None else f";{facts['thread_id']}"
+        yield f"SEQ# = {facts['seqno']} / FRAG# = {self._fragment}{' (last frag)' if last else ''}"
+        yield f"- TIME = {_java_time(facts['commit_timestamp'])}"
+        yield f"- EPOCH# = {facts['epoch']}"
+        yield f"- EVENTID = {facts['file']}:{self._position:0{_POSITION_DIGITS}d}{thread}"
+        yield f"- SOURCEID = {facts['server_id']}"
+        yield f"- METADATA = [{';'.join(self._metadata())}]"
+        yield f"- TYPE = {EVENT_CLASS}"
+
+    def _metadata(self) -> Iterator[str]:
+        facts = self._facts
+        yield f"mysql_server_id={facts['server_id']}"
+        yield "dbms_type=mysql"
+        yield "tz_aware=true"
+        if facts["gtid"] is not None:
+            yield f"gtid={facts['gtid']}"
+        if facts["xid"] is not None:
+            yield f"xid={facts['xid']}"
+        if facts["kind"] == "rollback":
+            yield "rollback"
+        if facts["kind"] == "ddl":
+            yield "unsafe_for_block_commit"
+        yield f"shard={'#UNKNOWN' if len(self._schemas) != 1 else next(iter(self._schemas))}"
+
+
+def _options(query: Query) -> Iterator[str]:
+    """The session as Tungsten's extractor notes it: numbers as the log has them, names in quotes."""
+    status = query.status
+    options = session_options(query)
+    charset = query.charset.name
+    yield f"##charset = {_CHARSETS.get(charset, charset)}"
+    for name in ("autocommit", "sql_auto_is_null", "foreign_key_checks", "unique_checks"):
+        if name in options:
+            yield f"{name} = {options[name]}"
+    if status.auto_increment_increment is not None:
+        yield f"auto_increment_increment = {status.auto_increment_increment}"
+        yield f"auto_increment_offset = {status.auto_increment_offset}"
+    if "sql_mode" in options:
+        yield f"sql_mode = '{options['sql_mode']}'"
+    for name, value in (
+        ("character_set_client", status.character_set_client),
+        ("collation_connection", status.collation_connection),
+        ("collation_server", status.collation_server),
+    ):
+        if value is not None:
+            yield f"{name} = {value}"
+    if status.time_zone is not None:
+        yield f"time_zone = '{status.time_zone}'"
+    if status.lc_time_names is not None:
+        yield f"lc_time_names = {status.lc_time_names}"
+    if status.collation_database is not None:
+        yield f"collation_database = {status.collation_database}"
+
+
+def _java_time(moment: int) -> str:
+    """A moment in UTC as Java's Timestamp prints it: at least one digit of the fraction.
+
+    A damaged file's that no calendar has stays a number, in µs since 1970.
+    """
+    try:
+        shown = in_zone(moment, UTC)
+    except OverflowError:
+        return f"@{moment}"
+    fraction = f"{shown.microsecond:06d}".rstrip("0") or "0"
+    return f"{shown:%Y-%m-%d %H:%M:%S}.{fraction}"
+
+
+__all__ = ["FRAGMENT_BYTES", "write_thl"]

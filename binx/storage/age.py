@@ -1,0 +1,99 @@
+"""Writing age files, which :mod:`binx.source.age` and ``age -d`` read."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from binx.errors import OutputError
+from binx.source.age_keys import Identities, pyrage
+from binx.storage.output import Sink
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+_IN_MEMORY = 16 * 1024 * 1024
+
+
+class AgeWriter:
+    """Takes bytes into an unnamed temporary file, and encrypts them when :meth:`finish` is called.
+
+    The file is also encrypted to a key of its own, which exists in this process alone, so that whoever has
+    written it can prove what it holds without a recipient's secret.
+
+    Args:
+        output: where the encrypted bytes go; it stays open.
+        recipients: whom the file is encrypted to, as age writes them.
+
+    Attributes:
+        key: the file's own key.
+
+    Raises:
+        EncryptedError: the package pyrage is not installed.
+    """
+
+    def __init__(self, output: Sink, recipients: Sequence[str]) -> None:
+        x25519 = pyrage().x25519
+        own = x25519.Identity.generate()
+        self.key = Identities((str(own),))
+        self._output = output
+        self._recipients = [*map(x25519.Recipient.from_str, recipients), own.to_public()]
+        self._held = tempfile.SpooledTemporaryFile(_IN_MEMORY, prefix="binx-")  # noqa: SIM115 - closed by finish
+
+    def write(self, data: Buffer, /) -> int:
+        """Add bytes.
+
+        Raises:
+            OutputError: the folder for temporary files has no space.
+        """
+        try:
+            return self._held.write(data)
+        except OSError as error:
+            raise OutputError(
+                f"cannot be written to {tempfile.gettempdir()}: {error.strerror}; set TMPDIR to a folder with"
+                " more space"
+            ) from error
+
+    def finish(self) -> None:
+        """Encrypt what was written.
+
+        Raises:
+            OutputError: the output cannot be written.
+        """
+        output = _Output(self._output)
+        told: Exception | None = None
+        with self._held as held:
+            held.seek(0)
+            try:
+                pyrage().encrypt_io(held, output, self._recipients)
+            except (pyrage().EncryptError, OSError) as error:
+                told = error
+        # Of the output's errors pyrage gives on the texts at most, and none of those of its last write.
+        if output.problem is not None:
+            raise output.problem
+        if told is not None:
+            raise OutputError(f"cannot be encrypted: {told}")
+
+
+class _Output:
+    """What takes the encrypted bytes from pyrage, which gives on the texts of errors alone."""
+
+    def __init__(self, sink: Sink) -> None:
+        self.problem: Exception | None = None
+        self._sink = sink
+
+    def write(self, data: bytes) -> int:
+        """Write all bytes."""
+        try:
+            self._sink.write(data)
+        except Exception as problem:
+            self.problem = problem
+            raise
+        return len(data)
+
+    def flush(self) -> None:
+        """Nothing is held back."""
+
+
+__all__ = ["AgeWriter"]

@@ -1,0 +1,242 @@
+"""A place in an object store or another file system, through ``pyarrow.fs``."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from binx.errors import OutputError, SourceError
+from binx.source import Source
+from binx.source.remote import RemoteFile, reach, shortened
+from binx.storage.output import output_errors
+from binx.storage.store import CountedSink, hold_lock
+
+if TYPE_CHECKING:
+    from pyarrow import NativeFile
+    from typing_extensions import Buffer
+
+_OBJECT_STORES = ("s3", "gcs", "abfs")
+"""File systems where a file appears when it is closed, and folders are but parts of names."""
+
+_TEMPORARY = ".binx-{}.tmp"
+
+_COPY_BYTES = 8 * 1024 * 1024
+"""Bytes of a piece of what is put, which object stores take from 5 MiB on."""
+
+
+class RemoteStore:
+    """A prefix of an object store, or a folder of a distributed file system.
+
+    Its lock holds among the processes of this machine and user. Two machines that bring the same logs to one
+    place write the same objects, and do no harm, but where objects are encrypted: no two encryptions are the
+    same, and a manifest of one machine may come to lie beside an object of the other.
+
+    Args:
+        uri: as ``pyarrow.fs`` takes it: ``s3://bucket/prefix``.
+
+    Raises:
+        UsageError: a file system that is not known.
+        OutputError: it cannot be reached.
+    """
+
+    def __init__(self, uri: str) -> None:
+        self._uri, _, query = uri.partition("?")
+        self._uri = self._uri.rstrip("/")
+        self._query = f"?{query}" if query else ""
+        self._system, root = reach(uri, OutputError)
+        self._root = root.rstrip("/")
+        self._is_object_store = self._system.type_name in _OBJECT_STORES
+
+    @property
+    def where(self) -> str:
+        """The URI without its options."""
+        return self._uri
+
+    def prepare(self, folders: Iterable[str] = ()) -> None:
+        """As :class:`~binx.storage.store.Store` says; in object stores nothing half written can be seen."""
+        if self._is_object_store:
+            return
+        with _output_errors(self._uri):
+            self._system.create_dir(self._root, recursive=True)
+            inside = list(folders)
+            for folder in ["", *inside] if inside else []:
+                self._system.create_dir(self._inside(folder), recursive=True)
+                for name in self.names(folder):
+                    if name.startswith(".binx-") and name.endswith(".tmp"):
+                        self._system.delete_file(self._inside(f"{folder}/{name}" if folder else name))
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """As :class:`~binx.storage.store.Store` says, on this machine."""
+        with hold_lock(self._on_this_machine(".lock"), self.where):
+            yield
+
+    @property
+    def on_its_way(self) -> Path:
+        """A folder of this machine and user, for what is on its way to this place."""
+        return self._on_this_machine("")
+
+    def make_on_its_way(self) -> None:
+        """Make that folder, which only its user can read.
+
+        Raises:
+            OutputError: it cannot be made, or is another user's.
+        """
+        folder = self.on_its_way
+        with output_errors(folder):
+            folder.mkdir(mode=0o700, exist_ok=True)
+            found = folder.lstat()
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
+            raise OutputError(
+                "the folder belongs to another user; set TMPDIR to another folder",
+                path=str(folder),
+            )
+
+    def names(self, folder: str = "") -> list[str]:
+        """As :class:`~binx.storage.store.Store` says."""
+        return [path.rpartition("/")[2] for path in self._listed(folder, recursive=False)]
+
+    def find(self, folder: str) -> list[str]:
+        """As :class:`~binx.storage.store.Store` says."""
+        return [path.removeprefix(f"{self._root}/") for path in self._listed(folder, recursive=True)]
+
+    def path(self, name: str) -> str:
+        """As :class:`~binx.storage.store.Store` says."""
+        return f"{self._uri}/{quote(name)}{self._query}"
+
+    def open(self, name: str) -> Source:
+        """As :class:`~binx.storage.store.Store` says."""
+        return RemoteFile.inside(self._system, self._inside(name), self.path(name))
+
+    def read(self, name: str) -> bytes | None:
+        """As :class:`~binx.storage.store.Store` says."""
+        try:
+            with self._system.open_input_file(self._inside(name)) as file:
+                data: bytes = file.read()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise SourceError(f"cannot be read: {shortened(error)}", path=self._shown(name)) from error
+        return data
+
+    @contextmanager
+    def writing(self, name: str) -> Iterator[CountedSink]:
+        """As :class:`~binx.storage.store.Store` says.
+
+        Object stores show an object when all of it has been put; elsewhere it is renamed then.
+        """
+        target = self._inside(name)
+        folder = target.rpartition("/")[0]
+        written = target if self._is_object_store else f"{folder}/{_TEMPORARY.format(os.urandom(6).hex())}"
+        where = self._shown(name)
+        with _output_errors(where):
+            # Without being told not to, Arrow compresses what is called .zst once more.
+            stream = self._system.open_output_stream(written, compression=None)
+        try:
+            yield _RemoteSink(stream, where)
+            with _output_errors(where):
+                stream.close()
+                if written != target:
+                    self._system.move(written, target)
+        except BaseException:
+            # A stream has no way to be given up: what it leaves is removed.
+            with suppress(OSError):
+                stream.close()
+            with suppress(OSError):
+                self._system.delete_file(written)
+            raise
+
+    def put(self, name: str, data: bytes) -> None:
+        """As :class:`~binx.storage.store.Store` says."""
+        self._make_folder(name)
+        with self.writing(name) as sink:
+            sink.write(data)
+
+    def take(self, files: Iterable[tuple[str, str]]) -> None:
+        """As :class:`~binx.storage.store.Store` says."""
+        for path, name in files:
+            self._make_folder(name)
+            with output_errors(path), Path(path).open("rb") as file, self.writing(name) as sink:
+                shutil.copyfileobj(file, sink, _COPY_BYTES)
+            with output_errors(path):
+                Path(path).unlink()
+
+    def move(self, name: str, to: str) -> None:
+        """Give an object another name, in place of one that has it.
+
+        Object stores copy it, without its bytes coming here.
+
+        Raises:
+            OutputError: it cannot be moved.
+        """
+        self._make_folder(to)
+        with _output_errors(self._shown(to)):
+            self._system.move(self._inside(name), self._inside(to))
+
+    def remove(self, name: str) -> None:
+        """As :class:`~binx.storage.store.Store` says."""
+        with _output_errors(self._shown(name)), suppress(FileNotFoundError):
+            self._system.delete_file(self._inside(name))
+
+    def _make_folder(self, name: str) -> None:
+        if not self._is_object_store:
+            with _output_errors(self._shown(name)):
+                self._system.create_dir(self._inside(name).rpartition("/")[0], recursive=True)
+
+    def _listed(self, folder: str, *, recursive: bool) -> list[str]:
+        """The paths of the files in a folder, sorted."""
+        from pyarrow import fs
+
+        selector = fs.FileSelector(self._inside(folder), allow_not_found=True, recursive=recursive)
+        try:
+            found = self._system.get_file_info(selector)
+        except OSError as error:
+            raise SourceError(f"cannot be read: {shortened(error)}", path=self._uri) from error
+        return sorted(info.path for info in found if info.type == fs.FileType.File)
+
+    def _inside(self, name: str) -> str:
+        return f"{self._root}/{name}" if name else self._root
+
+    def _shown(self, name: str) -> str:
+        """What messages call an object."""
+        return f"{self._uri}/{name}"
+
+    def _on_this_machine(self, suffix: str) -> Path:
+        """A path that is the same for all processes of this machine and user that name this place."""
+        digest = hashlib.sha256(self._uri.encode()).hexdigest()[:16]
+        return Path(tempfile.gettempdir()) / f"binx-{os.getuid()}-{digest}{suffix}"
+
+
+class _RemoteSink:
+    """Takes what is written, with errors that say where."""
+
+    def __init__(self, stream: NativeFile, where: str) -> None:
+        self._stream = stream
+        self._where = where
+        self.bytes_written = 0
+
+    def write(self, data: Buffer, /) -> int:
+        with _output_errors(self._where):
+            self._stream.write(data)
+        size = memoryview(data).nbytes
+        self.bytes_written += size
+        return size
+
+
+@contextmanager
+def _output_errors(where: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise OutputError(f"cannot be written: {shortened(error)}", path=where) from error
+
+
+__all__ = ["RemoteStore"]

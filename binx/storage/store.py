@@ -1,0 +1,340 @@
+"""Where archives and data sets are kept: a local folder, or any place that ``pyarrow.fs`` knows."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from pathlib import Path
+from typing import Protocol
+from urllib.parse import unquote
+
+from binx.errors import OutputError, SourceError
+from binx.source import PlainFile, Source
+from binx.source.remote import beside, is_uri
+from binx.storage.durable import synchronize
+from binx.storage.output import Sink, open_output, output_errors
+from binx.storage.temporary_files import remove_leftovers
+
+MANIFESTS = "_manifest"
+"""The folder of the manifests, below the place's own."""
+
+LOCK = "_lock"
+
+_FILE_SCHEME = "file://"
+
+
+class CountedSink(Sink, Protocol):
+    """What an export writes into, which knows how much that was.
+
+    Attributes:
+        bytes_written: of what was given to be written.
+    """
+
+    bytes_written: int
+
+
+class Store(Protocol):
+    """A place that holds named objects, each written whole or not at all."""
+
+    @property
+    def where(self) -> str:
+        """The place as messages call it."""
+
+    def prepare(self, folders: Iterable[str] = ()) -> None:
+        """Make the place where it is not there, and remove what killed runs have left half written.
+
+        Args:
+            folders: these are made too, and looked through; so is the place itself where there are some.
+
+        Raises:
+            OutputError: it cannot be made.
+        """
+
+    def locked(self) -> AbstractContextManager[None]:
+        """Hold the place for one writer; the lock goes with the process, however it ends.
+
+        Raises:
+            OutputError: another process holds it.
+        """
+
+    def names(self, folder: str = "") -> list[str]:
+        """The names of the objects directly in a folder, sorted; none where there is no such folder.
+
+        Raises:
+            SourceError: it cannot be read.
+        """
+
+    def find(self, folder: str) -> list[str]:
+        """The names of all objects below a folder, at any depth, sorted; none where there is no such folder.
+
+        Raises:
+            SourceError: it cannot be read.
+        """
+
+    def path(self, name: str) -> str:
+        """What an object is called outside of the place: a path, or a URI."""
+
+    def open(self, name: str) -> Source:
+        """An object's bytes as they are stored.
+
+        Raises:
+            SourceError: it is not there, or cannot be read.
+            NotABinlogError: it is empty.
+        """
+
+    def read(self, name: str) -> bytes | None:
+        """All bytes of a small object; None where it is not there.
+
+        Raises:
+            SourceError: it cannot be read.
+        """
+
+    def writing(self, name: str) -> AbstractContextManager[CountedSink]:
+        """Write an object; it appears whole when the block is left without an error.
+
+        Raises:
+            OutputError: it cannot be written.
+        """
+
+    def put(self, name: str, data: bytes) -> None:
+        """Write a small object, whole or not at all; its folder is made.
+
+        Raises:
+            OutputError: it cannot be written.
+        """
+
+    def take(self, files: Iterable[tuple[str, str]]) -> None:
+        """Move files of this machine to their places; each appears whole, and its folder is made.
+
+        Args:
+            files: the path where one is, and the name that it gets. A local store takes only files of its
+                own file system.
+
+        Raises:
+            OutputError: one cannot be moved; those before it are.
+        """
+
+    def remove(self, name: str) -> None:
+        """Remove an object for good; nothing is done where it is not there.
+
+        Raises:
+            OutputError: it cannot be removed.
+        """
+
+
+class LocalStore:
+    """A folder.
+
+    Args:
+        folder: its path.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._inside = f"{folder}{os.sep}"
+
+    @property
+    def where(self) -> str:
+        """The folder."""
+        return str(self._folder)
+
+    @property
+    def folder(self) -> Path:
+        """The folder."""
+        return self._folder
+
+    def prepare(self, folders: Iterable[str] = ()) -> None:
+        """As :class:`Store` says."""
+        with output_errors(self._folder):
+            self._folder.mkdir(parents=True, exist_ok=True)
+            inside = [self._folder / name for name in folders]
+            for folder in [self._folder, *inside] if inside else []:
+                folder.mkdir(parents=True, exist_ok=True)
+                remove_leftovers(folder)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """As :class:`Store` says."""
+        with output_errors(self._folder):
+            self._folder.mkdir(parents=True, exist_ok=True)
+        with hold_lock(self._folder / LOCK, self.where):
+            yield
+
+    def names(self, folder: str = "") -> list[str]:
+        """As :class:`Store` says."""
+        place = self._folder / folder
+        try:
+            return sorted(entry.name for entry in os.scandir(place) if entry.is_file())
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise SourceError(f"cannot be read: {error.strerror}", path=str(place)) from error
+
+    def find(self, folder: str) -> list[str]:
+        """As :class:`Store` says."""
+        found = (path for path in (self._folder / folder).rglob("*") if path.is_file())
+        try:
+            return sorted(path.relative_to(self._folder).as_posix() for path in found)
+        except OSError as error:
+            raise SourceError(f"cannot be read: {error.strerror}", path=self.path(folder)) from error
+
+    def path(self, name: str) -> str:
+        """As :class:`Store` says."""
+        return self._inside + name
+
+    def open(self, name: str) -> Source:
+        """As :class:`Store` says."""
+        return PlainFile.open(self.path(name))
+
+    def read(self, name: str) -> bytes | None:
+        """As :class:`Store` says."""
+        try:
+            with open(self.path(name), "rb", buffering=0) as file:
+                return file.readall()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise SourceError(f"cannot be read: {error.strerror}", path=self.path(name)) from error
+
+    @contextmanager
+    def writing(self, name: str) -> Iterator[CountedSink]:
+        """As :class:`Store` says; file and folder are brought to the disk."""
+        with open_output(self.path(name)) as stream:
+            yield stream
+
+    def put(self, name: str, data: bytes) -> None:
+        """As :class:`Store` says."""
+        path = self._folder / name
+        with output_errors(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+        with self.writing(name) as sink:
+            sink.write(data)
+
+    def take(self, files: Iterable[tuple[str, str]]) -> None:
+        """As :class:`Store` says; files are brought to the disk before they are moved, folders after."""
+        moves = [*files]
+        synchronize(path for path, _ in moves)
+        folders: dict[str, None] = {}
+        with output_errors(self._folder):
+            for path, name in moves:
+                folder = self.path(name.rpartition("/")[0])
+                if folder not in folders:
+                    folders[folder] = None
+                    _make_folder(folder)
+                os.replace(path, self.path(name))
+        synchronize(folders)
+
+    def remove(self, name: str) -> None:
+        """As :class:`Store` says."""
+        path = self._folder / name
+        with output_errors(path):
+            path.unlink(missing_ok=True)
+        if path.parent.is_dir():
+            synchronize([path.parent])
+
+
+def _make_folder(path: str) -> None:
+    """Make a folder where it is not there; mostly the one that it is in is."""
+    try:
+        os.mkdir(path)
+    except FileExistsError:
+        pass
+    except FileNotFoundError:
+        os.makedirs(path, exist_ok=True)
+
+
+def open_store(place: str) -> Store:
+    """The store that a user names.
+
+    Args:
+        place: a folder, or a URI.
+
+    Raises:
+        UsageError: a file system that is not known.
+        OutputError: it cannot be reached.
+    """
+    if place.startswith(_FILE_SCHEME):
+        return LocalStore(Path(place.removeprefix(_FILE_SCHEME)))
+    if is_uri(place):
+        from binx.storage.remote_store import RemoteStore
+
+        return RemoteStore(place)
+    return LocalStore(Path(place))
+
+
+@contextmanager
+def open_file(path: str) -> Iterator[CountedSink]:
+    """Open a file for writing, here or elsewhere; it appears whole when the block is left without an error.
+
+    Args:
+        path: a path as :func:`~binx.storage.output.open_output` takes it, or a URI.
+
+    Raises:
+        UsageError: a file system that is not known.
+        OutputError: it cannot be written.
+    """
+    if not is_uri(path):
+        with open_output(path) as stream:
+            yield stream
+        return
+    name = path.partition("?")[0].rpartition("/")[2]
+    with open_store(beside(path, "")).writing(unquote(name)) as sink:
+        yield sink
+
+
+class LockedError(OutputError):
+    """Another process is writing to a place."""
+
+
+@contextmanager
+def hold_lock(path: Path, where: str) -> Iterator[None]:
+    """Hold a lock file; it stays, as another process may be about to lock it.
+
+    Args:
+        path: the lock file.
+        where: what it protects, for messages.
+
+    Raises:
+        LockedError: another process holds it.
+        OutputError: it cannot be made.
+    """
+    with output_errors(path):
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise LockedError(
+                f"another binx process{_holder(descriptor)} is writing to it", path=where
+            ) from None
+        with suppress(OSError):
+            # Only a hint for people; on a full disk the lock is as good without it.
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        try:
+            yield
+        finally:
+            with suppress(OSError):
+                os.ftruncate(descriptor, 0)
+    finally:
+        os.close(descriptor)
+
+
+def _holder(descriptor: int) -> str:
+    """The number of the process that holds a lock, as it has written it down."""
+    text = os.pread(descriptor, 32, 0).strip()
+    return f" ({int(text)})" if text.isdigit() else ""
+
+
+__all__ = [
+    "MANIFESTS",
+    "CountedSink",
+    "LocalStore",
+    "LockedError",
+    "Store",
+    "hold_lock",
+    "open_file",
+    "open_store",
+]

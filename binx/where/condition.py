@@ -1,0 +1,371 @@
+"""Conditions on rows, as SQL says them: ``status = 'paid' AND amount > 100``.
+
+A change of a row passes when its image before or its image after fulfils the condition; ``before.status`` and
+``after.status`` ask one of the two. The text is parsed by sqlglot as MySQL's SQL. Understood are columns,
+literals, ``= <> < <= > >= <=>``, ``AND OR XOR NOT``, ``IS [NOT] NULL | TRUE | FALSE``, ``[NOT] IN``,
+``[NOT] BETWEEN``, ``[NOT] LIKE`` and ``[NOT] REGEXP``; everything else is refused by name.
+
+What the log does not have is neither true nor false: NULL, as in SQL, and a column that is absent from an
+image. A column that an update's image after lacks kept the value that the image before has, if that has it.
+Texts are compared as they are: case, accents and trailing spaces count. Beside a number they are the number
+that they begin with, and members of ENUM and SET theirs, as in servers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from binx.errors import AbsentError, UsageError
+from binx.event.charset import DEFAULT_CHARSET, charset
+from binx.rows.images import BatchImages, ChangeGroup, Images
+from binx.rows.types import Kind, LogicalType
+from binx.where.literals import as_number, literal_of
+from binx.where.values import Literal, Operand, check_expression, compared, is_null, matched
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+BEFORE, AFTER = "before", "after"
+_SHOWN = 60
+_OPERAND_MISSING = re.compile(r"Required keyword: '\w+' missing for <class '[^']*'>")
+
+_FLIPPED = {"=": "=", "<>": "<>", "<=>": "<=>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+class ColumnName(NamedTuple):
+    """A column of the condition.
+
+    Attributes:
+        image: ``before`` or ``after``; None for whichever image is looked at.
+        name: its name, case-folded.
+    """
+
+    image: str | None
+    name: str
+
+
+class Frame:
+    """Row changes of one group, as a condition sees them.
+
+    Args:
+        images: the batch.
+        group: the changes.
+        default: the image that columns without ``before.`` or ``after.`` mean.
+    """
+
+    def __init__(self, images: BatchImages, group: ChangeGroup, default: str) -> None:
+        self._images = images
+        self._group = group
+        self._default = default
+        self._places = {column.source_name.casefold(): i for i, column in enumerate(images.columns)}
+        picked = group.images
+        self.size = images.changes.rows if picked.rows is None else len(picked.rows)
+
+    def operand(self, column: ColumnName) -> Operand | None:
+        """A column's values; None where the log does not have them."""
+        place = self._places.get(column.name)
+        if place is None:
+            return None
+        source = self._source(place, column.image or self._default)
+        if source is None:
+            return None
+        resolved = self._images.columns[place]
+        misfits = self._images.misfits.get(resolved.name, [])
+        texts = None
+        if misfits:
+            known = dict(misfits)
+            rows = range(self._images.changes.rows)
+            texts = source.pick(pa.array([known.get(row) for row in rows], pa.string()))
+        values = _as_decoded(source.pick(self._images.column(place)), resolved.type)
+        return Operand(values, resolved.type, texts)
+
+    def _source(self, place: int, image: str) -> Images | None:
+        """The image that tells a column's value."""
+        before, after = self._group.before, self._group.after
+        if image == BEFORE:
+            return before if before is not None and place in before.columns else None
+        if after is None:
+            return None
+        if place in after.columns:
+            return after
+        return before if before is not None and place in before.columns else None
+
+    def unknown(self) -> pa.BooleanArray:
+        """Neither true nor false, for each change."""
+        return pa.nulls(self.size, pa.bool_())
+
+
+def _as_decoded(values: pa.Array, logical: LogicalType) -> pa.Array:
+    """Values as they are compared: text as text, and members by name, where a batch has them as stored."""
+    decode = _decoder_of(values, logical)
+    if decode is None:
+        return values
+    words = values.dictionary_encode()
+    texts = pa.array([decode(word) for word in words.dictionary.to_pylist()], pa.string())
+    return texts.take(words.indices)
+
+
+def _decoder_of(values: pa.Array, logical: LogicalType) -> Callable[[Any], str] | None:
+    """What gives the text of a stored value; None where values are stored as they are compared."""
+    members = logical.members or ()
+    if logical.kind is Kind.TEXT and pa.types.is_binary(values.type):
+        found = charset(logical.charset or DEFAULT_CHARSET) or charset(DEFAULT_CHARSET)
+        assert found is not None
+        return found.decode
+    if members and logical.kind is Kind.ENUM and pa.types.is_integer(values.type):
+        return ("", *members).__getitem__
+    if members and logical.kind is Kind.SET and pa.types.is_integer(values.type):
+        return lambda bits: ",".join(name for place, name in enumerate(members) if bits >> place & 1)
+    return None
+
+
+Evaluate = Callable[[Frame], pa.BooleanArray]
+
+
+class Condition:
+    """A condition on rows.
+
+    Args:
+        text: the SQL.
+
+    Attributes:
+        text: the SQL.
+        columns: the names of its columns, case-folded.
+
+    Raises:
+        UsageError: it cannot be understood.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.columns: set[str] = set()
+        self._either = False
+        try:
+            self._evaluate = self._compiled(_parsed(text))
+        except RecursionError:
+            raise UsageError("the condition is nested too deeply") from None
+
+    def applies(self, images: BatchImages) -> bool:
+        """Whether the table has all columns of the condition."""
+        return self.columns.issubset(column.source_name.casefold() for column in images.columns)
+
+    def lacking(self, tables: Iterable[str]) -> AbsentError:
+        """The error where none of the tables whose rows change has all columns of the condition."""
+        columns = ", ".join(sorted(self.columns))
+        return AbsentError(
+            f"no table has {columns}, as the condition {self.text!r} requires; tables with row changes:"
+            f" {', '.join(tables)}"
+        )
+
+    def passing(self, images: BatchImages) -> Iterator[tuple[ChangeGroup, pa.BooleanArray]]:
+        """The changes of a batch, group by group, with a mark for each that passes; marks are never null.
+
+        Raises:
+            IncomparableError: a literal is no value of its column's type, as it may be of another table's.
+            UsageError: a regular expression is none.
+        """
+        for group in images.groups():
+            sides = [AFTER] if group.after is not None or not self._either else []
+            sides += [BEFORE] if group.before is not None and self._either else []
+            found = self._evaluate(Frame(images, group, sides[0]))
+            for side in sides[1:]:
+                found = pc.or_(
+                    pc.fill_null(found, False),
+                    pc.fill_null(self._evaluate(Frame(images, group, side)), False),
+                )
+            yield group, pc.fill_null(found, False)
+
+    def _compiled(self, node: exp.Expr) -> Evaluate:
+        from sqlglot import exp
+
+        if isinstance(node, exp.Paren):
+            return self._compiled(node.this)
+        if isinstance(node, exp.Connector):
+            return self._connected(node)
+        if isinstance(node, exp.Not):
+            inner = self._compiled(node.this)
+            return lambda frame: pc.invert(inner(frame))
+        if isinstance(node, exp.Is):
+            return self._is(node)
+        if isinstance(node, exp.In) and node.expressions:
+            return self._any([self._listed(node.this, "=", item) for item in node.expressions], pc.or_kleene)
+        if isinstance(node, exp.Between):
+            return self._between(node)
+        if isinstance(node, exp.Like | exp.RegexpLike):
+            return self._match(node)
+        sign = _signs().get(type(node))
+        if sign is not None:
+            return self._comparison(node.this, sign, node.expression)
+        if isinstance(node, exp.Column | exp.Boolean):
+            return self._comparison(node, "<>", exp.Literal.number(0))
+        raise _refused(node)
+
+    def _between(self, node: exp.Between) -> Evaluate:
+        bounds = [node.args["low"], node.args["high"]]
+        # Beside a number, servers take the other bound for one too.
+        numeric = any(literal is not None and literal.number for literal in map(literal_of, bounds))
+        signs = zip((">=", "<="), bounds, strict=True)
+        parts = [self._listed(node.this, sign, bound, numeric=numeric) for sign, bound in signs]
+        return self._any(parts, pc.and_kleene)
+
+    def _listed(self, left: exp.Expr, sign: str, right: exp.Expr, *, numeric: bool = False) -> Evaluate:
+        """A comparison within IN or BETWEEN."""
+        literal = literal_of(right)
+        if literal is None:
+            return self._comparison(left, sign, right)
+        if numeric:
+            literal = as_number(literal)
+        return self._with_literal(left, sign, literal._replace(listed=True))
+
+    def _connected(self, node: exp.Connector) -> Evaluate:
+        from sqlglot import exp
+
+        left, right = self._compiled(node.left), self._compiled(node.right)
+        join = {exp.And: pc.and_kleene, exp.Or: pc.or_kleene, exp.Xor: pc.xor}.get(type(node))
+        if join is None:
+            raise _refused(node)
+        return lambda frame: join(left(frame), right(frame))
+
+    def _any(self, parts: list[Evaluate], join: Callable[..., pa.BooleanArray]) -> Evaluate:
+        def evaluate(frame: Frame) -> pa.BooleanArray:
+            found = parts[0](frame)
+            for part in parts[1:]:
+                found = join(found, part(frame))
+            return found
+
+        return evaluate
+
+    def _is(self, node: exp.Is) -> Evaluate:
+        from sqlglot import exp
+
+        if isinstance(node.expression, exp.Boolean):
+            truth = self._comparison(node.this, "<>", exp.Literal.number(0))
+            wanted = bool(node.expression.this)
+            return lambda frame: pc.fill_null(pc.equal(truth(frame), pa.scalar(wanted)), False)
+        if not isinstance(node.expression, exp.Null) or not isinstance(node.this, exp.Column):
+            raise _refused(node)
+        column = self._column(node.this)
+
+        def evaluate(frame: Frame) -> pa.BooleanArray:
+            operand = frame.operand(column)
+            return frame.unknown() if operand is None else is_null(operand)
+
+        return evaluate
+
+    def _match(self, node: exp.Like | exp.RegexpLike) -> Evaluate:
+        from sqlglot import exp
+
+        pattern = literal_of(node.expression)
+        if not isinstance(node.this, exp.Column) or pattern is None or not isinstance(pattern.value, str):
+            raise _refused(node)
+        column, text, regular = self._column(node.this), pattern.value, isinstance(node, exp.RegexpLike)
+        if regular:
+            check_expression(text)
+        negated = bool(node.args.get("negate"))
+
+        def evaluate(frame: Frame) -> pa.BooleanArray:
+            operand = frame.operand(column)
+            if operand is None:
+                return frame.unknown()
+            found = matched(operand, text, column.name, regular=regular)
+            return pc.invert(found) if negated else found
+
+        return evaluate
+
+    def _comparison(self, left: exp.Expr, sign: str, right: exp.Expr) -> Evaluate:
+        from sqlglot import exp
+
+        if not isinstance(left, exp.Column):
+            if not isinstance(right, exp.Column):
+                raise _refused(left)
+            left, sign, right = right, _FLIPPED[sign], left
+        if isinstance(right, exp.Column):
+            column, other = self._column(left), self._column(right)
+            return lambda frame: self._both(frame, column, sign, other)
+        literal = literal_of(right)
+        if literal is None:
+            raise _refused(right)
+        return self._with_literal(left, sign, literal)
+
+    def _with_literal(self, node: exp.Expr, sign: str, literal: Literal) -> Evaluate:
+        from sqlglot import exp
+
+        if not isinstance(node, exp.Column):
+            raise _refused(node)
+        column = self._column(node)
+
+        def evaluate(frame: Frame) -> pa.BooleanArray:
+            operand = frame.operand(column)
+            return frame.unknown() if operand is None else compared(operand, sign, literal, column.name)
+
+        return evaluate
+
+    @staticmethod
+    def _both(frame: Frame, left: ColumnName, sign: str, right: ColumnName) -> pa.BooleanArray:
+        first, second = frame.operand(left), frame.operand(right)
+        if first is None or second is None:
+            return frame.unknown()
+        return compared(first, sign, second, left.name)
+
+    def _column(self, node: exp.Column) -> ColumnName:
+        if node.args.get("db") is not None:
+            raise _refused(node)
+        image = node.table.casefold() or None
+        if image not in {None, BEFORE, AFTER}:
+            raise UsageError(
+                f"expected a column, or before.COLUMN or after.COLUMN, found {node.sql('mysql')!r};"
+                " select tables with --table"
+            )
+        name = node.name.casefold()
+        self.columns.add(name)
+        self._either = self._either or image is None
+        return ColumnName(image, name)
+
+
+def _parsed(text: str) -> exp.Expr:
+    import sqlglot
+    from sqlglot.errors import SqlglotError
+
+    try:
+        found = sqlglot.parse(text, dialect="mysql")
+    except (SqlglotError, RecursionError) as error:
+        first = _OPERAND_MISSING.sub(
+            "an operand is missing", (str(error).splitlines() or ["not understood"])[0]
+        )
+        raise UsageError(
+            f"expected a condition such as \"status = 'paid'\", found {text!r}: {first}"
+        ) from error
+    if len(found) != 1 or found[0] is None:
+        raise UsageError(f"expected one condition, found {text!r}")
+    return found[0]
+
+
+def _signs() -> dict[type[exp.Expr], str]:
+    from sqlglot import exp
+
+    return {
+        exp.EQ: "=",
+        exp.NEQ: "<>",
+        exp.LT: "<",
+        exp.LTE: "<=",
+        exp.GT: ">",
+        exp.GTE: ">=",
+        exp.NullSafeEQ: "<=>",
+    }
+
+
+def _refused(node: exp.Expr) -> UsageError:
+    text = node.sql("mysql")
+    shown = text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+    return UsageError(
+        f"{shown!r} is not supported in a condition, which consists of columns and literals, compared"
+        " by = <> < <= > >= <=>, IN, BETWEEN, LIKE, REGEXP or IS NULL, joined by AND, OR, XOR and NOT"
+    )
+
+
+__all__ = ["Condition"]

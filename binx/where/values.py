@@ -1,0 +1,339 @@
+"""Comparing a column's values with literals, by what the column's type is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import date, datetime, timedelta
+from decimal import ROUND_FLOOR, Decimal, InvalidOperation
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from binx.errors import UsageError
+from binx.event.charset import DEFAULT_CHARSET, charset
+from binx.log.moments import parse_time
+from binx.rows.types import INTEGER_NAMES, Kind, LogicalType
+from binx.where.numbers import NUMBERED, numbers_of
+
+COMPARISONS: dict[str, Callable[[Any, Any], pa.BooleanArray]] = {
+    "=": pc.equal,
+    "<>": pc.not_equal,
+    "<": pc.less,
+    "<=": pc.less_equal,
+    ">": pc.greater,
+    ">=": pc.greater_equal,
+}
+
+_WHOLE = frozenset({*INTEGER_NAMES, Kind.BITS, Kind.YEAR, Kind.BOOL})
+_REAL = frozenset({Kind.FLOAT32, Kind.FLOAT64})
+_TEXTS = frozenset({Kind.TEXT, Kind.ENUM, Kind.SET, Kind.JSON, Kind.INET4, Kind.INET6, Kind.UUID})
+_NUMBERS = frozenset({*_WHOLE, *_REAL, Kind.DECIMAL})
+_TEMPORAL = frozenset({Kind.DATE, Kind.TIME, Kind.DATETIME, Kind.TIMESTAMP})
+_OFFSET = re.compile(r"[-+]\d\d:?\d\d\Z|[zZ]\Z")
+_UNLIKE_TEXT = frozenset({Kind.BOOL, Kind.BITS, *_REAL, Kind.GEOMETRY, Kind.VECTOR})
+_OPAQUE = frozenset({Kind.GEOMETRY, Kind.VECTOR})
+_CLOCK = re.compile(r"(-?)(\d{1,3}):([0-5]?\d)(?::([0-5]?\d)(?:\.(\d{1,6}))?)?")
+_IMPOSSIBLE = re.compile(r"\s*\d{4}-(?:00-\d\d|\d\d-00)(?:\s|\Z)")
+_BEYOND = Decimal(10**20)
+"""More than any whole number that a column has."""
+_HALF = Decimal("0.5")
+
+
+class IncomparableError(UsageError):
+    """A column's type and what it is compared with do not go together; another table's may."""
+
+
+class Literal(NamedTuple):
+    """A literal of a condition.
+
+    Attributes:
+        value: its text, or bytes; None for NULL.
+        number: whether the text was written as a number.
+        temporal: whether it was written as ``DATE '…'``, ``TIME '…'`` or ``TIMESTAMP '…'``.
+        listed: whether it stands in IN or BETWEEN.
+    """
+
+    value: str | bytes | None
+    number: bool = False
+    temporal: bool = False
+    listed: bool = False
+
+
+class Operand(NamedTuple):
+    """A column's values.
+
+    Attributes:
+        values: one for each change.
+        type: the column's type.
+        misfits: what the server prints for values that the type could not take, null elsewhere; None where
+            there are none.
+    """
+
+    values: pa.Array
+    type: LogicalType
+    misfits: pa.Array | None
+
+
+def is_null(operand: Operand) -> pa.BooleanArray:
+    """Which values are NULL; one that its type could not take is not."""
+    nulls = operand.values.is_null()
+    return nulls if operand.misfits is None else pc.and_(nulls, operand.misfits.is_null())
+
+
+def matched(operand: Operand, pattern: str, name: str, *, regular: bool) -> pa.BooleanArray:
+    """Which texts match a pattern of LIKE, or a regular expression (RE2's) somewhere.
+
+    Raises:
+        IncomparableError: the column's values are no text and have no such form in servers either.
+    """
+    if operand.type.kind in _UNLIKE_TEXT:
+        raise IncomparableError(f"{name} is {operand.type.base}, which does not support LIKE and REGEXP")
+    values = operand.values if operand.type.kind is Kind.BINARY else _texts(operand)
+    return pc.match_substring_regex(values, pattern) if regular else pc.match_like(values, pattern)
+
+
+def check_expression(pattern: str) -> None:
+    """Raise an error where a regular expression is none.
+
+    Raises:
+        UsageError: it is none.
+    """
+    try:
+        pc.match_substring_regex(pa.array([""]), pattern)
+    except pa.ArrowInvalid as error:
+        raise UsageError(f"expected a regular expression, found {pattern!r}: {error}") from error
+
+
+def compared(operand: Operand, sign: str, other: Literal | Operand, name: str) -> pa.BooleanArray:
+    """Compare a column with a literal or with another column.
+
+    Args:
+        operand: the column.
+        sign: ``=``, ``<>``, ``<``, ``<=``, ``>``, ``>=`` or ``<=>``.
+        other: what it is compared with.
+        name: the column's name, for messages.
+
+    Raises:
+        IncomparableError: the two cannot be compared.
+    """
+    if sign == "<=>":
+        return _null_safe(operand, other, name)
+    if isinstance(other, Operand):
+        return _columns(operand, sign, other, name)
+    if other.value is None:
+        return pa.nulls(len(operand.values), pa.bool_())
+    kind = operand.type.kind
+    if kind in _OPAQUE:
+        raise IncomparableError(f"{name} is {operand.type.base}, which can only be compared with NULL")
+    found = _with_literal(operand, sign, other, name)
+    if operand.misfits is None:
+        return found
+    if sign not in {"=", "<>"}:
+        return found
+    text = pa.scalar(str(other.value))
+    return pc.if_else(operand.misfits.is_valid(), COMPARISONS[sign](operand.misfits, text), found)
+
+
+def _null_safe(operand: Operand, other: Literal | Operand, name: str) -> pa.BooleanArray:
+    if isinstance(other, Literal) and other.value is None:
+        return is_null(operand)
+    same = pc.fill_null(compared(operand, "=", other, name), False)
+    if isinstance(other, Operand):
+        return pc.or_(same, pc.and_(is_null(operand), is_null(other)))
+    return same
+
+
+def _columns(operand: Operand, sign: str, other: Operand, name: str) -> pa.BooleanArray:
+    left, right = operand.values, other.values
+    kinds = (operand.type.kind, other.type.kind)
+    if kinds[0] in NUMBERED and kinds[1] in _NUMBERS:
+        left, right = numbers_of(left, operand.type), right.cast(pa.float64())
+    elif kinds[1] in NUMBERED and kinds[0] in _NUMBERS:
+        left, right = left.cast(pa.float64()), numbers_of(right, other.type)
+    elif operand.type.kind in _TEXTS or other.type.kind in _TEXTS:
+        left, right = _texts(operand), _texts(other)
+    elif operand.type.kind is Kind.BOOL and other.type.kind is not Kind.BOOL:
+        left = left.cast(pa.int8())
+    try:
+        return COMPARISONS[sign](left, right)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise IncomparableError(
+            f"{name} is {operand.type.base}, which cannot be compared with {other.type.base}"
+        ) from error
+
+
+def _texts(operand: Operand) -> pa.Array:
+    """The values as text."""
+    values = operand.values
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
+        return values
+    if operand.type.kind is Kind.BINARY:
+        return pc.cast(values, pa.string(), safe=False) if not _is_utf8(values) else values.cast(pa.string())
+    return values.cast(pa.string())
+
+
+def _is_utf8(values: pa.Array) -> bool:
+    try:
+        values.cast(pa.string())
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def _with_literal(operand: Operand, sign: str, literal: Literal, name: str) -> pa.BooleanArray:
+    kind, values = operand.type.kind, operand.values
+    compare = COMPARISONS[sign]
+    if literal.temporal and kind not in _TEMPORAL:
+        raise IncomparableError(
+            f"{name} is {operand.type.base}, which cannot be compared with the date or time {literal.value!r}"
+        )
+    if literal.number and kind in NUMBERED:
+        return compare(numbers_of(values, operand.type), pa.scalar(float(_number(literal, name))))
+    if kind in _TEXTS:
+        if pa.types.is_integer(values.type):
+            return _whole(values, compare, literal, name)
+        return compare(_texts(operand), pa.scalar(_text(literal, operand.type.charset)))
+    if kind is Kind.BINARY:
+        value = literal.value if isinstance(literal.value, bytes) else str(literal.value).encode()
+        return compare(values, pa.scalar(value, values.type))
+    if kind in _WHOLE:
+        if kind is Kind.YEAR:
+            _check_year(literal, name)
+        return _whole(values.cast(pa.int8()) if kind is Kind.BOOL else values, compare, literal, name)
+    if kind is Kind.DECIMAL:
+        return _decimal(values, compare, sign, literal, name)
+    if kind in _REAL:
+        # As a DOUBLE in servers too: FLOAT's 0.1 is not 0.1.
+        return compare(values.cast(pa.float64()), pa.scalar(float(_number(literal, name))))
+    if _IMPOSSIBLE.match(_text(literal)):
+        # No value of the type is equal to it; those that the server prints so are misfits.
+        return pc.if_else(values.is_valid(), pa.scalar(sign == "<>"), pa.scalar(None, pa.bool_()))
+    if kind is Kind.DATE and len(_text(literal).strip()) > len("2026-11-21"):
+        values, kind = values.cast(pa.timestamp("us")), Kind.DATETIME
+    return compare(values, _moment(values.type, kind, literal, name))
+
+
+def _text(literal: Literal, charset_name: str | None = None) -> str:
+    """A literal's text; bytes are in the column's charset."""
+    if not isinstance(literal.value, bytes):
+        return str(literal.value)
+    found = charset(charset_name or DEFAULT_CHARSET)
+    return literal.value.decode("utf-8", "replace") if found is None else found.decode(literal.value)
+
+
+def _number(literal: Literal, name: str) -> Decimal:
+    if isinstance(literal.value, bytes):
+        return Decimal(int.from_bytes(literal.value))
+    refused = IncomparableError(f"expected a number to compare {name} with, found {literal.value!r}")
+    try:
+        number = Decimal(str(literal.value).strip())
+    except InvalidOperation:
+        raise refused from None
+    if not number.is_finite():
+        raise refused
+    return number
+
+
+def _check_year(literal: Literal, name: str) -> None:
+    """Servers round, and take two digits for a year of this or of the former century."""
+    number = _number(literal, name)
+    is_short = 0 < number < 100 or (number == 0 and (literal.listed or not literal.number))
+    if number != number.to_integral_value() or is_short:
+        raise IncomparableError(
+            f"expected a year of four digits to compare {name} with, found {literal.value!r}"
+        )
+
+
+def _whole(
+    values: pa.Array, compare: Callable[[Any, Any], pa.BooleanArray], literal: Literal, name: str
+) -> pa.BooleanArray:
+    """Compare whole numbers with any number, or with one that stands to all of them as it does."""
+    number = min(max(_number(literal, name), -_BEYOND), _BEYOND)
+    below = number.to_integral_value(ROUND_FLOOR)
+    if number == below:
+        try:
+            return compare(values, pa.scalar(int(number), values.type))
+        except (pa.ArrowInvalid, OverflowError):
+            stand_in = number
+    else:
+        stand_in = below + _HALF
+    return compare(values.cast(pa.decimal128(20, 0)), pa.scalar(stand_in))
+
+
+def _decimal(
+    values: pa.Array,
+    compare: Callable[[Any, Any], pa.BooleanArray],
+    sign: str,
+    literal: Literal,
+    name: str,
+) -> pa.BooleanArray:
+    number = _number(literal, name)
+    if pa.types.is_decimal(values.type):
+        try:
+            return compare(values, pa.scalar(number))
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            pass
+    truth = {
+        "=": Decimal.__eq__, "<>": Decimal.__ne__, "<": Decimal.__lt__,
+        "<=": Decimal.__le__, ">": Decimal.__gt__, ">=": Decimal.__ge__,
+    }[sign]  # fmt: skip
+    found = [None if value is None else truth(Decimal(value), number) for value in values.to_pylist()]
+    return pa.array(found, pa.bool_())
+
+
+def _moment(kind_of: pa.DataType, kind: Kind, literal: Literal, name: str) -> pa.Scalar:
+    """A date, a time of day or a moment, as the column's type has it.
+
+    A TIMESTAMP is a moment in UTC, and an offset of the literal is taken into account, as by MySQL ≥ 8.0.19.
+    A DATETIME has no zone: what a server makes of an offset there hangs on the session's.
+    """
+    text = _text(literal).strip()
+    try:
+        if kind is Kind.TIME:
+            return pa.scalar(clock(text), kind_of)
+        if kind is Kind.DATE:
+            return pa.scalar(date.fromisoformat(text), kind_of)
+        if kind is Kind.TIMESTAMP:
+            if literal.listed and _OFFSET.search(text):
+                raise IncomparableError(
+                    f"expected a time without an offset for {name} in IN or BETWEEN, where servers"
+                    f" ignore offsets, found {text!r}; use =, <= and >="
+                )
+            return pa.scalar(parse_time(text), pa.int64()).cast(pa.timestamp("us", tz="UTC"))
+        moment = datetime.fromisoformat(text)
+    except IncomparableError:
+        raise
+    except (ValueError, UsageError):
+        wanted = {Kind.TIME: "-12:34:56.5", Kind.DATE: "2026-11-21"}.get(kind, "2026-11-21 09:30:00.25")
+        raise IncomparableError(
+            f"expected a value such as '{wanted}' to compare {name} with, found {text!r}"
+        ) from None
+    if moment.tzinfo is not None:
+        raise IncomparableError(
+            f"{name} is a DATETIME, which has no time zone: expected a value without an offset, found"
+            f" {text!r}"
+        )
+    return pa.scalar(moment, kind_of)
+
+
+def clock(text: str) -> timedelta:
+    """A time of day or span such as ``-12:34:56.5``.
+
+    Raises:
+        ValueError: the text is none.
+    """
+    found = _CLOCK.fullmatch(text)
+    if found is None:
+        raise ValueError(text)
+    sign, hours, minutes, seconds, fraction = found.groups()
+    span = timedelta(
+        hours=int(hours),
+        minutes=int(minutes),
+        seconds=int(seconds or 0),
+        microseconds=int((fraction or "0").ljust(6, "0")),
+    )
+    return -span if sign else span

@@ -1,0 +1,92 @@
+"""The wheel and the standalone folder, installed where there is next to nothing: ``python -m tests.bare``.
+
+Each runs in a root of its own that debootstrap makes: the wheel in Debian with its Python, without a
+compiler; the standalone folder in Debian without Python. It takes root, the network, and what ``make wheel``
+and ``make standalone`` have built.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+PROJECT = Path(__file__).resolve().parent.parent
+BUILD = PROJECT / "build" / "bare"
+LOGS = PROJECT / "testdata" / "mysql-9.7" / "shop"
+RELEASE = "bookworm"
+
+COMMANDS = (
+    ("--version",),
+    ("ls", "--tz", "Europe/Berlin", "/logs/mysql-bin.index"),
+    ("stats", "/logs/mysql-bin.000003"),
+    ("show", "--limit", "3", "/logs/mysql-bin.000003"),
+    ("verify", "/logs/mysql-bin.index"),
+    ("extract", "--format", "sql", "/logs/mysql-bin.000003"),
+    ("extract", "--format", "json", "--where", "total > 100", "/logs/mysql-bin.000003"),
+    ("to-parquet", "/logs/mysql-bin.index", "-o", "/lake"),
+    ("archive", "/logs/mysql-bin.index", "--to", "/archive"),
+    ("ls", "/archive"),
+)
+"""What is run in both roots, and has to print the same in both."""
+
+
+def make_root(name: str, *packages: str) -> Path:
+    """A bare Debian with some packages and the logs."""
+    root = BUILD / name
+    if not root.exists():
+        include = [f"--include={','.join(packages)}"] if packages else []
+        subprocess.run(["debootstrap", "--variant=minbase", *include, RELEASE, root], check=True)
+    for made in ("logs", "lake", "archive"):
+        shutil.rmtree(root / made, ignore_errors=True)
+    shutil.copytree(LOGS, root / "logs")
+    return root
+
+
+def run(root: Path, *command: str) -> str:
+    """What a command prints in a root.
+
+    Raises:
+        SystemExit: it fails.
+    """
+    clean = ["env", "-i", "PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8"]
+    done = subprocess.run(["chroot", root, *clean, *command], capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"{root.name}: {' '.join(command)} ended with {done.returncode}: {done.stderr}")
+    return done.stdout
+
+
+def install_wheel() -> tuple[Path, str]:
+    """A root with the wheel and its dependencies, and the program's path in it."""
+    root = make_root("wheel", "python3-venv")
+    shutil.copytree(PROJECT / "dist" / "wheels", root / "wheels", dirs_exist_ok=True)
+    run(root, "python3", "-m", "venv", "--clear", "/opt/binx")
+    run(root, "/opt/binx/bin/pip", "install", "--no-index", "--find-links", "/wheels", "binx")
+    return root, "/opt/binx/bin/binx"
+
+
+def install_folder() -> tuple[Path, str]:
+    """A root with the standalone folder, and the program's path in it."""
+    root = make_root("standalone")
+    shutil.rmtree(root / "opt" / "binx", ignore_errors=True)
+    shutil.copytree(PROJECT / "dist" / "binx", root / "opt" / "binx", symlinks=True)
+    return root, "/opt/binx/binx"
+
+
+def main() -> None:
+    """Install both, run the commands, compare what they print."""
+    printed: dict[str, list[str]] = {}
+    for root, program in (install_wheel(), install_folder()):
+        printed[root.name] = [run(root, program, *command) for command in COMMANDS]
+        for compiler in ("cc", "gcc"):
+            assert not any((root / "usr" / "bin").glob(compiler)), "the root is not bare"
+    assert not any((BUILD / "standalone" / "usr" / "bin").glob("python3*")), "the root is not bare"
+    for command, one, other in zip(COMMANDS[1:], *(texts[1:] for texts in printed.values()), strict=True):
+        if one != other:
+            sys.exit(f"{' '.join(command)}: the wheel and the standalone folder print different things")
+        print(f"{' '.join(command)}: {len(one.splitlines())} lines in both")
+
+
+if __name__ == "__main__":
+    main()

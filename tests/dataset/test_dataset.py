@@ -1,0 +1,204 @@
+"""The data set's commit: at any moment a manifest lists only whole files, and a killed run leaves none."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from binx.dataset.dataset import DataSet, WrittenFile, escape_name
+from binx.errors import OutputError
+
+SOURCE = "mysql-bin.000001.1a2b3c4d"
+FILES = (f"changes/shop/orders/{SOURCE}-4-0.parquet", f"transactions/{SOURCE}.parquet")
+
+
+def write(folder: Path, text: str, names: tuple[str, ...] = FILES) -> None:
+    """Write and commit a source whose files all hold the same text."""
+    transaction = DataSet(folder).begin(SOURCE)
+    written: list[WrittenFile] = []
+    for name in names:
+        Path(transaction.path(name)).write_text(text, "utf-8")
+        written.append(transaction.written(name, sha256(text.encode()).hexdigest()))
+    entries = [{"path": file.path, "kind": "changes", "sha256": file.sha256} for file in written]
+    transaction.commit({"files": entries}, written)
+
+
+def visible(folder: Path) -> dict[str, Any] | None:
+    """What a reader sees: the listed files with their text; every one of them must be whole."""
+    manifest = DataSet(folder).manifest(SOURCE)
+    if manifest is None:
+        return None
+    return {entry["path"]: (folder / entry["path"]).read_text("utf-8") for entry in manifest["files"]}
+
+
+def test_a_committed_source_is_visible_and_nothing_else_is_left(tmp_path: Path) -> None:
+    write(tmp_path, "one")
+    assert visible(tmp_path) == dict.fromkeys(FILES, "one")
+    assert not (tmp_path / "_staging").exists()
+
+
+def test_an_abandoned_source_leaves_the_data_set_as_it_was(tmp_path: Path) -> None:
+    write(tmp_path, "one")
+    transaction = DataSet(tmp_path).begin(SOURCE)
+    Path(transaction.path(FILES[0])).write_text("two", "utf-8")
+    transaction.abandon()
+    assert visible(tmp_path) == dict.fromkeys(FILES, "one")
+    assert not (tmp_path / "_staging").exists()
+
+
+def test_files_that_a_source_no_longer_has_are_removed(tmp_path: Path) -> None:
+    write(tmp_path, "one")
+    write(tmp_path, "two", FILES[1:])
+    assert visible(tmp_path) == {FILES[1]: "two"}
+    assert not (tmp_path / FILES[0]).exists()
+
+
+class KilledError(BaseException):
+    """Stands for the process's end: nothing of ours catches it to clean up."""
+
+
+def kill_at(monkeypatch: pytest.MonkeyPatch, step: int) -> Callable[[], int]:
+    """Let the process die before the n-th change of the file system; returns how many there were."""
+    calls = 0
+
+    def dying(function: Callable[..., Any]) -> Callable[..., Any]:
+        def called(*arguments: Any, **options: Any) -> Any:
+            nonlocal calls
+            calls += 1
+            if calls == step:
+                raise KilledError
+            return function(*arguments, **options)
+
+        return called
+
+    monkeypatch.setattr(os, "replace", dying(os.replace))
+    monkeypatch.setattr(os, "unlink", dying(os.unlink))
+    monkeypatch.setattr(os, "fsync", dying(os.fsync))
+    monkeypatch.setattr("shutil.rmtree", dying(__import__("shutil").rmtree))
+    return lambda: calls
+
+
+@pytest.mark.parametrize("step", range(1, 25))
+def test_a_run_killed_at_any_step_leaves_the_old_or_nothing_and_the_next_run_completes(
+    step: int, tmp_path: Path
+) -> None:
+    write(tmp_path, "old")
+    with pytest.MonkeyPatch.context() as patch:
+        steps = kill_at(patch, step)
+        try:
+            write(tmp_path, "new", FILES[1:])
+        except KilledError:
+            pass
+        else:
+            assert steps() < step
+    assert visible(tmp_path) in (dict.fromkeys(FILES, "old"), {FILES[1]: "new"}, None)
+    write(tmp_path, "next", FILES[1:])
+    assert visible(tmp_path) == {FILES[1]: "next"}
+    left = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()}
+    assert {name for name in left if not name.split("/")[-1].startswith(".")} == {
+        FILES[1],
+        f"_manifest/{SOURCE}.json",
+    }
+
+
+def test_two_writers_at_once_are_refused(tmp_path: Path) -> None:
+    with (
+        DataSet(tmp_path).locked(),
+        pytest.raises(OutputError, match="another binx process"),
+        DataSet(tmp_path).locked(),
+    ):
+        pass
+
+
+def test_a_lock_that_was_let_go_can_be_taken_again(tmp_path: Path) -> None:
+    with DataSet(tmp_path).locked():
+        pass
+    with DataSet(tmp_path).locked():
+        pass
+
+
+def test_a_manifest_that_is_no_json_is_told(tmp_path: Path) -> None:
+    (tmp_path / "_manifest").mkdir()
+    (tmp_path / "_manifest" / f"{SOURCE}.json").write_text("{", "utf-8")
+    with pytest.raises(OutputError, match="manifest cannot be read"):
+        DataSet(tmp_path).manifest(SOURCE)
+
+
+def test_all_manifests_are_listed_in_the_order_of_their_names(tmp_path: Path) -> None:
+    folder = tmp_path / "_manifest"
+    folder.mkdir()
+    for name in ("b", "a"):
+        (folder / f"{name}.json").write_text(json.dumps({"name": name}), "utf-8")
+    assert [manifest["name"] for manifest in DataSet(tmp_path).manifests()] == ["a", "b"]
+
+
+def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(OutputError, match="a part of its path is a file"):
+        DataSet(tmp_path / "file" / "set")
+
+
+@pytest.mark.parametrize(
+    ("name", "folder"),
+    [
+        ("orders", "orders"),
+        ("Größe", "Größe"),
+        ("closed orders/2026 100%", "closed%20orders%2F2026%20100%25"),
+        ("..", "%2E."),
+        (".hidden", "%2Ehidden"),
+        ("_hidden", "%5Fhidden"),
+        ("a=b", "a%3Db"),
+        ("a\nb\x1b[31m", "a%0Ab%1B%5B31m"),
+        ("", "%"),
+    ],
+)
+def test_names_become_folders_that_no_reader_misreads(name: str, folder: str) -> None:
+    assert escape_name(name) == folder
+
+
+@given(st.text(max_size=64))
+def test_a_folder_name_is_one_visible_path_component_of_a_legal_length(name: str) -> None:
+    folder = escape_name(name)
+    assert "/" not in folder
+    assert "\0" not in folder
+    assert folder[0] not in "._"
+    assert len(folder.encode("utf-8", "surrogatepass")) <= 200
+
+
+@given(st.text(max_size=20), st.text(max_size=20))
+def test_different_names_have_different_folders(first: str, second: str) -> None:
+    assert (escape_name(first) == escape_name(second)) == (first == second)
+
+
+def test_what_a_run_left_that_was_killed_behind_its_commit_goes(tmp_path: Path) -> None:
+    write(tmp_path, "one")
+    (tmp_path / "_staging" / SOURCE / "changes").mkdir(parents=True)
+    records = tmp_path / "schemas" / "shop" / "orders"
+    records.mkdir(parents=True)
+    for folder in (records, tmp_path / "_manifest"):
+        (folder / ".binx-0123456789ab.tmp").write_bytes(b"half")
+    with DataSet(tmp_path).locked():
+        pass
+    assert visible(tmp_path) == dict.fromkeys(FILES, "one")
+    assert not (tmp_path / "_staging").exists()
+    assert not list(tmp_path.rglob("*.tmp"))
+
+
+def test_what_a_run_left_that_was_killed_within_its_commit_waits_for_its_source(tmp_path: Path) -> None:
+    (tmp_path / "_staging" / SOURCE).mkdir(parents=True)
+    moved = tmp_path / FILES[0]
+    moved.parent.mkdir(parents=True)
+    moved.write_text("half")
+    with DataSet(tmp_path).locked():
+        pass
+    write(tmp_path, "one", FILES[1:])
+    assert visible(tmp_path) == {FILES[1]: "one"}
+    assert not moved.exists()

@@ -1,0 +1,420 @@
+"""The catalog: what is known of tables, what is not, and that it says so."""
+
+from __future__ import annotations
+
+import pytest
+
+from binx.rows.ddl.catalog import Catalog
+from binx.rows.ddl.catalog_record import catalog_record, recorded_catalog
+from binx.rows.schema import ChangeKind, Provenance, StatementContext, TableDefinition
+
+MARIADB = StatementContext(mariadb=True, version=101100)
+
+
+def catalog_of(*statements: str, db: str = "shop", context: StatementContext | None = None) -> Catalog:
+    catalog = Catalog()
+    for statement in statements:
+        catalog.apply(statement, db, context or StatementContext())
+    return catalog
+
+
+def names(definition: TableDefinition | None) -> list[str]:
+    assert definition is not None
+    return [column.name for column in definition.columns]
+
+
+def test_a_table_is_known_from_the_statement_that_made_it() -> None:
+    catalog = Catalog()
+    statement = "CREATE TABLE orders (id INT PRIMARY KEY, note TEXT)"
+    (change,) = catalog.apply(statement, "shop")
+    definition = catalog.lookup("shop", "orders")
+    assert change.kind is ChangeKind.CREATED
+    assert change.definition is definition is not None
+    assert definition.provenance is Provenance.DDL
+    assert definition.ddl == statement
+    assert definition.primary_key == ("id",)
+
+
+def test_what_is_not_known_is_not_made_up() -> None:
+    assert Catalog().lookup("shop", "orders") is None
+
+
+def test_altering_an_unknown_table_is_reported_and_leaves_it_unknown() -> None:
+    catalog = Catalog()
+    (change,) = catalog.apply("ALTER TABLE orders ADD b INT", "shop")
+    assert (change.kind, change.db, change.table) == (ChangeKind.ALTERED, "shop", "orders")
+    assert change.definition is None
+    assert catalog.lookup("shop", "orders") is None
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "ALTER TABLE orders DROP nowhere",
+        "ALTER TABLE orders ADD b INT AFTER nowhere",
+        "ALTER TABLE orders CHANGE nowhere b INT",
+        "ALTER TABLE orders RENAME COLUMN nowhere TO b",
+        "ALTER TABLE orders ADD id INT",
+        "ALTER TABLE orders ADD PRIMARY KEY (nowhere)",
+        "ALTER TABLE orders DROP id, DROP note",
+    ],
+)
+def test_a_statement_that_contradicts_what_is_known_makes_the_table_unknown(statement: str) -> None:
+    catalog = catalog_of("CREATE TABLE orders (id INT PRIMARY KEY, note TEXT)")
+    (change,) = catalog.apply(statement, "shop")
+    definition = catalog.lookup("shop", "orders")
+    assert change.kind is ChangeKind.UNPARSED
+    assert change.reason is not None
+    assert definition is not None
+    assert definition.unknown == change.reason
+    assert definition.columns == ()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "CREATE TABLE orders (id QUANTUM)",
+        "CREATE OR REPLACE TABLE orders (id INT FANCY ATTRIBUTE)",
+        "ALTER TABLE orders TELEPORT COLUMN id",
+        "ALTER TABLE orders ADD b INT FANCY ATTRIBUTE",
+        "ALTER TABLE `shop`.`orders` MODIFY id QUANTUM(3)",
+        "RENAME TABLE orders INTO others",
+        "ALTER TABLE orders ADD b ENUM('x",
+    ],
+)
+def test_a_statement_that_is_not_understood_never_passes_in_silence(statement: str) -> None:
+    catalog = catalog_of("CREATE TABLE orders (id INT)")
+    changes = catalog.apply(statement, "shop")
+    assert {change.kind for change in changes} == {ChangeKind.UNPARSED}
+    assert all(change.reason for change in changes)
+
+
+def test_a_table_of_a_statement_not_understood_is_unknown_until_it_is_made_again() -> None:
+    catalog = catalog_of("CREATE TABLE orders (id INT)", "ALTER TABLE orders TELEPORT COLUMN id")
+    definition = catalog.lookup("shop", "orders")
+    assert definition is not None
+    assert definition.unknown is not None
+    catalog.apply("ALTER TABLE orders ADD b INT", "shop")
+    definition = catalog.lookup("shop", "orders")
+    assert definition is not None
+    assert definition.unknown is not None
+    catalog.apply("DROP TABLE orders", "shop")
+    catalog.apply("CREATE TABLE orders (a INT)", "shop")
+    assert names(catalog.lookup("shop", "orders")) == ["a"]
+
+
+def test_columns_that_come_from_a_query_make_a_table_unknown() -> None:
+    catalog = catalog_of("CREATE TABLE copy (a INT) SELECT * FROM orders")
+    definition = catalog.lookup("shop", "copy")
+    assert definition is not None
+    assert definition.unknown is not None
+    assert "query" in definition.unknown
+
+
+@pytest.mark.parametrize(
+    ("clauses", "columns"),
+    [
+        ("ADD IF NOT EXISTS b INT, MODIFY b BIGINT", ["id int", "a int", "b bigint"]),
+        ("ADD b VARCHAR(5), MODIFY b INT FIRST", ["b int", "id int", "a int"]),
+        ("ADD b VARCHAR(5), MODIFY IF EXISTS b INT FIRST", ["id int", "a int", "b varchar(5)"]),
+        ("ADD IF NOT EXISTS a VARCHAR(5), MODIFY a BIGINT", ["id int", "a bigint"]),
+    ],
+)
+def test_mariadb_redefines_columns_that_the_same_statement_adds(clauses: str, columns: list[str]) -> None:
+    statements = ("CREATE TABLE orders (id INT, a INT)", f"ALTER IGNORE TABLE orders {clauses}")
+    definition = catalog_of(*statements, context=MARIADB).lookup("shop", "orders")
+    assert definition is not None
+    assert [f"{column.name} {column.mysql_type}" for column in definition.columns] == columns
+
+
+@pytest.mark.parametrize(
+    ("statements", "members"),
+    [
+        (["CREATE TABLE t (e ENUM('é ', 'x') CHARACTER SET ucs2)"], ("\xc3\ua920", "x")),
+        (["CREATE TABLE t (e SET('é0', 'Ж') CHARACTER SET gbk)"], ("茅0", "袞")),
+        (["CREATE TABLE t (e ENUM(X'C3A9', 'é') CHARACTER SET latin1)"], ("Ã©", "Ã©")),
+    ],
+)
+def test_texts_of_a_session_whose_collation_is_binary_are_bytes_of_the_column(
+    statements: list[str], members: tuple[str, ...]
+) -> None:
+    """As MySQL 9.7 and MariaDB 10.11 show them behind ``SET collation_connection = binary``."""
+    context = StatementContext(literals="binary", client="utf8mb4")
+    definition = catalog_of(*statements, context=context).lookup("shop", "t")
+    assert definition is not None
+    assert definition.columns[0].members == members
+
+
+def test_members_that_no_set_of_characters_has_come_back_with_the_set_that_has_them() -> None:
+    statements = ["CREATE TABLE t (e ENUM('z', 'é', 'A')) CHARSET utf8mb4"]
+    statements += [f"ALTER TABLE t CONVERT TO CHARACTER SET {name}" for name in ("ucs2", "utf8mb4")]
+    definition = catalog_of(*statements).lookup("shop", "t")
+    assert definition is not None
+    assert definition.columns[0].members == ("z", "é", "A")
+
+
+def test_create_if_not_exists_says_what_a_table_is_only_where_it_made_it() -> None:
+    """Servers log of statements that did something in which transaction of the engine it was."""
+    statement = "CREATE TABLE IF NOT EXISTS orders (id INT, price INT)"
+    catalog = catalog_of(statement)
+    definition = catalog.lookup("shop", "orders")
+    assert definition is not None
+    assert (names(definition), definition.provenance) == (["id", "price"], Provenance.IF_NOT_EXISTS)
+    catalog.apply("ALTER TABLE orders ADD qty INT", "shop")
+    catalog.apply("CREATE TABLE copy LIKE orders", "shop")
+    for name in ("orders", "copy"):
+        definition = catalog.lookup("shop", name)
+        assert definition is not None
+        assert definition.provenance is Provenance.IF_NOT_EXISTS
+    catalog.apply(statement, "shop")
+    assert names(catalog.lookup("shop", "orders")) == ["id", "price", "qty"]
+    catalog.apply(statement, "shop", StatementContext(committed=True))
+    definition = catalog.lookup("shop", "orders")
+    assert definition is not None
+    assert (names(definition), definition.provenance) == (["id", "price"], Provenance.DDL)
+
+
+def test_create_if_not_exists_does_not_overrule_a_dump_without_databases() -> None:
+    catalog = Catalog()
+    catalog.load_dump("CREATE TABLE orders (id INT, qty INT)")
+    assert catalog.apply("CREATE TABLE IF NOT EXISTS orders (id INT, price INT)", "shop") == []
+    assert names(catalog.lookup("shop", "orders")) == ["id", "qty"]
+
+
+def test_a_create_select_as_row_format_logs_it_is_complete() -> None:
+    catalog = catalog_of("CREATE TABLE `copy` (\n  `q` int NOT NULL DEFAULT '0'\n) START TRANSACTION")
+    assert names(catalog.lookup("shop", "copy")) == ["q"]
+
+
+def test_a_copy_of_an_unknown_table_is_unknown() -> None:
+    definition = catalog_of("CREATE TABLE copy LIKE orders").lookup("shop", "copy")
+    assert definition is not None
+    assert definition.unknown is not None
+    assert "orders" in definition.unknown
+
+
+def test_temporary_tables_leave_the_real_one_alone() -> None:
+    catalog = catalog_of(
+        "CREATE TABLE orders (id INT)",
+        "CREATE TEMPORARY TABLE orders (temporary INT)",
+        "CREATE TEMPORARY TABLE orders (temporary QUANTUM)",
+        "DROP TEMPORARY TABLE orders",
+        "DROP /*!40005 TEMPORARY */ TABLE IF EXISTS `orders`",
+    )
+    assert names(catalog.lookup("shop", "orders")) == ["id"]
+
+
+def test_names_are_found_without_regard_to_case_where_only_one_fits() -> None:
+    catalog = catalog_of("CREATE TABLE Orders (id INT)")
+    assert names(catalog.lookup("shop", "orders")) == ["id"]
+    assert names(catalog.lookup("SHOP", "ORDERS")) == ["id"]
+    catalog.apply("CREATE TABLE orders (other INT)", "shop")
+    assert names(catalog.lookup("shop", "Orders")) == ["id"]
+    assert names(catalog.lookup("shop", "orders")) == ["other"]
+    assert catalog.lookup("shop", "ORDERS") is None
+
+
+def test_dropping_a_database_drops_its_tables() -> None:
+    catalog = catalog_of("CREATE TABLE a (x INT)", "CREATE TABLE b (x INT)", "CREATE TABLE other.c (x INT)")
+    changes = catalog.apply("DROP DATABASE shop", "")
+    assert [change.table for change in changes] == [None, "a", "b"]
+    assert [table.name for table in catalog] == ["c"]
+
+
+def test_renaming_moves_the_definition_and_replaces_what_was_stale() -> None:
+    catalog = catalog_of("CREATE TABLE a (x INT)", "CREATE TABLE b (y INT)")
+    catalog.apply("RENAME TABLE a TO b", "shop")
+    assert names(catalog.lookup("shop", "b")) == ["x"]
+    assert len(catalog) == 1
+
+
+def test_a_table_that_was_renamed_from_an_unknown_one_is_unknown() -> None:
+    catalog = catalog_of("CREATE TABLE b (y INT)")
+    (change,) = catalog.apply("RENAME TABLE a TO b", "shop")
+    assert change.definition is None
+    assert catalog.lookup("shop", "b") is None
+
+
+def test_a_copy_moves_on_by_itself() -> None:
+    catalog = catalog_of("CREATE TABLE orders (id INT)", "CREATE DATABASE latin CHARACTER SET latin1")
+    copy = catalog.copy()
+    copy.apply("ALTER TABLE orders ADD b INT", "shop")
+    copy.apply("DROP DATABASE latin", "shop")
+    catalog.apply("CREATE TABLE latin.t (a TEXT)", "shop")
+    copy.apply("CREATE TABLE latin.t (a TEXT)", "shop")
+    assert names(catalog.lookup("shop", "orders")) == ["id"]
+    assert names(copy.lookup("shop", "orders")) == ["id", "b"]
+    charsets = [table.columns[0].charset for c in (catalog, copy) if (table := c.lookup("latin", "t"))]
+    assert charsets == ["latin1", None]
+
+
+def test_a_statement_that_failed_and_is_logged_has_dropped_the_table() -> None:
+    """MariaDB logs a CREATE OR REPLACE that fails behind its DROP, with its error."""
+    catalog = catalog_of("CREATE TABLE t (a INT)", "CREATE TABLE other (a INT)")
+    failed = MARIADB._replace(failed=True)
+    changes = catalog.apply("CREATE OR REPLACE TABLE t (a BLOB, PRIMARY KEY (a))", "shop", failed)
+    assert [change.kind for change in changes] == [ChangeKind.DROPPED]
+    assert [table.name for table in catalog] == ["other"]
+
+
+def test_members_of_a_binary_column_are_the_bytes_that_the_session_wrote() -> None:
+    latin = StatementContext(literals="latin1")
+    definition = catalog_of("CREATE TABLE t (a SET('é ','p ') CHARACTER SET binary)", context=latin).lookup(
+        "shop", "t"
+    )
+    assert definition is not None
+    assert definition.columns[0].members == (r"\xe9 ", "p ")
+
+
+def test_a_part_of_a_shape_is_no_key_of_rows() -> None:
+    """As MariaDB 10.11's INFORMATION_SCHEMA says."""
+    shape = "CREATE TABLE t (a GEOMETRY NOT NULL, b INT NOT NULL, UNIQUE (a(3)))"
+    definition = catalog_of(shape, context=MARIADB).lookup("shop", "t")
+    assert definition is not None
+    assert definition.row_key == ()
+
+
+def test_a_database_without_a_charset_takes_the_servers() -> None:
+    context = StatementContext(server_collation="latin1_swedish_ci")
+    catalog = catalog_of("CREATE DATABASE d", "CREATE TABLE d.t (a TEXT)", context=context)
+    definition = catalog.lookup("d", "t")
+    assert definition is not None
+    assert definition.columns[0].charset == "latin1"
+
+
+@pytest.mark.parametrize("mariadb", [False, True])
+def test_a_generated_timestamp_takes_null_in_mariadb_even_with_old_defaults(mariadb: bool) -> None:
+    old = StatementContext(explicit_defaults_for_timestamp=False, mariadb=mariadb)
+    definition = catalog_of("CREATE TABLE t (a INT, b TIMESTAMP AS (a + 1))", context=old).lookup("shop", "t")
+    assert definition is not None
+    assert definition.columns[1].nullable is mariadb
+
+
+def test_a_charset_that_nothing_tells_is_none() -> None:
+    definition = catalog_of("CREATE TABLE t (a TEXT, b BLOB)").lookup("shop", "t")
+    assert definition is not None
+    assert [column.charset for column in definition.columns] == [None, "binary"]
+
+
+def test_a_timestamp_is_not_null_where_the_session_had_old_defaults() -> None:
+    old = StatementContext(explicit_defaults_for_timestamp=False)
+    definition = catalog_of("CREATE TABLE t (a TIMESTAMP, b TIMESTAMP NULL, c INT)", context=old).lookup(
+        "shop", "t"
+    )
+    assert definition is not None
+    assert [column.nullable for column in definition.columns] == [False, True, True]
+
+
+def test_system_versioning_keeps_hidden_columns_behind_all_others() -> None:
+    # As mariadb-binlog --print-table-metadata shows it.
+    catalog = catalog_of(
+        "CREATE TABLE t (a INT PRIMARY KEY, b INT) WITH SYSTEM VERSIONING",
+        "ALTER TABLE t ADD COLUMN c INT",
+        context=MARIADB,
+    )
+    definition = catalog.lookup("shop", "t")
+    assert names(definition) == ["a", "b", "c", "row_start", "row_end"]
+    assert definition is not None
+    assert definition.primary_key == ("a", "row_end")
+    catalog.apply("ALTER TABLE t DROP SYSTEM VERSIONING", "shop", MARIADB)
+    definition = catalog.lookup("shop", "t")
+    assert names(definition) == ["a", "b", "c"]
+    assert definition is not None
+    assert definition.primary_key == ("a",)
+
+
+def test_without_a_primary_key_the_first_unique_key_of_not_null_columns_tells_rows_apart() -> None:
+    catalog = catalog_of(
+        "CREATE TABLE t (a INT NOT NULL, b INT, c INT NOT NULL, UNIQUE (b), UNIQUE (a, b), UNIQUE k (C))"
+    )
+    definition = catalog.lookup("shop", "t")
+    assert definition is not None
+    assert definition.primary_key == ()
+    assert definition.row_key == ("c",)
+    catalog.apply("ALTER TABLE t RENAME COLUMN c TO d", "shop")
+    definition = catalog.lookup("shop", "t")
+    assert definition is not None
+    assert definition.row_key == ("d",)
+
+
+def test_dropping_a_key_that_is_not_known_ends_all_claims_about_keys() -> None:
+    catalog = catalog_of("CREATE TABLE t (a INT NOT NULL UNIQUE)", "DROP INDEX made_by_a_foreign_key ON t")
+    definition = catalog.lookup("shop", "t")
+    assert definition is not None
+    assert definition.row_key == ()
+
+
+DUMP = """-- MySQL dump 10.13
+/*!40101 SET NAMES utf8mb4 */;
+-- it's a comment; with a quote and a semicolon
+CREATE DATABASE /*!32312 IF NOT EXISTS*/ `shop` /*!40100 DEFAULT CHARACTER SET latin1 */;
+
+USE `shop`;
+DROP TABLE IF EXISTS `orders`;
+/*!50503 SET character_set_client = utf8mb4 */;
+CREATE TABLE `orders` (
+  `id` int NOT NULL COMMENT 'a; b',
+  `note` text,
+  PRIMARY KEY (`id`)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_0900_ai_ci;
+INSERT INTO `orders` VALUES (1,'); DROP TABLE `orders`; --');
+DELIMITER ;;
+/*!50003 CREATE*/ /*!50017 DEFINER=`root`@`localhost`*/ /*!50003 TRIGGER t BEFORE INSERT ON orders
+FOR EACH ROW BEGIN
+  SET @a = 1; DROP TABLE orders;
+END */;;
+DELIMITER ;
+use other
+;
+create table t (a int)"""
+
+
+def test_a_dump_is_taken_in_statement_by_statement() -> None:
+    catalog = Catalog()
+    changes = catalog.load_dump(DUMP)
+    assert [change.reason for change in changes if change.reason] == []
+    assert sorted(f"{table.db}.{table.name}" for table in catalog) == ["other.t", "shop.orders"]
+    definition = catalog.lookup("shop", "orders")
+    assert definition is not None
+    assert definition.provenance is Provenance.SCHEMA
+    assert definition.columns[1].charset == "utf8mb4"
+
+
+def test_a_dump_that_names_no_database_holds_for_every_one() -> None:
+    catalog = Catalog()
+    catalog.load_dump("CREATE TABLE orders (id INT);")
+    assert names(catalog.lookup("shop", "orders")) == ["id"]
+    catalog.apply("ALTER TABLE orders ADD b INT", "shop")
+    altered, untouched = catalog.lookup("shop", "orders"), catalog.lookup("store", "orders")
+    assert names(altered) == ["id", "b"]
+    assert names(untouched) == ["id"]
+    assert altered is not None
+    assert untouched is not None
+    assert (altered.provenance, untouched.provenance) == (Provenance.DDL, Provenance.SCHEMA)
+
+
+def test_a_generated_invisible_primary_key_is_logged_with_the_statement() -> None:
+    # The text that MySQL 9.7 logs under sql_generate_invisible_primary_key.
+    catalog = catalog_of(
+        "CREATE TABLE `gipk` (\n"
+        "  `my_row_id` bigint unsigned NOT NULL AUTO_INCREMENT /*!80023 INVISIBLE */,\n"
+        "  `a` int DEFAULT NULL,\n  PRIMARY KEY (`my_row_id`)\n)"
+    )
+    definition = catalog.lookup("shop", "gipk")
+    assert names(definition) == ["my_row_id", "a"]
+    assert definition is not None
+    assert definition.columns[0].invisible
+    assert definition.primary_key == ("my_row_id",)
+
+
+def test_a_record_of_a_catalog_has_its_foreign_keys() -> None:
+    catalog = catalog_of(
+        "CREATE TABLE p (id INT PRIMARY KEY)",
+        "CREATE TABLE t (id INT, a INT, CONSTRAINT f FOREIGN KEY (a) REFERENCES p (id) ON DELETE CASCADE)",
+    )
+    other = recorded_catalog(catalog_record(catalog))
+    assert other.lookup("shop", "t") == catalog.lookup("shop", "t")
+    other.apply("RENAME TABLE p TO q", "shop")
+    renamed = other.lookup("shop", "t")
+    assert renamed is not None
+    assert [key.table for key in renamed.foreign_keys] == ["q"]

@@ -1,0 +1,180 @@
+"""What statements did to tables, as the data set's ``statements/`` records it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from binx.rows.ddl.catalog import Catalog
+from binx.rows.ddl.effects import Effect, statement_effects
+from binx.rows.schema import StatementContext
+
+TABLE = (
+    "CREATE TABLE t (id INT PRIMARY KEY, a VARCHAR(10) CHARACTER SET latin1, b INT, c INT, d ENUM('x','y'),"
+    " FOREIGN KEY (b) REFERENCES p (id) ON DELETE CASCADE, FOREIGN KEY (c) REFERENCES q (id))"
+)
+
+
+def effects(*statements: str, context: StatementContext | None = None) -> list[Effect]:
+    """Those of the last statement."""
+    catalog, context = Catalog(), context or StatementContext()
+    found: list[Effect] = []
+    for sql in statements:
+        found = statement_effects(catalog.follow(sql, "shop", context), sql, "shop", context)
+    return found
+
+
+def said(value: Any) -> dict[str, Any]:
+    """The fields that have other values than their defaults."""
+    return {
+        name: field for name, field in value._asdict().items() if field != value._field_defaults.get(name)
+    }
+
+
+def test_a_table_that_is_created_has_columns_a_key_and_parents() -> None:
+    [effect] = effects(TABLE)
+    assert (effect.action, effect.db, effect.table, effect.key) == ("created", "shop", "t", ("id",))
+    assert [(one.name, one.mysql_type, one.arrow_type, one.charset) for one in effect.columns or ()] == [
+        ("id", "int", "int32", None),
+        ("a", "varchar(10)", "string", "latin1"),
+        ("b", "int", "int32", None),
+        ("c", "int", "int32", None),
+        ("d", "enum('x','y')", "dictionary<values=string, indices=int32, ordered=0>", None),
+    ]
+    # Of foreign keys those count that delete or change rows by themselves.
+    assert effect.parents == (("shop", "p"),)
+
+
+@pytest.mark.parametrize(
+    ("sql", "expected"),
+    [
+        ("TRUNCATE `t` -- all of it", {"action": "truncated", "db": "shop", "table": "t"}),
+        ("/* nightly */ truncate table T", {"action": "truncated", "db": "shop", "table": "T"}),
+        ("DROP TABLE IF EXISTS other.t", {"action": "dropped", "db": "other", "table": "t"}),
+        ("DROP DATABASE shop", {"action": "dropped", "db": "shop"}),
+        (
+            "ALTER TABLE t RENAME AS other.u",
+            {"action": "renamed", "db": "shop", "table": "t", "new_db": "other", "new_table": "u"},
+        ),
+        ("XA PREPARE X'61',X'',1", {"action": "prepared", "xid": "X'61',X'',1"}),
+        ("xa commit x'61', x'',1", {"action": "committed", "xid": "X'61',X'',1"}),
+        ("XA ROLLBACK X'61',X'',1", {"action": "rolled_back", "xid": "X'61',X'',1"}),
+    ],
+)
+def test_what_was_done_to_a_table_as_a_whole(sql: str, expected: dict[str, Any]) -> None:
+    assert said(effects(TABLE, sql)[-1]) == expected
+
+
+def test_statements_that_do_nothing_to_tables_have_no_effects() -> None:
+    for sql in (
+        "XA COMMIT X'61',X'',1 ONE PHASE", "INSERT INTO t VALUES (1)", "CREATE USER u", "DROP VIEW t",
+        "CREATE TABLE IF NOT EXISTS t (z INT)", "CREATE TEMPORARY TABLE t (z INT)", "BEGIN",
+    ):  # fmt: skip
+        assert effects(TABLE, sql) == [], sql
+
+
+def test_renames_stand_in_their_order() -> None:
+    found = effects(TABLE, "RENAME TABLE t TO u, other.v TO t")
+    assert [(one.db, one.table, one.new_db, one.new_table) for one in found] == [
+        ("shop", "t", "shop", "u"),
+        ("other", "v", "shop", "t"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("clause", "other"),
+    [
+        ("DROP PARTITION p0", None),
+        ("TRUNCATE PARTITION p0, p1", None),
+        ("EXCHANGE PARTITION p0 WITH TABLE w", ("shop", "w")),
+        ("CONVERT PARTITION p0 TO TABLE x.w", ("x", "w")),
+        ("CONVERT TABLE w TO PARTITION p0 VALUES LESS THAN (9)", ("shop", "w")),
+    ],
+)
+def test_partitions_that_come_or_go_are_told(clause: str, other: tuple[str, str] | None) -> None:
+    found = effects(TABLE, f"ALTER TABLE t {clause}")[-1]
+    assert (found.action, found.table) == ("partitions", "t")
+    assert (None if found.new_table is None else (found.new_db, found.new_table)) == other
+
+
+def changes(sql: str, *, table: str = TABLE) -> list[dict[str, Any]]:
+    [effect] = effects(table, sql)
+    assert effect.action == "altered"
+    return [said(one) for one in effect.changes]
+
+
+def test_columns_that_are_renamed_or_dropped_are_told_by_their_names_before_and_behind() -> None:
+    found = changes("ALTER TABLE t RENAME COLUMN b TO c, RENAME COLUMN c TO b, DROP a, DROP IF EXISTS zz")
+    assert found == [
+        {"action": "renamed", "name": "c", "former": "b"},
+        {"action": "renamed", "name": "b", "former": "c"},
+        {"action": "dropped", "name": "a"},
+    ]
+
+
+def test_a_column_that_is_redefined_has_its_new_type_and_what_null_becomes() -> None:
+    assert changes("ALTER TABLE t CHANGE a aa BIGINT NOT NULL") == [
+        {
+            "action": "retyped", "name": "aa", "former": "a", "mysql_type": "bigint", "arrow_type": "int64",
+            "nullable": False, "value": "0",
+        }
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("column", "known", "value", "misfit"),
+    [
+        ("n INT DEFAULT 7", True, "7", None),
+        ("n INT", True, None, None),
+        ("n INT NOT NULL", True, "0", None),
+        ("n DATE NOT NULL", True, None, "0000-00-00"),
+        ("n DATETIME DEFAULT NOW()", False, None, None),
+    ],
+)
+@pytest.mark.parametrize("table", [TABLE, "SELECT 1"])
+def test_an_added_column_tells_what_rows_hold_that_were_there(
+    column: str, known: bool, value: str | None, misfit: str | None, table: str
+) -> None:
+    """Also where the table's definition is not known."""
+    [effect] = effects(table, f"ALTER TABLE t ADD COLUMN {column}")
+    [added] = effect.changes
+    assert (added.action, added.known, added.value, added.misfit) == ("added", known, value, misfit)
+    assert (effect.columns is None) == (table != TABLE)
+
+
+def test_a_column_that_is_converted_without_being_named_is_retyped() -> None:
+    found = effects(TABLE, "ALTER TABLE t CONVERT TO CHARACTER SET utf8mb4")[0].changes
+    assert [(one.action, one.name, one.charset) for one in found] == [
+        ("retyped", "a", "utf8mb4"),
+        ("retyped", "d", "utf8mb4"),
+    ]
+
+
+def test_a_table_made_of_a_query_or_like_another_says_what_is_known() -> None:
+    [effect] = effects(TABLE, "CREATE TABLE u LIKE t")
+    assert [one.name for one in effect.columns or ()] == ["id", "a", "b", "c", "d"]
+    [effect] = effects(TABLE, "CREATE TABLE u AS SELECT * FROM t")
+    assert (effect.columns, effect.from_query) == (None, True)
+
+
+def test_what_was_not_understood_is_told_with_its_table() -> None:
+    [effect] = effects(TABLE, "ALTER TABLE t SPLIT INTO 2")
+    assert (effect.action, effect.db, effect.table) == ("not_understood", "shop", "t")
+    assert effect.reason
+
+
+def test_types_by_definition_are_those_of_rows() -> None:
+    """Against the types that the decoder gives columns which were logged."""
+    columns = {
+        "TINYINT UNSIGNED": "int16", "BIGINT UNSIGNED": "uint64", "DECIMAL(10,2)": "decimal128(10, 2)",
+        "DECIMAL(50,2)": "string", "BIT(1)": "bool", "BIT(8)": "int64", "BIT(64)": "uint64", "YEAR": "int16",
+        "DATETIME(3)": "timestamp[us]", "TIMESTAMP": "timestamp[us, tz=UTC]", "TIME": "duration[us]",
+        "DATE": "date32[day]", "CHAR(3)": "string", "MEDIUMTEXT": "string", "VARBINARY(9)": "binary",
+        "BLOB": "binary", "SET('a')": "string", "FLOAT": "float", "DOUBLE": "double",
+        "POINT": "struct<srid: uint32, wkb: binary>", "UUID": "string",
+        "VARCHAR(9) CHARACTER SET binary": "binary",
+    }  # fmt: skip
+    listed = ", ".join(f"c{number} {kind}" for number, kind in enumerate(columns))
+    [effect] = effects(f"CREATE TABLE types ({listed})")
+    assert [one.arrow_type for one in effect.columns or ()] == list(columns.values())

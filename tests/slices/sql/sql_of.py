@@ -1,0 +1,40 @@
+"""SQL and JSON of whole logs, for tests."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from binx.kernels.scan import Level
+from binx.log.file import BinlogFile
+from binx.rows.ddl.catalog import Catalog
+from binx.slices.changes import Selected
+from binx.slices.json_lines import write_json
+from binx.slices.sql.check import check_sql
+from binx.slices.sql.write import write_sql
+
+
+def everything(paths: Sequence[Path], *, verify: bool = True) -> Iterator[Selected]:
+    """All transactions of some logs."""
+    for path in paths:
+        with BinlogFile.open(str(path)) as file:
+            scan = file.scan(Level.LEVEL_TABLES, verify=verify)
+            for table in scan:
+                yield Selected(scan, table, table.mask())
+
+
+def sql_of(*paths: Path, catalog: Catalog | None = None, verify: bool = True) -> bytes:
+    """The logs as SQL, checked before."""
+    known = catalog or Catalog()
+    check_sql(everything(paths, verify=verify), known)
+    output = io.BytesIO()
+    write_sql(everything(paths, verify=verify), output, known)
+    return output.getvalue()
+
+
+def json_of(*paths: Path, rows: bool = False, verify: bool = True) -> bytes:
+    """The logs as JSON lines."""
+    output = io.BytesIO()
+    write_json(everything(paths, verify=verify), output, Catalog(), rows=rows)
+    return output.getvalue()

@@ -1,0 +1,105 @@
+"""What is looked at before SQL is written: all that can be refused, and each thing once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from binx.errors import RefusedError
+from binx.kernels.scan import Level
+from binx.log import scan as scan_module
+from binx.log.file import BinlogFile
+from binx.rows.ddl.catalog import Catalog
+from binx.slices.changes import Selected, ordered_changes
+from binx.slices.kept_parts import KeptParts
+from binx.slices.sql.check import check_sql
+from tests.slices.sql.sql_of import everything
+
+TESTDATA = Path(__file__).resolve().parents[3] / "testdata"
+SHOP = sorted((TESTDATA / "mysql-9.7" / "shop").glob("mysql-bin.0*"))
+NAMELESS = TESTDATA / "mariadb-10.11" / "small" / "all_types_no_metadata.binlog"
+REFUSED = [
+    TESTDATA / "mysql-9.7" / "small" / "load_data.binlog",
+    TESTDATA / "mariadb-10.11" / "small" / "standalone.binlog",
+]
+
+
+@pytest.fixture
+def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a scan hand over its transactions one by one."""
+    monkeypatch.setattr(scan_module, "WINDOW_BYTES", 1)
+
+
+def looked_at(path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[int, int]:
+    """How many parts a log has, and how many of them the check decodes."""
+    parts: list[Selected] = []
+    decoded: list[Selected] = []
+
+    def watched(selected: Iterator[Selected], *args: object, **options: object) -> object:
+        def each() -> Iterator[Selected]:
+            for part in selected:
+                decoded.append(part)
+                yield part
+
+        return ordered_changes(each(), *args, **options)  # type: ignore[arg-type]
+
+    def listed() -> Iterator[Selected]:
+        for part in everything([path]):
+            parts.append(part)
+            yield part
+
+    monkeypatch.setattr("binx.slices.sql.check.ordered_changes", watched)
+    check_sql(listed(), Catalog())
+    return len(parts), len(decoded)
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_parts_of_known_tables_without_statements_are_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    parts, decoded = looked_at(SHOP[1], monkeypatch)
+    assert parts > 20
+    assert 0 < decoded < parts / 2
+
+
+@pytest.mark.usefixtures("small_parts")
+@pytest.mark.parametrize("path", REFUSED, ids=lambda path: path.stem)
+def test_what_is_refused_is_found_wherever_it_stands(path: Path) -> None:
+    with pytest.raises(RefusedError):
+        check_sql(everything([path]), Catalog())
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_a_table_that_only_another_selection_would_take_is_looked_at_when_it_is_taken() -> None:
+    """Its map is no longer new where it is taken at last."""
+    parts = list(everything([NAMELESS]))
+    rows = [number for number, part in enumerate(parts) if part.table.value("rows", 0)]
+    for part in parts[: rows[1]]:
+        part.mask[:] = bytes(len(part.mask))
+    with BinlogFile.open(str(NAMELESS)) as file:
+        scan = file.scan(Level.LEVEL_TABLES)
+        selected = [Selected(scan, table, part.mask) for table, part in zip(scan, parts, strict=True)]
+        with pytest.raises(RefusedError, match="schema dump with --schema"):
+            check_sql(selected, Catalog())
+
+
+def test_parts_are_kept_as_long_as_they_are_small() -> None:
+    kept = KeptParts()
+    parts = list(kept.over(everything(SHOP[:2])))
+    assert kept.parts == parts
+
+
+def test_parts_that_take_too_much_memory_are_given_up() -> None:
+    kept = KeptParts(limit=1)
+    assert list(kept.over(everything(SHOP[:1])))
+    assert kept.parts is None
+
+
+def test_tables_are_told_of_which_nothing_says_whether_columns_are_generated() -> None:
+    """Servers refuse values for generated columns, and table maps do not tell which these are."""
+    last = SHOP[-1]
+    (warning,) = [line for line in check_sql(everything([last]), Catalog()) if "generated" in line]
+    assert "shop." in warning
+    assert "--schema" in warning
+    whole = check_sql(everything(SHOP), Catalog())
+    assert not [line for line in whole if "generated" in line]

@@ -1,0 +1,223 @@
+"""SQL that undoes transactions: order, what rows are found by, refusals. Servers run it in ``tests/live``."""
+
+from __future__ import annotations
+
+import io
+import re
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from binx.errors import OutputError, RefusedError
+from binx.kernels.transactions import Kind, TransactionTable
+from binx.log.scanning import KIND_NAMES
+from binx.rows.ddl.catalog import Catalog
+from binx.slices import backwards
+from binx.slices import changes as changes_module
+from binx.slices.changes import Begin, Selected, ordered_changes
+from binx.slices.sql import undo as undo_module
+from binx.slices.sql.on_conflict import OnConflict
+from binx.slices.sql.undo import UndoReport, write_undo
+from binx.slices.sql.write import write_sql
+from tests.slices.sql.sql_of import everything
+
+TESTDATA = Path(__file__).resolve().parents[3] / "testdata"
+MYSQL, MARIADB = TESTDATA / "mysql-9.7", TESTDATA / "mariadb-10.11"
+STATEMENT = re.compile(r"^(?:INSERT INTO|UPDATE|DELETE FROM|BEGIN|COMMIT)[^\n]*;$", re.MULTILINE)
+CHANGE = re.compile(r"^(INSERT INTO|UPDATE|DELETE FROM) (`[^.]+`\.`[^ ]+`)", re.MULTILINE)
+OPPOSITE = {"INSERT INTO": "DELETE FROM", "DELETE FROM": "INSERT INTO", "UPDATE": "UPDATE"}
+ROW_CHANGES = ("dml", "xa_prepare", "xa_commit", "xa_rollback")
+
+
+def picked(path: Path, wanted: Callable[[TransactionTable, int], bool]) -> Iterator[Selected]:
+    """Some transactions of a log; the statements of the others are read."""
+    for part in everything([path]):
+        mask = part.table.mask()
+        for index in range(len(part.table)):
+            mask[index] = wanted(part.table, index)
+        part.table.mark_statements(mask)
+        yield part._replace(mask=mask)
+
+
+def changes_only(table: TransactionTable, index: int) -> bool:
+    return KIND_NAMES[Kind(table.value("kind", index))] in ROW_CHANGES
+
+
+def undone(path: Path, *, on_conflict: OnConflict = OnConflict.STOP) -> tuple[str, UndoReport]:
+    """What undoes all changes of a log."""
+    output = io.BytesIO()
+    report = write_undo(picked(path, changes_only), output, Catalog(), on_conflict=on_conflict)
+    return output.getvalue().decode(), report
+
+
+def done(path: Path) -> str:
+    output = io.BytesIO()
+    write_sql(picked(path, changes_only), output, Catalog())
+    return output.getvalue().decode()
+
+
+@pytest.mark.parametrize("folder", [MYSQL, MARIADB], ids=lambda folder: folder.name)
+@pytest.mark.parametrize("name", ["all_types", "charsets"])
+def test_each_change_has_its_opposite_and_the_last_comes_first(folder: Path, name: str) -> None:
+    path = folder / "small" / f"{name}.binlog"
+    forwards = CHANGE.findall(done(path))
+    assert CHANGE.findall(undone(path)[0]) == [(OPPOSITE[verb], table) for verb, table in reversed(forwards)]
+
+
+@pytest.mark.parametrize("size", [7, 300, 3000])
+def test_the_pieces_in_which_rows_come_make_no_difference(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    path = MYSQL / "small" / "all_types.binlog"
+    whole = undone(path)
+    monkeypatch.setattr(changes_module, "PIECE_ROWS", 1)
+    monkeypatch.setattr(backwards, "PIECE_BYTES", size)
+    monkeypatch.setattr(backwards, "_RECORDS_AT_ONCE", 3)
+    assert undone(path) == whole
+
+
+def test_all_is_undone_in_one_transaction_that_ends_as_the_counts_say() -> None:
+    path = MYSQL / "small" / "partitions.binlog"
+    text, report = undone(path)
+    assert text.count("-- undoes ") == report.undone
+    assert text.count("SET @@session.autocommit=0") == 1
+    assert text.endswith(
+        "SET @end=IF(@left=0, 'COMMIT', 'ROLLBACK');\nPREPARE undo_end FROM @end;\nEXECUTE undo_end;\n"
+        "DEALLOCATE PREPARE undo_end;\nSET @@session.sql_mode=IF(@left>0, CONCAT('NOTHING WAS UNDONE: ',"
+        " @left, ' rows are not as the log left them'), @@session.sql_mode);\n"
+    )
+    assert "BEGIN;" not in text
+    assert "GTID_NEXT" not in text.upper()
+    for other in OnConflict.SKIP, OnConflict.FORCE:
+        text, _ = undone(path, on_conflict=other)
+        assert text.endswith(";\nCOMMIT;\n")
+
+
+def test_rows_that_a_savepoint_undid_are_not_undone_again() -> None:
+    with pytest.raises(RefusedError, match="a change logged as a statement"):
+        undone(MYSQL / "small" / "savepoints.binlog")
+    output = io.BytesIO()
+    selected = picked(
+        MYSQL / "small" / "savepoints.binlog",
+        lambda table, index: changes_only(table, index) and bool(table.value("rows", index)),
+    )
+    report = write_undo(selected, output, Catalog())
+    assert re.findall(r"`id`=(\d+)", output.getvalue().decode()) == ["5", "4", "3", "1"]
+    assert report.undone == 2
+
+
+def test_an_xa_transaction_counts_as_it_ended() -> None:
+    text, report = undone(MYSQL / "small" / "xa.binlog")
+    assert re.findall(r"^DELETE FROM `small`.`t` WHERE `id`=(\d)", text, re.MULTILINE) == ["4", "2", "1"]
+    assert report.undone == 3
+    assert report.nothing == 3
+
+
+def test_an_xa_transaction_whose_end_is_not_there_is_refused() -> None:
+    path = MYSQL / "small" / "xa.binlog"
+
+    def without(kind: str) -> Iterator[Selected]:
+        return picked(
+            path,
+            lambda table, index: (
+                changes_only(table, index) and KIND_NAMES[Kind(table.value("kind", index))] != kind
+            ),
+        )
+
+    with pytest.raises(RefusedError, match="X'636f6d6d6974746564',X'',1: whether it was committed"):
+        write_undo(without("xa_commit"), io.BytesIO(), Catalog())
+    with pytest.raises(RefusedError, match="its changes are in the transaction that prepared it"):
+        write_undo(without("xa_prepare"), io.BytesIO(), Catalog())
+
+
+def test_with_force_rows_are_found_by_the_key_alone() -> None:
+    text, _ = undone(MYSQL / "small" / "xa.binlog", on_conflict=OnConflict.FORCE)
+    assert "DELETE FROM `small`.`t` WHERE `id`=1;\nSET " in text
+    text, _ = undone(MYSQL / "small" / "xa.binlog")
+    assert "DELETE FROM `small`.`t` WHERE `id`=1 AND `text` <=> 'committed' COLLATE" in text
+
+
+@pytest.mark.parametrize("folder", [MYSQL, MARIADB], ids=lambda folder: folder.name)
+def test_images_that_lack_what_was_there_are_refused_together(folder: Path) -> None:
+    output = io.BytesIO()
+    with pytest.raises(RefusedError) as caught:
+        write_undo(everything([folder / "small" / "row_image_minimal.binlog"]), output, Catalog())
+    message = str(caught.value)
+    assert "nothing was written" in message
+    assert "a statement, “CREATE DATABASE small”: 1, in " in message
+    assert "whose images before lack what was changed (binlog_row_image was not FULL)" in message
+    assert "deletes in `small`." in message
+    assert output.getvalue() == b""
+
+
+def test_many_reasons_are_not_all_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    from binx.slices.sql import undo_rows as sql_undo
+
+    monkeypatch.setattr(sql_undo, "LISTED", 2)
+    with pytest.raises(RefusedError, match=r"\n  and \d+ more reasons\Z"):
+        write_undo(everything([MYSQL / "small" / "ddl.binlog"]), io.BytesIO(), Catalog())
+
+
+def test_a_transaction_that_ended_in_rollback_with_changes_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Servers write such only of tables without transactions, whose changes the ROLLBACK did not undo."""
+
+    def rolled_back(*arguments: Any, **options: Any) -> Iterator[object]:
+        for item in ordered_changes(*arguments, **options):
+            yield replace(item, facts=item.facts | {"kind": "rollback"}) if isinstance(item, Begin) else item
+
+    monkeypatch.setattr(undo_module, "ordered_changes", rolled_back)
+    with pytest.raises(RefusedError, match="ended in ROLLBACK: which of their changes persist"):
+        undone(MYSQL / "small" / "partitions.binlog")
+
+
+def test_logs_of_two_kinds_of_servers_are_refused() -> None:
+    both = (
+        part
+        for folder in (MYSQL, MARIADB)
+        for part in picked(folder / "small" / "all_types.binlog", changes_only)
+    )
+    with pytest.raises(RefusedError, match="of MySQL and of MariaDB"):
+        write_undo(both, io.BytesIO(), Catalog())
+
+
+def test_a_full_temporary_folder_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Full(io.BytesIO):
+        def write(self, _: object) -> int:
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", lambda prefix: Full())
+    with pytest.raises(OutputError, match="No space left on device; set TMPDIR"):
+        undone(MYSQL / "small" / "xa.binlog")
+
+
+def test_tables_are_told_of_which_nothing_says_whether_columns_are_generated() -> None:
+    """A server refuses values for generated columns, which table maps do not tell; here DDL is left out."""
+    _, report = undone(sorted((MYSQL / "shop").glob("mysql-bin.0*"))[-1])
+    (warning,) = [line for line in report.warnings if "generated" in line]
+    assert "shop." in warning
+    assert "--schema" in warning
+
+
+def test_rows_that_transactions_changed_again_which_are_not_undone_are_listed(tmp_path: Path) -> None:
+    """The log moves parents twice; the first move is undone alone."""
+    path = MYSQL / "small" / "foreign_key_cascade.binlog"
+    wanted: list[int] = []
+
+    def first_with_rows(table: TransactionTable, index: int) -> bool:
+        if changes_only(table, index) and table.value("rows", index) and not wanted:
+            wanted.append(index)
+            return True
+        return False
+
+    output = io.BytesIO()
+    report = write_undo(picked(path, first_with_rows), output, Catalog(), every=lambda: everything([path]))
+    again = [warning for warning in report.warnings if "later transactions changed rows again" in warning]
+    assert again
+    for warning in again:
+        assert f"-- {warning}.\n" in output.getvalue().decode()
+    report = write_undo(picked(path, changes_only), io.BytesIO(), Catalog(), every=lambda: everything([path]))
+    assert not [warning for warning in report.warnings if "changed rows again" in warning]

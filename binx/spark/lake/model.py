@@ -60,12 +60,29 @@ class FileColumn:
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A schema record: ``name`` is its version, ``key`` are Parquet names, ``valid_from`` a commit version."""
+    """A schema record, called by its version; ``key`` are Parquet names, ``valid_from`` a commit version."""
 
     name: str
     columns: tuple[FileColumn, ...]
     key: tuple[str, ...] = ()
     valid_from: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        """For the state."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, entry: Mapping[str, Any]) -> Version:
+        """What :meth:`to_json` wrote."""
+        columns = (
+            FileColumn(**{**one, "absent": _value(one["absent"]), "added": _value(one["added"])})
+            for one in entry["columns"]
+        )
+        return cls(entry["name"], tuple(columns), tuple(entry["key"]), entry["valid_from"])
+
+
+def _value(entry: list[str | None] | None) -> Value | None:
+    return None if entry is None else Value(*entry)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +126,8 @@ class ChangesFile:
         spans = tuple((first, last) for first, last in entry.get("spans", ()))
         return cls(
             **{
-                **{"root": "", **entry},
+                "root": "",
+                **entry,
                 "table": TableName(*entry["table"]),
                 "dropped": tuple(entry.get("dropped", ())),
                 "spans": spans,
@@ -123,6 +141,7 @@ class Statement:
 
     Attributes:
         transaction: GTID or UUID.
+        time: of the event, in µs since 1970.
         effects: as ``statements/`` has them (docs/dataset.md).
         time_zone: the session's.
         strict: whether the SQL mode makes errors of values that do not fit.
@@ -136,6 +155,16 @@ class Statement:
     time_zone: str = "SYSTEM"
     strict: bool = True
     flavour: str = "mysql"
+    time: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        """For the state."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, entry: Mapping[str, Any]) -> Statement:
+        """What :meth:`to_json` wrote."""
+        return cls(**{**entry, "effects": tuple(entry["effects"])})
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,163 @@
+"""Which binary logs continue each other, and in which order the servers' chains are applied.
+
+A chain is one server's binary logs of one name, numbered upwards. Commit versions order all changes within
+it. After ``RESET BINARY LOGS`` numbering restarts, which begins another chain; so does another server. Chains
+keep their names for good, so that rows written by earlier loads stay attributed.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect, insort
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from binx.errors import UsageError
+from binx.event.gtid_set import GtidSet
+from binx.spark.lake.manifests import Manifest, Source, Span
+
+
+@dataclass(slots=True)
+class Log:
+    """One binary log of a chain; ``taken`` are the spans that loads took whole, each with the load's number."""
+
+    identity: str
+    time: int
+    taken: list[tuple[int, int, int]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Chain:
+    """One chain: its logs by number, its first commit, the GTIDs that loads took from it."""
+
+    name: str
+    server_id: int
+    base: str
+    first_commit: str = ""
+    logs: dict[int, Log] = field(default_factory=dict)
+    gtids: GtidSet = field(default_factory=GtidSet)
+    _numbers: list[int] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._numbers = sorted(self.logs)
+
+    def takes(self, source: Source) -> bool:
+        """Whether the log fits: same server and name, its number free or its own, times not running back."""
+        if (source.server_id, source.base) != (self.server_id, self.base):
+            return False
+        if source.number in self.logs:
+            return self.logs[source.number].identity == source.identity
+        place = bisect(self._numbers, source.number)
+        before, after = self._numbers[max(place - 1, 0) : place], self._numbers[place : place + 1]
+        return all(self.logs[number].time <= source.time for number in before) and all(
+            source.time <= self.logs[number].time for number in after
+        )
+
+    def add(self, source: Source, first_commit: str) -> None:
+        """Let the log be part of this chain."""
+        if source.number not in self.logs:
+            insort(self._numbers, source.number)
+            self.logs[source.number] = Log(source.identity, source.time)
+        if first_commit and (not self.first_commit or first_commit < self.first_commit):
+            self.first_commit = first_commit
+
+    def taken(self, number: int, upto: int) -> list[Span]:
+        """The spans of a log of which loads up to one took every transaction."""
+        return [(first, last) for first, last, load in self.logs[number].taken if load <= upto]
+
+    def to_json(self) -> dict[str, Any]:
+        """For the state."""
+        logs = [[number, log.identity, log.time, log.taken] for number, log in sorted(self.logs.items())]
+        return {
+            "name": self.name,
+            "server_id": self.server_id,
+            "base": self.base,
+            "first_commit": self.first_commit,
+            "gtids": str(self.gtids),
+            "logs": logs,
+        }
+
+    @classmethod
+    def from_json(cls, entry: Mapping[str, Any]) -> Chain:
+        """What :meth:`to_json` wrote."""
+        return cls(
+            entry["name"],
+            entry["server_id"],
+            entry["base"],
+            entry["first_commit"],
+            {
+                int(number): Log(identity, time, [(first, last, load) for first, last, load in taken])
+                for number, identity, time, taken in entry["logs"]
+            },
+            GtidSet.parse(entry["gtids"]),
+        )
+
+
+class Chains:
+    """All chains that are known."""
+
+    def __init__(self, chains: Iterable[Chain] = ()) -> None:
+        self._chains = {chain.name: chain for chain in chains}
+
+    def __getitem__(self, name: str) -> Chain:
+        return self._chains[name]
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """For the state."""
+        return [chain.to_json() for chain in self._chains.values()]
+
+    @classmethod
+    def from_json(cls, entries: Iterable[Mapping[str, Any]]) -> Chains:
+        """What :meth:`to_json` wrote."""
+        return cls(map(Chain.from_json, entries))
+
+    def assign(self, manifests: Sequence[Manifest]) -> list[str]:
+        """The name of each manifest's chain; new chains are made as needed."""
+        assigned = [""] * len(manifests)
+        order = sorted(
+            range(len(manifests)), key=lambda at: (manifests[at].source.time, manifests[at].source.number)
+        )
+        for place in order:
+            source = manifests[place].source
+            chain = next((chain for chain in self._chains.values() if chain.takes(source)), None)
+            if chain is None:
+                chain = Chain(self._new_name(source), source.server_id, source.base)
+                self._chains[chain.name] = chain
+            chain.add(source, manifests[place].first_commit)
+            assigned[place] = chain.name
+        return assigned
+
+    def _new_name(self, source: Source) -> str:
+        name = f"{source.server_id}:{source.base}"
+        same = sum(
+            (chain.server_id, chain.base) == (source.server_id, source.base)
+            for chain in self._chains.values()
+        )
+        return name if same == 0 else f"{name}#{same + 1}"
+
+    def other_gtids(self, name: str) -> GtidSet:
+        """The GTIDs that loads took from other chains."""
+        return GtidSet().union(*(chain.gtids for chain in self._chains.values() if chain.name != name))
+
+    def in_order(self, asked: Sequence[str]) -> list[str]:
+        """The chains in the order in which they are applied: those that are named, then by first commit time.
+
+        Args:
+            asked: names of chains, or server ids for all chains of a server.
+
+        Raises:
+            UsageError: a chain that is named is not there.
+        """
+
+        def place(chain: Chain) -> tuple[int, str, str]:
+            named = [index for index, name in enumerate(asked) if name in (chain.name, str(chain.server_id))]
+            return (named[0] if named else len(asked), chain.first_commit, chain.name)
+
+        chains = self._chains.values()
+        known = set(self._chains) | {str(chain.server_id) for chain in chains}
+        unknown = [name for name in asked if name not in known]
+        if unknown:
+            raise UsageError(
+                f"--chain {unknown[0]}: the data contains only {', '.join(sorted(self._chains))}"
+            )
+        return [chain.name for chain in sorted(chains, key=place)]

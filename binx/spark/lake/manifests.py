@@ -1,0 +1,257 @@
+"""What exports say they hold: the manifests of the data sets that ``binx to-parquet`` wrote.
+
+Only what a manifest lists exists. A load lists all manifests and opens those that no load has read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from binx.dataset.contract import CONTRACT
+from binx.errors import AbsentError, BinxError, UnsupportedError
+from binx.event.gtid_set import GtidSet
+from binx.spark.lake.model import TableName
+from binx.spark.lake.place import Listed, Place
+from binx.storage.store import MANIFESTS
+
+# What Python makes of JSON of another shape, of numbers like Infinity, and of brackets nested too deeply.
+NOT_UNDERSTOOD = (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
+_CASCADES_LOGGED_SINCE = (9, 6)
+_FILE_NUMBER = re.compile(r"^(?P<base>.*?)\.?(?P<number>\d+)$")
+
+Span = tuple[int, int]
+"""A first and a last commit version."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The binary log that an export was made from.
+
+    ``base`` is its name without the number, ``time`` when it was begun (seconds since 1970),
+    ``logs_cascades`` whether its server logs what foreign keys do to rows by themselves.
+    """
+
+    name: str
+    identity: str
+    base: str
+    number: int
+    server_id: int
+    time: int
+    logs_cascades: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """One file that a manifest lists; ``first`` and ``last`` are the commit versions that it holds.
+
+    ``partial`` is False where the manifest says that all row images have all columns.
+    """
+
+    place: Place
+    path: str
+    kind: str
+    table: TableName | None
+    schema_version: str
+    rows: int
+    bytes: int
+    sha256: str
+    first: int
+    last: int
+    partial: bool
+
+    @property
+    def shown(self) -> str:
+        """What messages call it."""
+        return self.place.shown(self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """One export of one binary log.
+
+    ``span`` is that of the transactions in it, None where there are none; ``whole`` whether it has every
+    transaction of its span, ``by_rows`` whether it was made with a condition on rows. ``wrong`` says of tables
+    why their rows cannot be taken. Of the tables in ``deleted`` it has deletions.
+    """
+
+    place: Place
+    listed: Listed
+    source: Source
+    first_commit: str
+    files: tuple[DataFile, ...]
+    losses: tuple[str, ...]
+    span: Span | None
+    whole: bool
+    by_rows: bool
+    flavour: str
+    gtids: GtidSet
+    wrong: Mapping[TableName, str]
+    deleted: frozenset[TableName]
+
+    def of_kind(self, kind: str) -> Iterator[DataFile]:
+        """Its files of one kind: ``changes``, ``transactions``, ``statements`` or ``schema``."""
+        return (file for file in self.files if file.kind == kind)
+
+
+def list_manifests(place: Place) -> list[Listed]:
+    """The manifests of a data set.
+
+    Raises:
+        AbsentError: there are none.
+        SourceError: the folder cannot be read.
+    """
+    found = [file for file in place.files(MANIFESTS) if file.path.endswith(".json")]
+    if not found:
+        raise AbsentError(
+            f"has no {MANIFESTS}/*.json: expected the folder written by `binx to-parquet -o` (a killed export"
+            " leaves no manifest; run it again)",
+            path=place.uri,
+        )
+    return found
+
+
+def read_manifests(place: Place, listed: Sequence[Listed]) -> Iterator[Manifest]:
+    """Open manifests, many at a time; one that was removed meanwhile is left out.
+
+    Raises:
+        BinxError: one cannot be read or understood.
+    """
+    contents = place.read_all(file.path for file in listed)
+    for file, content in zip(listed, contents, strict=True):
+        if content is not None:
+            yield _parse(place, file, content)
+
+
+def _parse(place: Place, listed: Listed, content: bytes) -> Manifest:
+    path = place.shown(listed.path)
+    try:
+        document = json.loads(content)
+        if document["contract"] != CONTRACT:
+            raise UnsupportedError(
+                f"has contract version {document['contract']}, this loader supports {CONTRACT}: use the"
+                " loader of the binx version that wrote it",
+                path=path,
+            )
+        files = tuple(_file(place, entry) for entry in document["files"])
+        first, last = document.get("first_commit_version"), document.get("last_commit_version")
+        request = document.get("request", {})
+        selected = request.get("selection") != {} or request.get("where") is not None
+        return Manifest(
+            place=place,
+            listed=listed,
+            source=_source(document["source"]),
+            first_commit=document.get("first_commit_timestamp") or "",
+            files=files,
+            losses=tuple(_loss(entry) for entry in document.get("losses", ())),
+            span=None if first is None or last is None else (int(first), int(last)),
+            whole=not selected and not document.get("losses"),
+            by_rows=request.get("where") is not None,
+            flavour=str(document["source"].get("flavour") or "mysql"),
+            gtids=GtidSet.parse(str(document.get("gtid_set") or "")),
+            wrong=dict(_wrong_sums(document, files)),
+            deleted=frozenset(
+                TableName(entry["db"], entry["table"])
+                for entry in document.get("tables", ())
+                if entry.get("deletes")
+            ),
+        )
+    except NOT_UNDERSTOOD as error:
+        raise BinxError(
+            f"is not a manifest of binx: {type(error).__name__} {error}; export that binary log again",
+            path=path,
+        ) from error
+
+
+def _source(entry: Mapping[str, Any]) -> Source:
+    name = str(entry["name"])
+    found = _FILE_NUMBER.match(name)
+    number = entry.get("file_number")
+    version = re.match(r"(\d+)\.(\d+)", str(entry.get("server_version") or ""))
+    return Source(
+        name=name,
+        identity=str(entry["identity"]),
+        base=found["base"] if found else name,
+        number=int(number if number is not None else (found["number"] if found else 0)),
+        server_id=int(entry["server_id"]),
+        time=int(entry.get("header_timestamp") or entry.get("create_timestamp") or 0),
+        logs_cascades=entry.get("flavour") == "mysql"
+        and version is not None
+        and (int(version[1]), int(version[2])) >= _CASCADES_LOGGED_SINCE,
+    )
+
+
+def _file(place: Place, entry: Mapping[str, Any]) -> DataFile:
+    path = str(entry["path"])
+    if path.startswith("/") or ".." in path.split("/"):
+        raise ValueError(f"path {path!r} leads out of the data set")
+    table = TableName(entry["db"], entry["table"]) if entry.get("table") is not None else None
+    if entry["kind"] == "changes" and table is None:
+        raise ValueError(f"{path} names no table")
+    return DataFile(
+        place=place,
+        path=path,
+        kind=entry["kind"],
+        table=table,
+        schema_version=str(entry.get("schema_version") or ""),
+        rows=int(entry.get("rows") or 0),
+        bytes=int(entry.get("bytes") or 0),
+        sha256=str(entry["sha256"] if entry["kind"] != "schema" else entry.get("sha256", "")),
+        first=int(entry.get("first_commit_version") or 0),
+        last=int(entry.get("last_commit_version") or 0),
+        partial=bool(entry.get("partial_rows", True)),
+    )
+
+
+def _loss(entry: object) -> str:
+    return entry if isinstance(entry, str) else json.dumps(entry, sort_keys=True, ensure_ascii=False)
+
+
+def _wrong_sums(document: Mapping[str, Any], files: Sequence[DataFile]) -> Iterator[tuple[TableName, str]]:
+    """The tables whose sums do not hold: row images in the log = rows in Parquet + filtered + undecodable."""
+    listed: Counter[TableName] = Counter()
+    for file in files:
+        if file.table is not None and file.kind == "changes":
+            listed[file.table] += file.rows
+    for entry in document.get("conservation", ()):
+        table = TableName(entry["db"], entry["table"])
+        accounted = entry["written"] + entry.get("filtered", 0) + entry.get("undecodable", 0)
+        if entry["images"] != accounted or entry["written"] != listed[table]:
+            yield (
+                table,
+                f"{document['source']['name']} does not add up: {entry['images']} row images in the log,"
+                f" {accounted} accounted for, {entry['written']} reported as written, {listed[table]} in its"
+                " files; export that binary log again",
+            )
+
+
+def wrong_hashes(files: Sequence[DataFile]) -> dict[TableName | None, str]:
+    """Compare files with the hashes in their manifests, a few at a time; what is wrong, by table."""
+
+    def digest(file: DataFile) -> str:
+        with file.place.filesystem.open_input_stream(
+            file.place.inside(file.path), compression=None
+        ) as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+
+    def problem(file: DataFile) -> str | None:
+        try:
+            found = digest(file)
+        except OSError as error:
+            return f"{file.shown} cannot be read: {error}"
+        if found == file.sha256:
+            return None
+        return (
+            f"{file.shown} has the hash {found}, its manifest says {file.sha256}: the file was changed after"
+            " the export; export that binary log again"
+        )
+
+    with ThreadPoolExecutor(4) as pool:
+        told = zip(files, pool.map(problem, files), strict=True)
+        return {file.table: text for file, text in told if text is not None}

@@ -1,0 +1,185 @@
+"""A folder of this machine or a URI, the same on the driver and in tasks: only its name travels."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+from uuid import uuid4
+
+from binx.errors import OutputError, SourceError
+from binx.source.remote import is_uri, reach, shortened
+from binx.storage.durable import synchronize
+from binx.storage.store import Store, open_store
+
+if TYPE_CHECKING:
+    from pyarrow.fs import FileSystem
+
+_TOGETHER = 32
+_LOCKS = "_lock"
+
+
+class Listed(NamedTuple):
+    """A file as a list of its folder shows it; ``modified`` is in nanoseconds since 1970."""
+
+    path: str
+    bytes: int
+    modified: int
+
+
+class Place:
+    """A folder tree.
+
+    Args:
+        uri: a path, or a URI that ``pyarrow.fs`` takes.
+    """
+
+    def __init__(self, uri: str) -> None:
+        self.uri = uri.removeprefix("file://")
+        self.is_local = not is_uri(self.uri)
+        self.uri = str(Path(self.uri).absolute()) if self.is_local else self.uri
+
+    def __getstate__(self) -> str:
+        return self.uri
+
+    def __setstate__(self, uri: str) -> None:
+        self.__init__(uri)  # type: ignore[misc]
+
+    @cached_property
+    def _reached(self) -> tuple[FileSystem, str]:
+        if self.is_local:
+            from pyarrow.fs import LocalFileSystem
+
+            return LocalFileSystem(), self.uri
+        system, root = reach(self.uri, OutputError)
+        return system, root.rstrip("/")
+
+    @cached_property
+    def _store(self) -> Store:
+        return open_store(self.uri)
+
+    @property
+    def filesystem(self) -> FileSystem:
+        """Where its files are read and written."""
+        return self._reached[0]
+
+    def inside(self, path: str) -> str:
+        """A file's path as :attr:`filesystem` takes it."""
+        return f"{self._reached[1]}/{path}" if path else self._reached[1]
+
+    def shown(self, path: str) -> str:
+        """What readers and messages call a file: a path, or a URI without its options."""
+        return f"{self.uri.partition('?')[0].rstrip('/')}/{path}"
+
+    def read(self, path: str) -> bytes | None:
+        """A small file's content, None where there is none.
+
+        Raises:
+            SourceError: it cannot be read.
+        """
+        return self._store.read(path)
+
+    def read_all(self, paths: Iterable[str]) -> Iterator[bytes | None]:
+        """The contents of small files, many at a time."""
+        with ThreadPoolExecutor(_TOGETHER) as pool:
+            yield from pool.map(self.read, paths)
+
+    def put(self, path: str, data: bytes) -> None:
+        """Write a small file, whole or not at all, and on a local disk for good.
+
+        Raises:
+            OutputError: it cannot be written.
+        """
+        self._store.put(path, data)
+
+    def files(self, folder: str, *, recursive: bool = False) -> list[Listed]:
+        """The files of a folder, sorted by path; none where there is no such folder.
+
+        Raises:
+            SourceError: it cannot be read.
+        """
+        from pyarrow import fs
+
+        selector = fs.FileSelector(self.inside(folder), allow_not_found=True, recursive=recursive)
+        try:
+            found = self.filesystem.get_file_info(selector)
+        except OSError as error:
+            raise SourceError(f"cannot be read: {shortened(error)}", path=self.shown(folder)) from error
+        beginning = len(self.inside("")) + 1
+        return sorted(
+            Listed(info.path[beginning:], info.size, info.mtime_ns or 0)
+            for info in found
+            if info.type == fs.FileType.File
+        )
+
+    def remove(self, paths: Iterable[str]) -> None:
+        """Remove files; those that are not there are no error.
+
+        Raises:
+            OutputError: one cannot be removed.
+        """
+
+        def remove(path: str) -> None:
+            try:
+                with suppress(FileNotFoundError):
+                    self.filesystem.delete_file(self.inside(path))
+            except OSError as error:
+                raise OutputError(f"cannot be removed: {shortened(error)}", path=self.shown(path)) from error
+
+        with ThreadPoolExecutor(_TOGETHER) as pool:
+            for _ in pool.map(remove, paths):
+                pass
+
+    def synchronize(self, paths: Iterable[str]) -> None:
+        """Bring files and their folders to the disk, where closing a file does not.
+
+        Raises:
+            OutputError: some file systems say only now that they have no space.
+        """
+        if self.is_local:
+            files = [self.inside(path) for path in paths]
+            folders = {str(parent) for file in files for parent in Path(file).parents}
+            inside = [folder for folder in folders if folder.startswith(self.uri)]
+            synchronize([*files, *sorted(inside)])
+
+    @contextmanager
+    def locked(self, *, broken: bool) -> Iterator[None]:
+        """Hold the place for one writer.
+
+        On a local file system the lock ends with its process. Elsewhere each writer announces itself with a
+        file and then lists all: of two at the same time at least one sees the other and gives up.
+
+        Args:
+            broken: whether announcements of others are of writers that run no longer.
+
+        Raises:
+            OutputError: another writer holds it, or it cannot be written.
+        """
+        if self.is_local:
+            with self._store.locked():
+                yield
+            return
+        mine = f"{_LOCKS}/{uuid4().hex}.json"
+        owner = json.dumps({"host": socket.gethostname(), "process": os.getpid()}).encode()
+        if broken:
+            self.remove(file.path for file in self.files(_LOCKS))
+        self.put(mine, owner)
+        try:
+            others = [file.path for file in self.files(_LOCKS) if file.path != mine]
+            if others:
+                holder = (self.read(others[0]) or b"unknown").decode("utf-8", "replace")
+                raise OutputError(
+                    f"another load is writing to it ({holder}): wait until it ends, or use --break-lock if it"
+                    " runs no longer",
+                    path=self.uri,
+                )
+            yield
+        finally:
+            with suppress(OutputError):
+                self.remove([mine])

@@ -1,0 +1,301 @@
+"""What is loaded: ``_state.json`` in the output, which is written last and says which files count.
+
+A load writes data files where they stay and replaces the state at its end. Files that the state no longer
+lists are kept until the next load, for readers that have opened them. While a load runs, ``_pending.json``
+stands beside the state; where a load finds one, it removes every data file that the state does not list.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from binx.errors import BinxError, OutputError
+from binx.spark.lake.chains import Chains
+from binx.spark.lake.manifests import NOT_UNDERSTOOD
+from binx.spark.lake.model import ChangesFile, LifeState, Statement, TableName, Version
+from binx.spark.lake.place import Place
+
+CONTRACT = 5
+STATE = "_state.json"
+_PENDING = "_pending.json"
+KINDS = ("history", "current", "scd2")
+NO_BEGINNING = "rows that were there before the first log are missing unless they changed: no base, no CREATE"
+ALL_TABLES = ""
+"""The name of the selection that leaves no table out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Something that is known to be missing.
+
+    ``since`` is a commit time, ``source`` the export that told it, which a better one of that log mends;
+    ``seen`` whether somebody accepted it, where it is of no table.
+    """
+
+    reason: str
+    since: str = ""
+    source: str = ""
+    seen: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LifeRecord:
+    """What is known of a life beside its files.
+
+    Attributes:
+        name: its name now; None where the table is no longer there.
+        last_name: its last name.
+        whole: whether the logs have its beginning.
+        reasons: what the logs themselves do not tell, in sentences.
+        losses: what loads found to be missing; kept until the table is rebuilt.
+        unknown: rows with values that only the server knows.
+        error: why the last load stopped it.
+        seen: the reasons that somebody accepted.
+    """
+
+    name: TableName | None
+    last_name: TableName
+    whole: bool = True
+    reasons: tuple[str, ...] = ()
+    losses: tuple[Loss, ...] = ()
+    unknown: int = 0
+    error: str = ""
+    seen: tuple[str, ...] = ()
+
+    @property
+    def told(self) -> list[str]:
+        """Why it is not complete, in sentences."""
+        found = [] if self.whole else [NO_BEGINNING]
+        found += self.reasons
+        if self.unknown:
+            found.append(
+                f"{self.unknown:,} rows have values that only the server knows (NULL, listed in _unknown)"
+            )
+        found += [loss.reason for loss in self.losses]
+        return found + ([f"stopped: {self.error}"] if self.error else [])
+
+    @property
+    def complete(self) -> str:
+        """In a word or two."""
+        if self.losses or self.error:
+            since = min((loss.since for loss in self.losses if loss.since), default="")
+            return f"losses since {since}" if since else "losses"
+        if not self.whole:
+            return "partial (no base, no CREATE)"
+        return "partial" if self.told else "yes"
+
+    @property
+    def is_accepted(self) -> bool:
+        """Whether nothing is missing that nobody has accepted."""
+        return not self.error and set(map(_kind, self.told)) <= set(self.seen)
+
+    def accepted(self) -> LifeRecord:
+        """The same, with all that is missing noted as seen."""
+        return replace(self, seen=tuple(dict.fromkeys(map(_kind, self.told))))
+
+    def to_json(self) -> dict[str, Any]:
+        """What :meth:`from_json` reads; ``complete`` and ``told`` are for readers."""
+        return {**asdict(self), "complete": self.complete, "told": self.told}
+
+    @classmethod
+    def from_json(cls, entry: Mapping[str, Any]) -> LifeRecord:
+        """What :meth:`to_json` wrote."""
+        return cls(
+            name=None if entry["name"] is None else TableName(*entry["name"]),
+            last_name=TableName(*entry["last_name"]),
+            whole=entry["whole"],
+            reasons=tuple(entry["reasons"]),
+            losses=tuple(Loss(**loss) for loss in entry["losses"]),
+            unknown=entry["unknown"],
+            error=entry["error"],
+            seen=tuple(entry["seen"]),
+        )
+
+
+def _kind(reason: str) -> str:
+    """A reason without its numbers, which grow with each load."""
+    return re.sub(r"\d[\d,]*", "#", reason)
+
+
+@dataclass(slots=True)
+class State:
+    """All that is committed.
+
+    Attributes:
+        version: the number of the load that wrote it.
+        order: the chains in the order in which they are applied.
+        chains: the servers' logs, and what of them was taken.
+        known: the manifests that loads read, by place and path: size, time of change, number of the load.
+        selections: the last load of each selection of tables.
+        uptos: the last load that took all there was of a table.
+        partial: tables and chains of which exports were taken that may lack transactions.
+        statements: those that have effects.
+        versions: the schema records.
+        history: the files of row changes.
+        lives: what is loaded of each life, by its id.
+        records: what else is known of them.
+        losses: what is missing, nobody can tell of which tables.
+        garbage: files of the former state, which readers may still have open.
+    """
+
+    version: int = 0
+    order: list[str] = field(default_factory=list)
+    chains: Chains = field(default_factory=Chains)
+    known: dict[str, dict[str, tuple[int, int, int]]] = field(default_factory=dict)
+    selections: dict[str, int] = field(default_factory=dict)
+    uptos: dict[TableName, int] = field(default_factory=dict)
+    partial: set[tuple[TableName, str]] = field(default_factory=set)
+    statements: list[Statement] = field(default_factory=list)
+    versions: dict[tuple[TableName, str], Version] = field(default_factory=dict)
+    history: list[ChangesFile] = field(default_factory=list)
+    lives: dict[str, LifeState] = field(default_factory=dict)
+    records: dict[str, LifeRecord] = field(default_factory=dict)
+    losses: list[Loss] = field(default_factory=list)
+    garbage: list[str] = field(default_factory=list)
+
+    def upto(self, selection: str) -> int:
+        """The last load that took all there was of the tables of a selection that it did not know."""
+        return max(self.selections.get(selection, 0), self.selections.get(ALL_TABLES, 0))
+
+    def paths(self) -> set[str]:
+        """All data files that count."""
+        lives = {file.path for life in self.lives.values() for file in life.files()}
+        return lives | {file.path for file in self.history}
+
+    def to_json(self) -> dict[str, Any]:
+        """The document."""
+        return {
+            "contract": CONTRACT,
+            "version": self.version,
+            "order": self.order,
+            "records": {life: record.to_json() for life, record in self.records.items()},
+            "losses": [asdict(loss) for loss in self.losses],
+            "lives": [life.to_json() for life in self.lives.values()],
+            "history": [file.to_json() for file in self.history],
+            "statements": [statement.to_json() for statement in self.statements],
+            "versions": [[*table, version.to_json()] for (table, _), version in self.versions.items()],
+            "chains": self.chains.to_json(),
+            "known": self.known,
+            "selections": self.selections,
+            "uptos": [[*table, upto] for table, upto in self.uptos.items()],
+            "partial": [[*table, chain] for table, chain in sorted(self.partial)],
+            "garbage": self.garbage,
+        }
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> State:
+        """What :meth:`to_json` wrote."""
+        versions = [
+            (TableName(db, table), Version.from_json(entry)) for db, table, entry in document["versions"]
+        ]
+        lives = map(LifeState.from_json, document["lives"])
+        return cls(
+            version=document["version"],
+            order=document["order"],
+            chains=Chains.from_json(document["chains"]),
+            known={
+                place: {name: (size, time, load) for name, (size, time, load) in names.items()}
+                for place, names in document["known"].items()
+            },
+            selections=document["selections"],
+            uptos={TableName(db, table): upto for db, table, upto in document["uptos"]},
+            partial={(TableName(db, table), chain) for db, table, chain in document["partial"]},
+            statements=[Statement.from_json(entry) for entry in document["statements"]],
+            versions={(table, version.name): version for table, version in versions},
+            history=[ChangesFile.from_json(entry) for entry in document["history"]],
+            lives={life.life: life for life in lives},
+            records={life: LifeRecord.from_json(entry) for life, entry in document["records"].items()},
+            losses=[Loss(**loss) for loss in document["losses"]],
+            garbage=document["garbage"],
+        )
+
+
+class Output:
+    """The output folder, held by this load's lock.
+
+    Args:
+        place: where it is.
+
+    Attributes:
+        state: what is committed.
+    """
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self._read, self.state = _read_state(place)
+
+    def begin(self, token: str) -> None:
+        """Say that a load begins, once what a killed one left is removed.
+
+        Args:
+            token: a part of the names of all files that this load writes.
+        """
+        if self.place.read(_PENDING) is not None:
+            self._remove_unlisted()
+        self.place.put(_PENDING, json.dumps({"load": self.state.version + 1, "token": token}).encode())
+
+    def commit(self, state: State) -> None:
+        """Let a state take the place of the one that was read; files that it lists count from here on.
+
+        Raises:
+            OutputError: another load has committed meanwhile, or the state cannot be written.
+        """
+        former, ours = self.state.paths(), state.paths()
+        self.place.synchronize(sorted(ours - former))
+        state.garbage = sorted(former - ours)
+        if self.place.read(STATE) != self._read:
+            raise OutputError(
+                "another load has committed while this one ran: run this one again", path=self.place.uri
+            )
+        content = json.dumps(state.to_json(), ensure_ascii=False).encode()
+        self.place.put(STATE, content)
+        removed = set(self.state.garbage) - ours
+        self.state, self._read = state, content
+        self.place.remove(sorted(removed))
+        self.place.remove([_PENDING])
+
+    def give_up(self) -> None:
+        """Remove what this load wrote without committing it."""
+        self._remove_unlisted()
+        self.place.remove([_PENDING])
+
+    def _remove_unlisted(self) -> None:
+        kept = self.state.paths() | set(self.state.garbage)
+        found = (file.path for file in self.place.files("", recursive=True))
+        self.place.remove(
+            path
+            for path in found
+            if path not in kept and path.endswith(".parquet") and any(f"/{kind}/" in path for kind in KINDS)
+        )
+
+
+def read_state(place: Place) -> State:
+    """What is committed; a new state where nothing is.
+
+    Raises:
+        BinxError: the file is something else.
+    """
+    return _read_state(place)[1]
+
+
+def _read_state(place: Place) -> tuple[bytes | None, State]:
+    content = place.read(STATE)
+    if content is None:
+        return None, State()
+    try:
+        document = json.loads(content)
+        if document["contract"] != CONTRACT:
+            raise BinxError(
+                "was written by another version of the loader: load into a new folder",
+                path=place.shown(STATE),
+            )
+        return content, State.from_json(document)
+    except NOT_UNDERSTOOD as error:
+        raise BinxError(
+            f"cannot be understood ({type(error).__name__} {error}): load into a new folder",
+            path=place.shown(STATE),
+        ) from error

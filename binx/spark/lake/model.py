@@ -99,7 +99,6 @@ class ChangesFile:
         dropped: commit versions in between whose rows do not count (another chain or file has them).
         spans: if not empty, only rows within these (first, last) count.
         partial: whether images may lack columns.
-        counted: rows that count, once known; -1 before.
     """
 
     identity: str
@@ -295,7 +294,11 @@ class LifeState:
         digest: of these, which tells whether they are still the same.
         ranges: the files of ``current/``, in the order of the key.
         lows: where each range begins, as :mod:`.keys` writes it.
-        versions: the files of ``scd2/``, a list for each range; None without SCD2.
+        versions: the files of ``scd2/``: those of ended versions, then a file for each range of those that
+            hold; None without SCD2.
+        columns: of its files.
+        key: ids of its columns.
+        withheld: XA transactions, by chain and commit version, whose rows were left out.
     """
 
     life: str
@@ -309,6 +312,7 @@ class LifeState:
     versions: tuple[tuple[RangeFile, ...], ...] | None = None
     columns: tuple[Column, ...] = ()
     key: tuple[int, ...] = ()
+    withheld: tuple[tuple[str, int], ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """For the state file."""
@@ -328,6 +332,7 @@ class LifeState:
                 else tuple(tuple(RangeFile(**one) for one in listed) for listed in versions),
                 "columns": tuple(Column(**one) for one in entry["columns"]),
                 "key": tuple(entry["key"]),
+                "withheld": tuple((chain, scn) for chain, scn in entry["withheld"]),
             }
         )
 
@@ -345,6 +350,10 @@ class LifePlan:
         epochs: all epochs of the life.
         units: those to apply, in order.
         folder: where ``current/`` and ``scd2/`` will be, below the output.
+        steps: for the state's ``units``.
+        digest: for the state.
+        withheld: for the state.
+        scd2: whether versions are kept.
     """
 
     life: str
@@ -353,8 +362,9 @@ class LifePlan:
     former: LifeState | None
     epochs: tuple[Epoch, ...]
     units: tuple[Unit, ...]
-    all_units: int
+    steps: int
     digest: str
+    withheld: tuple[tuple[str, int], ...] = ()
     scd2: bool = False
 
 
@@ -366,11 +376,13 @@ class Plan:
         arrived: new files of changes, which are copied to ``history/``.
         lives: those whose state changes.
         finished: lives that are gone, whose ``current/`` and ``scd2/`` no longer count.
+        empty: by the identity of a file, spans of commit versions in which it can have no rows.
     """
 
     arrived: tuple[ChangesFile, ...]
     lives: tuple[LifePlan, ...]
     finished: tuple[str, ...] = ()
+    empty: Mapping[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

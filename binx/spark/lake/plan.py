@@ -2,9 +2,26 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, replace
 
-from binx.spark.lake.model import ChangesFile, Life, LifeState, Plan, Statement, TableName, Version
+from binx.dataset.dataset import escape_name
+from binx.spark.lake.model import (
+    ChangesFile,
+    Epoch,
+    Life,
+    LifePlan,
+    LifeState,
+    Plan,
+    Position,
+    Statement,
+    TableName,
+    Unit,
+    Version,
+)
+from binx.spark.lake.timeline import Timeline
 
 
 def plan_load(
@@ -36,4 +53,137 @@ def plan_load(
         rebuild: names of tables to make anew.
         scd2: whether versions are kept.
     """
-    raise NotImplementedError
+    timeline = Timeline(versions, ranks)
+    lives = timeline.trace([*history, *arrived], statements)
+    plans = []
+    for life in lives:
+        if life.name is None:
+            continue
+        given = keys.get(str(life.name))
+        if given is not None:
+            _give_key(life, given)
+        former = None if str(life.name) in rebuild else states.get(life.id)
+        made = _plan(life, timeline.committed, ranks, former, scd2=scd2)
+        if made is not None:
+            plans.append(made)
+    ends = {life.id for life in lives if life.name is not None}
+    empty: dict[str, tuple[tuple[int, int], ...]] = {}
+    for file, first, last in timeline.empty:
+        empty[file.identity] = (*empty.get(file.identity, ()), (first, last))
+    return Plan(tuple(arrived), tuple(plans), tuple(sorted(set(states) - ends)), empty), lives
+
+
+def _give_key(life: Life, names: Sequence[str]) -> None:
+    """Let the key of a life be these columns of its end, under whatever names it had them before."""
+    ids = {one.name.lower(): one.id for one in life.epochs[-1].columns}
+    key = tuple(ids[name.lower()] for name in names if name.lower() in ids)
+    if len(key) < len(names):
+        return
+    for place, epoch in enumerate(life.epochs):
+        if set(key) <= {one.id for one in epoch.columns}:
+            life.epochs[place] = replace(epoch, key=key)
+
+
+def _steps(units: Sequence[Unit]) -> list[tuple[str, int, int]]:
+    """What identifies units: files and epochs in order, however a file was cut since."""
+    found: list[tuple[str, int, int]] = []
+    for unit in units:
+        step = (unit.file.identity, unit.epoch, unit.first if unit.deferred else 0)
+        if not found or found[-1] != step:
+            found.append(step)
+    return found
+
+
+def _digest(life: Life, steps: Sequence[tuple[str, int, int]], epochs: int) -> str:
+    told = [[_of_epoch(epoch) for epoch in life.epochs[:epochs]], list(steps)]
+    return hashlib.sha256(json.dumps(told, default=str).encode()).hexdigest()
+
+
+def _of_epoch(epoch: Epoch) -> list[object]:
+    return [[asdict(one) for one in epoch.columns], epoch.key, [one[:1] for one in epoch.changes]]
+
+
+def _plan(
+    life: Life,
+    committed: Mapping[tuple[str, int], tuple[str, int]],
+    ranks: Mapping[str, int],
+    former: LifeState | None,
+    *,
+    scd2: bool,
+) -> LifePlan | None:
+    """What brings a life's state to its end; None where nothing does."""
+    assert life.name is not None
+    if not life.epochs[-1].key:
+        return None
+    folder = f"{escape_name(life.name.db)}/{escape_name(life.name.table)}"
+    if former is not None and scd2 and former.versions is None:
+        former = None
+    withheld = _withheld(life.units)
+    if former is not None:
+        late = _late(life.units, former, committed, ranks)
+        steps = _steps(life.units)
+        applied = steps[: former.units]
+        same = _digest(life, applied, former.epochs) == former.digest and len(applied) == former.units
+        if same:
+            rest = _after(life.units, former.units)
+            if not rest and not late and former.epochs == len(life.epochs) and former.folder == folder:
+                return None
+            units = tuple(sorted([*rest, *late], key=lambda unit: (unit.at, unit.first)))
+            return _made(life, folder, former, units, withheld, scd2=former.versions is not None)
+    return _made(life, folder, None, tuple(life.units), withheld, scd2=scd2)
+
+
+def _made(
+    life: Life,
+    folder: str,
+    former: LifeState | None,
+    units: tuple[Unit, ...],
+    withheld: tuple[tuple[str, int], ...],
+    *,
+    scd2: bool,
+) -> LifePlan:
+    assert life.name is not None
+    steps = _steps(life.units)
+    digest = _digest(life, steps, len(life.epochs))
+    return LifePlan(
+        life.id, life.name, folder, former, tuple(life.epochs), units, len(steps), digest, withheld, scd2
+    )
+
+
+def _after(units: Sequence[Unit], count: int) -> list[Unit]:
+    """The units behind so many steps."""
+    seen = 0
+    last = None
+    for place, unit in enumerate(units):
+        step = (unit.file.identity, unit.epoch, unit.first if unit.deferred else 0)
+        if step != last:
+            if seen == count:
+                return list(units[place:])
+            seen += 1
+            last = step
+    return []
+
+
+def _withheld(units: Sequence[Unit]) -> tuple[tuple[str, int], ...]:
+    return tuple(sorted({(unit.file.chain, scn) for unit in units for scn in unit.excluded}))
+
+
+def _late(
+    units: Sequence[Unit],
+    former: LifeState,
+    committed: Mapping[tuple[str, int], tuple[str, int]],
+    ranks: Mapping[str, int],
+) -> list[Unit]:
+    """The XA transactions that a load before left out, and that were committed since."""
+    found = []
+    for chain, scn in former.withheld:
+        place = committed.get((chain, scn))
+        if place is None:
+            continue
+        at = Position(ranks[place[0]], place[1])
+        found += [
+            replace(unit, at=at, first=scn, last=scn, excluded=(), deferred=True)
+            for unit in units
+            if unit.file.chain == chain and unit.first <= scn <= unit.last
+        ]
+    return found

@@ -1,0 +1,293 @@
+"""Row images as tasks work on them: values by column id, so that no name of a user's meets one of ours.
+
+A table of images has ``_rank``, ``_scn``, ``_row``, ``_kind`` and ``_time``, and for each column of an epoch
+its values ``v<id>``; where there are any, texts of misfits ``m<id>``, whether the image has the column
+``p<id>``, and differences of JSON documents ``d<id>``. Rows of a state are images of the kind ``BASE``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from binx.spark.lake.keys import Numbers
+from binx.spark.lake.model import Column, Epoch, Unit
+from binx.spark.lake.types import arrow_type, constant, plain
+
+INSERT, BEFORE, AFTER, DELETE, BASE = range(5)
+KINDS = {"insert": INSERT, "update_preimage": BEFORE, "update_postimage": AFTER, "delete": DELETE}
+HEAD = pa.schema(
+    [
+        ("_rank", pa.int32()),
+        ("_scn", pa.int64()),
+        ("_row", pa.int64()),
+        ("_kind", pa.int8()),
+        ("_time", pa.timestamp("us", "UTC")),
+    ]
+)
+
+
+def schema_of(epoch: Epoch) -> pa.Schema:
+    """The columns that all images of an epoch have."""
+    return pa.schema([*HEAD, *((f"v{one.id}", arrow_type(one.arrow_type)) for one in epoch.columns)])
+
+
+def united(parts: list[pa.Table], epoch: Epoch) -> pa.Table:
+    """Images one after another; what only some have is added to the others."""
+    optional = {
+        name: part.schema.field(name).type for part in parts for name in part.column_names if name[0] in "mpd"
+    }
+    schema = schema_of(epoch)
+    found = []
+    for part in parts:
+        columns = {name: part.column(name) for name in schema.names}
+        for name, kind in optional.items():
+            there = name in part.column_names
+            missing = pa.scalar(True) if name[0] == "p" else pa.scalar(None, kind)
+            columns[name] = part.column(name) if there else pa.repeat(missing, len(part))
+        found.append(pa.table(columns))
+    if not found:
+        return schema.empty_table()
+    return pa.concat_tables(found)
+
+
+def read_images(
+    file: pq.ParquetFile, unit: Unit, epoch: Epoch, names: list[str] | None = None
+) -> Iterator[pa.Table]:
+    """The images of a unit, a row group at a time; an update's two images are never apart.
+
+    Args:
+        file: the unit's.
+        unit: which rows.
+        epoch: its columns, or some of them.
+        names: the columns of the file that are read; None for all.
+    """
+    held: pa.Table | None = None
+    for group in range(file.metadata.num_row_groups):
+        if not _reaches(file, group, unit):
+            continue
+        rows = file.read_row_group(group, columns=names, use_threads=False)
+        rows = rows.filter(counts(rows.column("_commit_version"), unit))
+        rows = rows if held is None else pa.concat_tables([held, rows]).unify_dictionaries()
+        held = None
+        if len(rows) and rows.column("_change_type")[-1].as_py() == "update_preimage":
+            held, rows = rows.slice(len(rows) - 1), rows.slice(0, len(rows) - 1)
+        if len(rows):
+            yield _images(rows, unit, epoch)
+    if held is not None:
+        yield _images(held, unit, epoch)
+
+
+def _reaches(file: pq.ParquetFile, group: int, unit: Unit) -> bool:
+    """Whether a row group may have rows of the unit, by its statistics."""
+    place = file.schema_arrow.get_field_index("_commit_version")
+    found = file.metadata.row_group(group).column(place).statistics if place == 1 else None
+    if found is None or not found.has_min_max:
+        return True
+    return bool(found.min <= unit.last and found.max >= unit.first)
+
+
+def counts(scns: pa.ChunkedArray, unit: Unit) -> pa.ChunkedArray:
+    """Which rows belong to a unit."""
+    inside = pc.and_(pc.greater_equal(scns, unit.first), pc.less_equal(scns, unit.last))
+    out = [*unit.excluded, *unit.file.dropped]
+    if out:
+        inside = pc.and_(inside, pc.invert(pc.is_in(scns, pa.array(out, pa.int64()))))
+    if unit.file.spans:
+        within: Any = pa.chunked_array([pa.repeat(pa.scalar(False), len(scns))])
+        for first, last in unit.file.spans:
+            within = pc.or_(within, pc.and_(pc.greater_equal(scns, first), pc.less_equal(scns, last)))
+        inside = pc.and_(inside, within)
+    return inside
+
+
+def _images(rows: pa.Table, unit: Unit, epoch: Epoch) -> pa.Table:
+    scns = rows.column("_commit_version")
+    kinds = pc.index_in(rows.column("_change_type").cast(pa.string()), pa.array(list(KINDS))).cast(pa.int8())
+    columns: dict[str, Any] = {
+        "_rank": pa.repeat(pa.scalar(unit.at.rank, pa.int32()), len(rows)),
+        "_scn": pa.repeat(pa.scalar(unit.at.scn, pa.int64()), len(rows)) if unit.deferred else scns,
+        "_row": rows.column("_row"),
+        "_kind": kinds,
+        "_time": rows.column("_commit_timestamp"),
+    }
+    places = {number: place for place, number in enumerate(unit.ids)}
+    known = set(rows.column_names)
+    for column in epoch.columns:
+        place, kind = places.get(column.id), arrow_type(column.arrow_type)
+        if place is None:
+            columns[f"v{column.id}"] = pa.nulls(len(rows), kind)
+            columns[f"p{column.id}"] = pa.repeat(pa.scalar(False), len(rows))
+        else:
+            columns[f"v{column.id}"] = plain(rows.column(unit.version.columns[place].name), kind)
+    wanted = {column.id for column in epoch.columns}
+    ids = {unit.version.columns[place].name: one for one, place in places.items() if one in wanted}
+    if "_misfits" in known and rows.column("_misfits").null_count < len(rows):
+        columns |= _misfits(rows.column("_misfits"), ids)
+    if "_json_diff" in known and rows.column("_json_diff").null_count < len(rows):
+        columns |= _differences(rows.column("_json_diff"), ids)
+    if "_present" in known and rows.column("_present").null_count < len(rows):
+        _present(columns, rows.column("_present"), unit, epoch)
+    return pa.table(columns)
+
+
+def _misfits(column: pa.ChunkedArray, ids: Mapping[str, int]) -> dict[str, pa.Array]:
+    """A column of texts for each column that has misfits."""
+    texts: dict[str, list[str | None]] = {}
+    for place in np.flatnonzero(np.asarray(column.is_valid().to_numpy(), bool)):
+        for name, text in column[int(place)].as_py():
+            texts.setdefault(name, [None] * len(column))[int(place)] = text
+    return {f"m{ids[name]}": pa.array(listed, pa.string()) for name, listed in texts.items() if name in ids}
+
+
+def _differences(column: pa.ChunkedArray, ids: Mapping[str, int]) -> dict[str, pa.Array]:
+    """A column of differences for each column of JSON that has any."""
+    texts: dict[str, list[str | None]] = {}
+    for place, text in enumerate(column.to_pylist()):
+        for name, difference in (json.loads(text) if text else {}).items():
+            texts.setdefault(name, [None] * len(column))[place] = json.dumps(difference)
+    return {f"d{ids[name]}": pa.array(listed, pa.string()) for name, listed in texts.items() if name in ids}
+
+
+def _bits(column: pa.ChunkedArray, count: int) -> Numbers:
+    """For each row and column whether the image has it."""
+    found = np.ones((len(column), count), bool)
+    known = np.asarray(column.is_valid().to_numpy(zero_copy_only=False), bool)
+    if known.any():
+        width = (count + 7) // 8
+        data = b"".join(one.as_py()[:width].ljust(width, b"\0") for one in column.filter(pa.array(known)))
+        bits = np.frombuffer(data, np.uint8).reshape(-1, width)
+        found[known] = np.unpackbits(bits, axis=1, bitorder="little")[:, :count].astype(bool)
+    return found
+
+
+def _present(columns: dict[str, Any], present: pa.ChunkedArray, unit: Unit, epoch: Epoch) -> None:
+    """Add which columns images have; of inserted rows the defaults, of updated ones the key before."""
+    bits = _bits(present, len(unit.ids))
+    kinds = np.asarray(columns["_kind"])
+    pairs = pairs_of(pa.table({name: columns[name] for name in HEAD.names}))
+    for place, number in enumerate(unit.ids):
+        known = bits[:, place]
+        if f"v{number}" not in columns or known.all():
+            continue
+        name, kind = f"v{number}", arrow_type(epoch.column(number).arrow_type)
+        lacking = (kinds == INSERT) & ~known
+        told = unit.version.columns[place].absent
+        if lacking.any() and told is not None:
+            value = constant(told.value, kind)
+            if value is not None or told.misfit is not None:
+                given = pa.scalar(None, kind) if value is None else value
+                columns[name] = pc.if_else(pa.array(lacking), given, columns[name])
+                known = known | lacking
+                if told.misfit is not None:
+                    texts = columns.get(f"m{number}", pa.nulls(len(known), pa.string()))
+                    columns[f"m{number}"] = pc.if_else(pa.array(lacking), told.misfit, texts)
+        if number in epoch.key:
+            before = np.where(pairs & ~known, np.arange(len(known)) - 1, np.arange(len(known)))
+            for one in (name, f"m{number}"):
+                if one in columns:
+                    columns[one] = columns[one].take(pa.array(before))
+            known = known | (pairs & known[before])
+        columns[f"p{number}"] = pa.array(known)
+
+
+def pairs_of(rows: pa.Table) -> Numbers:
+    """Which rows are images after an update whose image before stands in the row before."""
+    found = np.zeros(len(rows), bool)
+    if len(rows) < 2:
+        return found
+    kinds = rows.column("_kind").to_numpy()
+    found[1:] = (kinds[1:] == AFTER) & (kinds[:-1] == BEFORE)
+    for name in ("_row", "_scn", "_rank"):
+        values = rows.column(name).to_numpy()
+        found[1:] &= values[1:] == values[:-1]
+    return found
+
+
+def is_partial(rows: pa.Table) -> bool:
+    """Whether some image lacks a column."""
+    return any(name[0] in "pd" for name in rows.column_names)
+
+
+def base_rows(rows: pa.Table, columns: tuple[Column, ...], names: Mapping[int, str]) -> pa.Table:
+    """The rows of a file of ``current/`` or ``scd2/`` as images.
+
+    Args:
+        rows: as the file has them.
+        columns: the columns that the file was written with.
+        names: what they are called in it.
+    """
+    count = len(rows)
+    time = "_commit_timestamp" if "_commit_timestamp" in rows.column_names else "valid_from"
+    found: dict[str, Any] = {
+        "_rank": pa.repeat(pa.scalar(-1, pa.int32()), count),
+        "_scn": rows.column("_commit_version"),
+        "_row": pa.repeat(pa.scalar(0, pa.int64()), count),
+        "_kind": pa.repeat(pa.scalar(BASE, pa.int8()), count),
+        "_time": rows.column(time),
+    }
+    if "valid_to" in rows.column_names:
+        found["_until"] = rows.column("valid_to")
+    for column in columns:
+        found[f"v{column.id}"] = plain(rows.column(names[column.id]), arrow_type(column.arrow_type))
+    ids = {name: number for number, name in names.items()}
+    if "_misfits" in rows.column_names and rows.column("_misfits").null_count < count:
+        found |= _misfits(rows.column("_misfits"), ids)
+    unknown = rows.column("_unknown")
+    if unknown.null_count < count:
+        missing: dict[str, Numbers] = {}
+        for place, listed in enumerate(unknown.to_pylist()):
+            for name in listed or ():
+                missing.setdefault(name, np.ones(count, bool))[place] = False
+        found |= {f"p{ids[name]}": pa.array(known) for name, known in missing.items() if name in ids}
+    return pa.table(found)
+
+
+def stored_rows(rows: pa.Table, epoch: Epoch, names: Mapping[int, str], misfits: bool) -> pa.Table:
+    """Images as a file of ``current/`` has them: the table's columns, then the loader's own.
+
+    Args:
+        rows: one for each row of the table.
+        epoch: the table's columns.
+        names: what they are called.
+        misfits: whether the table may have values that their types do not hold.
+    """
+    found: dict[str, Any] = {}
+    for column in epoch.columns:
+        values, known = rows.column(f"v{column.id}"), f"p{column.id}"
+        if known in rows.column_names:
+            values = pc.if_else(rows.column(known), values, pa.scalar(None, values.type))
+        found[names[column.id]] = values
+    found["_commit_version"] = rows.column("_scn")
+    found["_commit_timestamp"] = rows.column("_time")
+    if misfits:
+        found["_misfits"] = _by_row(rows, {f"m{number}": name for number, name in names.items()}, pairs=True)
+    found["_unknown"] = _by_row(rows, {f"p{number}": name for number, name in names.items()}, pairs=False)
+    return pa.table(found)
+
+
+def _by_row(rows: pa.Table, wanted: Mapping[str, str], *, pairs: bool) -> pa.Array:
+    """For each row its misfits, as pairs of name and text, or the names of columns that are not known."""
+    kind = pa.map_(pa.string(), pa.string()) if pairs else pa.list_(pa.string())
+    listed: list[list[Any] | None] = [None] * len(rows)
+    any_found = False
+    for name, column in wanted.items():
+        if name not in rows.column_names:
+            continue
+        values = rows.column(name)
+        told = values.is_valid() if pairs else pc.invert(values)
+        for place in np.flatnonzero(np.asarray(told.to_numpy(), bool)):
+            any_found = True
+            entry = (column, values[int(place)].as_py()) if pairs else column
+            there = listed[int(place)]
+            if there is None:
+                listed[int(place)] = [entry]
+            else:
+                there.append(entry)
+    return pa.array(listed, kind) if any_found else pa.nulls(len(rows), kind)

@@ -1,0 +1,114 @@
+"""Keys of rows as Arrow tables: their order, the last row of each, and the ranges they fall into.
+
+A key's value is what the type holds and, for types that cannot hold all (zero dates), the text beside it.
+Text and binary compare by their bytes, null stands behind all others and equals itself.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import ipc
+
+from binx.spark.lake.model import Epoch
+from binx.spark.lake.types import can_misfit, sortable
+
+Numbers: TypeAlias = npt.NDArray[Any]
+
+
+def key_of(rows: pa.Table, epoch: Epoch) -> pa.Table:
+    """The keys of rows: ``k<n>`` for each column, ``t<n>`` for the text of its misfits."""
+    found = {}
+    for place, number in enumerate(epoch.key):
+        column = epoch.column(number)
+        found[f"k{place}"] = sortable(rows.column(f"v{number}"))
+        if can_misfit(column):
+            name = f"m{number}"
+            known = name in rows.column_names
+            found[f"t{place}"] = rows.column(name) if known else pa.nulls(len(rows), pa.string())
+    return pa.table(found)
+
+
+def order_of(keys: pa.Table) -> Numbers:
+    """The places of rows in the order of their keys; equal ones stay as they were."""
+    wanted = [(name, "ascending") for name in keys.column_names]
+    found: Numbers = pc.sort_indices(keys.combine_chunks(), sort_keys=wanted).to_numpy().astype(np.int64)
+    return found
+
+
+def begins_of(keys: pa.Table, order: Numbers) -> Numbers:
+    """For each row in order whether its key is another than that of the row before."""
+    begins = np.zeros(len(order), bool)
+    if len(order):
+        begins[0] = True
+    taken = keys.take(pa.array(order)).combine_chunks()
+    for name in keys.column_names:
+        values = taken.column(name)
+        one, other = values.slice(0, len(values) - 1), values.slice(1)
+        same = pc.fill_null(pc.equal(one, other), False)
+        if values.null_count:
+            same = pc.or_(same, pc.and_(pc.is_null(one), pc.is_null(other)))
+        begins[1:] |= ~np.asarray(same.to_numpy(zero_copy_only=False), bool)
+    return begins
+
+
+def last_of_each(rows: pa.Table, epoch: Epoch) -> pa.Table:
+    """The last row of each key, in the order of the keys."""
+    if not len(rows):
+        return rows
+    keys = key_of(rows, epoch)
+    order = order_of(keys)
+    begins = begins_of(keys, order)
+    return rows.take(pa.array(order[np.append(begins[1:], True)]))
+
+
+def ranges_of(keys: pa.Table, lows: pa.Table | None) -> Numbers:
+    """The number of the range that each key falls into.
+
+    Args:
+        keys: of rows.
+        lows: where ranges begin, in order, without the first.
+    """
+    if lows is None or not len(lows):
+        return np.zeros(len(keys), np.int64)
+    both = pa.concat_tables([lows.cast(keys.schema), keys])
+    order = order_of(both)
+    is_low = order < len(lows)
+    found = np.empty(len(both), np.int64)
+    found[order] = np.cumsum(is_low)
+    return found[len(lows) :]
+
+
+def sample_of(keys: pa.Table, most: int) -> pa.Table:
+    """Keys at even distances, at most so many."""
+    if len(keys) <= most:
+        return keys.combine_chunks()
+    places = np.linspace(0, len(keys) - 1, most).astype(np.int64)
+    return keys.take(pa.array(order_of(keys)[places])).combine_chunks()
+
+
+def to_text(keys: pa.Table | None) -> str:
+    """Keys for the state file."""
+    if keys is None or not len(keys):
+        return ""
+    sink = pa.BufferOutputStream()
+    with ipc.new_stream(sink, keys.schema) as writer:
+        writer.write_table(keys)
+    return base64.b64encode(sink.getvalue().to_pybytes()).decode()
+
+
+def from_text(text: str) -> pa.Table | None:
+    """What :func:`to_text` wrote."""
+    return ipc.open_stream(base64.b64decode(text)).read_all() if text else None
+
+
+def joined(parts: Sequence[pa.Table]) -> pa.Table | None:
+    """Keys one after another; None where there are none."""
+    some = [part for part in parts if len(part)]
+    return pa.concat_tables(some).combine_chunks() if some else None

@@ -1,0 +1,199 @@
+"""A state brought forward by row images: the last image of each key, absent columns as last known.
+
+Rows are sorted by their key; what a row was before an update gave it another key is found through the image
+before that update. Every choice is an array of places, so that no row becomes a Python object, but those
+whose JSON documents changed by differences.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from binx.spark.lake.images import AFTER, BASE, BEFORE, DELETE, INSERT, is_partial, pairs_of, united
+from binx.spark.lake.json_documents import applied
+from binx.spark.lake.keys import Numbers, begins_of, key_of, last_of_each, order_of
+from binx.spark.lake.model import Epoch
+
+
+def replay(state: pa.Table, images: pa.Table, epoch: Epoch, *, versions: bool) -> tuple[pa.Table, pa.Table]:
+    """The state after the images, and the versions that they ended.
+
+    Args:
+        state: rows of the kind ``BASE``, each key once.
+        images: later ones, in any order.
+        epoch: the columns and the key of both.
+        versions: whether ended versions are wanted; they have ``_until``.
+    """
+    rows = united([state, _in_order(images)], epoch)
+    if not versions and not is_partial(rows):
+        return _as_state(_living(last_of_each(rows, epoch))), rows.slice(0, 0)
+    if not len(rows):
+        return rows, rows
+    lines = _Lines(rows, epoch)
+    return _as_state(lines.living()), lines.ended() if versions else rows.slice(0, 0)
+
+
+def _in_order(images: pa.Table) -> pa.Table:
+    """Images by chain, commit version, row, and the one before an update first."""
+    late = np.zeros(max(0, len(images) - 1), bool)
+    same = ~late
+    for name in ("_rank", "_scn", "_row"):
+        values = images.column(name).to_numpy()
+        late |= same & (values[1:] < values[:-1])
+        same &= values[1:] == values[:-1]
+    if not late.any():
+        return images
+    after = pc.equal(images.column("_kind"), AFTER).cast(pa.int8())
+    keyed = pa.table(
+        {
+            "rank": images.column("_rank"),
+            "scn": images.column("_scn"),
+            "row": images.column("_row"),
+            "after": after,
+        }
+    )
+    order = pc.sort_indices(keyed, sort_keys=[(name, "ascending") for name in keyed.column_names])
+    return images.take(order)
+
+
+def _living(rows: pa.Table) -> pa.Table:
+    return rows.filter(pc.invert(pc.is_in(rows.column("_kind"), pa.array([BEFORE, DELETE], pa.int8()))))
+
+
+def _as_state(rows: pa.Table) -> pa.Table:
+    """Rows of a state: known from before all later images."""
+    count = len(rows)
+    heads: dict[str, Any] = {
+        "_rank": pa.repeat(pa.scalar(-1, pa.int32()), count),
+        "_row": pa.repeat(pa.scalar(0, pa.int64()), count),
+        "_kind": pa.repeat(pa.scalar(BASE, pa.int8()), count),
+    }
+    kept = [name for name in rows.column_names if name[0] != "d"]
+    return pa.table({name: heads.get(name, rows.column(name)) for name in kept})
+
+
+class _Lines:
+    """Rows in order of their keys, and in it of time; places are those in this order.
+
+    Args:
+        rows: in order of time.
+        epoch: their columns and key.
+    """
+
+    def __init__(self, rows: pa.Table, epoch: Epoch) -> None:
+        keys = key_of(rows, epoch)
+        order = order_of(keys)
+        self._epoch = epoch
+        self._pairs, self._partners = self._moves(rows, order, begins_of(keys, order))
+        self._rows = rows.take(pa.array(order))
+        self._kinds = self._rows.column("_kind").to_numpy()
+        self._count = len(rows)
+        places = np.arange(self._count)
+        left = np.zeros(self._count, bool)
+        left[self._partners[self._moved]] = True
+        ended = np.append(True, ((self._kinds == DELETE) | left)[:-1])
+        begins = self._firsts | ended | np.isin(self._kinds, (INSERT, BASE)) | self._moved
+        self._begin = np.maximum.accumulate(np.where(begins, places, 0))
+        del self._pairs
+
+    def _moves(self, rows: pa.Table, order: Numbers, firsts: Numbers) -> tuple[Numbers, Numbers]:
+        """Find the images after updates that changed the key, and where the images before them stand."""
+        self._firsts = firsts
+        groups = np.empty(len(order), np.int64)
+        groups[order] = np.cumsum(firsts)
+        pairs = pairs_of(rows)
+        moved = pairs.copy()
+        moved[1:] &= groups[1:] != groups[:-1]
+        inverse = np.empty(len(order), np.int64)
+        inverse[order] = np.arange(len(order))
+        self._moved = moved[order]
+        return pairs, inverse[np.maximum(order - 1, 0)]
+
+    def living(self) -> pa.Table:
+        """The last row of each key, of those that are not gone."""
+        last = np.append(self._firsts[1:], True)
+        return self._completed(np.flatnonzero(last & ~np.isin(self._kinds, (BEFORE, DELETE))))
+
+    def ended(self) -> pa.Table:
+        """The last row of each key in each transaction that another one followed, with ``_until``."""
+        same = ~np.append(self._firsts[1:], True)
+        for name in ("_rank", "_scn"):
+            values = self._rows.column(name).to_numpy()
+            same[:-1] &= values[1:] == values[:-1]
+        last = np.flatnonzero(~same)
+        has_next = ~np.append(self._firsts[1:], True)[last]
+        following = np.append(last[1:], -1)
+        # What follows in the same key is the last row of the next transaction.
+        wanted = has_next & ~np.isin(self._kinds[last], (BEFORE, DELETE))
+        found = self._completed(last[wanted])
+        until = self._rows.column("_time").take(pa.array(following[wanted]))
+        return found.append_column("_until", until)
+
+    def _completed(self, wanted: Numbers) -> pa.Table:
+        """These rows, each column from the image that last had it."""
+        found = self._rows.take(pa.array(wanted))
+        for column in self._epoch.columns:
+            present, differences = f"p{column.id}", f"d{column.id}"
+            if present in self._rows.column_names:
+                found = self._filled(found, wanted, column.id, differences)
+        return found
+
+    def _filled(self, found: pa.Table, wanted: Numbers, number: int, differences: str) -> pa.Table:
+        known = np.asarray(self._rows.column(f"p{number}").to_numpy(), bool)
+        so_far = np.maximum.accumulate(np.where(known, np.arange(self._count), -1))
+        chosen = np.full(len(wanted), -1, np.int64)
+        at, begin = wanted.copy(), self._begin[wanted]
+        waiting = np.arange(len(wanted))
+        while len(waiting):
+            last = so_far[at]
+            told = last >= begin
+            chosen[waiting[told]] = last[told]
+            further = ~told & self._moved[begin]
+            waiting, at = waiting[further], self._partners[begin[further]]
+            begin = self._begin[at]
+        missing = chosen < 0
+        places = pa.array(chosen, mask=missing)
+        columns = {name: found.column(name) for name in found.column_names}
+        for name in (f"v{number}", f"m{number}"):
+            if name in columns:
+                columns[name] = self._rows.column(name).take(places)
+        if differences in self._rows.column_names:
+            columns[f"v{number}"], missing = self._documents(
+                columns[f"v{number}"], wanted, chosen, differences
+            )
+        columns[f"p{number}"] = pa.array(~missing)
+        return pa.table(columns)
+
+    def _documents(
+        self, values: pa.ChunkedArray, wanted: Numbers, chosen: Numbers, differences: str
+    ) -> tuple[pa.ChunkedArray, Numbers]:
+        """Documents with the differences applied that came after them; those that cannot be are missing."""
+        column = self._rows.column(differences)
+        present = np.asarray(column.is_valid().to_numpy(), bool)
+        missing = chosen < 0
+        texts: list[str | None] | None = None
+        for place in np.flatnonzero(~missing):
+            steps = [one for one in self._way(int(chosen[place]), int(wanted[place])) if present[one]]
+            if not steps:
+                continue
+            texts = values.to_pylist() if texts is None else texts
+            document = texts[place]
+            for step in steps:
+                document = None if document is None else applied(document, column[step].as_py())
+            texts[place] = document
+            missing[place] = document is None
+        return (values if texts is None else pa.chunked_array([pa.array(texts, values.type)])), missing
+
+    def _way(self, source: int, target: int) -> list[int]:
+        """The places behind ``source`` up to ``target``, in order of time, through changes of the key."""
+        found: list[int] = []
+        while True:
+            begin = int(self._begin[target])
+            if source >= begin and source <= target:
+                return [*range(source + 1, target + 1), *found]
+            found = [*range(begin, target + 1), *found]
+            target = int(self._partners[begin])

@@ -1,0 +1,355 @@
+"""Follows tables and columns through statements and files: lives, their epochs, and which rows are theirs.
+
+The names in an ALTER TABLE are those before it, whatever its clauses do to each other: columns may be renamed
+in a circle, and a name that is given away may come back with another column.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+from binx.spark.lake.model import (
+    Change,
+    ChangesFile,
+    Column,
+    Epoch,
+    FileColumn,
+    Life,
+    Position,
+    Statement,
+    TableName,
+    Unit,
+    Value,
+    Version,
+)
+from binx.spark.lake.prepared import Prepared, follow_prepared
+
+_PARTITIONS = "rows came or went with partitions, which is logged without rows"
+_UNDEFINED = "a table definition in the log is not understood"
+_UNTOLD = "columns changed without a statement in the logs"
+
+
+@dataclass(frozen=True, slots=True)
+class _Clip:
+    """A part of a file between two statements about its table; ``alone`` if it is the only one."""
+
+    file: ChangesFile
+    first: int
+    last: int
+    alone: bool
+
+
+class Timeline:
+    """Lives as they come about, statement by statement.
+
+    ``empty`` are parts of files that can have no rows, as the table had other columns there.
+
+    Args:
+        versions: schema records.
+        ranks: of chains.
+    """
+
+    def __init__(self, versions: Mapping[tuple[TableName, str], Version], ranks: Mapping[str, int]) -> None:
+        self.lives: list[Life] = []
+        self.empty: list[tuple[ChangesFile, int, int]] = []
+        self._versions = versions
+        self._ranks = ranks
+        self._names: dict[TableName, Life] = {}
+        self._ids: dict[str, int] = defaultdict(int)
+        self._next: dict[str, int] = defaultdict(int)
+        self._prepared = Prepared()
+
+    @property
+    def committed(self) -> Mapping[tuple[str, int], tuple[str, int]]:
+        """Where prepared XA transactions were committed, each as chain and commit version."""
+        return self._prepared.committed
+
+    def trace(self, files: Sequence[ChangesFile], statements: Sequence[Statement]) -> list[Life]:
+        """All lives, dropped ones too.
+
+        Args:
+            files: of changes, old and new.
+            statements: with effects.
+        """
+        ordered = sorted(statements, key=lambda one: (self._ranks[one.chain], one.scn, one.ordinal))
+        self._prepared = follow_prepared(ordered)
+        operations: list[tuple[Position, int, int, Any]] = []
+        for number, statement in enumerate(ordered):
+            place = Position(self._ranks[statement.chain], statement.scn)
+            operations.append((place, 0, number, statement))
+        for number, clip in enumerate(self._clips(files, ordered)):
+            place = Position(self._ranks[clip.file.chain], clip.first)
+            operations.append((place, 1, number, clip))
+        for place, _, _, operation in sorted(operations, key=lambda one: one[:3]):
+            if isinstance(operation, _Clip):
+                self._take(operation, place)
+            else:
+                for effect in operation.effects:
+                    self._follow(effect, operation, place)
+        return [life for life in self.lives if life.epochs]
+
+    def _clips(self, files: Iterable[ChangesFile], statements: Iterable[Statement]) -> Iterable[_Clip]:
+        """The files, cut where statements about their tables stand."""
+        cuts: dict[tuple[str, object], set[int]] = defaultdict(set)
+        for statement in statements:
+            for effect in statement.effects:
+                db, table = effect.get("db") or "", effect.get("table")
+                cuts[statement.chain, db if table is None else TableName(db, table)].add(statement.scn)
+                if effect.get("new_table") is not None:
+                    other = TableName(effect["new_db"] or db, effect["new_table"])
+                    cuts[statement.chain, other].add(statement.scn)
+        for file in files:
+            listed = cuts[file.chain, file.table] | cuts[file.chain, file.table.db]
+            inside = sorted(scn for scn in listed if file.first < scn <= file.last)
+            bounds = [file.first, *inside, file.last + 1]
+            for first, end in pairwise(bounds):
+                yield _Clip(file, first, end - 1, alone=not inside)
+
+    def _born(self, name: TableName, where: str, *, whole: bool) -> Life:
+        base = f"{name}@{where}"
+        self._ids[base] += 1
+        number = self._ids[base]
+        life = Life(base if number == 1 else f"{base}#{number}", name, whole)
+        self.lives.append(life)
+        self._end(name)
+        self._names[name] = life
+        return life
+
+    def _end(self, name: TableName) -> None:
+        former = self._names.pop(name, None)
+        if former is not None:
+            former.name = None
+
+    def _called(self, name: TableName) -> Life:
+        """The life that has a name, which may have been there before the logs."""
+        return self._names.get(name) or self._born(name, "", whole=False)
+
+    def _follow(self, effect: Mapping[str, Any], statement: Statement, place: Position) -> None:
+        where = f"{statement.chain}:{statement.scn}"
+        db, table = effect.get("db") or "", effect.get("table")
+        if table is None:
+            if effect["action"] == "dropped":
+                for name in [name for name in self._names if name.db == db]:
+                    self._end(name)
+            return
+        name = TableName(db, table)
+        match effect["action"]:
+            case "created":
+                if effect.get("if_not_exists") and name in self._names:
+                    return
+                life = self._born(name, where, whole=True)
+                self._define(life, effect, statement, place)
+            case "truncated":
+                former = self._called(name)
+                life = self._born(name, where, whole=True)
+                life.parents = set(former.parents)
+                if former.epochs:
+                    life.epochs = [replace(former.epochs[-1], since=place, changes=())]
+                    self._next[life.id] = self._next[former.id]
+            case "dropped":
+                self._end(name)
+            case "renamed":
+                life = self._called(name)
+                new = TableName(effect["new_db"] or db, effect["new_table"])
+                del self._names[name]
+                self._end(new)
+                life.name = new
+                self._names[new] = life
+            case "altered":
+                self._alter(self._called(name), effect, statement, place)
+            case "partitions":
+                self._called(name).reasons.append(f"{where}: {_PARTITIONS}")
+                if effect.get("new_table") is not None:
+                    other = self._called(TableName(effect["new_db"] or db, effect["new_table"]))
+                    other.reasons.append(f"{where}: {_PARTITIONS}")
+            case "not_understood":
+                reason = effect.get("reason") or ""
+                self._called(name).reasons.append(f"{where}: {_UNDEFINED}: {reason}")
+        if name in self._names:
+            self._names[name].parents |= {
+                TableName(one["db"], one["table"]) for one in effect.get("parents") or ()
+            }
+
+    def _new_id(self, life: Life) -> int:
+        self._next[life.id] += 1
+        return self._next[life.id]
+
+    def _column(self, life: Life, told: Mapping[str, Any], number: int | None = None) -> Column:
+        return Column(
+            self._new_id(life) if number is None else number,
+            told["name"],
+            told.get("arrow_type") or "",
+            told.get("mysql_type") or "",
+            told.get("charset") or "",
+            nullable=told.get("nullable") is not False,
+        )
+
+    def _define(self, life: Life, effect: Mapping[str, Any], statement: Statement, place: Position) -> None:
+        """Let a life begin with the columns that a statement tells; without any its first file will."""
+        if effect.get("columns") is not None:
+            columns = tuple(self._column(life, one) for one in effect["columns"])
+            key = _ids_of(columns, effect.get("key") or ())
+            life.epochs.append(_epoch(place, columns, key, (), statement))
+
+    def _alter(self, life: Life, effect: Mapping[str, Any], statement: Statement, place: Position) -> None:
+        if not life.epochs:
+            self._define(life, effect, statement, place)
+            return
+        last = life.epochs[-1]
+        old = {one.name.lower(): one for one in last.columns}
+        found, changes = dict(old), []
+        told = effect.get("changes") or ()
+        for one in told:
+            if one["action"] in ("dropped", "renamed", "retyped"):
+                found.pop((one.get("former") or one["name"]).lower(), None)
+        for one in told:
+            before = old.get((one.get("former") or one["name"]).lower())
+            if one["action"] == "renamed" and before is not None:
+                found[one["name"].lower()] = replace(before, name=one["name"])
+            elif one["action"] == "retyped" and before is not None:
+                after = self._column(life, one, before.id)
+                found[after.name.lower()] = after
+                filled = Value(one["value"]) if one.get("value") is not None else None
+                changes.append(Change(before.id, before, filled))
+            elif one["action"] in ("added", "retyped", "renamed"):
+                after = self._column(life, one)
+                found[after.name.lower()] = after
+                value = Value(one.get("value"), one.get("misfit"))
+                changes.append(Change(after.id, None, value, known=bool(one.get("known"))))
+        if effect.get("columns") is None:
+            columns = tuple(found.values())
+        else:
+            listed = []
+            for one in effect["columns"]:
+                there = found.get(one["name"].lower())
+                after = self._column(life, one, None if there is None else there.id)
+                listed.append(after)
+                if there is None:
+                    changes.append(Change(after.id, None))
+                elif all(change.id != there.id for change in changes) and _differ(there, after):
+                    changes.append(Change(there.id, there))
+            columns = tuple(listed)
+        key = _ids_of(columns, effect["key"]) if effect.get("key") is not None else last.key
+        key = key if set(key) <= {one.id for one in columns} else ()
+        if columns != last.columns or key != last.key:
+            life.epochs.append(_epoch(place, columns, key, tuple(changes), statement))
+
+    def _take(self, clip: _Clip, place: Position) -> None:
+        """Let the rows of a clip belong to the life that has the table's name here."""
+        life = self._called(clip.file.table)
+        version = self._versions[clip.file.table, clip.file.version]
+        if not life.epochs:
+            columns = tuple(self._of_file(life, one) for one in version.columns)
+            life.epochs.append(Epoch(None, columns, _key_of(version, columns)))
+        ids = _fit(life.epochs[-1].columns, version)
+        unused = not any(unit.epoch == len(life.epochs) - 1 for unit in life.units)
+        if ids is None or (not unused and not _alike(life.epochs[-1], version, ids)):
+            if not clip.alone:
+                self.empty.append((clip.file, clip.first, clip.last))
+                return
+            self._untold(life, version, place)
+            ids = _fit(life.epochs[-1].columns, version)
+            assert ids is not None
+        elif unused:
+            life.epochs[-1] = _confirmed(life.epochs[-1], version, ids)
+        withheld = self._prepared.withheld_in(clip.file.chain, clip.first, clip.last)
+        life.units.append(
+            Unit(clip.file, version, place, clip.first, clip.last, len(life.epochs) - 1, ids, withheld)
+        )
+
+    def _of_file(self, life: Life, one: FileColumn, number: int | None = None) -> Column:
+        return Column(
+            self._new_id(life) if number is None else number,
+            one.source_name,
+            one.arrow_type,
+            one.mysql_type,
+            one.charset,
+        )
+
+    def _untold(self, life: Life, version: Version, place: Position) -> None:
+        """Begin an epoch whose columns only the rows tell, by their names."""
+        life.reasons.append(f"{version.name}: {_UNTOLD}")
+        old = {one.name.lower(): one for one in life.epochs[-1].columns}
+        columns, changes = [], []
+        for one in version.columns:
+            before = old.get(one.source_name.lower())
+            after = self._of_file(life, one, None if before is None else before.id)
+            columns.append(after)
+            if before is None:
+                known = one.added is not None
+                changes.append(Change(after.id, None, one.added, known=known))
+            elif _differ(before, after):
+                changes.append(Change(after.id, before))
+        key = _key_of(version, columns)
+        life.epochs.append(Epoch(place, tuple(columns), key, tuple(changes)))
+
+
+def _epoch(
+    place: Position,
+    columns: tuple[Column, ...],
+    key: tuple[int, ...],
+    changes: tuple[Change, ...],
+    statement: Statement,
+) -> Epoch:
+    return Epoch(
+        place, columns, key, changes, statement.time_zone, strict=statement.strict, flavour=statement.flavour
+    )
+
+
+def _differ(before: Column, after: Column) -> bool:
+    """Whether values may change on the way from one definition of a column to another."""
+    known = before.mysql_type and after.mysql_type
+    return (before.arrow_type, before.mysql_type if known else "") != (
+        after.arrow_type,
+        after.mysql_type if known else "",
+    )
+
+
+def _ids_of(columns: Sequence[Column], names: Iterable[str]) -> tuple[int, ...]:
+    ids = {one.name.lower(): one.id for one in columns}
+    wanted = [ids.get(name.lower()) for name in names]
+    return () if None in wanted else tuple(one for one in wanted if one is not None)
+
+
+def _key_of(version: Version, columns: Sequence[Column]) -> tuple[int, ...]:
+    names = {one.name: one.source_name for one in version.columns}
+    return _ids_of(columns, [names.get(name, name) for name in version.key])
+
+
+def _fit(columns: Sequence[Column], version: Version) -> tuple[int, ...] | None:
+    """The ids of a version's columns; None where it has others than the epoch."""
+    ids = {one.name.lower(): one.id for one in columns}
+    if len(version.columns) != len(columns):
+        return None
+    found = [ids.get(one.source_name.lower()) for one in version.columns]
+    if None not in found:
+        return tuple(one for one in found if one is not None)
+    if all(one.source_name == f"c{place}" for place, one in enumerate(version.columns, 1)):
+        return tuple(one.id for one in columns)
+    return None
+
+
+def _alike(epoch: Epoch, version: Version, ids: Sequence[int]) -> bool:
+    return all(
+        epoch.column(number).arrow_type == one.arrow_type
+        for number, one in zip(ids, version.columns, strict=True)
+    )
+
+
+def _confirmed(epoch: Epoch, version: Version, ids: Sequence[int]) -> Epoch:
+    """The epoch with the types that its rows have."""
+    told = dict(zip(ids, version.columns, strict=True))
+    columns = tuple(
+        replace(
+            one,
+            arrow_type=told[one.id].arrow_type,
+            mysql_type=one.mysql_type or told[one.id].mysql_type,
+            charset=one.charset or told[one.id].charset,
+        )
+        for one in epoch.columns
+    )
+    return replace(epoch, columns=columns, key=epoch.key or _key_of(version, columns))

@@ -1,0 +1,137 @@
+"""Arrow types by their names, and values that records spell as text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from binx.errors import BinxError
+from binx.spark.lake.model import Column, Value
+
+_PLAIN = {
+    "bool": pa.bool_(),
+    "int8": pa.int8(),
+    "int16": pa.int16(),
+    "int32": pa.int32(),
+    "int64": pa.int64(),
+    "uint8": pa.uint8(),
+    "uint16": pa.uint16(),
+    "uint32": pa.uint32(),
+    "uint64": pa.uint64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "string": pa.string(),
+    "binary": pa.binary(),
+    "date32[day]": pa.date32(),
+    "timestamp[us]": pa.timestamp("us"),
+    "timestamp[us, tz=UTC]": pa.timestamp("us", "UTC"),
+    "duration[us]": pa.duration("us"),
+    "extension<arrow.json>": pa.string(),
+}
+_DECIMAL = re.compile(r"decimal128\((\d+), (\d+)\)")
+_DICTIONARY = re.compile(r"dictionary<values=(.+), indices=\w+, ordered=\d>")
+_LIST = re.compile(r"list<(\w+): (.+?)(?: not null)?>")
+_STRUCT = re.compile(r"struct<(.+)>")
+_MEMBER = re.compile(r"(\w+): ([^,]+?)(?: not null)?")
+_RESERVED = {
+    "_commit_version",
+    "_commit_timestamp",
+    "_misfits",
+    "_unknown",
+    "valid_from",
+    "valid_to",
+    "is_current",
+}
+MISFITS = pa.map_(pa.string(), pa.string())
+
+
+@cache
+def arrow_type(name: str) -> pa.DataType:
+    """The type that values have in ``current/``: as in ``changes/``, without dictionaries and JSON's mark.
+
+    Raises:
+        BinxError: there is no such type.
+    """
+    if name in _PLAIN:
+        return _PLAIN[name]
+    if found := _DECIMAL.fullmatch(name):
+        return pa.decimal128(int(found[1]), int(found[2]))
+    if found := _DICTIONARY.fullmatch(name):
+        return arrow_type(found[1])
+    if found := _LIST.fullmatch(name):
+        return pa.list_(pa.field(found[1], arrow_type(found[2])))
+    if found := _STRUCT.fullmatch(name):
+        members = [_MEMBER.fullmatch(member) for member in found[1].split(", ")]
+        return pa.struct([(one[1], arrow_type(one[2])) for one in members if one])
+    raise BinxError(f"{name!r} is no type of the data set; export the logs again with this version of binx")
+
+
+def plain(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    """A column as files have it, in the type of :func:`arrow_type`."""
+    if isinstance(column.type, pa.BaseExtensionType):
+        column = pa.chunked_array([one.storage for one in column.chunks], column.type.storage_type)
+    return column if column.type == kind else column.cast(kind)
+
+
+def constant(text: str | None, kind: pa.DataType) -> pa.Scalar | None:
+    """A value that a record spells as text (:mod:`binx.rows.absent`); None where the type has no spelling."""
+    if text is None:
+        return pa.scalar(None, kind)
+    if pa.types.is_binary(kind):
+        return pa.scalar(bytes.fromhex(text), kind)
+    if pa.types.is_nested(kind):
+        return None
+    value = pa.scalar(text, pa.string())
+    try:
+        if pa.types.is_duration(kind):
+            return value.cast(pa.int64()).cast(kind)
+        if pa.types.is_timestamp(kind):
+            return value.cast(pa.timestamp("us")).cast(kind)
+        return value.cast(kind)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return None
+
+
+def filled(count: int, value: Value, kind: pa.DataType) -> pa.Array | None:
+    """A column of one value; None where the type has no such value."""
+    found = constant(value.value, kind)
+    return None if found is None else pa.repeat(found, count)
+
+
+def can_misfit(column: Column) -> bool:
+    """Whether values may stand in ``_misfits``."""
+    kind = column.mysql_type.lower()
+    enumerated = kind.startswith(("enum", "set")) or column.arrow_type.startswith("dictionary")
+    return column.arrow_type.startswith(("date32", "timestamp")) or enumerated
+
+
+def output_names(columns: Sequence[Column]) -> dict[int, str]:
+    """What columns are called in ``current/``: their own name, if that is none of the loader's."""
+    taken = set(_RESERVED)
+    found = {}
+    for column in columns:
+        name = column.name
+        while name.lower() in taken:
+            name += "_"
+        taken.add(name.lower())
+        found[column.id] = name
+    return found
+
+
+def sortable(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The values of a key's column as they are compared: numbers, text and binary."""
+    kind = column.type
+    if pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
+        return column.cast(pa.int64())
+    if pa.types.is_date32(kind):
+        return column.cast(pa.int32())
+    if pa.types.is_boolean(kind):
+        return column.cast(pa.int8())
+    if pa.types.is_floating(kind):
+        # Negative zero is the key zero.
+        return pc.add(column, pa.scalar(0.0, kind))
+    return column

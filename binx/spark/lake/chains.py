@@ -15,11 +15,12 @@ from typing import Any
 from binx.errors import UsageError
 from binx.event.gtid_set import GtidSet
 from binx.spark.lake.manifests import Manifest, Source, Span
+from binx.spark.lake.model import Statement
 
 
 @dataclass(slots=True)
 class Log:
-    """One binary log of a chain; ``taken`` are the spans that loads took whole, each with the load's number."""
+    """One binary log of a chain; ``taken`` are the spans that loads took whole, with the load's number."""
 
     identity: str
     time: int
@@ -161,3 +162,11 @@ class Chains:
                 f"--chain {unknown[0]}: the data contains only {', '.join(sorted(self._chains))}"
             )
         return [chain.name for chain in sorted(chains, key=place)]
+
+
+def once(statements: Iterable[Statement], ranks: Mapping[str, int]) -> list[Statement]:
+    """Each statement once: of several chains that hold it, that of the first one."""
+    found: dict[Any, Statement] = {}
+    for one in sorted(statements, key=lambda one: (ranks[one.chain], one.scn, one.ordinal)):
+        found.setdefault((one.transaction or (one.chain, one.scn), one.ordinal, one.time), one)
+    return list(found.values())

@@ -77,8 +77,8 @@ class Manifest:
     """One export of one binary log.
 
     ``span`` is that of the transactions in it, None where there are none; ``whole`` whether it has every
-    transaction of its span, ``by_rows`` whether it was made with a condition on rows. ``wrong`` says of tables
-    why their rows cannot be taken. Of the tables in ``deleted`` it has deletions.
+    transaction of its span, ``by_rows`` whether it was made with a condition on rows. ``wrong`` says of
+    tables why their rows cannot be taken. Of the tables in ``deleted`` it has deletions.
     """
 
     place: Place

@@ -44,7 +44,7 @@ def clipped(file: ChangesFile, spans: Sequence[Span]) -> ChangesFile | None:
     if inside == [(file.first, file.last)]:
         return file
     first, last = inside[0][0], inside[-1][1]
-    return replace(file, first=first, last=last, spans=tuple(inside) if len(inside) > 1 else ())
+    return replace(file, first=first, last=last, spans=tuple(inside))
 
 
 def without_repeated(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -47,8 +48,7 @@ class LifeRecord:
     """What is known of a life beside its files.
 
     Attributes:
-        name: its name now; None where the table is no longer there.
-        last_name: its last name.
+        name: its name.
         whole: whether the logs have its beginning.
         reasons: what the logs themselves do not tell, in sentences.
         losses: what loads found to be missing; kept until the table is rebuilt.
@@ -57,8 +57,7 @@ class LifeRecord:
         seen: the reasons that somebody accepted.
     """
 
-    name: TableName | None
-    last_name: TableName
+    name: TableName
     whole: bool = True
     reasons: tuple[str, ...] = ()
     losses: tuple[Loss, ...] = ()
@@ -105,8 +104,7 @@ class LifeRecord:
     def from_json(cls, entry: Mapping[str, Any]) -> LifeRecord:
         """What :meth:`to_json` wrote."""
         return cls(
-            name=None if entry["name"] is None else TableName(*entry["name"]),
-            last_name=TableName(*entry["last_name"]),
+            name=TableName(*entry["name"]),
             whole=entry["whole"],
             reasons=tuple(entry["reasons"]),
             losses=tuple(Loss(**loss) for loss in entry["losses"]),
@@ -138,6 +136,7 @@ class State:
         history: the files of row changes.
         lives: what is loaded of each life, by its id.
         records: what else is known of them.
+        keys: the keys that options gave, by table.
         losses: what is missing, nobody can tell of which tables.
         garbage: files of the former state, which readers may still have open.
     """
@@ -154,6 +153,7 @@ class State:
     history: list[ChangesFile] = field(default_factory=list)
     lives: dict[str, LifeState] = field(default_factory=dict)
     records: dict[str, LifeRecord] = field(default_factory=dict)
+    keys: dict[str, list[str]] = field(default_factory=dict)
     losses: list[Loss] = field(default_factory=list)
     garbage: list[str] = field(default_factory=list)
 
@@ -174,6 +174,7 @@ class State:
             "order": self.order,
             "records": {life: record.to_json() for life, record in self.records.items()},
             "losses": [asdict(loss) for loss in self.losses],
+            "keys": self.keys,
             "lives": [life.to_json() for life in self.lives.values()],
             "history": [file.to_json() for file in self.history],
             "statements": [statement.to_json() for statement in self.statements],
@@ -209,6 +210,7 @@ class State:
             history=[ChangesFile.from_json(entry) for entry in document["history"]],
             lives={life.life: life for life in lives},
             records={life: LifeRecord.from_json(entry) for life, entry in document["records"].items()},
+            keys=document["keys"],
             losses=[Loss(**loss) for loss in document["losses"]],
             garbage=document["garbage"],
         )
@@ -221,22 +223,21 @@ class Output:
         place: where it is.
 
     Attributes:
-        state: what is committed.
+        place: the same.
+        state: what is committed; a load changes it, and commits it.
     """
 
     def __init__(self, place: Place) -> None:
         self.place = place
         self._read, self.state = _read_state(place)
+        self._former = self.state.paths()
+        self._garbage = set(self.state.garbage)
 
-    def begin(self, token: str) -> None:
-        """Say that a load begins, once what a killed one left is removed.
-
-        Args:
-            token: a part of the names of all files that this load writes.
-        """
+    def begin(self) -> None:
+        """Say that a load begins, once what a killed one left is removed."""
         if self.place.read(_PENDING) is not None:
             self._remove_unlisted()
-        self.place.put(_PENDING, json.dumps({"load": self.state.version + 1, "token": token}).encode())
+        self.place.put(_PENDING, json.dumps({"load": self.state.version + 1}).encode())
 
     def commit(self, state: State) -> None:
         """Let a state take the place of the one that was read; files that it lists count from here on.
@@ -244,27 +245,32 @@ class Output:
         Raises:
             OutputError: another load has committed meanwhile, or the state cannot be written.
         """
-        former, ours = self.state.paths(), state.paths()
-        self.place.synchronize(sorted(ours - former))
-        state.garbage = sorted(former - ours)
+        ours = state.paths()
+        self.place.synchronize(sorted(ours - self._former))
+        state.garbage = sorted(self._former - ours)
         if self.place.read(STATE) != self._read:
             raise OutputError(
                 "another load has committed while this one ran: run this one again", path=self.place.uri
             )
         content = json.dumps(state.to_json(), ensure_ascii=False).encode()
         self.place.put(STATE, content)
-        removed = set(self.state.garbage) - ours
-        self.state, self._read = state, content
+        self._read, self._former, removed = content, ours, self._garbage - ours
+        self._garbage = set(state.garbage)
         self.place.remove(sorted(removed))
+        self.finish()
+
+    def finish(self) -> None:
+        """Say that the load is over."""
         self.place.remove([_PENDING])
 
     def give_up(self) -> None:
-        """Remove what this load wrote without committing it."""
-        self._remove_unlisted()
-        self.place.remove([_PENDING])
+        """Remove what this load wrote without committing it; what cannot be removed is left to the next."""
+        with suppress(BinxError):
+            self._remove_unlisted()
+            self.finish()
 
     def _remove_unlisted(self) -> None:
-        kept = self.state.paths() | set(self.state.garbage)
+        kept = self._former | self._garbage
         found = (file.path for file in self.place.files("", recursive=True))
         self.place.remove(
             path
@@ -273,16 +279,12 @@ class Output:
         )
 
 
-def read_state(place: Place) -> State:
+def _read_state(place: Place) -> tuple[bytes | None, State]:
     """What is committed; a new state where nothing is.
 
     Raises:
         BinxError: the file is something else.
     """
-    return _read_state(place)[1]
-
-
-def _read_state(place: Place) -> tuple[bytes | None, State]:
     content = place.read(STATE)
     if content is None:
         return None, State()

@@ -1,0 +1,169 @@
+"""``current/`` and ``scd2/`` for readers of Delta; the ``deltalake`` library writes the transaction logs.
+
+The files that the state lists are Delta's too: nothing is copied. What differs between a table's log and the
+state is one version of the table. A load that was killed before that leaves it to the next one.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, unquote
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from binx.errors import BinxError
+from binx.spark.lake.model import RangeFile
+from binx.spark.lake.place import Place
+from binx.spark.lake.state import State
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable, Schema
+
+APPLICATION = "binx load"
+_TOGETHER = 16
+
+
+def publish(state: State, place: Place, former: Collection[str]) -> None:
+    """Bring Delta's tables up to what is committed.
+
+    Args:
+        state: what is.
+        place: the output.
+        former: folders of tables that the state before had.
+
+    Raises:
+        BinxError: ``deltalake`` is not installed, or a table cannot be written.
+    """
+    try:
+        from deltalake.exceptions import DeltaError
+    except ImportError as error:
+        raise BinxError(
+            "the load is committed; --format delta needs the Python package deltalake: pip install"
+            " 'binx[delta]', then load again"
+        ) from error
+    tables: dict[str, Sequence[RangeFile]] = {f"{folder}/current": () for folder in former}
+    tables |= {f"{folder}/scd2": () for folder in former}
+    for life in state.lives.values():
+        tables[f"{life.folder}/current"] = life.ranges
+        tables[f"{life.folder}/scd2"] = [file for files in life.versions or () for file in files]
+    for folder, files in tables.items():
+        try:
+            _publish(place, folder, files, state.version)
+        except DeltaError as error:
+            raise BinxError(
+                "the load is committed, but its Delta table could not be written; the next load tries again:"
+                f" {error}",
+                path=place.shown(folder),
+            ) from error
+
+
+def _publish(place: Place, folder: str, files: Sequence[RangeFile], load: int) -> None:
+    """Let a table's log say what the state says."""
+    from deltalake import CommitProperties, DeltaTable, Transaction
+    from deltalake.transaction import RemoveAction, create_table_with_add_actions
+
+    uri, options = place.shown(folder), _storage_options(place.uri)
+    there = DeltaTable.is_deltatable(uri, options)
+    if not there and not files:
+        return
+    wanted = {file.path.removeprefix(f"{folder}/"): file for file in files}
+    properties = CommitProperties(app_transactions=[Transaction(APPLICATION, load)])
+    new: Sequence[str] = list(wanted)
+    table = DeltaTable(uri, storage_options=options) if there else None
+    known = {} if table is None else _sizes(table)
+    if table is not None:
+        if set(known) == set(wanted):
+            return
+        new = [name for name in wanted if name not in known]
+    shapes = _footers(place, folder, new or list(wanted)[:1])
+    schema = table.schema() if table is not None and not shapes else _schema(next(iter(shapes.values())))
+    added = [_added(place, folder, name, shape) for name, shape in shapes.items() if name in new]
+    if table is None:
+        create_table_with_add_actions(
+            uri, schema, added, mode="error", storage_options=options, commit_properties=properties
+        )
+    elif not set(known) & set(wanted) and added:
+        # Nothing stays: the columns may be others.
+        table.create_write_transaction(added, "overwrite", schema, commit_properties=properties)
+    else:
+        now = int(time.time() * 1000)
+        gone = [RemoveAction(name, True, now, size) for name, size in known.items() if name not in wanted]
+        table.create_write_transaction([*added, *gone], "append", schema, commit_properties=properties)
+    if table is not None and (table.version() + 1) % 10 == 0:
+        DeltaTable(uri, storage_options=options).create_checkpoint()
+
+
+def _sizes(table: DeltaTable) -> dict[str, int]:
+    """The files of a table's last version, and their bytes."""
+    actions = pa.table(table.get_add_actions(flatten=True))
+    names = map(unquote, actions.column("path").to_pylist())
+    return dict(zip(names, actions.column("size_bytes").to_pylist(), strict=True))
+
+
+def _footers(place: Place, folder: str, names: Sequence[str]) -> dict[str, pq.FileMetaData]:
+    def read(name: str) -> pq.FileMetaData:
+        return pq.read_metadata(place.inside(f"{folder}/{name}"), filesystem=place.filesystem)
+
+    with ThreadPoolExecutor(_TOGETHER) as pool:
+        return dict(zip(names, pool.map(read, names), strict=True))
+
+
+def _schema(footer: pq.FileMetaData) -> Schema:
+    from deltalake import Schema
+
+    fields = footer.schema.to_arrow_schema()
+    return Schema.from_arrow(pa.schema([pa.field(one.name, _type(one.type)) for one in fields]))
+
+
+def _type(kind: pa.DataType) -> pa.DataType:
+    """The type as which Delta's readers take a column: they know no unsigned integers and no durations."""
+    if pa.types.is_uint64(kind):
+        return pa.decimal128(20, 0)
+    if pa.types.is_uint32(kind) or pa.types.is_duration(kind):
+        return pa.int64()
+    if pa.types.is_struct(kind):
+        return pa.struct([(one.name, _type(one.type)) for one in kind])
+    return kind
+
+
+def _added(place: Place, folder: str, name: str, footer: pq.FileMetaData) -> Any:
+    from deltalake.transaction import AddAction
+
+    info = place.filesystem.get_file_info(place.inside(f"{folder}/{name}"))
+    modified = (info.mtime_ns or 0) // 1_000_000
+    return AddAction(name, info.size, {}, modified, True, json.dumps(_statistics(footer)))
+
+
+def _statistics(footer: pq.FileMetaData) -> dict[str, Any]:
+    """What Delta keeps of a file, so that readers pass over it; bounds of integers and short texts."""
+    found: dict[str, Any] = {"numRecords": footer.num_rows, "minValues": {}, "maxValues": {}, "nullCount": {}}
+    for column in range(footer.num_columns):
+        name = footer.schema.column(column).path
+        chunks = [footer.row_group(group).column(column) for group in range(footer.num_row_groups)]
+        told = [chunk.statistics for chunk in chunks if chunk.statistics is not None]
+        if "." in name or len(told) != footer.num_row_groups or not all(one.has_null_count for one in told):
+            continue
+        found["nullCount"][name] = sum(one.null_count for one in told)
+        bounds = [(one.min, one.max) for one in told if one.has_min_max]
+        if len(bounds) == len(told) and bounds and all(isinstance(one, int | str) for one in bounds[0]):
+            found["minValues"][name] = min(low for low, _ in bounds)
+            found["maxValues"][name] = max(high for _, high in bounds)
+    return found
+
+
+def _storage_options(uri: str) -> dict[str, str] | None:
+    """What ``deltalake`` has to know of a store, from the options of the URI; credentials are its own."""
+    given = {name: values[0] for name, values in parse_qs(uri.partition("?")[2]).items()}
+    options = {}
+    if "endpoint_override" in given:
+        scheme = given.get("scheme", "https")
+        options["AWS_ENDPOINT_URL"] = f"{scheme}://{given['endpoint_override'].removeprefix(f'{scheme}://')}"
+        options["AWS_ALLOW_HTTP"] = str(scheme == "http").lower()
+    if "region" in given:
+        options["AWS_REGION"] = given["region"]
+    return options or None

@@ -1,0 +1,127 @@
+"""A table's changes, of all logs and schema versions of a data set, as one stream of Arrow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from binx.errors import AbsentError, BinxError
+from binx.rows.alike import MISFITS, UTC_TIMESTAMP
+from binx.spark.lake.arrivals import find_arrivals
+from binx.spark.lake.chains import once
+from binx.spark.lake.columns import Part, living_columns, parts_of, unite
+from binx.spark.lake.model import ChangesFile
+from binx.spark.lake.place import Place
+from binx.spark.lake.plan import plan_load
+from binx.spark.lake.state import ALL_TABLES, State
+from binx.spark.lake.types import plain
+
+_SYSTEM = {
+    "_change_type": pa.string(),
+    "_commit_version": pa.int64(),
+    "_commit_timestamp": UTC_TIMESTAMP,
+    "_row": pa.int64(),
+    "_transaction": pa.string(),
+    "_event_timestamp": UTC_TIMESTAMP,
+    "_position": pa.int64(),
+    "_absent": pa.list_(pa.string()),
+    "_json_diff": pa.string(),
+    "_misfits": MISFITS,
+}
+
+
+def read_changes(lake: str, table: str, columns: Sequence[str] | None = None) -> pa.RecordBatchReader:
+    """The row changes of a table, of all logs and schema versions of a data set, with one schema.
+
+    Columns are the same by their identity: one that was renamed has its last name. Types are united where
+    that is exact; a column of another type is one of its own, ``name@type``. ``_absent`` has the names of
+    columns that an image lacks.
+
+    Args:
+        lake: what ``to-parquet`` wrote: a folder or a URI.
+        table: ``db.table``, as it is called now.
+        columns: those to read; by default all.
+
+    Raises:
+        AbsentError: the data set has no such table.
+        BinxError: it cannot be read.
+    """
+    place, state = Place(lake), State()
+    found = find_arrivals(state, [place], place, wanted=lambda _: True, selection=ALL_TABLES, verify=False)
+    order = state.chains.in_order(())
+    ranks = {name: rank for rank, name in enumerate(order)}
+    _, lives = plan_load(found.files, (), once(found.statements, ranks), found.versions, ranks, {}, keys={})
+    names = {life.name for life in lives if life.name} | {file.table for file in found.files}
+    name = next((name for name in names if str(name) == table), None)
+    if name is None:
+        listed = ", ".join(sorted(map(str, names))[:10]) or "no table"
+        raise AbsentError(f"{table} is not among the tables of the data set, which are {listed}", path=lake)
+    if name in found.wrong:
+        raise BinxError(found.wrong[name], path=lake)
+    parts = parts_of(name, lives)
+    united = unite(parts, living_columns(lives, name))
+    types = {**_SYSTEM, **{one.name: one.type for one in united}}
+    unknown = [one for one in columns or () if one not in types]
+    if unknown:
+        raise AbsentError(f"{table} has no column {unknown[0]}: it has {', '.join(types)}", path=lake)
+    schema = pa.schema([(one, types[one]) for one in (types if columns is None else columns)])
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for number, part in enumerate(parts):
+            own = {one.name: one.names[number][0] for one in united if number in one.names}
+            for file in part.files:
+                yield from _batches(file, part, own, schema)
+
+    return pa.RecordBatchReader.from_batches(schema, batches())
+
+
+def _batches(
+    file: ChangesFile, part: Part, own: Mapping[str, str], schema: pa.Schema
+) -> Iterator[pa.RecordBatch]:
+    """The rows of a file that count, as the united schema has them."""
+    place = Place(file.root)
+    needed = {own.get(name, name) for name in schema.names} | {"_commit_version", "_present"}
+    with pq.ParquetFile(place.inside(file.path), filesystem=place.filesystem) as opened:
+        there = [name for name in opened.schema_arrow.names if name in needed]
+        for batch in opened.iter_batches(columns=there):
+            rows = pa.table(batch) if part.first is None else _counting(pa.table(batch), part, file)
+            arrays = []
+            for field in schema:
+                name = own.get(field.name, field.name)
+                if field.name == "_absent":
+                    arrays.append(_absent(rows, part, own))
+                elif name in rows.column_names and (field.name in own or field.name in _SYSTEM):
+                    arrays.append(plain(rows.column(name), field.type))
+                else:
+                    arrays.append(pa.nulls(len(rows), field.type))
+            yield from pa.table(arrays, schema=schema).to_batches()
+
+
+def _counting(rows: pa.Table, part: Part, file: ChangesFile) -> pa.Table:
+    scns = rows.column("_commit_version")
+    spans = [(max(part.first or 0, first), min(part.last or first, last)) for first, last in file.spans]
+    within = [
+        pc.and_(pc.greater_equal(scns, first), pc.less_equal(scns, last))
+        for first, last in spans or [(part.first or file.first, part.last or file.last)]
+    ]
+    inside = pc.and_(reduce(pc.or_, within), pc.invert(pc.is_in(scns, pa.array(file.dropped, pa.int64()))))
+    return rows.filter(inside)
+
+
+def _absent(rows: pa.Table, part: Part, own: Mapping[str, str]) -> pa.Array:
+    """The names of the columns that images lack, from the bits of those that they have."""
+    shown = {name: out for out, name in own.items()}
+    names = [shown.get(one.name, one.name) for one in part.version.columns]
+    known: dict[bytes, list[str]] = {}
+
+    def lacking(bits: bytes) -> list[str]:
+        if bits not in known:
+            known[bits] = [name for at, name in enumerate(names) if not bits[at // 8] >> at % 8 & 1]
+        return known[bits]
+
+    present = rows.column("_present").to_pylist()
+    return pa.array([None if bits is None else lacking(bits) for bits in present], pa.list_(pa.string()))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import uuid4
@@ -126,7 +125,7 @@ def _copied(one: Arrival, source: Place, output: Place, day: Any, heads: pa.Tabl
         while chunk := given.read(8 << 20):
             taken.write(chunk)
     span = pc.min_max(heads.column("_commit_version")).as_py()
-    return replace(one.file, root="", path=path, first=span["min"], last=span["max"])
+    return replace(one.file, root="", path=path, first=span["min"], last=span["max"], dropped=(), spans=())
 
 
 def make_folder(output: Place, path: str) -> None:
@@ -173,8 +172,7 @@ def _divided(one: Arrival, file: pq.ParquetFile, output: Place) -> list[ChangesF
                 )
     finally:
         for writer in writers.values():
-            with suppress(OSError, pa.ArrowException) if len(found) < len(writers) else suppress():
-                writer.close()
+            writer.close()
     return list(found.values())
 
 

@@ -28,7 +28,7 @@ def replay(state: pa.Table, images: pa.Table, epoch: Epoch, *, versions: bool) -
         epoch: the columns and the key of both.
         versions: whether ended versions are wanted; they have ``_until``.
     """
-    rows = united([state, _in_order(images)], epoch)
+    rows = united([state, in_order(images)], epoch)
     if not versions and not is_partial(rows):
         return _as_state(_living(last_of_each(rows, epoch))), rows.slice(0, 0)
     if not len(rows):
@@ -37,7 +37,7 @@ def replay(state: pa.Table, images: pa.Table, epoch: Epoch, *, versions: bool) -
     return _as_state(lines.living()), lines.ended() if versions else rows.slice(0, 0)
 
 
-def _in_order(images: pa.Table) -> pa.Table:
+def in_order(images: pa.Table) -> pa.Table:
     """Images by chain, commit version, row, and the one before an update first."""
     late = np.zeros(max(0, len(images) - 1), bool)
     same = ~late

@@ -1,19 +1,25 @@
-"""Load what ``binx to-parquet`` wrote into tables: the script for ``spark-submit``.
+"""``binx load`` as the script for ``spark-submit``, which says where and how Spark runs.
 
-It needs pyspark and the standard library, and the folder ``loading`` beside it, which Spark's client mode
-finds by itself; for cluster mode give that folder as a zip with ``--py-files``. ``--help`` lists the options.
+The Python of the driver and of the executors has binx; see docs/spark-cluster.md. ``--help`` lists options.
 
     spark-submit "$(binx spark-script)" --input DIR --output OUT
 """
 
 from __future__ import annotations
 
+import runpy
 import sys
-
-if __package__:
-    from binx.spark.loading.run import main
-else:
-    from loading.run import main  # type: ignore[import-not-found,no-redef]
+from importlib.util import find_spec
+from pathlib import Path
 
 if __name__ == "__main__":
-    sys.exit(main())
+    # The folder of the script is no place to find other programs' modules in.
+    sys.path[:] = [
+        path for path in sys.path if Path(path or ".").resolve() != Path(__file__).resolve().parent
+    ]
+    if find_spec("binx") is None:
+        sys.exit(
+            f"error: binx is not installed for {sys.executable}: set PYSPARK_DRIVER_PYTHON to one that has it"
+        )
+    sys.argv[:] = ["binx", "load", *sys.argv[1:]]
+    runpy.run_module("binx", run_name="__main__", alter_sys=True)

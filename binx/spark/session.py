@@ -12,22 +12,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from binx.dataset.options import usable_processors
-from binx.errors import BinxError, ExitCode, UsageError
+from binx.errors import BinxError, UsageError
+from binx.source.remote import is_uri
 from binx.spark.java import java_home
-from binx.spark.loading.arguments import Options
-from binx.spark.loading.manifests import listed_rows
-from binx.spark.loading.outcome import LoadError
-from binx.spark.loading.run import load_tables, manifests_at_hand
+from binx.storage.store import open_store
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
-    from binx.spark.loading.summary import Summary
+    from binx.spark.lake.run import LoadOptions
+    from binx.spark.lake.summary import Summary
 
 _RETRIES = 4
 _GIGABYTE = 1 << 30
-_FEW_ROWS = 500_000
+_SUBMITTED = "PYSPARK_GATEWAY_PORT"
+"""Set where ``spark-submit`` started this process, and has said where and how Spark runs."""
+
 _LOG_LINES = 15
 
 # Java's second compiler took a third of a load's processor time, mostly for code that soon was not needed any
@@ -175,6 +176,8 @@ def local_context(
 def _chosen_settings(
     master: str | None, memory: str | None, settings: Mapping[str, str] | None, *, small: bool
 ) -> dict[str, str]:
+    if _SUBMITTED in os.environ:
+        return dict(settings or {})
     cores = usable_processors()
     chosen = local_settings(cores, small=small)
     chosen |= {"spark.app.name": "binx", "spark.master": master or f"local[{cores},{_RETRIES}]"}
@@ -239,33 +242,42 @@ def _variable(name: str, value: Path | None) -> Iterator[None]:
 
 
 def run_load(
-    options: Options,
+    options: LoadOptions,
     *,
     master: str | None = None,
     memory: str | None = None,
     settings: Mapping[str, str] | None = None,
-    progress: Callable[[int, int, str], None] | None = None,
+    progress: Callable[[int, int, str], None] = lambda *_: None,
 ) -> Summary:
-    """Load a data set in a session on this machine: what ``binx load`` does.
+    """Load data sets: what ``binx load`` does, on this machine, on a cluster, or started by ``spark-submit``.
 
-    What is wrong with a data set on this machine is found before Spark is started.
+    Spark is started once something is found to do, and what is wrong with a data set before that.
 
     Args:
-        options: those of the script.
+        options: what to load.
         master: Spark's master; by default all cores of this machine.
         memory: the driver's memory in Spark's notation.
         settings: further settings of Spark.
         progress: called with the bytes done, all bytes, and what is being done.
 
     Raises:
-        BinxError: Spark cannot be started, or nothing was loaded, and why.
+        BinxError: Spark cannot be started, executors lack something, or nothing was loaded, and why.
     """
-    try:
-        manifests = manifests_at_hand(options)
-        small = manifests is not None and listed_rows(manifests) < _FEW_ROWS
+    from binx.spark.lake.run import load
+
+    @contextmanager
+    def session(small: bool) -> Iterator[SparkSession]:
         with local_session(master=master, memory=memory, settings=settings, small=small) as spark:
-            return load_tables(spark, options, progress, manifests)
-    except LoadError as error:
-        failed = BinxError(str(error))
-        failed.exit_code = ExitCode(error.exit_code)
-        raise failed from error
+            if not str(spark.sparkContext.master).startswith("local"):
+                _check_cluster(spark, options)
+            yield spark
+
+    return load(options, session, progress)
+
+
+def _check_cluster(spark: SparkSession, options: LoadOptions) -> None:
+    from binx.spark.executors import check_executors
+
+    folders = [f"{Path(path).absolute()}/_manifest" for path in options.inputs if not is_uri(path)]
+    output = options.output if is_uri(options.output) else str(Path(options.output).absolute())
+    check_executors(spark.sparkContext, folders, open_store(output), output)

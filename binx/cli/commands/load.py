@@ -1,4 +1,4 @@
-"""``binx load``: tables from a data set, with Spark on this machine."""
+"""``binx load``: tables from a data set, with Spark."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ import click
 from binx.cli.command import OUTPUT, PATH, Example, command, option, parsed
 from binx.cli.options import COMPRESSION, QUIET, SPARK_OPTIONS
 from binx.cli.progress import progress_bar
-from binx.cli.terminal import text_output
+from binx.cli.terminal import TextOutput, text_output
 from binx.errors import ExitCode, UsageError
 from binx.source.json_text import json_text
-from binx.spark.loading.arguments import CATALOG_ALONE, Options, parse_key
-from binx.spark.loading.records import FORMATS, ICEBERG, PARQUET
+from binx.spark.lake.run import DELTA, FORMATS, PARQUET, LoadOptions, load_status, parse_key
+from binx.spark.lake.summary import Summary
 from binx.spark.session import run_load
+from binx.stats.text import number_text, safe_text
 
 EXAMPLES = (
     Example(
@@ -20,23 +21,27 @@ EXAMPLES = (
         "binx load lake --output tables",
     ),
     Example(
-        "the same as Delta tables",
+        "the same with Delta's transaction logs",
         "binx load lake --output delta --format delta",
     ),
     Example(
         "one table, with every version of each row and its validity",
         "binx load lake --output tables --table shop.orders --scd2",
     ),
+    Example("what is loaded, and which tables are complete", "binx load --status tables"),
 )
 
 DETAILS = (
-    "For each table, history/ contains all row changes and current/ the rows after the last change. The"
-    " output is committed as a whole: if a run is killed, the previous state remains and the next run"
-    " continues from there. Requires `pip install 'binx[spark]'` and Java; `pip install 'binx[jre]'`"
-    " installs a Java runtime if the machine has none. On a cluster, run the script printed by"
-    " binx-spark-script(1) with spark-submit; it takes the same options, with the data sets given by"
-    " --input.",
+    "For each table, history/ contains all row changes and current/ the rows after the last change; views.sql"
+    " and views.spark.sql define views of them for DuckDB and Spark. A run that is killed changes nothing,"
+    " and the next one continues from what was there. The exit code is 3 as long as a table that is loaded is"
+    " not complete, unless --accept-losses was given since. Requires `pip install 'binx[spark]'` and Java;"
+    " `pip install 'binx[jre]'` installs a Java runtime if the machine has none. On a cluster, give --master,"
+    " or run the script printed by binx-spark-script(1) with spark-submit; it takes the same options, and"
+    " data sets also by --input.",
 )
+
+_FIGURES = ("listed", "loaded", "inserts", "updates", "deletes", "current")
 
 
 @command("load", examples=EXAMPLES, details=DETAILS)
@@ -45,7 +50,6 @@ DETAILS = (
     "--output",
     metavar="OUT",
     type=PATH,
-    required=True,
     section=OUTPUT,
     help="Output folder of the tables.",
 )
@@ -64,7 +68,7 @@ DETAILS = (
     multiple=True,
     type=parsed(parse_key),
     section=OUTPUT,
-    help="Key columns of a table that has no recorded key.",
+    help="Key columns of a table that has no recorded key; remembered.",
 )
 @option(
     "--chain",
@@ -74,16 +78,20 @@ DETAILS = (
     section=OUTPUT,
     help="Order in which servers are applied; may be repeated.  [default: by first commit]",
 )
-@option(
-    "--on-conflict",
-    type=click.Choice(["column", "stop"]),
-    default="column",
-    show_default=True,
-    section=OUTPUT,
-    help="Values of an incompatible former type: move to a column of their own, or stop.",
-)
-@option("--partial", is_flag=True, section=OUTPUT, help="Tables whose beginning the logs lack are no loss.")
 @option("--scd2", is_flag=True, section=OUTPUT, help="Also write every version of each row.")
+@option(
+    "--rebuild",
+    metavar="DB.TABLE",
+    multiple=True,
+    section=OUTPUT,
+    help="Make a table's state anew from its history.",
+)
+@option(
+    "--accept-losses",
+    is_flag=True,
+    section=OUTPUT,
+    help="Note what is missing as seen: it no longer changes the exit code.",
+)
 @option(
     "--verify", is_flag=True, section=OUTPUT, help="Verify new files against the hashes in their manifests."
 )
@@ -95,11 +103,13 @@ DETAILS = (
     default=PARQUET,
     show_default=True,
     section=OUTPUT,
-    help="Table format; iceberg needs Iceberg's packages (--conf).",
+    help=f"{DELTA} also writes Delta's transaction logs.",
 )
-@option("--catalog", metavar="NAME", section=OUTPUT, help="Iceberg catalog.  [default: the session's]")
 @option(
     "--break-lock", is_flag=True, section=OUTPUT, help="Remove the lock of a run that is no longer running."
+)
+@option(
+    "--status", metavar="OUT", type=PATH, section=OUTPUT, help="Show what is loaded in OUT, and load nothing."
 )
 @option("--json", "as_json", is_flag=True, section=OUTPUT, help="Print the summary as one JSON object.")
 @SPARK_OPTIONS
@@ -109,18 +119,18 @@ DETAILS = (
 def load_command(
     folders: tuple[str, ...],
     inputs: tuple[str, ...],
-    output: str,
+    output: str | None,
     tables: tuple[str, ...],
     keys: tuple[tuple[str, tuple[str, ...]], ...],
     chains: tuple[str, ...],
-    on_conflict: str,
-    partial: bool,
     scd2: bool,
+    rebuild: tuple[str, ...],
+    accept_losses: bool,
     verify: bool,
     compression: str,
     table_format: str,
-    catalog: str | None,
     break_lock: bool,
+    status: str | None,
     as_json: bool,
     master: str | None,
     driver_memory: str | None,
@@ -128,23 +138,24 @@ def load_command(
     quiet: bool,
 ) -> ExitCode:
     """Build tables from data sets of to-parquet with Spark: all changes, and the current rows by key."""
+    if status is not None:
+        return _show(load_status(status), as_json=as_json, quiet=quiet, is_status=True)
     if not (folders or inputs):
         raise UsageError("expected a data set written by to-parquet")
-    if catalog and table_format != ICEBERG:
-        raise UsageError(CATALOG_ALONE)
-    options = Options(
+    if output is None:
+        raise UsageError("expected --output, the folder of the tables")
+    options = LoadOptions(
         inputs=(*folders, *inputs),
         output=output,
         tables=tables,
         keys=dict(keys),
         chains=chains,
-        apart=on_conflict == "column",
-        partial=partial,
+        rebuild=rebuild,
         scd2=scd2,
         verify=verify,
+        accept_losses=accept_losses,
         compression=compression,
         format=table_format,
-        catalog=catalog or "",
         break_lock=break_lock,
     )
     with progress_bar("load", quiet=quiet) as bar:
@@ -156,10 +167,40 @@ def load_command(
         summary = run_load(
             options, master=master, memory=driver_memory, settings=dict(settings), progress=show
         )
+    return _show(summary, as_json=as_json, quiet=quiet)
+
+
+def _show(summary: Summary, *, as_json: bool, quiet: bool, is_status: bool = False) -> ExitCode:
     with text_output() as text:
         if as_json:
-            text.line(json_text(summary.to_json()))
+            text.line(json_text({**summary.to_json(), "exit_code": int(summary.exit_code)}))
         elif not quiet:
-            for line in summary.lines():
-                text.line(line)
-    return ExitCode(summary.exit_code)
+            _table(summary, text, ("current",) if is_status else _FIGURES)
+            for line in summary.told():
+                text.line(safe_text(line))
+            done = "load {} is committed" if summary.changed else "nothing new; load {} is current"
+            done = (f"as of load {summary.load}" if is_status else done).format(summary.load)
+            manifests = number_text(summary.manifests)
+            read = (
+                f"{manifests} manifests"
+                if is_status
+                else f"{summary.new_manifests} of {manifests} manifests new"
+            )
+            text.line(f"{safe_text(summary.output)}: {done} ({read})")
+    return summary.exit_code
+
+
+def _table(summary: Summary, text: TextOutput, figures: tuple[str, ...]) -> None:
+    """A line for each table; those of a database that did not change are in the figures of ``--status``."""
+    rows = [("table", *figures, "complete")]
+    for table in summary.tables:
+        counts = [getattr(table, name) for name in figures]
+        told = ["-" if count is None else number_text(count) for count in counts]
+        rows.append((safe_text(f"{table.db}.{table.table}"), *told, table.complete))
+    if len(rows) == 1:
+        return
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    for row in rows:
+        cells = [row[0].ljust(widths[0])]
+        cells += [cell.rjust(width) for cell, width in zip(row[1:-1], widths[1:-1], strict=True)]
+        text.line("  ".join([*cells, row[-1]]))

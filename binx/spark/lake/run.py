@@ -8,14 +8,14 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from binx.errors import AbsentError, BinxError, UsageError
+from binx.errors import AbsentError, BinxError
 from binx.spark.lake.arrivals import Arrivals, find_arrivals
 from binx.spark.lake.chains import once
 from binx.spark.lake.job import Progress, load_tables
-from binx.spark.lake.model import ChangesFile, Life, LifeState, LoadResult, Options, Plan, TableName
+from binx.spark.lake.model import ChangesFile, Life, LoadResult, Options, Plan, TableName
 from binx.spark.lake.place import Place
 from binx.spark.lake.plan import plan_load
-from binx.spark.lake.state import ALL_TABLES, LifeRecord, Loss, Output, State
+from binx.spark.lake.state import ALL_TABLES, LifeRecord, Loss, Output
 from binx.spark.lake.summary import Summary, TableSummary
 from binx.spark.lake.views import write_views
 
@@ -379,7 +379,7 @@ def reason_of(error: Exception) -> str:
     return lines[0]
 
 
-def status(path: str) -> Summary:
+def load_status(path: str) -> Summary:
     """What is loaded in an output, table by table.
 
     Raises:
@@ -414,4 +414,4 @@ def status(path: str) -> Summary:
     )
 
 
-__all__ = ["DELTA", "FORMATS", "PARQUET", "LifeState", "LoadOptions", "State", "UsageError", "load", "status"]
+__all__ = ["DELTA", "FORMATS", "PARQUET", "LoadOptions", "load", "load_status", "parse_key"]

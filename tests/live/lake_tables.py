@@ -1,0 +1,105 @@
+"""The tables of a lake beside those of a server, cell by cell."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from testdata.compare import as_integers, normal, spell
+from testdata.expected import describe_table, select_rows
+from testdata.servers import Server
+
+
+def differences(
+    server: Server, database: str, output: Path, *, without_current: Collection[str] = ()
+) -> tuple[list[str], int]:
+    """What differs between SELECT and ``current/``, and how many cells the lake says it does not know.
+
+    Args:
+        server: what is right.
+        database: whose tables are compared.
+        output: the lake.
+        without_current: tables that need not have rows here, as they are told to be stopped or have no key.
+    """
+    state = json.loads((output / "_state.json").read_text())
+    lives = {tuple(one["name"]): one for one in state["lives"]}
+    found: list[str] = []
+    unknown = 0
+    tables = [
+        name
+        for (name,) in server.query(
+            f"SELECT table_name FROM information_schema.tables WHERE table_schema = '{database}'"
+        )
+    ]
+    for table in tables:
+        assert table is not None
+        described = describe_table(server, database, table)
+        rows = select_rows(server, database, table, described)
+        life = lives.pop((database, table), None)
+        if life is None:
+            if table not in without_current:
+                found.append(f"{table}: not loaded")
+            continue
+        listed, lacking = _compare(table, output, life, described, rows)
+        found += listed
+        unknown += lacking
+    found += [f"{name}: loaded, but gone from the server" for name in lives if name[0] == database]
+    return found, unknown
+
+
+def _compare(
+    table: str, output: Path, life: dict[str, Any], described: dict[str, Any], rows: list[Any]
+) -> tuple[list[str], int]:
+    parts = [pq.ParquetFile(output / one["path"]).read() for one in life["ranges"]]
+    schemas = {str(part.schema) for part in parts}
+    if len(schemas) != 1:
+        return [f"{table}: files of different schemas"], 0
+    content = pa.concat_tables(parts)
+    columns = described["columns"]
+    own = [name for name in content.column_names if name not in _LOADERS]
+    if [name.rstrip("_") for name in own] != [column["name"].rstrip("_") for column in columns]:
+        return [f"{table}: columns {own}, expected {[column['name'] for column in columns]}"], 0
+    kinds = [column["type"] for column in columns]
+    values = [as_integers(content.column(name)).to_pylist() for name in own]
+    places = {name: place for place, name in enumerate(own)}
+    if "_misfits" in content.column_names:
+        for row, misfits in enumerate(content.column("_misfits").to_pylist()):
+            for name, text in misfits or ():
+                values[places[name]][row] = text
+    holes = [set(listed or ()) for listed in content.column("_unknown").to_pylist()]
+    key = [places[name] for name in own if content.column(name) is not None][:0] or [
+        place for place, one in enumerate(life["columns"]) if one["id"] in life["key"]
+    ]
+    ours: dict[str, list[object]] = {}
+    for row, listed in enumerate(zip(*values, strict=True)):
+        spelled = [spell(value, kind) for value, kind in zip(listed, kinds, strict=True)]
+        place = repr([spelled[one] for one in key])
+        if place in ours:
+            return [f"{table}: the key {place} is there twice"], 0
+        if any(own[one] in holes[row] for one in key):
+            return [f"{table}: a key is not known"], 0
+        ours[place] = [_HOLE if own[at] in holes[row] else one for at, one in enumerate(spelled)]
+    found, unknown = [], 0
+    for theirs in rows:
+        wanted = [normal(text, kind) for text, kind in zip(theirs, kinds, strict=True)]
+        place = repr([wanted[one] for one in key])
+        mine = ours.pop(place, None)
+        if mine is None:
+            found.append(f"{table}: the key {place} is missing")
+            continue
+        for name, one, other in zip(own, mine, wanted, strict=True):
+            if one is _HOLE:
+                unknown += 1
+            elif one != other and repr(one) != repr(other):
+                found.append(f"{table}[{place}].{name}: {one!r}, expected {other!r}")
+    found += [f"{table}: the key {place} is gone from the server" for place in ours]
+    return found, unknown
+
+
+_HOLE = object()
+_LOADERS = ("_commit_version", "_commit_timestamp", "_misfits", "_unknown")

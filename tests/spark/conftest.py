@@ -3,68 +3,90 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from binx.spark.loading.arguments import parse_arguments
-from binx.spark.loading.run import run
+from binx.cli.commands.load import load_command
+from binx.errors import BinxError
+from binx.spark.lake.run import LoadOptions
+from binx.spark.lake.run import load as run_load
 from binx.spark.session import local_session
 from tests.spark.dataset import Name
-
-#: The runtime of Iceberg for the installed Spark, where there is one.
-ICEBERG_JAR = os.environ.get("BINX_ICEBERG_JAR")
-
-
-@pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A session in which small queries are quick."""
-    pytest.importorskip("pyspark")
-    if shutil.which("java") is None:
-        pytest.skip("Spark needs Java")
-    settings = {"spark.sql.shuffle.partitions": "2"}
-    if ICEBERG_JAR is not None:
-        folder = tmp_path_factory.mktemp("iceberg")
-        settings |= {
-            "spark.jars": ICEBERG_JAR,
-            "spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog",
-            "spark.sql.catalog.lake.type": "hadoop",
-            "spark.sql.catalog.lake.warehouse": str(folder),
-        }
-    with local_session(master="local[2,4]", memory="1g", settings=settings, small=True) as session:
-        yield session
 
 
 Load = Callable[..., tuple[int, dict[str, Any]]]
 
 
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    """A session in which small queries are quick."""
+    pytest.importorskip("pyspark")
+    if shutil.which("java") is None:
+        pytest.skip("Spark needs Java")
+    settings = {"spark.sql.shuffle.partitions": "2"}
+    with local_session(master="local[2,4]", memory="1g", settings=settings, small=True) as session:
+        yield session
+
+
+def options_of(arguments: list[str]) -> LoadOptions:
+    """What the command makes of its arguments."""
+    given = load_command.make_context("load", arguments).params
+    return LoadOptions(
+        inputs=(*given["folders"], *given["inputs"]),
+        keys=dict(given["keys"]),
+        format=given["table_format"],
+        **{
+            name: given[name]
+            for name in (
+                "output", "tables", "chains", "rebuild", "scd2", "verify", "accept_losses", "compression",
+                "break_lock",
+            )
+        },
+    )  # fmt: skip
+
+
 @pytest.fixture
-def load(spark: Any, capsys: pytest.CaptureFixture[str]) -> Load:
-    """Load folders into an output; returns the exit code and the summary (empty after an error)."""
+def load(spark: Any) -> Load:
+    """Load folders into an output; returns the exit code and the summary, or the error."""
 
     def load(inputs: Path | list[Path], output: Path, *more: str) -> tuple[int, dict[str, Any]]:
         folders = inputs if isinstance(inputs, list) else [inputs]
-        arguments = [argument for folder in folders for argument in ("--input", str(folder))]
-        capsys.readouterr()
-        code = run(spark, parse_arguments([*arguments, "--output", str(output), "--json", *more]))
-        printed = capsys.readouterr()
-        return code, json.loads(printed.out) if printed.out else {"error": printed.err}
+        arguments = [*map(str, folders), "--output", str(output), *more]
+        try:
+            summary = run_load(options_of(arguments), lambda _: nullcontext(spark))
+        except BinxError as error:
+            return error.exit_code, {"error": str(error)}
+        return summary.exit_code, summary.to_json()
 
     return load
 
 
+def files_of(output: Path, table: Name, kind: str = "current") -> list[str]:
+    """The files that the state lists of a table."""
+    state = json.loads((output / "_state.json").read_text())
+    if kind == "history":
+        return [str(output / file["path"]) for file in state["history"] if tuple(file["table"]) == table]
+    found = []
+    for life in state["lives"]:
+        if tuple(life["name"]) == table and life["life"] in state["records"]:
+            listed = life["ranges"] if kind == "current" else [one for some in life["versions"] for one in some]
+            found += [str(output / file["path"]) for file in listed]
+    return found
+
+
 @pytest.fixture
 def rows(spark: Any) -> Callable[..., list[dict[str, Any]]]:
-    """The rows of a table's snapshot in order of its key, without the loader's own columns."""
+    """The rows of a table's state in order of its key, without the loader's own columns, as Spark reads them."""
 
     def rows(
         output: Path, table: Name, key: tuple[str, ...] = ("id",), kind: str = "current"
     ) -> list[dict[str, Any]]:
-        found = spark.read.parquet(str(output / table[0] / table[1] / kind)).collect()
+        found = spark.read.parquet(*files_of(output, table, kind)).collect()
         plain = [
             {name: value for name, value in row.asDict().items() if not name.startswith("_")} for row in found
         ]

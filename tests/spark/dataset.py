@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,9 +17,31 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from binx.dataset.statements import statements_schema
+
 START = datetime(2026, 11, 20, 23, 0, tzinfo=UTC)
 Key = tuple[Any, ...]
 Name = tuple[str, str]
+
+
+SQL_TYPES = {
+    pa.int8(): "tinyint", pa.int16(): "smallint", pa.int32(): "int", pa.int64(): "bigint",
+    pa.uint64(): "bigint unsigned", pa.float32(): "float", pa.float64(): "double", pa.bool_(): "bit(1)",
+    pa.date32(): "date", pa.timestamp("us"): "datetime(6)", pa.timestamp("us", "UTC"): "timestamp(6)",
+    pa.duration("us"): "time(6)", pa.string(): "varchar(100)", pa.binary(): "varbinary(100)",
+}  # fmt: skip
+
+
+def sql_type(kind: pa.DataType) -> str:
+    """The type on the server of a column of this type, as COLUMN_TYPE has it."""
+    if pa.types.is_decimal(kind):
+        return f"decimal({kind.precision},{kind.scale})"
+    return SQL_TYPES.get(kind, "")
+
+
+def column_effect(name: str, kind: pa.DataType, **facts: Any) -> dict[str, Any]:
+    """A column as ``effects`` of a statement have it."""
+    return {"name": name, "mysql_type": sql_type(kind), "arrow_type": str(kind), "nullable": True, **facts}
 
 
 @dataclass(frozen=True)
@@ -64,6 +86,7 @@ class Statement:
     db: str
     sql: str
     kind: str = "ddl"
+    effects: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass
@@ -120,26 +143,30 @@ class Server:
         before = {table: {key: dict(row) for key, row in rows.items()} for table, rows in self.tables.items()}
         self.transaction(*changes)
         scn, transaction = self.logs[-1].images[-1].scn, self.logs[-1].images[-1].transaction
+        prepared = {"action": "prepared", "xid": xid}
         self.logs[-1].statements.append(
-            Statement(scn, transaction, self.clock, "", f"XA PREPARE {xid}", "other")
+            Statement(scn, transaction, self.clock, "", f"XA PREPARE {xid}", "other", (prepared,))
         )
         after, self.tables = self.tables, before
 
         def end(verb: str) -> None:
-            self.ddl(f"XA {verb} {xid}", kind="other")
+            action = {"COMMIT": "committed", "ROLLBACK": "rolled_back"}[verb]
+            self.ddl(f"XA {verb} {xid}", {"action": action, "xid": xid}, kind="other")
             if verb == "COMMIT":
                 self.tables = after
 
         return end
 
-    def ddl(self, sql: str, db: str = "shop", kind: str = "ddl") -> int:
+    def ddl(self, sql: str, *effects: Mapping[str, Any], db: str = "shop", kind: str = "ddl") -> int:
+        """Log a statement; what it does to tables, others say."""
         scn, transaction = self._begin()
-        self.logs[-1].statements.append(Statement(scn, transaction, self.clock, db, sql, kind))
+        self.logs[-1].statements.append(Statement(scn, transaction, self.clock, db, sql, kind, effects))
         return scn
 
     def create(self, table: Name, fields: Sequence[tuple[str, pa.DataType]], key: Sequence[str]) -> None:
         sql = f"CREATE TABLE `{table[0]}`.`{table[1]}` (...)"
-        scn = self.ddl(sql)
+        columns = [column_effect(*field) for field in fields]
+        scn = self.ddl(sql, {**_about("created", table), "columns": columns, "key": list(key)})
         self.tables[table] = {}
         self._set(table, Version(tuple(fields), tuple(key), sql, scn))
 
@@ -150,12 +177,33 @@ class Server:
         fields: Sequence[tuple[str, pa.DataType]],
         renamed: Mapping[str, str] | None = None,
         convert: Mapping[str, Any] | None = None,
+        *,
+        before: Name | None = None,
     ) -> None:
-        """Change a table's columns; ``renamed`` gives new names by old, ``convert`` functions by new name."""
-        scn = self.ddl(sql, table[0])
+        """Change a table's columns.
+
+        Args:
+            table: its name.
+            sql: the statement.
+            fields: the columns behind it.
+            renamed: new names by old.
+            convert: what it makes of values, by new name.
+            before: the table's name before, where the statement renames it.
+        """
         former = self.versions[table]
         names = {new: old for old, new in (renamed or {}).items()}
         key = tuple((renamed or {}).get(name, name) for name in former.key)
+        effects = [
+            {
+                **_about("altered", before or table),
+                "columns": [column_effect(*field) for field in fields],
+                "key": list(key),
+                "changes": list(_column_changes(dict(former.fields), dict(fields), names)),
+            }
+        ]
+        if before is not None:
+            effects.append(_renamed(before, table))
+        scn = self.ddl(sql, *effects, db=table[0])
         for row in self.tables[table].values():
             old = dict(row)
             row.clear()
@@ -169,16 +217,17 @@ class Server:
         self.logs[-1].versions.append((table, version))
 
     def truncate(self, table: Name, sql: str | None = None) -> None:
-        self.ddl(sql or f"TRUNCATE TABLE {table[1]}", table[0])
+        self.ddl(sql or f"TRUNCATE TABLE {table[1]}", _about("truncated", table), db=table[0])
         self.tables[table].clear()
 
     def drop(self, table: Name) -> None:
-        self.ddl(f"DROP TABLE `{table[1]}` /* generated by server */", table[0])
+        sql = f"DROP TABLE `{table[1]}` /* generated by server */"
+        self.ddl(sql, _about("dropped", table), db=table[0])
         del self.tables[table], self.versions[table]
 
     def rename(self, *pairs: tuple[Name, Name]) -> None:
         sql = ", ".join(f"`{old[0]}`.`{old[1]}` TO `{new[0]}`.`{new[1]}`" for old, new in pairs)
-        scn = self.ddl(f"RENAME TABLE {sql}")
+        scn = self.ddl(f"RENAME TABLE {sql}", *[_renamed(old, new) for old, new in pairs])
         for old, new in pairs:
             self.tables[new] = self.tables.pop(old)
             version = self.versions.pop(old)
@@ -281,21 +330,50 @@ def _changes(images: Sequence[Image]) -> pa.Table:
     return table.replace_schema_metadata({"binx.schema_version": version.name})
 
 
+def _about(action: str, table: Name) -> dict[str, Any]:
+    return {"action": action, "db": table[0], "table": table[1]}
+
+
+def _renamed(old: Name, new: Name) -> dict[str, Any]:
+    return {**_about("renamed", old), "new_db": new[0], "new_table": new[1]}
+
+
+def _column_changes(
+    old: Mapping[str, pa.DataType], new: Mapping[str, pa.DataType], names: Mapping[str, str]
+) -> Iterator[dict[str, Any]]:
+    kept = {names.get(name, name) for name in new}
+    for name in old:
+        if name not in kept:
+            yield {"action": "dropped", "name": name}
+    for name, kind in new.items():
+        former = names.get(name, name)
+        if former not in old:
+            yield column_effect(name, kind, action="added", known=True)
+        elif old[former] != kind:
+            yield column_effect(name, kind, action="retyped", former=former)
+        elif former != name:
+            yield {"action": "renamed", "name": name, "former": former}
+
+
 def _statements(statements: Sequence[Statement]) -> pa.Table:
-    return pa.table(
+    rows = [
         {
-            "commit_version": pa.array([one.scn for one in statements], pa.int64()),
-            "commit_timestamp": pa.array([one.time for one in statements], pa.timestamp("us", tz="UTC")),
-            "transaction": pa.array([one.transaction for one in statements], pa.string()),
-            "ordinal": pa.array([0] * len(statements), pa.int32()),
-            "position": pa.array([one.scn & 0xFFFFFFFF for one in statements], pa.int64()),
-            "event_timestamp": pa.array([one.time for one in statements], pa.timestamp("us", tz="UTC")),
-            "kind": pa.array([one.kind for one in statements], pa.string()),
-            "db": pa.array([one.db for one in statements], pa.string()),
-            "sql": pa.array([one.sql for one in statements], pa.string()),
-            "sql_is_text": pa.array([True] * len(statements), pa.bool_()),
+            "commit_version": one.scn,
+            "commit_timestamp": one.time,
+            "transaction": one.transaction,
+            "ordinal": 0,
+            "position": one.scn & 0xFFFFFFFF,
+            "event_timestamp": one.time,
+            "kind": one.kind,
+            "db": one.db,
+            "sql": one.sql,
+            "sql_is_text": True,
+            "error_code": 0,
+            "effects": [{"db": "", **effect} for effect in one.effects],
         }
-    )
+        for one in statements
+    ]
+    return pa.Table.from_pylist(rows, schema=statements_schema())
 
 
 def _write(folder: Path, path: str, rows: pa.Table, **entry: Any) -> dict[str, Any]:
@@ -368,7 +446,7 @@ def write_export(
                 {
                     "name": column,
                     "arrow_type": str(kind),
-                    "mysql_type": str(kind).replace("128", ""),
+                    "mysql_type": sql_type(kind),
                     "primary_key_position": version.key.index(column) if column in version.key else None,
                 }
                 for column, kind in version.fields

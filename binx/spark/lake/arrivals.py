@@ -37,6 +37,7 @@ class Arrivals:
 
     Attributes:
         manifests: how many there are.
+        since: the first commit time of the new ones.
         new_manifests: how many no load has read.
         listed: rows in the new manifests' files, by table.
         files: new files of changes.
@@ -48,6 +49,7 @@ class Arrivals:
     """
 
     manifests: int = 0
+    since: str = ""
     new_manifests: int = 0
     listed: dict[TableName, int] = field(default_factory=lambda: defaultdict(int))
     files: list[ChangesFile] = field(default_factory=list)
@@ -116,6 +118,7 @@ class _Finder:
                 manifests.append(manifest)
         new = [manifest for manifest, load in zip(manifests, loads, strict=True) if load == self._load]
         found.new_manifests = len(new)
+        found.since = min((manifest.first_commit for manifest in new if manifest.first_commit), default="")
         chains = state.chains.assign(manifests)
         takes: dict[TableName, list[tuple[Manifest, str]]] = defaultdict(list)
         for load, manifest, chain in zip(loads, manifests, chains, strict=True):
@@ -197,7 +200,8 @@ class _Finder:
             self._found.losses.append(
                 Loss(
                     f"changes logged as statements: {changed:,}; they are only in statements/ of the"
-                    " data set, and missing from the tables"
+                    " data set, and missing from the tables",
+                    self._found.since,
                 )
             )
 

@@ -245,7 +245,6 @@ class _Load:
         state, options = self._state, self._options
         plans = {one.life: one for one in plan.lives}
         results = {one.life: one for one in result.lives}
-        since = min((loss.since for loss in arrivals.losses if loss.since), default="")
         records = {}
         for life in lives:
             former = state.records.get(life.id)
@@ -263,7 +262,7 @@ class _Load:
                 error = next(stopped[unit.file.table] for unit in planned.units if unit.file.table in stopped)
             elif found is not None:
                 error = found.error
-                told = [Loss(text, since) for text in found.losses]
+                told = [Loss(text, arrivals.since) for text in found.losses]
                 losses += tuple(loss for loss in told if loss.reason not in {one.reason for one in losses})
                 self._summary(life.name).notes += found.notes
                 if found.state is not None and not error:
@@ -274,7 +273,7 @@ class _Load:
                 parents = ", ".join(reached)
                 text = f"rows that foreign keys deleted or changed with rows of {parents} are not logged"
                 if all(loss.reason != text for loss in losses):
-                    losses += (Loss(text, since),)
+                    losses += (Loss(text, arrivals.since),)
             kept = state.lives.get(life.id)
             records[life.id] = LifeRecord(
                 name=life.name,

@@ -292,7 +292,7 @@ class _Load:
         """Note how far each table is taken, and what is missing of none in particular."""
         state, options = self._state, self._options
         default = state.upto(options.selection)
-        for table in {*state.uptos, *arrivals.listed}:
+        for table in {*state.uptos, *arrivals.listed, *stopped}:
             if table in stopped:
                 state.uptos.setdefault(table, default)
             elif options.wants(table):

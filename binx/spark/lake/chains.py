@@ -136,9 +136,9 @@ class Chains:
         )
         return name if same == 0 else f"{name}#{same + 1}"
 
-    def other_gtids(self, name: str) -> GtidSet:
-        """The GTIDs that loads took from other chains."""
-        return GtidSet().union(*(chain.gtids for chain in self._chains.values() if chain.name != name))
+    def gtids(self) -> dict[str, GtidSet]:
+        """The GTIDs that loads took from each chain."""
+        return {name: chain.gtids for name, chain in self._chains.items()}
 
     def in_order(self, asked: Sequence[str]) -> list[str]:
         """The chains in the order in which they are applied: those that are named, then by first commit time.

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from binx.spark.lake.keys import from_text, joined, to_text
 from binx.spark.lake.measure import Arrival, Keys, Spread, see_keys, take_file
-from binx.spark.lake.merge import RANGE_BYTES, Merged, Piece, Split, merge, split
+from binx.spark.lake.merge import Merged, Piece, Split, merge, split
 from binx.spark.lake.model import (
     Epoch,
     HistoryResult,
@@ -39,9 +39,6 @@ if TYPE_CHECKING:
 
 Progress = Callable[[int, int, str], None]
 """Called with the bytes done, all bytes, and what is being done."""
-
-_SMALL_BYTES = 16 << 20
-"""Of files on disk: what a task merges without a shuffle."""
 
 _IN_MEMORY = 5
 """Bytes that rows take in memory for each of theirs on disk, about."""
@@ -146,7 +143,11 @@ class _Job:
             closed, *held = former.versions or ((),)
             way.closed, way.held = list(closed), tuple(held[0]) if held else ()
         held_bytes = sum(one.bytes for one in way.ranges)
-        way.is_small = len(way.ranges) <= 1 and size <= _SMALL_BYTES and held_bytes <= RANGE_BYTES
+        way.is_small = (
+            len(way.ranges) <= 1
+            and size <= self._options.small_bytes
+            and held_bytes <= self._options.range_bytes
+        )
         if not way.is_small:
             keyed = [place for place in range(first + 1, last + 1) if _rekeys(life.epochs, place)]
             bounds = [first, *keyed, last + 1]
@@ -167,7 +168,7 @@ class _Job:
             of_way[way.plan.life], bases[way.plan.life] = made, len(pieces)
             pieces += self._pieces(way, made)
             weights += made.weights
-        slots = _slots(weights, self._count(sum(weights), len(pieces), RANGE_BYTES))
+        slots = _slots(weights, self._count(sum(weights), len(pieces), self._options.range_bytes))
         for way in ways:
             if not way.is_small:
                 base = bases[way.plan.life]
@@ -203,7 +204,7 @@ class _Job:
         for one, spread in zip(self._each(see_keys, spreads, sizes), spreads, strict=True):
             unit_file = None if spread.source is None else spread.source.file
             size = (
-                RANGE_BYTES
+                self._options.range_bytes
                 if unit_file is None
                 else unit_file.bytes * _IN_MEMORY * one.rows // max(1, unit_file.rows)
             )
@@ -213,7 +214,11 @@ class _Job:
             ranges = () if way.rekeyed else way.ranges
             anew = _is_anew(way)
             found[way.plan.life] = cut(
-                ranges, "" if way.rekeyed else way.lows, seen[way.plan.life], anew=anew
+                ranges,
+                "" if way.rekeyed else way.lows,
+                seen[way.plan.life],
+                anew=anew,
+                most=self._options.range_bytes,
             )
         return found
 
@@ -235,6 +240,7 @@ class _Job:
                     plan.life, plan.folder, self._output, plan.epochs, first, last, way.before, tuple(base),
                     tuple(way.units()) if way.is_small else (), mine, cuts.lows, plan.scd2,
                     tuple(closed[number::count]), self._options.compression,
+                    self._options.range_bytes,
                 )
             )  # fmt: skip
         return found

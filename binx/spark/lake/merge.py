@@ -27,9 +27,6 @@ from binx.spark.lake.place import Place
 from binx.spark.lake.replay import in_order, replay
 from binx.spark.lake.types import can_misfit, output_names
 
-RANGE_BYTES = 128 << 20
-"""Of a range's rows in memory, about."""
-
 _CHUNK_BYTES = 4 << 20
 _GROUP_ROWS = 1 << 19
 _HELD_BYTES = 256 << 20
@@ -111,6 +108,8 @@ class Piece:
         lows: where all cuts of the life begin.
         scd2: whether versions are kept.
         closed: files of ended versions that get other columns.
+        compression: of files.
+        range_bytes: of a range's rows in memory, about.
     """
 
     life: str
@@ -127,6 +126,7 @@ class Piece:
     scd2: bool
     closed: tuple[str, ...] = ()
     compression: str = "zstd"
+    range_bytes: int = 128 << 20
 
 
 @dataclass(slots=True)
@@ -244,7 +244,7 @@ class Merge:
             mine = np.flatnonzero(cuts == cut)
             first = int(mine[0]) if len(mine) else 0
             rows = state.slice(first, len(mine))
-            parts = max(1, round(rows.nbytes / RANGE_BYTES))
+            parts = max(1, round(rows.nbytes / piece.range_bytes))
             step = max(1, -(-len(rows) // parts))
             for place in range(0, max(1, len(rows)), step):
                 low = to_text(keys.slice(first + place, 1)) if place else ""

@@ -387,10 +387,19 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How files are written."""
+    """How files are written.
+
+    Attributes:
+        compression: of Parquet files.
+        load: its number.
+        range_bytes: of a range's rows in memory, about.
+        small_bytes: of files on disk, what a task merges without a shuffle.
+    """
 
     compression: str = "zstd"
     load: int = 1
+    range_bytes: int = 128 << 20
+    small_bytes: int = 16 << 20
 
 
 @dataclass(slots=True)

@@ -10,7 +10,6 @@ import pyarrow as pa
 
 from binx.spark.lake.keys import from_text, joined, order_of, ranges_of, to_text
 from binx.spark.lake.measure import Keys
-from binx.spark.lake.merge import RANGE_BYTES
 from binx.spark.lake.model import RangeFile
 
 
@@ -31,7 +30,9 @@ class Cuts:
     weights: tuple[int, ...]
 
 
-def cut(ranges: Sequence[RangeFile], lows: str, seen: Iterable[tuple[Keys, int]], *, anew: bool) -> Cuts:
+def cut(
+    ranges: Sequence[RangeFile], lows: str, seen: Iterable[tuple[Keys, int]], *, anew: bool, most: int
+) -> Cuts:
     """Cut a life's keys so that no task has much more than it should.
 
     Args:
@@ -39,10 +40,11 @@ def cut(ranges: Sequence[RangeFile], lows: str, seen: Iterable[tuple[Keys, int]]
         lows: where they begin.
         seen: the keys of each unit, with its bytes in memory.
         anew: whether ranges into which no keys fall are written too.
+        most: bytes in memory that a piece may have, about.
     """
     found = [(keys, size) for keys, size in seen if keys.sample]
     if not ranges:
-        return _new(found)
+        return _new(found, most)
     count = len(ranges)
     weights = [one.bytes for one in ranges]
     samples = [(from_text(keys.sample), size) for keys, size in found]
@@ -65,7 +67,7 @@ def cut(ranges: Sequence[RangeFile], lows: str, seen: Iterable[tuple[Keys, int]]
         alone = sum(one == group for one in groups) == 1
         if not alone and group in of_group:
             pieces[place] = of_group[group]
-        elif alone and last == place - 1 and sizes[-1] + weights[place] <= RANGE_BYTES:
+        elif alone and last == place - 1 and sizes[-1] + weights[place] <= most:
             pieces[place] = len(sizes) - 1
         else:
             pieces[place] = len(sizes)
@@ -85,11 +87,11 @@ def _linked(count: int, links: Iterable[tuple[int, int]]) -> list[int]:
     return groups
 
 
-def _new(found: Sequence[tuple[Keys, int]]) -> Cuts:
+def _new(found: Sequence[tuple[Keys, int]], most: int) -> Cuts:
     """Cuts of keys of which nothing is there yet."""
     total = sum(size for _, size in found)
     # Rows that moved with images that lack columns must meet what they were before.
-    if any(keys.is_moved for keys, _ in found) or total <= RANGE_BYTES * 3 // 2:
+    if any(keys.is_moved for keys, _ in found) or total <= most * 3 // 2:
         return Cuts("", (-1,), (0,), (total,))
     parts, weights = [], []
     for keys, size in found:
@@ -101,7 +103,7 @@ def _new(found: Sequence[tuple[Keys, int]]) -> Cuts:
     assert keys_seen is not None
     order = order_of(keys_seen)
     so_far = np.cumsum(np.array(weights)[order])
-    count = max(2, round(total / RANGE_BYTES))
+    count = max(2, round(total / most))
     places = np.searchsorted(so_far, np.arange(1, count) * (total / count))
     chosen = keys_seen.take(pa.array(order[np.minimum(places, len(order) - 1)])).combine_chunks()
     # A key that is met often may be chosen twice.

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-import pyarrow.compute as pc
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from binx.event.gtid_set import GtidSet
@@ -38,7 +38,7 @@ def drop_repeated(
         output: where history is.
     """
     others = {
-        chain: {other for other, theirs in gtids.items() if other != chain and own.intersection(theirs)}
+        chain: {other for other, theirs in gtids.items() if other != chain and not own.isdisjoint(theirs)}
         for chain, own in gtids.items()
     }
     if not any(others.values()):
@@ -69,6 +69,8 @@ def _events(file: ChangesFile, output: Place) -> dict[_Event, int]:
         place.inside(file.path), columns=names, filesystem=place.filesystem, partitioning=None
     )
     unique = rows.group_by(names).aggregate([])
-    times = pc.cast(unique["_event_timestamp"], "int64").to_pylist()
-    listed = zip(unique["_transaction"].to_pylist(), times, unique["_commit_version"].to_pylist(), strict=True)
+    times = unique["_event_timestamp"].cast(pa.int64()).to_pylist()
+    listed = zip(
+        unique["_transaction"].to_pylist(), times, unique["_commit_version"].to_pylist(), strict=True
+    )
     return {(transaction, time): scn for transaction, time, scn in listed}

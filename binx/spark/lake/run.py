@@ -15,6 +15,7 @@ from binx.spark.lake.job import Progress, load_tables
 from binx.spark.lake.model import ChangesFile, Life, LoadResult, Options, Plan, TableName
 from binx.spark.lake.place import Place
 from binx.spark.lake.plan import plan_load
+from binx.spark.lake.repeated import drop_repeated
 from binx.spark.lake.state import ALL_TABLES, LifeRecord, Loss, Output
 from binx.spark.lake.summary import Summary, TableSummary
 from binx.spark.lake.views import write_views
@@ -142,6 +143,8 @@ class _Load:
         state.statements += arrivals.statements
         state.versions.update(arrivals.versions)
         arrived = [file for file in arrivals.files if file.table not in arrivals.wrong]
+        ranks = {name: rank for rank, name in enumerate(order)}
+        arrived = drop_repeated(arrived, state.history, state.chains.gtids(), ranks, self._output.place)
         plan, lives = self._plan(arrived)
         self._check_asked(lives, arrivals)
         plan = self._wanted(plan)

@@ -74,7 +74,9 @@ def files_of(output: Path, table: Name, kind: str = "current") -> list[str]:
     found = []
     for life in state["lives"]:
         if tuple(life["name"]) == table and life["life"] in state["records"]:
-            listed = life["ranges"] if kind == "current" else [one for some in life["versions"] for one in some]
+            listed = (
+                life["ranges"] if kind == "current" else [one for some in life["versions"] for one in some]
+            )
             found += [str(output / file["path"]) for file in listed]
     return found
 

@@ -187,7 +187,10 @@ def test_what_only_the_server_knows_is_null_and_listed(tmp_path: Path, load: Loa
     code, summary = load(tmp_path / "in", tmp_path / "out")
     assert (code, summary["tables"][0]["complete"][:18]) == (3, "losses since 2026-")
     found = spark.read.parquet(*files_of(tmp_path / "out", ORDERS)).orderBy("id").collect()
-    assert [(row["id"], row["name"], row["_unknown"]) for row in found] == [(1, [1.0], None), (2, None, ["name"])]
+    assert [(row["id"], row["name"], row["_unknown"]) for row in found] == [
+        (1, [1.0], None),
+        (2, None, ["name"]),
+    ]
 
 
 def test_changes_logged_as_statements_are_a_loss_that_is_told(tmp_path: Path, load: Load) -> None:

@@ -17,6 +17,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from binx.api import Binlogs, SelectedTransactions, TransactionRecord, Transactions, open  # noqa: A004
     from binx.errors import BinxError, BinxWarning
+    from binx.spark.lake.reading import read_changes
 
 __all__ = [
     "Binlogs",
@@ -27,6 +28,7 @@ __all__ = [
     "Transactions",
     "__version__",
     "open",
+    "read_changes",
 ]
 
 _HOMES = {
@@ -37,6 +39,7 @@ _HOMES = {
     "TransactionRecord": "binx.api",
     "Transactions": "binx.api",
     "open": "binx.api",
+    "read_changes": "binx.spark.lake.reading",
 }
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import json
 import os
 import signal
@@ -15,14 +13,11 @@ from typing import Any
 
 import pytest
 
-from binx.spark.loading.hadoop import HadoopStorage
-from binx.spark.loading.manifests import TableName
-from binx.spark.loading.outcome import LoadError
-from binx.spark.loading.output import Output
-from binx.spark.loading.records import LoadRecord, State, TableState
-from binx.spark.loading.storage import LocalStorage
+from binx.errors import OutputError
+from binx.spark.lake.place import Place
+from binx.spark.lake.state import Output
 from binx.spark.session import script_path
-from tests.spark.conftest import Load
+from tests.spark.conftest import Load, files_of
 from tests.spark.dataset import Server
 from tests.spark.test_history import history, logged
 from tests.spark.test_state import ORDERS, Rows, insert, orders
@@ -47,8 +42,9 @@ def kill_at(step: int, patch: pytest.MonkeyPatch) -> list[str]:
 
         return count
 
-    for name in ("replace", "move", "remove", "link"):
-        patch.setattr(LocalStorage, name, counted(name, getattr(LocalStorage, name)))
+    for name in ("put", "remove", "synchronize"):
+        patch.setattr(Place, name, counted(name, getattr(Place, name)))
+    patch.setattr(Output, "give_up", lambda _: None)
     return steps
 
 
@@ -60,151 +56,84 @@ def two_runs() -> Server:
     return server
 
 
-def commit(storage: LocalStorage, load: int) -> None:
-    """Commit a load whose data are single files, as a run does it once Spark has written them."""
-    output = Output(storage)
-    table = TableState(TableName("shop", "orders"), "shop/orders")
-    former = output.state.tables.get(table.name, table)
-    table.snapshots = {"current": [load, *former.snapshots.get("current", [])[:1]]}
-    moves = []
-    for destination in (table.snapshot("current", load), f"shop/orders/history/load={load}"):
-        storage.replace(f"{output.staged(destination)}/part", f"of load {load}".encode())
-        moves.append((output.staged(destination), destination))
-    state = State(load, [], output.state.chains, [], {table.name: table})
-    output.commit(state, LoadRecord(load), moves)
+def stored(output: Path) -> set[str]:
+    """All data files, counted or not."""
+    return {str(path) for path in output.rglob("*.parquet")}
 
 
-def tree(folder: Path) -> dict[str, str]:
-    """All files with their content, also through links."""
-    found = {}
-    for parent, _, names in os.walk(folder, followlinks=True):
-        for name in names:
-            path = Path(parent, name)
-            found[str(path.relative_to(folder))] = path.read_text()
-    return found
-
-
-def test_a_commit_killed_at_any_step_is_taken_back_or_finished_by_the_next_run(tmp_path: Path) -> None:
-    for load in (1, 2, 3):
-        commit(LocalStorage(str(tmp_path / "whole")), load)
-    whole = tree(tmp_path / "whole")
-    assert {path for path in whole if "current" in path} == {
-        "shop/orders/_current/v=2/part",
-        "shop/orders/_current/v=3/part",
-        "shop/orders/current/part",
-    }
-    finished, step = False, 0
+def test_a_load_killed_at_any_step_leaves_the_old_state_or_the_new_one(
+    tmp_path: Path, load: Load, rows: Rows
+) -> None:
+    server = two_runs()
+    step, finished = 0, False
     while not finished:
-        storage = LocalStorage(str(tmp_path / f"out{step}"))
-        commit(storage, 1)
-        commit(storage, 2)
-        before = tree(Path(storage.root))
+        folder, out = tmp_path / f"in{step}", tmp_path / f"out{step}"
+        server.export(folder, server.logs[0])
+        load(folder, out)
+        before = rows(out, ORDERS)
+        server.export_all(folder)
         with pytest.MonkeyPatch.context() as patch:
             kill_at(step, patch)
             try:
-                commit(storage, 3)
+                load(folder, out)
                 finished = True
             except Killed:
-                version = json.loads(storage.read("_state.json"))["version"]
-                shown = Path(storage.root, "shop/orders/current/part").read_text()
-                assert shown == "of load 2" or version == 3
-        Output(storage)
-        assert tree(Path(storage.root)) == (before if not finished and version == 2 else whole)
-        if version == 2:
-            commit(storage, 3)
-        assert tree(Path(storage.root)) == whole
+                version = json.loads((out / "_state.json").read_text())["version"]
+                assert rows(out, ORDERS) == (before if version == 1 else server.rows(ORDERS))
+        code, _ = load(folder, out)
+        assert code == 0
+        assert rows(out, ORDERS) == server.rows(ORDERS)
+        assert history(out, "_change_type, _commit_version, _row, name") == logged(server, "name")
+        state = json.loads((out / "_state.json").read_text())
+        counted = {*files_of(out, ORDERS), *files_of(out, ORDERS, "history")}
+        assert stored(out) == counted | {str(out / path) for path in state["garbage"]}
+        assert {path.name for path in out.iterdir()} == {
+            "_state.json", "_lock", "shop", "views.sql", "views.spark.sql",
+        }  # fmt: skip
+        assert all(Path(path).name in (out / "views.sql").read_text() for path in counted)
         step += 1
-    assert step > 10
+    assert step > 5
 
 
-@pytest.mark.parametrize("kind", ["parquet", "delta"])
 def test_data_is_on_the_disk_before_the_state_that_names_it(
-    tmp_path: Path, load: Load, monkeypatch: pytest.MonkeyPatch, kind: str
+    tmp_path: Path, load: Load, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A machine that loses its power keeps what was brought to the disk, in whatever order it was written."""
     synchronized: set[int] = set()
-    lost: dict[str, list[Path]] = {}
-    bring, replace, remove = os.fsync, LocalStorage.replace, LocalStorage.remove
+    lost: list[Path] = []
+    bring, put = os.fsync, Place.put
 
     def noted(descriptor: int) -> None:
         bring(descriptor)
         synchronized.add(os.fstat(descriptor).st_ino)
 
-    def look(storage: LocalStorage, path: str, pattern: str) -> None:
-        places = [tmp_path / "out", *Path(storage.root, "shop").rglob(pattern)]
-        places += {
-            parent for place in places for parent in place.parents if parent.is_relative_to(storage.root)
-        }
-        lost[path] = [place for place in places if place.stat().st_ino not in synchronized]
-
-    def replaced(storage: LocalStorage, path: str, content: bytes) -> None:
+    def look(place: Place, path: str, content: bytes) -> None:
         if path == "_state.json":
-            look(storage, path, "*.parquet")
-        replace(storage, path, content)
-
-    def removed(storage: LocalStorage, path: str) -> None:
-        if path == "_pending.json":
-            look(storage, path, "*.json")
-        remove(storage, path)
+            places = [tmp_path / "out", *(tmp_path / "out/shop").rglob("*")]
+            lost.extend(one for one in places if one.stat().st_ino not in synchronized)
+        put(place, path, content)
 
     monkeypatch.setattr(os, "fsync", noted)
-    monkeypatch.setattr(LocalStorage, "replace", replaced)
-    monkeypatch.setattr(LocalStorage, "remove", removed)
+    monkeypatch.setattr(Place, "put", look)
     two_runs().export_all(tmp_path / "in")
-    assert load(tmp_path / "in", tmp_path / "out", "--format", kind)[0] == 0
+    assert load(tmp_path / "in", tmp_path / "out")[0] == 0
     assert list((tmp_path / "out/shop").rglob("*.parquet"))
-    assert lost == {"_state.json": [], "_pending.json": []}
-
-
-@pytest.mark.parametrize("step", [1, 4, 8])
-def test_a_load_after_a_killed_one_ends_as_if_nothing_had_happened(
-    step: int, tmp_path: Path, load: Load, rows: Rows
-) -> None:
-    server = two_runs()
-    server.export(tmp_path / "in", server.logs[0])
-    out = tmp_path / "out"
-    load(tmp_path / "in", out)
-    server.export_all(tmp_path / "in")
-    with pytest.MonkeyPatch.context() as patch:
-        kill_at(step, patch)
-        with pytest.raises(Killed):
-            load(tmp_path / "in", out)
-    code, _ = load(tmp_path / "in", out)
-    assert code == 0
-    assert rows(out, ORDERS) == server.rows(ORDERS)
-    assert history(out, "_change_type, _commit_version, _row, name") == logged(server, "name")
-    assert {path.name for path in out.iterdir()} == {"_state.json", "_loads", "_lock", "shop"}
+    assert lost == []
 
 
 def test_a_second_run_at_the_same_time_is_refused(tmp_path: Path, load: Load) -> None:
-    server = two_runs()
-    server.export_all(tmp_path / "in")
-    with LocalStorage(str(tmp_path / "out")).lock("_lock", broken=False):
+    two_runs().export_all(tmp_path / "in")
+    with Place(str(tmp_path / "out")).locked(broken=False):
         code, answer = load(tmp_path / "in", tmp_path / "out")
-    assert code == 1
-    assert f'"process": {os.getpid()}' in answer["error"]
+    assert (code, f"another binx process ({os.getpid()})" in answer["error"]) == (1, True)
     assert load(tmp_path / "in", tmp_path / "out")[0] == 0
-
-
-def test_a_folder_without_locks_is_told_and_no_other_load_is_blamed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(descriptor: int, operation: int) -> None:
-        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
-
-    monkeypatch.setattr(fcntl, "flock", refuse)
-    with (
-        pytest.raises(LoadError, match="cannot be locked: No locks available"),
-        LocalStorage(str(tmp_path)).lock("_lock", broken=False),
-    ):
-        pytest.fail("the lock is held")
 
 
 def test_a_dead_process_holds_no_lock(tmp_path: Path) -> None:
     program = (
         "import sys\n"
-        "from binx.spark.loading.storage import LocalStorage\n"
-        "with LocalStorage(sys.argv[1]).lock('_lock', broken=False):\n"
+        "from binx.spark.lake.place import Place\n"
+        "with Place(sys.argv[1]).locked(broken=False):\n"
         "    print('held', flush=True)\n"
         "    sys.stdin.read()\n"
     )
@@ -218,124 +147,94 @@ def test_a_dead_process_holds_no_lock(tmp_path: Path) -> None:
     assert holder.stdout.readline() == "held\n"
     holder.send_signal(signal.SIGKILL)
     holder.wait()
-    with LocalStorage(str(tmp_path)).lock("_lock", broken=False):
+    with Place(str(tmp_path)).locked(broken=False):
         pass
 
 
-def test_addresses_of_hadoop_work_as_paths_do(tmp_path: Path, load: Load, rows: Rows, spark: Any) -> None:
+def test_a_state_that_changed_meanwhile_is_not_replaced(tmp_path: Path, load: Load) -> None:
+    """As where a lock was broken that was held: the slower load gives way, and leaves nothing."""
     server = two_runs()
     server.export(tmp_path / "in", server.logs[0])
-    out = (tmp_path / "out").as_uri()
-    code, _ = load([(tmp_path / "in").as_uri()], out, "--verify")
-    assert code == 0
-    server.export_all(tmp_path / "in")
-    with HadoopStorage(out, spark).lock("_lock", broken=False):
-        code, answer = load([(tmp_path / "in").as_uri()], out)
-        assert (code, "--break-lock" in answer["error"]) == (1, True)
-        code, _ = load([(tmp_path / "in").as_uri()], out, "--break-lock")
-        assert code == 0
-    state = json.loads((tmp_path / "out/_state.json").read_text())
-    assert state["version"] == 2
-    [table] = state["tables"]
-    found = spark.read.parquet(f"{out}/{table['paths']['current']}")
-    assert sorted(row["id"] for row in found.collect()) == [1, 3]
-
-
-@pytest.mark.parametrize("name", ["_state.json", "_pending.json", "_loads/1.json"])
-@pytest.mark.parametrize("content", ["[", "[]", '{"contract": 4, "load": {}}'])
-def test_what_no_load_wrote_is_refused(tmp_path: Path, load: Load, name: str, content: str) -> None:
-    server = two_runs()
-    server.export_all(tmp_path / "in")
     load(tmp_path / "in", tmp_path / "out")
-    (tmp_path / "out" / name).write_text(content)
+    server.export_all(tmp_path / "in")
+    synchronize = Place.synchronize
+
+    def meanwhile(place: Place, paths: Any) -> None:
+        synchronize(place, paths)
+        state = json.loads((tmp_path / "out/_state.json").read_text())
+        (tmp_path / "out/_state.json").write_text(json.dumps({**state, "version": 2}))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Place, "synchronize", meanwhile)
+        code, answer = load(tmp_path / "in", tmp_path / "out")
+    assert (code, "another load has committed" in answer["error"]) == (1, True)
+    assert stored(tmp_path / "out") == {
+        *files_of(tmp_path / "out", ORDERS),
+        *files_of(tmp_path / "out", ORDERS, "history"),
+    }
+
+
+@pytest.mark.parametrize("content", ["[", "[]", '{"contract": 4}', '{"contract": 5, "version": 1}'])
+def test_what_no_load_wrote_is_refused(tmp_path: Path, load: Load, content: str) -> None:
+    two_runs().export_all(tmp_path / "in")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/_state.json").write_text(content)
     code, answer = load(tmp_path / "in", tmp_path / "out")
-    assert (code, f"{tmp_path}/out/{name} cannot be read" in answer["error"]) == (1, True)
+    assert (code, f"{tmp_path}/out/_state.json: " in answer["error"]) == (1, True)
+    assert "load into a new folder" in answer["error"]
 
 
-def test_a_full_disk_is_told_and_nothing_is_changed(tmp_path: Path, load: Load) -> None:
+def test_a_full_disk_is_told_and_nothing_is_left(tmp_path: Path, load: Load) -> None:
     server = two_runs()
     server.export(tmp_path / "in", server.logs[0])
     load(tmp_path / "in", tmp_path / "out")
+    before = stored(tmp_path / "out")
     server.export_all(tmp_path / "in")
 
     def refuse(*_: object) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        raise OutputError("cannot be written: No space left on device")
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(LocalStorage, "replace", refuse)
+        patch.setattr(Place, "synchronize", refuse)
         code, answer = load(tmp_path / "in", tmp_path / "out")
-    told = [words in answer["error"] for words in ("nothing was changed", "No space left on device")]
-    assert (code, told) == (1, [True, True])
+    assert (code, "No space left on device" in answer["error"]) == (1, True)
     assert json.loads((tmp_path / "out/_state.json").read_text())["version"] == 1
+    assert stored(tmp_path / "out") == before
 
 
-def test_what_could_not_be_shown_of_a_load_is_told_and_shown_by_the_next_run(
-    tmp_path: Path, load: Load, rows: Rows
-) -> None:
+def test_an_output_that_cannot_be_written_is_told(tmp_path: Path, load: Load) -> None:
+    two_runs().export_all(tmp_path / "in")
+    (tmp_path / "file").write_bytes(b"")
+    code, answer = load(tmp_path / "in", tmp_path / "file/out")
+    assert (code, "cannot be written" in answer["error"]) == (1, True)
+
+
+def test_sources_may_leave_the_data_set_once_they_are_loaded(tmp_path: Path, load: Load, rows: Rows) -> None:
     server = two_runs()
-    server.export_all(tmp_path / "in")
-
-    def refuse(*_: object) -> None:
-        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(LocalStorage, "link", refuse)
-        code, answer = load(tmp_path / "in", tmp_path / "out")
-    assert (code, f"{tmp_path}/out is loaded" in answer["error"]) == (1, True)
-    code, summary = load(tmp_path / "in", tmp_path / "out")
-    assert (code, summary["changed"]) == (0, False)
+    server.export(tmp_path / "in", server.logs[0])
+    load(tmp_path / "in", tmp_path / "out")
+    server.export(tmp_path / "in", server.logs[1])
+    for path in tmp_path.glob("in/**/mysql-bin.000001*"):
+        path.unlink()
+    code, _ = load(tmp_path / "in", tmp_path / "out")
+    assert code == 0
+    assert rows(tmp_path / "out", ORDERS) == server.rows(ORDERS)
+    # One that comes back is known.
+    server.export(tmp_path / "in", server.logs[0])
+    assert load(tmp_path / "in", tmp_path / "out", "--rebuild", "shop.orders")[0] == 0
     assert rows(tmp_path / "out", ORDERS) == server.rows(ORDERS)
 
 
-def test_a_replacement_that_fails_leaves_what_was_there(
-    tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    output = HadoopStorage(tmp_path.as_uri(), spark)
-    output.replace("state", b"old")
-    written: list[str] = []
-    monkeypatch.setattr(HadoopStorage, "_write", lambda _, path, *__, **___: written.append(path.getName()))
-    with pytest.raises(LoadError, match="state cannot be written"):
-        output.replace("state", b"new")
-    assert (written, (tmp_path / "state").read_bytes()) == (["state.draft"], b"old")
-
-
-def test_an_object_store_replaces_an_object_without_a_rename(
-    tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Renames are copies there, and delete what was there first."""
-    monkeypatch.setattr("binx.spark.loading.hadoop._OBJECT_STORES", {"file"})
-    (tmp_path / "state.draft").mkdir()
-    output = HadoopStorage(tmp_path.as_uri(), spark)
-    output.replace("state", b"old")
-    output.replace("state", b"new")
-    assert (tmp_path / "state").read_bytes() == b"new"
-
-
-def test_a_place_of_hadoop_that_cannot_be_written_is_told_and_no_other_load_is_blamed(
-    tmp_path: Path, load: Load
-) -> None:
-    two_runs().export_all(tmp_path / "in")
-    (tmp_path / "file").write_bytes(b"")
-    code, answer = load(tmp_path / "in", (tmp_path / "file/out").as_uri())
-    told = [words in answer["error"] for words in ("cannot be written", "another load")]
-    assert (code, told) == (1, [True, False])
-
-
-def test_the_script_runs_by_itself(tmp_path: Path) -> None:
-    """As ``spark-submit`` starts it: from its own folder, without the package around it."""
-    server = two_runs()
-    server.export_all(tmp_path / "in [1]")
-    quick = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+def test_the_script_runs_as_spark_submit_starts_it(tmp_path: Path) -> None:
+    two_runs().export_all(tmp_path / "in [1]")
     submit = [
         str(Path(pyspark.__file__).parent / "bin" / "spark-submit"),
         *("--master", "local[1]", "--driver-java-options", "-XX:TieredStopAtLevel=1"),
-        *[word for name, value in quick.items() for word in ("--conf", f"{name}={value}")],
     ]
     script = [str(script_path()), "--input", str(tmp_path / "in [1]"), "--output", str(tmp_path / "out")]
-    environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": ""}
     answer = subprocess.run(
         [*submit, *script, "--json"],
-        env=environment,
+        env={**os.environ, "PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable},
         cwd=tmp_path,
         capture_output=True,
         text=True,
@@ -343,24 +242,25 @@ def test_the_script_runs_by_itself(tmp_path: Path) -> None:
     )
     assert answer.returncode == 0, answer.stderr
     assert json.loads(answer.stdout)["tables"][0]["current"] == 2
-    # Its tasks found the package, too.
-    assert (tmp_path / "out/shop/orders/current/_ranges.arrow").is_file()
 
 
-def test_help_needs_no_spark(tmp_path: Path) -> None:
+def test_a_python_without_binx_is_told_in_one_line(tmp_path: Path) -> None:
     answer = subprocess.run(
         [sys.executable, "-S", "-E", str(script_path()), "--help"],
         capture_output=True,
         text=True,
         check=False,
+        cwd=tmp_path,
     )
-    assert (answer.returncode, "--output OUT" in answer.stdout) == (0, True)
+    assert (answer.returncode, answer.stderr.count("\n")) == (1, 1)
+    assert "binx is not installed" in answer.stderr
 
 
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["--output", "x"], "--input"),
+        (["--output", "x"], "expected a data set"),
+        (["--input", "x"], "expected --output"),
         (["--input", "x", "--output", "y", "--key", "orders"], "DB.TABLE=COLUMN"),
     ],
 )

@@ -102,9 +102,9 @@ def load(options: LoadOptions, session: Session, progress: Progress = lambda *_:
     place = Place(options.output)
     with place.locked(broken=options.break_lock):
         output = Output(place)
-        output.begin()
+        was_killed = output.begin()
         try:
-            return _Load(options, output, progress).run(session)
+            return _Load(options, output, progress).run(session, shown=not was_killed)
         except BaseException:
             output.give_up()
             raise
@@ -121,7 +121,8 @@ class _Load:
         self._load = output.state.version + 1
         self._summaries: dict[TableName, TableSummary] = {}
 
-    def run(self, session: Session) -> Summary:
+    def run(self, session: Session, *, shown: bool) -> Summary:
+        """Load and commit; ``shown`` is whether readers have been told of the load before."""
         options, state = self._options, self._state
         known = sum(map(len, state.known.values()))
         places = [Place(path) for path in options.inputs]
@@ -172,13 +173,13 @@ class _Load:
         if changed:
             state.version = self._load
             self._output.commit(state)
+        if changed or not shown:
             write_views(state, self._plan(())[1], self._output.place)
-            if options.format == DELTA:
-                from binx.spark.lake.delta import publish
+        if options.format == DELTA:
+            from binx.spark.lake.delta import publish
 
-                publish(state, self._output.place, former)
-        else:
-            self._output.finish()
+            publish(state, self._output.place, former)
+        self._output.finish(tidy=bool(stopped) or any(one.error for one in result.lives))
         return self._told(arrivals, changed=changed)
 
     def _plan(self, arrived: Sequence[ChangesFile]) -> tuple[Plan, list[Life]]:

@@ -232,12 +232,15 @@ class Output:
         self._read, self.state = _read_state(place)
         self._former = self.state.paths()
         self._garbage = set(self.state.garbage)
+        self._is_sure = True
 
-    def begin(self) -> None:
-        """Say that a load begins, once what a killed one left is removed."""
-        if self.place.read(_PENDING) is not None:
+    def begin(self) -> bool:
+        """Say that a load begins, once what a killed one left is removed; whether one was killed."""
+        was_killed = self.place.read(_PENDING) is not None
+        if was_killed:
             self._remove_unlisted()
         self.place.put(_PENDING, json.dumps({"load": self.state.version + 1}).encode())
+        return was_killed
 
     def commit(self, state: State) -> None:
         """Let a state take the place of the one that was read; files that it lists count from here on.
@@ -253,21 +256,26 @@ class Output:
                 "another load has committed while this one ran: run this one again", path=self.place.uri
             )
         content = json.dumps(state.to_json(), ensure_ascii=False).encode()
+        # From here on, after an error, only the place knows which of both counts.
+        self._is_sure = False
         self.place.put(STATE, content)
+        self._is_sure = True
         self._read, self._former, removed = content, ours, self._garbage - ours
         self._garbage = set(state.garbage)
         self.place.remove(sorted(removed))
-        self.finish()
 
-    def finish(self) -> None:
-        """Say that the load is over."""
+    def finish(self, *, tidy: bool = False) -> None:
+        """Say that the load is over; ``tidy`` where it wrote files that do not count."""
+        if tidy:
+            self._remove_unlisted()
         self.place.remove([_PENDING])
 
     def give_up(self) -> None:
         """Remove what this load wrote without committing it; what cannot be removed is left to the next."""
         with suppress(BinxError):
-            self._remove_unlisted()
-            self.finish()
+            if self._is_sure:
+                self._remove_unlisted()
+                self.finish()
 
     def _remove_unlisted(self) -> None:
         kept = self._former | self._garbage

@@ -208,7 +208,8 @@ class Server:
             old = dict(row)
             row.clear()
             for name, _ in fields:
-                value = old.get(names.get(name, name))
+                is_new = name not in names and name in names.values()
+                value = None if is_new else old.get(names.get(name, name))
                 row[name] = (convert or {}).get(name, lambda same: same)(value) if value is not None else None
         self._set(table, Version(tuple(fields), key, sql, scn))
 
@@ -319,6 +320,8 @@ def _changes(images: Sequence[Image]) -> pa.Table:
         "_position": pa.array([image.scn & 0xFFFFFFFF for image in images], pa.int64()),
         "_present": pa.array([_bits(version, image.present) for image in images], pa.binary()),
     }
+    if any(pa.types.is_date(kind) or pa.types.is_timestamp(kind) for _, kind in version.fields):
+        columns["_misfits"] = pa.nulls(len(images), pa.map_(pa.string(), pa.string()))
     for name, kind in version.fields:
         values = [
             image.values.get(name) if image.present is None or name in image.present else None
@@ -347,7 +350,7 @@ def _column_changes(
             yield {"action": "dropped", "name": name}
     for name, kind in new.items():
         former = names.get(name, name)
-        if former not in old:
+        if former not in old or (name not in names and name in names.values()):
             yield column_effect(name, kind, action="added", known=True)
         elif old[former] != kind:
             yield column_effect(name, kind, action="retyped", former=former)

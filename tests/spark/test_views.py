@@ -48,7 +48,9 @@ def altered() -> Server:
     ]
     for place, ((sql, fields, renamed), row) in enumerate(zip(steps, values, strict=True)):
         server.rotate()
-        server.alter(ORDERS, f"ALTER TABLE orders {sql}", fields, renamed)
+        server.alter(
+            ORDERS, f"ALTER TABLE orders {sql}", fields, renamed, {"name": str} if place == 3 else None
+        )
         server.transaction(("insert", ORDERS, {"id": place + 2, **row}))
     return server
 
@@ -70,7 +72,9 @@ def shown(rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
     def text(name: str, value: Any) -> Any:
         return str(value) if name in ("price", "day") and value is not None else value
 
-    ordered = sorted(rows, key=lambda row: (row["_commit_version"], row["_row"], row["_change_type"][-8:] != "preimage"))
+    ordered = sorted(
+        rows, key=lambda row: (row["_commit_version"], row["_row"], row["_change_type"][-8:] != "preimage")
+    )
     return [tuple(text(name, row[name]) for name in COLUMNS) for row in ordered]
 
 
@@ -124,7 +128,9 @@ def test_changes_are_read_from_the_data_set(places: tuple[Path, Path, Server]) -
 
 
 def test_a_table_or_column_that_is_not_there_is_told(places: tuple[Path, Path, Server]) -> None:
-    with pytest.raises(AbsentError, match=r"shop\.nothing is not among the tables of the data set, which are"):
+    with pytest.raises(
+        AbsentError, match=r"shop\.nothing is not among the tables of the data set, which are"
+    ):
         binx.read_changes(str(places[0]), "shop.nothing")
     with pytest.raises(AbsentError, match="has no column nothing"):
         binx.read_changes(str(places[0]), "shop.orders", ["nothing"])
@@ -167,7 +173,11 @@ def test_names_of_tables_and_views_do_not_meet(tmp_path: Path, load: Load) -> No
     assert load(tmp_path / "lake", tmp_path / "out")[0] == 0
     connection = duckdb.connect()
     connection.execute((tmp_path / "out/views.sql").read_text())
-    for view, count in (("shop.orders_history", 1), ("shop.orders_history_", 1), ('"sh\'op"."or""ders`s"', 1)):
+    for view, count in (
+        ("shop.orders_history", 1),
+        ("shop.orders_history_", 1),
+        ('"sh\'op"."or""ders`s"', 1),
+    ):
         assert connection.execute(f"SELECT count(*) FROM {view}").fetchall() == [(count,)]
 
 
@@ -178,5 +188,7 @@ def test_times_are_what_they_were(tmp_path: Path) -> None:
     row = {"id": 1, "at": datetime(2026, 1, 1, tzinfo=UTC), "took": timedelta(hours=-838)}
     server.transaction(("insert", ORDERS, row))
     server.export_all(tmp_path / "lake")
-    [found] = binx.read_changes(str(tmp_path / "lake"), "shop.orders", ["id", "at", "took"]).read_all().to_pylist()
+    [found] = (
+        binx.read_changes(str(tmp_path / "lake"), "shop.orders", ["id", "at", "took"]).read_all().to_pylist()
+    )
     assert found == row

@@ -6,42 +6,31 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from testdata.compare import read_parquet, spell
-from tests.dataset.current_state import Row, plain, to_rows
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tests.dataset.current_state import plain, to_rows
 from tests.live.state import UNKNOWN, TableState
 from tests.live.tables_at_end import TableAtEnd
 
-_OWN = ("_commit_version", "_commit_timestamp", "_misfits")
+_OWN = ("_commit_version", "_commit_timestamp", "_misfits", "_unknown")
 
 
-def loaded_state(folder: Path, entry: Mapping[str, Any], known: TableState, table: TableAtEnd) -> TableState:
-    """The rows of ``current/``; null where the log does not have a value counts as unknown.
+def loaded_state(output: Path, life: Mapping[str, Any], table: TableAtEnd) -> TableState:
+    """The rows of ``current/``; what ``_unknown`` lists is unknown.
 
     Args:
-        folder: the snapshot's.
-        entry: what the loader's state says of the table.
-        known: the state that the log leads to, which tells what it does not have.
+        output: the loader's.
+        life: what its state says of the table.
         table: as the server has it.
     """
-    content = read_parquet(folder)
-    columns = [name for name in content.column_names if name not in (*_OWN, *entry["apart"])]
-    described = table.description["columns"]
-    kinds = {name: column["type"] for name, column in zip(columns, described, strict=False)}
-
-    def place(row: Row) -> tuple[object, ...]:
-        return tuple(spell(row.get(name), kinds[name]) for name in entry["key"])
-
-    holes = {
-        place(row): {name for name, value in row.items() if value is UNKNOWN}
-        for row in known.rows
-        if not any(row.get(name, UNKNOWN) is UNKNOWN for name in entry["key"])
-    }
+    parts = [pq.read_table(output / one["path"], partitioning=None) for one in life["ranges"]]
+    content = pa.concat_tables(parts)
+    columns = [name for name in content.column_names if name not in _OWN]
     rows = []
     for row in to_rows(content):
         misfits = dict(row.get("_misfits") or [])
+        unknown = row["_unknown"] or []
         values = {name: misfits.get(name, plain(row[name])) for name in columns}
-        unknown = holes.get(place(values), set())
-        rows.append(
-            {name: UNKNOWN if value is None and name in unknown else value for name, value in values.items()}
-        )
-    return TableState(columns, [column["name"] for column in described], rows)
+        rows.append({name: UNKNOWN if name in unknown else value for name, value in values.items()})
+    return TableState(columns, [column["name"] for column in table.description["columns"]], rows)

@@ -154,19 +154,19 @@ class Round:
         load([piece for piece in pieces if piece.exists()], tables)
         summary = load(lakes, tables)
         states = final_state(lakes[0])
-        committed = json.loads((tables / "_state.json").read_text("utf-8"))["tables"]
-        for entry in committed:
-            name = entry["db"], entry["table"]
+        lives = json.loads((tables / "_state.json").read_text("utf-8"))["lives"]
+        errors = {(table["db"], table["table"]): table for table in summary["tables"] if table["error"]}
+        for name, table in errors.items():
+            yield f"{name} was stopped: {table['error']}"
+        for life in lives:
+            name = life["name"][0], life["name"][1]
             state = states.get(name)
-            if name in self._from_rows and "current" in entry["paths"] and state is not None:
+            if name in self._from_rows and name not in errors and state is not None:
                 if state.ambiguous or state.absent is not None:
                     continue
                 self.counts["loaded tables"] += 1
-                found = loaded_state(tables / entry["paths"]["current"], entry, state, self._tables[name])
+                found = loaded_state(tables, life, self._tables[name])
                 yield from compare_state(name, self._tables[name], found, self.counts)
-        for table in summary["tables"]:
-            if table["listed"] != table["known"] + table["repeated"] + table["loaded"]:
-                yield f"the figures of {table['db']}.{table['table']} do not add up: {table}"
 
     def compare_reading(self) -> Iterator[str]:
         """Transactions and rows against the server's own reader, log by log."""

@@ -5,13 +5,14 @@ The same seeds as in ``test_differential``: ``make test-live SEED=… ROUNDS=…
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from binx.spark.loading.arguments import parse_arguments
-from binx.spark.loading.run import load_tables
+from binx.spark.lake.run import LoadOptions
+from binx.spark.lake.run import load as run_load
 from testdata.servers import Server
 from tests.live.rounds import Round
 from tests.live.test_differential import MOST_REPORTED, ROUNDS, SESSIONS, seed_of
@@ -26,8 +27,8 @@ def test_the_tables_of_a_random_workload_are_what_select_shows(
     spark: Any,  # noqa: F811 - the fixture
 ) -> None:
     def load(datasets: list[Path], output: Path) -> dict[str, Any]:
-        given = [word for dataset in datasets for word in ("--input", str(dataset))]
-        return load_tables(spark, parse_arguments([*given, "--output", str(output)])).to_json()
+        options = LoadOptions(tuple(map(str, datasets)), str(output))
+        return run_load(options, lambda _: nullcontext(spark)).to_json()
 
     one = Round(server, server, seed_of(number), tmp_path, SESSIONS)
     one.record()

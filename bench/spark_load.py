@@ -17,12 +17,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench.changes import ROWS_A_LOG, Shop
 from bench.logs import CACHE
-from binx.spark.loading.arguments import parse_arguments
 from binx.spark.session import local_session
 
 if TYPE_CHECKING:
@@ -134,10 +134,10 @@ def _plain(spark: SparkSession, dataset: Path) -> None:
 
 
 def _load(spark: SparkSession, dataset: Path, *inputs: str) -> None:
-    from binx.spark.loading.run import load_tables
+    from binx.spark.lake.run import LoadOptions, load
 
-    given = [word for name in inputs for word in ("--input", str(dataset / name))]
-    load_tables(spark, parse_arguments([*given, "--output", str(dataset / _TABLES)]))
+    given = tuple(str(dataset / name) for name in inputs)
+    load(LoadOptions(given, str(dataset / _TABLES)), lambda _: nullcontext(spark))
 
 
 def _full(spark: SparkSession, dataset: Path) -> None:

@@ -225,7 +225,7 @@ class Merge:
     def _check_key(self, rows: pa.Table, epoch: Epoch) -> None:
         for number in epoch.key:
             known = f"p{number}"
-            if known in rows.column_names and not pc.all(rows.column(known)).as_py():
+            if known in rows.column_names and not pc.all(rows.column(known), min_count=0).as_py():
                 raise BinxError(
                     f"the key's column {epoch.column(number).name} got a type or a value that the logs do not"
                     " tell for the rows that were there: load a base that is newer, or give another key with"

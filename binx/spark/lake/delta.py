@@ -64,7 +64,7 @@ def publish(state: State, place: Place, former: Collection[str]) -> None:
 
 def _publish(place: Place, folder: str, files: Sequence[RangeFile], load: int) -> None:
     """Let a table's log say what the state says."""
-    from deltalake import CommitProperties, DeltaTable, Transaction
+    from deltalake import CommitProperties, DeltaTable, TableFeatures, Transaction
     from deltalake.transaction import RemoveAction, create_table_with_add_actions
 
     uri, options = place.shown(folder), _storage_options(place.uri)
@@ -89,6 +89,11 @@ def _publish(place: Place, folder: str, files: Sequence[RangeFile], load: int) -
         )
     elif not set(known) & set(wanted) and added:
         # Nothing stays: the columns may be others.
+        features = table.protocol().writer_features or []
+        if "timestampNtz" not in features and "timestamp_ntz" in schema.to_json():
+            table.alter.add_feature(
+                TableFeatures.TimestampWithoutTimezone, allow_protocol_versions_increase=True
+            )
         table.create_write_transaction(added, "overwrite", schema, commit_properties=properties)
     else:
         now = int(time.time() * 1000)

@@ -72,9 +72,7 @@ def _compare(
             for name, text in misfits or ():
                 values[places[name]][row] = text
     holes = [set(listed or ()) for listed in content.column("_unknown").to_pylist()]
-    key = [places[name] for name in own if content.column(name) is not None][:0] or [
-        place for place, one in enumerate(life["columns"]) if one["id"] in life["key"]
-    ]
+    key = [place for place, one in enumerate(life["columns"]) if one["id"] in life["key"]]
     ours: dict[str, list[object]] = {}
     for row, listed in enumerate(zip(*values, strict=True)):
         spelled = [spell(value, kind) for value, kind in zip(listed, kinds, strict=True)]
@@ -103,3 +101,11 @@ def _compare(
 
 _HOLE = object()
 _LOADERS = ("_commit_version", "_commit_timestamp", "_misfits", "_unknown")
+
+
+def read_rows(output: Path, table: tuple[str, str]) -> list[dict[str, Any]]:
+    """The rows of ``current/`` of a table."""
+    state = json.loads((output / "_state.json").read_text())
+    [life] = [one for one in state["lives"] if tuple(one["name"]) == table]
+    parts = [pq.ParquetFile(output / one["path"]).read() for one in life["ranges"]]
+    return [row for part in parts for row in part.to_pylist()]

@@ -2,18 +2,19 @@
 
 ``KILLS=30 pytest tests/live/test_load_kills.py`` kills so many loads; without KILLS there are three. Half of
 the kills leave Spark's Java alone for as long as it takes to notice, so that the next load meets it.
-``FORMAT=delta`` makes Delta tables. Loads that are to be killed are processes of their own; what comes before
+Loads that are to be killed are processes of their own; what comes before
 and behind them shares one session, which a load takes most of its time to start.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -21,16 +22,15 @@ from typing import Any
 import duckdb
 import pytest
 
-from binx.spark.loading.arguments import parse_arguments
-from binx.spark.loading.run import load_tables
+from binx.spark.lake.run import LoadOptions
+from binx.spark.lake.run import load as run_load
 from tests.spark.conftest import spark  # noqa: F401 - a fixture
-from tests.spark.test_state import ORDERS, orders, work
+from tests.spark.test_state import orders, work
 
 pytest.importorskip("pyspark")
 
 KILLS = int(os.environ.get("KILLS") or 3)
 SEED = os.environ.get("SEED") or "1"
-FORMAT = os.environ.get("FORMAT") or "parquet"
 _LOADS = 3
 
 
@@ -53,7 +53,7 @@ def stages(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 def begin(dataset: Path, output: Path) -> subprocess.Popen[bytes]:
     """Start a load that may be killed."""
     command = [sys.executable, "-m", "binx", "load", str(dataset), "-o", str(output)]
-    command += ["--scd2", "--quiet", "--format", FORMAT]
+    command += ["--scd2", "--quiet"]
     return subprocess.Popen(command, stderr=subprocess.PIPE, start_new_session=True)
 
 
@@ -67,37 +67,37 @@ def works_until(process: subprocess.Popen[bytes], seconds: float) -> bool:
 
 
 def staged(output: Path) -> set[str]:
-    """What loads have begun to write, or had when they were killed."""
-    try:
-        return {path.name for path in (output / "_staging").iterdir()}
-    except FileNotFoundError:
-        return set()
+    """The data files that loads have begun to write."""
+    return {str(path.relative_to(output)) for path in output.rglob("*.parquet")}
 
 
 def finish(session: Any, dataset: Path, output: Path) -> None:
     """Load to the end."""
-    given = ["--input", str(dataset), "--output", str(output), "--scd2", "--format", FORMAT]
-    load_tables(session, parse_arguments(given))
+    run_load(LoadOptions((str(dataset),), str(output), scd2=True), lambda _: nullcontext(session))
 
 
-def files(table: Path, kind: str) -> list[str]:
-    """The files that readers of a table's history, state or versions find."""
-    if FORMAT == "delta":
-        deltalake = pytest.importorskip("deltalake")
-        return sorted(deltalake.DeltaTable(str(table / kind)).file_uris())
-    return sorted(str(path) for path in (table / kind).rglob("*.parquet"))
-
-
-def contents(output: Path) -> dict[str, Sequence[object]]:
-    """All rows that readers find, and how many loads there were."""
-    found: dict[str, Sequence[object]] = {}
+def contents(output: Path) -> dict[str, object]:
+    """All rows that count; there are no other files but those that the last load made superfluous."""
+    state = json.loads((output / "_state.json").read_text())
+    found: dict[str, object] = {}
+    listed: set[str] = set()
     for kind in ("history", "current", "scd2"):
-        listed = files(output.joinpath(*ORDERS), kind)
-        query = "SELECT * EXCLUDE (v) FROM" if FORMAT == "delta" and kind != "history" else "SELECT * FROM"
-        query += " read_parquet(?, hive_partitioning = true, union_by_name = true) ORDER BY ALL"
-        found[kind] = duckdb.execute(query, [listed]).fetchall()
-    found["loads"] = sorted(path.name for path in (output / "_loads").iterdir())
-    found["rest"] = sorted(path.name for path in output.iterdir())
+        paths = [
+            *(one["path"] for one in state["history"] if kind == "history"),
+            *(one["path"] for life in state["lives"] for one in life["ranges"] if kind == "current"),
+            *(
+                one["path"]
+                for life in state["lives"]
+                for some in life["versions"]
+                for one in some
+                if kind == "scd2"
+            ),
+        ]
+        listed |= set(paths)
+        query = "SELECT * FROM read_parquet(?, union_by_name = true) ORDER BY ALL"
+        found[kind] = duckdb.execute(query, [[str(output / path) for path in paths]]).fetchall()
+    found["tables"] = [(one["name"], one["units"], one["epochs"], one["digest"]) for one in state["lives"]]
+    assert staged(output) - listed <= set(state["garbage"])
     return found
 
 

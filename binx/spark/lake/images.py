@@ -41,7 +41,10 @@ def schema_of(epoch: Epoch) -> pa.Schema:
 def united(parts: list[pa.Table], epoch: Epoch) -> pa.Table:
     """Images one after another; what only some have is added to the others."""
     optional = {
-        name: part.schema.field(name).type for part in parts for name in part.column_names if name[0] in "mpd"
+        name: part.schema.field(name).type
+        for part in parts
+        for name in part.column_names
+        if name[0] in "mpd" or name == "_until"
     }
     schema = schema_of(epoch)
     found = []

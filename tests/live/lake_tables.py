@@ -55,48 +55,46 @@ def differences(
 def _compare(
     table: str, output: Path, life: dict[str, Any], described: dict[str, Any], rows: list[Any]
 ) -> tuple[list[str], int]:
-    parts = [pq.ParquetFile(output / one["path"]).read() for one in life["ranges"]]
-    schemas = {str(part.schema) for part in parts}
-    if len(schemas) != 1:
-        return [f"{table}: files of different schemas"], 0
-    content = pa.concat_tables(parts)
+    content = pa.concat_tables(_parts(output, life))
     columns = described["columns"]
     own = [name for name in content.column_names if name not in _LOADERS]
     if [name.rstrip("_") for name in own] != [column["name"].rstrip("_") for column in columns]:
         return [f"{table}: columns {own}, expected {[column['name'] for column in columns]}"], 0
     kinds = [column["type"] for column in columns]
-    values = [as_integers(content.column(name)).to_pylist() for name in own]
-    places = {name: place for place, name in enumerate(own)}
-    if "_misfits" in content.column_names:
-        for row, misfits in enumerate(content.column("_misfits").to_pylist()):
-            for name, text in misfits or ():
-                values[places[name]][row] = text
-    holes = [set(listed or ()) for listed in content.column("_unknown").to_pylist()]
+    ours = _spelled(content, own, kinds)
     key = [place for place, one in enumerate(life["columns"]) if one["id"] in life["key"]]
-    ours: dict[str, list[object]] = {}
-    for row, listed in enumerate(zip(*values, strict=True)):
-        spelled = [spell(value, kind) for value, kind in zip(listed, kinds, strict=True)]
-        place = repr([spelled[one] for one in key])
-        if place in ours:
-            return [f"{table}: the key {place} is there twice"], 0
-        if any(own[one] in holes[row] for one in key):
-            return [f"{table}: a key is not known"], 0
-        ours[place] = [_HOLE if own[at] in holes[row] else one for at, one in enumerate(spelled)]
-    found, unknown = [], 0
+    by_key = {repr([row[one] for one in key]): row for row in ours}
+    found = [] if len(by_key) == len(ours) else [f"{table}: a key is there twice, or is not known"]
+    unknown = 0
     for theirs in rows:
         wanted = [normal(text, kind) for text, kind in zip(theirs, kinds, strict=True)]
         place = repr([wanted[one] for one in key])
-        mine = ours.pop(place, None)
-        if mine is None:
-            found.append(f"{table}: the key {place} is missing")
-            continue
-        for name, one, other in zip(own, mine, wanted, strict=True):
-            if one is _HOLE:
-                unknown += 1
-            elif one != other and repr(one) != repr(other):
+        for name, one, other in zip(own, by_key.pop(place, []) or [None] * len(own), wanted, strict=True):
+            unknown += one is _HOLE
+            if one is not _HOLE and repr(one) != repr(other):
                 found.append(f"{table}[{place}].{name}: {one!r}, expected {other!r}")
-    found += [f"{table}: the key {place} is gone from the server" for place in ours]
+    found += [f"{table}: the key {place} is gone from the server" for place in by_key]
     return found, unknown
+
+
+def _parts(output: Path, life: dict[str, Any]) -> list[pa.Table]:
+    return [pq.ParquetFile(output / one["path"]).read() for one in life["ranges"]]
+
+
+def _spelled(content: pa.Table, own: list[str], kinds: list[str]) -> list[list[object]]:
+    """The rows as SELECT would print them."""
+    values = [as_integers(content.column(name)).to_pylist() for name in own]
+    if "_misfits" in content.column_names:
+        for row, misfits in enumerate(content.column("_misfits").to_pylist()):
+            for name, text in misfits or ():
+                values[own.index(name)][row] = text
+    for row, names in enumerate(content.column("_unknown").to_pylist()):
+        for name in names or ():
+            values[own.index(name)][row] = _HOLE
+    return [
+        [one if one is _HOLE else spell(one, kind) for one, kind in zip(row, kinds, strict=True)]
+        for row in zip(*values, strict=True)
+    ]
 
 
 _HOLE = object()
@@ -107,5 +105,4 @@ def read_rows(output: Path, table: tuple[str, str]) -> list[dict[str, Any]]:
     """The rows of ``current/`` of a table."""
     state = json.loads((output / "_state.json").read_text())
     [life] = [one for one in state["lives"] if tuple(one["name"]) == table]
-    parts = [pq.ParquetFile(output / one["path"]).read() for one in life["ranges"]]
-    return [row for part in parts for row in part.to_pylist()]
+    return [row for part in _parts(output, life) for row in part.to_pylist()]

@@ -18,7 +18,6 @@ from binx.spark.lake.run import load as run_load
 from binx.spark.session import local_session
 from tests.spark.dataset import Name
 
-
 Load = Callable[..., tuple[int, dict[str, Any]]]
 
 

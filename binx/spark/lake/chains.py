@@ -1,8 +1,10 @@
 """Which binary logs continue each other, and in which order the servers' chains are applied.
 
-A chain is one server's binary logs of one name, numbered upwards. Commit versions order all changes within
-it. After ``RESET BINARY LOGS`` numbering restarts, which begins another chain; so does another server. Chains
-keep their names for good, so that rows written by earlier loads stay attributed.
+A chain is one server's binary logs of one name, numbered upwards. Whether its id changes on the way, the
+links between its logs tell: the name and the time of the next one, and the GTIDs before it. Commit versions
+order all changes within a chain. After ``RESET BINARY LOGS`` numbering restarts, which begins another chain;
+so does another server. Chains keep their names for good, so that rows written by earlier loads stay
+attributed.
 """
 
 from __future__ import annotations
@@ -17,6 +19,9 @@ from binx.event.gtid_set import GtidSet
 from binx.spark.lake.manifests import Manifest, Source, Span
 from binx.spark.lake.model import Statement
 
+_TOLERANCE = 1
+"""Seconds between the end of a log and the beginning of the next; servers give both the same time."""
+
 
 @dataclass(slots=True)
 class Log:
@@ -25,6 +30,20 @@ class Log:
     identity: str
     time: int
     taken: list[tuple[int, int, int]] = field(default_factory=list)
+    next: tuple[str, int] | None = None
+    last: GtidSet = field(default_factory=GtidSet)
+
+    def leads_to(self, manifest: Manifest) -> bool:
+        """Whether its end names that log, which knows the last GTIDs in this one."""
+        if self.next is None or not self.last:
+            return False
+        name, ended = self.next
+        source = manifest.source
+        return (
+            name == source.name
+            and abs(source.time - ended) <= _TOLERANCE
+            and all(manifest.before.contains(*gtid[:2]) for gtid in self.last)
+        )
 
 
 @dataclass(slots=True)
@@ -42,9 +61,18 @@ class Chain:
     def __post_init__(self) -> None:
         self._numbers = sorted(self.logs)
 
-    def takes(self, source: Source) -> bool:
-        """Whether the log fits: same server and name, its number free or its own, times not running back."""
-        if (source.server_id, source.base) != (self.server_id, self.base):
+    def takes(self, manifest: Manifest) -> bool:
+        """Whether the log fits: same server and name, its number free or its own, times not running back.
+
+        Of a log with another server id the one before must say that it is the next.
+        """
+        source = manifest.source
+        if source.base != self.base:
+            return False
+        former = self.logs.get(source.number - 1)
+        is_known = source.number in self.logs and self.logs[source.number].identity == source.identity
+        linked = former is not None and former.leads_to(manifest)
+        if source.server_id != self.server_id and not linked and not is_known:
             return False
         if source.number in self.logs:
             return self.logs[source.number].identity == source.identity
@@ -54,11 +82,15 @@ class Chain:
             source.time <= self.logs[number].time for number in after
         )
 
-    def add(self, source: Source, first_commit: str) -> None:
+    def add(self, manifest: Manifest) -> None:
         """Let the log be part of this chain."""
+        source, first_commit = manifest.source, manifest.first_commit
         if source.number not in self.logs:
             insort(self._numbers, source.number)
             self.logs[source.number] = Log(source.identity, source.time)
+        log = self.logs[source.number]
+        log.next = manifest.next or log.next
+        log.last = GtidSet((gtid, last, last) for gtid, _, last in manifest.gtids) or log.last
         if first_commit and (not self.first_commit or first_commit < self.first_commit):
             self.first_commit = first_commit
 
@@ -68,7 +100,10 @@ class Chain:
 
     def to_json(self) -> dict[str, Any]:
         """For the state."""
-        logs = [[number, log.identity, log.time, log.taken] for number, log in sorted(self.logs.items())]
+        logs = [
+            [number, log.identity, log.time, log.taken, log.next, str(log.last)]
+            for number, log in sorted(self.logs.items())
+        ]
         return {
             "name": self.name,
             "server_id": self.server_id,
@@ -87,8 +122,14 @@ class Chain:
             entry["base"],
             entry["first_commit"],
             {
-                int(number): Log(identity, time, [(first, last, load) for first, last, load in taken])
-                for number, identity, time, taken in entry["logs"]
+                int(number): Log(
+                    identity,
+                    time,
+                    [(first, last, load) for first, last, load in taken],
+                    None if following is None else (following[0], following[1]),
+                    GtidSet.parse(last_gtids),
+                )
+                for number, identity, time, taken, following, last_gtids in entry["logs"]
             },
             GtidSet.parse(entry["gtids"]),
         )
@@ -120,11 +161,13 @@ class Chains:
         )
         for place in order:
             source = manifests[place].source
-            chain = next((chain for chain in self._chains.values() if chain.takes(source)), None)
+            fitting = [chain for chain in self._chains.values() if chain.takes(manifests[place])]
+            fitting.sort(key=lambda chain: chain.server_id != source.server_id)
+            chain = fitting[0] if fitting else None
             if chain is None:
                 chain = Chain(self._new_name(source), source.server_id, source.base)
                 self._chains[chain.name] = chain
-            chain.add(source, manifests[place].first_commit)
+            chain.add(manifests[place])
             assigned[place] = chain.name
         return assigned
 

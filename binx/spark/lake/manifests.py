@@ -77,8 +77,9 @@ class Manifest:
     """One export of one binary log.
 
     ``span`` is that of the transactions in it, None where there are none; ``whole`` whether it has every
-    transaction of its span, ``by_rows`` whether it was made with a condition on rows. ``wrong`` says of
-    tables why their rows cannot be taken. Of the tables in ``deleted`` it has deletions.
+    transaction of its span, ``by_rows`` whether it was made with a condition on rows. ``gtids`` are those in
+    it, ``before`` those before it, ``next`` is the log that its end names, with the time of that. ``wrong``
+    says of tables why their rows cannot be taken. Of the tables in ``deleted`` it has deletions.
     """
 
     place: Place
@@ -92,6 +93,8 @@ class Manifest:
     by_rows: bool
     flavour: str
     gtids: GtidSet
+    before: GtidSet
+    next: tuple[str, int] | None
     wrong: Mapping[TableName, str]
     deleted: frozenset[TableName]
 
@@ -155,6 +158,8 @@ def _parse(place: Place, listed: Listed, content: bytes) -> Manifest:
             by_rows=request.get("where") is not None,
             flavour=str(document["source"].get("flavour") or "mysql"),
             gtids=GtidSet.parse(str(document.get("gtid_set") or "")),
+            before=GtidSet.parse(str((document.get("behind") or {}).get("gtids_before") or "")),
+            next=_next(document.get("behind") or {}),
             wrong=dict(_wrong_sums(document, files)),
             deleted=frozenset(
                 TableName(entry["db"], entry["table"])
@@ -167,6 +172,11 @@ def _parse(place: Place, listed: Listed, content: bytes) -> Manifest:
             f"is not a manifest of binx: {type(error).__name__} {error}; export that binary log again",
             path=path,
         ) from error
+
+
+def _next(behind: Mapping[str, Any]) -> tuple[str, int] | None:
+    name, ended = behind.get("next"), behind.get("ended")
+    return None if name is None or ended is None else (str(name), int(ended))
 
 
 def _source(entry: Mapping[str, Any]) -> Source:

@@ -161,18 +161,21 @@ class Timeline:
                 self._names[new] = life
             case "altered":
                 self._alter(self._called(name), effect, statement, place)
-            case "partitions":
-                self._called(name).reasons.append(f"{where}: {_PARTITIONS}")
-                if effect.get("new_table") is not None:
-                    other = self._called(TableName(effect["new_db"] or db, effect["new_table"]))
-                    other.reasons.append(f"{where}: {_PARTITIONS}")
-            case "not_understood":
-                reason = effect.get("reason") or ""
-                self._called(name).reasons.append(f"{where}: {_UNDEFINED}: {reason}")
+            case "partitions" | "not_understood":
+                self._mark(effect, name, where)
         if name in self._names:
             self._names[name].parents |= {
                 TableName(one["db"], one["table"]) for one in effect.get("parents") or ()
             }
+
+    def _mark(self, effect: Mapping[str, Any], name: TableName, where: str) -> None:
+        """Note what makes tables incomplete."""
+        if effect["action"] == "not_understood":
+            self._called(name).reasons.append(f"{where}: {_UNDEFINED}: {effect.get('reason') or ''}")
+            return
+        others = [] if effect.get("new_table") is None else [TableName(effect["new_db"], effect["new_table"])]
+        for one in [name, *others]:
+            self._called(one).reasons.append(f"{where}: {_PARTITIONS}")
 
     def _new_id(self, life: Life) -> int:
         self._next[life.id] += 1
@@ -200,43 +203,52 @@ class Timeline:
             self._define(life, effect, statement, place)
             return
         last = life.epochs[-1]
-        old = {one.name.lower(): one for one in last.columns}
-        found, changes = dict(old), []
-        told = effect.get("changes") or ()
-        for one in told:
-            if one["action"] in ("dropped", "renamed", "retyped"):
-                found.pop((one.get("former") or one["name"]).lower(), None)
-        for one in told:
-            before = old.get((one.get("former") or one["name"]).lower())
-            if one["action"] == "renamed" and before is not None:
-                found[one["name"].lower()] = replace(before, name=one["name"])
-            elif one["action"] == "retyped" and before is not None:
-                after = self._column(life, one, before.id)
-                found[after.name.lower()] = after
-                filled = Value(one["value"]) if one.get("value") is not None else None
-                changes.append(Change(before.id, before, filled))
-            elif one["action"] in ("added", "retyped", "renamed"):
-                after = self._column(life, one)
-                found[after.name.lower()] = after
-                value = Value(one.get("value"), one.get("misfit"))
-                changes.append(Change(after.id, None, value, known=bool(one.get("known"))))
-        if effect.get("columns") is None:
-            columns = tuple(found.values())
-        else:
-            listed = []
-            for one in effect["columns"]:
-                there = found.get(one["name"].lower())
-                after = self._column(life, one, None if there is None else there.id)
-                listed.append(after)
-                if there is None:
-                    changes.append(Change(after.id, None))
-                elif all(change.id != there.id for change in changes) and _differ(there, after):
-                    changes.append(Change(there.id, there))
-            columns = tuple(listed)
+        found, changes = self._clauses(life, effect.get("changes") or ())
+        columns = tuple(found.values())
+        if effect.get("columns") is not None:
+            columns = tuple(self._behind(life, one, found, changes) for one in effect["columns"])
         key = _ids_of(columns, effect["key"]) if effect.get("key") is not None else last.key
         key = key if set(key) <= {one.id for one in columns} else ()
         if columns != last.columns or key != last.key:
             life.epochs.append(_epoch(place, columns, key, tuple(changes), statement))
+
+    def _clauses(
+        self, life: Life, told: Sequence[Mapping[str, Any]]
+    ) -> tuple[dict[str, Column], list[Change]]:
+        """The columns behind an ALTER TABLE, by their names in lower case, and what becomes of values."""
+        old = {one.name.lower(): one for one in life.epochs[-1].columns}
+        found, changes = dict(old), []
+        for one in told:
+            if one["action"] != "added":
+                found.pop((one.get("former") or one["name"]).lower(), None)
+        for one in told:
+            before = old.get((one.get("former") or one["name"]).lower())
+            if one["action"] == "dropped":
+                continue
+            if one["action"] == "renamed" and before is not None:
+                after = replace(before, name=one["name"])
+            elif one["action"] == "retyped" and before is not None:
+                after = self._column(life, one, before.id)
+                filled = Value(one["value"]) if one.get("value") is not None else None
+                changes.append(Change(before.id, before, filled))
+            else:
+                after = self._column(life, one)
+                value = Value(one.get("value"), one.get("misfit"))
+                changes.append(Change(after.id, None, value, known=bool(one.get("known"))))
+            found[after.name.lower()] = after
+        return found, changes
+
+    def _behind(
+        self, life: Life, told: Mapping[str, Any], found: Mapping[str, Column], changes: list[Change]
+    ) -> Column:
+        """A column as it is behind a statement; changes that no clause tells are added."""
+        there = found.get(told["name"].lower())
+        after = self._column(life, told, None if there is None else there.id)
+        if there is None:
+            changes.append(Change(after.id, None))
+        elif all(change.id != there.id for change in changes) and _differ(there, after):
+            changes.append(Change(there.id, there))
+        return after
 
     def _take(self, clip: _Clip, place: Position) -> None:
         """Let the rows of a clip belong to the life that has the table's name here."""

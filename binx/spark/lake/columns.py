@@ -9,8 +9,8 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from binx.rows.names import SYSTEM_COLUMNS
+from binx.spark.lake.arrow.types import arrow_type
 from binx.spark.lake.model import ChangesFile, Life, TableName, Version
-from binx.spark.lake.types import arrow_type
 
 _INTEGER_DIGITS = {8: 3, 16: 5, 32: 10, 64: 19}
 _MOST_DIGITS = 38

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
-from binx.spark.lake.keys import from_text, joined, to_text
+from binx.spark.lake.arrow.keys import from_text, joined, to_text
 from binx.spark.lake.measure import Arrival, Keys, Spread, see_keys, take_file
 from binx.spark.lake.merge import Merged, Piece, Split, merge, split
 from binx.spark.lake.model import (

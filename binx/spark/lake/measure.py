@@ -14,12 +14,12 @@ import pyarrow.parquet as pq
 
 from binx.dataset.dataset import escape_name
 from binx.errors import BinxError
-from binx.spark.lake.conversions import converted
-from binx.spark.lake.images import base_rows, counts, pairs_of, read_images
-from binx.spark.lake.keys import from_text, key_of, ranges_of, sample_of, to_text
+from binx.spark.lake.arrow.conversions import converted
+from binx.spark.lake.arrow.images import base_rows, counts, pairs_of, read_images
+from binx.spark.lake.arrow.keys import from_text, key_of, ranges_of, sample_of, to_text
+from binx.spark.lake.arrow.types import output_names
 from binx.spark.lake.model import ChangesFile, Column, Epoch, HistoryResult, Unit
 from binx.spark.lake.place import Place
-from binx.spark.lake.types import output_names
 
 SAMPLES = 64
 ZSTD_LEVEL = 1
@@ -270,7 +270,7 @@ def state_rows(output: Place, paths: list[str], before: Epoch, epoch: Epoch) -> 
 
 def united_state(parts: list[pa.Table], epoch: Epoch) -> pa.Table:
     """Rows of several files of a state."""
-    from binx.spark.lake.images import united
+    from binx.spark.lake.arrow.images import united
 
     return united(parts, epoch) if len(parts) != 1 else parts[0]
 

@@ -18,14 +18,14 @@ import pyarrow.parquet as pq
 from pyarrow import ipc
 
 from binx.errors import BinxError
-from binx.spark.lake.conversions import converted
-from binx.spark.lake.images import is_partial, stored_rows, united
-from binx.spark.lake.keys import from_text, key_of, last_of_each, order_of, ranges_of, to_text
+from binx.spark.lake.arrow.conversions import converted
+from binx.spark.lake.arrow.images import is_partial, stored_rows, united
+from binx.spark.lake.arrow.keys import from_text, key_of, last_of_each, order_of, ranges_of, to_text
+from binx.spark.lake.arrow.replay import in_order, replay
+from binx.spark.lake.arrow.types import can_misfit, output_names
 from binx.spark.lake.measure import ZSTD_LEVEL, images_of, make_folder, state_rows
 from binx.spark.lake.model import Epoch, RangeFile, Unit
 from binx.spark.lake.place import Place
-from binx.spark.lake.replay import in_order, replay
-from binx.spark.lake.types import can_misfit, output_names
 
 _CHUNK_BYTES = 4 << 20
 _GROUP_ROWS = 1 << 19

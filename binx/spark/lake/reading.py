@@ -12,13 +12,13 @@ import pyarrow.parquet as pq
 from binx.errors import AbsentError, BinxError
 from binx.rows.alike import MISFITS, UTC_TIMESTAMP
 from binx.spark.lake.arrivals import find_arrivals
+from binx.spark.lake.arrow.types import plain
 from binx.spark.lake.chains import once
 from binx.spark.lake.columns import Part, living_columns, parts_of, unite
 from binx.spark.lake.model import ChangesFile
 from binx.spark.lake.place import Place
 from binx.spark.lake.plan import plan_load
 from binx.spark.lake.state import ALL_TABLES, State
-from binx.spark.lake.types import plain
 
 _SYSTEM = {
     "_change_type": pa.string(),

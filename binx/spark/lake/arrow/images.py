@@ -16,9 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from binx.spark.lake.keys import Numbers
+from binx.spark.lake.arrow.keys import Numbers
+from binx.spark.lake.arrow.types import arrow_type, constant, plain
 from binx.spark.lake.model import Column, Epoch, Unit
-from binx.spark.lake.types import arrow_type, constant, plain
 
 INSERT, BEFORE, AFTER, DELETE, BASE = range(5)
 KINDS = {"insert": INSERT, "update_preimage": BEFORE, "update_postimage": AFTER, "delete": DELETE}

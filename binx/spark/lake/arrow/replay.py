@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from binx.spark.lake.images import AFTER, BASE, BEFORE, DELETE, INSERT, is_partial, pairs_of, united
-from binx.spark.lake.json_documents import applied
-from binx.spark.lake.keys import Numbers, begins_of, key_of, last_of_each, order_of
+from binx.spark.lake.arrow.images import AFTER, BASE, BEFORE, DELETE, INSERT, is_partial, pairs_of, united
+from binx.spark.lake.arrow.json_documents import applied
+from binx.spark.lake.arrow.keys import Numbers, begins_of, key_of, last_of_each, order_of
 from binx.spark.lake.model import Epoch
 
 

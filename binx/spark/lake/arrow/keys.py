@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import ipc
 
+from binx.spark.lake.arrow.types import can_misfit, sortable
 from binx.spark.lake.model import Epoch
-from binx.spark.lake.types import can_misfit, sortable
 
 Numbers: TypeAlias = npt.NDArray[Any]
 

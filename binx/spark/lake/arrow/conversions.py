@@ -1,0 +1,131 @@
+"""Rows of a state or of images in the columns that a table has from an epoch on."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+
+from binx.spark.lake.arrow.rules import rule_of
+from binx.spark.lake.arrow.sql_types import Misfit, Rule, UnknownError
+from binx.spark.lake.arrow.types import arrow_type, constant
+from binx.spark.lake.model import Change, Column, Epoch
+
+_EPOCH = datetime(1970, 1, 1)
+
+
+def converted(rows: pa.Table, before: Epoch, after: Epoch) -> tuple[pa.Table, set[str]]:
+    """Rows in the columns that a table has from an epoch on, and the columns not known in some.
+
+    Args:
+        rows: images or a state.
+        before: the epoch that they are in.
+        after: the next one.
+    """
+    changes = {change.id: change for change in after.changes}
+    ids = {column.id for column in before.columns}
+    heads = [name for name in rows.column_names if not name[1:].isdigit()]
+    found: dict[str, Any] = {name: rows.column(name) for name in heads}
+    unknown = set()
+    for column in after.columns:
+        change = changes.get(column.id)
+        if change is None and column.id not in ids:
+            change = Change(column.id, None)
+        made = _kept(rows, column) if change is None else _changed(rows, column, change, after)
+        found |= made
+        known = made.get(f"p{column.id}")
+        if len(rows) and known is not None and change is not None and _lost(rows, column, known):
+            unknown.add(column.name)
+    return pa.table(found), unknown
+
+
+def _lost(rows: pa.Table, column: Column, known: Any) -> bool:
+    before = f"p{column.id}"
+    was = rows.column(before) if before in rows.column_names else None
+    now = sum(known.to_pylist())
+    return bool(now < (len(rows) if was is None else sum(was.to_pylist())))
+
+
+def _kept(rows: pa.Table, column: Column) -> dict[str, Any]:
+    names = [f"{kind}{column.id}" for kind in "vmp"]
+    return {name: rows.column(name) for name in names if name in rows.column_names}
+
+
+def _changed(rows: pa.Table, column: Column, change: Change, epoch: Epoch) -> dict[str, Any]:
+    count, kind = len(rows), arrow_type(column.arrow_type)
+    name = f"v{column.id}"
+    if change.former is None:
+        value = None if change.value is None else constant(change.value.value, kind)
+        misfit = None if change.value is None else change.value.misfit
+        if not change.known or (value is None and misfit is None):
+            return {name: pa.nulls(count, kind), f"p{column.id}": pa.repeat(pa.scalar(False), count)}
+        given = pa.nulls(count, kind) if value is None else pa.repeat(value, count)
+        texts = {} if misfit is None else {f"m{column.id}": pa.repeat(pa.scalar(misfit), count)}
+        return {name: given, **texts}
+    rule = rule_of(change.former, column, epoch)
+    kept = _kept(rows, column)
+    if rule is None and kept[name].type == kind and change.value is None:
+        return kept
+    known = kept.get(f"p{column.id}")
+    present = [True] * count if known is None else known.to_pylist()
+    texts_before = kept.get(f"m{column.id}")
+    misfits = [None] * count if texts_before is None else texts_before.to_pylist()
+    filled = None if change.value is None else constant(change.value.value, kind)
+    outcome = _Outcome(rule or (lambda one: one), kind, None if filled is None else filled.as_py())
+    values = [
+        outcome.of(value, misfit, is_known)
+        for value, misfit, is_known in zip(_plain_values(kept[name]), misfits, present, strict=True)
+    ]
+    made: dict[str, Any] = {name: _array([value for value, _, _ in values], kind)}
+    if any(misfit is not None for _, misfit, _ in values):
+        made[f"m{column.id}"] = pa.array([misfit for _, misfit, _ in values], pa.string())
+    if not all(is_known for _, _, is_known in values):
+        made[f"p{column.id}"] = pa.array([is_known for _, _, is_known in values])
+    return made
+
+
+def _plain_values(column: pa.ChunkedArray) -> list[Any]:
+    """Values that Python can hold: of times the µs, without a zone."""
+    if pa.types.is_timestamp(column.type):
+        found = column.cast(pa.timestamp("us")).cast(pa.int64()).to_pylist()
+        return [None if one is None else _EPOCH + timedelta(microseconds=one) for one in found]
+    return list(column.to_pylist())
+
+
+def _array(values: list[Any], kind: pa.DataType) -> pa.Array:
+    if pa.types.is_timestamp(kind):
+        return pa.array(values, pa.timestamp("us")).cast(kind)
+    return pa.array(values, kind)
+
+
+class _Outcome:
+    """What becomes of a value, kept for each distinct one: value, misfit, whether it is known."""
+
+    def __init__(self, rule: Rule, kind: pa.DataType, filled: Any) -> None:
+        self._rule = rule
+        self._kind = kind
+        self._filled = filled
+        self._found: dict[Any, tuple[Any, str | None, bool]] = {}
+
+    def of(self, value: Any, misfit: str | None, is_known: bool) -> tuple[Any, str | None, bool]:
+        if not is_known:
+            return None, None, False
+        if value is None and misfit is None:
+            return self._filled, None, True
+        if isinstance(value, (list, dict)):
+            return self._made(value, misfit)
+        place = (value, misfit)
+        if place not in self._found:
+            self._found[place] = self._made(value, misfit)
+        return self._found[place]
+
+    def _made(self, value: Any, misfit: str | None) -> tuple[Any, str | None, bool]:
+        try:
+            found = self._rule(Misfit(misfit) if value is None and misfit is not None else value)
+            if isinstance(found, Misfit):
+                return None, str(found), True
+            _array([found], self._kind)
+        except (UnknownError, ValueError, ArithmeticError, OverflowError, pa.ArrowException, TypeError):
+            return None, None, False
+        return found, None, True

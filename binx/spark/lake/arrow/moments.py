@@ -1,0 +1,156 @@
+"""What a server makes of dates and times whose column gets another type.
+
+Sources: MySQL manual, "Data Type Conversion" under ALTER TABLE, "Precision Math", "Fractional Seconds in Time
+Values"; MariaDB rounds numbers alike, and cuts fractions of seconds.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from binx.spark.lake.arrow.sql_types import Case, Misfit, Rule, SqlType, UnknownError
+from binx.spark.lake.model import Epoch
+
+_DATE = re.compile(r"(\d{4})-(\d\d)-(\d\d)")
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,6})?")
+_OFFSET = re.compile(r"([+-])(\d\d):(\d\d)")
+_ZERO = "0000-00-00"
+
+
+def zone_of(epoch: Epoch) -> tzinfo | None:
+    """The session's zone; None where the log does not tell it."""
+    if found := _OFFSET.fullmatch(epoch.time_zone):
+        offset = timedelta(hours=int(found[2]), minutes=int(found[3]))
+        return timezone(-offset if found[1] == "-" else offset)
+    if epoch.time_zone.upper() in ("UTC", "GMT"):
+        return UTC
+    try:
+        return ZoneInfo(epoch.time_zone) if "/" in epoch.time_zone else None
+    except (ZoneInfoNotFoundError, ValueError):
+        return None
+
+
+def _fraction(value: datetime, old: SqlType, new: SqlType, epoch: Epoch) -> datetime:
+    """A moment with as many digits of the second's fraction as the new type has."""
+    if new.size >= old.size:
+        return value
+    step = 10 ** (6 - new.size)
+    rest = value.microsecond % step
+    if rest == 0 or epoch.flavour == "mariadb":
+        return value - timedelta(microseconds=rest)
+    return value + timedelta(microseconds=step - rest if rest * 2 >= step else -rest)
+
+
+def moments(case: Case) -> Rule:
+    """Between DATETIME and TIMESTAMP, and of either to fewer digits."""
+    zone = zone_of(case.epoch)
+
+    def rule(value: Any) -> Any:
+        if isinstance(value, Misfit):
+            if value.startswith(_ZERO) or case.old.base == case.new.base == "datetime":
+                whole = value.partition(".")[0]
+                return Misfit(whole + (f".{'0' * case.new.size}" if case.new.size else ""))
+            raise UnknownError
+        found = _fraction(value, case.old, case.new, case.epoch)
+        if case.old.base == case.new.base:
+            return found
+        if zone is None:
+            raise UnknownError
+        if case.old.base == "timestamp":
+            return found.replace(tzinfo=UTC).astimezone(zone).replace(tzinfo=None)
+        early, late = (found.replace(tzinfo=zone, fold=fold).astimezone(UTC) for fold in (0, 1))
+        if early != late or not datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC) <= early:
+            raise UnknownError
+        return early.replace(tzinfo=None)
+
+    return rule
+
+
+def date_to_moment(case: Case) -> Rule:
+    """From DATE: at midnight."""
+    zone = zone_of(case.epoch)
+
+    def rule(value: Any) -> Any:
+        if isinstance(value, Misfit):
+            if value != _ZERO and case.new.base == "timestamp":
+                raise UnknownError
+            return Misfit(f"{value} 00:00:00" + (f".{'0' * case.new.size}" if case.new.size else ""))
+        found = datetime(value.year, value.month, value.day)
+        if case.new.base == "datetime":
+            return found
+        if zone is None:
+            raise UnknownError
+        early, late = (found.replace(tzinfo=zone, fold=fold).astimezone(UTC) for fold in (0, 1))
+        if early != late:
+            raise UnknownError
+        return early.replace(tzinfo=None)
+
+    return rule
+
+
+def moment_to_date(case: Case) -> Rule:
+    """To DATE, where no fraction of a second could be rounded to the next day."""
+    zone = zone_of(case.epoch) if case.old.base == "timestamp" else UTC
+
+    def rule(value: Any) -> Any:
+        if isinstance(value, Misfit):
+            return Misfit(value[:10])
+        if zone is None or (value.microsecond and case.epoch.flavour != "mariadb"):
+            raise UnknownError
+        return value.replace(tzinfo=UTC).astimezone(zone).date()
+
+    return rule
+
+
+def text_to_moment(case: Case) -> Rule:
+    """From text that is spelled as the server prints it."""
+
+    def rule(value: str) -> Any:
+        if case.new.base == "date" and _DATE.fullmatch(value):
+            return date.fromisoformat(value)
+        if case.new.base == "datetime" and (_MOMENT.fullmatch(value) or _DATE.fullmatch(value)):
+            digits = len(value.partition(".")[2])
+            if digits <= case.new.size:
+                return datetime.fromisoformat(value.ljust(26, "0") if digits else value)
+        raise UnknownError
+
+    return rule
+
+
+def printed_moment(old: SqlType, epoch: Epoch) -> Rule:
+    """DATETIME and TIMESTAMP as text."""
+    zone = zone_of(epoch) if old.base == "timestamp" else UTC
+
+    def rule(value: Any) -> str:
+        if isinstance(value, Misfit):
+            return str(value)
+        if zone is None:
+            raise UnknownError
+        found = value.replace(tzinfo=UTC).astimezone(zone)
+        text = f"{found:%H:%M:%S}"
+        day = f"{found.year:04}-{found.month:02}-{found.day:02}"
+        digits = f".{found.microsecond:06}"[: old.size + 1] if old.size else ""
+        return f"{day} {text}{digits}"
+
+    return rule
+
+
+def printed_time(old: SqlType, epoch: Epoch) -> Rule:
+    """TIME as text."""
+
+    def rule(value: timedelta) -> str:
+        micros = abs(value) // timedelta(microseconds=1)
+        seconds, fraction = divmod(micros, 10**6)
+        digits = f".{fraction:06}"[: old.size + 1] if old.size else ""
+        sign = "-" if value < timedelta(0) else ""
+        return f"{sign}{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}{digits}"
+
+    return rule
+
+
+def printed_date(old: SqlType, epoch: Epoch) -> Rule:
+    """DATE as text."""
+    return lambda value: str(value) if isinstance(value, Misfit) else value.isoformat()

@@ -1,0 +1,304 @@
+"""What a server makes of the values in a column whose type ALTER TABLE changes, where type rules tell it.
+
+A rule is a function of one value, applied to each distinct one. Where the outcome depends on what the log
+does not tell (a collation, the server's own zone, rounding that settings change), the value is not known.
+
+Sources: MySQL manual, "Data Type Conversion" under ALTER TABLE, "Precision Math", "Fractional Seconds in Time
+Values"; MariaDB rounds numbers alike, and cuts fractions of seconds.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from decimal import ROUND_HALF_UP, Decimal, localcontext
+from typing import Any
+
+import pyarrow as pa
+
+from binx.spark.lake.arrow.moments import (
+    date_to_moment,
+    moment_to_date,
+    moments,
+    printed_date,
+    printed_moment,
+    printed_time,
+    text_to_moment,
+)
+from binx.spark.lake.arrow.sql_types import (
+    INTEGERS,
+    Case,
+    Misfit,
+    Rule,
+    SqlType,
+    UnknownError,
+    no_misfit,
+    sql_type,
+    unknown,
+)
+from binx.spark.lake.arrow.types import arrow_type
+from binx.spark.lake.model import Column, Epoch
+
+_UNICODE = {"utf8", "utf8mb3", "utf8mb4", ""}
+_CODECS = {"utf8": "utf-8", "utf8mb3": "utf-8", "utf8mb4": "utf-8", "latin1": "cp1252", "ascii": "ascii"}
+_INTEGER = re.compile(r"-?\d{1,19}")
+_NUMBER = re.compile(r"-?\d{1,40}(?:\.\d{1,30})?")
+
+
+def rule_of(former: Column, column: Column, epoch: Epoch) -> Rule | None:
+    """How values change; None where they do not."""
+    old, new = sql_type(former), sql_type(column)
+    if old is None or new is None:
+        same = arrow_type(former.arrow_type) == arrow_type(column.arrow_type)
+        return None if same else unknown
+    if old == new and former.charset == column.charset:
+        return None
+    rule = _RULES.get((old.kind, new.kind))
+    if rule is not None:
+        return rule(Case(old, new, former, column, epoch))
+    if new.kind == "text" and old.kind in _PRINTED:
+        return _limited(_PRINTED[old.kind](old, epoch), new, epoch)
+    if old.kind == new.kind and arrow_type(former.arrow_type) == arrow_type(column.arrow_type):
+        return None if old.arguments == new.arguments else unknown
+    return unknown
+
+
+def _bounds(kind: SqlType) -> tuple[int, int]:
+    bits = INTEGERS[kind.base]
+    unsigned = "unsigned" in kind.rest or "zerofill" in kind.rest
+    return (0, 2**bits - 1) if unsigned else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+
+
+def _into_integer(value: int, new: SqlType, strict: bool) -> int:
+    least, most = _bounds(new)
+    if least <= value <= most:
+        return value
+    if strict:
+        # The statement would have failed.
+        raise UnknownError
+    return max(least, min(most, value))
+
+
+def _rounded(value: Decimal, scale: int) -> Decimal:
+    with localcontext() as context:
+        context.prec = 80
+        return value.quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP)
+
+
+def _into_decimal(value: Decimal, case: Case) -> Decimal:
+    whole = (case.new.numbers[0] if case.new.numbers else 10) - case.new.scale
+    found = _rounded(value, case.new.scale)
+    if abs(found) >= Decimal(10) ** whole or (found < 0 and "unsigned" in case.new.rest):
+        raise UnknownError
+    return found
+
+
+def _integers(case: Case) -> Rule:
+    return lambda value: _into_integer(value, case.new, case.epoch.strict)
+
+
+def _integer_to_decimal(case: Case) -> Rule:
+    return lambda value: _into_decimal(Decimal(value), case)
+
+
+def _decimals(case: Case) -> Rule:
+    # Of more than 38 digits they are text.
+    to_text = pa.types.is_string(arrow_type(case.column.arrow_type))
+
+    def rule(value: Any) -> Any:
+        found = _into_decimal(Decimal(value), case)
+        return f"{found:f}" if to_text else found
+
+    return rule
+
+
+def _decimal_to_integer(case: Case) -> Rule:
+    return lambda value: _into_integer(int(_rounded(Decimal(value), 0)), case.new, case.epoch.strict)
+
+
+def _to_real(case: Case) -> Rule:
+    if case.new.base == "double" and not case.new.arguments:
+        return float
+    if case.old.kind == "int" and INTEGERS[case.old.base] <= 24 and not case.new.arguments:
+        return float
+    return unknown
+
+
+def _texts(case: Case) -> Rule:
+    if case.column.charset not in _UNICODE and case.former.charset != case.column.charset:
+        codec = _CODECS.get(case.column.charset)
+
+        def encodable(value: str) -> str:
+            if codec is None and not value.isascii():
+                raise UnknownError
+            value.encode(codec or "ascii")
+            return value
+
+        return _limited(encodable, case.new, case.epoch)
+    return _limited(lambda value: value, case.new, case.epoch)
+
+
+def _limited(rule: Rule, new: SqlType, epoch: Epoch) -> Rule:
+    """Text of a rule in a type that may be shorter; CHAR does not keep spaces at the end."""
+    most = {"tinytext": 255, "text": 65_535, "mediumtext": 2**24 - 1}.get(new.base)
+
+    def limited(value: Any) -> str:
+        found = str(rule(value))
+        if new.base == "char":
+            found = found.rstrip(" ")
+        if new.base in ("char", "varchar") and len(found) > new.size:
+            kept = found[: new.size]
+            if epoch.strict and found[new.size :].strip(" "):
+                raise UnknownError
+            return kept.rstrip(" ") if new.base == "char" else kept
+        if most is not None and len(found.encode()) > most:
+            raise UnknownError
+        return found
+
+    return limited
+
+
+def _text_to_bytes(case: Case) -> Rule:
+    codec = _CODECS.get(case.former.charset or "utf8mb4")
+
+    def rule(value: str) -> bytes:
+        if codec is None or "\\x" in value:
+            raise UnknownError
+        return _sized(value.encode(codec), case.new)
+
+    return rule
+
+
+def _bytes_to_text(case: Case) -> Rule:
+    codec = _CODECS.get(case.column.charset or "utf8mb4")
+
+    def rule(value: bytes) -> str:
+        if codec is None:
+            raise UnknownError
+        return value.decode(codec)
+
+    return _limited(rule, case.new, case.epoch)
+
+
+def _sized(value: bytes, new: SqlType) -> bytes:
+    if new.base in ("binary", "varbinary") and len(value) > new.size:
+        raise UnknownError
+    return value.ljust(new.size, b"\0") if new.base == "binary" else value
+
+
+def _text_to_number(case: Case) -> Rule:
+    def rule(value: str) -> Any:
+        if case.new.kind == "int":
+            if not _INTEGER.fullmatch(value):
+                raise UnknownError
+            return _into_integer(int(value), case.new, True)
+        if not _NUMBER.fullmatch(value):
+            raise UnknownError
+        return _into_decimal(Decimal(value), case) if case.new.kind == "decimal" else float(value)
+
+    return rule if case.new.base != "float" else unknown
+
+
+def _text_to_member(case: Case) -> Rule:
+    members = set(case.new.members)
+
+    def rule(value: str) -> str:
+        if value not in members or isinstance(value, Misfit):
+            raise UnknownError
+        return value
+
+    return rule
+
+
+def _set_to_set(case: Case) -> Rule:
+    order = {name: place for place, name in enumerate(case.new.members)}
+
+    def rule(value: str) -> str:
+        names = value.split(",") if value else []
+        if isinstance(value, Misfit) or any(name not in order for name in names):
+            raise UnknownError
+        return ",".join(sorted(names, key=order.__getitem__))
+
+    return rule
+
+
+def _member_to_integer(case: Case) -> Rule:
+    places = {name: place for place, name in enumerate(case.old.members, 1)}
+    return lambda value: (
+        0 if value == "" and "" not in places else places[value] if value in places else unknown(value)
+    )
+
+
+def _integer_to_member(case: Case) -> Rule:
+    members = case.new.members
+    return lambda value: members[value - 1] if 1 <= value <= len(members) else unknown(value)
+
+
+def _json_to_text(case: Case) -> Rule:
+    return _limited(lambda value: value, case.new, case.epoch)
+
+
+def _bits_to_integer(case: Case) -> Rule:
+    return lambda value: _into_integer(int(value), case.new, case.epoch.strict)
+
+
+def _year_to_integer(case: Case) -> Rule:
+    return lambda value: _into_integer(value, case.new, case.epoch.strict)
+
+
+def _integer_to_year(case: Case) -> Rule:
+    return lambda value: value if 1901 <= value <= 2155 else unknown(value)
+
+
+_RULES: dict[tuple[str, str], Callable[[Case], Rule]] = {
+    ("int", "int"): lambda case: no_misfit(_integers(case)),
+    ("int", "decimal"): _integer_to_decimal,
+    ("int", "real"): _to_real,
+    ("int", "year"): _integer_to_year,
+    ("int", "enum"): _integer_to_member,
+    ("decimal", "decimal"): _decimals,
+    ("decimal", "int"): _decimal_to_integer,
+    ("real", "real"): lambda case: _to_real(case) if case.old.base == "float" else unknown,
+    ("text", "text"): _texts,
+    ("text", "bytes"): _text_to_bytes,
+    ("bytes", "text"): _bytes_to_text,
+    ("bytes", "bytes"): lambda case: lambda value: _sized(value, case.new),
+    ("text", "int"): _text_to_number,
+    ("text", "decimal"): _text_to_number,
+    ("text", "real"): _text_to_number,
+    ("text", "enum"): _text_to_member,
+    ("enum", "enum"): _text_to_member,
+    ("enum", "int"): lambda case: no_misfit(_member_to_integer(case)),
+    ("set", "set"): _set_to_set,
+    ("datetime", "datetime"): moments,
+    ("timestamp", "timestamp"): moments,
+    ("datetime", "timestamp"): moments,
+    ("timestamp", "datetime"): moments,
+    ("date", "datetime"): date_to_moment,
+    ("date", "timestamp"): date_to_moment,
+    ("datetime", "date"): moment_to_date,
+    ("timestamp", "date"): moment_to_date,
+    ("text", "date"): text_to_moment,
+    ("text", "datetime"): text_to_moment,
+    ("json", "text"): _json_to_text,
+    ("bit", "int"): _bits_to_integer,
+    ("year", "int"): _year_to_integer,
+}
+
+
+def _printed_integer(old: SqlType, epoch: Epoch) -> Rule:
+    return unknown if "zerofill" in old.rest else str
+
+
+_PRINTED: dict[str, Callable[[SqlType, Epoch], Rule]] = {
+    "int": _printed_integer,
+    "year": lambda old, epoch: lambda value: f"{value:04}",
+    "decimal": lambda old, epoch: lambda value: value if isinstance(value, str) else f"{value:f}",
+    "enum": lambda old, epoch: no_misfit(str),
+    "set": lambda old, epoch: no_misfit(str),
+    "date": printed_date,
+    "datetime": printed_moment,
+    "timestamp": printed_moment,
+    "time": printed_time,
+    "json": lambda old, epoch: str,
+}

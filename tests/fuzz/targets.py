@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable
 from contextlib import suppress
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import cast
 
 from binx.errors import BinxError, UsageError
 from binx.event.format import FormatDescription
@@ -33,9 +33,10 @@ from binx.rows.decoder import ChangeDecoder, DecoderOptions
 from binx.source.base import READ_BYTES, Source
 from binx.source.encrypted import parse_header
 from binx.source.opening import decompressed
-from binx.spark.loading.manifests import read_manifests, read_schema
-from binx.spark.loading.outcome import LoadError
-from binx.spark.loading.storage import Storage
+from binx.spark.lake.arrivals import read_version
+from binx.spark.lake.manifests import NOT_UNDERSTOOD, read_manifests
+from binx.spark.lake.place import Listed, Place
+from binx.spark.lake.state import Output
 from binx.stats.event_list import EventListing
 from binx.where.condition import Condition
 from tests.fuzz.targets_files import archive_manifest, archived, data_set, keyring
@@ -157,35 +158,28 @@ def ddl(data: bytes) -> None:
     Catalog().load_dump(text, "shop")
 
 
-class _Folder:
-    """A data set in memory that holds one manifest or schema record."""
-
-    root = "memory"
+class _Folder(Place):
+    """A place in memory where every file has one content."""
 
     def __init__(self, content: bytes) -> None:
+        super().__init__("/memory")
         self._content = content
 
-    def address(self, path: str) -> str:
-        return path
-
-    target = address
-
-    def names(self, _: str) -> list[str]:
-        return ["one.json"]
-
-    def read(self, _: str) -> bytes:
+    def read(self, path: str) -> bytes:
         return self._content
 
 
 def manifest(data: bytes) -> None:
-    """A manifest, and a schema record."""
-    folder = cast(Storage, _Folder(data))
-    with suppress(LoadError):
-        for one in read_manifests([folder]):
+    """A manifest, a schema record, and a load's state."""
+    folder = _Folder(data)
+    with suppress(BinxError):
+        for one in read_manifests(folder, [Listed("one.json", 1, 1)]):
             for file in one.files:
                 assert not file.path.startswith("/")
                 assert ".." not in file.path.split("/")
-    read_schema(cast(Any, SimpleNamespace(storage=folder, path="schemas/a/b/1.json")))
+    with suppress(*NOT_UNDERSTOOD):
+        read_version("1", data)
+    Output(folder)
 
 
 _LOG: list[bytes] = []
@@ -271,7 +265,7 @@ TARGETS: dict[str, Target] = {
 LOGS = ("events", "rows", "scans", "slices", "texts", "data_set")
 """Those of them that take a binary log."""
 
-DOCUMENTED = (BinxError, LoadError, UsageError)
+DOCUMENTED = (BinxError, UsageError)
 """What a target may raise."""
 
 

@@ -266,7 +266,7 @@ class _Finder:
             contents = listed[0][1].place.read_all(file.path for _, file in listed)
             for (key, file), content in zip(listed, contents, strict=True):
                 try:
-                    self._found.versions[key] = _version(key[1], content)
+                    self._found.versions[key] = read_version(key[1], content)
                 except NOT_UNDERSTOOD as error:
                     self._found.wrong[key[0]] = (
                         f"{file.shown} is not a schema record of binx: {type(error).__name__} {error}"
@@ -347,8 +347,12 @@ def _changes(file: DataFile, chain: str) -> ChangesFile:
     )
 
 
-def _version(name: str, content: bytes | None) -> Version:
-    """A schema record from its JSON."""
+def read_version(name: str, content: bytes | None) -> Version:
+    """A schema record from its JSON.
+
+    Raises:
+        NOT_UNDERSTOOD: it is something else.
+    """
     document: Mapping[str, Any] = json.loads(content or b"null")
 
     def value(column: Mapping[str, Any], fact: str) -> Value | None:

@@ -177,9 +177,12 @@ def manifest(data: bytes) -> None:
             for file in one.files:
                 assert not file.path.startswith("/")
                 assert ".." not in file.path.split("/")
-    with suppress(*NOT_UNDERSTOOD):
+    with suppress(BinxError):
+        Output(folder)
+    try:
         read_version("1", data)
-    Output(folder)
+    except NOT_UNDERSTOOD as error:
+        raise BinxError("no schema record") from error
 
 
 _LOG: list[bytes] = []

@@ -23,7 +23,7 @@ DONE, PARTIAL = 0, 3
 
 LINES = [line for line in EVERY if needs_spark(line)]
 INPUTS = ("lake", "mysql-bin.index")
-OUTPUT = ("-o", "--output")
+OUTPUT = ("-o", "--output", "--status")
 
 
 @pytest.fixture(scope="module")
@@ -49,6 +49,9 @@ def test_example(line: str, place: Path, spark: Any, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(session, "local_session", at_hand)
     monkeypatch.setattr(to_parquet, "local_context", context_at_hand)
+    if "--status" in line:
+        made = ["load", str(place / "lake"), "--output", str(place / "tables")]
+        assert run_command(made) == PARTIAL
     words = list(pairwise(shlex.split(line)))
     given = [str(place / word) if word in INPUTS or before in OUTPUT else word for before, word in words]
     assert run_command(given) == (PARTIAL if words[0][1] == "load" else DONE)

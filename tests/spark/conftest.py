@@ -82,7 +82,7 @@ def files_of(output: Path, table: Name, kind: str = "current") -> list[str]:
 
 @pytest.fixture
 def rows(spark: Any) -> Callable[..., list[dict[str, Any]]]:
-    """The rows of a table's state in order of its key, without the loader's own columns, as Spark reads them."""
+    """The rows of a table's state, as Spark reads them, in order of its key, without the loader's columns."""
 
     def rows(
         output: Path, table: Name, key: tuple[str, ...] = ("id",), kind: str = "current"

@@ -34,10 +34,17 @@ def altered() -> Server:
         ("ADD note", [*START, ("note", pa.string())], {}),
         (
             "MODIFY amount, price",
-            [*START[:2], ("amount", pa.int64()), ("price", pa.decimal128(12, 4)), ("day", pa.timestamp("us"))],
+            [
+                *START[:2], ("amount", pa.int64()), ("price", pa.decimal128(12, 4)),
+                ("day", pa.timestamp("us")),
+            ],
             {},
         ),
-        ("RENAME name TO title, ADD name", [START[0], ("title", pa.string()), ("name", pa.int16())], {"name": "title"}),
+        (
+            "RENAME name TO title, ADD name",
+            [START[0], ("title", pa.string()), ("name", pa.int16())],
+            {"name": "title"},
+        ),
         ("MODIFY name", [START[0], ("title", pa.string()), ("name", pa.string())], {}),
     ]  # fmt: skip
     values: list[dict[str, Any]] = [
@@ -123,8 +130,9 @@ def test_changes_are_read_from_the_data_set(places: tuple[Path, Path, Server]) -
     assert shown(polars.from_arrow(table).to_dicts()) == EXPECTED  # type: ignore[union-attr]
     frame = binx.read_changes(lake, "shop.orders", ["id", "amount"]).read_pandas()
     assert (list(frame.columns), frame["amount"].max()) == (["id", "amount"], 1 << 40)
-    reader = binx.read_changes(lake, "shop.orders", ["id", "title"])
-    assert duckdb.sql("SELECT count(*), count(title) FROM reader").fetchall() == [(7, 5)]
+    connection = duckdb.connect()
+    connection.register("changes", binx.read_changes(lake, "shop.orders", ["id", "title"]))
+    assert connection.execute("SELECT count(*), count(title) FROM changes").fetchall() == [(7, 5)]
 
 
 def test_a_table_or_column_that_is_not_there_is_told(places: tuple[Path, Path, Server]) -> None:

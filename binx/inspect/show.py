@@ -171,7 +171,7 @@ class Showing:
             if isinstance(item, Begin):
                 description = item.table.format
                 yield ShownTransaction(item.facts, description)
-                for raw, rows in events_with_rows(item, items):
+                for raw, rows in events_with_rows(item, items, self._decoders):
                     yield ShownEvent(raw, description, ShownRows(rows, self._read))
 
     def _selected(self) -> Iterator[Selected]:

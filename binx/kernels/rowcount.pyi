@@ -1,5 +1,7 @@
 """How many row changes a rows event holds, for those who look at events one by one."""
 
+from collections.abc import Callable
+
 from typing_extensions import Buffer
 
 class RowCounter:
@@ -7,9 +9,11 @@ class RowCounter:
 
     Args:
         of_mariadb: whether a MariaDB server wrote the events.
+        widths: gives, for a table map's bytes behind table id and flags, what
+            :meth:`~binx.kernels.layouts.TableMaps.set_widths` takes; None where no definition is known.
     """
 
-    def __init__(self, of_mariadb: bool) -> None: ...
+    def __init__(self, of_mariadb: bool, widths: Callable[[bytes], list[int | None] | None]) -> None: ...
     def see(self, body: Buffer, id_width: int, position: int) -> None:
         """Take in a table map's body, whose table id has 4 or 6 bytes.
 

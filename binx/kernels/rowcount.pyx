@@ -1,9 +1,9 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """How many row changes a rows event holds, for those who look at events one by one."""
 
-from libc.stdint cimport int64_t, uint8_t
+from libc.stdint cimport int32_t, int64_t, uint8_t
 
-from binx.kernels.counting cimport RowsEvent, bad_rows, count_images, open_after_image, open_rows
+from binx.kernels.counting cimport RowsEvent, bad_rows, count_images, count_old_times, open_after_image, open_rows
 from binx.kernels.cursor cimport Cursor, cursor_over, remaining
 from binx.kernels.layouts cimport TableLayout, TableMaps, skip_image
 from binx.kernels.output cimport Output, append, bytes_in, release
@@ -13,9 +13,11 @@ cdef class RowCounter:
     """Counts the row changes of a transaction's rows events; sees its table maps before."""
 
     cdef TableMaps maps
+    cdef object widths
 
-    def __init__(self, bint of_mariadb):
+    def __init__(self, bint of_mariadb, widths):
         self.maps = TableMaps()
+        self.widths = widths
         # Whose times of before 10.1 may have fractions that take bytes which the table map does not tell.
         self.maps.of_mariadb = of_mariadb
 
@@ -33,6 +35,7 @@ cdef class RowCounter:
         with nogil:
             open_rows(self.maps, &cursor, event_type, post_header, 0, &rows)
             if rows.map >= 0:
+                self.define(rows.map)
                 count = count_images(self.maps, &cursor, &rows)
                 if count < 0:
                     self.maps.undecodable(&cursor, rows.map)
@@ -47,17 +50,27 @@ cdef class RowCounter:
             with nogil:
                 open_rows(self.maps, &cursor, event_type, post_header, 0, &rows)
                 if rows.map >= 0:
+                    self.define(rows.map)
                     put_ends(self.maps, &cursor, &rows, &ends)
             return bytes_in(&ends)
         finally:
             release(&ends)
+
+    cdef int define(self, int32_t number) except -1 nogil:
+        """Take over from the table's definition the widths that its table map does not tell."""
+        if self.maps.layout(number).old_times and self.maps.of_mariadb:
+            with gil:
+                widths = self.widths(self.maps.body(number))
+                if widths is not None:
+                    self.maps.set_widths(number, widths)
+        return 0
 
 
 cdef int put_ends(TableMaps maps, Cursor *body, RowsEvent *rows, Output *ends) except -1 nogil:
     cdef TableLayout *layout = maps.layout(rows.map)
     cdef const uint8_t *partial
     cdef int64_t before = -1
-    if layout.unknown or (layout.old_times and maps.of_mariadb):
+    if layout.unknown or (layout.old_times and maps.of_mariadb and count_old_times(body[0], layout, rows) < 0):
         maps.undecodable(body, rows.map)
     append(ends, &body.position, sizeof(int64_t))
     while remaining(body):

@@ -65,9 +65,14 @@ _WITH_METADATA: dict[ColumnType, Codec] = {
 """Their metadata, the digits of a second's fraction, is the codec's parameter."""
 
 
+def is_old_time(column: Column) -> bool:
+    """Whether it is a time as before MySQL 5.6, of which MariaDB's table maps do not tell the fraction."""
+    return column.type in _OLD_TIMES
+
+
 def defined_width(column: Column, logical: LogicalType) -> int | None:
     """The bytes of a value where not the table map but the table's definition tells them; else None."""
-    return _OLD_TIMES[column.type][1][logical.fraction] if column.type in _OLD_TIMES else None
+    return _OLD_TIMES[column.type][1][logical.fraction] if is_old_time(column) else None
 
 
 def column_codec(column: Column, logical: LogicalType, options: ArrowOptions) -> ColumnCodec:

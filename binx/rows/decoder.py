@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import accumulate
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
@@ -244,6 +244,11 @@ class ChangeDecoder:
     def tables(self) -> list[TableChanges]:
         """Every table and schema version met so far."""
         return list(self._resolver.tables)
+
+    @property
+    def widths(self) -> Mapping[bytes, list[int | None]]:
+        """See :class:`~binx.rows.resolving.TableResolver`."""
+        return self._resolver.widths
 
     @property
     def shapes(self) -> Shapes:

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, NamedTuple
 
 from binx.errors import BinxError, UndecodableError
+from binx.event.format import Flavour
 from binx.kernels.scan import Level
 from binx.log.chain import ends_problems, epochs
 from binx.log.ends import FileEnds
@@ -134,6 +135,11 @@ class Search:
         """
         if self._on_damage is OnDamage.SALVAGE or intact:
             self._check_tables = tables.copy()
+
+    @property
+    def of_mariadb(self) -> bool:
+        """Whether a MariaDB server wrote any of the files."""
+        return any(ends.file.format.flavour is Flavour.MARIADB for ends in self._chain)
 
     @property
     def left_out(self) -> int:

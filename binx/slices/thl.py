@@ -91,7 +91,7 @@ def write_thl(
     for item in items:
         if isinstance(item, Begin):
             transaction = _Transaction(item, output, fragment_bytes)
-            for raw, rows in events_with_rows(item, items):
+            for raw, rows in events_with_rows(item, items, decoders):
                 transaction.take(raw, rows)
             transaction.end()
     return decoder_warnings(decoders)

@@ -92,7 +92,7 @@ def test_damage_within_a_payload_is_told_at_the_payload(inner: tuple[bytes, ...]
     errors.append(raised.value)
     place = {name: tables[0].value(name, 0) for name in ("start", "end")}
     with pytest.raises(BinxError) as raised:
-        list(events_with_rows(Begin(file, place, tables[0], 0), iter(())))
+        list(events_with_rows(Begin(file, place, tables[0], 0), iter(()), ()))
     errors.append(raised.value)
     assert [error and (error.offset, error.event) for error in errors] == [
         (PAYLOAD, "TRANSACTION_PAYLOAD")

@@ -98,13 +98,7 @@ def statements_batch(
         "effects": [_effects(statement, options) for statement in statements],
     }
     schema = statements_schema()
-    arrays = [
-        # Lists of structs are none of the types that arrow_array knows.
-        pa.array(columns[field.name], field.type)
-        if pa.types.is_list(field.type) and pa.types.is_struct(field.type.value_type)
-        else arrow_array(columns[field.name], field.type)
-        for field in schema
-    ]
+    arrays = [arrow_array(columns[field.name], field.type) for field in schema]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 

@@ -9,6 +9,7 @@ from binx.cli.diff_text import diff_document, diff_lines
 from binx.cli.options import (
     COUNT,
     KEYS,
+    LOOK,
     NO_CHECKSUMS,
     ON_DAMAGE,
     QUIET,
@@ -97,6 +98,7 @@ DETAILS = (
     help="The same of B.",
 )
 @SCHEMA
+@LOOK
 @option("--json", "as_json", is_flag=True, section=OUTPUT, help="Print one JSON object.")
 @NO_CHECKSUMS
 @ON_DAMAGE

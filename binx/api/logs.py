@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Self
 from binx.api.records import TransactionRecord, transaction_record
 from binx.api.selecting import Numbers, Texts, selection_of
 from binx.errors import AbsentError, BinxWarning, UsageError
-from binx.kernels.scan import Level
+from binx.kernels.walk.scan import Level
 from binx.log.ends import FileEnds
 from binx.log.selection import Selection
 from binx.rows.ddl.catalog import Catalog

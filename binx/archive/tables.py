@@ -12,7 +12,7 @@ from binx.dataset.dataset import DataSet, escape_name
 from binx.dataset.options import ParquetOptions
 from binx.dataset.parquet import to_parquet
 from binx.dataset.staging import ChainState
-from binx.kernels.scan import Level
+from binx.kernels.walk.scan import Level
 from binx.log.chain import order_ends
 from binx.log.ends import FileEnds, known_ends
 from binx.log.file import BinlogFile

@@ -15,8 +15,8 @@ import click
 from click.shell_completion import CompletionItem, split_arg_string
 
 from binx.errors import BinxError
-from binx.kernels.scan import Level
-from binx.kernels.transactions import TransactionTable
+from binx.kernels.transactions.table import TransactionTable
+from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
 from binx.log.index_use import IndexUse, attach_indexes
 from binx.log.inputs import STANDARD_INPUT, expand_paths

@@ -14,7 +14,7 @@ from binx.compare.forms import statement_form
 from binx.event.gtid_set import GtidSet
 from binx.event.gtid_source import DomainSource
 from binx.inspect.readable import ReadableRows
-from binx.kernels.transactions import FLAG_HAS_COUNTS, Kind, TransactionTable
+from binx.kernels.transactions.table import FLAG_HAS_COUNTS, Kind, TransactionTable
 from binx.log.ends import FileEnds
 from binx.log.gtid_keys import marked_gtids
 from binx.log.on_damage import OnDamage

@@ -9,8 +9,8 @@ from binx.dataset.salvaging import Salvaging
 from binx.dataset.source_sums import Counted
 from binx.event.gtid_set import GtidSet
 from binx.event.payload import KeptPayloads
-from binx.kernels.index_tables import join
-from binx.kernels.transactions import TransactionTable
+from binx.kernels.transactions.index_tables import join
+from binx.kernels.transactions.table import TransactionTable
 from binx.log.arrow import concatenated, marked_rows
 from binx.log.gtid_keys import marked_gtids
 from binx.log.identifiers import transaction_ids

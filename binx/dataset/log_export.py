@@ -21,7 +21,7 @@ from binx.dataset.source_sums import Counted, SourceSums
 from binx.dataset.source_told import Told
 from binx.dataset.staging import ChainState, Staged, source_name
 from binx.event.payload import KeptPayloads
-from binx.kernels.scan import Level
+from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
 from binx.log.on_damage import OnDamage
 from binx.log.recent import windows_kept

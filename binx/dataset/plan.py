@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from binx.errors import BinxError
-from binx.kernels.scan import Level
+from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
 from binx.log.scan import Scan
 from binx.log.selection import Selection, Selector, required_level

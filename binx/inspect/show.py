@@ -16,7 +16,7 @@ from binx.event.header import HEADER_SIZE, EventFlag, EventHeader, EventType
 from binx.event.table_map import TableMap, parse_table_map
 from binx.inspect.event_fields import event_fields
 from binx.inspect.readable import ReadableRows
-from binx.kernels.scan import Level
+from binx.kernels.walk.scan import Level
 from binx.log.ends import FileEnds
 from binx.log.events import RawEvent
 from binx.log.on_damage import OnDamage

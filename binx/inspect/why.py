@@ -20,8 +20,8 @@ from binx.errors import AbsentError, UsageError
 from binx.inspect.followed_keys import FollowedKeys
 from binx.inspect.readable import ReadableRows
 from binx.inspect.table_statements import table_effect
-from binx.kernels.scan import Level
-from binx.kernels.transactions import FLAG_HAS_THREAD, TransactionTable
+from binx.kernels.transactions.table import FLAG_HAS_THREAD, TransactionTable
+from binx.kernels.walk.scan import Level
 from binx.log.ends import FileEnds
 from binx.log.file import BinlogFile
 from binx.log.moments import format_time

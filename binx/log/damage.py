@@ -9,8 +9,8 @@ from binx.errors import BinxError, ChecksumError, TruncatedError, UnsupportedErr
 from binx.event.format import Flavour, FormatDescription
 from binx.event.gtid_set import GtidSet
 from binx.event.header import EventHeader, EventType
-from binx.kernels.scan import Scanner
-from binx.kernels.transactions import TransactionTable
+from binx.kernels.transactions.table import TransactionTable
+from binx.kernels.walk.scan import Scanner
 from binx.log.event_search import EventSearch
 from binx.log.gtid_keys import marked_gtids
 from binx.log.lost_gtids import gtids_lost_at

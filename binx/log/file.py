@@ -18,7 +18,7 @@ from binx.event.format import (
     verify_format_checksum,
 )
 from binx.event.header import HEADER_SIZE, EventFlag, EventType, event_size, parse_header
-from binx.kernels.scan import Level
+from binx.kernels.walk.scan import Level
 from binx.log.on_damage import OnDamage
 from binx.log.scan import Resumption, Scan
 from binx.log.steps import tell

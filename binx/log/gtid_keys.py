@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from binx.event.gtid_set import GtidSet
 from binx.event.gtid_source import UUID_SIZE, DomainSource, GtidSource, UuidSource
-from binx.kernels.transactions import TransactionTable
+from binx.kernels.transactions.table import TransactionTable
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer

@@ -17,8 +17,7 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from binx.kernels.scan import Level
-from binx.kernels.transactions import (
+from binx.kernels.transactions.table import (
     FLAG_BY_LENGTH,
     FLAG_COMMIT_TIME_FROM_GTID,
     FLAG_COMPRESSED,
@@ -29,6 +28,7 @@ from binx.kernels.transactions import (
     GtidKind,
     TransactionTable,
 )
+from binx.kernels.walk.scan import Level
 from binx.log.arrow import arrow_array, arrow_scalar
 from binx.log.file import BinlogFile
 from binx.log.identifiers import transaction_ids

@@ -20,8 +20,8 @@ import pyarrow.parquet as pq
 from binx.errors import BinxError, DamagedError, SourceError, StaleError
 from binx.event.format import FormatDescription, parse_format
 from binx.kernels.crc32 import checksum
-from binx.kernels.index_tables import COLUMN_NAMES, IndexedTables
-from binx.kernels.transactions import TransactionTable
+from binx.kernels.transactions.index_tables import COLUMN_NAMES, IndexedTables
+from binx.kernels.transactions.table import TransactionTable
 from binx.log.arrow import arrow_array, arrow_scalar
 from binx.log.index import index_schema
 from binx.log.index_facts import IndexFacts, RowGroup, decode_facts, log_checksums, values_checksum

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from binx.errors import DamagedError, UnsupportedError
-from binx.kernels.layouts import unknown_column
-from binx.kernels.scan import Level
-from binx.kernels.transactions import TransactionTable
+from binx.kernels.rows.layouts import unknown_column
+from binx.kernels.transactions.table import TransactionTable
+from binx.kernels.walk.scan import Level
 from binx.log.scanning import ENDINGS, Ending, Totals, decoded_name
 
 if TYPE_CHECKING:

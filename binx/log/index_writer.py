@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 
 from binx import __version__
 from binx.kernels.crc32 import checksum
-from binx.kernels.index_tables import COLUMN_NAMES, COUNT_COLUMNS, join, sources_of
-from binx.kernels.scan import Level
-from binx.kernels.transactions import TransactionTable
+from binx.kernels.transactions.index_tables import COLUMN_NAMES, COUNT_COLUMNS, join, sources_of
+from binx.kernels.transactions.table import TransactionTable
+from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
 from binx.log.index import index_batch, index_schema
 from binx.log.index_facts import IndexFacts, RowGroup, encode_facts, log_checksums, values_checksum

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from binx.errors import AbsentError, TruncatedError
 from binx.event.format import MAGIC_SIZE, Flavour, FormatDescription, parse_format
 from binx.event.header import HEADER_SIZE, EventHeader, EventType, parse_header
-from binx.kernels.scan import Level
+from binx.kernels.walk.scan import Level
 from binx.log.chain import order_ends
 from binx.log.ends import FileEnds, read_ends
 from binx.log.file import BinlogFile

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from binx.errors import BinxError, TruncatedError
 from binx.event.format import MAGIC_SIZE, FormatDescription, parse_format, verify_format_checksum
 from binx.event.header import EventHeader, EventType, parse_header
-from binx.kernels.scan import Level, Scanner, Stop
-from binx.kernels.transactions import TransactionTable
+from binx.kernels.transactions.table import TransactionTable
+from binx.kernels.walk.scan import Level, Scanner, Stop
 from binx.log.boundary import compiled
 from binx.log.on_damage import OnDamage
 from binx.log.scanning import Ending

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from binx.errors import UsageError
 from binx.event.gtid_set import GtidSet
 from binx.event.gtid_source import GtidSource, number_range
-from binx.kernels.scan import Level
-from binx.kernels.transactions import FLAG_HAS_THREAD, FLAG_HAS_XID, TransactionTable
+from binx.kernels.transactions.table import FLAG_HAS_THREAD, FLAG_HAS_XID, TransactionTable
+from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
 from binx.log.gtid_keys import kernel_intervals, marked_gtids
 from binx.log.moments import Position, format_time, place_of

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from binx.event import MariadbGtid, Query
-from binx.kernels.transactions import Kind, TransactionTable
+from binx.kernels.transactions.table import Kind, TransactionTable
 from binx.log.events import transaction_events
 from binx.log.file import BinlogFile
 

@@ -15,7 +15,7 @@ from binx.rows.records import ColumnRecords
 from binx.rows.types import ArrowOptions, can_misfit
 
 if TYPE_CHECKING:
-    from binx.kernels.layouts import TableMaps
+    from binx.kernels.rows.layouts import TableMaps
 
 UTC_TIMESTAMP = pa.timestamp("us", tz="UTC")
 MISFITS = pa.map_(pa.string(), pa.string())

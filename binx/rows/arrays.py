@@ -20,8 +20,7 @@ import pyarrow as pa
 from binx.errors import DamagedError, UnsupportedError
 from binx.event.charset import Charset
 from binx.event.charset import charset as charset_of_name
-from binx.kernels.singlebyte import are_ascii, as_utf8
-from binx.kernels.utf8 import are_utf8
+from binx.kernels.text.charsets import are_ascii, are_utf8, as_utf8
 from binx.log.arrow import arrow_array, arrow_scalar
 from binx.rows.column_buffers import Column, ColumnBuffers
 from binx.rows.types import ArrowOptions, Kind, LogicalType, arrow_type

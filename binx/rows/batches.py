@@ -178,7 +178,7 @@ class TableChanges:
         """The rows that the kernel handed over.
 
         Args:
-            handed: what :meth:`binx.kernels.builder.RowBuilder.finish` gives.
+            handed: what :meth:`binx.kernels.rows.builder.RowBuilder.finish` gives.
             rows_flags: all flags that their events had.
 
         Raises:

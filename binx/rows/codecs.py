@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from binx.errors import UnsupportedError
 from binx.event.column import TEXT_TYPES, Column, ColumnType
-from binx.kernels.codecs import Codec
+from binx.kernels.rows.codecs import Codec
 from binx.rows.types import DECIMAL128_DIGITS, ArrowOptions, Kind, LogicalType
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ MARIADB_COMPRESSED = frozenset({ColumnType.MARIADB_BLOB_COMPRESSED, ColumnType.M
 
 
 class ColumnCodec(NamedTuple):
-    """A codec and its parameter, see ``binx/kernels/builder.pyx``."""
+    """A codec and its parameter, see ``binx/kernels/rows/builder.pyx``."""
 
     codec: Codec
     parameter: int = 0

@@ -11,10 +11,10 @@ from binx.errors import BinxError, DamagedError
 from binx.event.header import HEADER_SIZE, EventHeader, parse_header
 from binx.event.payload import KeptPayloads, told_of, whole_events
 from binx.event.plain import plain_rows_event
-from binx.kernels.builder import RowBuilder
 from binx.kernels.memory import Spare
-from binx.kernels.rows import Need, RowDecoder
-from binx.kernels.transactions import GtidKind, TransactionTable
+from binx.kernels.rows.builder import RowBuilder
+from binx.kernels.rows.images import Need, RowDecoder
+from binx.kernels.transactions.table import GtidKind, TransactionTable
 from binx.log.file import BinlogFile
 from binx.log.identifiers import id_at, transaction_ids
 from binx.log.payloads import stored_payload

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from binx.event.format import Flavour, FormatDescription
 from binx.event.header import HEADER_SIZE, EventFlag, EventHeader, EventType
 from binx.event.table_map import TableMap, parse_table_map
-from binx.kernels.layouts import TableMaps
-from binx.kernels.transactions import TransactionTable
+from binx.kernels.rows.layouts import TableMaps
+from binx.kernels.transactions.table import TransactionTable
 from binx.log.file import BinlogFile
 from binx.log.scanning import decoded_name
 from binx.rows.codecs import defined_width, is_old_time
@@ -40,7 +40,7 @@ class TableResolver:
         shapes: the columns that tables had.
         tables: every table and schema version met so far.
         widths: by a table map's bytes behind table id and flags, what the definition of its latest rows
-            tells; see :meth:`~binx.kernels.layouts.TableMaps.set_widths`.
+            tells; see :meth:`~binx.kernels.rows.layouts.TableMaps.set_widths`.
     """
 
     def __init__(

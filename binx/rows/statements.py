@@ -14,7 +14,7 @@ from binx.event.replication import Incident
 from binx.event.session import session_options
 from binx.event.statement import Intvar, IntvarType, Rand, XaPrepare
 from binx.event.user_var import UserVar
-from binx.kernels.transactions import TransactionTable
+from binx.kernels.transactions.table import TransactionTable
 from binx.log.file import BinlogFile
 from binx.log.identifiers import id_at
 from binx.rows.context import statement_context

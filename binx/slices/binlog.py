@@ -26,7 +26,7 @@ from binx.event.format import CHECKSUM_SIZE, MAGIC, Flavour, FormatDescription, 
 from binx.event.gtid_set import GtidSet
 from binx.event.header import HEADER_SIZE, EventFlag, EventHeader, EventType, parse_header
 from binx.event.previous_gtids import encode_previous_gtids
-from binx.kernels.rewrite import Pause, Rewriter, measure
+from binx.kernels.copy.rewrite import Pause, Rewriter, measure
 from binx.log.file import BinlogFile
 from binx.slices.database_names import DatabaseNames
 from binx.slices.renaming import RENAMED, EventRenamer

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from binx.kernels.transactions import TransactionTable
+from binx.kernels.transactions.table import TransactionTable
 from binx.log.file import BinlogFile
 from binx.log.scanning import TransactionScan
 from binx.rows.batches import ChangeBatch

@@ -17,7 +17,7 @@ from binx.event.payload import told_of
 from binx.event.plain import plain_rows_event
 from binx.event.rows import RowsHeader
 from binx.event.table_map import TableMap
-from binx.kernels.rowcount import RowCounter
+from binx.kernels.copy.rows_events import RowCounter
 from binx.log.events import RawEvent, raw_events
 from binx.rows.decoder import ChangeDecoder
 from binx.rows.statements import Statement

@@ -26,8 +26,8 @@ from binx.event.plain import plain_rows_event
 from binx.event.query import Query
 from binx.event.rows import RowsFlag, RowsHeader
 from binx.event.table_map import TableMap
-from binx.kernels.rowcount import RowCounter
-from binx.kernels.transactions import Kind, TransactionTable
+from binx.kernels.copy.rows_events import RowCounter
+from binx.kernels.transactions.table import Kind, TransactionTable
 from binx.log.events import RawEvent, raw_events
 from binx.log.file import BinlogFile
 from binx.log.scanning import KIND_NAMES

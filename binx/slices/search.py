@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from binx.errors import BinxError, UndecodableError
 from binx.event.format import Flavour
-from binx.kernels.scan import Level
+from binx.kernels.walk.scan import Level
 from binx.log.chain import ends_problems, epochs
 from binx.log.ends import FileEnds
 from binx.log.file import BinlogFile
@@ -21,7 +21,7 @@ from binx.source import WINDOW_BYTES
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-    from binx.kernels.transactions import TransactionTable
+    from binx.kernels.transactions.table import TransactionTable
     from binx.log.scanning import TransactionScan
     from binx.rows.ddl.catalog import Catalog
     from binx.slices.changes import Selected

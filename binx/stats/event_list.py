@@ -16,8 +16,8 @@ from binx.errors import BinxError, ChecksumError, DamagedError, TruncatedError, 
 from binx.event.format import MAGIC_SIZE, parse_format, verify_format_checksum
 from binx.event.header import EventFlag, EventType, event_name, parse_header
 from binx.event.payload import told_of, whole_events
-from binx.kernels.eventlines import EventColumn, EventLines
-from binx.kernels.eventwalk import EventChecksum, EventStop, EventWalk
+from binx.kernels.render.eventlines import EventColumn, EventLines
+from binx.kernels.walk.event_records import EventChecksum, EventStop, EventWalk
 from binx.log.boundary import compiled
 from binx.log.event_search import EventSearch
 from binx.log.file import BinlogFile

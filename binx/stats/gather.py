@@ -1,7 +1,7 @@
 """The pass over binary logs that gathers their figures.
 
 Each file is read once, and what is kept does not grow with the number of transactions: running sums
-(:mod:`binx.kernels.tally`), the few largest, one entry a table, the GTID set as intervals.
+(:mod:`binx.kernels.transactions.sums`), the few largest, one entry a table, the GTID set as intervals.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from binx.errors import BinxError, DamagedError, UnsupportedError, UsageError
 from binx.event.format import ChecksumAlgorithm
 from binx.event.gtid_set import GtidSet
 from binx.event.header import event_name
-from binx.kernels.ranking import Measure, measures, rank
-from binx.kernels.scan import Level
-from binx.kernels.tally import Tally
-from binx.kernels.transactions import TransactionTable
+from binx.kernels.transactions.ranking import Measure, measures, rank
+from binx.kernels.transactions.sums import Tally
+from binx.kernels.transactions.table import TransactionTable
+from binx.kernels.walk.scan import Level
 from binx.log.chain import ends_problems, epochs, order_ends
 from binx.log.ends import FileEnds, known_ends
 from binx.log.file import BinlogFile

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from binx.errors import UsageError
-from binx.kernels.lines import LineColumn, TransactionLines
+from binx.kernels.render.lines import LineColumn, TransactionLines
 from binx.log.identifiers import anonymous_id
 from binx.log.zones import zone_offset
 from binx.source.wording import encoded

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from binx.errors import BinxError, UsageError
 from binx.event.gtid_set import GtidSet
-from binx.kernels.scan import Level
+from binx.kernels.walk.scan import Level
 from binx.log.ends import FileEnds
 from binx.log.on_damage import OnDamage
 from binx.log.scanning import TransactionScan
@@ -22,7 +22,7 @@ from binx.stats.transaction import KIND_NAMES, ListedTransaction, Page, TableCha
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from binx.kernels.ranking import Measure
+    from binx.kernels.transactions.ranking import Measure
 
 Item = TypeVar("Item")
 
@@ -196,7 +196,7 @@ class Listing:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        from binx.kernels.ranking import measures
+        from binx.kernels.transactions.ranking import measures
         from binx.stats.sorting import TextSorter
 
         sorter = TextSorter()
@@ -241,7 +241,7 @@ def _pickled(page: Page) -> Lines:
 
 
 def _measure(order: Order) -> Measure:
-    from binx.kernels.ranking import Measure
+    from binx.kernels.transactions.ranking import Measure
 
     return {
         Order.BYTES: Measure.MEASURE_BYTES,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from binx.kernels.tally import Tally
+from binx.kernels.transactions.sums import Tally
 from binx.log.moments import MICROSECONDS
 from binx.stats.dimensions import size_bound, size_step
 from binx.stats.records import (

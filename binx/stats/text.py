@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
-from binx.kernels.visible import INVISIBLE
+from binx.kernels.render.invisible import INVISIBLE
 from binx.log.moments import MICROSECONDS
 from binx.source.names import printable
 

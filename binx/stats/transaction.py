@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from binx.kernels.transactions import (
+from binx.kernels.transactions.table import (
     FLAG_BY_LENGTH,
     FLAG_COMMIT_TIME_FROM_GTID,
     FLAG_COMPRESSED,

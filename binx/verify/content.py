@@ -10,10 +10,10 @@ from binx.event.gtid_set import GtidSet
 from binx.event.gtid_source import GtidSource
 from binx.event.header import EventFlag, EventHeader, EventType
 from binx.event.table_map import parse_table_map
-from binx.kernels.audit import clock_faults, flagged
-from binx.kernels.layouts import unknown_column
-from binx.kernels.scan import Level
-from binx.kernels.transactions import FLAG_BY_LENGTH, FLAG_LENGTH_WRONG, Kind, TransactionTable
+from binx.kernels.rows.layouts import unknown_column
+from binx.kernels.transactions.selection import clock_faults, flagged
+from binx.kernels.transactions.table import FLAG_BY_LENGTH, FLAG_LENGTH_WRONG, Kind, TransactionTable
+from binx.kernels.walk.scan import Level
 from binx.log.damage import Cause, Damage
 from binx.log.ends import FileEnds
 from binx.log.gtid_keys import marked_gtids

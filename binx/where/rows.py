@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from binx.kernels.transactions import TransactionTable
+from binx.kernels.transactions.table import TransactionTable
 from binx.log.arrow import arrow_array
 from binx.log.file import BinlogFile
 from binx.log.xa import XaEnds

@@ -9,8 +9,8 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from binx.event import EventHeader, EventType, Gtid, parse_event, parse_header
-from binx.kernels.scan import Level
-from binx.kernels.transactions import TransactionTable
+from binx.kernels.transactions.table import TransactionTable
+from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
 from binx.slices.binlog import Run, SliceReport, write_binlog
 

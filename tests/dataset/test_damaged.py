@@ -16,7 +16,7 @@ from binx.dataset.parquet import to_parquet
 from binx.dataset.staging import SourceReport
 from binx.errors import AbsentError, BinxError, DamagedError
 from binx.event.gtid_set import GtidSet
-from binx.kernels.scan import Level
+from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile, open_files
 from binx.log.inputs import open_chain
 from binx.log.on_damage import OnDamage

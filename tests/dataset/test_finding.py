@@ -18,7 +18,7 @@ from binx.dataset.staging import ChainState
 from binx.errors import DamagedError
 from binx.event.gtid_set import GtidSet
 from binx.event.payload import KeptPayloads
-from binx.kernels.scan import Level
+from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
 from binx.log.index import index_table
 from binx.log.selection import Selection, Selector

@@ -18,10 +18,10 @@ from binx.event.header import HEADER_SIZE, EventFlag, EventHeader, EventType
 from binx.event.mariadb import parse_mariadb_gtid_list
 from binx.event.previous_gtids import encode_previous_gtids, parse_previous_gtids
 from binx.kernels.crc32 import checksum
-from binx.kernels.index_tables import COLUMN_NAMES, COUNT_COLUMNS, IndexedTables
-from binx.kernels.json_diff import applied, diff_to_text
-from binx.kernels.jsonb import to_text
-from binx.kernels.scan import Level
+from binx.kernels.json.diffs import applied, diff_to_text
+from binx.kernels.json.documents import to_text
+from binx.kernels.transactions.index_tables import COLUMN_NAMES, COUNT_COLUMNS, IndexedTables
+from binx.kernels.walk.scan import Level
 from binx.log.events import raw_events
 from binx.log.file import BinlogFile
 from binx.log.index_facts import decode_facts

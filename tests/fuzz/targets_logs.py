@@ -13,7 +13,7 @@ from binx.errors import BinxError
 from binx.event.format import FormatDescription
 from binx.event.gtid import Gtid
 from binx.event.gtid_set import GtidSet
-from binx.kernels.scan import Level
+from binx.kernels.walk.scan import Level
 from binx.log.events import raw_events
 from binx.log.file import BinlogFile
 from binx.log.gtid_keys import kernel_intervals

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from binx.kernels.scan import Level
+from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
 from binx.rows.batches import ChangeBatch
 from binx.rows.ddl.catalog import Catalog

@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from pathlib import Path
 
-from binx.kernels.scan import Level
+from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
 from binx.rows.batches import ChangeBatch
 from binx.rows.ddl.catalog import Catalog

@@ -11,7 +11,7 @@ import pytest
 
 from binx.dataset.parquet import to_parquet
 from binx.errors import RefusedError
-from binx.kernels.scan import Level
+from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
 from binx.rows.ddl.catalog import Catalog
 from binx.slices.changes import Selected

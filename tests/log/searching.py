@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from binx.kernels.scan import Level
+from binx.kernels.walk.scan import Level
 from binx.log.ends import previous_gtids
 from binx.log.file import BinlogFile
 from binx.log.selection import Selection, Selector, required_level

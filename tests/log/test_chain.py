@@ -13,7 +13,7 @@ import pytest
 
 from binx.event import GtidSet, encode_previous_gtids
 from binx.event.header import EventType
-from binx.kernels.scan import Level
+from binx.kernels.walk.scan import Level
 from binx.log.chain import ChainProblem, ProblemKind, ends_problems, epochs, order_ends
 from binx.log.ends import previous_gtids, read_ends
 from binx.log.file import BinlogFile, Listed, open_files

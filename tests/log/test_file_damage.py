@@ -9,7 +9,7 @@ from itertools import pairwise
 import pytest
 
 from binx.errors import BinxError, ChecksumError, DamagedError, TruncatedError
-from binx.kernels.scan import Level
+from binx.kernels.walk.scan import Level
 from binx.log.chain import order_ends
 from binx.log.ends import known_ends
 from binx.log.file import BinlogFile

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from binx.errors import BinxError, ChecksumError, TruncatedError
 from binx.event.gtid_set import GtidSet
-from binx.kernels.scan import Level, Scanner
+from binx.kernels.walk.scan import Level, Scanner
 from binx.log.boundary import compiled
 from binx.log.file import BinlogFile
 from binx.log.gtid_keys import kernel_intervals

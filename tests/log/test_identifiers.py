@@ -6,7 +6,7 @@ import subprocess
 import sys
 import uuid
 
-from binx.kernels.scan import Level
+from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
 from binx.log.identifiers import NAMESPACE, id_at, transaction_id, transaction_ids
 from tests.conftest import PROJECT

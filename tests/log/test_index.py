@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from binx.errors import UnsupportedError
-from binx.kernels.scan import Level
+from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
 from binx.log.index import index_batch, index_schema, index_table
 from tests.conftest import PROJECT

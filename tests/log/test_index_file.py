@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from binx.errors import BinxError, DamagedError, StaleError
 from binx.kernels.crc32 import checksum
-from binx.kernels.scan import Level
-from binx.kernels.transactions import FIELDS, TransactionTable
+from binx.kernels.transactions.table import FIELDS, TransactionTable
+from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
 from binx.log.index_facts import IndexFacts, RowGroup, decode_facts, encode_facts
 from binx.log.index_file import IndexFile, IndexState, examine_index

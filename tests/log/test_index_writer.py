@@ -12,7 +12,7 @@ import pytest
 from typing_extensions import Buffer
 
 from binx.errors import DamagedError, OutputError
-from binx.kernels.scan import Level
+from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
 from binx.log.index import index_schema, index_table
 from binx.log.index_writer import write_index, write_index_to

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from binx.errors import UnsupportedError
-from binx.kernels.scan import Level
-from binx.kernels.transactions import TransactionTable
+from binx.kernels.transactions.table import TransactionTable
+from binx.kernels.walk.scan import Level
 from binx.log.ends import read_ends
 from binx.log.file import BinlogFile
 from binx.log.moments import Position

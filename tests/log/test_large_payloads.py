@@ -14,7 +14,7 @@ import pytest
 from binx.errors import BinxError, ChecksumError
 from binx.event import RowsHeader, TransactionPayload
 from binx.event.header import HEADER_SIZE
-from binx.kernels.scan import Level
+from binx.kernels.walk.scan import Level
 from binx.log.events import raw_events
 from binx.log.file import BinlogFile
 from binx.log.on_damage import OnDamage

@@ -7,8 +7,8 @@ import tracemalloc
 import pytest
 
 from binx.errors import BinxError
-from binx.kernels.scan import Level
-from binx.kernels.transactions import TransactionTable
+from binx.kernels.transactions.table import TransactionTable
+from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder

@@ -11,7 +11,7 @@ import pytest
 
 import binx
 from binx.errors import AbsentError, BinxError, TruncatedError
-from binx.kernels.scan import Level
+from binx.kernels.walk.scan import Level
 from binx.log.ends import read_ends
 from binx.log.file import open_files
 from binx.log.inputs import open_chain

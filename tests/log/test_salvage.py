@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from binx.errors import BinxError, DamagedError, NotABinlogError, UnsupportedError
 from binx.event import GtidSet
-from binx.kernels.scan import Level
+from binx.kernels.walk.scan import Level
 from binx.log.damage import Damage
 from binx.log.event_search import EventSearch
 from binx.log.file import BinlogFile

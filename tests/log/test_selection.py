@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from binx.errors import UsageError
 from binx.event import GtidSet
-from binx.kernels.scan import Level
+from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
 from binx.log.moments import Position
 from binx.log.selection import Selection, Selector, required_level

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from binx.errors import AbsentError, UsageError
-from binx.kernels.scan import Level
+from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
 from binx.log.moments import Position, parse_position
 from binx.log.selection import Selection, Selector

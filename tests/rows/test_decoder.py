@@ -15,7 +15,7 @@ import pytest
 
 from binx.errors import BinxError, DamagedError, UndecodableError, UnsupportedError
 from binx.event import ROWS_TYPES
-from binx.kernels.scan import Level
+from binx.kernels.walk.scan import Level
 from binx.log.events import transaction_events
 from binx.log.file import BinlogFile
 from binx.rows import arrays

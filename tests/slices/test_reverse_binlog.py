@@ -12,8 +12,8 @@ import pytest
 
 from binx.errors import AbsentError, RefusedError
 from binx.event.gtid_set import GtidSet
-from binx.kernels.scan import Level
-from binx.kernels.transactions import Kind, TransactionTable
+from binx.kernels.transactions.table import Kind, TransactionTable
+from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
 from binx.log.inputs import open_chain
 from binx.log.scanning import KIND_NAMES

@@ -24,7 +24,7 @@ from binx.dataset.parquet import to_parquet
 from binx.dataset.staging import SourceReport
 from binx.errors import AbsentError, BinxError, RefusedError, TruncatedError
 from binx.event.gtid_set import GtidSet
-from binx.kernels.scan import Level
+from binx.kernels.walk.scan import Level
 from binx.log.inputs import open_chain
 from binx.log.on_damage import OnDamage
 from binx.log.selection import Selection, Selector

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from binx.errors import UsageError
-from binx.kernels.scan import Level
+from binx.kernels.walk.scan import Level
 from binx.log.chain import epochs
 from binx.log.ends import known_ends
 from binx.log.file import BinlogFile

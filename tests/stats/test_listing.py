@@ -10,7 +10,7 @@ import pytest
 
 from binx.errors import BinxError, UsageError
 from binx.event.gtid_set import GtidSet
-from binx.kernels.scan import Level
+from binx.kernels.walk.scan import Level
 from binx.log.ends import read_ends
 from binx.log.file import BinlogFile
 from binx.log.scan import Scan

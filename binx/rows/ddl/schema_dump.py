@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from binx.errors import DamagedError, SourceError, UnsupportedError, UsageError
 from binx.event.gtid_set import GtidSet
-from binx.kernels.scan import Level
+from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.ddl.dump_moment import Moment, MomentKind, given_moment, own_moment

@@ -11,8 +11,8 @@ from itertools import pairwise
 from binx.event.format import Flavour, FormatDescription
 from binx.event.header import HEADER_SIZE, parse_header
 from binx.event.mariadb import parse_mariadb_gtid
-from binx.kernels.heads import SqlHeads, whole_transactions
-from binx.kernels.transactions import GtidKind, TransactionTable
+from binx.kernels.render.heads import SqlHeads, whole_transactions
+from binx.kernels.transactions.table import GtidKind, TransactionTable
 from binx.log.identifiers import transaction_ids
 from binx.log.moments import format_time
 from binx.rows.ddl.tokens import NotUnderstoodError, TokenKind, tokens

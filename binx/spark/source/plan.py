@@ -18,8 +18,8 @@ import pyarrow as pa
 from binx.dataset.plan import packed
 from binx.errors import AbsentError, TruncatedError
 from binx.event.format import FormatDescription
-from binx.kernels.scan import Level
-from binx.kernels.transactions import TransactionTable
+from binx.kernels.transactions.table import TransactionTable
+from binx.kernels.walk.scan import Level
 from binx.log.chain import order_ends
 from binx.log.ends import FileEnds, read_ends
 from binx.log.file import BinlogFile

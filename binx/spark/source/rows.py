@@ -8,8 +8,8 @@ from functools import partial
 import pyarrow as pa
 
 from binx.dataset.statements import STATEMENTS_BATCH, statements_batch
-from binx.kernels.scan import Level
-from binx.kernels.transactions import TransactionTable
+from binx.kernels.transactions.table import TransactionTable
+from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
 from binx.log.index import index_batch
 from binx.log.scan import Scan

@@ -12,6 +12,7 @@ from binx.rows.ddl.statements import (
     CreateTable,
     DropDatabase,
     DropTables,
+    MovePartition,
     NotUnderstood,
     RenameTables,
     RenameTo,
@@ -81,7 +82,8 @@ def _of_schema(asked: SchemaStatement, statement: Statement, tables: TableFilter
         return _effect("rename", first_taken(*(name for pair in asked.pairs for name in pair)), True)
     if isinstance(asked, AlterTable):
         targets = [action.table for action in asked.actions if isinstance(action, RenameTo)]
-        name = first_taken(asked.table, *targets)
+        others = [one.other for one in asked.actions if isinstance(one, MovePartition) and one.other]
+        name = first_taken(asked.table, *targets, *others)
         if targets:
             return _effect("rename", name, True)
         return _effect("alter", name, _WITH_ROWS.search(statement.sql) is not None)

@@ -130,6 +130,7 @@ TABLE_STATEMENTS = [
     ("CREATE OR REPLACE TABLE shop.orders (id INT PRIMARY KEY)", "create", True),
     ("ALTER TABLE `shop`.`orders` ADD n INT", "alter", False),
     ("ALTER TABLE orders DROP PARTITION p0", "alter", True),
+    ("ALTER TABLE other EXCHANGE PARTITION p0 WITH TABLE orders", "alter", True),
     ("ALTER TABLE shop.orders RENAME TO shop.old", "rename", True),
     ("RENAME TABLE old TO orders", "rename", True),
     ("TRUNCATE orders", "truncate", True),

@@ -19,7 +19,6 @@ import pyarrow as pa
 from binx.errors import AbsentError, UsageError
 from binx.inspect.followed_keys import FollowedKeys
 from binx.inspect.readable import ReadableRows
-from binx.inspect.table_statements import table_effect
 from binx.kernels.transactions.table import FLAG_HAS_THREAD, TransactionTable
 from binx.kernels.walk.scan import Level
 from binx.log.ends import FileEnds
@@ -30,6 +29,7 @@ from binx.log.selection import Selection
 from binx.log.table_filter import TableFilter
 from binx.rows.batches import ChangeBatch
 from binx.rows.ddl.catalog import Catalog
+from binx.rows.ddl.table_statements import table_effect
 from binx.rows.decoder import ChangeDecoder
 from binx.rows.images import BatchImages
 from binx.rows.statements import Statement
@@ -54,7 +54,7 @@ class RowChange:
     Attributes:
         row: the change as ``extract --format json --rows`` has it: ``transaction``, ``commit_version``,
             ``commit_timestamp``, ``db``, ``table``, ``type``, ``row``, ``before``, ``after``. Of a statement:
-            the same up to ``type`` (see :class:`~binx.inspect.table_statements.TableEffect`), and ``sql``.
+            the same up to ``type`` (see :class:`~binx.rows.ddl.table_statements.TableEffect`), and ``sql``.
         commit_timestamp: its transaction's commit time, µs since 1970.
         file: the log's name.
         start: offset of the transaction.

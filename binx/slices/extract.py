@@ -224,11 +224,16 @@ class _Extraction:
         options = self._options
         if not options.only_matching and options.operations is None:
             return None
-        takes_table = self._search.selector.takes_table if options.only_matching else _every_table
-        condition = options.where if options.only_matching else None
+        from binx.log.table_filter import TableFilter
         from binx.slices.row_choice import RowChoice
 
-        return RowChoice(takes_table, options.operations or frozenset(OPERATIONS), condition)
+        selection = self._selection if options.only_matching else Selection()
+        return RowChoice(
+            TableFilter(selection.databases, selection.tables),
+            options.operations or frozenset(OPERATIONS),
+            options.where if options.only_matching else None,
+            undone=options.reverse,
+        )
 
     def _write_binlog(self, stream: OutputStream) -> None:
         if self._options.reverse:
@@ -332,10 +337,6 @@ class _Extraction:
         from binx.rows.ddl.catalog import Catalog
 
         return Catalog() if self._catalog is None else self._catalog.copy()
-
-
-def _every_table(database: str, table: str) -> bool:
-    return True
 
 
 __all__ = ["ExtractOptions", "ExtractReport", "SliceFormat", "extract"]

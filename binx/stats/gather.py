@@ -221,7 +221,8 @@ class _Gathering:
         unread = file.size - scan.accounted
         damage = scan.damage if isinstance(scan, Scan) else ()
         damaged = sum(one.bytes for one in damage) + (unread if error is not None else 0)
-        problem = None if error is None else f"{error}; the {unread:,} bytes from there on were not read"
+        behind = f"; the {unread:,} bytes from there on were not read" if unread else ""
+        problem = None if error is None else f"{error}{behind}"
         if damage:
             problem = f"{file.path}: {'; '.join(map(str, damage[:_DAMAGES_TOLD]))}"
             if len(damage) > _DAMAGES_TOLD:

@@ -88,6 +88,7 @@ class Listing:
         self._level = Level.LEVEL_INDEX if quick else Level.LEVEL_TABLES
         self._cut_short = False
         self._uncounted: dict[str, None] = {}
+        self._unread: list[str] = []
 
     @property
     def missing(self) -> GtidSet:
@@ -97,7 +98,7 @@ class Listing:
     @property
     def damage(self) -> list[str]:
         """What was passed over as it could not be read, as far as the listing has come, in sentences."""
-        return self._search.damage
+        return [*self._search.damage, *self._unread]
 
     @property
     def notes(self) -> list[str]:
@@ -156,6 +157,7 @@ class Listing:
                 part.first_seqno,
                 mask=part.mask,
                 numbered=part.is_numbered,
+                unread=self._unread,
             )
             if last is not None and last is not scan:
                 self._note_uncounted(last)

@@ -10,8 +10,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from binx.event import FormatDescription
-from binx.event.format import Flavour
+from binx.event.format import Flavour, FormatDescription
 from binx.event.header import HEADER_SIZE, EventFlag, EventHeader, EventType
 from binx.event.table_map import TableMap, parse_table_map
 from binx.inspect.event_fields import event_fields

@@ -9,20 +9,13 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from binx.errors import BinxError, DamagedError
-from binx.event import (
-    Event,
-    ExecuteLoadQuery,
-    FormatDescription,
-    Query,
-    RowsQuery,
-    TransactionPayload,
-    parse_event,
-    parse_header,
-    whole_events,
-)
-from binx.event.header import HEADER_SIZE, EventHeader, EventType, event_size
-from binx.event.payload import told_of
-from binx.event.query import plain_text
+from binx.event.format import FormatDescription
+from binx.event.header import HEADER_SIZE, EventHeader, EventType, event_size, parse_header
+from binx.event.load_data import ExecuteLoadQuery
+from binx.event.parse import Event, parse_event
+from binx.event.payload import TransactionPayload, told_of, whole_events
+from binx.event.query import Query, plain_text
+from binx.event.statement import RowsQuery
 from binx.log.file import BinlogFile
 from binx.log.payloads import stored_payload
 

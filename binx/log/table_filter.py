@@ -11,7 +11,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from fnmatch import translate
 
 from binx.errors import UsageError
-from binx.event import ExecuteLoadQuery, FormatDescription, Query
+from binx.event.format import FormatDescription
+from binx.event.load_data import ExecuteLoadQuery
+from binx.event.query import Query
 from binx.log.events import transaction_events
 from binx.log.file import BinlogFile
 

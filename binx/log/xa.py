@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 
-from binx.event import MariadbGtid, Query
+from binx.event.mariadb import MariadbGtid
+from binx.event.query import Query
 from binx.kernels.transactions.table import Kind, TransactionTable
 from binx.log.events import transaction_events
 from binx.log.file import BinlogFile

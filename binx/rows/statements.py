@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from binx.event import parse_event
 from binx.event.charset import DEFAULT_CHARSET
 from binx.event.format import Flavour
 from binx.event.header import EventFlag, EventHeader
 from binx.event.load_data import ExecuteLoadQuery, LoadBlock
+from binx.event.parse import parse_event
 from binx.event.query import Query
 from binx.event.replication import Incident
 from binx.event.session import session_options

@@ -10,8 +10,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 
 from binx.errors import DamagedError
-from binx.event import FormatDescription
-from binx.event.format import Flavour
+from binx.event.format import Flavour, FormatDescription
 from binx.event.header import HEADER_SIZE, EventType
 from binx.event.payload import told_of
 from binx.event.plain import plain_rows_event

@@ -19,8 +19,7 @@ from struct import Struct
 from typing import TYPE_CHECKING, NamedTuple
 
 from binx.errors import AbsentError, BinxError, RefusedError
-from binx.event import FormatDescription
-from binx.event.format import MAGIC, Flavour
+from binx.event.format import MAGIC, Flavour, FormatDescription
 from binx.event.header import HEADER_SIZE, EventType
 from binx.event.plain import plain_rows_event
 from binx.event.query import Query

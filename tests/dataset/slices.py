@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from binx.event import EventHeader, EventType, Gtid, parse_event, parse_header
+from binx.event.gtid import Gtid
+from binx.event.header import EventHeader, EventType, parse_header
+from binx.event.parse import parse_event
 from binx.kernels.transactions.table import TransactionTable
 from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile

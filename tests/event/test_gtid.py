@@ -7,18 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from binx.errors import DamagedError, UnsupportedError
-from binx.event import (
-    DomainSource,
-    EventType,
-    Gtid,
-    GtidSet,
-    PreviousGtids,
-    UuidSource,
-    encode_previous_gtids,
-    parse_event,
-    parse_header,
-)
-from binx.event.header import HEADER_SIZE
+from binx.event.gtid import Gtid
+from binx.event.gtid_set import GtidSet
+from binx.event.gtid_source import DomainSource, UuidSource
+from binx.event.header import HEADER_SIZE, EventType, parse_header
+from binx.event.parse import parse_event
+from binx.event.previous_gtids import PreviousGtids, encode_previous_gtids
 from binx.event.reader import Reader
 from binx.event.serialization import read_variable, read_variable_signed
 from tests.event import samples

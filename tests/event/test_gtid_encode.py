@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from binx.errors import BinxError
-from binx.event import Gtid, parse_header
-from binx.event.gtid import parse_gtid
+from binx.event.gtid import Gtid, parse_gtid
 from binx.event.gtid_encode import (
     Clock,
     encode_packed,
@@ -16,7 +15,7 @@ from binx.event.gtid_encode import (
     encode_variable_signed,
     rewrite_gtid,
 )
-from binx.event.header import HEADER_SIZE
+from binx.event.header import HEADER_SIZE, parse_header
 from binx.event.reader import Reader
 from binx.event.serialization import read_variable, read_variable_signed
 from tests.event import samples

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from binx.errors import UsageError
-from binx.event import DomainSource, GtidSet, GtidSource, UuidSource
+from binx.event.gtid_set import GtidSet
+from binx.event.gtid_source import DomainSource, GtidSource, UuidSource
 
 A = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
 B = "6bf3cf1e-1de2-11f1-9c6b-000000000001"

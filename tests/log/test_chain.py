@@ -11,8 +11,9 @@ from typing import Any, cast
 
 import pytest
 
-from binx.event import GtidSet, encode_previous_gtids
+from binx.event.gtid_set import GtidSet
 from binx.event.header import EventType
+from binx.event.previous_gtids import encode_previous_gtids
 from binx.kernels.walk.scan import Level
 from binx.log.chain import ChainProblem, ProblemKind, ends_problems, epochs, order_ends
 from binx.log.ends import previous_gtids, read_ends

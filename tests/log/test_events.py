@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from binx.errors import BinxError, DamagedError
-from binx.event import TransactionPayload
 from binx.event.header import EventType
+from binx.event.payload import TransactionPayload
 from binx.kernels.walk.scan import Level
 from binx.log.events import transaction_events
 from binx.log.file import BinlogFile

@@ -12,8 +12,9 @@ from itertools import chain
 import pytest
 
 from binx.errors import BinxError, ChecksumError
-from binx.event import RowsHeader, TransactionPayload
 from binx.event.header import HEADER_SIZE
+from binx.event.payload import TransactionPayload
+from binx.event.rows import RowsHeader
 from binx.kernels.walk.scan import Level
 from binx.log.events import raw_events
 from binx.log.file import BinlogFile

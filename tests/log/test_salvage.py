@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from binx.errors import BinxError, DamagedError, NotABinlogError, UnsupportedError
-from binx.event import GtidSet
+from binx.event.gtid_set import GtidSet
 from binx.kernels.walk.scan import Level
 from binx.log.damage import Damage
 from binx.log.event_search import EventSearch

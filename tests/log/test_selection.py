@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from binx.errors import UsageError
-from binx.event import GtidSet
+from binx.event.gtid_set import GtidSet
 from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
 from binx.log.moments import Position

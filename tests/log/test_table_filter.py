@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from binx.event import Query, parse_event, parse_header
+from binx.event.header import parse_header
+from binx.event.parse import parse_event
+from binx.event.query import Query
 from binx.log.file import BinlogFile
 from binx.log.table_filter import TableFilter
 from tests.conftest import PROJECT

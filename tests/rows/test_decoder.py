@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from binx.errors import BinxError, DamagedError, UndecodableError, UnsupportedError
-from binx.event import ROWS_TYPES
+from binx.event.rows import ROWS_TYPES
 from binx.kernels.walk.scan import Level
 from binx.log.events import transaction_events
 from binx.log.file import BinlogFile

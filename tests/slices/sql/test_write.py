@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from binx.errors import BinxError, RefusedError
-from binx.event import parse_format
+from binx.event.format import parse_format
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.statements import Statement
 from binx.rows.types import Kind, LogicalType

@@ -14,15 +14,15 @@ from binx.cli.pager import NO_PAGER
 from binx.cli.terminal import LAYOUT, say_note, say_warning
 from binx.errors import BinxError, UsageError
 from binx.log.file import FORMAT_FROM
-from binx.log.index_use import IndexUse
+from binx.log.index.lookup import IndexUse
+from binx.log.selection.zones import parse_zone
 from binx.log.sizes import parse_size
 from binx.log.steps import listen
-from binx.log.zones import parse_zone
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from binx.log.ends import FileEnds
+    from binx.log.chain.ends import FileEnds
     from binx.rows.ddl.catalog import Catalog
     from binx.rows.ddl.schema_dump import SchemaDump
 

@@ -13,7 +13,7 @@ import click
 from binx.errors import BinxError, ExitCode, OutputError
 
 if TYPE_CHECKING:
-    from binx.event.gtid_set import GtidSet
+    from binx.event.gtid.sets import GtidSet
     from binx.storage.output import Sink
 
 LAYOUT = "binx.layout"

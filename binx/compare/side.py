@@ -11,14 +11,14 @@ from binx.compare.contents import digested, statement_facts
 from binx.compare.digests import Digests, GtidKeys
 from binx.compare.effects import ROWS_KEPT, Effect
 from binx.compare.forms import statement_form
-from binx.event.gtid_set import GtidSet
-from binx.event.gtid_source import DomainSource
+from binx.event.gtid.sets import GtidSet
+from binx.event.gtid.sources import DomainSource
 from binx.inspect.readable import ReadableRows
 from binx.kernels.transactions.table import FLAG_HAS_COUNTS, Kind, TransactionTable
-from binx.log.ends import FileEnds
-from binx.log.gtid_keys import marked_gtids
-from binx.log.on_damage import OnDamage
-from binx.log.selection import Selection
+from binx.log.chain.ends import FileEnds
+from binx.log.damage.on_damage import OnDamage
+from binx.log.selection.gtid_keys import marked_gtids
+from binx.log.selection.selection import Selection
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
 from binx.rows.marks import TAKE

@@ -17,7 +17,7 @@ from binx.dataset.options import ParquetOptions
 from binx.dataset.parquet_file import FileKind, ParquetFile, Shared
 from binx.dataset.schema_records import schema_path
 from binx.dataset.statements import STATEMENTS_BATCH, statements_batch, statements_schema
-from binx.log.index import index_schema
+from binx.log.index.transactions import index_schema
 from binx.rows.batches import ChangeBatch, TableChanges
 from binx.rows.statements import Statement
 

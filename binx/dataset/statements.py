@@ -9,9 +9,9 @@ from typing import Any
 import pyarrow as pa
 
 from binx.log.arrow import arrow_array
+from binx.rows.columns.types import DEFAULT_ARROW_OPTIONS, ArrowOptions
 from binx.rows.ddl.effects import ColumnEffect, Effect, statement_effects
 from binx.rows.statements import Statement
-from binx.rows.types import DEFAULT_ARROW_OPTIONS, ArrowOptions
 
 STATEMENTS_BATCH = 10_000
 """Statements that are held back before they are written."""

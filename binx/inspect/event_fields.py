@@ -7,7 +7,7 @@ from enum import Enum, IntFlag
 from typing import Any
 
 from binx.event.format import Flavour, FormatDescription
-from binx.event.gtid import Gtid
+from binx.event.gtid.events import Gtid
 from binx.event.load_data import ExecuteLoadQuery, LoadBlock
 from binx.event.mariadb import MariadbGtid
 from binx.event.parse import Event
@@ -18,7 +18,7 @@ from binx.event.session import session_options
 from binx.event.statement import Intvar, IntvarType, RowsQuery
 from binx.event.table_map import TableMap
 from binx.event.user_var import UserVar
-from binx.log.moments import format_time
+from binx.log.selection.moments import format_time
 
 _TIMES = ("immediate_commit_timestamp", "original_commit_timestamp")
 

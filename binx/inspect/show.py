@@ -16,10 +16,10 @@ from binx.event.table_map import TableMap, parse_table_map
 from binx.inspect.event_fields import event_fields
 from binx.inspect.readable import ReadableRows
 from binx.kernels.walk.scan import Level
-from binx.log.ends import FileEnds
+from binx.log.chain.ends import FileEnds
+from binx.log.damage.on_damage import OnDamage
 from binx.log.events import RawEvent
-from binx.log.on_damage import OnDamage
-from binx.log.selection import Selection
+from binx.log.selection.selection import Selection
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
 from binx.rows.decoder_warnings import decoder_warnings

@@ -21,12 +21,12 @@ from binx.inspect.followed_keys import FollowedKeys
 from binx.inspect.readable import ReadableRows
 from binx.kernels.transactions.table import FLAG_HAS_THREAD, TransactionTable
 from binx.kernels.walk.scan import Level
-from binx.log.ends import FileEnds
+from binx.log.chain.ends import FileEnds
+from binx.log.damage.on_damage import OnDamage
 from binx.log.file import BinlogFile
-from binx.log.moments import format_time
-from binx.log.on_damage import OnDamage
-from binx.log.selection import Selection
-from binx.log.table_filter import TableFilter
+from binx.log.selection.moments import format_time
+from binx.log.selection.selection import Selection
+from binx.log.selection.table_filter import TableFilter
 from binx.rows.batches import ChangeBatch
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.ddl.table_statements import table_effect

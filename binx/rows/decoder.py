@@ -18,12 +18,12 @@ from binx.kernels.transactions.table import GtidKind, TransactionTable
 from binx.log.file import BinlogFile
 from binx.log.identifiers import id_at, transaction_ids
 from binx.log.payloads import stored_payload
+from binx.rows.columns.shapes import Shapes
+from binx.rows.columns.types import DEFAULT_ARROW_OPTIONS, ArrowOptions
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.resolving import TableResolver
 from binx.rows.savepoints import undone_rows
-from binx.rows.shapes import Shapes
 from binx.rows.statements import Statement, StatementReader
-from binx.rows.types import DEFAULT_ARROW_OPTIONS, ArrowOptions
 from binx.source import WINDOW_BYTES
 
 if TYPE_CHECKING:

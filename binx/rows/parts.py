@@ -14,7 +14,7 @@ from binx.kernels.render.rowparts import Spelling
 
 if TYPE_CHECKING:
     from binx.kernels.render.changeparts import Column, KernelPart
-    from binx.rows.column_buffers import ColumnBuffers
+    from binx.rows.columns.column_buffers import ColumnBuffers
 
 _FLOAT_BYTES = 4
 

@@ -17,10 +17,10 @@ from binx.event.user_var import UserVar
 from binx.kernels.transactions.table import TransactionTable
 from binx.log.file import BinlogFile
 from binx.log.identifiers import id_at
+from binx.rows.columns.schema import StatementContext
 from binx.rows.context import statement_context
 from binx.rows.ddl.catalog import Followed
 from binx.rows.ddl.parse import first_word, is_schema_statement
-from binx.rows.schema import StatementContext
 
 MICROSECONDS = 1_000_000
 

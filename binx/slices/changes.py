@@ -19,10 +19,10 @@ from binx.kernels.transactions.table import TransactionTable
 from binx.log.file import BinlogFile
 from binx.log.scanning import TransactionScan
 from binx.rows.batches import ChangeBatch
+from binx.rows.columns.types import ArrowOptions
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder, DecoderOptions
 from binx.rows.statements import Statement
-from binx.rows.types import ArrowOptions
 from binx.slices.pieces import Changes, Piece
 from binx.slices.transaction_facts import TransactionFacts, taken_indexes
 

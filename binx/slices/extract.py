@@ -15,10 +15,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from binx.errors import AbsentError, RefusedError
-from binx.event.gtid_set import GtidSet
-from binx.log.ends import FileEnds
-from binx.log.on_damage import OnDamage
-from binx.log.selection import Selection
+from binx.event.gtid.sets import GtidSet
+from binx.log.chain.ends import FileEnds
+from binx.log.damage.on_damage import OnDamage
+from binx.log.selection.selection import Selection
 from binx.slices.database_names import DatabaseNames
 from binx.slices.search import Search
 from binx.slices.sql.on_conflict import OnConflict
@@ -114,7 +114,7 @@ def extract(
     What was found is written even where some of the GTIDs asked for are missing; the report names them.
 
     Args:
-        chain: the files in their order, with their ends read; see :func:`binx.log.inputs.open_chain`.
+        chain: the files in their order, with their ends read; see :func:`binx.log.chain.inputs.open_chain`.
         selection: which transactions.
         output: a path, or ``-`` for standard output.
         options: how.
@@ -224,7 +224,7 @@ class _Extraction:
         options = self._options
         if not options.only_matching and options.operations is None:
             return None
-        from binx.log.table_filter import TableFilter
+        from binx.log.selection.table_filter import TableFilter
         from binx.slices.row_choice import RowChoice
 
         selection = self._selection if options.only_matching else Selection()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from binx.log.table_filter import TableFilter
+from binx.log.selection.table_filter import TableFilter
 from binx.rows.batches import CHANGE_TYPES, ChangeBatch
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.ddl.table_statements import table_effect

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from binx.errors import BinxError, UndecodableError
 from binx.event.format import Flavour
 from binx.kernels.walk.scan import Level
-from binx.log.chain import ends_problems, epochs
-from binx.log.ends import FileEnds
+from binx.log.chain.chain import ends_problems, epochs
+from binx.log.chain.ends import FileEnds
+from binx.log.damage.on_damage import OnDamage
 from binx.log.file import BinlogFile
-from binx.log.on_damage import OnDamage
 from binx.log.scan import Scan
-from binx.log.selection import Selection, Selector, required_level
+from binx.log.selection.selection import Selection, Selector, required_level
 from binx.log.steps import tell
 from binx.source import WINDOW_BYTES
 
@@ -81,7 +81,7 @@ class Search:
         passed_over: files that were ruled out so far, whose transactions nobody counted.
 
     Raises:
-        UsageError, AbsentError: as :class:`~binx.log.selection.Selector`.
+        UsageError, AbsentError: as :class:`~binx.log.selection.selection.Selector`.
     """
 
     def __init__(
@@ -176,7 +176,7 @@ class Search:
         """Yield the transactions of the files that are not ruled out, with marks of those that pass.
 
         Args:
-            level: how much is read, at least :func:`~binx.log.selection.required_level`.
+            level: how much is read, at least :func:`~binx.log.selection.selection.required_level`.
             gtids: transactions that have none of these may be left out, and are not counted.
 
         Raises:

@@ -27,7 +27,7 @@ from binx.event.session import session_options
 from binx.event.statement import Intvar, IntvarType, Rand, XaPrepare
 from binx.event.user_var import UserVar
 from binx.log.events import RawEvent
-from binx.log.zones import in_zone
+from binx.log.selection.zones import in_zone
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
 from binx.rows.decoder_warnings import decoder_warnings

@@ -19,11 +19,11 @@ from binx.event.payload import told_of, whole_events
 from binx.kernels.render.eventlines import EventColumn, EventLines
 from binx.kernels.walk.event_records import EventChecksum, EventStop, EventWalk
 from binx.log.boundary import compiled
-from binx.log.event_search import EventSearch
+from binx.log.damage.event_search import EventSearch
+from binx.log.damage.on_damage import OnDamage
 from binx.log.file import BinlogFile
-from binx.log.on_damage import OnDamage
 from binx.log.payloads import stored_payload, sums
-from binx.log.zones import zone_offset
+from binx.log.selection.zones import zone_offset
 from binx.source import READ_BYTES
 from binx.source.wording import encoded
 from binx.stats.text import field_leads, json_string, safe_text

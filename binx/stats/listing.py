@@ -9,12 +9,12 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, TypeVar
 
 from binx.errors import BinxError, UsageError
-from binx.event.gtid_set import GtidSet
+from binx.event.gtid.sets import GtidSet
 from binx.kernels.walk.scan import Level
-from binx.log.ends import FileEnds
-from binx.log.on_damage import OnDamage
+from binx.log.chain.ends import FileEnds
+from binx.log.damage.on_damage import OnDamage
 from binx.log.scanning import TransactionScan
-from binx.log.selection import Selection, required_level
+from binx.log.selection.selection import Selection, required_level
 from binx.slices.search import Search
 from binx.stats.lines import Lines, LineWriter
 from binx.stats.transaction import KIND_NAMES, ListedTransaction, Page, TableChanges
@@ -50,7 +50,7 @@ class Listing:
     hold what is selected are passed over, and the search ends when all GTIDs asked for are found.
 
     Args:
-        chain: the logs in their order, with their ends read; see :func:`binx.log.inputs.open_chain`.
+        chain: the logs in their order, with their ends read; see :func:`binx.log.chain.inputs.open_chain`.
         selection: which transactions; its limit counts before the order does.
         order: what they are sorted by.
         reverse: begin with the smallest, or with the latest; cannot go with ``Order.LOG``.

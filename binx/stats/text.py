@@ -14,7 +14,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from binx.kernels.render.invisible import INVISIBLE
-from binx.log.moments import MICROSECONDS
+from binx.log.selection.moments import MICROSECONDS
 from binx.source.names import printable
 
 if TYPE_CHECKING:

@@ -25,8 +25,8 @@ from binx.kernels.transactions.table import (
 from binx.log.events import first_statement
 from binx.log.file import BinlogFile
 from binx.log.identifiers import transaction_id
-from binx.log.moments import MICROSECONDS, format_time
 from binx.log.scanning import COMMIT_TIME_SOURCES, HOW_NAMES, KIND_NAMES, TransactionScan
+from binx.log.selection.moments import MICROSECONDS, format_time
 from binx.source.names import printable
 
 _LATEST = 253_402_300_799_999_999

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from binx.compare.contents import digested
-from binx.log.inputs import open_chain
-from binx.log.selection import Selection
+from binx.log.chain.inputs import open_chain
+from binx.log.selection.selection import Selection
 from binx.rows.ddl.catalog import Catalog
 from binx.slices import changes
 from binx.slices.search import Search

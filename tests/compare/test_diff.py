@@ -10,9 +10,9 @@ import pytest
 
 from binx.compare.diff import LogDiff, diff_logs
 from binx.errors import RefusedError
-from binx.event.gtid_set import GtidSet
-from binx.log.inputs import open_chain
-from binx.log.selection import Selection
+from binx.event.gtid.sets import GtidSet
+from binx.log.chain.inputs import open_chain
+from binx.log.selection.selection import Selection
 from binx.slices.extract import extract
 
 TESTDATA = Path(__file__).resolve().parents[2] / "testdata"

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from binx.event.gtid import Gtid
+from binx.event.gtid.events import Gtid
 from binx.event.header import EventHeader, EventType, parse_header
 from binx.event.parse import parse_event
 from binx.kernels.transactions.table import TransactionTable

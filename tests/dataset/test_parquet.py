@@ -17,15 +17,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from binx.dataset import finding
+from binx.dataset import finder as finding
 from binx.dataset.options import ParquetOptions
 from binx.dataset.parquet import to_parquet
 from binx.dataset.parquet_file import ParquetFile
 from binx.dataset.staging import SourceReport
 from binx.errors import DamagedError, OutputError, RefusedError, TruncatedError
-from binx.event.gtid_set import GtidSet
+from binx.event.gtid.sets import GtidSet
 from binx.log.file import open_files
-from binx.log.selection import Selection, Selector
+from binx.log.selection.selection import Selection, Selector
 from binx.rows.decoder import DecoderOptions
 from tests.conftest import TESTDATA
 from tests.log import building

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from binx.event.gtid_source import DomainSource
+from binx.event.gtid.sources import DomainSource
 from binx.event.header import EventType, parse_header
 from binx.event.mariadb import (
     BinlogCheckpoint,

@@ -20,9 +20,9 @@ from binx.dataset.parquet import to_parquet
 from binx.errors import BinxError
 from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
-from binx.log.index_facts import encode_facts
-from binx.log.index_file import IndexFile
-from binx.log.index_writer import write_index
+from binx.log.index.file import IndexFile
+from binx.log.index.log_facts import encode_facts
+from binx.log.index.writer import write_index
 from binx.storage.seekable import write_seekable
 from tests.conftest import CORPUS, TESTDATA
 from tests.log.memory import Bytes

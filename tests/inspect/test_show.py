@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from binx.event.gtid_set import GtidSet
+from binx.event.gtid.sets import GtidSet
 from binx.event.header import HEADER_SIZE
 from binx.inspect.hexdump import hex_lines
 from binx.inspect.show import Showing, ShownEvent, ShownTransaction
-from binx.log.ends import FileEnds, read_ends
+from binx.log.chain.ends import FileEnds, read_ends
 from binx.log.events import RawEvent
 from binx.log.file import BinlogFile
-from binx.log.selection import Selection
+from binx.log.selection.selection import Selection
 from binx.rows.ddl.catalog import Catalog
 from binx.slices import pieces
 from binx.slices.json_lines import write_json

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from binx.errors import AbsentError, RefusedError, UsageError
 from binx.inspect.why import RowChange, RowLife
-from binx.log.inputs import open_chain
-from binx.log.selection import Selection
+from binx.log.chain.inputs import open_chain
+from binx.log.selection.selection import Selection
 from binx.rows import decoder as decoder_module
 from binx.rows.ddl.catalog import Catalog
 from binx.where.condition import Condition

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from binx.dataset.parquet import to_parquet
-from binx.log.inputs import open_chain
+from binx.log.chain.inputs import open_chain
 from binx.spark.loading.arguments import parse_arguments
 from binx.spark.loading.run import load_tables
 from testdata.compare import read_parquet

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from binx.errors import AbsentError, RefusedError
-from binx.event.gtid_set import GtidSet
+from binx.event.gtid.sets import GtidSet
 from binx.kernels.transactions.table import Kind, TransactionTable
 from binx.kernels.walk.scan import Level
+from binx.log.chain.inputs import open_chain
 from binx.log.file import BinlogFile
-from binx.log.inputs import open_chain
 from binx.log.scanning import KIND_NAMES
-from binx.log.selection import Selection
+from binx.log.selection.selection import Selection
 from binx.rows.ddl.catalog import Catalog
 from binx.slices.extract import ExtractOptions, extract
 from binx.slices.json_lines import write_json

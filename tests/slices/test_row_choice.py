@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from binx.errors import RefusedError
-from binx.log.inputs import open_chain
-from binx.log.selection import Selection
+from binx.log.chain.inputs import open_chain
+from binx.log.selection.selection import Selection
 from binx.rows.ddl.catalog import Catalog
 from binx.slices.extract import ExtractOptions, ExtractReport, SliceFormat, extract
 from binx.where.condition import Condition

@@ -22,10 +22,10 @@ from binx.cli.progress import progress_bar
 from binx.cli.selecting import SELECTION, selection_options, understood
 from binx.cli.terminal import ending, say_damage, say_note, text_output
 from binx.errors import ExitCode
-from binx.event.gtid_set import GtidSet
-from binx.log.inputs import open_chain
-from binx.log.on_damage import OnDamage
-from binx.log.selection import Selection, wanted_gtids
+from binx.event.gtid.sets import GtidSet
+from binx.log.chain.inputs import open_chain
+from binx.log.damage.on_damage import OnDamage
+from binx.log.selection.selection import Selection, wanted_gtids
 
 EXAMPLES = (
     Example("whether a replica has the same transactions as its source", "binx diff source/ replica/"),

@@ -22,11 +22,11 @@ from binx.cli.progress import progress_bar
 from binx.cli.selecting import WHERE, selection_options, understood
 from binx.cli.terminal import ending, say_note, say_warning
 from binx.errors import ExitCode, UsageError
-from binx.log.chain import ProblemKind, ends_problems
-from binx.log.index_use import IndexUse
-from binx.log.inputs import open_chain
-from binx.log.on_damage import OnDamage
-from binx.log.selection import Selection
+from binx.log.chain.chain import ProblemKind, ends_problems
+from binx.log.chain.inputs import open_chain
+from binx.log.damage.on_damage import OnDamage
+from binx.log.index.lookup import IndexUse
+from binx.log.selection.selection import Selection
 from binx.slices.extract import OPERATIONS, ExtractOptions, SliceFormat, extract
 from binx.slices.sql.on_conflict import OnConflict
 

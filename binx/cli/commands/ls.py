@@ -25,11 +25,11 @@ from binx.cli.terminal import (
 )
 from binx.errors import ExitCode, UsageError
 from binx.kernels.memory import keep_freed
-from binx.log.chain import ends_problems
-from binx.log.index_use import IndexUse
-from binx.log.inputs import open_chain
-from binx.log.on_damage import OnDamage
-from binx.log.selection import Selection
+from binx.log.chain.chain import ends_problems
+from binx.log.chain.inputs import open_chain
+from binx.log.damage.on_damage import OnDamage
+from binx.log.index.lookup import IndexUse
+from binx.log.selection.selection import Selection
 from binx.stats.lines import ALIASES, COLUMNS, LineWriter, parse_columns
 from binx.stats.listing import ListedTransaction, Listing, Order
 

@@ -33,11 +33,11 @@ from binx.cli.terminal import (
     text_output,
 )
 from binx.errors import AbsentError, ExitCode, UsageError
-from binx.log.inputs import open_chain
-from binx.log.moments import Position, parse_position
-from binx.log.on_damage import OnDamage
-from binx.log.selection import Selection
-from binx.log.zones import format_in_zone
+from binx.log.chain.inputs import open_chain
+from binx.log.damage.on_damage import OnDamage
+from binx.log.selection.moments import Position, parse_position
+from binx.log.selection.selection import Selection
+from binx.log.selection.zones import format_in_zone
 from binx.source.json_text import json_text, safe_chunks
 from binx.source.wording import encoded
 from binx.stats.event_list import flag_names

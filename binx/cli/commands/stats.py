@@ -25,10 +25,10 @@ from binx.cli.terminal import (
     text_output,
 )
 from binx.errors import ExitCode, UsageError
-from binx.log.index_use import IndexUse
-from binx.log.inputs import open_logs
-from binx.log.on_damage import OnDamage
-from binx.log.selection import Selection
+from binx.log.chain.inputs import open_logs
+from binx.log.damage.on_damage import OnDamage
+from binx.log.index.lookup import IndexUse
+from binx.log.selection.selection import Selection
 from binx.stats.csv_text import csv_texts
 from binx.stats.dimensions import Dimension, parse_dimensions
 from binx.stats.figures import Statistics

@@ -33,10 +33,10 @@ from binx.cli.terminal import (
     text_output,
 )
 from binx.errors import AbsentError, ExitCode, UsageError
-from binx.log.index_use import IndexUse
-from binx.log.inputs import open_chain
-from binx.log.on_damage import OnDamage
-from binx.log.selection import Selection
+from binx.log.chain.inputs import open_chain
+from binx.log.damage.on_damage import OnDamage
+from binx.log.index.lookup import IndexUse
+from binx.log.selection.selection import Selection
 from binx.source.json_text import safe_chunks
 from binx.source.wording import counted, encoded
 from binx.stats.text import safe_text, time_text

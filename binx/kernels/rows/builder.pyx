@@ -2,7 +2,7 @@
 """Row images decoded straight into Arrow's buffers.
 
 What needs more than the bytes (character sets, names of ENUM and SET members) is
-done afterwards for the whole column, see ``binx/rows/arrays.py``.
+done afterwards for the whole column, see ``binx/rows/columns/arrays.py``.
 """
 
 from cython cimport final

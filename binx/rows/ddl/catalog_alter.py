@@ -9,7 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from binx.rows.charsets import charset_of_collation
+from binx.rows.columns.charsets import charset_of_collation
+from binx.rows.columns.indexes import (
+    on_columns,
+    renamed_index,
+    same_name,
+    settled_indexes,
+    with_index,
+    without_index,
+)
+from binx.rows.columns.schema import (
+    ColumnDefinition,
+    Default,
+    DefaultKind,
+    ForeignKey,
+    StatementContext,
+    TableDefinition,
+)
 from binx.rows.ddl.resolve import convert_column, converted_spec, resized_spec, resolve_column
 from binx.rows.ddl.statements import (
     AddColumn,
@@ -29,22 +45,6 @@ from binx.rows.ddl.statements import (
     RenameKey,
     SetCharset,
     SystemVersioning,
-)
-from binx.rows.indexes import (
-    on_columns,
-    renamed_index,
-    same_name,
-    settled_indexes,
-    with_index,
-    without_index,
-)
-from binx.rows.schema import (
-    ColumnDefinition,
-    Default,
-    DefaultKind,
-    ForeignKey,
-    StatementContext,
-    TableDefinition,
 )
 
 

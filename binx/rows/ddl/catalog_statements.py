@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from binx.rows.charsets import charset_of_collation
+from binx.rows.columns.charsets import charset_of_collation
+from binx.rows.columns.indexes import Indexes, settled_indexes, with_index
+from binx.rows.columns.schema import Change, ChangeKind, Provenance, StatementContext, TableDefinition
 from binx.rows.ddl.catalog_alter import (
     VERSIONING_COLUMNS,
     AlterError,
@@ -31,8 +33,6 @@ from binx.rows.ddl.statements import (
     Statement,
     TableName,
 )
-from binx.rows.indexes import Indexes, settled_indexes, with_index
-from binx.rows.schema import Change, ChangeKind, Provenance, StatementContext, TableDefinition
 
 if TYPE_CHECKING:
     from binx.rows.ddl.catalog import Catalog

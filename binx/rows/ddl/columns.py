@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from binx.rows.charsets import charset_name, collation_name
+from binx.rows.columns.charsets import charset_name, collation_name
 from binx.rows.ddl.defaults import default_clause
 from binx.rows.ddl.keys import references
 from binx.rows.ddl.parts import charset_word

@@ -11,6 +11,16 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from binx.rows.absent import Absent, added_value, implicit_value
+from binx.rows.columns.indexes import same_name
+from binx.rows.columns.schema import (
+    DEFAULT_CONTEXT,
+    Change,
+    ChangeKind,
+    ColumnDefinition,
+    StatementContext,
+    TableDefinition,
+)
+from binx.rows.columns.types import DEFAULT_ARROW_OPTIONS, ArrowOptions, arrow_type
 from binx.rows.ddl.catalog import Followed
 from binx.rows.ddl.catalog_alter import given_default
 from binx.rows.ddl.declared import declared_type
@@ -37,16 +47,6 @@ from binx.rows.ddl.statements import (
     TableName,
     TruncateTable,
 )
-from binx.rows.indexes import same_name
-from binx.rows.schema import (
-    DEFAULT_CONTEXT,
-    Change,
-    ChangeKind,
-    ColumnDefinition,
-    StatementContext,
-    TableDefinition,
-)
-from binx.rows.types import DEFAULT_ARROW_OPTIONS, ArrowOptions, arrow_type
 
 _XA = re.compile(r"(?is)^\s*XA\s+(?P<step>PREPARE|COMMIT|ROLLBACK)\s+(?P<xid>.+?)\s*$")
 _STEPS = {"PREPARE": "prepared", "COMMIT": "committed", "ROLLBACK": "rolled_back"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import NamedTuple, TypeAlias
 
-from binx.rows.schema import Default
+from binx.rows.columns.schema import Default
 
 
 class TableName(NamedTuple):

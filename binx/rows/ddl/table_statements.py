@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from binx.log.table_filter import TableFilter
+from binx.log.selection.table_filter import TableFilter
 from binx.rows.ddl.parse import first_word, parse
 from binx.rows.ddl.statements import (
     AlterTable,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from binx.errors import BinxError, DamagedError
-from binx.event.gtid_source import MYSQL_MAX_NUMBER
+from binx.event.gtid.sources import MYSQL_MAX_NUMBER
 from binx.kernels.transactions.table import FLAG_BY_LENGTH, FLAG_LENGTH_WRONG
 from binx.kernels.walk.scan import Level, Stop
 from binx.log.file import BinlogFile

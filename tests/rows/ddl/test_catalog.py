@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from binx.rows.columns.schema import ChangeKind, ForeignKey, Provenance, StatementContext, TableDefinition
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.ddl.catalog_record import catalog_record, recorded_catalog
-from binx.rows.schema import ChangeKind, ForeignKey, Provenance, StatementContext, TableDefinition
 
 MARIADB = StatementContext(mariadb=True, version=101100)
 

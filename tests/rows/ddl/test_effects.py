@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from binx.rows.columns.schema import StatementContext
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.ddl.effects import Effect, statement_effects
-from binx.rows.schema import StatementContext
 
 TABLE = (
     "CREATE TABLE t (id INT PRIMARY KEY, a VARCHAR(10) CHARACTER SET latin1, b INT, c INT, d ENUM('x','y'),"

@@ -6,7 +6,8 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from binx.kernels.cursor cimport Cursor
 from binx.kernels.walk.events cimport Header
-from binx.kernels.walk.search cimport SearchingWalk
+from binx.kernels.walk.machine cimport TransactionMachine
+from binx.kernels.walk.wanted cimport Wanted
 
 cpdef enum Level:
     LEVEL_INDEX = 0
@@ -24,7 +25,22 @@ cpdef enum Stop:
     STOP_BEYOND = 6
 
 
-cdef class Scanner(SearchingWalk):
+cdef class Scanner(TransactionMachine):
+    cdef readonly int64_t position
+    cdef int64_t file_size
+    cdef int checksum_size
+    # Where a transaction begins whose length is not trusted, and where one ends that reaches beyond a window.
+    cdef int64_t distrusted
+    cdef int64_t beyond_end
+    # GTIDs that are looked for; whether rows are passed over; whether a transaction's beginning is looked for.
+    cdef Wanted wanted
+    cdef bint searching
+    cdef bint passes_rows
+    cdef bint seeking
+    cdef bint named
+    cdef readonly int64_t resumed
+    cdef readonly int64_t ends_passed
+    cdef readonly int64_t passed
     cdef int level
     cdef bint verify
     cdef public bint ends_whole

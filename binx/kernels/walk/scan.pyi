@@ -4,7 +4,7 @@ from enum import IntEnum
 
 from typing_extensions import Buffer
 
-from binx.kernels.walk.search import SearchingWalk
+from binx.kernels.walk.machine import TransactionMachine
 
 class Level(IntEnum):
     """How much a scan reads."""
@@ -30,7 +30,7 @@ def whole_events(window: Buffer) -> tuple[int, int]:
     The second is 0 where its header is cut, and less than a header where no event can be that small.
     """
 
-class Scanner(SearchingWalk):
+class Scanner(TransactionMachine):
     """A walk over one file, resumable at every event.
 
     Attributes:
@@ -39,6 +39,11 @@ class Scanner(SearchingWalk):
         first_misplaced: where the first of them begins; -1 where there is none.
         unplaced: events in whose headers the position is 0.
         ends_whole: whether :meth:`feed` goes beyond its limit to the end of a transaction that is open there.
+        position: offset of the next event.
+        is_seeking: whether the beginning of a transaction is still looked for, see :meth:`seek`.
+        resumed: where it was found; -1 where it was not.
+        ends_passed: ends of transactions that were passed over whenever one was looked for.
+        passed: transactions that were left out, see :meth:`pass_rows`.
     """
 
     ends_whole: bool
@@ -46,6 +51,11 @@ class Scanner(SearchingWalk):
     misplaced: int
     first_misplaced: int
     unplaced: int
+    position: int
+    is_seeking: bool
+    resumed: int
+    ends_passed: int
+    passed: int
 
     def __init__(
         self, level: int, file_size: int, position: int, transitions: tuple[bytes, bytes, bytes], verify: bool
@@ -135,3 +145,32 @@ class Scanner(SearchingWalk):
 
     def inner_type_totals(self) -> dict[int, int]:
         """Events within compressed payloads, by event type."""
+
+    def search(self, intervals: dict[bytes, bytes]) -> None:
+        """Look for GTIDs alone: at ``LEVEL_INDEX`` transactions that have none of them may be left out.
+
+        They are passed over by their length, or header by header, where the next transaction's GTID event
+        follows in its place; whatever is less sure than that is walked.
+
+        Args:
+            intervals: by source's key, its intervals: pairs of unsigned 64-bit integers, first and last.
+
+        Raises:
+            ValueError: the walk has begun.
+        """
+
+    def pass_rows(self) -> None:
+        """Leave transactions out of the tables that have rows and nothing else, and count them in ``passed``.
+
+        They are walked over header by header, where each header tells that its event stands where it does.
+        What would be illegal in such a transaction is not found. To be called before the walk begins, at
+        ``LEVEL_EVENTS``.
+        """
+
+    def seek(self, position: int, named: bool) -> None:
+        """Give up the transaction at hand, and look for the beginning of another from an event on.
+
+        Args:
+            position: where the event stands.
+            named: whether each transaction begins with a GTID event.
+        """

@@ -10,19 +10,22 @@ compressed payload or rows event whose inside has to be counted, the end of the 
 """
 
 cimport cython
-from libc.stdint cimport int64_t, uint8_t, uint32_t
+from cpython.bytes cimport PyBytes_AS_STRING
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memset
 
-from binx.kernels.walk.machine cimport *
-from binx.kernels.walk.classify cimport bad_checksum, illegal, read_payload_fields
 from binx.kernels.crc32 cimport crc32
 from binx.kernels.cursor cimport Cursor, cursor_over, little
+from binx.kernels.hashing cimport slot_of
+from binx.kernels.output cimport append, release
+from binx.kernels.transactions.table cimport TableCount, Transaction, TransactionTable
+from binx.kernels.walk.classify cimport bad_checksum, illegal, read_payload_fields
 from binx.kernels.walk.events cimport *
 from binx.kernels.walk.framing cimport AT_EVENT, frame_event, whole_event
-from binx.kernels.walk.jump cimport JUMP_BEYOND, JUMP_DONE
-from binx.kernels.walk.machine cimport INSIDE_PAYLOAD, NO_KIND
-from binx.kernels.output cimport append
-from binx.kernels.walk.search cimport SearchingWalk
-from binx.kernels.transactions.table cimport Transaction, TransactionTable
+from binx.kernels.walk.jump cimport JUMP_BEYOND, JUMP_DONE, distrust, jump, terminal_bytes
+from binx.kernels.walk.machine cimport *
+from binx.kernels.walk.search cimport pass_over, pass_over_rows, skips
+from binx.kernels.walk.wanted cimport Span, Wanted
 
 
 cdef int bad_inner(const char *found, int64_t position) except -1 with gil:
@@ -54,7 +57,7 @@ def whole_events(const uint8_t[::1] window not None):
     return at, claimed
 
 
-cdef class Scanner(SearchingWalk):
+cdef class Scanner(TransactionMachine):
     """A walk over one file, resumable at every event.
 
     Args:
@@ -65,8 +68,19 @@ cdef class Scanner(SearchingWalk):
         verify: whether the checksum of every event that is read is compared.
     """
 
+    def __cinit__(self, *_):
+        memset(&self.wanted, 0, sizeof(Wanted))
+        self.resumed = -1
+
+    def __dealloc__(self):
+        release(&self.wanted.bounds)
+        release(&self.wanted.spans)
+
     def __init__(self, int level, int64_t file_size, int64_t position, tuple transitions, bint verify):
-        super().__init__(file_size, position, transitions, level == LEVEL_TABLES)
+        super().__init__(transitions, level == LEVEL_TABLES)
+        self.file_size = file_size
+        self.position = position
+        self.distrusted = -1
         self.level = level
         self.verify = verify
         self.vouched = -1
@@ -87,16 +101,50 @@ cdef class Scanner(SearchingWalk):
         if self.current.start >= 0:
             self.current.events += 1
 
+    def search(self, dict intervals):
+        """Look for GTIDs alone; see the stub."""
+        cdef bytes key
+        cdef bytes packed
+        cdef Span span
+        cdef const uint64_t *bounds
+        cdef int64_t i
+        for key, packed in intervals.items():
+            span.first = self.wanted.bounds.size // 16
+            span.count = len(packed) // 16
+            if slot_of(&self.sources, <const uint8_t *> PyBytes_AS_STRING(key), len(key)) != self.wanted.spans.size // <int64_t> sizeof(Span):
+                raise ValueError("the walk has begun")
+            append(&self.wanted.bounds, PyBytes_AS_STRING(packed), span.count * 16)
+            append(&self.wanted.spans, &span, sizeof(Span))
+        bounds = <const uint64_t *> self.wanted.bounds.data
+        self.wanted.least = <uint64_t> -1
+        for i in range(self.wanted.bounds.size // 16):
+            self.wanted.least = min(self.wanted.least, bounds[2 * i])
+            self.wanted.greatest = max(self.wanted.greatest, bounds[2 * i + 1])
+        self.searching = True
+
+    def pass_rows(self):
+        """Leave transactions out of the tables that have rows and nothing else; see the stub."""
+        self.passes_rows = True
+
+    def seek(self, int64_t position, bint named):
+        """Give up the transaction at hand, and look for the beginning of another; see the stub."""
+        if self.current.start >= 0:
+            self.table.counts.size = self.current.first_count * sizeof(TableCount)
+            self.current.start = -1
+        self.state = STATE_OUTSIDE
+        self.distrusted = -1
+        self.position = position
+        self.seeking = True
+        self.named = named
+        self.resumed = -1
+
+    @property
+    def is_seeking(self):
+        """Whether the beginning of a transaction is still looked for."""
+        return self.seeking
+
     def feed(self, const uint8_t[::1] window, int64_t origin, int64_t limit):
-        """Walk events until one begins at or behind ``limit``; returns a ``Stop``.
-
-        Where ``ends_whole`` is set, a transaction that is open there is walked to its end. The window holds the
-        file's bytes from ``origin`` on; where its last event is cut and the file goes on, the walk stops before
-        that event with ``STOP_LIMIT`` and wants a window that begins at ``position``.
-
-        Raises:
-            DamagedError: an event is not what the format allows there; what was found before stays in ``table``.
-        """
+        """Walk events until one begins at or behind ``limit``; returns a ``Stop``; see the stub."""
         cdef int stop
         if window.shape[0] == 0:
             return STOP_END if self.position >= self.file_size else STOP_LIMIT
@@ -106,12 +154,7 @@ cdef class Scanner(SearchingWalk):
         return stop
 
     def vouch(self, uint32_t stored, uint32_t found):
-        """Have the payload event at ``position`` taken by its beginning, as all of it was read piece by piece.
-
-        Args:
-            stored: the checksum behind it.
-            found: that of its bytes.
-        """
+        """Have the payload event at ``position`` taken by its beginning; see the stub."""
         self.vouched = self.position
         self.vouched_stored = stored
         self.vouched_found = found
@@ -119,20 +162,10 @@ cdef class Scanner(SearchingWalk):
     @property
     def beyond(self):
         """After ``STOP_BEYOND``: the span of the file that :meth:`feed_beyond` wants to see."""
-        return self.beyond_end - self.terminal_size(), min(self.beyond_end + HEADER_SIZE, self.file_size)
+        return self.beyond_end - terminal_bytes(self), min(self.beyond_end + HEADER_SIZE, self.file_size)
 
     def feed_beyond(self, const uint8_t[::1] window not None, const uint8_t[::1] tail not None):
-        """Take a transaction by its length that reaches beyond a window; what lies between need not be read.
-
-        Args:
-            window: the file's bytes from ``position`` on.
-            tail: the bytes of the span that ``beyond`` tells.
-
-        A transaction whose length is not to be trusted is left where it is: the next :meth:`feed` walks it.
-
-        Raises:
-            DamagedError: an event is not what the format allows.
-        """
+        """Take a transaction by its length that reaches beyond a window; see the stub."""
         cdef Header header
         cdef Cursor body
         cdef tuple span = self.beyond
@@ -141,14 +174,14 @@ cdef class Scanner(SearchingWalk):
         with nogil:
             header = header_of(&window[0])
             if header.size < HEADER_SIZE + self.checksum_size or header.size > window.shape[0]:
-                self.distrust()
+                distrust(self)
             else:
                 body = cursor_over(
                     &window[0] + HEADER_SIZE,
                     header.size - HEADER_SIZE - self.checksum_size,
                     self.position + HEADER_SIZE,
                 )
-                self.jump(&body, &header, &window[0], window.shape[0], &tail[0], tail.shape[0])
+                jump(self, &body, &header, &window[0], window.shape[0], &tail[0], tail.shape[0])
 
     def feed_inner(self, const uint8_t[::1] events):
         """Walk events of a decompressed payload, which must be whole (see ``whole_events``)."""
@@ -227,14 +260,14 @@ cdef class Scanner(SearchingWalk):
                 min(<int64_t> header.size - self.checksum_size, available) - HEADER_SIZE,
                 self.position + HEADER_SIZE,
             )
-            if self.seeking and self.skips(&body, &header):
+            if self.seeking and skips(self, &body, &header):
                 self.position += header.size
                 continue
             if (
                 self.passes_rows
                 and self.state == STATE_OUTSIDE
                 and begins_transaction(header.type)
-                and self.pass_over_rows(&header, event, available)
+                and pass_over_rows(self, &header, event, available)
             ):
                 continue
             if (
@@ -244,7 +277,7 @@ cdef class Scanner(SearchingWalk):
                 and self.position != self.distrusted
                 and begins_transaction(header.type)
             ):
-                jumped = self.pass_over(&body, &header, event, available)
+                jumped = pass_over(self, &body, &header, event, available)
                 if jumped == JUMP_DONE:
                     continue
                 if jumped == JUMP_BEYOND and self.position != origin:
@@ -255,7 +288,7 @@ cdef class Scanner(SearchingWalk):
                 and self.position != self.distrusted
                 and (header.type == GTID_EVENT or header.type == ANONYMOUS_GTID_EVENT or header.type == GTID_TAGGED_EVENT)
             ):
-                jumped = self.jump(&body, &header, event, available, NULL, 0)
+                jumped = jump(self, &body, &header, event, available, NULL, 0)
                 if jumped == JUMP_DONE:
                     continue
                 if jumped == JUMP_BEYOND:

@@ -1,25 +1,29 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""Every event of a file: its header, whether its checksum is right, and the transaction that it is part of.
+"""Events looked at one by one, for what is wrong with a file: a record of each, and headers among damaged bytes.
 
 The walk goes on where a scan has to give up: a wrong checksum, a body that cannot be read and an event where
-none of its sort can stand are noted, as this is for looking at what is wrong with a file. Only a size that no
-event can have ends it.
+none of its sort can stand are noted. Only a size that no event can have ends it.
+
+Among damaged bytes 19 at each offset are taken for a header; most are ruled out by the type and the size. The
+*drift* of a header is what its position says more than the offset of the event's end, modulo 2^32: 0 in a server's
+own logs, and the same in all events that were moved together.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING
-from libc.stdint cimport int64_t, uint8_t, uint32_t
+from libc.stdint cimport int64_t, uint32_t, uint8_t
 from libc.string cimport memset
 
-from binx.kernels.walk.machine cimport *
-from binx.kernels.walk.classify cimport bad_header, classify
 from binx.kernels.crc32 cimport crc32
 from binx.kernels.cursor cimport Cursor, cursor_over, little
+from binx.kernels.hashing cimport Slots, slots_release
+from binx.kernels.output cimport Output, append, release
+from binx.kernels.transactions.gtid_text cimport render_gtid
+from binx.kernels.transactions.table cimport GTID_NONE, Transaction
+from binx.kernels.walk.classify cimport bad_header, classify
 from binx.kernels.walk.events cimport *
 from binx.kernels.walk.framing cimport AT_EVENT, frame_event
 from binx.kernels.walk.gtids cimport take_gtid
-from binx.kernels.hashing cimport Slots, slots_release
-from binx.kernels.output cimport Output, append, release
-from binx.kernels.transactions.table cimport GTID_NONE, Transaction
+from binx.kernels.walk.machine cimport *
 
 cdef enum:
     NOT_INNER = -1
@@ -95,9 +99,29 @@ cdef class EventWalk:
     def open_transaction(self):
         return self.current.start
 
-    def clear(self):
-        """Forget the records kept so far."""
+    def taken(self, int64_t most):
+        """At most so many of the records kept so far, all of which are forgotten; see the stub."""
+        cdef const EventRecord *record = <const EventRecord *> self.records.data
+        cdef Transaction named
+        cdef Output text
+        cdef list taken = []
+        memset(&text, 0, sizeof(Output))
+        try:
+            for _ in range(min(most, len(self))):
+                named.gtid_kind, named.source, named.number = record.gtid_kind, record.source, record.number
+                text.size = 0
+                render_gtid(&named, &self.sources, &text)
+                taken.append((
+                    record.position, record.inner if record.inner >= 0 else None, record.type, record.size,
+                    record.next_position, record.server_id, record.timestamp, record.flags, record.checksum,
+                    record.transaction if record.transaction >= 0 else None,
+                    text.data[: text.size].decode() if text.size else None, record.expected != 0,
+                ))
+                record += 1
+        finally:
+            release(&text)
         self.records.size = 0
+        return taken
 
     def set_format(self, int checksum_size, const uint8_t[::1] post_header):
         """Take over what a format description says: the checksum's bytes, the post-header length of each type."""
@@ -288,3 +312,97 @@ cdef class EventWalk:
         if self.keeps[self.last.type] and end > self.start:
             append(&self.records, &self.last, sizeof(EventRecord))
         return 0
+
+
+cdef enum:
+    # No event that begins a transaction is larger: GTID events, and BEGIN with a session's settings.
+    BEGINNING_MAXIMUM = 4096
+
+
+cdef inline bint can_begin(uint8_t type) noexcept nogil:
+    """Whether an event of that type may begin a transaction that can be told from the rest of another."""
+    return begins_transaction(type) or type == QUERY_EVENT
+
+
+cdef inline uint32_t drift_of(const Header *header, int64_t position) noexcept nogil:
+    return header.next_position - <uint32_t> (position + header.size)
+
+
+cdef inline bint stands(const Header *header, int64_t position, int64_t file_size, int checksum_size) noexcept nogil:
+    """Whether a header can stand here by its type and its size."""
+    return (
+        known_type(header.type)
+        and header.size >= HEADER_SIZE + checksum_size
+        and header.size <= file_size - position
+    )
+
+
+def find_header(
+    const uint8_t[::1] window not None,
+    int64_t origin,
+    int64_t position,
+    int64_t file_size,
+    int checksum_size,
+    uint32_t drift,
+    bint moved,
+):
+    """The first offset in a window, from a position on, at which a header of that drift stands, or -1.
+
+    ``moved`` asks for headers of any drift whose events are small and may begin a transaction.
+    """
+    cdef int64_t at
+    cdef int64_t last = origin + window.shape[0] - HEADER_SIZE
+    cdef const uint8_t *base
+    cdef Header header
+    if position < origin:
+        raise ValueError("the window begins behind the position")
+    if position > last:
+        return -1
+    with nogil:
+        base = &window[0]
+        at = position
+        while at <= last:
+            if known_type(base[at - origin + 4]):
+                header = header_of(base + (at - origin))
+                if stands(&header, at, file_size, checksum_size) and (
+                    (header.size <= BEGINNING_MAXIMUM and can_begin(header.type))
+                    if moved
+                    else drift_of(&header, at) == drift
+                ):
+                    break
+            at += 1
+    return at if at <= last else -1
+
+
+def follow_headers(
+    const uint8_t[::1] window not None,
+    int64_t origin,
+    int64_t position,
+    int64_t file_size,
+    int checksum_size,
+    uint32_t drift,
+    int64_t events,
+):
+    """Walk from event to event by their headers: (where the walk stands, how many events are left to walk).
+
+    It ends where so many were walked, the window or the file is over; at an event that cannot stand there, or
+    has another drift, it ends with -1 events left.
+    """
+    cdef const uint8_t *base
+    cdef Header header
+    if position < origin:
+        raise ValueError("the window begins behind the position")
+    if window.shape[0] < HEADER_SIZE:
+        return position, -1 if position < file_size else events
+    with nogil:
+        base = &window[0]
+        while events > 0 and origin + window.shape[0] - position >= HEADER_SIZE:
+            header = header_of(base + (position - origin))
+            if not stands(&header, position, file_size, checksum_size) or (
+                header.next_position and drift_of(&header, position) != drift
+            ):
+                events = -1
+                break
+            position += header.size
+            events -= 1
+    return position, events

@@ -1,4 +1,4 @@
-"""Every event of a file: its header, whether its checksum is right, and its transaction."""
+"""Events looked at one by one: a record of each, and headers of events among damaged bytes."""
 
 from enum import IntEnum
 
@@ -20,6 +20,10 @@ class EventChecksum(IntEnum):
     CHECKSUM_UNVERIFIED = 1
     CHECKSUM_OK = 2
     CHECKSUM_BAD = 3
+
+EventFields = tuple[int, int | None, int, int, int, int, int, int, int, int | None, str | None, bool]
+"""Of an event: position, place within the payload, type, size, position in its header, server id, timestamp,
+flags, :class:`EventChecksum`, where its transaction begins, its GTID, whether it can stand where it does."""
 
 class EventWalk:
     """A walk over a file's events that keeps a record of each; its length is the number of records kept.
@@ -71,8 +75,8 @@ class EventWalk:
         """
 
     def __len__(self) -> int: ...
-    def clear(self) -> None:
-        """Forget the records kept so far."""
+    def taken(self, most: int) -> list[EventFields]:
+        """At most so many of the records kept so far, all of which are forgotten."""
 
     def set_format(self, checksum_size: int, post_header: Buffer) -> None:
         """Take over from a format description the checksum's bytes and the types' post-header lengths."""
@@ -107,3 +111,48 @@ class EventWalk:
         Raises:
             DamagedError: a size that no event has.
         """
+
+def find_header(
+    window: Buffer,
+    origin: int,
+    position: int,
+    file_size: int,
+    checksum_size: int,
+    drift: int,
+    moved: bool,
+) -> int:
+    """The first offset in a window at which the header of an event stands that fits into the file, or -1.
+
+    Args:
+        window: the file's bytes from ``origin`` on.
+        origin: offset in the file of the window's first byte.
+        position: where to begin.
+        file_size: bytes of the file.
+        checksum_size: bytes of the checksum that each event ends in: 4 or 0.
+        drift: what the header's drift must be.
+        moved: any drift will do, and the event must be a small one that may begin a transaction.
+    """
+
+def follow_headers(
+    window: Buffer,
+    origin: int,
+    position: int,
+    file_size: int,
+    checksum_size: int,
+    drift: int,
+    events: int,
+) -> tuple[int, int]:
+    """Walk from event to event by their headers: (where the walk stands, how many events are left to walk).
+
+    It ends where so many were walked, the window or the file is over; at an event that cannot stand there, or
+    has another drift, it ends with -1 events left.
+
+    Args:
+        window: the file's bytes from ``origin`` on.
+        origin: offset in the file of the window's first byte.
+        position: where to begin.
+        file_size: bytes of the file.
+        checksum_size: bytes of the checksum that each event ends in: 4 or 0.
+        drift: the drift that each header must have whose position is not 0.
+        events: how many to walk.
+    """

@@ -1,13 +1,13 @@
 # cython: language_level=3
-"""The walk over every event of a file, and the records that it keeps."""
+"""Events looked at one by one, for what is wrong with a file: a record of each, and headers among damaged bytes."""
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t, uint64_t, uint8_t
 
 from binx.kernels.cursor cimport Cursor
-from binx.kernels.walk.events cimport Header
 from binx.kernels.hashing cimport Slots
 from binx.kernels.output cimport Output
 from binx.kernels.transactions.table cimport Transaction
+from binx.kernels.walk.events cimport Header
 
 cpdef enum EventStop:
     # The first four as in framing.pxd.

@@ -18,7 +18,7 @@ LOWEST_TESTS ?= event rows source log storage where dataset/test_*.py slices ins
 # Without the tests of Spark, whose Java does not run with sanitizers, and those that use no kernel.
 ASAN_TESTS ?= kernels event log rows source storage where dataset slices inspect compare stats verify archive fuzz cli
 BIN := $(VENV)/bin
-KERNELS := $(wildcard binx/kernels/*.pyx binx/kernels/*.pxd)
+KERNELS := $(wildcard binx/kernels/*.p[yx]? binx/kernels/*/*.p[yx]?)
 
 .PHONY: help demo test check unit test-live asan fuzz lowest bench testdata man wheel standalone bare transcripts formats size clean needs-python needs-compiler needs-java
 
@@ -129,4 +129,4 @@ size: ## lines, files and extension modules of each package, and lines of tests
 
 clean: ## remove what was built
 	rm -rf build dist *.egg-info .demo .mypy_cache .ruff_cache .pytest_cache .hypothesis $(VENV)/.installed
-	rm -f binx/kernels/*.c binx/kernels/*.so
+	find binx/kernels -name '*.c' -delete -o -name '*.so' -delete

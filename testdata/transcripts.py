@@ -82,6 +82,7 @@ def run(command: str, place: Path) -> str:
         "TERM": "xterm",
         "NO_COLOR": "1",
         "BINX_CONFIG": "",
+        "BINX_PAGER": "",
         "PYTHONPATH": str(PROJECT),
     }
     process = subprocess.Popen(

@@ -43,11 +43,11 @@ def build(folder: Path, *, fuzzer: bool) -> str:
         ignore=shutil.ignore_patterns("*.so", "*.c", "__pycache__"),
     )
     kernels = package / "kernels"
-    newest = max(path.stat().st_mtime for path in kernels.glob("*.pxd"))
+    newest = max(path.stat().st_mtime for path in kernels.rglob("*.pxd"))
     with ThreadPoolExecutor(min(_AT_ONCE, os.cpu_count() or 1)) as threads:
         compiled = [
             threads.submit(_compile, source, fuzzer=fuzzer)
-            for source in sorted(kernels.glob("*.pyx"))
+            for source in sorted(kernels.rglob("*.pyx"))
             if _is_stale(source, newest)
         ]
     for each in compiled:
@@ -71,13 +71,14 @@ def _remove_what_is_gone(package: Path) -> None:
 
 
 def _compile(source: Path, *, fuzzer: bool) -> None:
-    print(f"building {source.stem}", file=sys.stderr, flush=True)
+    root = next(parent.parent for parent in source.parents if parent.name == "binx")
+    print(f"building {source.relative_to(root)}", file=sys.stderr, flush=True)
     built = source.with_name(source.stem + _SUFFIX)
     code = source.with_suffix(".c")
     subprocess.run(
-        [sys.executable, "-m", "cython", "-3", source.relative_to(source.parents[2]), "-o", code],
+        [sys.executable, "-m", "cython", "-3", source.relative_to(root), "-o", code],
         check=True,
-        cwd=source.parents[2],
+        cwd=root,
     )
     compiler = ["clang"] if fuzzer else [os.environ.get("CC", "gcc")]
     checks = f"-fsanitize={_CHECKS},fuzzer-no-link" if fuzzer else f"-fsanitize={_CHECKS}"

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Self
 from binx.api.records import TransactionRecord, transaction_record
 from binx.api.selecting import Numbers, Texts, selection_of
 from binx.errors import AbsentError, BinxWarning, UsageError
-from binx.kernels.scan import Level
-from binx.log.ends import FileEnds
-from binx.log.selection import Selection
+from binx.kernels.walk.scan import Level
+from binx.log.chain.ends import FileEnds
+from binx.log.selection.selection import Selection
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ROW_GROUP_ROWS, ChangeDecoder, DecoderOptions
 from binx.rows.marks import TAKE
@@ -75,7 +75,7 @@ class Transactions:
         """
         import pyarrow as pa
 
-        from binx.log.index import index_batch, index_schema
+        from binx.log.index.transactions import index_batch, index_schema
 
         search = self._search()
         batches = []
@@ -135,7 +135,7 @@ class Transactions:
         """
         import pyarrow as pa
 
-        from binx.rows.unify import united_schema, with_one_dictionary
+        from binx.rows.columns.unify import united_schema, with_one_dictionary
 
         db, dot, name = table.partition(".")
         if not dot or not db or not name:
@@ -165,7 +165,7 @@ class Transactions:
     def _batches(
         self, wanted: tuple[str, str], schema: pa.Schema, options: DecoderOptions
     ) -> Iterator[pa.RecordBatch]:
-        from binx.rows.unify import cast_batch
+        from binx.rows.columns.unify import cast_batch
 
         rows: Iterator[ChangeBatch] = self._decoded(wanted, options)
         if self._where is not None:

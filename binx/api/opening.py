@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from binx.api.logs import Binlogs
 from binx.errors import UsageError
-from binx.log.chain import order_ends
-from binx.log.ends import known_ends
-from binx.log.inputs import open_named
+from binx.log.chain.chain import order_ends
+from binx.log.chain.ends import known_ends
+from binx.log.chain.inputs import open_named
 from binx.rows.ddl.schema_dump import dump_of, read_dump
 from binx.source.keyring import given_keys
 

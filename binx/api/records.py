@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from binx.kernels.transactions import FLAG_HAS_THREAD, FLAG_HAS_XID, Kind, TransactionTable
+from binx.kernels.transactions.table import FLAG_HAS_THREAD, FLAG_HAS_XID, Kind, TransactionTable
 from binx.log.identifiers import transaction_id
 from binx.log.scanning import TransactionScan
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 
 from binx.errors import UsageError
-from binx.event.gtid_set import GtidSet
-from binx.log.moments import Position, parse_position, parse_zoned_time
-from binx.log.selection import Selection, wanted_gtids
+from binx.event.gtid.sets import GtidSet
+from binx.log.selection.moments import Position, parse_position, parse_zoned_time
+from binx.log.selection.selection import Selection, wanted_gtids
 from binx.log.sizes import parse_size
 
 Texts = str | Sequence[str]

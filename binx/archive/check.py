@@ -13,13 +13,13 @@ from binx.archive.restore import check_object
 from binx.archive.sources import open_source_logs
 from binx.archive.unopened import unopened_ends
 from binx.errors import AbsentError, BinxError, EncryptedError, SourceError
-from binx.event.gtid_set import GtidSet
-from binx.log.chain import order_ends
-from binx.log.ends import FileEnds, known_ends
+from binx.event.gtid.sets import GtidSet
+from binx.log.chain.chain import order_ends
+from binx.log.chain.ends import FileEnds, known_ends
+from binx.log.chain.gtid_gaps import missing_gtids
+from binx.log.damage.on_damage import OnDamage
 from binx.log.file import BinlogFile
-from binx.log.gtid_gaps import missing_gtids
-from binx.log.gtid_keys import marked_gtids
-from binx.log.on_damage import OnDamage
+from binx.log.selection.gtid_keys import marked_gtids
 from binx.source.names import unencrypted_name
 from binx.source.wording import counted
 from binx.storage.store import Store
@@ -45,7 +45,7 @@ def check_archive(
 
     Raises:
         SourceError: archive or source cannot be read at all.
-        UsageError: as :func:`binx.log.inputs.expand_paths`, about the source.
+        UsageError: as :func:`binx.log.chain.inputs.expand_paths`, about the source.
         AbsentError: the same; or there is no log in the archive.
     """
     report = CheckReport()

@@ -15,9 +15,9 @@ from binx.archive.restore import check_object
 from binx.archive.run_report import LogReport, State
 from binx.archive.unopened import unopened_ends
 from binx.errors import BinxError, DamagedError
-from binx.event.gtid_set import GtidSet
-from binx.log.chain import order_ends
-from binx.log.moments import MICROSECONDS
+from binx.event.gtid.sets import GtidSet
+from binx.log.chain.chain import order_ends
+from binx.log.selection.moments import MICROSECONDS
 from binx.storage.store import Store
 
 _DAY = 24 * 60 * 60

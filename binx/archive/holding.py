@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from binx.archive.manifest import ArchivedLog, find_log, manifest_names, object_names, read_manifests, stem_of
 from binx.errors import BinxError
-from binx.log.ends import FileEnds
+from binx.log.chain.ends import FileEnds
 from binx.source.names import ENCRYPTION_SUFFIX, own_name
 from binx.storage.store import Store
 

@@ -8,10 +8,10 @@ from functools import partial
 
 from binx.archive.manifest import ArchivedLog
 from binx.errors import BinxError, UsageError
-from binx.log.chain import order_ends
-from binx.log.ends import FileEnds, known_ends
+from binx.log.chain.chain import order_ends
+from binx.log.chain.ends import FileEnds, known_ends
 from binx.log.file import BinlogFile
-from binx.log.index_file import IndexFile
+from binx.log.index.file import IndexFile
 from binx.source.opening import decrypted
 from binx.storage.store import Store
 

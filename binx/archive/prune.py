@@ -18,8 +18,8 @@ from binx.archive.manifest import (
 from binx.archive.restore import check_object
 from binx.archive.sources import SourceLogs
 from binx.errors import DamagedError, OutputError
-from binx.log.chain import order_ends
-from binx.log.ends import FileEnds
+from binx.log.chain.chain import order_ends
+from binx.log.chain.ends import FileEnds
 from binx.source.names import number_of
 from binx.source.remote import is_uri
 from binx.storage.durable import synchronize

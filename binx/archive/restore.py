@@ -11,10 +11,10 @@ from binx.archive.digests import object_digest
 from binx.archive.manifest import ArchivedLog, StoredObject, read_manifests
 from binx.archive.opening import of_server, open_in_order, without_superseded
 from binx.errors import AbsentError, BinxError, DamagedError, OutputError, SourceError, UsageError
-from binx.event.gtid_set import GtidSet
+from binx.event.gtid.sets import GtidSet
 from binx.log.file import BinlogFile
-from binx.log.moments import format_time
-from binx.log.selection import Selection
+from binx.log.selection.moments import format_time
+from binx.log.selection.selection import Selection
 from binx.slices.extract import ExtractReport, extract
 from binx.source import READ_BYTES
 from binx.source.opening import decompressed, decrypted

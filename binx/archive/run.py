@@ -19,7 +19,7 @@ from binx.archive.unreadable import keep_unreadable
 from binx.archive.writing import DamagedLogError, archive_log
 from binx.dataset.dataset import DataSet
 from binx.errors import AbsentError, BinxError, OutputError, RefusedError, UsageError
-from binx.log.ends import FileEnds
+from binx.log.chain.ends import FileEnds
 from binx.source.age_keys import given_identities
 from binx.source.opening import is_encrypted
 from binx.source.remote import is_uri

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from binx.errors import BinxError, DamagedError, NotABinlogError, TruncatedError
 from binx.event.format import MAGIC_SIZE, Magic
-from binx.log.chain import order_ends
-from binx.log.ends import FileEnds, known_ends
-from binx.log.inputs import named_logs
-from binx.log.places import INDEX_SUFFIX, is_index
+from binx.log.chain.chain import order_ends
+from binx.log.chain.ends import FileEnds, known_ends
+from binx.log.chain.inputs import named_logs
+from binx.log.chain.places import INDEX_SUFFIX, is_index
 from binx.source.names import log_name, number_of
 
 _YOUNGEST = 1024
@@ -84,7 +84,7 @@ def open_source_logs(source: str, stack: ExitStack) -> SourceLogs:
         stack: closes the logs.
 
     Raises:
-        SourceError, UsageError, AbsentError: as :func:`binx.log.inputs.named_logs`.
+        SourceError, UsageError, AbsentError: as :func:`binx.log.chain.inputs.named_logs`.
     """
     logs = named_logs([source])
     read: list[FileEnds] = []

@@ -12,11 +12,11 @@ from binx.dataset.dataset import DataSet, escape_name
 from binx.dataset.options import ParquetOptions
 from binx.dataset.parquet import to_parquet
 from binx.dataset.staging import ChainState
-from binx.kernels.scan import Level
-from binx.log.chain import order_ends
-from binx.log.ends import FileEnds, known_ends
+from binx.kernels.walk.scan import Level
+from binx.log.chain.chain import order_ends
+from binx.log.chain.ends import FileEnds, known_ends
+from binx.log.damage.on_damage import OnDamage
 from binx.log.file import BinlogFile
-from binx.log.on_damage import OnDamage
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
 from binx.rows.following import follow_statements

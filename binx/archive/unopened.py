@@ -5,8 +5,8 @@ from __future__ import annotations
 from binx.archive.manifest import ArchivedLog
 from binx.errors import EncryptedError
 from binx.event.format import ChecksumAlgorithm, Flavour, FormatDescription
-from binx.event.gtid_set import GtidSet
-from binx.log.ends import FileEnds
+from binx.event.gtid.sets import GtidSet
+from binx.log.chain.ends import FileEnds
 from binx.log.file import BinlogFile
 from binx.storage.store import Store
 

@@ -19,12 +19,12 @@ from binx.archive.manifest import (
 )
 from binx.archive.storing import Storage, Written
 from binx.errors import BinxError, DamagedError, OutputError, SourceError, UnsupportedError
-from binx.log.ends import FileEnds
+from binx.log.chain.ends import FileEnds
+from binx.log.damage.on_damage import OnDamage
 from binx.log.file import BinlogFile
-from binx.log.index_facts import log_checksums
-from binx.log.index_file import IndexFile
-from binx.log.index_writer import write_index_to
-from binx.log.on_damage import OnDamage
+from binx.log.index.file import IndexFile
+from binx.log.index.log_facts import log_checksums
+from binx.log.index.writer import write_index_to
 from binx.source import Source
 from binx.source.opening import decompressed, is_encrypted
 from binx.storage.seekable import FRAME_BYTES, write_seekable

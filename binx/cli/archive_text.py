@@ -8,7 +8,7 @@ from binx.archive.check_report import CheckReport
 from binx.archive.manifest import ArchivedLog
 from binx.archive.run_report import LogReport, RunReport, State
 from binx.cli.terminal import TextOutput, say_error, say_note, say_warning
-from binx.log.moments import format_time
+from binx.log.selection.moments import format_time
 from binx.source.json_text import json_text
 from binx.source.wording import counted
 from binx.stats.text import bytes_text, safe_text

@@ -7,7 +7,7 @@ from typing import Any
 
 from binx.cli.figures import share, title_of
 from binx.cli.sections import BYTES, NUMBER, SHARE, TEXT, Column, Form, Section, bar
-from binx.log.zones import zone_name
+from binx.log.selection.zones import zone_name
 from binx.stats.dimensions import Breakdown, Group
 
 _BAR_WIDTH = 20

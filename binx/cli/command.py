@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 import click
 
 from binx.cli.defaults import SHARED, Setting, read_config, settings_of, variable_name
+from binx.cli.pager import NO_PAGER, paged
 from binx.errors import BinxError, UsageError
 
 OUTPUT = "Output"
@@ -146,6 +147,13 @@ class Command(click.Command):
                 self.options[name].name: self.options[name].from_file(one) for name, one in settings.items()
             }
         return super().make_context(info_name, args, parent, **extra)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; where it may have long output, in a pager."""
+        if NO_PAGER not in ctx.meta:
+            return super().invoke(ctx)
+        with paged():
+            return super().invoke(ctx)
 
     def sections(self, ctx: click.Context) -> dict[str, list[click.Parameter]]:
         """The options by section, the common ones last."""

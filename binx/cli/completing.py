@@ -15,11 +15,11 @@ import click
 from click.shell_completion import CompletionItem, split_arg_string
 
 from binx.errors import BinxError
-from binx.kernels.scan import Level
-from binx.kernels.transactions import TransactionTable
+from binx.kernels.transactions.table import TransactionTable
+from binx.kernels.walk.scan import Level
+from binx.log.chain.inputs import STANDARD_INPUT, expand_paths
 from binx.log.file import BinlogFile
-from binx.log.index_use import IndexUse, attach_indexes
-from binx.log.inputs import STANDARD_INPUT, expand_paths
+from binx.log.index.lookup import IndexUse, attach_indexes
 from binx.log.scanning import decoded_name
 from binx.source.remote import is_uri
 from binx.stats.dimensions import Dimension

@@ -38,6 +38,7 @@ SHARED = frozenset(
         "memory",
         "no-checksums",
         "no-index",
+        "no-pager",
         "quiet",
         "schema",
         "tz",

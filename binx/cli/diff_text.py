@@ -13,7 +13,7 @@ from binx.stats.text import number_text, safe_text
 if TYPE_CHECKING:
     from binx.compare.diff import ChangePair, Difference, LogDiff, Side
     from binx.compare.side import ShownChange
-    from binx.event.gtid_set import GtidSet
+    from binx.event.gtid.sets import GtidSet
 
 _TITLE_WIDTH = 18
 _CHANGES_SHOWN = 5

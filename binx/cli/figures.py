@@ -19,7 +19,7 @@ from binx.cli.sections import (
     bar,
     time_form,
 )
-from binx.log.zones import zone_name
+from binx.log.selection.zones import zone_name
 from binx.stats.figures import Statistics
 from binx.stats.records import Histogram
 from binx.stats.text import period_text, tables_text

@@ -8,7 +8,7 @@ from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from binx.cli.sections import GAP, ROOMY, UNKNOWN, short_transaction
-from binx.log.zones import zone_name
+from binx.log.selection.zones import zone_name
 from binx.stats.text import (
     bytes_text,
     fit_text,

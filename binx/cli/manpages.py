@@ -40,6 +40,10 @@ _EXIT_STATUS = (
 _ENVIRONMENT = (
     ("NO_COLOR", "If set and not empty, output has no colours."),
     ("COLUMNS", "Overrides the width of the terminal."),
+    (
+        "BINX_PAGER, PAGER",
+        "Program that shows long output on a terminal, by default less; empty for none, as --no-pager.",
+    ),
     ("TMPDIR", "Folder for temporary files, such as standard input while it is read."),
     ("BINX_CONFIG", "Path of the configuration file, see binx-config(1); empty for none."),
     ("BINX_COMMAND_OPTION", "Default of an option, such as BINX_TO_PARQUET_COMPRESSION; see binx-config(1)."),

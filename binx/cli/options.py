@@ -10,18 +10,19 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from binx.cli.command import OUTPUT, PATH, combined, option, parsed
-from binx.cli.terminal import say_note, say_warning
+from binx.cli.pager import NO_PAGER
+from binx.cli.terminal import LAYOUT, say_note, say_warning
 from binx.errors import BinxError, UsageError
 from binx.log.file import FORMAT_FROM
-from binx.log.index_use import IndexUse
+from binx.log.index.lookup import IndexUse
+from binx.log.selection.zones import parse_zone
 from binx.log.sizes import parse_size
 from binx.log.steps import listen
-from binx.log.zones import parse_zone
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from binx.log.ends import FileEnds
+    from binx.log.chain.ends import FileEnds
     from binx.rows.ddl.catalog import Catalog
     from binx.rows.ddl.schema_dump import SchemaDump
 
@@ -136,6 +137,37 @@ COMPRESSION = option(
     section=OUTPUT,
     help="Compression of the Parquet files.",
 )
+
+
+def _noted(name: str) -> Callable[..., None]:
+    """An option that the command's context knows by a name."""
+
+    def callback(ctx: click.Context, _: click.Parameter, value: object) -> None:
+        ctx.meta[name] = value
+
+    return callback
+
+
+LOOK = combined(
+    option(
+        "--layout",
+        type=click.Choice(["screen", "text"]),
+        expose_value=False,
+        callback=_noted(LAYOUT),
+        section=OUTPUT,
+        help="As on a terminal, or as in a pipe.  [default: by what standard output is]",
+    ),
+    option(
+        "--no-pager",
+        is_flag=True,
+        expose_value=False,
+        callback=_noted(NO_PAGER),
+        section=OUTPUT,
+        help="Do not use a pager for long output on a terminal.",
+    ),
+)
+"""How output looks, for people and for programs that read text."""
+
 QUIET = option("-q", "--quiet", is_flag=True, help="Print only data and errors.")
 
 

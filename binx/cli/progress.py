@@ -58,7 +58,8 @@ class ProgressBar:
         before, self._done = self._done, max(min(done, self._total) if self._total else done, 0)
         if not self._shown:
             return
-        if self._bar is None and monotonic() - self._begun > _PATIENCE:
+        # Behind the first output messages may go where that goes.
+        if self._bar is None and monotonic() - self._begun > _PATIENCE and is_terminal(sys.stderr):
             self._bar = _start(self._label, self._total)
         if self._bar is not None:
             if self._done < before:

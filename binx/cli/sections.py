@@ -11,7 +11,7 @@ from datetime import UTC, tzinfo
 from textwrap import wrap
 from typing import Any, NamedTuple
 
-from binx.log.zones import format_in_zone
+from binx.log.selection.zones import format_in_zone
 from binx.stats.text import (
     ELLIPSIS,
     bytes_text,

@@ -13,10 +13,10 @@ from binx.cli.command import combined, option, parsed
 from binx.cli.completing import complete_databases, complete_gtids, complete_kinds, complete_tables
 from binx.cli.options import COUNT, NUMBER, SIZE
 from binx.errors import UsageError
-from binx.event.gtid_set import GtidSet
-from binx.log.gtid_names import has_short_uuids, position_of, with_whole_uuids
-from binx.log.moments import format_time, parse_position, parse_zoned_time
-from binx.log.selection import Selection, wanted_gtids
+from binx.event.gtid.sets import GtidSet
+from binx.log.selection.gtid_names import has_short_uuids, position_of, with_whole_uuids
+from binx.log.selection.moments import format_time, parse_position, parse_zoned_time
+from binx.log.selection.selection import Selection, wanted_gtids
 from binx.stats.transaction import KIND_NAMES
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from binx.cli.sections import UNKNOWN
 from binx.inspect.hexdump import hex_lines
-from binx.log.zones import zone_name
+from binx.log.selection.zones import zone_name
 from binx.source.wording import counted, encoded
 from binx.stats.row_text import ARROW, CHANGED, INDENT, OPERATIONS, difference_text, padded_names
 from binx.stats.text import (

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from binx.cli.terminal import TextOutput, ending, is_terminal, say_note, say_warning
 from binx.errors import ExitCode
-from binx.event.gtid_set import GtidSet
+from binx.event.gtid.sets import GtidSet
 from binx.source.json_text import json_text
 from binx.source.names import printable
 from binx.source.wording import counted

@@ -5,14 +5,19 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, TextIO
+
+import click
 
 from binx.errors import BinxError, ExitCode, OutputError
 
 if TYPE_CHECKING:
-    from binx.event.gtid_set import GtidSet
+    from binx.event.gtid.sets import GtidSet
     from binx.storage.output import Sink
+
+LAYOUT = "binx.layout"
+"""How output is laid out, among what a click context knows: ``screen`` or ``text``."""
 
 _RED, _YELLOW = "1;31", "1;33"
 _CONTINUED = ("  ", "Try: ")
@@ -29,20 +34,26 @@ def is_terminal(stream: TextIO | None) -> bool:
     return stream is not None and not stream.closed and getattr(stream, "buffer", stream).isatty()
 
 
+def is_for_screen() -> bool:
+    """Whether standard output is laid out as for a terminal: as ``--layout`` says, or where it is one."""
+    chosen = click.get_current_context().meta.get(LAYOUT)
+    return is_terminal(sys.stdout) if chosen is None else bool(chosen == "screen")
+
+
 def has_colour(stream: TextIO | None) -> bool:
     """Whether colours may be used: a terminal that knows them, and no NO_COLOR in the environment."""
     return is_terminal(stream) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def terminal_width(stream: TextIO) -> int:
-    """Characters that fit on a line of the terminal: COLUMNS where that is set."""
+    """Characters that fit on a line of the terminal, or of that of messages: COLUMNS where that is set."""
     given = os.environ.get("COLUMNS", "")
     if given.isdecimal() and int(given):
         return max(int(given), _NARROWEST)
-    try:
-        return max(os.get_terminal_size(stream.fileno()).columns, _NARROWEST)
-    except (OSError, ValueError):
-        return _WIDTH
+    for one in (stream, sys.stderr):
+        with suppress(OSError, ValueError, AttributeError):
+            return max(os.get_terminal_size(one.fileno()).columns, _NARROWEST)
+    return _WIDTH
 
 
 def say_error(message: str, label: str = "error") -> None:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 
 from binx.compare.digests import DIGEST_BYTES
-from binx.kernels.heads import whole_transactions
+from binx.kernels.render.heads import whole_transactions
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.statements import Statement
 from binx.slices.changes import Begin, Frame, RowTexts, Selected, WholeTexts, ordered_changes
@@ -27,12 +27,13 @@ _END = b"\n"
 
 
 def digested(
-    selected: Iterable[Selected], unreadable: set[tuple[str, str]]
+    selected: Iterable[Selected], catalog: Catalog, unreadable: set[tuple[str, str]]
 ) -> Iterator[tuple[str | None, bytes]]:
     """GTID and digest of each transaction; None for one without GTID.
 
     Args:
         selected: the transactions.
+        catalog: the tables known beforehand; moved on by the schema statements met.
         unreadable: see :class:`~binx.rows.decoder.ChangeDecoder`.
 
     Raises:
@@ -43,7 +44,7 @@ def digested(
     lines = _Lines()
     items = ordered_changes(
         selected,
-        Catalog(),
+        catalog,
         JsonRows(lines=False),
         as_stored=True,
         facts=("gtid",),

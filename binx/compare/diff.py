@@ -18,11 +18,11 @@ from binx.compare.digests import GtidKeys
 from binx.compare.effects import Verdict, agree, compared, unmatched
 from binx.compare.side import ShownChange, Side, SideReading
 from binx.errors import RefusedError
-from binx.event.gtid_set import GtidSet
-from binx.event.gtid_source import DomainSource, GtidSource, UuidSource
-from binx.log.ends import FileEnds
-from binx.log.on_damage import OnDamage
-from binx.log.selection import Selection
+from binx.event.gtid.sets import GtidSet
+from binx.event.gtid.sources import DomainSource, GtidSource, UuidSource
+from binx.log.chain.ends import FileEnds
+from binx.log.damage.on_damage import OnDamage
+from binx.log.selection.selection import Selection
 from binx.rows.ddl.catalog import Catalog
 
 BATCH = 4096

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from binx.rows.columns.schema import DEFAULT_CONTEXT
 from binx.rows.ddl.parse import first_word, parse
 from binx.rows.ddl.statements import AlterTable, CreateTable, DropTables, RenameTables, TableName
 from binx.rows.ddl.tokens import NotUnderstoodError, Token, TokenKind, tokens
-from binx.rows.schema import DEFAULT_CONTEXT
 from binx.rows.statements import Statement
 
 _SAVEPOINTS = ("savepoint", "release")

@@ -11,14 +11,14 @@ from binx.compare.contents import digested, statement_facts
 from binx.compare.digests import Digests, GtidKeys
 from binx.compare.effects import ROWS_KEPT, Effect
 from binx.compare.forms import statement_form
-from binx.event.gtid_set import GtidSet
-from binx.event.gtid_source import DomainSource
+from binx.event.gtid.sets import GtidSet
+from binx.event.gtid.sources import DomainSource
 from binx.inspect.readable import ReadableRows
-from binx.kernels.transactions import FLAG_HAS_COUNTS, Kind, TransactionTable
-from binx.log.ends import FileEnds
-from binx.log.gtid_keys import marked_gtids
-from binx.log.on_damage import OnDamage
-from binx.log.selection import Selection
+from binx.kernels.transactions.table import FLAG_HAS_COUNTS, Kind, TransactionTable
+from binx.log.chain.ends import FileEnds
+from binx.log.damage.on_damage import OnDamage
+from binx.log.selection.gtid_keys import marked_gtids
+from binx.log.selection.selection import Selection
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
 from binx.rows.marks import TAKE
@@ -151,7 +151,9 @@ class SideReading:
         search = self._search(self._selection)
         self.digests = Digests(self._keys)
         found = _Found()
-        for gtid, digest in digested(found.through(search.selected()), self._unreadable):
+        for gtid, digest in digested(
+            found.through(search.selected()), self._catalog.copy(), self._unreadable
+        ):
             if gtid is not None:
                 self.digests.add(gtid, digest)
         return self._side(found, search)
@@ -161,7 +163,7 @@ class SideReading:
         found: dict[str, Effect] = {}
         kept = 0
         gtid: str | None = None
-        for item in self._items(gtids, Catalog(), as_stored=True):
+        for item in self._items(gtids, as_stored=True):
             if isinstance(item, Begin):
                 if kept >= ROOM:
                     break
@@ -179,7 +181,7 @@ class SideReading:
 
     def changes(self, gtid: str) -> Iterator[dict[str, Any]]:
         """The row changes of one transaction, one after another, by their columns' numbers."""
-        for item in self._items(GtidSet.parse(gtid), Catalog(), as_stored=True):
+        for item in self._items(GtidSet.parse(gtid), as_stored=True):
             if isinstance(item, dict):
                 yield item
 
@@ -188,9 +190,9 @@ class SideReading:
         named: dict[str, list[dict[str, Any]]] = {}
         stored: dict[str, list[dict[str, Any]]] = {}
         decoders: list[ChangeDecoder] = []
-        for kept, catalog, as_stored in ((stored, Catalog(), True), (named, self._catalog.copy(), False)):
+        for kept, as_stored in ((stored, True), (named, False)):
             current: list[dict[str, Any]] = []
-            for item in self._items(gtids, catalog, as_stored=as_stored, decoders=decoders):
+            for item in self._items(gtids, as_stored=as_stored, decoders=decoders):
                 if isinstance(item, Begin):
                     current = kept.setdefault(item.facts["gtid"], [])
                 elif len(current) >= ROWS_KEPT:
@@ -215,7 +217,6 @@ class SideReading:
     def _items(
         self,
         gtids: GtidSet,
-        catalog: Catalog,
         *,
         as_stored: bool,
         decoders: list[ChangeDecoder] | None = None,
@@ -225,7 +226,7 @@ class SideReading:
         values = json_values if as_stored else readable.values
         items = ordered_changes(
             self._search(Selection(gtids=gtids)).selected(),
-            catalog,
+            self._catalog.copy(),
             JsonRows(lines=True, values=values),
             as_stored=as_stored,
             facts=("gtid",),

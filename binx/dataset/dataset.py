@@ -1,6 +1,6 @@
 """The data set where it is kept: where its files stand, and the commit of one source's part of it.
 
-A source's files are written aside; at the commit its old manifest goes, the files are moved to their places,
+A source's files are staged; at the commit its old manifest goes, the files are moved to their places,
 and the new manifest is written last. At any moment a manifest lists only whole files, and a run that was
 killed leaves none.
 """
@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
-from binx.dataset.aside import aside_of, name_aside
+from binx.dataset.staging_area import staged_name, staging_area_of
 from binx.errors import OutputError, SourceError
 from binx.storage.descriptors import write_whole
 from binx.storage.durable import begin_to_synchronize_small, synchronize
@@ -88,7 +88,7 @@ class DataSet:
     def __init__(self, place: str | os.PathLike[str]) -> None:
         self.store = open_store(os.fspath(place))
         self.store.prepare()
-        self._aside = aside_of(self.store)
+        self._staging = staging_area_of(self.store)
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -107,14 +107,14 @@ class DataSet:
         Raises:
             OutputError: it cannot be removed.
         """
-        if self._aside.is_empty():
+        if self._staging.is_empty():
             return
         with suppress(LockedError), self.locked():
             pass
 
     def _clear_away(self) -> None:
         """Remove what a killed run left; what it has moved goes with its source's next transaction."""
-        begun = self._aside.begun()
+        begun = self._staging.begun()
         if begun is None:
             return
         records = {name.rpartition("/")[0] for name in self.store.find("schemas")}
@@ -122,8 +122,8 @@ class DataSet:
         committed = set(self.store.names(MANIFESTS))
         for source in begun:
             if f"{source}.json" in committed:
-                self._aside.clear(source)
-        self._aside.close()
+                self._staging.clear(source)
+        self._staging.close()
 
     def manifest(self, source: str) -> dict[str, Any] | None:
         """A source's manifest, None where there is none.
@@ -172,7 +172,7 @@ class DataSet:
 
 
 class Transaction:
-    """One source's files, written aside until :meth:`commit`.
+    """One source's files, staged until :meth:`commit`.
 
     Attributes:
         committed: whether the manifest is written.
@@ -183,14 +183,14 @@ class Transaction:
         self.dataset = dataset
         self.source = source
         self.committed = False
-        self._aside = dataset._aside
+        self._staging = dataset._staging
         self._attempt = attempt
         self._was_killed = False
         if attempt is None:
-            self._was_killed = self._aside.begin(source)
-            self.folder = self._aside.folder(source)
+            self._was_killed = self._staging.begin(source)
+            self.folder = self._staging.folder(source)
         else:
-            self.folder = self._aside.attempt(source, attempt)
+            self.folder = self._staging.attempt(source, attempt)
         self._inside = f"{self.folder}{os.sep}"
         store = dataset.store
         self._shown_inside = f"{store.folder if isinstance(store, LocalStore) else self.folder}{os.sep}"
@@ -198,7 +198,7 @@ class Transaction:
     def path(self, name: str) -> str:
         """Where to write a file."""
         # A log has thousands of files: paths are put together as texts.
-        return self._inside + name_aside(name)
+        return self._inside + staged_name(name)
 
     def write(self, name: str, data: bytes) -> None:
         """Write a small file.
@@ -220,7 +220,7 @@ class Transaction:
         Raises:
             OutputError: one cannot be moved.
         """
-        self._aside.take(self.source, None, names)
+        self._staging.take(self.source, None, names)
 
     def shown(self, name: str) -> str:
         """What messages about the writing of a file call it: a path on this machine."""
@@ -250,7 +250,7 @@ class Transaction:
         """
         if self._attempt is None:
             raise ValueError(f"{self.source} is committed by who began it")
-        self._aside.hand_in(self.source, self._attempt, (file.path for file in files))
+        self._staging.hand_in(self.source, self._attempt, (file.path for file in files))
 
     def commit(
         self, manifest: dict[str, Any], files: Iterable[WrittenFile], attempt: str | None = None
@@ -268,23 +268,23 @@ class Transaction:
         names = sorted({file.path for file in files})
         store, own = self.dataset.store, manifest_name(self.source)
         old = self.dataset.manifest(self.source)
-        self._aside.mark(self.source)
+        self._staging.mark(self.source)
         if old is not None:
             store.remove(own)
-        self._aside.take(self.source, attempt, names)
+        self._staging.take(self.source, attempt, names)
         self._remove_stale(old, set(names))
         store.put(own, _json(manifest))
         self.committed = True
-        self._aside.clear(self.source)
-        self._aside.close()
+        self._staging.clear(self.source)
+        self._staging.close()
 
     def abandon(self) -> None:
         """Remove what was written; the data set is as before, where no commit had begun."""
         if self._attempt is not None:
             remove_folder(self.folder, ignore_errors=True)
         else:
-            self._aside.abandon(self.source)
-            self._aside.close()
+            self._staging.abandon(self.source)
+            self._staging.close()
 
     def _remove_stale(self, old: dict[str, Any] | None, names: set[str]) -> None:
         """Remove this source's files of before that the new manifest does not list."""

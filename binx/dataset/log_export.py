@@ -6,27 +6,26 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from binx.dataset import continuing
+from binx.dataset import continuation
 from binx.dataset.background import Background
-from binx.dataset.contract import CONTRACT
 from binx.dataset.dataset import DataSet, Transaction
 from binx.dataset.digest import LogDigest
-from binx.dataset.finding import STEP_BYTES, Finder, Found
-from binx.dataset.manifest import manifest, source_record
+from binx.dataset.finder import STEP_BYTES, Finder, Found
+from binx.dataset.manifest import CONTRACT, manifest, source_record
 from binx.dataset.options import ParquetOptions
 from binx.dataset.salvaging import Salvaging, damage_sentences
 from binx.dataset.schema_records import schema_record_of
 from binx.dataset.source_files import SourceFiles
+from binx.dataset.source_report import SourceReport
 from binx.dataset.source_sums import Counted, SourceSums
-from binx.dataset.source_told import Told
 from binx.dataset.staging import ChainState, Staged, source_name
 from binx.event.payload import KeptPayloads
-from binx.kernels.scan import Level
+from binx.kernels.walk.scan import Level
+from binx.log.damage.on_damage import OnDamage
 from binx.log.file import BinlogFile
-from binx.log.on_damage import OnDamage
 from binx.log.recent import windows_kept
 from binx.log.scan import Scan
-from binx.log.selection import Selector
+from binx.log.selection.selection import Selector
 from binx.rows.batches import ChangeBatch
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
@@ -74,9 +73,9 @@ class LogExport:
         self._context = context
         self._files: SourceFiles | None = None
         self._salvaging: Salvaging | None = None
-        self._told = Told()
+        self._report = SourceReport()
         self._ending: Ending | None = None
-        self._behind: continuing.Behind | None = None
+        self._behind: continuation.Behind | None = None
         self._request = {
             **context.options.facts(),
             "selection": context.selector.selection.facts(),
@@ -87,7 +86,7 @@ class LogExport:
         self._decoder = ChangeDecoder(
             file, context.catalog, context.selector.takes_table, context.options.decoder
         )
-        self._sums = SourceSums(file, context.selector.takes_table, self._told)
+        self._sums = SourceSums(file, context.selector.takes_table, self._report)
 
     def find_kept(self) -> dict[str, Any] | None:
         """The manifest of before, where the same request wrote the log already.
@@ -153,11 +152,11 @@ class LogExport:
         for batch in decoder.finish():
             self._take_batch(batch, files)
         files.close()
-        self._told.gtids = finder.gtids
-        self._told.take_scan(scan)
+        self._report.gtids = finder.gtids
+        self._report.take_scan(scan)
         self._ending = scan.ending
         self._tell_tables()
-        self._behind = continuing.Behind(
+        self._behind = continuation.Behind(
             self.file.name, context.catalog.copy(), context.state.epoch, context.state.seqno
         )
 
@@ -169,25 +168,25 @@ class LogExport:
         """
         if self._files is None:
             raise ValueError(f"{self.source} is not decoded")
-        told = self._told
-        files = self._files.finish(told.records)
-        told.sums.check(self.file.path)
-        told.count_uncounted()
+        report = self._report
+        files = self._files.finish(report.records)
+        report.sums.check(self.file.path)
+        report.count_uncounted()
         damage = [] if self._salvaging is None else self._salvaging.damage()
         ending = "" if self._ending is None else self._ending.value
-        behind = continuing.told_behind(self._behind, self.file, self._ending)
+        behind = continuation.behind_record(self._behind, self.file, self._ending)
         document = manifest(
             source_record(self.file, self._digest.hexdigest(), ending),
             self._request,
-            str(told.gtids),
-            told.sums,
+            str(report.gtids),
+            report.sums,
             files,
-            told.all_losses() + damage_sentences(damage),
-            told.all_warnings(),
+            report.all_losses() + damage_sentences(damage),
+            report.all_warnings(),
             damage,
             behind.record,
         )
-        records = (record() for record in told.records.values())
+        records = (record() for record in report.records.values())
         return Staged(document, tuple(self._files.listed), records, behind.tables)
 
     def close(self) -> None:
@@ -216,7 +215,7 @@ class LogExport:
     def _take(self, found: Found, files: SourceFiles) -> None:
         """Decode transactions, and hand the rows over to be written."""
         if found.span is not None:
-            self._told.sums.saw(*found.span)
+            self._report.sums.saw(*found.span)
         self._sums.take_counted(found.counts)
         for item in self._decoder.decode(found.table, found.marks, found.ids):
             if isinstance(item, Statement):
@@ -236,30 +235,30 @@ class LogExport:
             if not batch.rows:
                 return
         files.write_changes(batch)
-        self._told.sums.of(name).written += batch.rows
+        self._report.sums.of(name).written += batch.rows
 
     def _tell_tables(self) -> None:
         """Keep what the decoder tells of tables, for the manifest."""
-        told, report = self._told, self._decoder.report
-        for name, images in report.filtered.items():
-            told.sums.of(name).filtered += images
-        for name, (events, recounted) in report.recounted.items():
+        report, decoded = self._report, self._decoder.report
+        for name, images in decoded.filtered.items():
+            report.sums.of(name).filtered += images
+        for name, (events, recounted) in decoded.recounted.items():
             self._sums.take_counted([Counted(name, TAKE, *recounted)])
-            told.uncounted[name] -= events
-        for name, counts in report.undone.items():
+            report.uncounted[name] -= events
+        for name, counts in decoded.undone.items():
             self._sums.filter_out(name, counts)
-            told.undone[name] += sum(counts)
-        told.warnings = dict(report.warnings)
+            report.undone[name] += sum(counts)
+        report.warnings = dict(decoded.warnings)
         if self._context.state.row_filter is not None:
-            told.warnings |= self._context.state.row_filter.take_warnings()
+            report.warnings |= self._context.state.row_filter.take_warnings()
         for changes in self._decoder.tables:
             version = (changes.db, changes.name, changes.version)
-            if version not in told.records:
-                told.records[version] = partial(schema_record_of, changes)
+            if version not in report.records:
+                report.records[version] = partial(schema_record_of, changes)
                 if has_unnamed_columns(changes):
-                    told.unnamed[changes.db, changes.name] = None
+                    report.unnamed[changes.db, changes.name] = None
             for column, count in changes.undecodable.items():
-                told.undecodable[version, column] += count
+                report.undecodable[version, column] += count
 
     def _forget_tables(self) -> None:
         self._decoder.forget_tables()

@@ -7,10 +7,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from binx import __version__
-from binx.dataset.contract import CONTRACT
 from binx.dataset.dataset import WrittenFile
 from binx.errors import DamagedError
 from binx.log.file import BinlogFile
+
+CONTRACT = 1
+"""The version of a data set: readers refuse one that they do not know."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

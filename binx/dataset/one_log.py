@@ -10,9 +10,9 @@ from binx.dataset.log_export import ExportContext, LogExport
 from binx.dataset.options import ParquetOptions
 from binx.dataset.plan import Place, packed, unpacked
 from binx.dataset.staging import ChainState, Staged
-from binx.event.gtid_set import GtidSet
+from binx.event.gtid.sets import GtidSet
 from binx.log.file import BinlogFile
-from binx.log.selection import Selection, Selector
+from binx.log.selection.selection import Selection, Selector
 
 if TYPE_CHECKING:
     from binx.where.rows import RowFilter

@@ -18,9 +18,9 @@ from binx.dataset.options import ParquetOptions
 from binx.dataset.plan import Place, packed, survey, unpacked
 from binx.dataset.staging import ChainState, SourceReport, commit_staged, find_beginning, source_name
 from binx.errors import ResourceError
+from binx.log.damage.on_damage import OnDamage
 from binx.log.file import BinlogFile
-from binx.log.on_damage import OnDamage
-from binx.log.selection import Selection, Selector
+from binx.log.selection.selection import Selection, Selector
 from binx.rows.ddl.catalog import Catalog
 from binx.source.plain import PlainFile
 from binx.storage.store import open_store

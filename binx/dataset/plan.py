@@ -12,14 +12,14 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from binx.errors import BinxError
-from binx.kernels.scan import Level
+from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
 from binx.log.scan import Scan
-from binx.log.selection import Selection, Selector, required_level
+from binx.log.selection.selection import Selection, Selector, required_level
+from binx.rows.columns.schema import DEFAULT_CONTEXT, Provenance, StatementContext
 from binx.rows.ddl.catalog import Catalog, Followed
 from binx.rows.decoder import ChangeDecoder
 from binx.rows.following import follow_statements
-from binx.rows.schema import DEFAULT_CONTEXT, Provenance, StatementContext
 
 Definition = tuple[str, str, StatementContext]
 """A statement that defines tables: its text, its database, its session."""

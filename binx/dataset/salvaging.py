@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from binx.errors import BinxError
-from binx.kernels.transactions import TransactionTable
+from binx.kernels.transactions.table import TransactionTable
 from binx.log.scan import Scan
 from binx.rows.marks import LOST
 from binx.rows.undecodable import DecodingCheck

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from binx.dataset.continuing import TablesRecord
+from binx.dataset.continuation import TablesRecord
 from binx.dataset.dataset import Transaction, escape_name
 from binx.errors import OutputError
 from binx.rows.batches import TableChanges

@@ -17,7 +17,7 @@ from binx.dataset.options import ParquetOptions
 from binx.dataset.parquet_file import FileKind, ParquetFile, Shared
 from binx.dataset.schema_records import schema_path
 from binx.dataset.statements import STATEMENTS_BATCH, statements_batch, statements_schema
-from binx.log.index import index_schema
+from binx.log.index.transactions import index_schema
 from binx.rows.batches import ChangeBatch, TableChanges
 from binx.rows.statements import Statement
 
@@ -27,6 +27,10 @@ _IDENTIFIERS = {
     _TRANSACTIONS: ("transaction", "gtid"),
     _STATEMENTS: ("transaction",),
 }
+
+
+CHUNKS = 32_768
+"""Columns of all row groups that a file gets: what its foot says of each is held until it is closed."""
 
 
 class _Output:
@@ -39,9 +43,10 @@ class _Output:
         partial: how many of them lack columns.
         versions: first and last commit version of rows; None where that is not told.
         is_finished: whether it gets no more.
+        chunks: columns of all row groups so far, about.
     """
 
-    __slots__ = ("file", "is_finished", "kind", "partial", "rows", "versions")
+    __slots__ = ("chunks", "file", "is_finished", "kind", "partial", "rows", "versions")
 
     def __init__(self, shared: Shared, name: str, kind: FileKind) -> None:
         self.kind = kind
@@ -50,6 +55,7 @@ class _Output:
         self.partial = 0
         self.versions: tuple[int, int] | None = None
         self.is_finished = False
+        self.chunks = 0
 
     def count(self, batch: ChangeBatch) -> None:
         """Take in what a batch of row changes has."""
@@ -111,16 +117,22 @@ class SourceFiles:
             self._write_statements()
 
     def write_changes(self, batch: ChangeBatch) -> None:
-        """Add row changes; each table and schema version has a file of its own.
+        """Add row changes; each table and schema version has files of its own, mostly one.
 
         Raises:
             OutputError: what was added before cannot be written.
         """
         key = _changes_key(batch.table)
         output = self._outputs.get(key)
+        if output is not None and output.chunks + batch.batch.num_columns > CHUNKS:
+            self._finish(output)
+            self._outputs[*key, len(self._outputs)] = output
+            output = None
         if output is None:
             output = self._outputs[key] = self._changes_output(batch)
         output.count(batch)
+        if batch.batch.nbytes >= self._shared.least:
+            output.chunks += batch.batch.num_columns
         finishes = output.is_finished = key in self._ending
         work = output.file.finish if finishes else output.file.add
         self._background.do(lambda: work(batch.batch), batch.size)
@@ -143,8 +155,11 @@ class SourceFiles:
         self._output(_TRANSACTIONS, index_schema())
         for output in self._outputs.values():
             if not output.is_finished:
-                output.is_finished = True
-                self._background.do(output.file.finish)
+                self._finish(output)
+
+    def _finish(self, output: _Output) -> None:
+        output.is_finished = True
+        self._background.do(output.file.finish)
 
     def finish(self, tables: Iterable[tuple[str, str, str]]) -> list[dict[str, Any]]:
         """Wait for the closed files.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from binx.dataset.source_told import Told
+from binx.dataset.source_report import SourceReport
 from binx.log.file import BinlogFile
 from binx.rows.marks import LOST, TAKE, WITHOUT_ROWS
 from binx.rows.statements import Statement
@@ -40,19 +40,21 @@ class SourceSums:
     Args:
         file: the log.
         takes_table: whether a table's rows are wanted, by database and name.
-        told: where the sums are kept.
+        report: where the sums are kept.
     """
 
-    def __init__(self, file: BinlogFile, takes_table: Callable[[str, str], bool], told: Told) -> None:
-        self._told = told
+    def __init__(
+        self, file: BinlogFile, takes_table: Callable[[str, str], bool], report: SourceReport
+    ) -> None:
+        self._report = report
         self._takes_table = takes_table
         self._logs_undone_changes = file.format.version < _ROLLED_BACK_ALONE_SINCE
 
     def take_counted(self, counts: Iterable[Counted]) -> None:
         """Take in what the scan counted."""
-        told = self._told
+        report = self._report
         for name, mark, inserts, updates, deletes in counts:
-            sums = told.sums.of(name)
+            sums = report.sums.of(name)
             images = inserts + 2 * updates + deletes
             sums.images += images
             if mark == LOST and self._takes_table(*name):
@@ -60,9 +62,9 @@ class SourceSums:
             elif mark != TAKE:
                 sums.filtered += images
                 if mark == WITHOUT_ROWS and self._logs_undone_changes:
-                    told.doubtful[name] += inserts + updates + deletes
+                    report.doubtful[name] += inserts + updates + deletes
             elif self._takes_table(*name):
-                changes = told.sums.changes.setdefault(name, [0, 0, 0])
+                changes = report.sums.changes.setdefault(name, [0, 0, 0])
                 changes[_INSERT] += inserts
                 changes[_UPDATE] += updates
                 changes[_DELETE] += deletes
@@ -70,15 +72,15 @@ class SourceSums:
     def filter_out(self, name: tuple[str, str], counts: tuple[int, int, int]) -> None:
         """Count inserts, updates and deletes of a table as filtered that counted as taken before."""
         inserts, updates, deletes = counts
-        self._told.sums.of(name).filtered += inserts + 2 * updates + deletes
-        taken = self._told.sums.changes[name]
+        self._report.sums.of(name).filtered += inserts + 2 * updates + deletes
+        taken = self._report.sums.changes[name]
         for place, count in enumerate(counts):
             taken[place] -= count
 
     def take_statement(self, statement: Statement) -> None:
         """Tell of what a statement read that is not in the data set."""
         if statement.file_bytes:
-            self._told.losses.append(
+            self._report.losses.append(
                 f"{statement.transaction}: the {statement.file_bytes} bytes read by LOAD DATA are in"
                 " the binary log, but not in this data set"
             )

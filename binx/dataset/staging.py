@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from binx.dataset.continuing import TablesRecord, find_behind
+from binx.dataset.continuation import TablesRecord, find_behind
 from binx.dataset.dataset import Transaction, WrittenFile, escape_name
 from binx.dataset.schema_records import SchemaRecord, SchemaWriter
 from binx.log.file import BinlogFile

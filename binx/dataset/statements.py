@@ -9,9 +9,9 @@ from typing import Any
 import pyarrow as pa
 
 from binx.log.arrow import arrow_array
+from binx.rows.columns.types import DEFAULT_ARROW_OPTIONS, ArrowOptions
 from binx.rows.ddl.effects import ColumnEffect, Effect, statement_effects
 from binx.rows.statements import Statement
-from binx.rows.types import DEFAULT_ARROW_OPTIONS, ArrowOptions
 
 STATEMENTS_BATCH = 10_000
 """Statements that are held back before they are written."""
@@ -98,13 +98,7 @@ def statements_batch(
         "effects": [_effects(statement, options) for statement in statements],
     }
     schema = statements_schema()
-    arrays = [
-        # Lists of structs are none of the types that arrow_array knows.
-        pa.array(columns[field.name], field.type)
-        if pa.types.is_list(field.type) and pa.types.is_struct(field.type.value_type)
-        else arrow_array(columns[field.name], field.type)
-        for field in schema
-    ]
+    arrays = [arrow_array(columns[field.name], field.type) for field in schema]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 

@@ -11,7 +11,7 @@ from enum import IntFlag
 from typing import NamedTuple
 
 from binx.event.format import FormatDescription
-from binx.event.gtid_source import DomainSource
+from binx.event.gtid.sources import DomainSource
 from binx.event.header import EventHeader
 from binx.event.reader import body_reader
 from binx.event.statement import XaXid, read_xa_xid

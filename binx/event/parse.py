@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from binx.event.format import FormatDescription, parse_format_body
-from binx.event.gtid import Gtid, parse_gtid
+from binx.event.gtid.events import Gtid, parse_gtid
+from binx.event.gtid.previous import PreviousGtids, parse_previous_gtids
 from binx.event.header import EventHeader, EventType
 from binx.event.load_data import (
     DeleteFile,
@@ -27,7 +28,6 @@ from binx.event.mariadb import (
     parse_start_encryption,
 )
 from binx.event.payload import TransactionPayload, parse_transaction_payload
-from binx.event.previous_gtids import PreviousGtids, parse_previous_gtids
 from binx.event.query import Query, parse_query
 from binx.event.replication import (
     Heartbeat,

@@ -15,7 +15,7 @@ from binx.errors import BinxError, DamagedError, UnsupportedError
 from binx.event.format import FormatDescription
 from binx.event.header import HEADER_SIZE, LARGEST_EVENT, EventHeader, EventType
 from binx.event.reader import Reader, body_reader
-from binx.kernels.scan import whole_events as count_whole_events
+from binx.kernels.walk.scan import whole_events as count_whole_events
 
 CHUNK_SIZE = 1 << 20
 """Bytes that :func:`open_payload` gives at a time unless told otherwise."""

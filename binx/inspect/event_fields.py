@@ -6,11 +6,11 @@ from collections.abc import Callable
 from enum import Enum, IntFlag
 from typing import Any
 
-from binx.event import Event, FormatDescription
-from binx.event.format import Flavour
-from binx.event.gtid import Gtid
+from binx.event.format import Flavour, FormatDescription
+from binx.event.gtid.events import Gtid
 from binx.event.load_data import ExecuteLoadQuery, LoadBlock
 from binx.event.mariadb import MariadbGtid
+from binx.event.parse import Event
 from binx.event.payload import TransactionPayload
 from binx.event.query import Query
 from binx.event.rows import RowsHeader
@@ -18,7 +18,7 @@ from binx.event.session import session_options
 from binx.event.statement import Intvar, IntvarType, RowsQuery
 from binx.event.table_map import TableMap
 from binx.event.user_var import UserVar
-from binx.log.moments import format_time
+from binx.log.selection.moments import format_time
 
 _TIMES = ("immediate_commit_timestamp", "original_commit_timestamp")
 

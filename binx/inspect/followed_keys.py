@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from binx.errors import RefusedError, UsageError
+from binx.rows.columns.names import ResolvedTable
 from binx.rows.images import BatchImages, ChangeGroup
-from binx.rows.names import ResolvedTable
 from binx.source.wording import counted
 from binx.where.condition import AFTER, BEFORE, ColumnName, Frame
 from binx.where.row_keys import ChangePlace, RowKey, images_with_key, key_literal, same_key

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from binx.event.header import HEADER_SIZE, EventHeader
-from binx.log.moments import format_time
+from binx.log.selection.moments import format_time
 
 _WIDTH = 16
 _FIELDS = ((0, 4), (4, 1), (5, 4), (9, 4), (13, 4), (17, 2))

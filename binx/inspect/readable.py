@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from binx.event.charset import DEFAULT_CHARSET, Charset
 from binx.event.charset import charset as charset_of_name
+from binx.rows.columns.types import Kind, LogicalType
 from binx.rows.parts import Spelled, Spelling
-from binx.rows.types import Kind, LogicalType
 from binx.slices.json_values import NULL, json_values, plain_json
 from binx.slices.long_texts import LONG_BYTES, LongText, chunks_of, is_long, value_of
 

@@ -10,17 +10,16 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from binx.event import FormatDescription
-from binx.event.format import Flavour
+from binx.event.format import Flavour, FormatDescription
 from binx.event.header import HEADER_SIZE, EventFlag, EventHeader, EventType
 from binx.event.table_map import TableMap, parse_table_map
 from binx.inspect.event_fields import event_fields
 from binx.inspect.readable import ReadableRows
-from binx.kernels.scan import Level
-from binx.log.ends import FileEnds
+from binx.kernels.walk.scan import Level
+from binx.log.chain.ends import FileEnds
+from binx.log.damage.on_damage import OnDamage
 from binx.log.events import RawEvent
-from binx.log.on_damage import OnDamage
-from binx.log.selection import Selection
+from binx.log.selection.selection import Selection
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
 from binx.rows.decoder_warnings import decoder_warnings
@@ -171,7 +170,7 @@ class Showing:
             if isinstance(item, Begin):
                 description = item.table.format
                 yield ShownTransaction(item.facts, description)
-                for raw, rows in events_with_rows(item, items):
+                for raw, rows in events_with_rows(item, items, self._decoders):
                     yield ShownEvent(raw, description, ShownRows(rows, self._read))
 
     def _selected(self) -> Iterator[Selected]:

@@ -19,17 +19,17 @@ import pyarrow as pa
 from binx.errors import AbsentError, UsageError
 from binx.inspect.followed_keys import FollowedKeys
 from binx.inspect.readable import ReadableRows
-from binx.inspect.table_statements import table_effect
-from binx.kernels.scan import Level
-from binx.kernels.transactions import FLAG_HAS_THREAD, TransactionTable
-from binx.log.ends import FileEnds
+from binx.kernels.transactions.table import FLAG_HAS_THREAD, TransactionTable
+from binx.kernels.walk.scan import Level
+from binx.log.chain.ends import FileEnds
+from binx.log.damage.on_damage import OnDamage
 from binx.log.file import BinlogFile
-from binx.log.moments import format_time
-from binx.log.on_damage import OnDamage
-from binx.log.selection import Selection
-from binx.log.table_filter import TableFilter
+from binx.log.selection.moments import format_time
+from binx.log.selection.selection import Selection
+from binx.log.selection.table_filter import TableFilter
 from binx.rows.batches import ChangeBatch
 from binx.rows.ddl.catalog import Catalog
+from binx.rows.ddl.table_statements import table_effect
 from binx.rows.decoder import ChangeDecoder
 from binx.rows.images import BatchImages
 from binx.rows.statements import Statement
@@ -54,7 +54,7 @@ class RowChange:
     Attributes:
         row: the change as ``extract --format json --rows`` has it: ``transaction``, ``commit_version``,
             ``commit_timestamp``, ``db``, ``table``, ``type``, ``row``, ``before``, ``after``. Of a statement:
-            the same up to ``type`` (see :class:`~binx.inspect.table_statements.TableEffect`), and ``sql``.
+            the same up to ``type`` (see :class:`~binx.rows.ddl.table_statements.TableEffect`), and ``sql``.
         commit_timestamp: its transaction's commit time, µs since 1970.
         file: the log's name.
         start: offset of the transaction.

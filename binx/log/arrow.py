@@ -24,7 +24,8 @@ def arrow_array(values: Sequence[Any], data_type: pa.DataType) -> pa.Array:
 
     Args:
         values: ``str`` or ``bytes`` for strings and binary, numbers for integers, times (in the type's unit)
-            and decimals (unscaled), truth values for booleans, sequences for lists, of pairs for maps.
+            and decimals (unscaled), truth values for booleans, sequences for lists, of pairs for maps,
+            mappings by the fields' names for structs.
         data_type: one of these types.
 
     Raises:
@@ -41,6 +42,12 @@ def arrow_array(values: Sequence[Any], data_type: pa.DataType) -> pa.Array:
         children = [_entries(list(chain.from_iterable(lists)), data_type)]
         buffers = [validity, _offsets(lists)]
         return pa.Array.from_buffers(data_type, len(values), buffers, nulls, children=children)
+    if pa.types.is_struct(data_type):
+        children = [
+            arrow_array([None if value is None else value[field.name] for value in values], field.type)
+            for field in data_type
+        ]
+        return pa.Array.from_buffers(data_type, len(values), [validity], nulls, children=children)
     return pa.Array.from_buffers(data_type, len(values), [validity, _fixed(values, data_type)], nulls)
 
 

@@ -17,7 +17,7 @@ logs).
 
 An event that :data:`TRANSITIONS` has no step for is illegal there: the scan raises
 :class:`~binx.errors.DamagedError` and stays in the state it was in. The compiled scan
-(``binx/kernels/machine.pyx``) runs this very table, see :func:`compiled`.
+(``binx/kernels/walk/machine.pyx``) runs this very table, see :func:`compiled`.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Final, NamedTuple
 
-from binx.kernels.classes import Action, EventClass
-from binx.kernels.transactions import Kind
+from binx.kernels.transactions.table import Kind
+from binx.kernels.walk.machine import Action, EventClass
 
 
 class State(IntEnum):

@@ -9,21 +9,20 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from binx.errors import BinxError, DamagedError
-from binx.event import (
-    Event,
-    ExecuteLoadQuery,
-    FormatDescription,
-    Query,
-    RowsQuery,
-    TransactionPayload,
-    parse_event,
-    parse_header,
-    whole_events,
-)
-from binx.event.header import HEADER_SIZE, EventHeader, EventType, event_size
-from binx.event.payload import told_of
+from binx.event.format import FormatDescription
+from binx.event.header import HEADER_SIZE, EventHeader, EventType, event_size, parse_header
+from binx.event.load_data import ExecuteLoadQuery
+from binx.event.parse import Event, parse_event
+from binx.event.payload import TransactionPayload, told_of, whole_events
+from binx.event.query import Query, plain_text
+from binx.event.statement import RowsQuery
 from binx.log.file import BinlogFile
 from binx.log.payloads import stored_payload
+
+_TYPE_OFFSET = 4
+_BEFORE_STATEMENTS = frozenset(
+    {EventType.GTID, EventType.ANONYMOUS_GTID, EventType.GTID_TAGGED, EventType.MARIADB_GTID}
+)
 
 
 class RawEvent(NamedTuple):
@@ -76,6 +75,32 @@ def statement_texts(file: BinlogFile, start: int, end: int, description: FormatD
         said = event.query if isinstance(event, ExecuteLoadQuery) else event
         if isinstance(said, Query | RowsQuery):
             yield said.text
+
+
+def first_statement(file: BinlogFile, start: int, end: int, description: FormatDescription, most: int) -> str:
+    """The text of the first statement of ``[start, end)``, at least its first characters; empty without one.
+
+    Statements of ASCII in events of their own, which most are, are read without what else the events say.
+
+    Args:
+        file: the log.
+        start: offset of the transaction's first event.
+        end: offset behind its last one.
+        description: the format description that rules them.
+        most: how many characters are needed.
+
+    Raises:
+        DamagedError, UnsupportedError: an event cannot be read.
+    """
+    window, at = file.events_window(start, end), 0
+    while at + HEADER_SIZE <= len(window) and window[at + _TYPE_OFFSET] in _BEFORE_STATEMENTS:
+        at += max(event_size(window[at:]), HEADER_SIZE)
+    if at + HEADER_SIZE <= len(window) and window[at + _TYPE_OFFSET] == EventType.QUERY:
+        body = window[at + HEADER_SIZE : at + event_size(window[at:]) - description.checksum_size]
+        text = plain_text(body, description.post_header_length(EventType.QUERY, HEADER_SIZE), most)
+        if text is not None:
+            return text
+    return next(statement_texts(file, start, end, description), "")
 
 
 def raw_events(file: BinlogFile, start: int, end: int, description: FormatDescription) -> Iterator[RawEvent]:
@@ -132,4 +157,4 @@ def _inner_events(payload: TransactionPayload, description: FormatDescription) -
             offset += header.size
 
 
-__all__ = ["RawEvent", "raw_events", "statement_texts", "transaction_events"]
+__all__ = ["RawEvent", "first_statement", "raw_events", "statement_texts", "transaction_events"]

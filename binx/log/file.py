@@ -18,8 +18,8 @@ from binx.event.format import (
     verify_format_checksum,
 )
 from binx.event.header import HEADER_SIZE, EventFlag, EventType, event_size, parse_header
-from binx.kernels.scan import Level
-from binx.log.on_damage import OnDamage
+from binx.kernels.walk.scan import Level
+from binx.log.damage.on_damage import OnDamage
 from binx.log.scan import Resumption, Scan
 from binx.log.steps import tell
 from binx.source import READ_BYTES, PlainFile, Source, open_source
@@ -29,8 +29,8 @@ from binx.source.names import number_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from binx.log.ends import FileEnds
-    from binx.log.index_file import IndexFile
+    from binx.log.chain.ends import FileEnds
+    from binx.log.index.file import IndexFile
     from binx.log.recent import RecentWindows
     from binx.log.scanning import TransactionScan
     from binx.source.keyring import Keys
@@ -267,7 +267,7 @@ class BinlogFile:
         """
         is_faster = self._is_plain and gtids is not None
         if not is_faster and self.index is not None:
-            from binx.log.index_scan import IndexScan
+            from binx.log.index.scan import IndexScan
 
             return IndexScan(self, self.index)
         return self.scan(level, verify=verify, gtids=gtids)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from binx.kernels.transactions import TransactionTable
+from binx.kernels.transactions.table import TransactionTable
 
 if TYPE_CHECKING:
     from binx.log.file import BinlogFile

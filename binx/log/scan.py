@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, NamedTuple
 from binx.errors import BinxError, TruncatedError
 from binx.event.format import MAGIC_SIZE, FormatDescription, parse_format, verify_format_checksum
 from binx.event.header import EventHeader, EventType, parse_header
-from binx.kernels.scan import Level, Scanner, Stop
-from binx.kernels.transactions import TransactionTable
+from binx.kernels.transactions.table import TransactionTable
+from binx.kernels.walk.scan import Level, Scanner, Stop
 from binx.log.boundary import compiled
-from binx.log.on_damage import OnDamage
+from binx.log.damage.on_damage import OnDamage
 from binx.log.scanning import Ending
 from binx.log.walked import Walked
 from binx.source import READ_BYTES, WINDOW_BYTES
 
 if TYPE_CHECKING:
-    from binx.event.gtid_set import GtidSet
+    from binx.event.gtid.sets import GtidSet
     from binx.event.payload import KeptPayloads
-    from binx.log.damage import Damage, Salvage
+    from binx.log.damage.damage import Damage, Salvage
     from binx.log.file import BinlogFile
 
 _COMPILED = compiled()
@@ -51,8 +51,9 @@ class Scan(Walked):
     damage. It reads every event, as one that is passed over could be damaged, and takes ``LEVEL_INDEX`` for
     ``LEVEL_TABLES``.
 
-    A scan at ``LEVEL_INDEX`` for GTIDs (as :func:`~binx.log.gtid_keys.kernel_intervals` has them) leaves out
-    most of the transactions that have none of them. Of these it reads only where they begin and end.
+    A scan at ``LEVEL_INDEX`` for GTIDs (as :func:`~binx.log.selection.gtid_keys.kernel_intervals` has them)
+    leaves out most of the transactions that have none of them. Of these it reads only where they begin
+    and end.
 
     Attributes:
         ending: how the file ends; known when the iteration is over.
@@ -195,7 +196,7 @@ class Scan(Walked):
             )
         if scanner.is_seeking or whole == file.size:
             return
-        from binx.log.tail import Tail
+        from binx.log.damage.tail import Tail
 
         in_place = not scanner.misplaced or scanner.first_misplaced >= whole
         drift = 0 if in_place else scanner.drift
@@ -208,8 +209,8 @@ class Scan(Walked):
         """Gives the GTIDs of all transactions of the file before an offset."""
 
         def read() -> GtidSet:
-            from binx.event.gtid_set import GtidSet
-            from binx.log.gtid_keys import marked_gtids
+            from binx.event.gtid.sets import GtidSet
+            from binx.log.selection.gtid_keys import marked_gtids
 
             first = Resumption(self.file.first_position, self.file.format, whole)
             scan = Scan(self.file, Level.LEVEL_INDEX, verify=False, on_damage=OnDamage.STOP, span=first)
@@ -350,9 +351,9 @@ class Scan(Walked):
 
 def _listed_before(file: BinlogFile) -> GtidSet:
     """The GTIDs that a file lists as logged before it; of MariaDB's the last of each domain and server."""
-    from binx.event.gtid_set import GtidSet
-    from binx.event.gtid_source import DomainSource
-    from binx.log.ends import known_ends
+    from binx.event.gtid.sets import GtidSet
+    from binx.event.gtid.sources import DomainSource
+    from binx.log.chain.ends import known_ends
 
     ends = known_ends(file)
     if ends.previous_gtids is not None:
@@ -363,7 +364,7 @@ def _listed_before(file: BinlogFile) -> GtidSet:
 
 def _salvage(file: BinlogFile, scanner: Scanner) -> Salvage:
     # Here and not above: few scans salvage, and all commands scan.
-    from binx.log.damage import Salvage
+    from binx.log.damage.damage import Salvage
 
     salvage = Salvage(file.source, scanner)
     if file.head_error is not None:

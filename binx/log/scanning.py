@@ -7,8 +7,8 @@ from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from binx.event.header import EventType
-from binx.kernels.scan import Level
-from binx.kernels.transactions import Kind, TransactionTable
+from binx.kernels.transactions.table import Kind, TransactionTable
+from binx.kernels.walk.scan import Level
 
 if TYPE_CHECKING:
     from binx.log.file import BinlogFile

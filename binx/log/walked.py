@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from binx.event.format import MAGIC_SIZE
 from binx.event.header import EventType
-from binx.kernels.scan import Scanner
+from binx.kernels.walk.scan import Scanner
 from binx.log.scanning import Totals, decoded_name
 
 if TYPE_CHECKING:

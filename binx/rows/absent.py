@@ -18,8 +18,8 @@ from decimal import ROUND_HALF_UP, Decimal, InvalidOperation, localcontext
 from typing import NamedTuple
 
 from binx.event.charset import charset as charset_of_name
-from binx.rows.schema import ColumnDefinition, Default, DefaultKind
-from binx.rows.types import INTEGERS, Kind, LogicalType
+from binx.rows.columns.schema import ColumnDefinition, Default, DefaultKind
+from binx.rows.columns.types import INTEGERS, Kind, LogicalType
 
 MOST_DIGITS = 65
 _MINUTE = 60

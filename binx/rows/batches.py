@@ -15,11 +15,11 @@ import pyarrow as pa
 from binx.errors import BinxError
 from binx.event.table_map import TableMap
 from binx.log.arrow import arrow_array
-from binx.rows.alike import MISFITS, alike_columns
-from binx.rows.arrays import ColumnArrays, Handed
-from binx.rows.column_buffers import Column, ColumnBuffers
-from binx.rows.names import ResolvedTable
-from binx.rows.types import ArrowOptions
+from binx.rows.columns.arrays import ColumnArrays, Handed
+from binx.rows.columns.column_buffers import Column, ColumnBuffers
+from binx.rows.columns.names import ResolvedTable
+from binx.rows.columns.shared_columns import MISFITS, alike_columns
+from binx.rows.columns.types import ArrowOptions
 
 CHANGE_TYPES = ("insert", "update_preimage", "update_postimage", "delete")
 """In the order of the kernel's numbers."""
@@ -178,7 +178,7 @@ class TableChanges:
         """The rows that the kernel handed over.
 
         Args:
-            handed: what :meth:`binx.kernels.builder.RowBuilder.finish` gives.
+            handed: what :meth:`binx.kernels.rows.builder.RowBuilder.finish` gives.
             rows_flags: all flags that their events had.
 
         Raises:

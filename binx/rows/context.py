@@ -6,7 +6,7 @@ from binx.event.collation import collation_charset, collation_name
 from binx.event.format import Flavour
 from binx.event.header import EventFlag, EventHeader
 from binx.event.query import Query
-from binx.rows.schema import NO_BACKSLASH_ESCAPES, StatementContext
+from binx.rows.columns.schema import NO_BACKSLASH_ESCAPES, StatementContext
 
 EXPLICIT_DEFAULTS_SINCE = {Flavour.MYSQL: (8, 0, 2), Flavour.MARIADB: (10, 10, 0)}
 """Versions whose explicit_defaults_for_timestamp is ON where nobody set it."""

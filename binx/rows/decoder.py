@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import accumulate
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
@@ -11,19 +11,19 @@ from binx.errors import BinxError, DamagedError
 from binx.event.header import HEADER_SIZE, EventHeader, parse_header
 from binx.event.payload import KeptPayloads, told_of, whole_events
 from binx.event.plain import plain_rows_event
-from binx.kernels.builder import RowBuilder
 from binx.kernels.memory import Spare
-from binx.kernels.rows import Need, RowDecoder
-from binx.kernels.transactions import GtidKind, TransactionTable
+from binx.kernels.rows.builder import RowBuilder
+from binx.kernels.rows.images import Need, RowDecoder
+from binx.kernels.transactions.table import GtidKind, TransactionTable
 from binx.log.file import BinlogFile
 from binx.log.identifiers import id_at, transaction_ids
 from binx.log.payloads import stored_payload
+from binx.rows.columns.shapes import Shapes
+from binx.rows.columns.types import DEFAULT_ARROW_OPTIONS, ArrowOptions
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.resolving import TableResolver
 from binx.rows.savepoints import undone_rows
-from binx.rows.shapes import Shapes
 from binx.rows.statements import Statement, StatementReader
-from binx.rows.types import DEFAULT_ARROW_OPTIONS, ArrowOptions
 from binx.source import WINDOW_BYTES
 
 if TYPE_CHECKING:
@@ -244,6 +244,11 @@ class ChangeDecoder:
     def tables(self) -> list[TableChanges]:
         """Every table and schema version met so far."""
         return list(self._resolver.tables)
+
+    @property
+    def widths(self) -> Mapping[bytes, list[int | None]]:
+        """See :class:`~binx.rows.resolving.TableResolver`."""
+        return self._resolver.widths
 
     @property
     def shapes(self) -> Shapes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
-from binx.rows.schema import Provenance
+from binx.rows.columns.schema import Provenance
 from binx.source.wording import listed
 
 if TYPE_CHECKING:

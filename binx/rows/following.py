@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from binx.kernels.transactions import TransactionTable
+from binx.kernels.transactions.table import TransactionTable
 from binx.log.scan import Scan
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder

@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 
 from binx.log.arrow import arrow_array
 from binx.rows.batches import CHANGE_TYPES, ChangeBatch
-from binx.rows.column_buffers import ColumnBuffers
-from binx.rows.names import ResolvedColumn
+from binx.rows.columns.column_buffers import ColumnBuffers
+from binx.rows.columns.names import ResolvedColumn
 from binx.rows.parts import numbers
 
 _INTEGER_BYTES = 8

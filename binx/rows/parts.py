@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
-from binx.kernels.rowparts import Spelling
+from binx.kernels.render.rowparts import Spelling
 
 if TYPE_CHECKING:
-    from binx.kernels.changeparts import Column, KernelPart
-    from binx.rows.column_buffers import ColumnBuffers
+    from binx.kernels.render.changeparts import Column, KernelPart
+    from binx.rows.columns.column_buffers import ColumnBuffers
 
 _FLOAT_BYTES = 4
 

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 from binx.event.format import Flavour, FormatDescription
 from binx.event.header import HEADER_SIZE, EventFlag, EventHeader, EventType
 from binx.event.table_map import TableMap, parse_table_map
-from binx.kernels.layouts import TableMaps
-from binx.kernels.transactions import TransactionTable
+from binx.kernels.rows.layouts import TableMaps
+from binx.kernels.transactions.table import TransactionTable
 from binx.log.file import BinlogFile
 from binx.log.scanning import decoded_name
-from binx.rows.codecs import defined_width
+from binx.rows.columns.codecs import defined_width, is_old_time
+from binx.rows.columns.names import ResolvedTable, resolve_columns
+from binx.rows.columns.schema import Change, ChangeKind, StatementContext
+from binx.rows.columns.shapes import Shapes
+from binx.rows.columns.types import ArrowOptions
 from binx.rows.ddl.catalog import Catalog, Followed
-from binx.rows.names import resolve_columns
-from binx.rows.schema import Change, ChangeKind, StatementContext
-from binx.rows.shapes import Shapes
-from binx.rows.types import ArrowOptions
 
 if TYPE_CHECKING:
     from binx.rows.batches import TableChanges
@@ -39,6 +39,8 @@ class TableResolver:
     Attributes:
         shapes: the columns that tables had.
         tables: every table and schema version met so far.
+        widths: by a table map's bytes behind table id and flags, what the definition of its latest rows
+            tells; see :meth:`~binx.kernels.rows.layouts.TableMaps.set_widths`.
     """
 
     def __init__(
@@ -61,6 +63,7 @@ class TableResolver:
         self._versions: dict[tuple[object, ...], list[TableChanges]] = {}
         self.shapes = Shapes()
         self.tables: list[TableChanges] = []
+        self.widths: dict[bytes, list[int | None]] = {}
 
     def name(self, number: int) -> tuple[str, str]:
         """The (db, table) of a table, by its number."""
@@ -82,9 +85,8 @@ class TableResolver:
         table_map = self._table_map(number, position, description)
         if (told := self.shapes.saw(table_map)) is not None:
             self._warnings[told] = None
-        definition = None if self._as_stored else self._catalog.lookup(table_map.database, table_map.table)
         valid_from = self._file.commit_version(table.value("start", index))
-        resolved = resolve_columns(table_map, definition, description.flavour)
+        resolved = self._resolved(table_map, description.flavour)
         changes = TableChanges(table_map, resolved, self._arrow, valid_from)
         if description.flavour is Flavour.MARIADB:
             self._set_widths(number, table_map, changes)
@@ -105,6 +107,22 @@ class TableResolver:
         widths = [defined_width(stored, column.type) for stored, column in pairs]
         if any(width is not None for width in widths):
             self._maps.set_widths(number, widths)
+            self.widths[self._maps.body(number)] = widths
+
+    def _resolved(self, table_map: TableMap, flavour: Flavour) -> ResolvedTable:
+        """What the columns are; where as stored, definitions tell no more than the digits of old times."""
+        definition = self._catalog.lookup(table_map.database, table_map.table)
+        if not self._as_stored:
+            return resolve_columns(table_map, definition, flavour)
+        stored = resolve_columns(table_map, None, flavour)
+        if flavour is not Flavour.MARIADB or not any(is_old_time(column) for column in table_map.columns):
+            return stored
+        defined = resolve_columns(table_map, definition, flavour)
+        columns = tuple(
+            one._replace(type=told.type) if is_old_time(column) else one
+            for column, one, told in zip(table_map.columns, stored.columns, defined.columns, strict=True)
+        )
+        return stored._replace(columns=columns)
 
     def _foreign(self, changes: TableChanges) -> Iterator[str]:
         """A sentence where columns are called as another server's table: its logs were given before."""

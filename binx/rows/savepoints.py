@@ -14,7 +14,7 @@ from struct import pack
 
 from binx.event.header import EventType
 from binx.event.query import Query
-from binx.kernels.transactions import TransactionTable
+from binx.kernels.transactions.table import TransactionTable
 from binx.log.events import transaction_events
 from binx.log.file import BinlogFile
 

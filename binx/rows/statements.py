@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from binx.event import parse_event
 from binx.event.charset import DEFAULT_CHARSET
 from binx.event.format import Flavour
 from binx.event.header import EventFlag, EventHeader
 from binx.event.load_data import ExecuteLoadQuery, LoadBlock
+from binx.event.parse import parse_event
 from binx.event.query import Query
 from binx.event.replication import Incident
 from binx.event.session import session_options
 from binx.event.statement import Intvar, IntvarType, Rand, XaPrepare
 from binx.event.user_var import UserVar
-from binx.kernels.transactions import TransactionTable
+from binx.kernels.transactions.table import TransactionTable
 from binx.log.file import BinlogFile
 from binx.log.identifiers import id_at
+from binx.rows.columns.schema import StatementContext
 from binx.rows.context import statement_context
 from binx.rows.ddl.catalog import Followed
 from binx.rows.ddl.parse import first_word, is_schema_statement
-from binx.rows.schema import StatementContext
 
 MICROSECONDS = 1_000_000
 

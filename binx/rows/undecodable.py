@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from binx.errors import BinxError, DamagedError, UnsupportedError
-from binx.kernels.transactions import TransactionTable
+from binx.kernels.transactions.table import TransactionTable
 from binx.log.file import BinlogFile
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder, DecoderOptions

@@ -23,10 +23,10 @@ from typing import NamedTuple
 
 from binx.errors import BinxError, ChecksumError, DamagedError, RefusedError, TruncatedError
 from binx.event.format import CHECKSUM_SIZE, MAGIC, Flavour, FormatDescription, parse_format
-from binx.event.gtid_set import GtidSet
+from binx.event.gtid.previous import encode_previous_gtids
+from binx.event.gtid.sets import GtidSet
 from binx.event.header import HEADER_SIZE, EventFlag, EventHeader, EventType, parse_header
-from binx.event.previous_gtids import encode_previous_gtids
-from binx.kernels.rewrite import Pause, Rewriter, measure
+from binx.kernels.copy.rewrite import Pause, Rewriter, measure
 from binx.log.file import BinlogFile
 from binx.slices.database_names import DatabaseNames
 from binx.slices.renaming import RENAMED, EventRenamer
@@ -215,7 +215,7 @@ class SliceWriter:
     def _write_gtid(self, part: Part, taken: Range) -> None:
         """Write the GTID event at the rewriter's position for a transaction whose length or clock changes."""
         # Here and not above: one transaction cut out of its file keeps both.
-        from binx.event.gtid_encode import Clock, rewrite_gtid
+        from binx.event.gtid.encode import Clock, rewrite_gtid
 
         rewriter, description = self._rewriter, part.description
         header, event = _event_at(part.file, rewriter.position, taken.end)

@@ -15,14 +15,14 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from binx.kernels.transactions import TransactionTable
+from binx.kernels.transactions.table import TransactionTable
 from binx.log.file import BinlogFile
 from binx.log.scanning import TransactionScan
 from binx.rows.batches import ChangeBatch
+from binx.rows.columns.types import ArrowOptions
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder, DecoderOptions
 from binx.rows.statements import Statement
-from binx.rows.types import ArrowOptions
 from binx.slices.pieces import Changes, Piece
 from binx.slices.transaction_facts import TransactionFacts, taken_indexes
 

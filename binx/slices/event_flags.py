@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from binx.kernels.rowflags import rows_flags
+from binx.kernels.copy.rows_events import rows_flags
 from binx.log.file import BinlogFile
 from binx.source import READ_BYTES
 

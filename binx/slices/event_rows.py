@@ -6,19 +6,19 @@ that each rows event takes the next ones.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain
 
 from binx.errors import DamagedError
-from binx.event import FormatDescription
-from binx.event.format import Flavour
+from binx.event.format import Flavour, FormatDescription
 from binx.event.header import HEADER_SIZE, EventType
 from binx.event.payload import told_of
 from binx.event.plain import plain_rows_event
 from binx.event.rows import RowsHeader
 from binx.event.table_map import TableMap
-from binx.kernels.rowcount import RowCounter
+from binx.kernels.copy.rows_events import RowCounter
 from binx.log.events import RawEvent, raw_events
+from binx.rows.decoder import ChangeDecoder
 from binx.rows.statements import Statement
 from binx.slices.changes import Begin, End, RowTexts, WholeTexts
 from binx.slices.pieces import Piece
@@ -93,6 +93,10 @@ class _Rows:
         self._at = min(texts.last, first + most)
         return texts.piece, first, self._at
 
+    def begin_next(self) -> None:
+        """Read on up to the next row change."""
+        self._next()
+
     def end(self) -> None:
         """Read on to the end of the transaction.
 
@@ -119,20 +123,29 @@ class _Rows:
 
 
 def events_with_rows(
-    begin: Begin, items: Iterator[Begin | RowTexts | WholeTexts | Statement | End]
+    begin: Begin,
+    items: Iterator[Begin | RowTexts | WholeTexts | Statement | End],
+    decoders: Sequence[ChangeDecoder],
 ) -> Iterator[tuple[RawEvent, EventRows]]:
     """The events of one transaction, each with its row changes.
 
     Args:
         begin: the transaction, whose facts have ``start`` and ``end``.
         items: what comes behind; see :func:`~binx.slices.changes.ordered_changes`.
+        decoders: those that it takes in.
 
     Raises:
         DamagedError, UnsupportedError: an event cannot be read, or its rows are not those that were decoded.
     """
     description, facts = begin.table.format, begin.facts
-    counter = RowCounter(description.flavour is Flavour.MARIADB)
     source = _Rows(begin, items)
+
+    def widths(body: bytes) -> list[int | None] | None:
+        # The decoder must have come as far as the event whose rows are counted.
+        source.begin_next()
+        return decoders[-1].widths.get(body)
+
+    counter = RowCounter(description.flavour is Flavour.MARIADB, widths)
     for raw in raw_events(begin.file, facts["start"], facts["end"], description):
         rows = EventRows(_counted(counter, raw, description), source)
         yield raw, rows

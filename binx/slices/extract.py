@@ -15,10 +15,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from binx.errors import AbsentError, RefusedError
-from binx.event.gtid_set import GtidSet
-from binx.log.ends import FileEnds
-from binx.log.on_damage import OnDamage
-from binx.log.selection import Selection
+from binx.event.gtid.sets import GtidSet
+from binx.log.chain.ends import FileEnds
+from binx.log.damage.on_damage import OnDamage
+from binx.log.selection.selection import Selection
 from binx.slices.database_names import DatabaseNames
 from binx.slices.search import Search
 from binx.slices.sql.on_conflict import OnConflict
@@ -114,7 +114,7 @@ def extract(
     What was found is written even where some of the GTIDs asked for are missing; the report names them.
 
     Args:
-        chain: the files in their order, with their ends read; see :func:`binx.log.inputs.open_chain`.
+        chain: the files in their order, with their ends read; see :func:`binx.log.chain.inputs.open_chain`.
         selection: which transactions.
         output: a path, or ``-`` for standard output.
         options: how.
@@ -224,11 +224,16 @@ class _Extraction:
         options = self._options
         if not options.only_matching and options.operations is None:
             return None
-        takes_table = self._search.selector.takes_table if options.only_matching else _every_table
-        condition = options.where if options.only_matching else None
+        from binx.log.selection.table_filter import TableFilter
         from binx.slices.row_choice import RowChoice
 
-        return RowChoice(takes_table, options.operations or frozenset(OPERATIONS), condition)
+        selection = self._selection if options.only_matching else Selection()
+        return RowChoice(
+            TableFilter(selection.databases, selection.tables),
+            options.operations or frozenset(OPERATIONS),
+            options.where if options.only_matching else None,
+            undone=options.reverse,
+        )
 
     def _write_binlog(self, stream: OutputStream) -> None:
         if self._options.reverse:
@@ -246,9 +251,9 @@ class _Extraction:
         )
 
     def _write_reversed(self, stream: OutputStream) -> None:
-        from binx.slices.reverse_binlog import write_reversed
+        from binx.slices.reverse_binlog import parts_of, write_reversed
 
-        report = write_reversed(self._search.runs(), stream)
+        report = write_reversed(parts_of(self._search, self._known_tables()), stream)
         self._warnings = list(report.warnings)
         if report.nothing:
             self._warnings.append(f"transactions without row changes (nothing to undo): {report.nothing:,}")
@@ -332,10 +337,6 @@ class _Extraction:
         from binx.rows.ddl.catalog import Catalog
 
         return Catalog() if self._catalog is None else self._catalog.copy()
-
-
-def _every_table(database: str, table: str) -> bool:
-    return True
 
 
 __all__ = ["ExtractOptions", "ExtractReport", "SliceFormat", "extract"]

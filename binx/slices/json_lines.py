@@ -19,14 +19,14 @@ from typing import Any
 import pyarrow as pa
 
 from binx.log.file import BinlogFile
-from binx.log.moments import format_time
+from binx.log.selection.moments import format_time
 from binx.rows.batches import ChangeBatch
+from binx.rows.columns.types import LogicalType
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
 from binx.rows.images import BatchImages, ChangeGroup, Images
 from binx.rows.parts import Part, Spelled, Spelling, columns
 from binx.rows.statements import Statement
-from binx.rows.types import LogicalType
 from binx.slices.changes import Begin, RowTexts, Selected, ordered_changes
 from binx.slices.json_values import NULL, json_values, plain_json
 from binx.slices.misfits import with_misfits

@@ -27,9 +27,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from binx.event.charset import charset as charset_of_name
-from binx.rows.arrays import UNMAPPED_CHARSETS
+from binx.rows.columns.arrays import UNMAPPED_CHARSETS
+from binx.rows.columns.types import INTEGER_NAMES, Kind, LogicalType
 from binx.rows.parts import Spelled, Spelling
-from binx.rows.types import INTEGER_NAMES, Kind, LogicalType
 from binx.slices.long_texts import LongText, is_long
 from binx.slices.texts import EXACT_DIGITS, TEXT, as_text, constant, decimals, joined, per_distinct, quoted
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from binx.kernels.changetexts import ChangeTexts
-from binx.kernels.rowparts import State
+from binx.kernels.render.changetexts import ChangeTexts
+from binx.kernels.render.rowparts import State
 from binx.rows.images import BatchImages, ChangeGroup
 from binx.rows.parts import Part, assembled, kernel_part, numbers
 
 if TYPE_CHECKING:
-    from binx.kernels.changeparts import KernelPart
+    from binx.kernels.render.changeparts import KernelPart
 
 CHUNK_BYTES = 256 * 1024
 """Bytes of text that are handed over at a time."""

@@ -13,30 +13,36 @@ Only row images with all columns can be swapped; what else is selected is refuse
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from struct import Struct
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from binx.errors import AbsentError, BinxError, RefusedError
-from binx.event import FormatDescription
-from binx.event.format import MAGIC, Flavour
+from binx.event.format import MAGIC, Flavour, FormatDescription
 from binx.event.header import HEADER_SIZE, EventType
 from binx.event.plain import plain_rows_event
 from binx.event.query import Query
 from binx.event.rows import RowsFlag, RowsHeader
 from binx.event.table_map import TableMap
-from binx.kernels.rowcount import RowCounter
-from binx.kernels.transactions import Kind, TransactionTable
+from binx.kernels.copy.rows_events import RowCounter
+from binx.kernels.transactions.table import Kind, TransactionTable
 from binx.log.events import RawEvent, raw_events
 from binx.log.file import BinlogFile
 from binx.log.scanning import KIND_NAMES
 from binx.slices.backwards import Backwards
 from binx.slices.binlog import SliceWriter
-from binx.slices.search import Run
+from binx.slices.changes import Begin, ordered_changes
+from binx.slices.search import Search
 from binx.slices.slice_plan import Part, SlicePlan
 from binx.slices.sql.undo_rows import Obstacles
 from binx.storage.output import Sink
+
+if TYPE_CHECKING:
+    from binx.rows.batches import ChangeBatch
+    from binx.rows.ddl.catalog import Catalog
+    from binx.rows.decoder import ChangeDecoder
+    from binx.slices.pieces import Changes
 
 _HEADER = Struct("<IBIIIH")
 _QUERY_HEADER = Struct("<IIBHH")
@@ -75,23 +81,76 @@ class ReverseReport(NamedTuple):
     warnings: tuple[str, ...]
 
 
-def write_reversed(runs: Iterable[Run], output: Sink) -> ReverseReport:
+class ReversePart(NamedTuple):
+    """Some of the transactions that are undone.
+
+    Attributes:
+        file: where they stand.
+        table: what the scan has found.
+        indexes: which of it.
+        widths: see :class:`~binx.rows.resolving.TableResolver`.
+    """
+
+    file: BinlogFile
+    table: TransactionTable
+    indexes: Iterable[int]
+    widths: Mapping[bytes, list[int | None]]
+
+
+def parts_of(search: Search, tables: Catalog) -> Iterator[ReversePart]:
+    """The transactions that a search finds.
+
+    MariaDB's old times have lengths that only definitions tell, so its logs are read as for SQL. Others need
+    no definitions, and logs before the wanted transactions are passed over.
+
+    Args:
+        search: the search.
+        tables: those known beforehand; moved on by the schema statements met.
+
+    Raises:
+        DamagedError, UnsupportedError: a file cannot be read.
+    """
+    if not search.of_mariadb:
+        for run in search.runs():
+            indexes = range(len(run.table)) if run.mask is None else run.table.marked(run.mask)
+            yield ReversePart(run.file, run.table, indexes, {})
+        return
+    decoders: list[ChangeDecoder] = []
+    items = ordered_changes(
+        search.selected(),
+        tables,
+        _nothing,
+        undone=True,
+        resolve_only=True,
+        decoders=decoders,
+        facts=("gtid",),
+    )
+    for item in items:
+        if isinstance(item, Begin):
+            yield ReversePart(item.file, item.table, (item.index,), decoders[-1].widths)
+
+
+def _nothing(batch: ChangeBatch, file: BinlogFile) -> list[Changes]:
+    return []
+
+
+def write_reversed(parts: Iterable[ReversePart], output: Sink) -> ReverseReport:
     """Write a binary log that undoes transactions, the newest first.
 
     Args:
-        runs: the transactions, in the order of the log.
+        parts: the transactions, in the order of the log.
         output: where to; see :func:`~binx.storage.output.open_output`.
 
     Raises:
-        AbsentError: the runs hold no transaction with row changes.
+        AbsentError: the parts hold no transaction with row changes.
         RefusedError: something cannot be undone; the message lists all of it, and nothing was written.
         DamagedError, UnsupportedError: a transaction cannot be decoded.
         OutputError: the output, or the temporary folder, cannot be written.
     """
     with Backwards() as events:
         reversing = _Reversing(events)
-        for run in runs:
-            reversing.take(run)
+        for part in parts:
+            reversing.take(part)
         reversing.finish()
         return reversing.write(output)
 
@@ -106,15 +165,16 @@ class _Reversing:
         self._undone = 0
         self._nothing = 0
 
-    def take(self, run: Run) -> None:
-        """Take in the transactions of a run.
+    def take(self, part: ReversePart) -> None:
+        """Take in some transactions.
 
         Raises:
             RefusedError: they are in another format than those before.
         """
-        description = run.table.format or run.file.format
+        file = part.file
+        description = part.table.format or file.format
         if self._part is None:
-            self._part = Part(run.file, description)
+            self._part = Part(file, description)
         first = self._part.description
         if (first.flavour, first.version, first.post_header_lengths) != (
             description.flavour,
@@ -123,23 +183,23 @@ class _Reversing:
         ):
             raise RefusedError(
                 "the logs are of different formats or versions; undo them one by one, the newest first",
-                path=run.file.path,
+                path=file.path,
             )
-        wanted = range(len(run.table)) if run.mask is None else run.table.marked(run.mask)
-        for index in wanted:
+        for index in part.indexes:
             try:
-                self._take_transaction(run.file, run.table, index, description)
+                self._take_transaction(part, index, description)
             except BinxError as error:
-                raise error.at(path=run.file.path) from error.__cause__
+                raise error.at(path=file.path) from error.__cause__
 
-    def _take_transaction(
-        self, file: BinlogFile, table: TransactionTable, index: int, description: FormatDescription
-    ) -> None:
+    def _take_transaction(self, part: ReversePart, index: int, description: FormatDescription) -> None:
+        file, table = part.file, part.table
         kind = KIND_NAMES[Kind(table.value("kind", index))]
         if kind not in {"dml", "empty"}:
             self._obstacles.add(f"transactions of kind {kind}", [_name(file, table, index)])
             return
-        statements = _Statements(self._events, self._obstacles, _name(file, table, index), description)
+        counter = RowCounter(description.flavour is Flavour.MARIADB, part.widths.get)
+        name = _name(file, table, index)
+        statements = _Statements(self._events, self._obstacles, name, description, counter)
         start, end = table.value("start", index), table.value("end", index)
         for raw in raw_events(file, start, end, description):
             statements.take(raw)
@@ -187,13 +247,18 @@ class _Statements:
     """
 
     def __init__(
-        self, events: Backwards, obstacles: Obstacles, name: str, description: FormatDescription
+        self,
+        events: Backwards,
+        obstacles: Obstacles,
+        name: str,
+        description: FormatDescription,
+        counter: RowCounter,
     ) -> None:
         self._events = events
         self._obstacles = obstacles
         self._name = name
         self._description = description
-        self._counter = RowCounter(description.flavour is Flavour.MARIADB)
+        self._counter = counter
         self._tables: dict[int, TableMap] = {}
         self._maps: dict[int, bytes] = {}
         self._is_first = True
@@ -309,4 +374,4 @@ class _ReverseWriter(SliceWriter):
         self._drain()
 
 
-__all__ = ["ReverseReport", "write_reversed"]
+__all__ = ["ReversePart", "ReverseReport", "parts_of", "write_reversed"]

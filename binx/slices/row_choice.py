@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from binx.log.selection.table_filter import TableFilter
 from binx.rows.batches import CHANGE_TYPES, ChangeBatch
 from binx.rows.ddl.catalog import Catalog
+from binx.rows.ddl.table_statements import table_effect
 from binx.rows.statements import Statement
 from binx.where.condition import Condition
 from binx.where.rows import RowFilter
@@ -20,9 +20,10 @@ class RowChoice:
     """Chooses row changes by their table, their operation and a condition; statements are none of them.
 
     Args:
-        takes_table: whether the rows of a table are wanted, by database and name.
+        tables: those whose rows are wanted.
         operations: those that are wanted: ``insert``, ``update``, ``delete``.
         condition: what an image of the row must match.
+        undone: whether the rows are undone, which statements on their tables are in the way of.
 
     Attributes:
         takes_table: whether the rows of a table are wanted, by database and name.
@@ -31,14 +32,18 @@ class RowChoice:
 
     def __init__(
         self,
-        takes_table: Callable[[str, str], bool],
+        tables: TableFilter,
         operations: frozenset[str],
         condition: Condition | None = None,
+        *,
+        undone: bool = False,
     ) -> None:
-        self.takes_table = takes_table
+        self.takes_table = tables.takes
+        self._tables = tables
+        self._undone = undone
         self.left_out = 0
         self._codes = [code for code, name in enumerate(CHANGE_TYPES) if name.partition("_")[0] in operations]
-        self._filter = None if condition is None else RowFilter(condition, Catalog(), takes_table)
+        self._filter = None if condition is None else RowFilter(condition, Catalog(), tables.takes)
 
     def chosen(self, batch: ChangeBatch) -> ChangeBatch:
         """The row changes of a batch that are wanted."""
@@ -50,9 +55,15 @@ class RowChoice:
         return batch if self._filter is None or not batch.rows else self._filter.chosen(batch)[0]
 
     def takes_statement(self, statement: Statement) -> bool:
-        """Whether a statement is needed beside the rows: ends of XA transactions, and incidents."""
+        """Whether a statement is needed beside the rows: ends of XA transactions, and incidents.
+
+        Of rows that are undone it is told what was done to their tables, but for making them.
+        """
         if statement.kind == "other":
             return statement.sql.startswith(_NEEDED)
+        effect = table_effect(statement, self._tables) if self._undone else None
+        if effect is not None and (effect.type != "create" or effect.may_change_rows):
+            return True
         self.left_out += 1
         return False
 

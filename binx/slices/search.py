@@ -7,20 +7,21 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, NamedTuple
 
 from binx.errors import BinxError, UndecodableError
-from binx.kernels.scan import Level
-from binx.log.chain import ends_problems, epochs
-from binx.log.ends import FileEnds
+from binx.event.format import Flavour
+from binx.kernels.walk.scan import Level
+from binx.log.chain.chain import ends_problems, epochs
+from binx.log.chain.ends import FileEnds
+from binx.log.damage.on_damage import OnDamage
 from binx.log.file import BinlogFile
-from binx.log.on_damage import OnDamage
 from binx.log.scan import Scan
-from binx.log.selection import Selection, Selector, required_level
+from binx.log.selection.selection import Selection, Selector, required_level
 from binx.log.steps import tell
 from binx.source import WINDOW_BYTES
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-    from binx.kernels.transactions import TransactionTable
+    from binx.kernels.transactions.table import TransactionTable
     from binx.log.scanning import TransactionScan
     from binx.rows.ddl.catalog import Catalog
     from binx.slices.changes import Selected
@@ -80,7 +81,7 @@ class Search:
         passed_over: files that were ruled out so far, whose transactions nobody counted.
 
     Raises:
-        UsageError, AbsentError: as :class:`~binx.log.selection.Selector`.
+        UsageError, AbsentError: as :class:`~binx.log.selection.selection.Selector`.
     """
 
     def __init__(
@@ -136,6 +137,11 @@ class Search:
             self._check_tables = tables.copy()
 
     @property
+    def of_mariadb(self) -> bool:
+        """Whether a MariaDB server wrote any of the files."""
+        return any(ends.file.format.flavour is Flavour.MARIADB for ends in self._chain)
+
+    @property
     def left_out(self) -> int:
         """Transactions that :meth:`walk` has left out so far, because no wanted GTID is among them."""
         return self._left_out + (0 if self._scan is None else self._scan.left_out)
@@ -170,7 +176,7 @@ class Search:
         """Yield the transactions of the files that are not ruled out, with marks of those that pass.
 
         Args:
-            level: how much is read, at least :func:`~binx.log.selection.required_level`.
+            level: how much is read, at least :func:`~binx.log.selection.selection.required_level`.
             gtids: transactions that have none of these may be left out, and are not counted.
 
         Raises:

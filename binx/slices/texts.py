@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from binx.kernels.texts import Texts, joined_texts, quoted_texts
-from binx.kernels.texts import real_texts as laid_out_reals
+from binx.kernels.render.texts import Texts, joined_texts, quoted_texts
+from binx.kernels.render.texts import real_texts as laid_out_reals
 from binx.source.wording import encoded
 
 TEXT = pa.large_binary()

@@ -27,7 +27,7 @@ from binx.event.session import session_options
 from binx.event.statement import Intvar, IntvarType, Rand, XaPrepare
 from binx.event.user_var import UserVar
 from binx.log.events import RawEvent
-from binx.log.zones import in_zone
+from binx.log.selection.zones import in_zone
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
 from binx.rows.decoder_warnings import decoder_warnings
@@ -91,7 +91,7 @@ def write_thl(
     for item in items:
         if isinstance(item, Begin):
             transaction = _Transaction(item, output, fragment_bytes)
-            for raw, rows in events_with_rows(item, items):
+            for raw, rows in events_with_rows(item, items, decoders):
                 transaction.take(raw, rows)
             transaction.end()
     return decoder_warnings(decoders)

@@ -12,8 +12,8 @@ from collections.abc import Callable
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from binx.rows.columns.types import Kind, LogicalType
 from binx.rows.parts import Spelled, Spelling
-from binx.rows.types import Kind, LogicalType
 from binx.slices.json_values import json_values, text_values, vector_values
 from binx.slices.texts import constant, python_json_reals, python_reals
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from binx.log.arrow import arrow_scalar
-from binx.log.index import index_batch
+from binx.log.index.transactions import index_batch
 from binx.rows.marks import TAKE
 
 if TYPE_CHECKING:

@@ -82,7 +82,7 @@ def _probe(logs: list[str], output: str, marker: str) -> Callable[[Iterable[int]
             import pyarrow
 
             import binx
-            import binx.kernels.rows
+            import binx.kernels.rows.images
 
             answer |= {"binx": binx.__version__, "pyarrow": pyarrow.__version__, "path": binx.__file__}
         except ImportError as error:

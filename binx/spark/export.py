@@ -24,7 +24,7 @@ from binx.dataset.plan import Place, Surveyed, packed
 from binx.dataset.staging import ChainState, SourceReport, commit_staged, source_name
 from binx.errors import BinxError, RefusedError
 from binx.log.file import BinlogFile
-from binx.log.selection import Selection, Selector
+from binx.log.selection.selection import Selection, Selector
 from binx.rows.ddl.catalog import Catalog
 from binx.source.remote import is_uri
 from binx.source.spooled import STANDARD_INPUT_NAME

@@ -17,9 +17,9 @@ from binx.dataset.one_log import ExportedLog, Request, export_log
 from binx.dataset.plan import Place, Surveyed, survey
 from binx.errors import BinxError
 from binx.log.file import BinlogFile
-from binx.log.index_use import IndexUse, attach_indexes
+from binx.log.index.lookup import IndexUse, attach_indexes
 from binx.log.scan import Resumption
-from binx.log.selection import Selection
+from binx.log.selection.selection import Selection
 from binx.source.age_keys import IDENTITY_VARIABLE
 from binx.source.keyring import KEY_FILE_VARIABLE, KEYRING_VARIABLE, Keys, given_keys
 from binx.spark.log_place import LogPlace

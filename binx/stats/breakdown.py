@@ -12,12 +12,12 @@ from datetime import UTC, tzinfo
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from binx.kernels.transactions import FLAG_HAS_THREAD
+from binx.kernels.transactions.table import FLAG_HAS_THREAD
 from binx.log.arrow import arrow_array, arrow_scalar
-from binx.log.gtid_keys import source_of
-from binx.log.moments import MICROSECONDS
 from binx.log.scanning import TransactionScan
-from binx.log.zones import format_in_zone, zone_offset
+from binx.log.selection.gtid_keys import source_of
+from binx.log.selection.moments import MICROSECONDS
+from binx.log.selection.zones import format_in_zone, zone_offset
 from binx.stats.dimensions import (
     MEASURES,
     MINUTE,

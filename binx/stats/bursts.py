@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import groupby
 
-from binx.log.moments import MICROSECONDS
+from binx.log.selection.moments import MICROSECONDS
 from binx.stats.records import Burst, Histogram
 
 _TIMES = 4

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from binx.errors import UsageError
-from binx.log.zones import ZoneOffset
+from binx.log.selection.zones import ZoneOffset
 
 NONE = -1
 """The key of what a transaction does not have, such as a connection."""

@@ -9,44 +9,45 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from datetime import UTC, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from fnmatch import fnmatchcase
+from functools import cache, lru_cache, partial
+from typing import TYPE_CHECKING
 
 from binx.errors import BinxError, ChecksumError, DamagedError, TruncatedError, UsageError
 from binx.event.format import MAGIC_SIZE, parse_format, verify_format_checksum
 from binx.event.header import EventFlag, EventType, event_name, parse_header
 from binx.event.payload import told_of, whole_events
-from binx.kernels.eventlines import EventColumn, EventLines
-from binx.kernels.eventwalk import EventChecksum, EventStop, EventWalk
+from binx.kernels.walk.inspection import EventChecksum, EventStop, EventWalk
 from binx.log.boundary import compiled
-from binx.log.event_search import EventSearch
+from binx.log.damage.event_search import EventSearch
+from binx.log.damage.on_damage import OnDamage
 from binx.log.file import BinlogFile
-from binx.log.on_damage import OnDamage
 from binx.log.payloads import stored_payload, sums
-from binx.log.zones import zone_offset
+from binx.log.selection.zones import zone_offset
 from binx.source import READ_BYTES
+from binx.source.names import printable
 from binx.source.wording import encoded
-from binx.stats.text import field_leads, json_string, safe_text
+from binx.stats.text import safe_text
 
-EVENT_COLUMNS = tuple(column.name.removeprefix("EVENT_").lower() for column in EventColumn)
+if TYPE_CHECKING:
+    from binx.kernels.walk.inspection import EventFields
+
+EVENT_COLUMNS = (
+    *("file", "position", "inner", "type", "size", "end", "next_position", "server_id", "timestamp"),
+    *("flags", "checksum", "transaction", "gtid", "expected"),
+)
 """What JSON says of an event, in this order."""
 
 PLAIN_EVENT_COLUMNS = (
-    "file",
-    "position",
-    "type",
-    "size",
-    "end",
-    "server_id",
-    "timestamp",
-    "flags",
-    "checksum",
-    "transaction",
-    "gtid",
+    *("file", "position", "type", "size", "end", "server_id", "timestamp", "flags", "checksum"),
+    *("transaction", "gtid"),
 )
 """The fields of a plain line."""
 
+_CHECKSUMS = tuple(one.name.removeprefix("CHECKSUM_").lower() for one in EventChecksum)
 _COMPILED = compiled()
+_EPOCH = datetime(1970, 1, 1)
 _LINES = 65_536
 _TYPES = 256
 _NUMBER = re.compile(r"\d{1,3}")
@@ -104,7 +105,6 @@ class EventListing:
         as_json: bool = False,
         zone: tzinfo = UTC,
     ) -> None:
-        columns = EVENT_COLUMNS if as_json else PLAIN_EVENT_COLUMNS
         self.problems: list[str] = []
         self._files = files
         self._wanted = bytes(types is None or number in types for number in range(_TYPES))
@@ -115,14 +115,7 @@ class EventListing:
         self._verify = verify
         self._on_damage = on_damage
         self._json = as_json
-        self._lines = EventLines(
-            [EVENT_COLUMNS.index(name) for name in columns],
-            field_leads(columns, as_json=as_json),
-            as_json,
-            None if zone is UTC else zone_offset(zone),
-            self._type_text,
-            self._flags_text,
-        )
+        self._second_text = lru_cache(64)(partial(_second_text, zone))
 
     def lines(self) -> Iterator[bytes]:
         """The lines, many at a time.
@@ -134,8 +127,6 @@ class EventListing:
         for place, file in enumerate(self._files):
             start = self._start if place == 0 else 0
             stop = self._stop if place == len(self._files) - 1 else None
-            shown = json_string(file.name) if self._json else safe_text(file.name)
-            self._lines.begin_file(encoded(shown))
             yield from self._of_file(file, start, file.size if stop is None else min(stop, file.size))
             if self._left == 0:
                 return
@@ -151,7 +142,7 @@ class EventListing:
                 return
             except BinxError as error:
                 if len(walk):
-                    yield self._take(walk)
+                    yield self._take(file, walk)
                 self._note_problems(file, walk)
                 position = self._behind_damage(file, walk.position, error.at(path=file.path))
                 if position is None:
@@ -171,20 +162,21 @@ class EventListing:
         follower = _Follower(file, walk, verify=self._verify)
         for _ in follower.pieces(stop):
             if len(walk) >= _LINES or (self._left is not None and len(walk) >= self._left):
-                yield self._take(walk)
+                yield self._take(file, walk)
             if self._left == 0:
                 break
-        yield self._take(walk)
+        yield self._take(file, walk)
         if self._left != 0:
             _check_end(file, walk, truncated=follower.truncated)
 
-    def _take(self, walk: EventWalk) -> bytes:
+    def _take(self, file: BinlogFile, walk: EventWalk) -> bytes:
         count = len(walk) if self._left is None else min(self._left, len(walk))
-        text = self._lines.render(walk, count)
-        walk.clear()
+        name = printable(file.name) if self._json else safe_text(file.name)
+        line = self._json_line if self._json else self._plain_line
+        text = "".join([line(name, fields) for fields in walk.taken(count)])
         if self._left is not None:
             self._left -= count
-        return text
+        return encoded(text)
 
     def _note_problems(self, file: BinlogFile, walk: EventWalk) -> None:
         if walk.bad_checksums:
@@ -198,15 +190,32 @@ class EventListing:
                 f" {walk.unexpected:,}, the first at {walk.first_unexpected}"
             )
 
-    def _type_text(self, number: int) -> bytes:
-        name = event_name(number)
-        return (json.dumps(name) if self._json else name.replace(" ", "_")).encode()
+    def _plain_line(self, name: str, fields: EventFields) -> str:
+        position, inner, kind, size, _, server, second, flags, checksum, transaction, gtid, _ = fields
+        place, end = (position, position + size) if inner is None else (f"{position}+{inner}", "-")
+        return (
+            f"{name}\t{place}\t{_type_name(kind).replace(' ', '_')}\t{size}\t{end}\t{server}"
+            f"\t{self._second_text(second)}\t{','.join(flag_names(flags)) or '-'}\t{_CHECKSUMS[checksum]}"
+            f"\t{'-' if transaction is None else transaction}\t{gtid or '-'}\n"
+        )
 
-    def _flags_text(self, number: int) -> bytes:
-        names = flag_names(number)
-        return (json.dumps(names) if self._json else ",".join(names) or "-").encode()
+    def _json_line(self, name: str, fields: EventFields) -> str:
+        position, inner, kind, size, written, server, second, flags, checksum, *rest = fields
+        end = position + size if inner is None else None
+        place = (position, inner, _type_name(kind), size, end, written, server, self._second_text(second))
+        values = (name, *place, flag_names(flags), _CHECKSUMS[checksum], *rest)
+        return json.dumps(dict(zip(EVENT_COLUMNS, values, strict=True)), ensure_ascii=False) + "\n"
 
 
+_type_name = cache(event_name)
+
+
+def _second_text(zone: tzinfo, second: int) -> str:
+    ahead, suffix = zone_offset(zone)(second)
+    return f"{(_EPOCH + timedelta(seconds=second + ahead)).isoformat()}{suffix.decode()}"
+
+
+@cache
 def flag_names(number: int) -> list[str]:
     """The names of a header's flags; those without one in hexadecimal."""
     names = [str(flag.name) for flag in EventFlag if number & flag]

@@ -76,7 +76,7 @@ class Statistics:
         checksummed_bytes: of the files whose events have checksums.
         gtid_set: the GTIDs of all transactions; None where those of a file are not told.
         missing_gtids: the GTIDs that are not there though later ones of their source are, see
-            :func:`binx.log.gtid_gaps.missing_gtids`; empty where only some transactions were asked for.
+            :func:`binx.log.chain.gtid_gaps.missing_gtids`; empty where only some transactions were asked for.
     """
 
     files: tuple[FileFigures, ...]

@@ -30,8 +30,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from binx.event.format import Flavour
-from binx.log.chain import ChainProblem
-from binx.log.moments import MICROSECONDS
+from binx.log.chain.chain import ChainProblem
+from binx.log.selection.moments import MICROSECONDS
 from binx.source.wording import counted, listed
 from binx.stats.records import FileFigures, Finding, KindFigures
 from binx.stats.transaction import ListedTransaction

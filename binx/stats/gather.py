@@ -1,7 +1,7 @@
 """The pass over binary logs that gathers their figures.
 
 Each file is read once, and what is kept does not grow with the number of transactions: running sums
-(:mod:`binx.kernels.tally`), the few largest, one entry a table, the GTID set as intervals.
+(:mod:`binx.kernels.transactions.sums`), the few largest, one entry a table, the GTID set as intervals.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from typing import TYPE_CHECKING
 
 from binx.errors import BinxError, DamagedError, UnsupportedError, UsageError
 from binx.event.format import ChecksumAlgorithm
-from binx.event.gtid_set import GtidSet
+from binx.event.gtid.sets import GtidSet
 from binx.event.header import event_name
-from binx.kernels.ranking import Measure, measures, rank
-from binx.kernels.scan import Level
-from binx.kernels.tally import Tally
-from binx.kernels.transactions import TransactionTable
-from binx.log.chain import ends_problems, epochs, order_ends
-from binx.log.ends import FileEnds, known_ends
+from binx.kernels.transactions.ranking import Measure, measures, rank
+from binx.kernels.transactions.sums import Tally
+from binx.kernels.transactions.table import TransactionTable
+from binx.kernels.walk.scan import Level
+from binx.log.chain.chain import ends_problems, epochs, order_ends
+from binx.log.chain.ends import FileEnds, known_ends
+from binx.log.chain.gtid_gaps import missing_gtids
+from binx.log.damage.on_damage import OnDamage
 from binx.log.file import BinlogFile
-from binx.log.gtid_gaps import missing_gtids
 from binx.log.identifiers import transaction_id
-from binx.log.moments import MICROSECONDS
-from binx.log.on_damage import OnDamage
 from binx.log.scan import Scan
 from binx.log.scanning import TransactionScan
-from binx.log.selection import Selection, Selector, required_level
+from binx.log.selection.moments import MICROSECONDS
+from binx.log.selection.selection import Selection, Selector, required_level
 from binx.stats.bursts import bursts
 from binx.stats.dimensions import Dimension
 from binx.stats.figures import Statistics
@@ -221,7 +221,8 @@ class _Gathering:
         unread = file.size - scan.accounted
         damage = scan.damage if isinstance(scan, Scan) else ()
         damaged = sum(one.bytes for one in damage) + (unread if error is not None else 0)
-        problem = None if error is None else f"{error}; the {unread:,} bytes from there on were not read"
+        behind = f"; the {unread:,} bytes from there on were not read" if unread else ""
+        problem = None if error is None else f"{error}{behind}"
         if damage:
             problem = f"{file.path}: {'; '.join(map(str, damage[:_DAMAGES_TOLD]))}"
             if len(damage) > _DAMAGES_TOLD:

@@ -8,9 +8,9 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from binx.errors import UsageError
-from binx.kernels.lines import LineColumn, TransactionLines
+from binx.kernels.render.lines import LineColumn, TransactionLines
 from binx.log.identifiers import anonymous_id
-from binx.log.zones import zone_offset
+from binx.log.selection.zones import zone_offset
 from binx.source.wording import encoded
 from binx.stats.text import field_leads, json_string, safe_text
 from binx.stats.transaction import Page

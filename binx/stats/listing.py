@@ -9,12 +9,12 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, TypeVar
 
 from binx.errors import BinxError, UsageError
-from binx.event.gtid_set import GtidSet
-from binx.kernels.scan import Level
-from binx.log.ends import FileEnds
-from binx.log.on_damage import OnDamage
+from binx.event.gtid.sets import GtidSet
+from binx.kernels.walk.scan import Level
+from binx.log.chain.ends import FileEnds
+from binx.log.damage.on_damage import OnDamage
 from binx.log.scanning import TransactionScan
-from binx.log.selection import Selection, required_level
+from binx.log.selection.selection import Selection, required_level
 from binx.slices.search import Search
 from binx.stats.lines import Lines, LineWriter
 from binx.stats.transaction import KIND_NAMES, ListedTransaction, Page, TableChanges
@@ -22,7 +22,7 @@ from binx.stats.transaction import KIND_NAMES, ListedTransaction, Page, TableCha
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from binx.kernels.ranking import Measure
+    from binx.kernels.transactions.ranking import Measure
 
 Item = TypeVar("Item")
 
@@ -50,7 +50,7 @@ class Listing:
     hold what is selected are passed over, and the search ends when all GTIDs asked for are found.
 
     Args:
-        chain: the logs in their order, with their ends read; see :func:`binx.log.inputs.open_chain`.
+        chain: the logs in their order, with their ends read; see :func:`binx.log.chain.inputs.open_chain`.
         selection: which transactions; its limit counts before the order does.
         order: what they are sorted by.
         reverse: begin with the smallest, or with the latest; cannot go with ``Order.LOG``.
@@ -88,6 +88,7 @@ class Listing:
         self._level = Level.LEVEL_INDEX if quick else Level.LEVEL_TABLES
         self._cut_short = False
         self._uncounted: dict[str, None] = {}
+        self._unread: list[str] = []
 
     @property
     def missing(self) -> GtidSet:
@@ -97,7 +98,7 @@ class Listing:
     @property
     def damage(self) -> list[str]:
         """What was passed over as it could not be read, as far as the listing has come, in sentences."""
-        return self._search.damage
+        return [*self._search.damage, *self._unread]
 
     @property
     def notes(self) -> list[str]:
@@ -156,6 +157,7 @@ class Listing:
                 part.first_seqno,
                 mask=part.mask,
                 numbered=part.is_numbered,
+                unread=self._unread,
             )
             if last is not None and last is not scan:
                 self._note_uncounted(last)
@@ -196,7 +198,7 @@ class Listing:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        from binx.kernels.ranking import measures
+        from binx.kernels.transactions.ranking import measures
         from binx.stats.sorting import TextSorter
 
         sorter = TextSorter()
@@ -241,7 +243,7 @@ def _pickled(page: Page) -> Lines:
 
 
 def _measure(order: Order) -> Measure:
-    from binx.kernels.ranking import Measure
+    from binx.kernels.transactions.ranking import Measure
 
     return {
         Order.BYTES: Measure.MEASURE_BYTES,

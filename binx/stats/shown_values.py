@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 import pyarrow as pa
 
 from binx.inspect.readable import LONG_KINDS, LongValue, charset_of
+from binx.rows.columns.types import Kind, LogicalType
 from binx.rows.parts import Spelled, Spelling
-from binx.rows.types import Kind, LogicalType
 from binx.slices.json_values import json_values, plain_json, text_values, vector_values
 from binx.slices.long_texts import LONG_BYTES, is_long, value_of
 from binx.slices.texts import python_json_reals

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from binx.event import Query
-from binx.kernels.transactions import Kind, TransactionTable
+from binx.event.query import Query
+from binx.kernels.transactions.table import Kind, TransactionTable
 from binx.log.events import transaction_events
 from binx.log.file import BinlogFile
 from binx.log.identifiers import transaction_id

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from binx.kernels.tally import Tally
-from binx.log.moments import MICROSECONDS
+from binx.kernels.transactions.sums import Tally
+from binx.log.selection.moments import MICROSECONDS
 from binx.stats.dimensions import size_bound, size_step
 from binx.stats.records import (
     Bucket,

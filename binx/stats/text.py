@@ -13,8 +13,8 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
-from binx.kernels.visible import INVISIBLE
-from binx.log.moments import MICROSECONDS
+from binx.kernels.render.invisible import INVISIBLE
+from binx.log.selection.moments import MICROSECONDS
 from binx.source.names import printable
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from binx.kernels.transactions import (
+from binx.errors import DamagedError, UnsupportedError
+from binx.kernels.transactions.table import (
     FLAG_BY_LENGTH,
     FLAG_COMMIT_TIME_FROM_GTID,
     FLAG_COMPRESSED,
@@ -21,17 +22,19 @@ from binx.kernels.transactions import (
     Kind,
     TransactionTable,
 )
-from binx.log.events import statement_texts
+from binx.log.events import first_statement
 from binx.log.file import BinlogFile
 from binx.log.identifiers import transaction_id
-from binx.log.moments import MICROSECONDS, format_time
 from binx.log.scanning import COMMIT_TIME_SOURCES, HOW_NAMES, KIND_NAMES, TransactionScan
+from binx.log.selection.moments import MICROSECONDS, format_time
 from binx.source.names import printable
 
 _LATEST = 253_402_300_799_999_999
 _UNSIGNED = 1 << 64
 _STATEMENT = 500
 """Characters of a schema statement that are shown, at most."""
+_STATEMENT_BYTES = 4 * _STATEMENT
+"""So many are read, as white space is left out."""
 
 
 class TableChanges(NamedTuple):
@@ -171,6 +174,7 @@ class Page:
         mask: the transactions that are wanted, one byte each; None for all.
         numbered: whether the number is that in the chain; not so where files before were passed over, and
             the number serves for the order alone.
+        unread: takes in what was found damaged by those who read texts, in sentences.
     """
 
     def __init__(
@@ -183,6 +187,7 @@ class Page:
         *,
         mask: bytearray | None = None,
         numbered: bool = True,
+        unread: list[str] | None = None,
     ) -> None:
         self.file = file
         self.scan = scan
@@ -191,6 +196,7 @@ class Page:
         self.first_seqno = first_seqno
         self.mask = mask
         self.numbered = numbered
+        self.unread = [] if unread is None else unread
         self._base = file.commit_version(0)
         self._names: dict[int, tuple[str, str]] = {}
 
@@ -206,7 +212,7 @@ class Page:
             with_text: whether the text of a schema statement is read.
 
         Raises:
-            DamagedError, UnsupportedError: the text is to be read and cannot be.
+            SourceError: the text is to be read, and the file cannot be.
         """
         table = self.table
         value = table.value
@@ -252,11 +258,17 @@ class Page:
     def statement_text(self, start: int, end: int) -> str:
         """The text of the schema statement at ``[start, end)`` on one line, cut after some characters.
 
+        Empty where an event of it cannot be read, which is noted.
+
         Raises:
-            DamagedError, UnsupportedError: an event of it cannot be read.
+            SourceError: the file cannot be read.
         """
-        texts = statement_texts(self.file, start, end, self.table.format)
-        return " ".join(next(texts, "").split())[:_STATEMENT]
+        try:
+            text = first_statement(self.file, start, end, self.table.format, _STATEMENT_BYTES)
+        except (DamagedError, UnsupportedError) as error:
+            self.unread.append(f"{error}; the statement is listed without its text")
+            return ""
+        return " ".join(text.split())[:_STATEMENT]
 
     def _tables(self, index: int) -> tuple[TableChanges, ...]:
         changes = []

@@ -6,18 +6,18 @@ from collections.abc import Callable, Iterator, Sequence
 
 from binx.errors import BinxError, DamagedError, UnsupportedError
 from binx.event.format import MAGIC_SIZE, ChecksumAlgorithm, Flavour
-from binx.event.gtid_set import GtidSet
-from binx.event.gtid_source import GtidSource
+from binx.event.gtid.sets import GtidSet
+from binx.event.gtid.sources import GtidSource
 from binx.event.header import EventFlag, EventHeader, EventType
 from binx.event.table_map import parse_table_map
-from binx.kernels.audit import clock_faults, flagged
-from binx.kernels.layouts import unknown_column
-from binx.kernels.scan import Level
-from binx.kernels.transactions import FLAG_BY_LENGTH, FLAG_LENGTH_WRONG, Kind, TransactionTable
-from binx.log.damage import Cause, Damage
-from binx.log.ends import FileEnds
-from binx.log.gtid_keys import marked_gtids
-from binx.log.on_damage import OnDamage
+from binx.kernels.rows.layouts import unknown_column
+from binx.kernels.transactions.selection import clock_faults, flagged
+from binx.kernels.transactions.table import FLAG_BY_LENGTH, FLAG_LENGTH_WRONG, Kind, TransactionTable
+from binx.kernels.walk.scan import Level
+from binx.log.chain.ends import FileEnds
+from binx.log.damage.damage import Cause, Damage
+from binx.log.damage.on_damage import OnDamage
+from binx.log.selection.gtid_keys import marked_gtids
 from binx.source.wording import counted
 from binx.verify.problems import Problem, ProblemKind
 from binx.verify.report import FileReport

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from binx.event.gtid_set import GtidSet
-from binx.log.chain import ProblemKind as LinkKind
-from binx.log.chain import ends_problems
-from binx.log.ends import FileEnds
-from binx.log.gtid_gaps import missing_gtids
-from binx.log.links import gtid_differences
+from binx.event.gtid.sets import GtidSet
+from binx.log.chain.chain import ProblemKind as LinkKind
+from binx.log.chain.chain import ends_problems
+from binx.log.chain.ends import FileEnds
+from binx.log.chain.gtid_gaps import missing_gtids
+from binx.log.chain.links import gtid_differences
 from binx.source.wording import counted
 from binx.verify.problems import Problem, ProblemKind
 

@@ -8,10 +8,10 @@ from functools import partial
 from pathlib import Path
 
 from binx.errors import BinxError, DamagedError, NotABinlogError, UnsupportedError
-from binx.event.gtid_set import GtidSet
-from binx.log.chain import order_ends
-from binx.log.ends import known_ends
-from binx.log.inputs import STANDARD_INPUT, named_logs
+from binx.event.gtid.sets import GtidSet
+from binx.log.chain.chain import order_ends
+from binx.log.chain.ends import known_ends
+from binx.log.chain.inputs import STANDARD_INPUT, named_logs
 from binx.source.spooled import STANDARD_INPUT_NAME
 from binx.verify.content import ContentCheck
 from binx.verify.links import gap_notes, link_problems
@@ -44,7 +44,7 @@ def verify(
 
     Raises:
         SourceError: a file cannot be opened or read.
-        UsageError, AbsentError: as :func:`binx.log.inputs.named_logs`.
+        UsageError, AbsentError: as :func:`binx.log.chain.inputs.named_logs`.
     """
     with ExitStack() as stack:
         files, unreadable, problems = [], [], []

@@ -22,8 +22,8 @@ import pyarrow.compute as pc
 
 from binx.errors import AbsentError, UsageError
 from binx.event.charset import DEFAULT_CHARSET, charset
+from binx.rows.columns.types import Kind, LogicalType
 from binx.rows.images import BatchImages, ChangeGroup, Images
-from binx.rows.types import Kind, LogicalType
 from binx.where.literals import as_number, literal_of
 from binx.where.values import Literal, Operand, check_expression, compared, is_null, matched
 

@@ -6,7 +6,7 @@ import re
 
 import pyarrow as pa
 
-from binx.rows.types import Kind, LogicalType
+from binx.rows.columns.types import Kind, LogicalType
 
 NUMBERED = frozenset({Kind.TEXT, Kind.BINARY, Kind.ENUM, Kind.SET})
 """What is compared with a number as a number."""

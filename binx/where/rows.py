@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable, Iterator
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from binx.kernels.transactions import TransactionTable
+from binx.kernels.transactions.table import TransactionTable
 from binx.log.arrow import arrow_array
 from binx.log.file import BinlogFile
-from binx.log.xa import XaEnds
+from binx.log.selection.xa_ends import XaEnds
 from binx.rows.batches import ChangeBatch
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
@@ -32,7 +32,8 @@ class RowFilter(AskedCondition):
         catalog: the tables known beforehand; moved on by the schema statements met.
         takes_table: whether a table's rows count, by database and name.
         limit: how many transactions may pass, at most; what the rows decide comes before the limit.
-        in_parts: whether others filter other parts of the logs; see :class:`~binx.log.xa.XaEnds`.
+        in_parts: whether others filter other parts of the logs; see
+            :class:`~binx.log.selection.xa_ends.XaEnds`.
     """
 
     def __init__(

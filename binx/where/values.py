@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 
 from binx.errors import UsageError
 from binx.event.charset import DEFAULT_CHARSET, charset
-from binx.log.moments import parse_time
-from binx.rows.types import INTEGER_NAMES, Kind, LogicalType
+from binx.log.selection.moments import parse_time
+from binx.rows.columns.types import INTEGER_NAMES, Kind, LogicalType
 from binx.where.numbers import NUMBERED, numbers_of
 
 COMPARISONS: dict[str, Callable[[Any, Any], pa.BooleanArray]] = {

@@ -11,9 +11,9 @@ import pytest
 from binx.archive.check_report import CheckReport
 from binx.archive.manifest import decode_manifest
 from binx.errors import DamagedError
-from binx.event.gtid_set import GtidSet
-from binx.log.inputs import open_chain
-from binx.log.selection import Selection
+from binx.event.gtid.sets import GtidSet
+from binx.log.chain.inputs import open_chain
+from binx.log.selection.selection import Selection
 from binx.slices.extract import extract
 from tests.archive.places import IN_USE_OFFSET, MARIADB_SHOP, SHOP, UUID, archive, check, copy_logs, manifests
 from tests.cli.process import binx

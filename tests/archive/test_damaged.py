@@ -14,10 +14,10 @@ from binx.archive.run_report import LogReport, RunReport
 from binx.dataset.options import ParquetOptions
 from binx.dataset.parquet import to_parquet
 from binx.errors import AbsentError
-from binx.event.gtid_set import GtidSet
-from binx.log.inputs import open_chain
-from binx.log.on_damage import OnDamage
-from binx.log.selection import Selection
+from binx.event.gtid.sets import GtidSet
+from binx.log.chain.inputs import open_chain
+from binx.log.damage.on_damage import OnDamage
+from binx.log.selection.selection import Selection
 from binx.storage.store import LocalStore
 from binx.verify.run import verify
 from tests.archive.places import SHOP, UUID, archive, check_manifests, contents, copy_logs, manifests, states

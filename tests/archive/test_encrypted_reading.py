@@ -12,10 +12,10 @@ import pytest
 from binx.archive.check import check_archive
 from binx.archive.restore import find_named, restore_log, restore_span
 from binx.errors import EncryptedError
-from binx.event.gtid_set import GtidSet
-from binx.log.index_use import IndexUse
-from binx.log.inputs import open_chain
-from binx.log.selection import Selection
+from binx.event.gtid.sets import GtidSet
+from binx.log.chain.inputs import open_chain
+from binx.log.index.lookup import IndexUse
+from binx.log.selection.selection import Selection
 from binx.storage.store import LocalStore, open_store
 from tests.archive.places import MARIADB_SHOP, SHOP, UUID, archive, check, contents, copy_logs, manifests
 from tests.cli.process import binx

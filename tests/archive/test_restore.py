@@ -9,9 +9,9 @@ import pytest
 from binx.archive.manifest import read_manifests
 from binx.archive.restore import find_named, restore_log, restore_span
 from binx.errors import AbsentError, DamagedError, SourceError, UsageError
-from binx.event.gtid_set import GtidSet
-from binx.log.inputs import open_chain
-from binx.log.selection import Selection
+from binx.event.gtid.sets import GtidSet
+from binx.log.chain.inputs import open_chain
+from binx.log.selection.selection import Selection
 from binx.slices.extract import extract
 from binx.storage.store import LocalStore
 from tests.archive.places import MARIADB_SHOP, SHOP, UUID, archive, copy_logs

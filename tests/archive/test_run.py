@@ -12,10 +12,10 @@ import pytest
 
 from binx.archive.manifest import read_object
 from binx.errors import OutputError, RefusedError
+from binx.log.chain.inputs import open_chain
 from binx.log.file import BinlogFile
-from binx.log.index_file import IndexState, examine_index
-from binx.log.index_use import IndexUse
-from binx.log.inputs import open_chain
+from binx.log.index.file import IndexState, examine_index
+from binx.log.index.lookup import IndexUse
 from binx.storage.store import LocalStore, Store
 from testdata import encrypted
 from tests.archive.places import (

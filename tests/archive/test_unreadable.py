@@ -11,8 +11,8 @@ from binx.archive.check import check_archive
 from binx.archive.restore import find_named, restore_log, restore_span
 from binx.archive.run_report import LogReport, RunReport
 from binx.errors import AbsentError
-from binx.event.gtid_set import GtidSet
-from binx.log.selection import Selection
+from binx.event.gtid.sets import GtidSet
+from binx.log.selection.selection import Selection
 from binx.storage.store import LocalStore
 from tests.archive.places import SHOP, UUID, archive, check_manifests, contents, copy_logs, manifests, states
 from tests.cli.process import binx

@@ -9,8 +9,8 @@ import pytest
 from bench.growth import Point, render
 from bench.growth_logs import UUID, write_log
 from binx.cli.main import run
-from binx.kernels.scan import Level
-from binx.kernels.transactions import FLAG_BY_LENGTH
+from binx.kernels.transactions.table import FLAG_BY_LENGTH
+from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
 from tests.stats.mysqlbinlog import count_listing, count_with_binx, find_reader, print_log
 

@@ -37,7 +37,7 @@ def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
         for name, value in os.environ.items()
         if name not in ("NO_COLOR", "COLUMNS") and not name.startswith("BINX_")
     }
-    return known | {"TERM": "xterm-256color", "BINX_CONFIG": ""} | dict(extra or {})
+    return known | {"TERM": "xterm-256color", "BINX_CONFIG": "", "BINX_PAGER": ""} | dict(extra or {})
 
 
 def binx(

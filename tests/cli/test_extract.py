@@ -69,6 +69,17 @@ def test_nothing_found_writes_nothing(shop: Shop, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_nothing_found_is_no_sql_of_any_server(mariadb_shop: Shop) -> None:
+    for options in ([], ["--reverse"]):
+        ended = binx("extract", "--format", "sql", *options, "--since", "2090-01-01", *mariadb_shop.logs)
+        assert (ended.code, ended.out) == (4, "")
+    # Of transactions that are found and have none of the rows, the script names the server of the log.
+    chosen = ["--only-matching", "--table", "shop.customers", "--operations", "delete"]
+    ended = binx("extract", "--format", "sql", *chosen, mariadb_shop.logs[0])
+    assert ended.out.startswith("-- Transactions from binary logs of MariaDB")
+    assert "mysql" not in ended.out.lower()
+
+
 def test_a_position_inside_a_transaction_means_its_start_and_is_told(shop: Shop, tmp_path: Path) -> None:
     target = tmp_path / "from.binlog"
     place = f"{shop.demo['file']}:{shop.demo['start'] + 7}"

@@ -24,9 +24,9 @@ from tests.sanitizers import SANITIZED
 ADDRESSES = 3 << 30
 PEAK = 250 << 20
 SECONDS = 10
-WIDE_PEAK, WIDE_SECONDS = 450 << 20, 20
-"""For Parquet of thousands of columns, which pyarrow writes: 80 million cells took 390 MiB and 12 seconds,
-of which its import and the buffers of 4,096 columns take 150 MiB for 20 rows already."""
+WIDE_PEAK, WIDE_SECONDS = 320 << 20, 12
+"""For Parquet of thousands of columns: 80 million cells took 283 MiB and 6 seconds, of which the import of
+pyarrow and the buffers of 4,096 columns take 150 MiB for 20 rows already."""
 HUGE = b"\xfe" + struct.pack("<Q", (1 << 63) - 1)
 MANY = b"\xfe" + struct.pack("<Q", 1 << 40)
 
@@ -209,13 +209,12 @@ def servers_of_one_hash(count: int) -> Iterator[bytes]:
 
 
 def test_many_servers_take_little_time_whatever_they_are_called(tmp_path: Path) -> None:
-    # No statement of its own, whose text would be read for the listing.
-    statement = b.BEGIN + b.xid()
+    statement = b.query("DROP TABLE a")
     log = b"".join(b.gtid(1, server) + statement for server in servers_of_one_hash(80_000))
     (tmp_path / "mysql-bin.000001").write_bytes(b.whole_log() + log)
     cost = run(tmp_path, "ls", "mysql-bin.000001")
     assert cost.code == 0, cost.text[-1000:]
-    assert cost.seconds < SECONDS / 2
+    assert cost.seconds < SECONDS / 5
 
 
 ESCAPE = "\x1b[2J\x1b]0;owned\x07\x9b1m\u202e\r\b"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import struct
 import subprocess
 from collections import Counter
 from datetime import datetime
@@ -14,6 +15,7 @@ import pytest
 
 from tests.cli.conftest import Shop
 from tests.cli.process import BINX, binx, on_terminal
+from tests.log import building as b
 
 
 def listed(*arguments: object) -> list[dict[str, Any]]:
@@ -61,7 +63,7 @@ def test_a_line_in_a_pipe_has_plain_fields_with_tabs_between(shop: Shop) -> None
 def test_json_has_the_names_of_the_data_set(shop: Shop) -> None:
     import pyarrow as pa
 
-    from binx.log.index import index_schema
+    from binx.log.index.transactions import index_schema
 
     (one,) = listed("--gtid", shop.demo["gtid"], *shop.logs)
     schema: pa.Schema = index_schema()
@@ -274,3 +276,19 @@ def test_schema_statements_stand_in_the_place_of_tables(shop: Shop) -> None:
     assert "CREATE DATABASE shop" in shown.lines[1]
     quick = binx("ls", "--quick", "--kind", "ddl", "--limit", "1", *shop.logs)
     assert quick.lines[0].endswith("\t-")
+
+
+def test_a_statement_that_cannot_be_read_is_listed_and_told(tmp_path: Path) -> None:
+    no_name = b.event(2, struct.pack("<IIBHH", 1, 1, 4, 0, 0) + b"shopsDROP TABLE caf\xe9")
+    log = tmp_path / "mysql-bin.000001"
+    log.write_bytes(b.whole_log(b.gtid(1), no_name, b.gtid(2), b.query("DROP TABLE a")))
+    for ended in (
+        binx("ls", log),
+        binx("ls", "--sort", "size", log),
+        on_terminal("ls", log, width=120, env={"NO_COLOR": "1"}),
+    ):
+        assert ended.code == 3
+        assert [line[:4] for line in ended.lines].count("1970") == 2
+        told = "expected a zero byte after the database's name; the statement is listed without its text"
+        assert told in ended.out + ended.err
+        assert "DROP TABLE a" in ended.out

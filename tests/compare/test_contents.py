@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from binx.compare.contents import digested
-from binx.log.inputs import open_chain
-from binx.log.selection import Selection
+from binx.log.chain.inputs import open_chain
+from binx.log.selection.selection import Selection
+from binx.rows.ddl.catalog import Catalog
 from binx.slices import changes
 from binx.slices.search import Search
 from tests.conftest import TESTDATA
@@ -22,7 +23,7 @@ LOGS = [
 
 def digests(log: Path) -> list[tuple[str | None, bytes]]:
     with open_chain([str(log)]) as chain:
-        return list(digested(Search(chain, Selection()).selected(), set()))
+        return list(digested(Search(chain, Selection()).selected(), Catalog(), set()))
 
 
 @pytest.mark.parametrize("log", LOGS, ids=lambda log: f"{log.parts[-3]}-{log.stem}")

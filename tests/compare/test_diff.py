@@ -10,9 +10,9 @@ import pytest
 
 from binx.compare.diff import LogDiff, diff_logs
 from binx.errors import RefusedError
-from binx.event.gtid_set import GtidSet
-from binx.log.inputs import open_chain
-from binx.log.selection import Selection
+from binx.event.gtid.sets import GtidSet
+from binx.log.chain.inputs import open_chain
+from binx.log.selection.selection import Selection
 from binx.slices.extract import extract
 
 TESTDATA = Path(__file__).resolve().parents[2] / "testdata"
@@ -159,3 +159,10 @@ def test_only_so_many_are_looked_into() -> None:
     with open_chain([str(MYSQL / "small" / "xa.binlog")]) as chain:
         found = diff_logs(chain, chain, Selection(), most=1)
     assert found.differences == ()
+
+
+def test_rows_are_compared_whose_times_have_fractions_that_a_definition_alone_tells(tmp_path: Path) -> None:
+    log = str(MARIADB / "small" / "times_with_fractions.binlog")
+    found = diff([log], [without([log], "0-10-99", tmp_path / "mysql-bin.000001")])
+    assert found.equal
+    assert found.whole

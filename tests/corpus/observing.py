@@ -15,7 +15,7 @@ from binx.errors import BinxError, ChecksumError, EncryptedError
 from binx.event.format import FormatDescription
 from binx.event.header import EventFlag, EventHeader, EventType, event_name
 from binx.event.table_map import parse_table_map
-from binx.kernels.scan import Level
+from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
 from binx.log.scan import Scan
 from binx.rows.batches import ChangeBatch

@@ -8,9 +8,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from binx.event import EventHeader, EventType, Gtid, parse_event, parse_header
-from binx.kernels.scan import Level
-from binx.kernels.transactions import TransactionTable
+from binx.event.gtid.events import Gtid
+from binx.event.header import EventHeader, EventType, parse_header
+from binx.event.parse import parse_event
+from binx.kernels.transactions.table import TransactionTable
+from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
 from binx.slices.binlog import Run, SliceReport, write_binlog
 

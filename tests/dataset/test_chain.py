@@ -15,10 +15,10 @@ from binx.dataset.parquet import to_parquet
 from binx.dataset.plan import Place, packed, survey, unpacked
 from binx.dataset.staging import ChainState, SourceReport
 from binx.errors import DamagedError, OutputError
-from binx.event.gtid_set import GtidSet
+from binx.event.gtid.sets import GtidSet
+from binx.log.damage.on_damage import OnDamage
 from binx.log.file import BinlogFile, open_files
-from binx.log.on_damage import OnDamage
-from binx.log.selection import Selection, Selector
+from binx.log.selection.selection import Selection, Selector
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import DecoderOptions
 from binx.storage import hashed_file

@@ -15,12 +15,12 @@ from binx.dataset.options import ParquetOptions
 from binx.dataset.parquet import to_parquet
 from binx.dataset.staging import SourceReport
 from binx.errors import AbsentError, BinxError, DamagedError
-from binx.event.gtid_set import GtidSet
-from binx.kernels.scan import Level
+from binx.event.gtid.sets import GtidSet
+from binx.kernels.walk.scan import Level
+from binx.log.chain.inputs import open_chain
+from binx.log.damage.on_damage import OnDamage
 from binx.log.file import BinlogFile, open_files
-from binx.log.inputs import open_chain
-from binx.log.on_damage import OnDamage
-from binx.log.selection import Selection, Selector
+from binx.log.selection.selection import Selection, Selector
 from binx.slices.extract import ExtractOptions, ExtractReport, SliceFormat, extract
 from binx.where.condition import Condition
 from tests.conftest import TESTDATA

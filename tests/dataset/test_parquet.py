@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 import struct
+from collections import Counter
 from errno import ENOSPC
 from pathlib import Path
 from typing import Any
@@ -17,15 +18,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from binx.dataset import finding
+from binx.dataset import finder as finding
+from binx.dataset import source_files
 from binx.dataset.options import ParquetOptions
 from binx.dataset.parquet import to_parquet
 from binx.dataset.parquet_file import ParquetFile
 from binx.dataset.staging import SourceReport
 from binx.errors import DamagedError, OutputError, RefusedError, TruncatedError
-from binx.event.gtid_set import GtidSet
+from binx.event.gtid.sets import GtidSet
 from binx.log.file import open_files
-from binx.log.selection import Selection, Selector
+from binx.log.selection.selection import Selection, Selector
 from binx.rows.decoder import DecoderOptions
 from tests.conftest import TESTDATA
 from tests.log import building
@@ -339,6 +341,25 @@ def test_little_memory_makes_smaller_row_groups_and_the_same_rows(dataset: Path,
         assert small.read().to_pylist() == other.read().to_pylist()
         more += small.num_row_groups > other.num_row_groups
     assert more > 0
+
+
+def test_a_file_of_many_columns_ends_before_its_foot_takes_much_memory(
+    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source_files, "CHUNKS", 100)
+    (report,) = export(tmp_path, CHAIN[3:4], options=ParquetOptions(decoder=DecoderOptions(memory=64 * 1024)))
+    files = Counter(
+        (entry["db"], entry["table"]) for entry in report.manifest["files"] if entry["kind"] == "changes"
+    )
+    assert max(files.values()) > 1
+    for db, table in [name for name in files if name[0] == "shop"]:
+        pattern = f"changes/{db}/{table}/{CHAIN[3].name}.*"
+        order = "_commit_version, _row, _change_type"
+        rows = [
+            ask(f"SELECT * FROM read_parquet('{folder / pattern}', union_by_name = true) ORDER BY {order}")
+            for folder in (dataset, tmp_path)
+        ]
+        assert rows[0] == rows[1]
 
 
 def changes_of(log: Path, made: Path, whole: Path) -> list[Path]:

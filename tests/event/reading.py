@@ -5,16 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from binx.event import (
-    HEADER_SIZE,
-    Event,
-    EventHeader,
-    EventType,
-    FormatDescription,
-    parse_event,
-    parse_format,
-    parse_header,
-)
+from binx.event.format import FormatDescription, parse_format
+from binx.event.header import HEADER_SIZE, EventHeader, EventType, parse_header
+from binx.event.parse import Event, parse_event
 from tests.event import samples
 
 MYSQL = parse_format(samples.MYSQL_FORMAT, 0)

@@ -14,17 +14,16 @@ from binx.errors import (
     TruncatedError,
     UnsupportedError,
 )
-from binx.event import (
+from binx.event.format import (
     ChecksumAlgorithm,
-    EventType,
     Flavour,
     Magic,
     parse_format,
-    parse_header,
     read_magic,
+    split_version,
     verify_format_checksum,
 )
-from binx.event.format import split_version
+from binx.event.header import EventType, parse_header
 from tests.event import samples
 from tests.event.reading import MARIADB, MYSQL
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from binx.errors import DamagedError, TruncatedError
-from binx.event import EventFlag, EventType, event_name, parse_header
+from binx.event.header import EventFlag, EventType, event_name, parse_header
 from tests.event import samples
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from binx.errors import DamagedError
-from binx.event import DeleteFile, EventType, ExecuteLoadQuery, LoadBlock, parse_event, parse_header
-from binx.event.load_data import DuplicateHandling
+from binx.event.header import EventType, parse_header
+from binx.event.load_data import DeleteFile, DuplicateHandling, ExecuteLoadQuery, LoadBlock
+from binx.event.parse import parse_event
 from tests.event import samples
 from tests.event.reading import MYSQL, read, split
 

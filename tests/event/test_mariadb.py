@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from binx.event import (
+from binx.event.gtid.sources import DomainSource
+from binx.event.header import EventType, parse_header
+from binx.event.mariadb import (
     BinlogCheckpoint,
-    DomainSource,
-    EventType,
     MariadbGtid,
+    MariadbGtidExtraFlag,
+    MariadbGtidFlag,
     MariadbGtidList,
     StartEncryption,
-    parse_event,
-    parse_header,
 )
-from binx.event.mariadb import MariadbGtidExtraFlag, MariadbGtidFlag
+from binx.event.parse import parse_event
 from binx.event.statement import XaXid
 from tests.event import samples
 from tests.event.reading import MARIADB, read, split

@@ -11,20 +11,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from binx.errors import BinxError, DamagedError
-from binx.event import (
-    EventType,
-    FormatDescription,
-    Query,
-    RowsHeader,
-    StartEncryption,
-    UnknownEvent,
-    UserVar,
-    parse_event,
-    parse_format,
-    parse_header,
-    row_images,
-    session_options,
-)
+from binx.event.format import FormatDescription, parse_format
+from binx.event.header import EventType, parse_header
+from binx.event.mariadb import StartEncryption
+from binx.event.parse import UnknownEvent, parse_event
+from binx.event.query import Query
+from binx.event.rows import RowsHeader, row_images
+from binx.event.session import session_options
+from binx.event.user_var import UserVar
 from tests.event.reading import MYSQL, events_of, sample_events, split
 
 SAMPLES = sample_events()

@@ -6,8 +6,9 @@ import pytest
 import zstandard
 
 from binx.errors import DamagedError, UnsupportedError
-from binx.event import TransactionPayload, open_payload, parse_event, parse_header
-from binx.event.payload import Compression
+from binx.event.header import parse_header
+from binx.event.parse import parse_event
+from binx.event.payload import Compression, TransactionPayload, open_payload
 from tests.event import samples
 from tests.event.reading import MYSQL, read, split
 

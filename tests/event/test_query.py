@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 
 from binx.errors import DamagedError
-from binx.event import FormatDescription, Query, session_options
+from binx.event.format import FormatDescription
 from binx.event.header import EventFlag, EventHeader, EventType
+from binx.event.query import Query
 from binx.event.query_status import parse_status
 from binx.event.reader import Reader
+from binx.event.session import session_options
 from binx.rows.context import statement_context
 from tests.event import samples
 from tests.event.reading import MARIADB, MYSQL, read

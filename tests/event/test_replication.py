@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-from binx.event import (
-    Event,
-    EventType,
-    Heartbeat,
-    Ignorable,
-    Incident,
-    TransactionContext,
-    ViewChange,
-    parse_event,
-    parse_header,
-)
+from binx.event.header import EventType, parse_header
+from binx.event.parse import Event, parse_event
+from binx.event.replication import Heartbeat, Ignorable, Incident, TransactionContext, ViewChange
 from tests.event import samples
 from tests.event.reading import MYSQL
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from binx.errors import DamagedError
-from binx.event import EventType, Rotate, Stop, parse_event, parse_header
+from binx.event.header import EventType, parse_header
+from binx.event.parse import parse_event
+from binx.event.rotate import Rotate, Stop
 from tests.event import samples
 from tests.event.reading import MYSQL, read, split
 

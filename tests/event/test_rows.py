@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from binx.errors import DamagedError
-from binx.event import FormatDescription, RowsHeader, parse_event, row_images
-from binx.event.rows import RowsFlag, RowsKind
+from binx.event.format import FormatDescription
+from binx.event.parse import parse_event
+from binx.event.rows import RowsFlag, RowsHeader, RowsKind, row_images
 from tests.event import samples
 from tests.event.reading import MARIADB, MYSQL, events_of, read, split
 

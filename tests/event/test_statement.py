@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from binx.errors import DamagedError
-from binx.event import Intvar, Rand, RowsQuery, XaPrepare, Xid, parse_event
-from binx.event.statement import XaXid
+from binx.event.parse import parse_event
+from binx.event.statement import Intvar, Rand, RowsQuery, XaPrepare, XaXid, Xid
 from tests.event import samples
 from tests.event.reading import MARIADB, MYSQL, read, split
 

@@ -7,8 +7,8 @@ from decimal import Decimal
 import pytest
 
 from binx.errors import DamagedError
-from binx.event import UserVar, parse_event
-from binx.event.user_var import ValueType
+from binx.event.parse import parse_event
+from binx.event.user_var import UserVar, ValueType
 from tests.event import samples
 from tests.event.reading import MYSQL, read, split
 

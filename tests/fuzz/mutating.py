@@ -15,7 +15,7 @@ from contextlib import suppress
 import zstandard
 
 from binx.errors import BinxError
-from binx.event.gtid_encode import rewrite_gtid
+from binx.event.gtid.encode import rewrite_gtid
 from binx.event.header import HEADER_SIZE, EventType, parse_header
 from binx.source.magic import ZSTD_MAGIC
 from tests.log.building import compressed

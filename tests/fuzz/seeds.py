@@ -18,11 +18,11 @@ from binx.archive.run import ArchiveRun
 from binx.archive.run_report import ArchiveRequest
 from binx.dataset.parquet import to_parquet
 from binx.errors import BinxError
-from binx.kernels.scan import Level
+from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
-from binx.log.index_facts import encode_facts
-from binx.log.index_file import IndexFile
-from binx.log.index_writer import write_index
+from binx.log.index.file import IndexFile
+from binx.log.index.log_facts import encode_facts
+from binx.log.index.writer import write_index
 from binx.storage.seekable import write_seekable
 from tests.conftest import CORPUS, TESTDATA
 from tests.log.memory import Bytes
@@ -70,14 +70,14 @@ def _parts(data: bytes) -> Iterator[bytes]:
 
 
 def _json_documents() -> Iterator[bytes]:
-    for line in (_KERNELS / "json_documents.tsv").read_text("utf-8").split("\n"):
+    for line in (_KERNELS / "json" / "documents.tsv").read_text("utf-8").split("\n"):
         if not line:
             continue
         yield bytes.fromhex(line.split("\t")[0])
 
 
 def _json_changes() -> Iterator[bytes]:
-    for line in (_KERNELS / "json_diffs.tsv").read_text("utf-8").split("\n"):
+    for line in (_KERNELS / "json" / "diffs.tsv").read_text("utf-8").split("\n"):
         if not line:
             continue
         document, changes, *_ = (bytes.fromhex(part) for part in line.split("\t")[:2])

@@ -13,20 +13,20 @@ from typing import cast
 
 from binx.errors import BinxError, UsageError
 from binx.event.format import FormatDescription
-from binx.event.gtid_set import GtidSet
+from binx.event.gtid.previous import encode_previous_gtids, parse_previous_gtids
+from binx.event.gtid.sets import GtidSet
 from binx.event.header import HEADER_SIZE, EventFlag, EventHeader, EventType
 from binx.event.mariadb import parse_mariadb_gtid_list
-from binx.event.previous_gtids import encode_previous_gtids, parse_previous_gtids
 from binx.kernels.crc32 import checksum
-from binx.kernels.index_tables import COLUMN_NAMES, COUNT_COLUMNS, IndexedTables
-from binx.kernels.json_diff import applied, diff_to_text
-from binx.kernels.jsonb import to_text
-from binx.kernels.scan import Level
+from binx.kernels.json.diffs import applied, diff_to_text
+from binx.kernels.json.documents import to_text
+from binx.kernels.transactions.index_tables import COLUMN_NAMES, COUNT_COLUMNS, IndexedTables
+from binx.kernels.walk.scan import Level
+from binx.log.damage.on_damage import OnDamage
 from binx.log.events import raw_events
 from binx.log.file import BinlogFile
-from binx.log.index_facts import decode_facts
-from binx.log.index_file import IndexFile
-from binx.log.on_damage import OnDamage
+from binx.log.index.file import IndexFile
+from binx.log.index.log_facts import decode_facts
 from binx.rows.batches import ChangeBatch
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder, DecoderOptions

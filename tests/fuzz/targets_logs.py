@@ -11,12 +11,12 @@ from itertools import islice
 
 from binx.errors import BinxError
 from binx.event.format import FormatDescription
-from binx.event.gtid import Gtid
-from binx.event.gtid_set import GtidSet
-from binx.kernels.scan import Level
+from binx.event.gtid.events import Gtid
+from binx.event.gtid.sets import GtidSet
+from binx.kernels.walk.scan import Level
 from binx.log.events import raw_events
 from binx.log.file import BinlogFile
-from binx.log.gtid_keys import kernel_intervals
+from binx.log.selection.gtid_keys import kernel_intervals
 from binx.rows.ddl.catalog import Catalog
 from binx.slices.binlog import Run, write_binlog
 from binx.slices.changes import Selected

@@ -8,7 +8,7 @@ import pytest
 import zstandard
 
 from binx.event.header import EventType
-from binx.kernels.scan import Level
+from binx.kernels.walk.scan import Level
 from binx.source.magic import ZSTD_MAGIC
 from tests.conftest import TESTDATA
 from tests.fuzz.mutating import changed_log, split

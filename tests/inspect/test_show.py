@@ -11,22 +11,21 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from binx.event.gtid_set import GtidSet
+from binx.event.gtid.sets import GtidSet
 from binx.event.header import HEADER_SIZE
 from binx.inspect.hexdump import hex_lines
 from binx.inspect.show import Showing, ShownEvent, ShownTransaction
-from binx.log.ends import FileEnds, read_ends
+from binx.log.chain.ends import FileEnds, read_ends
 from binx.log.events import RawEvent
 from binx.log.file import BinlogFile
-from binx.log.selection import Selection
+from binx.log.selection.selection import Selection
 from binx.rows.ddl.catalog import Catalog
 from binx.slices import pieces
 from binx.slices.json_lines import write_json
 from binx.slices.search import Search
 from tests.conftest import TESTDATA
 
-# Events do not tell how many bytes times with fractions of before 10.1 take: such rows are not listed.
-LOGS = [path for path in sorted(TESTDATA.glob("*/small/*.binlog")) if path.stem != "times_with_fractions"]
+LOGS = sorted(TESTDATA.glob("*/small/*.binlog"))
 CHANGE = re.compile(rb"^### (?:INSERT INTO|UPDATE|DELETE FROM) `", re.MULTILINE)
 
 
@@ -80,6 +79,9 @@ def test_rows_are_those_of_json_and_as_many_as_the_servers_reader_prints(chain: 
             rows += own
     printed = Path(chain[0].file.path).with_suffix(".txt").read_bytes()
     unprintable = 2 if chain[0].file.name.startswith("all_types") and b"9.7" in printed else 0
+    if chain[0].file.name.startswith("times_with_fractions"):
+        # MariaDB's prints none of times with fractions of before 10.1, of which it does not know the bytes.
+        unprintable = len(rows)
     # The reader of MySQL 9.7 prints no rows of tables with a VECTOR column.
     assert len(rows) - len(CHANGE.findall(printed)) == unprintable
     output = io.BytesIO()

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from binx.errors import AbsentError, RefusedError, UsageError
 from binx.inspect.why import RowChange, RowLife
-from binx.log.inputs import open_chain
-from binx.log.selection import Selection
+from binx.log.chain.inputs import open_chain
+from binx.log.selection.selection import Selection
 from binx.rows import decoder as decoder_module
 from binx.rows.ddl.catalog import Catalog
 from binx.where.condition import Condition
@@ -130,6 +130,7 @@ TABLE_STATEMENTS = [
     ("CREATE OR REPLACE TABLE shop.orders (id INT PRIMARY KEY)", "create", True),
     ("ALTER TABLE `shop`.`orders` ADD n INT", "alter", False),
     ("ALTER TABLE orders DROP PARTITION p0", "alter", True),
+    ("ALTER TABLE other EXCHANGE PARTITION p0 WITH TABLE orders", "alter", True),
     ("ALTER TABLE shop.orders RENAME TO shop.old", "rename", True),
     ("RENAME TABLE old TO orders", "rename", True),
     ("TRUNCATE orders", "truncate", True),

@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from binx.rows.types import Kind, LogicalType
+from binx.rows.columns.types import Kind, LogicalType
 
 _INTEGER_BITS = {
     Kind.INT8: 8, Kind.UINT8: 8, Kind.INT16: 16, Kind.UINT16: 16, Kind.INT24: 24, Kind.UINT24: 24,

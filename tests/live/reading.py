@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from binx.kernels.scan import Level
+from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
 from binx.rows.batches import ChangeBatch
+from binx.rows.columns.types import ArrowOptions, Kind, LogicalType
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder, DecoderOptions
-from binx.rows.types import ArrowOptions, Kind, LogicalType
 from testdata.compare import as_integers
 from testdata.servers import Server
 from tests.dataset.current_state import ORDER

@@ -5,13 +5,13 @@ from __future__ import annotations
 from decimal import Decimal
 from pathlib import Path
 
-from binx.kernels.scan import Level
+from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
 from binx.rows.batches import ChangeBatch
+from binx.rows.columns.names import ResolvedColumn
+from binx.rows.columns.types import Kind
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
-from binx.rows.names import ResolvedColumn
-from binx.rows.types import Kind
 from testdata.servers import Server
 
 COLUMNS = """

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from binx.kernels.scan import Level
+from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder

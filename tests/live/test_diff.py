@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from binx.compare.diff import LogDiff, diff_logs
-from binx.event.gtid_set import GtidSet
-from binx.log.inputs import open_chain
-from binx.log.selection import Selection
+from binx.event.gtid.sets import GtidSet
+from binx.log.chain.inputs import open_chain
+from binx.log.selection.selection import Selection
 from testdata.servers import MySQLServer, Server
 from testdata.small import drop_databases
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from binx.compare.diff import LogDiff, diff_logs
-from binx.log.inputs import open_chain
-from binx.log.selection import Selection
+from binx.log.chain.inputs import open_chain
+from binx.log.selection.selection import Selection
 from testdata.programs import MARIADB_HINT, MYSQL_HINT, find_mariadb, find_mysql
 from testdata.relay import linked
 from testdata.servers import MariaDBServer, MySQLServer, Server

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from binx.dataset.parquet import to_parquet
-from binx.log.inputs import open_chain
+from binx.log.chain.inputs import open_chain
 from binx.spark.lake.run import LoadOptions, load
 from testdata.servers import Server
 from tests.live.lake_tables import differences

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from binx.dataset.parquet import to_parquet
-from binx.log.inputs import open_chain
+from binx.log.chain.inputs import open_chain
 from binx.spark.lake.run import LoadOptions
 from binx.spark.lake.run import load as run_load
 from testdata.servers import Server

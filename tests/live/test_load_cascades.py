@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from binx.dataset.parquet import to_parquet
-from binx.log.inputs import open_chain
+from binx.log.chain.inputs import open_chain
 from binx.spark.lake.run import LoadOptions
 from binx.spark.lake.run import load as run_load
 from testdata.servers import MySQLServer, Server

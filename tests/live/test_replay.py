@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from binx.log.chain.inputs import open_chain
 from binx.log.file import BinlogFile
-from binx.log.inputs import open_chain
-from binx.log.selection import Selection
+from binx.log.selection.selection import Selection
 from binx.slices.binlog import Run, write_binlog
 from binx.slices.database_names import DatabaseNames
 from binx.slices.extract import extract

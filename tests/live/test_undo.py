@@ -11,12 +11,11 @@ import pytest
 
 from binx.dataset.parquet import to_parquet
 from binx.errors import RefusedError
-from binx.kernels.scan import Level
+from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
 from binx.rows.ddl.catalog import Catalog
 from binx.slices.changes import Selected
-from binx.slices.reverse_binlog import write_reversed
-from binx.slices.search import Run
+from binx.slices.reverse_binlog import ReversePart, write_reversed
 from binx.slices.sql.on_conflict import OnConflict
 from binx.slices.sql.undo import write_undo
 from binx.slices.sql.write import write_sql
@@ -459,7 +458,8 @@ def test_a_reversed_log_undoes_without_triggers(server: Server, tmp_path: Path) 
     assert state() != before
     log, undo = server.binlogs()[1], tmp_path / "undo.binlog"
     with undo.open("wb") as output, BinlogFile.open(str(log)) as file:
-        write_reversed((Run(file, table) for table in file.scan(Level.LEVEL_TABLES)), output)
+        tables = file.scan(Level.LEVEL_TABLES)
+        write_reversed((ReversePart(file, table, range(len(table)), {}) for table in tables), output)
     options = [] if server.client == "mariadb" else ["--skip-gtids"]
     server.sql(server.mysqlbinlog(undo, *options))
     assert state() == before

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from binx.log.inputs import open_chain
-from binx.log.selection import Selection
+from binx.log.chain.inputs import open_chain
+from binx.log.selection.selection import Selection
 from binx.slices.extract import ExtractOptions, SliceFormat, extract
 from binx.where.condition import Condition
 from testdata.servers import MySQLServer

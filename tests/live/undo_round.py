@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from binx.rows.ddl.catalog import Catalog
 from binx.slices.changes import Selected
@@ -15,10 +16,20 @@ from binx.slices.sql.on_conflict import OnConflict
 from binx.slices.sql.undo import write_undo
 from testdata.servers import MariaDBServer, Server, ServerError
 from testdata.small import drop_databases
+from tests.live.connection import Connection
 from tests.slices.sql.sql_of import everything
 
-KEYS = {"wide": "id", "named": "name", "parent": "id", "child": "id", "grandchild": "id", "pair": "a, b"}
-WIDE = "v, HEX(s), j, d, f, g, w, e, m, HEX(b), n, HEX(l), at, u"
+TABLES = {
+    "wide": (("id",), "id HEX(s) v HEX(j) d f g w HEX(e) m HEX(b) n HEX(l) at u"),
+    "named": (("name",), "HEX(name) v HEX(l)"),
+    "pair": (("b", "a"), "a HEX(b) v"),
+    "parent": (("id",), "id v"),
+    "child": (("id",), "id pid"),
+    "grandchild": (("id",), "id cid"),
+    "keyless": (("no", "v", "s"), "v HEX(s)"),
+}
+"""The columns by which scripts list a row, and those that make up its image."""
+
 ACTIONS = ("CASCADE", "SET NULL", "RESTRICT", "NO ACTION")
 TEXTS = ("a", "A", "a ", "é", "日本", "o''clock", "back\\\\slash", "line\\nbreak", "", "ß", "ss")
 LATIN = ("a", "A", "é", "ß", "a ", "")
@@ -27,7 +38,21 @@ DOCUMENTS = (
     "-0.1", '{"b": 12345678901234567890}', "{}", "[]",
 )  # fmt: skip
 
-Rows = dict[str, dict[str, tuple[str | None, ...]]]
+
+class Row(NamedTuple):
+    """A row at one moment.
+
+    Attributes:
+        shown: how scripts list it.
+        image: its values.
+    """
+
+    shown: str
+    image: str
+
+
+Rows = dict[tuple[str, str], Row]
+"""Rows by table and by the number that a row keeps from its INSERT on, whatever becomes of its key."""
 
 
 @dataclass
@@ -45,6 +70,7 @@ class UndoRound:
 
     def __post_init__(self) -> None:
         self.pick = random.Random(self.seed)
+        self._inserted = 0
         self.mariadb = isinstance(self.server, MariaDBServer)
 
     def play(self) -> str:
@@ -57,63 +83,63 @@ class UndoRound:
         drop_databases(server)
         server.reset()
         self._run(self._tables())
-        self._run(["USE r", *self._statements(40, inserts=True)])
+        self._run(["USE r", *self._statements(90, inserts=True)])
         before = self._rows()
         server.flush_logs()
-        self._run(["USE r", *self._transactions(pick.randint(1, 6))])
-        changed = self._rows()
+        history = self._make_mistake()
         server.flush_logs()
         if pick.random() < 0.6:
             self._run(["USE r", *self._transactions(pick.randint(1, 3))])
         since = self._rows()
         made, mistake = server.binlogs()[:2]
-        return self._undo(made, mistake, before, changed, since)
+        return self._undo(made, mistake, before, history, since)
 
-    def _undo(self, made: Path, mistake: Path, before: Rows, changed: Rows, since: Rows) -> str:
-        script = undo_script(made, mistake, OnConflict.STOP)
-        try:
-            self.server.sql(script)
-        except ServerError as error:
-            assert self._rows() == since, "something was undone in spite of an error"
-            if "NOTHING WAS UNDONE" not in str(error):
-                return f"error: {re.sub(r'[0-9]+', 'N', str(error))[:60]}"
-        else:
-            self._compare(before, changed, since, "")
-            return "undone"
-        script = undo_script(made, mistake, OnConflict.SKIP)
-        try:
-            told = self.server.sql(script)
-        except ServerError as error:
-            assert self._rows() == since, "something was undone in spite of an error"
-            return f"skip error: {re.sub(r'[0-9]+', 'N', str(error))[:60]}"
-        self._compare(before, changed, since, told)
-        return "skipped"
+    def _make_mistake(self) -> list[Rows]:
+        """Change rows; gives what they were behind each statement that was not rolled back."""
+        history: list[Rows] = []
+        savepoint = 0
+        with Connection(self.server) as session:
+            session.run("USE r")
+            for statement in self._transactions(self.pick.randint(1, 6)):
+                self.log.append(statement)
+                session.run(statement)
+                if statement == "SAVEPOINT s":
+                    savepoint = len(history)
+                elif statement == "ROLLBACK TO s":
+                    del history[savepoint:]
+                history.append(_rows_of(session.run(ALL_ROWS)))
+        return history
 
-    def _compare(self, before: Rows, changed: Rows, since: Rows, told: str) -> None:
-        """Rows of the mistake are as before, or listed; all others as they were left since."""
+    def _undo(self, made: Path, mistake: Path, before: Rows, history: list[Rows], since: Rows) -> str:
+        for on_conflict, outcome in ((OnConflict.STOP, "undone"), (OnConflict.SKIP, "skipped")):
+            script = undo_script(made, mistake, on_conflict)
+            try:
+                told = self.server.sql(script)
+            except ServerError as error:
+                assert self._rows() == since, "something was undone in spite of an error"
+                if "NOTHING WAS UNDONE" not in str(error):
+                    return f"error of {outcome}: {re.sub(r'[0-9]+', 'N', str(error))[:600]}"
+            else:
+                self._compare(before, history, since, told)
+                return outcome
+        raise AssertionError("the script undid nothing, though rows may be skipped")
+
+    def _compare(self, before: Rows, history: list[Rows], since: Rows, told: str) -> None:
+        """Rows of the mistake are as before, or listed; all others are as they were left since."""
         found = self._rows()
-        for table in before:
-            states = (before[table], changed[table], since[table], found[table])
-            missing: list[str] = []
-            listed = set(re.findall(rf"r\.{table} (.*?); ", told))
-            for key in set().union(*states):
-                is_now, was, left = found[table].get(key), before[table].get(key), since[table].get(key)
-                if was == changed[table].get(key):
-                    assert is_now == left, (table, key, was, left, is_now, told)
-                elif is_now != was and _listed(table, key) not in listed:
-                    missing.append(f"{table} {key}: was {was}, left {left}, is {is_now}")
-                elif is_now != was:
-                    listed.discard(_listed(table, key))
-            # A row that got another key is listed by that one.
-            assert len(missing) <= len(listed), (missing, told)
+        listed = set(re.findall(r"(\w+ \w+=.*?); ", _unescaped(told), re.DOTALL))
+        for number in {*before, *since, *found}.union(*history):
+            states = [rows.get(number) for rows in (before, *history)]
+            was, left, now = before.get(number), since.get(number), found.get(number)
+            facts = (number, was, states[-1], left, now, told)
+            if len({*states}) == 1:
+                assert now == left, ("a row that the mistake left alone", facts)
+            elif now != was:
+                shown = {f"{number[0]} {row.shown}" for row in states if row is not None}
+                assert not listed.isdisjoint(shown), ("neither as it was nor listed", facts)
 
     def _rows(self) -> Rows:
-        found: Rows = {}
-        for table, key in KEYS.items():
-            shown = WIDE if table == "wide" else "x.*"
-            rows = self.server.query(f"SELECT CONCAT_WS(',', {key}), {shown} FROM r.{table} x")
-            found[table] = {str(row[0]): row[1:] for row in rows}
-        return found
+        return _rows_of(self.server.sql(ALL_ROWS).splitlines())
 
     def _run(self, statements: list[str]) -> None:
         """Run statements in one session; those that fail, as on foreign keys, are left out."""
@@ -130,19 +156,24 @@ class UndoRound:
         return [
             f"CREATE DATABASE r CHARACTER SET {charset}",
             "USE r",
-            "CREATE TABLE wide (id INT PRIMARY KEY, v INT, s VARCHAR(20) CHARACTER SET utf8mb4, j JSON,"
-            " d DOUBLE, f FLOAT, g INT AS (v + 1) STORED, w INT AS (v * 2) VIRTUAL, e ENUM('x', 'y', 'é'),"
-            " m SET('p', 'q', 'r'), b VARBINARY(10), n DECIMAL(12, 3), l VARCHAR(10) CHARACTER SET latin1,"
-            " at TIMESTAMP(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3) ON UPDATE CURRENT_TIMESTAMP(3),"
+            "CREATE TABLE wide (id INT PRIMARY KEY, no INT, v INT, s VARCHAR(20) CHARACTER SET utf8mb4,"
+            " j JSON, d DOUBLE, f FLOAT, g INT AS (v + 1) STORED, w INT AS (v * 2) VIRTUAL,"
+            " e ENUM('x', 'y', 'é'), m SET('p', 'q', 'r'), b VARBINARY(10), n DECIMAL(12, 3),"
+            " l VARCHAR(10) CHARACTER SET latin1, at TIMESTAMP(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3)"
+            " ON UPDATE CURRENT_TIMESTAMP(3),"
             " u INT, UNIQUE (u)) ENGINE=InnoDB",
             "CREATE TABLE named (name VARCHAR(20) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PRIMARY KEY,"
-            " v INT, l TEXT) ENGINE=InnoDB",
-            "CREATE TABLE pair (a INT, b VARCHAR(9), v DATETIME(6), PRIMARY KEY (b, a)) ENGINE=InnoDB",
+            " v INT, l TEXT, no INT) ENGINE=InnoDB",
+            "CREATE TABLE pair (a INT, b VARCHAR(9), v DATETIME(6), no INT,"
+            " PRIMARY KEY (b, a)) ENGINE=InnoDB",
+            "CREATE TABLE keyless (no INT, v INT, s VARCHAR(20) CHARACTER SET utf8mb4) ENGINE=InnoDB",
             "CREATE TABLE audit (id INT, s VARCHAR(20) CHARACTER SET utf8mb4) ENGINE=InnoDB",
-            "CREATE TABLE parent (id INT PRIMARY KEY, v INT) ENGINE=InnoDB",
-            "CREATE TABLE child (id INT PRIMARY KEY, pid INT, FOREIGN KEY (pid) REFERENCES parent (id)"
+            "CREATE TABLE parent (id INT PRIMARY KEY, v INT, no INT) ENGINE=InnoDB",
+            "CREATE TABLE child (id INT PRIMARY KEY, pid INT, no INT,"
+            " FOREIGN KEY (pid) REFERENCES parent (id)"
             f" {actions[0]}) ENGINE=InnoDB",
-            "CREATE TABLE grandchild (id INT PRIMARY KEY, cid INT, FOREIGN KEY (cid) REFERENCES child (id)"
+            "CREATE TABLE grandchild (id INT PRIMARY KEY, cid INT, no INT,"
+            " FOREIGN KEY (cid) REFERENCES child (id)"
             f" {actions[1]}) ENGINE=InnoDB",
             *([trigger] if pick.random() < 0.3 else []),
         ]
@@ -184,16 +215,22 @@ class UndoRound:
 
     def _insert(self) -> str:
         pick, number = self.pick, self.pick.randint(1, 30)
+        self._inserted += 1
+        no = self._inserted
         columns = "v", "s", "j", "d", "f", "e", "m", "b", "n", "l", "u"
         return pick.choice(
             (
-                f"INSERT INTO wide (id, {', '.join(columns)}) VALUES"
-                f" ({number}, {', '.join(map(self._value, columns))})",
-                f"INSERT INTO named VALUES ('{pick.choice(TEXTS)}', {self._value('v')}, {self._value('l')})",
-                f"INSERT INTO pair VALUES ({pick.randint(1, 4)}, '{pick.choice('abc')}', NOW(6))",
-                f"INSERT INTO parent VALUES ({pick.randint(1, 9)}, {self._value('v')})",
-                f"INSERT INTO child VALUES ({number}, {pick.randint(1, 9)})",
-                f"INSERT INTO grandchild VALUES ({number}, {pick.randint(1, 30)})",
+                f"INSERT INTO wide (id, no, {', '.join(columns)}) VALUES"
+                f" ({number}, {no}, {', '.join(map(self._value, columns))})",
+                f"REPLACE INTO wide (id, no, v, s)"
+                f" VALUES ({number}, {no}, {self._value('v')}, {self._value('s')})",
+                "INSERT INTO named VALUES"
+                f" ('{pick.choice(TEXTS)}', {self._value('v')}, {self._value('l')}, {no})",
+                f"INSERT INTO pair VALUES ({pick.randint(1, 4)}, '{pick.choice('abc')}', NOW(6), {no})",
+                f"INSERT INTO parent VALUES ({pick.randint(1, 9)}, {self._value('v')}, {no})",
+                f"INSERT INTO child VALUES ({number}, {pick.randint(1, 9)}, {no})",
+                f"INSERT INTO grandchild VALUES ({number}, {pick.randint(1, 30)}, {no})",
+                f"INSERT INTO keyless VALUES ({no}, {self._value('v')}, {self._value('s')})",
             )
         )
 
@@ -205,7 +242,8 @@ class UndoRound:
                 f"UPDATE wide SET {column} = {self._value(column)} WHERE id % {pick.randint(2, 5)} = 1",
                 f"UPDATE wide SET id = id + 100 WHERE id = {number}",
                 f"DELETE FROM wide WHERE id % {pick.randint(5, 9)} = 1",
-                f"REPLACE INTO wide (id, v, s) VALUES ({number}, {self._value('v')}, {self._value('s')})",
+                f"UPDATE keyless SET s = {self._value('s')} WHERE v < {pick.randint(-5, 5)}",
+                f"DELETE FROM keyless WHERE v = {pick.randint(-5, 5)}",
                 f"UPDATE named SET name = CONCAT(name, '!') WHERE v < {pick.randint(-5, 5)}",
                 f"UPDATE named SET l = {self._value('l')}",
                 "UPDATE pair SET a = a + 1 ORDER BY a DESC",
@@ -246,9 +284,31 @@ def _of_mistake(made: Path, mistake: Path) -> Iterator[Selected]:
             yield part
 
 
-def _listed(table: str, key: str) -> str:
-    """A key as scripts list it."""
-    if table != "pair":
-        return f"{KEYS[table]}={key}"
-    a, b = key.split(",", 1)
-    return f"b={b} a={a}"
+def _all_rows() -> str:
+    """The query for all rows: table, number, and in hexadecimal how the row is listed, and its image."""
+    queries = []
+    for table, (key, columns) in TABLES.items():
+        shown = ", ' ', ".join(f"'{name}=', IFNULL({name}, 'NULL')" for name in key)
+        image = ", ".join(f"IFNULL({name}, '-')" for name in columns.split())
+        queries.append(
+            f"SELECT '{table}', no, HEX(CONCAT({shown})), HEX(CONCAT_WS('|', {image})) FROM r.{table}"
+        )
+    return " UNION ALL ".join(queries)
+
+
+ALL_ROWS = _all_rows()
+
+
+def _rows_of(lines: list[str]) -> Rows:
+    rows: Rows = {}
+    for line in lines:
+        table, number, shown, image = line.split("\t")
+        assert (table, number) not in rows, f"there are two of row {number} of {table}"
+        rows[table, number] = Row(bytes.fromhex(shown).decode(), bytes.fromhex(image).decode())
+    return rows
+
+
+def _unescaped(text: str) -> str:
+    """What the client printed as a line, with line breaks and the like as they are."""
+    escaped = {"n": "\n", "t": "\t", "0": "\0", "\\": "\\"}
+    return re.sub(r"\\([nt0\\])", lambda found: escaped[found[1]], text)

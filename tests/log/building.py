@@ -11,9 +11,9 @@ import zlib
 
 import zstandard
 
-from binx.event.gtid_encode import encode_variable, encode_variable_signed
-from binx.kernels.scan import Level, Scanner
-from binx.kernels.transactions import TransactionTable
+from binx.event.gtid.encode import encode_variable, encode_variable_signed
+from binx.kernels.transactions.table import TransactionTable
+from binx.kernels.walk.scan import Level, Scanner
 from binx.log.boundary import compiled
 from tests.conftest import TESTDATA
 

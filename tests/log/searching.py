@@ -6,10 +6,10 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from binx.kernels.scan import Level
-from binx.log.ends import previous_gtids
+from binx.kernels.walk.scan import Level
+from binx.log.chain.ends import previous_gtids
 from binx.log.file import BinlogFile
-from binx.log.selection import Selection, Selector, required_level
+from binx.log.selection.selection import Selection, Selector, required_level
 from tests.conftest import PROJECT
 
 TESTDATA = PROJECT / "testdata"

@@ -15,7 +15,11 @@ from hypothesis import strategies as st
 from binx.log.arrow import arrow_array, arrow_scalar
 
 MAPS = pa.map_(pa.string(), pa.string())
+STRUCTS = pa.struct([("name", pa.string()), ("numbers", pa.list_(pa.int32()))])
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+STRUCT_VALUES = st.fixed_dictionaries(
+    {"name": TEXT | st.none(), "numbers": st.lists(st.integers(-(2**31), 2**31 - 1), max_size=3) | st.none()}
+)
 CASES: list[tuple[pa.DataType, st.SearchStrategy[Any]]] = [
     (pa.string(), TEXT),
     (pa.binary(), st.binary(max_size=20)),
@@ -27,6 +31,7 @@ CASES: list[tuple[pa.DataType, st.SearchStrategy[Any]]] = [
     (pa.timestamp("us", tz="UTC"), st.integers(-(2**63), 2**63 - 1)),
     (pa.list_(pa.int64()), st.lists(st.integers(-(2**63), 2**63 - 1), max_size=4)),
     (MAPS, st.lists(st.tuples(TEXT, TEXT | st.none()), max_size=4)),
+    (pa.list_(STRUCTS), st.lists(STRUCT_VALUES | st.none(), max_size=4)),
 ]
 
 

@@ -12,8 +12,8 @@ from itertools import pairwise
 import pytest
 
 from binx.errors import BinxError, DamagedError, UnsupportedError
-from binx.kernels.classes import Action, EventClass
-from binx.kernels.transactions import Kind
+from binx.kernels.transactions.table import Kind
+from binx.kernels.walk.machine import Action, EventClass
 from binx.log.boundary import TRANSITIONS, State, compiled
 from tests.log import building as b
 

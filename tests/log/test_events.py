@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from binx.errors import BinxError, DamagedError
-from binx.event import TransactionPayload
 from binx.event.header import EventType
-from binx.kernels.scan import Level
+from binx.event.payload import TransactionPayload
+from binx.kernels.walk.scan import Level
 from binx.log.events import transaction_events
 from binx.log.file import BinlogFile
 from tests.conftest import PROJECT

@@ -20,8 +20,8 @@ from binx.errors import (
     UnsupportedError,
 )
 from binx.event.header import EventType
-from binx.kernels.scan import Level
-from binx.kernels.transactions import FLAG_BY_LENGTH, Kind
+from binx.kernels.transactions.table import FLAG_BY_LENGTH, Kind
+from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile, open_files
 from binx.log.scan import Scan
 from binx.log.scanning import Ending

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import uuid
 
-from binx.kernels.scan import Level
+from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
 from binx.log.identifiers import NAMESPACE, id_at, transaction_id, transaction_ids
 from tests.conftest import PROJECT
@@ -56,7 +56,7 @@ def test_ids_of_a_log_that_switches_gtids_on_are_of_both_kinds() -> None:
 
 def test_ids_for_the_row_decoder_need_no_pyarrow() -> None:
     code = (
-        "import sys; import binx.log.identifiers, binx.log.selection;"
+        "import sys; import binx.log.identifiers, binx.log.selection.selection;"
         " sys.exit(any(name in sys.modules for name in ('pyarrow', 'sqlglot')))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

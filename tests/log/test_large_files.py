@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from binx.errors import UnsupportedError
-from binx.kernels.scan import Level
-from binx.kernels.transactions import TransactionTable
-from binx.log.ends import read_ends
+from binx.kernels.transactions.table import TransactionTable
+from binx.kernels.walk.scan import Level
+from binx.log.chain.ends import read_ends
 from binx.log.file import BinlogFile
-from binx.log.moments import Position
-from binx.log.selection import Selection
+from binx.log.selection.moments import Position
+from binx.log.selection.selection import Selection
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
 from binx.slices.extract import ExtractOptions, extract

@@ -12,12 +12,13 @@ from itertools import chain
 import pytest
 
 from binx.errors import BinxError, ChecksumError
-from binx.event import RowsHeader, TransactionPayload
 from binx.event.header import HEADER_SIZE
-from binx.kernels.scan import Level
+from binx.event.payload import TransactionPayload
+from binx.event.rows import RowsHeader
+from binx.kernels.walk.scan import Level
+from binx.log.damage.on_damage import OnDamage
 from binx.log.events import raw_events
 from binx.log.file import BinlogFile
-from binx.log.on_damage import OnDamage
 from binx.rows.batches import ChangeBatch
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder

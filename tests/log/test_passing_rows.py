@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from binx.kernels.scan import Level
+from binx.kernels.walk.scan import Level
+from binx.log.damage.on_damage import OnDamage
 from binx.log.file import BinlogFile
-from binx.log.on_damage import OnDamage
 from tests.conftest import TESTDATA
 from tests.log.building import event, gtid, mariadb_gtid, query, rows, scanner, table_map, xid
 

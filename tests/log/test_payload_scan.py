@@ -7,8 +7,8 @@ import tracemalloc
 import pytest
 
 from binx.errors import BinxError
-from binx.kernels.scan import Level
-from binx.kernels.transactions import TransactionTable
+from binx.kernels.transactions.table import TransactionTable
+from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
@@ -92,7 +92,7 @@ def test_damage_within_a_payload_is_told_at_the_payload(inner: tuple[bytes, ...]
     errors.append(raised.value)
     place = {name: tables[0].value(name, 0) for name in ("start", "end")}
     with pytest.raises(BinxError) as raised:
-        list(events_with_rows(Begin(file, place, tables[0], 0), iter(())))
+        list(events_with_rows(Begin(file, place, tables[0], 0), iter(()), ()))
     errors.append(raised.value)
     assert [error and (error.offset, error.event) for error in errors] == [
         (PAYLOAD, "TRANSACTION_PAYLOAD")

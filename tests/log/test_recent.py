@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from binx.kernels.scan import Level
+from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
 from binx.log.recent import RecentWindows, windows_kept
 from binx.source import READ_BYTES, WINDOW_BYTES

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from binx.rows.schema import ColumnDefinition, TableDefinition
+from binx.rows.columns.schema import ColumnDefinition, TableDefinition
 
 CHARACTER_TYPES = ("char", "varchar", "tinytext", "text", "mediumtext", "longtext", "enum", "set")
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from binx.rows.absent import Absent, absent_value
+from binx.rows.columns.schema import ColumnDefinition, Default, DefaultKind, StatementContext
+from binx.rows.columns.types import Kind, LogicalType
 from binx.rows.ddl.catalog import Catalog
-from binx.rows.schema import ColumnDefinition, Default, DefaultKind, StatementContext
-from binx.rows.types import Kind, LogicalType
 
 
 def defined(text: str, mariadb: bool = False) -> ColumnDefinition:

@@ -14,12 +14,12 @@ import pyarrow as pa
 import pytest
 
 from binx.errors import BinxError, DamagedError, UndecodableError, UnsupportedError
-from binx.event import ROWS_TYPES
-from binx.kernels.scan import Level
+from binx.event.rows import ROWS_TYPES
+from binx.kernels.walk.scan import Level
 from binx.log.events import transaction_events
 from binx.log.file import BinlogFile
-from binx.rows import arrays
 from binx.rows.batches import ChangeBatch
+from binx.rows.columns import arrays
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder, DecoderOptions
 from binx.rows.marks import STATEMENTS_ONLY

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from binx.errors import BinxError
 from binx.event.column import ColumnType
-from binx.kernels.scan import Level
+from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
 from binx.rows.batches import ChangeBatch
 from binx.rows.ddl.catalog import Catalog

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import binx
-from binx.log.inputs import open_chain
-from binx.log.selection import Selection
+from binx.log.chain.inputs import open_chain
+from binx.log.selection.selection import Selection
 from binx.rows.savepoints import undone_runs
 from binx.slices.extract import ExtractOptions, SliceFormat, extract
 from tests.conftest import TESTDATA

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from binx.kernels.scan import Level
+from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder

@@ -8,9 +8,9 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
-from binx.log.ends import read_ends
+from binx.log.chain.ends import read_ends
 from binx.log.file import BinlogFile
-from binx.log.selection import Selection
+from binx.log.selection.selection import Selection
 from binx.rows.ddl.catalog import Catalog
 from binx.slices.search import Search
 from binx.slices.thl import FRAGMENT_BYTES, write_thl

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from binx.errors import AbsentError, BinxError, ChecksumError, DamagedError, OutputError, RefusedError
-from binx.event import EventType, parse_header
-from binx.kernels.scan import Level
-from binx.kernels.transactions import FLAG_LENGTH_WRONG
+from binx.event.header import EventType, parse_header
+from binx.kernels.transactions.table import FLAG_LENGTH_WRONG
+from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
 from binx.slices.binlog import Run, write_binlog
 from binx.slices.database_names import DatabaseNames

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from binx.event import parse_header
-from binx.kernels.scan import Level
-from binx.kernels.transactions import FLAG_LENGTH_WRONG
+from binx.event.header import parse_header
+from binx.kernels.transactions.table import FLAG_LENGTH_WRONG
+from binx.kernels.walk.scan import Level
 from testdata.programs import MARIADB_HINT, MYSQL_HINT, find_mariadb, find_mysql
 from testdata.servers import MariaDBServer, MySQLServer, Server
 from tests.dataset.slices import (

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from binx.errors import AbsentError
-from binx.event.gtid_set import GtidSet
+from binx.event.gtid.sets import GtidSet
+from binx.log.chain.inputs import open_chain
 from binx.log.file import BinlogFile
-from binx.log.inputs import open_chain
-from binx.log.selection import Selection
+from binx.log.selection.selection import Selection
 from binx.slices.extract import ExtractOptions, SliceFormat, extract
 from binx.slices.search import Search
 

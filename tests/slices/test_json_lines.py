@@ -15,7 +15,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from binx.rows.types import Kind, LogicalType
+from binx.rows.columns.types import Kind, LogicalType
 from binx.slices.json_values import json_values
 from tests.slices.spelled import texts_of
 from tests.slices.sql.sql_of import json_of

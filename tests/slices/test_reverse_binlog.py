@@ -11,14 +11,17 @@ from typing import Any
 import pytest
 
 from binx.errors import AbsentError, RefusedError
-from binx.kernels.scan import Level
-from binx.kernels.transactions import Kind, TransactionTable
+from binx.event.gtid.sets import GtidSet
+from binx.kernels.transactions.table import Kind, TransactionTable
+from binx.kernels.walk.scan import Level
+from binx.log.chain.inputs import open_chain
 from binx.log.file import BinlogFile
 from binx.log.scanning import KIND_NAMES
+from binx.log.selection.selection import Selection
 from binx.rows.ddl.catalog import Catalog
+from binx.slices.extract import ExtractOptions, extract
 from binx.slices.json_lines import write_json
-from binx.slices.reverse_binlog import ReverseReport, write_reversed
-from binx.slices.search import Run
+from binx.slices.reverse_binlog import ReversePart, ReverseReport, write_reversed
 from binx.storage.output import Sink
 from tests.slices.sql.sql_of import everything
 
@@ -36,8 +39,8 @@ def reverse(path: Path, output: Sink, wanted: Callable[[TransactionTable, int], 
     """Write what undoes some transactions of a log."""
     with BinlogFile.open(str(path)) as file:
         tables = file.scan(Level.LEVEL_TABLES)
-        marks = ((table, bytearray(wanted(table, i) for i in range(len(table)))) for table in tables)
-        return write_reversed((Run(file, table, mask) for table, mask in marks), output)
+        marks = ((table, [i for i in range(len(table)) if wanted(table, i)]) for table in tables)
+        return write_reversed((ReversePart(file, table, indexes, {}) for table, indexes in marks), output)
 
 
 def row_changes(table: TransactionTable, index: int) -> bool:
@@ -78,6 +81,21 @@ def test_changes_are_swapped_and_turned_round_and_twice_they_are_as_they_were(
         for change in again
     ]
     assert [change for change in forwards if change in found] == found
+
+
+def test_the_definition_tells_the_bytes_of_times_that_the_log_does_not(tmp_path: Path) -> None:
+    log = TESTDATA / "mariadb-10.11" / "small" / "times_with_fractions.binlog"
+    # The log's only UPDATE, before an ALTER TABLE gives these columns other sizes.
+    undoing = tmp_path / "undo.binlog"
+    with open_chain([str(log)]) as chain:
+        extract(chain, Selection(gtids=GtidSet.parse("0-10-5")), str(undoing), ExtractOptions(reverse=True))
+    definition = tmp_path / "definition.binlog"
+    with open_chain([str(log)]) as chain:
+        extract(chain, Selection(gtids=GtidSet.parse("0-10-1..2")), str(definition))
+    (change,) = changes_of(undoing, definition)
+    assert change["before"]["c"] == "00:00:00.01"
+    assert change["after"]["c"] == "-12:34:56.78"
+    assert change["after"]["b"] == "2021-02-03 04:05:06.789012"
 
 
 def test_images_that_lack_columns_and_statements_are_refused() -> None:

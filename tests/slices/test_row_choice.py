@@ -10,10 +10,13 @@ from typing import Any
 
 import pytest
 
-from binx.log.inputs import open_chain
-from binx.log.selection import Selection
+from binx.errors import RefusedError
+from binx.log.chain.inputs import open_chain
+from binx.log.selection.selection import Selection
+from binx.rows.ddl.catalog import Catalog
 from binx.slices.extract import ExtractOptions, ExtractReport, SliceFormat, extract
 from binx.where.condition import Condition
+from tests.log import building as b
 
 TESTDATA = Path(__file__).resolve().parents[2] / "testdata"
 SERVERS = ("mysql-9.7", "mariadb-10.11")
@@ -128,3 +131,36 @@ def test_databases_get_other_names_in_sql(reverse: bool, tmp_path: Path) -> None
     if not reverse:
         assert "USE `co``py`;" in text
         assert any(warning.startswith("statements whose text names shop") for warning in report.warnings)
+
+
+IN_THE_WAY = {
+    "TRUNCATE TABLE orders": True,
+    "ALTER TABLE shop.orders ADD c INT": True,
+    "RENAME TABLE orders TO old": True,
+    "UPDATE orders SET a = 1": True,
+    "DROP DATABASE shop": True,
+    "CREATE OR REPLACE TABLE orders (id INT)": True,
+    "CREATE TABLE orders (id INT PRIMARY KEY)": False,
+    "ALTER TABLE other ADD c INT": False,
+    "TRUNCATE other": False,
+    "GRANT SELECT ON shop.orders TO someone": False,
+}
+
+
+@pytest.mark.parametrize(("sql", "refused"), IN_THE_WAY.items())
+def test_chosen_rows_are_not_undone_across_statements_on_their_table(
+    sql: str, refused: bool, tmp_path: Path
+) -> None:
+    log, target = tmp_path / "mysql-bin.000001", tmp_path / "undo.sql"
+    rows = [b.BEGIN, b.table_map(), b.rows(1), b.xid()]
+    log.write_bytes(b.whole_log(b.gtid(1), *rows, b.gtid(2), b.query(sql), b.STOP))
+    tables = Catalog()
+    tables.load_dump("CREATE DATABASE shop; USE shop; CREATE TABLE orders (id INT PRIMARY KEY);")
+    options = ExtractOptions(format=SliceFormat.SQL, reverse=True, only_matching=True)
+    with open_chain([str(log)]) as chain:
+        if refused:
+            with pytest.raises(RefusedError, match="cannot be undone"):
+                extract(chain, ORDERS, str(target), options, tables)
+        else:
+            extract(chain, ORDERS, str(target), options, tables)
+            assert target.read_text().count("DELETE FROM `shop`.`orders`") == 1

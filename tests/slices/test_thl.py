@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from binx.log.ends import read_ends
+from binx.log.chain.ends import read_ends
 from binx.log.file import BinlogFile
-from binx.log.selection import Selection
+from binx.log.selection.selection import Selection
 from binx.rows.ddl.catalog import Catalog
 from binx.slices.extract import ExtractOptions, SliceFormat, extract
 from binx.slices.json_lines import write_json

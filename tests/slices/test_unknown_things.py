@@ -17,9 +17,9 @@ import pytest
 from binx.dataset.parquet import to_parquet
 from binx.errors import UnsupportedError
 from binx.event.header import EventType
+from binx.log.chain.inputs import open_chain
 from binx.log.file import open_files
-from binx.log.inputs import open_chain
-from binx.log.selection import Selection, Selector
+from binx.log.selection.selection import Selection, Selector
 from binx.slices.extract import ExtractOptions, SliceFormat, extract
 from binx.stats.gather import gather
 from binx.verify.problems import ProblemKind

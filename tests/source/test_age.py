@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from binx.errors import BinxError, DamagedError, EncryptedError, SourceError
+from binx.log.chain.inputs import expand_paths
 from binx.log.file import BinlogFile
-from binx.log.inputs import expand_paths
 from binx.source import age, open_source
 from binx.source.age import AgeFile
 from binx.source.age_keys import Identities, given_identities

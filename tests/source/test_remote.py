@@ -12,8 +12,8 @@ from urllib.parse import quote
 import pytest
 
 from binx.errors import NotABinlogError, OutputError, SourceError, UsageError
+from binx.log.chain.inputs import expand_paths, open_chain
 from binx.log.file import BinlogFile
-from binx.log.inputs import expand_paths, open_chain
 from binx.source import open_source
 from binx.source.azure import check_credentials
 from binx.source.remote import RANGE_BYTES, RemoteFile, list_folder, shortened

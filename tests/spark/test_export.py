@@ -23,11 +23,11 @@ from binx.dataset.options import ParquetOptions
 from binx.dataset.parquet import to_parquet
 from binx.dataset.staging import SourceReport
 from binx.errors import AbsentError, BinxError, RefusedError, TruncatedError
-from binx.event.gtid_set import GtidSet
-from binx.kernels.scan import Level
-from binx.log.inputs import open_chain
-from binx.log.on_damage import OnDamage
-from binx.log.selection import Selection, Selector
+from binx.event.gtid.sets import GtidSet
+from binx.kernels.walk.scan import Level
+from binx.log.chain.inputs import open_chain
+from binx.log.damage.on_damage import OnDamage
+from binx.log.selection.selection import Selection, Selector
 from binx.spark.executors import problems
 from binx.spark.export import to_parquet_on_spark
 from binx.spark.export_tasks import Answer, Share, write_share
@@ -275,7 +275,7 @@ CLUSTER = """
 import sys
 from pathlib import Path
 from binx.errors import BinxError
-from binx.log.inputs import open_chain
+from binx.log.chain.inputs import open_chain
 from binx.spark.export import to_parquet_on_spark
 from binx.spark.session import local_session
 

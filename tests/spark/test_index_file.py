@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from binx.log.file import BinlogFile
-from binx.log.index_writer import write_index
+from binx.log.index.writer import write_index
 from tests.conftest import TESTDATA
 
 

@@ -17,9 +17,9 @@ import pytest
 import binx
 from binx.dataset.statements import statements_schema
 from binx.errors import AbsentError, BinxError, EncryptedError, RefusedError, StaleError, UsageError
-from binx.event.gtid_set import GtidSet
-from binx.log.index import index_schema
-from binx.log.selection import Selection
+from binx.event.gtid.sets import GtidSet
+from binx.log.index.transactions import index_schema
+from binx.log.selection.selection import Selection
 from binx.spark.source.columns import fitted
 from binx.spark.source.plan import plan, table_schema
 from binx.spark.source.pushdown import narrowed

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from binx.log.chain import order_ends
-from binx.log.ends import read_ends
+from binx.log.chain.chain import order_ends
+from binx.log.chain.ends import read_ends
 from binx.log.file import BinlogFile
 from tests.stats.logs import shop_of
 

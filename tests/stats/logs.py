@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from binx.log.ends import read_ends
+from binx.log.chain.ends import read_ends
 from binx.log.file import BinlogFile
 from binx.stats.listing import Listing
 from tests.conftest import PROJECT, TESTDATA

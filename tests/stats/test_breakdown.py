@@ -17,8 +17,8 @@ import pytest
 from binx.dataset.parquet import to_parquet
 from binx.errors import UsageError
 from binx.log.file import BinlogFile
-from binx.log.moments import parse_time
-from binx.log.selection import Selection
+from binx.log.selection.moments import parse_time
+from binx.log.selection.selection import Selection
 from binx.stats import breakdown as breakdown_module
 from binx.stats.csv_text import csv_texts
 from binx.stats.dimensions import Breakdown, Dimension, Group, parse_dimensions, size_bound, size_step
@@ -252,7 +252,7 @@ def test_figures_of_a_table_are_those_of_whole_transactions(lake: tuple[str, Pat
 
 
 def test_gtids_pass_over_files_and_tell_what_is_not_there() -> None:
-    from binx.event.gtid_set import GtidSet
+    from binx.event.gtid.sets import GtidSet
 
     with opened(shop_of("mysql-9.7")) as files:
         whole = gather(files)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from binx.errors import BinxError
-from binx.kernels.scan import Level
+from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
 from binx.stats.gather import gather
 from tests.conftest import TESTDATA

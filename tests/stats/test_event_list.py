@@ -13,7 +13,7 @@ import pytest
 
 from binx.errors import BinxError, DamagedError, TruncatedError, UsageError
 from binx.event.header import EventType
-from binx.kernels.scan import Level
+from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
 from binx.stats import event_list
 from binx.stats.event_list import (

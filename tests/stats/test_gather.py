@@ -15,7 +15,7 @@ import pytest
 
 from binx.errors import BinxError
 from binx.log.file import BinlogFile
-from binx.log.selection import Selection
+from binx.log.selection.selection import Selection
 from binx.stats import findings as findings_module
 from binx.stats import gather as gather_module
 from binx.stats import tables as tables_module

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binx.event.gtid_set import GtidSet
-from binx.log.gtid_keys import source_of
+from binx.event.gtid.sets import GtidSet
+from binx.log.selection.gtid_keys import source_of
 from binx.stats import gtids as gtids_module
 from binx.stats.gtids import GtidCollector
 

@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from binx.errors import UsageError
-from binx.kernels.scan import Level
-from binx.log.chain import epochs
-from binx.log.ends import known_ends
+from binx.kernels.walk.scan import Level
+from binx.log.chain.chain import epochs
+from binx.log.chain.ends import known_ends
 from binx.log.file import BinlogFile
-from binx.log.zones import format_in_zone
+from binx.log.selection.zones import format_in_zone
 from binx.stats.lines import COLUMNS, JSON_COLUMNS, PLAIN_COLUMNS, LineWriter, parse_columns
 from binx.stats.transaction import ListedTransaction, Page, moment_json
 from tests.stats.logs import BytesSource, Statement, log_bytes, log_of

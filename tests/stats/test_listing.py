@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from binx.errors import BinxError, UsageError
-from binx.event.gtid_set import GtidSet
-from binx.kernels.scan import Level
-from binx.log.ends import read_ends
+from binx.event.gtid.sets import GtidSet
+from binx.kernels.walk.scan import Level
+from binx.log.chain.ends import read_ends
 from binx.log.file import BinlogFile
 from binx.log.scan import Scan
-from binx.log.selection import Selection
+from binx.log.selection.selection import Selection
 from binx.stats import listing
 from binx.stats.lines import LineWriter
 from binx.stats.listing import Listing, Order

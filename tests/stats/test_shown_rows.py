@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from binx.cli.show_text import ShowText
 from binx.event.charset import charset
 from binx.inspect.show import Showing, ShownEvent
-from binx.log.ends import read_ends
+from binx.log.chain.ends import read_ends
 from binx.log.file import BinlogFile
-from binx.log.selection import Selection
+from binx.log.selection.selection import Selection
 from binx.rows.parts import Spelled, Spelling
 from binx.stats.row_text import INDENT, OPERATIONS
 from binx.stats.shown_rows import shown_rows

@@ -20,7 +20,7 @@ from binx.dataset.parquet import to_parquet
 from binx.dataset.staging import SourceReport
 from binx.errors import BinxError, OutputError
 from binx.log.file import open_files
-from binx.log.selection import Selection, Selector
+from binx.log.selection.selection import Selection, Selector
 from binx.storage.remote_store import RemoteStore
 from tests.archive.places import SHOP, archive, contents, copy_logs
 from tests.cli.process import BINX, after, environment

@@ -295,7 +295,7 @@ def test_transactions_that_only_the_next_file_knows_of_are_told(shop: Path, tmp_
 
 
 def _second_last_span(path: Path) -> tuple[int, int]:
-    from binx.kernels.scan import Level
+    from binx.kernels.walk.scan import Level
     from binx.log.file import BinlogFile
 
     with BinlogFile.open(str(path)) as file:

@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 from binx.dataset.options import ParquetOptions
 from binx.dataset.parquet import to_parquet
 from binx.errors import AbsentError, UsageError
+from binx.log.chain.inputs import open_chain
 from binx.log.file import BinlogFile
-from binx.log.inputs import open_chain
-from binx.log.selection import Selection, Selector
-from binx.rows.types import Kind, LogicalType
+from binx.log.selection.selection import Selection, Selector
+from binx.rows.columns.types import Kind, LogicalType
 from binx.slices.extract import ExtractOptions, SliceFormat, extract
 from binx.slices.sql.literals import sql_literals
 from binx.where.condition import Condition

@@ -20,9 +20,9 @@ from binx.cli.progress import ProgressBar, progress_bar
 from binx.cli.selecting import understood
 from binx.cli.terminal import ending, say_note, say_warning, text_output
 from binx.errors import AbsentError, ExitCode, UsageError
-from binx.event.gtid_set import GtidSet
-from binx.log.moments import parse_zoned_time
-from binx.log.selection import Selection, wanted_gtids
+from binx.event.gtid.sets import GtidSet
+from binx.log.selection.moments import parse_zoned_time
+from binx.log.selection.selection import Selection, wanted_gtids
 from binx.source.age_keys import parse_recipient, read_recipients
 from binx.source.json_text import json_text
 from binx.source.names import printable

@@ -9,6 +9,7 @@ from binx.cli.diff_text import diff_document, diff_lines
 from binx.cli.options import (
     COUNT,
     KEYS,
+    LOOK,
     NO_CHECKSUMS,
     ON_DAMAGE,
     QUIET,
@@ -21,10 +22,10 @@ from binx.cli.progress import progress_bar
 from binx.cli.selecting import SELECTION, selection_options, understood
 from binx.cli.terminal import ending, say_damage, say_note, text_output
 from binx.errors import ExitCode
-from binx.event.gtid_set import GtidSet
-from binx.log.inputs import open_chain
-from binx.log.on_damage import OnDamage
-from binx.log.selection import Selection, wanted_gtids
+from binx.event.gtid.sets import GtidSet
+from binx.log.chain.inputs import open_chain
+from binx.log.damage.on_damage import OnDamage
+from binx.log.selection.selection import Selection, wanted_gtids
 
 EXAMPLES = (
     Example("whether a replica has the same transactions as its source", "binx diff source/ replica/"),
@@ -97,6 +98,7 @@ DETAILS = (
     help="The same of B.",
 )
 @SCHEMA
+@LOOK
 @option("--json", "as_json", is_flag=True, section=OUTPUT, help="Print one JSON object.")
 @NO_CHECKSUMS
 @ON_DAMAGE

@@ -7,15 +7,15 @@ from collections.abc import Iterable, Iterator
 from datetime import tzinfo
 
 from binx.cli.command import OUTPUT, Example, command, option, parsed
-from binx.cli.options import COUNT, FILES, NO_CHECKSUMS, ON_DAMAGE, QUIET, ZONE
+from binx.cli.options import COUNT, FILES, LOOK, NO_CHECKSUMS, ON_DAMAGE, QUIET, ZONE
 from binx.cli.progress import progress_bar
 from binx.cli.sections import GAP, ROOMY, UNKNOWN, short_transaction
-from binx.cli.terminal import has_colour, is_terminal, say_warning, terminal_width, text_output
+from binx.cli.terminal import has_colour, is_for_screen, say_warning, terminal_width, text_output
 from binx.errors import ExitCode
-from binx.log.inputs import open_chain
-from binx.log.moments import Position, parse_position, place_of
-from binx.log.on_damage import OnDamage
-from binx.log.zones import zone_name
+from binx.log.chain.inputs import open_chain
+from binx.log.damage.on_damage import OnDamage
+from binx.log.selection.moments import Position, parse_position, place_of
+from binx.log.selection.zones import zone_name
 from binx.stats.event_list import PLAIN_EVENT_COLUMNS, EventListing, parse_types
 from binx.stats.text import fit_text, number_text, pad_text
 
@@ -79,6 +79,7 @@ _HEAD, _FAINT, _BAD, _END = "\x1b[1m", "\x1b[2m", "\x1b[1;31m", "\x1b[0m"
 @option("--limit", metavar="N", type=COUNT, section="Which events", help="Only the first N that match.")
 @option("--inner", is_flag=True, section="Which events", help="Include events inside compressed payloads.")
 @ZONE
+@LOOK
 @option("--json", "as_json", is_flag=True, section=OUTPUT, help="Print one JSON object per line.")
 @NO_CHECKSUMS
 @ON_DAMAGE
@@ -122,7 +123,7 @@ def events_command(
             zone=zone,
         )
         try:
-            if as_json or not is_terminal(sys.stdout):
+            if as_json or not is_for_screen():
                 for text in listing.lines():
                     output.write_bytes(text)
             else:

@@ -22,11 +22,11 @@ from binx.cli.progress import progress_bar
 from binx.cli.selecting import WHERE, selection_options, understood
 from binx.cli.terminal import ending, say_note, say_warning
 from binx.errors import ExitCode, UsageError
-from binx.log.chain import ProblemKind, ends_problems
-from binx.log.index_use import IndexUse
-from binx.log.inputs import open_chain
-from binx.log.on_damage import OnDamage
-from binx.log.selection import Selection
+from binx.log.chain.chain import ProblemKind, ends_problems
+from binx.log.chain.inputs import open_chain
+from binx.log.damage.on_damage import OnDamage
+from binx.log.index.lookup import IndexUse
+from binx.log.selection.selection import Selection
 from binx.slices.extract import OPERATIONS, ExtractOptions, SliceFormat, extract
 from binx.slices.sql.on_conflict import OnConflict
 
@@ -119,7 +119,8 @@ DETAILS = (
     "--table, --db and --where select transactions, and all of their rows are written. With --only-matching,"
     " only the rows that match are, and with --operations only some kinds of row changes, in SQL (--reverse"
     " too) and JSON. Transactions are not whole then: SQL gives them no GTID, because a server that has it"
-    " would not take the rest, and statements are left out and counted. --rewrite-db OLD=NEW renames the"
+    " would not take the rest, and statements are left out and counted; to undo, statements on the tables"
+    " themselves, but for CREATE TABLE, must not be among them. --rewrite-db OLD=NEW renames the"
     " database of rows and the default database of statements; names in a statement's text stay, as with"
     " mysqlbinlog's --rewrite-db, and are counted.",
     "With --where, a transaction is selected if it changes a row whose image before or after the change"

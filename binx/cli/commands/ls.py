@@ -8,7 +8,7 @@ from datetime import tzinfo
 
 from binx.cli.command import OUTPUT, Example, command, option, parsed
 from binx.cli.completing import complete_orders
-from binx.cli.options import FILES, NO_CHECKSUMS, ON_DAMAGE, QUIET, ZONE, index_options
+from binx.cli.options import FILES, LOOK, NO_CHECKSUMS, ON_DAMAGE, QUIET, ZONE, index_options
 from binx.cli.progress import ProgressBar, progress_bar
 from binx.cli.sections import short_source, shortens
 from binx.cli.selecting import selection_options, understood
@@ -16,7 +16,7 @@ from binx.cli.terminal import (
     TextOutput,
     ending,
     has_colour,
-    is_terminal,
+    is_for_screen,
     say_damage,
     say_note,
     say_warning,
@@ -25,11 +25,11 @@ from binx.cli.terminal import (
 )
 from binx.errors import ExitCode, UsageError
 from binx.kernels.memory import keep_freed
-from binx.log.chain import ends_problems
-from binx.log.index_use import IndexUse
-from binx.log.inputs import open_chain
-from binx.log.on_damage import OnDamage
-from binx.log.selection import Selection
+from binx.log.chain.chain import ends_problems
+from binx.log.chain.inputs import open_chain
+from binx.log.damage.on_damage import OnDamage
+from binx.log.index.lookup import IndexUse
+from binx.log.selection.selection import Selection
 from binx.stats.lines import ALIASES, COLUMNS, LineWriter, parse_columns
 from binx.stats.listing import ListedTransaction, Listing, Order
 
@@ -109,6 +109,7 @@ def _parse_sort(text: str) -> tuple[Order, bool]:
 @option(
     "--quick", is_flag=True, section=OUTPUT, help="Do not read rows; row counts and tables are not shown."
 )
+@LOOK
 @option("--json", "as_json", is_flag=True, section=OUTPUT, help="Print one JSON object per line.")
 @NO_CHECKSUMS
 @ON_DAMAGE
@@ -155,7 +156,7 @@ def ls_command(
             verify=not no_checksums,
             on_damage=OnDamage(on_damage),
         )
-        if as_json or not is_terminal(sys.stdout):
+        if as_json or not is_for_screen():
             listed = False
             for text in listing.lines(LineWriter(columns, as_json=as_json, zone=zone)):
                 listed = listed or bool(len(text))

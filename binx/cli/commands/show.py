@@ -11,6 +11,7 @@ from binx.cli.command import OUTPUT, Example, command, option, parsed
 from binx.cli.options import (
     COUNT,
     FILES,
+    LOOK,
     NO_CHECKSUMS,
     ON_DAMAGE,
     QUIET,
@@ -25,18 +26,18 @@ from binx.cli.show_text import ShowText
 from binx.cli.terminal import (
     ending,
     has_colour,
-    is_terminal,
+    is_for_screen,
     say_damage,
     say_note,
     terminal_width,
     text_output,
 )
 from binx.errors import AbsentError, ExitCode, UsageError
-from binx.log.inputs import open_chain
-from binx.log.moments import Position, parse_position
-from binx.log.on_damage import OnDamage
-from binx.log.selection import Selection
-from binx.log.zones import format_in_zone
+from binx.log.chain.inputs import open_chain
+from binx.log.damage.on_damage import OnDamage
+from binx.log.selection.moments import Position, parse_position
+from binx.log.selection.selection import Selection
+from binx.log.selection.zones import format_in_zone
 from binx.source.json_text import json_text, safe_chunks
 from binx.source.wording import encoded
 from binx.stats.event_list import flag_names
@@ -95,6 +96,7 @@ DETAILS = (
 @option("--hex", "with_bytes", is_flag=True, section=OUTPUT, help="Also show the bytes of each event.")
 @SCHEMA
 @ZONE
+@LOOK
 @option("--json", "as_json", is_flag=True, section=OUTPUT, help="Print one JSON object per event.")
 @NO_CHECKSUMS
 @ON_DAMAGE
@@ -125,7 +127,7 @@ def show_command(
     if not quiet:
         for line in [*understood(selection), *(dump.unclear if dump else ())]:
             say_note(line)
-    terminal = is_terminal(sys.stdout)
+    terminal = is_for_screen()
     text = ShowText(
         width=terminal_width(sys.stdout) if terminal else None,
         colour=has_colour(sys.stdout),

@@ -10,7 +10,7 @@ from binx.cli.breakdown import breakdown_section
 from binx.cli.command import OUTPUT, PATH, Example, command, option, parsed
 from binx.cli.completing import complete_dimensions
 from binx.cli.figures import sections
-from binx.cli.options import COUNT, FILES, NO_CHECKSUMS, ON_DAMAGE, QUIET, ZONE, index_options
+from binx.cli.options import COUNT, FILES, LOOK, NO_CHECKSUMS, ON_DAMAGE, QUIET, ZONE, index_options
 from binx.cli.progress import progress_bar
 from binx.cli.sections import Section, lines_for_people, list_for_people, plain_lines, plain_list
 from binx.cli.selecting import selection_options, understood
@@ -18,17 +18,17 @@ from binx.cli.terminal import (
     TextOutput,
     ending,
     has_colour,
-    is_terminal,
+    is_for_screen,
     say_note,
     say_warning,
     terminal_width,
     text_output,
 )
 from binx.errors import ExitCode, UsageError
-from binx.log.index_use import IndexUse
-from binx.log.inputs import open_logs
-from binx.log.on_damage import OnDamage
-from binx.log.selection import Selection
+from binx.log.chain.inputs import open_logs
+from binx.log.damage.on_damage import OnDamage
+from binx.log.index.lookup import IndexUse
+from binx.log.selection.selection import Selection
 from binx.stats.csv_text import csv_texts
 from binx.stats.dimensions import Dimension, parse_dimensions
 from binx.stats.figures import Statistics
@@ -94,6 +94,7 @@ DETAILS = (
 )
 @ZONE
 @option("--quick", is_flag=True, section=OUTPUT, help="Do not read rows.")
+@LOOK
 @option("--json", "as_json", is_flag=True, section=OUTPUT, help="Print one JSON object.")
 @option(
     "--csv",
@@ -172,7 +173,7 @@ def _write_html(figures: Statistics, top: int, zone: tzinfo, output: TextOutput)
 
 
 def _show(figures: Statistics, top: int | None, zone: tzinfo, output: TextOutput) -> None:
-    terminal = is_terminal(sys.stdout)
+    terminal = is_for_screen()
     width, colour = terminal_width(sys.stdout), has_colour(sys.stdout)
     for section in _sections(figures, top, zone):
         for line in lines_for_people(section, width, colour=colour) if terminal else plain_lines(section):

@@ -30,12 +30,12 @@ from binx.cli.terminal import say_note, say_warning, text_output
 from binx.dataset.options import MEMORY_BYTES, ParquetOptions
 from binx.errors import ExitCode, UsageError
 from binx.kernels.memory import keep_freed
-from binx.log.chain import ends_problems
-from binx.log.inputs import open_chain
-from binx.log.on_damage import OnDamage
-from binx.log.selection import Selection, Selector
+from binx.log.chain.chain import ends_problems
+from binx.log.chain.inputs import open_chain
+from binx.log.damage.on_damage import OnDamage
+from binx.log.selection.selection import Selection, Selector
+from binx.rows.columns.types import ArrowOptions
 from binx.rows.decoder import ROW_GROUP_ROWS, DecoderOptions
-from binx.rows.types import ArrowOptions
 from binx.spark.session import local_context
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from textwrap import wrap
 
 from binx.cli.command import OUTPUT, Example, command, option
-from binx.cli.options import FILES, QUIET
+from binx.cli.options import FILES, LOOK, QUIET
 from binx.cli.progress import progress_bar
-from binx.cli.terminal import TextOutput, has_colour, is_terminal, say_note, terminal_width, text_output
+from binx.cli.terminal import TextOutput, has_colour, is_for_screen, say_note, terminal_width, text_output
 from binx.errors import ExitCode
 from binx.source.wording import counted
 from binx.stats.text import bytes_text, number_text, safe_text
@@ -41,6 +41,7 @@ _DAMAGED = "damaged"
 
 @command("verify", examples=EXAMPLES, details=DETAILS)
 @option("--quick", is_flag=True, section=OUTPUT, help="Do not verify checksums.")
+@LOOK
 @option("--json", "as_json", is_flag=True, section=OUTPUT, help="Print one JSON object.")
 @QUIET
 @FILES
@@ -68,7 +69,7 @@ def verify_command(quick: bool, as_json: bool, quiet: bool, files: tuple[str, ..
 
 def _show(report: VerifyReport, output: TextOutput, *, quiet: bool) -> None:
     """A line a file, the problems with what to do about them, and the verdict."""
-    terminal = is_terminal(sys.stdout)
+    terminal = is_for_screen()
     width = terminal_width(sys.stdout) if terminal else 0
     colour = has_colour(sys.stdout)
     if not quiet:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from binx.cli.command import OUTPUT, Example, command, option
 from binx.cli.options import (
     FILES,
+    LOOK,
     NO_CHECKSUMS,
     ON_DAMAGE,
     QUIET,
@@ -24,7 +25,7 @@ from binx.cli.selecting import SELECTION, WHERE, selection_options, understood
 from binx.cli.show_text import BOLD, ShowText
 from binx.cli.terminal import (
     has_colour,
-    is_terminal,
+    is_for_screen,
     say_damage,
     say_note,
     say_warning,
@@ -32,10 +33,10 @@ from binx.cli.terminal import (
     text_output,
 )
 from binx.errors import AbsentError, ExitCode, UsageError
-from binx.log.index_use import IndexUse
-from binx.log.inputs import open_chain
-from binx.log.on_damage import OnDamage
-from binx.log.selection import Selection
+from binx.log.chain.inputs import open_chain
+from binx.log.damage.on_damage import OnDamage
+from binx.log.index.lookup import IndexUse
+from binx.log.selection.selection import Selection
 from binx.source.json_text import safe_chunks
 from binx.source.wording import counted, encoded
 from binx.stats.text import safe_text, time_text
@@ -92,6 +93,7 @@ DETAILS = (
 @WHERE
 @SCHEMA
 @ZONE
+@LOOK
 @option("--json", "as_json", is_flag=True, section=OUTPUT, help="Print one JSON object per change.")
 @NO_CHECKSUMS
 @ON_DAMAGE
@@ -142,7 +144,7 @@ def why_command(
         for change, text in lines:
             found += 1
             uncertain += change.uncertain
-            if is_terminal(sys.stdout):
+            if is_for_screen():
                 bar.hide()
             output.write_chunks(safe_chunks(text) if as_json else text)
             if found == selection.limit:
@@ -168,7 +170,7 @@ class _Text:
     """Changes for people, the values as ``binx show`` has them."""
 
     def __init__(self, zone: tzinfo) -> None:
-        terminal = is_terminal(sys.stdout)
+        terminal = is_for_screen()
         width = terminal_width(sys.stdout) if terminal else None
         self._show = ShowText(width=width, colour=has_colour(sys.stdout), zone=zone)
         self._zone = zone

@@ -22,6 +22,7 @@ from binx.rows.ddl.statements import (
     DropKey,
     DropPrimaryKey,
     MovePartition,
+    PartitionMove,
     Position,
     RenameColumn,
     RenameKey,
@@ -51,6 +52,9 @@ _PARTITION_WORDS = frozenset(
     }
 )
 """Clauses about partitions and tablespaces: they leave columns alone, and all that follows is theirs."""
+
+_TO_TABLES = (("EXCHANGE", "WITH", PartitionMove.ROWS), ("CONVERT", "TO", PartitionMove.TABLE_MADE))
+"""Clauses by which the rows of a partition become those of a table."""
 
 _OPTIONS = frozenset(
     {
@@ -128,15 +132,16 @@ def _partition_clause(reader: TokenReader) -> bool:
 
 
 def _moved_partitions(reader: TokenReader) -> list[AlterAction]:
-    """Read a clause that may move rows by whole partitions."""
-    if reader.accept("DROP", "PARTITION") or reader.accept("TRUNCATE", "PARTITION"):
+    """Read a clause that may move rows by whole partitions or tablespaces."""
+    if reader.accept("DROP", "PARTITION") or reader.accept_any("TRUNCATE", "DISCARD", "IMPORT"):
         return [MovePartition()]
     if reader.accept("CONVERT", "TABLE"):
-        return [MovePartition(table_name(reader))]
-    if reader.accept("EXCHANGE", "PARTITION") or reader.accept("CONVERT", "PARTITION"):
-        reader.name("a partition's name")
-        if reader.accept("WITH", "TABLE") or reader.accept("TO", "TABLE"):
-            return [MovePartition(table_name(reader))]
+        return [MovePartition(table_name(reader), PartitionMove.TABLE_TAKEN)]
+    for clause, to, kind in _TO_TABLES:
+        if reader.accept(clause, "PARTITION"):
+            reader.name("a partition's name")
+            if reader.accept(to, "TABLE"):
+                return [MovePartition(table_name(reader), kind)]
     return []
 
 

@@ -11,11 +11,7 @@ import hashlib
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from binx.rows.ddl.catalog_statements import StatementAtWork
-from binx.rows.ddl.parse import is_schema_statement, parse
-from binx.rows.ddl.statements import Charset, Statement, TableName
-from binx.rows.ddl.temporary import parts_of
-from binx.rows.schema import (
+from binx.rows.columns.schema import (
     DEFAULT_CONTEXT,
     Change,
     ChangeKind,
@@ -23,6 +19,10 @@ from binx.rows.schema import (
     StatementContext,
     TableDefinition,
 )
+from binx.rows.ddl.catalog_statements import StatementAtWork
+from binx.rows.ddl.parse import is_schema_statement, parse
+from binx.rows.ddl.statements import Charset, Statement, TableName
+from binx.rows.ddl.temporary import parts_of
 
 _Key = tuple[str, str]
 

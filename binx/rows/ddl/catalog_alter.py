@@ -9,7 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from binx.rows.charsets import charset_of_collation
+from binx.rows.columns.charsets import charset_of_collation
+from binx.rows.columns.indexes import (
+    on_columns,
+    renamed_index,
+    same_name,
+    settled_indexes,
+    with_index,
+    without_index,
+)
+from binx.rows.columns.schema import (
+    ColumnDefinition,
+    Default,
+    DefaultKind,
+    ForeignKey,
+    StatementContext,
+    TableDefinition,
+)
 from binx.rows.ddl.resolve import convert_column, converted_spec, resized_spec, resolve_column
 from binx.rows.ddl.statements import (
     AddColumn,
@@ -29,22 +45,6 @@ from binx.rows.ddl.statements import (
     RenameKey,
     SetCharset,
     SystemVersioning,
-)
-from binx.rows.indexes import (
-    on_columns,
-    renamed_index,
-    same_name,
-    settled_indexes,
-    with_index,
-    without_index,
-)
-from binx.rows.schema import (
-    ColumnDefinition,
-    Default,
-    DefaultKind,
-    ForeignKey,
-    StatementContext,
-    TableDefinition,
 )
 
 
@@ -68,6 +68,9 @@ VERSIONING_COLUMNS: tuple[ColumnDefinition, ...] = tuple(
 
 
 GENERATED_KEY = "my_row_id"
+GENERATED_NAME = "_ibfk_"
+"""Stands between a table's name and a number in the names that servers give foreign keys."""
+
 """The column that sql_generate_invisible_primary_key makes (sql/sql_gipk.cc)."""
 
 
@@ -86,21 +89,41 @@ def complete_charset(charset: Charset) -> Charset:
     return charset
 
 
-def foreign_keys(keys: Iterable[Key], db: str) -> tuple[ForeignKey, ...]:
-    """The foreign keys among the keys that a statement declares for a table of a database."""
-    return tuple(
-        ForeignKey(
-            key.name,
-            key.columns,
-            key.references.table.db or db,
-            key.references.table.name,
-            key.references.columns,
-            key.references.on_delete,
-            key.references.on_update,
+def with_foreign_keys(table: TableDefinition, keys: Iterable[Key]) -> TableDefinition:
+    """A table with those foreign keys more that are among the keys that a statement declares for it.
+
+    One without a name gets that which servers give: the table's, ``_ibfk_``, and the next number.
+    """
+    found = [*table.foreign_keys]
+    prefix = f"{table.name}{GENERATED_NAME}"
+    for key in keys:
+        if key.references is None:
+            continue
+        taken = (name.removeprefix(prefix) for one in found if (name := one.name or "").startswith(prefix))
+        number = 1 + max((int(digits) for digits in taken if digits.isdecimal()), default=0)
+        references = key.references
+        found.append(
+            ForeignKey(
+                key.name or f"{prefix}{number}",
+                key.columns,
+                references.table.db or table.db,
+                references.table.name,
+                references.columns,
+                references.on_delete,
+                references.on_update,
+            )
         )
-        for key in keys
-        if key.references is not None
+    return table._replace(foreign_keys=tuple(found))
+
+
+def renamed_foreign_keys(table: TableDefinition, name: str) -> TableDefinition:
+    """A table with another name, which the names that the server gave its foreign keys follow."""
+    old, new = f"{table.name}{GENERATED_NAME}", f"{name}{GENERATED_NAME}"
+    keys = tuple(
+        key._replace(name=new + key.name.removeprefix(old)) if key.name and key.name.startswith(old) else key
+        for key in table.foreign_keys
     )
+    return table._replace(name=name, foreign_keys=keys)
 
 
 class _Entry:
@@ -278,7 +301,9 @@ class _Alteration:
         return any(same_name(name, action.column.name) for name in (*self._names_before, *declared))
 
     def _resolve(self, spec: ColumnSpec, old: ColumnDefinition | None = None) -> ColumnDefinition:
-        if self.converted is not None:
+        # A column with BINARY has the _bin collation of the table's default, which MariaDB converts no more.
+        keeps = self.context.mariadb and spec.binary and spec.charset is None
+        if self.converted is not None and not keeps:
             if old is not None and not self.context.mariadb:
                 spec = resized_spec(spec, old, self.converted)
             spec = converted_spec(spec, self.charset, self.converted)
@@ -320,7 +345,11 @@ class _Alteration:
 
     def _add_key(self, key: Key) -> None:
         if key.references is not None:
-            self.foreign += foreign_keys([key], self.table.db)
+            # With IF NOT EXISTS, what stands at a column that was there already is left out too.
+            was_there = any(same_name(name, key.columns[0]) for name in self._names_before)
+            if not (key.if_not_exists and was_there):
+                table = self.table._replace(foreign_keys=self.foreign)
+                self.foreign = with_foreign_keys(table, [key]).foreign_keys
         elif not key.primary:
             self.indexes = with_index(self.indexes, key)
         elif not (key.if_not_exists and self._had_key):

@@ -9,9 +9,7 @@ import json
 from enum import Enum
 from typing import Any
 
-from binx.rows.ddl.catalog import Catalog
-from binx.rows.ddl.statements import Charset
-from binx.rows.schema import (
+from binx.rows.columns.schema import (
     ColumnDefinition,
     Default,
     DefaultKind,
@@ -20,6 +18,8 @@ from binx.rows.schema import (
     Provenance,
     TableDefinition,
 )
+from binx.rows.ddl.catalog import Catalog
+from binx.rows.ddl.statements import Charset
 
 _Facts = dict[str, Any]
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from binx.rows.charsets import charset_of_collation
+from binx.rows.columns.charsets import charset_of_collation
+from binx.rows.columns.indexes import Indexes, settled_indexes, with_index
+from binx.rows.columns.schema import Change, ChangeKind, Provenance, StatementContext, TableDefinition
 from binx.rows.ddl.catalog_alter import (
     VERSIONING_COLUMNS,
     AlterError,
     alter,
     complete_charset,
-    foreign_keys,
+    renamed_foreign_keys,
+    with_foreign_keys,
     with_key,
 )
 from binx.rows.ddl.resolve import resolve_column
@@ -22,14 +25,14 @@ from binx.rows.ddl.statements import (
     CreateTable,
     DropDatabase,
     DropTables,
+    MovePartition,
     NotUnderstood,
+    PartitionMove,
     RenameTables,
     RenameTo,
     Statement,
     TableName,
 )
-from binx.rows.indexes import Indexes, settled_indexes, with_index
-from binx.rows.schema import Change, ChangeKind, Provenance, StatementContext, TableDefinition
 
 if TYPE_CHECKING:
     from binx.rows.ddl.catalog import Catalog
@@ -153,9 +156,7 @@ class StatementAtWork:
         indexes: Indexes = ()
         for index in parsed.keys:
             indexes = indexes if index.references else with_index(indexes, index)
-        made = made._replace(
-            indexes=settled_indexes(indexes, columns), foreign_keys=foreign_keys(parsed.keys, made.db)
-        )
+        made = with_foreign_keys(made._replace(indexes=settled_indexes(indexes, columns)), parsed.keys)
         return with_key(made, columns, key)
 
     def _like(self, table: TableName, model: TableName) -> TableDefinition:
@@ -190,11 +191,28 @@ class StatementAtWork:
         else:
             # Made anew, as by FORCE, a table may store the same columns otherwise.
             changes.append(Change(ChangeKind.ALTERED, db, previous.name, previous, previous))
+        for action in parsed.actions:
+            if isinstance(action, MovePartition):
+                changes += self._move_partition(previous, action)
         renames = [action.table for action in parsed.actions if isinstance(action, RenameTo)]
         # Of several names the last one counts, which may be the table's own.
         if renames and (self._db(renames[-1]), renames[-1].name) != (db, parsed.table.name):
             changes.append(self._rename(parsed.table, renames[-1]))
         return changes
+
+    def _move_partition(self, table: TableDefinition | None, action: MovePartition) -> list[Change]:
+        """The table that a partition becomes, or that becomes one, as MariaDB converts them."""
+        if action.other is None or action.kind is PartitionMove.ROWS:
+            return []
+        if action.kind is PartitionMove.TABLE_TAKEN:
+            return [self._drop(action.other)]
+        if table is None:
+            return [Change(ChangeKind.CREATED, self._db(action.other), action.other.name)]
+        definition = table._replace(
+            db=self._db(action.other), name=action.other.name, foreign_keys=(), ddl=self.statement
+        )
+        self.catalog.put(definition)
+        return [Change(ChangeKind.CREATED, definition.db, definition.name, definition)]
 
     def _altered(self, previous: TableDefinition, parsed: AlterTable) -> Change:
         # A dump that names no database describes the table in each; from here on this one is by itself.
@@ -219,7 +237,7 @@ class StatementAtWork:
         if previous is None:
             return Change(ChangeKind.RENAMED, db, new.name)
         self.catalog.remove(previous)
-        definition = previous._replace(db=db, name=new.name)
+        definition = renamed_foreign_keys(previous, new.name)._replace(db=db)
         self.catalog.put(definition)
         for table in [*self.catalog]:
             keys = tuple(

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from binx.rows.charsets import charset_name, collation_name
+from binx.rows.columns.charsets import charset_name, collation_name
 from binx.rows.ddl.defaults import default_clause
-from binx.rows.ddl.parts import charset_word, table_name
+from binx.rows.ddl.keys import references
+from binx.rows.ddl.parts import charset_word
 from binx.rows.ddl.statements import ColumnSpec
 from binx.rows.ddl.tokens import TokenKind, TokenReader
 from binx.rows.ddl.types import as_bytes, data_type
+
+REFERENCES_HEEDED_SINCE = {False: 90000, True: 100500}
+"""Since which version MySQL, and MariaDB, make a foreign key of REFERENCES at a column."""
 
 _Rule: TypeAlias = Callable[[TokenReader, ColumnSpec], ColumnSpec]
 
@@ -99,11 +103,8 @@ def _default(reader: TokenReader, spec: ColumnSpec) -> ColumnSpec:
 
 
 def _on_update(reader: TokenReader, spec: ColumnSpec) -> ColumnSpec:
-    """Both the value that a time takes and what a foreign key does."""
-    if not _reference_action_follows(reader):
-        default_clause(reader)
-        return spec
-    return _reference_action(reader, spec)
+    default_clause(reader)
+    return spec
 
 
 def _generated(reader: TokenReader, spec: ColumnSpec) -> ColumnSpec:
@@ -133,20 +134,11 @@ def _constraint(reader: TokenReader, spec: ColumnSpec) -> ColumnSpec:
 
 
 def _references(reader: TokenReader, spec: ColumnSpec) -> ColumnSpec:
-    table_name(reader)
-    return _parentheses(reader, spec) if reader.at("(") else spec
-
-
-def _reference_action_follows(reader: TokenReader) -> bool:
-    return reader.at_any("SET", "NO", "CASCADE", "RESTRICT")
-
-
-def _reference_action(reader: TokenReader, spec: ColumnSpec) -> ColumnSpec:
-    if reader.accept_any("SET", "NO"):
-        reader.name("NULL, DEFAULT or ACTION")
-    else:
-        reader.name("CASCADE or RESTRICT")
-    return spec
+    found, context = references(reader), reader.context
+    since = REFERENCES_HEEDED_SINCE[context.mariadb]
+    if context.version is not None and context.version < since:
+        return spec
+    return spec._replace(references=found)
 
 
 _ATTRIBUTE_RULES: tuple[tuple[str, _Rule], ...] = (
@@ -171,7 +163,6 @@ _ATTRIBUTE_RULES: tuple[tuple[str, _Rule], ...] = (
     ("SERIAL DEFAULT VALUE", _sets(nullable=False, unique=True, numbered=True)),
     ("DEFAULT", _default),
     ("ON UPDATE", _on_update),
-    ("ON DELETE", _reference_action),
     ("GENERATED ALWAYS AS", _generated),
     ("GENERATED AS", _generated),
     ("AS", _generated),
@@ -186,7 +177,6 @@ _ATTRIBUTE_RULES: tuple[tuple[str, _Rule], ...] = (
     ("CHECK", _parentheses),
     ("ENFORCED", _sets()),
     ("REFERENCES", _references),
-    ("MATCH", _value),
     ("INVISIBLE", _sets(invisible=True)),
     ("VISIBLE", _sets(invisible=False)),
     ("AUTO_INCREMENT", _sets(numbered=True)),

@@ -81,7 +81,8 @@ def _column_list(reader: TokenReader) -> tuple[list[ColumnSpec], list[Key]]:
 def column_keys(column: ColumnSpec) -> list[Key]:
     """The keys that stand at a column itself."""
     keys = [Key((column.name,), primary=True)] if column.primary_key else []
-    return [*keys, Key((column.name,), unique=True)] if column.unique else keys
+    keys += [Key((column.name,), unique=True)] if column.unique else []
+    return [*keys, Key((column.name,), references=column.references)] if column.references else keys
 
 
 def _without_periods(key: Key, periods: dict[str, tuple[str, ...]]) -> Key:

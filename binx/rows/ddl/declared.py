@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from binx.rows.columns.schema import ColumnDefinition
+from binx.rows.columns.types import INTEGERS, Kind, LogicalType
 from binx.rows.ddl.types import BLOB_BASES, GEOMETRY_BASES, TEXT_BASES
-from binx.rows.schema import ColumnDefinition
-from binx.rows.types import INTEGERS, Kind, LogicalType
 
 _PLAIN = {
     "float": Kind.FLOAT32, "double": Kind.FLOAT64, "date": Kind.DATE, "year": Kind.YEAR, "json": Kind.JSON,

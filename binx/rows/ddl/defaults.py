@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from binx.event.charset import charset
+from binx.rows.columns.schema import Default, DefaultKind, StatementContext
 from binx.rows.ddl.parts import table_name
 from binx.rows.ddl.tokens import Token, TokenKind, TokenReader
-from binx.rows.schema import Default, DefaultKind, StatementContext
 
 _TRUTH = {"TRUE": "1", "FALSE": "0"}
 _MOMENTS = frozenset({"DATE", "TIME", "TIMESTAMP"})
@@ -78,7 +78,7 @@ def _introduced(name: str, literal: str | bytes) -> tuple[DefaultKind, str]:
 
 
 def _constant(token: Token, written: str, context: StatementContext) -> tuple[DefaultKind, str]:
-    """What a literal is: its kind, and its value as :class:`~binx.rows.schema.Default` has it."""
+    """What a literal is: its kind, and its value as :class:`~binx.rows.columns.schema.Default` has it."""
     if token.kind is TokenKind.WORD and token.upper == "NULL":
         return DefaultKind.NULL, ""
     if token.kind is TokenKind.WORD and token.upper in _TRUTH:

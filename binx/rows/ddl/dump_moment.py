@@ -8,8 +8,8 @@ from enum import Enum, unique
 from typing import NamedTuple
 
 from binx.errors import UsageError
-from binx.event.gtid_set import GtidSet
-from binx.log.moments import parse_time
+from binx.event.gtid.sets import GtidSet
+from binx.log.selection.moments import parse_time
 
 _HEAD = 65_536
 """Characters of a dump that may say as of when it is: they stand before its first table."""

@@ -11,6 +11,16 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from binx.rows.absent import Absent, added_value, implicit_value
+from binx.rows.columns.indexes import same_name
+from binx.rows.columns.schema import (
+    DEFAULT_CONTEXT,
+    Change,
+    ChangeKind,
+    ColumnDefinition,
+    StatementContext,
+    TableDefinition,
+)
+from binx.rows.columns.types import DEFAULT_ARROW_OPTIONS, ArrowOptions, arrow_type
 from binx.rows.ddl.catalog import Followed
 from binx.rows.ddl.catalog_alter import given_default
 from binx.rows.ddl.declared import declared_type
@@ -29,6 +39,7 @@ from binx.rows.ddl.statements import (
     Key,
     MovePartition,
     NotUnderstood,
+    PartitionMove,
     RenameColumn,
     RenameTables,
     RenameTo,
@@ -36,16 +47,6 @@ from binx.rows.ddl.statements import (
     TableName,
     TruncateTable,
 )
-from binx.rows.indexes import same_name
-from binx.rows.schema import (
-    DEFAULT_CONTEXT,
-    Change,
-    ChangeKind,
-    ColumnDefinition,
-    StatementContext,
-    TableDefinition,
-)
-from binx.rows.types import DEFAULT_ARROW_OPTIONS, ArrowOptions, arrow_type
 
 _XA = re.compile(r"(?is)^\s*XA\s+(?P<step>PREPARE|COMMIT|ROLLBACK)\s+(?P<xid>.+?)\s*$")
 _STEPS = {"PREPARE": "prepared", "COMMIT": "committed", "ROLLBACK": "rolled_back"}
@@ -92,7 +93,7 @@ class Effect(NamedTuple):
         new_db: renamed: its database behind it; partitions: that of the table on the other side.
         new_table: renamed: its name behind it; partitions: the table on the other side.
         if_not_exists: created: whether the table may have been there before.
-        from_query: created: whether rows came with it.
+        from_query: created: whether rows came with it, of a query or as a partition.
         columns: created, altered: all columns behind the statement, in order; None where they are not known.
         key: created, altered: the columns that tell rows apart, where the columns are known.
         changes: altered: what was done to columns, in the order of the clauses.
@@ -225,12 +226,24 @@ class _Effects:
                 if action.other is not None:
                     effect = effect._replace(new_db=self._db(action.other), new_table=action.other.name)
                 yield effect
+                yield from self._converted(action)
         renames = [action.table for action in parsed.actions if isinstance(action, RenameTo)]
         if renames:
             effect = self._effect("renamed", parsed.table)
             new_db, new_table = self._db(renames[-1]), renames[-1].name
             if (effect.db, effect.table) != (new_db, new_table):
                 yield effect._replace(new_db=new_db, new_table=new_table)
+
+    def _converted(self, action: MovePartition) -> Iterator[Effect]:
+        """What MariaDB made of a table and a partition that became one another."""
+        if action.other is None or action.kind is PartitionMove.ROWS:
+            return
+        effect = self._effect("dropped", action.other)
+        if action.kind is PartitionMove.TABLE_MADE:
+            made = next((one for one in self._changes if one.kind is ChangeKind.CREATED), None)
+            columns, key = self._definition(None if made is None else made.definition)
+            effect = effect._replace(action="created", from_query=True, columns=columns, key=key)
+        yield effect
 
     def _parents(self, keys: tuple[Key, ...]) -> tuple[tuple[str, str], ...]:
         """The tables that foreign keys refer to whose deletions reach rows here."""

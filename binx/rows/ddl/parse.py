@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 
+from binx.rows.columns.schema import DEFAULT_CONTEXT, StatementContext
 from binx.rows.ddl.alter import alter_table, dropped_key
 from binx.rows.ddl.create import (
     alter_database,
@@ -36,7 +37,6 @@ from binx.rows.ddl.statements import (
     TruncateTable,
 )
 from binx.rows.ddl.tokens import NotUnderstoodError, TokenReader
-from binx.rows.schema import DEFAULT_CONTEXT, StatementContext
 
 _LEAD = re.compile(r"[\s\0(]+|--(?=\s|$)[^\n]*|#[^\n]*|/\*(?!M?!).*?\*/", re.DOTALL)
 _FIRST_WORD = re.compile(r"(?:create|alter|drop|rename|truncate|set\s+statement)\b|(/\*)", re.IGNORECASE)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from binx.rows.charsets import charset_name, collation_name
+from binx.rows.columns.charsets import charset_name, collation_name
 from binx.rows.ddl.statements import Charset, TableName
 from binx.rows.ddl.tokens import TokenKind, TokenReader
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from binx.rows.charsets import (
+from binx.rows.columns.charsets import (
     Literals,
     bytes_per_character,
     charset_of_collation,
@@ -11,6 +11,8 @@ from binx.rows.charsets import (
     stored_members,
     stored_text,
 )
+from binx.rows.columns.schema import ColumnDefinition, Default, DefaultKind, StatementContext
+from binx.rows.columns.types import quote_text
 from binx.rows.ddl.statements import Charset, ColumnSpec
 from binx.rows.ddl.types import (
     BLOB_BASES,
@@ -20,8 +22,6 @@ from binx.rows.ddl.types import (
     TEXT_BASES,
     as_bytes,
 )
-from binx.rows.schema import ColumnDefinition, Default, DefaultKind, StatementContext
-from binx.rows.types import quote_text
 
 _BLOB_CAPACITY = (0xFF, 0xFFFF, 0xFFFFFF, 0xFFFFFFFF)
 _MOST_VARCHAR_BYTES = 0xFFFF

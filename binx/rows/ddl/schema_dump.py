@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from binx.errors import DamagedError, SourceError, UnsupportedError, UsageError
-from binx.event.gtid_set import GtidSet
-from binx.kernels.scan import Level
+from binx.event.gtid.sets import GtidSet
+from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
+from binx.rows.columns.schema import ChangeKind, StatementContext, TableDefinition
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.ddl.dump_moment import Moment, MomentKind, given_moment, own_moment
 from binx.rows.ddl.statements import (
@@ -29,7 +30,6 @@ from binx.rows.ddl.statements import (
 )
 from binx.rows.ddl.statements import Statement as Parsed
 from binx.rows.decoder import ChangeDecoder
-from binx.rows.schema import ChangeKind, StatementContext, TableDefinition
 from binx.rows.statements import Statement
 
 _SHOWN = 60

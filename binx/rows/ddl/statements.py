@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import NamedTuple, TypeAlias
 
-from binx.rows.schema import Default
+from binx.rows.columns.schema import Default
 
 
 class TableName(NamedTuple):
@@ -36,6 +37,7 @@ class ColumnSpec(NamedTuple):
         srid: SRID.
         period: ``start`` or ``end`` of GENERATED ALWAYS AS ROW START / END.
         numbered: AUTO_INCREMENT, or SERIAL, which means that too.
+        references: REFERENCES stands at the column, and the server heeds it.
     """
 
     name: str
@@ -56,6 +58,7 @@ class ColumnSpec(NamedTuple):
     srid: int | None = None
     period: str | None = None
     numbered: bool = False
+    references: References | None = None
 
 
 class Position(NamedTuple):
@@ -211,14 +214,27 @@ class RenameTo(NamedTuple):
     table: TableName
 
 
+class PartitionMove(Enum):
+    """What becomes of the table that rows go to or come from."""
+
+    ROWS = "rows"
+    """It gets other rows, or there is none."""
+    TABLE_MADE = "table made"
+    """A partition becomes that table."""
+    TABLE_TAKEN = "table taken"
+    """It becomes a partition."""
+
+
 class MovePartition(NamedTuple):
-    """DROP, TRUNCATE, EXCHANGE or CONVERT of partitions: rows go or come without row events.
+    """DROP, TRUNCATE, EXCHANGE, CONVERT, DISCARD, IMPORT: rows go or come without row events.
 
     Attributes:
         other: the table that rows go to or come from, None where there is none.
+        kind: what becomes of it.
     """
 
     other: TableName | None = None
+    kind: PartitionMove = PartitionMove.ROWS
 
 
 class SystemVersioning(NamedTuple):

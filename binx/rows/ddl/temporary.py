@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from binx.rows.columns.schema import StatementContext
 from binx.rows.ddl.statements import (
     AlterTable,
     CreateTable,
@@ -20,7 +21,6 @@ from binx.rows.ddl.statements import (
     TableName,
     TruncateTable,
 )
-from binx.rows.schema import StatementContext
 
 IsTemporary = Callable[[TableName], bool]
 """Whether the connection has a temporary table of that name."""

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from enum import Enum, unique
 from typing import NamedTuple
 
-from binx.rows.schema import StatementContext
+from binx.rows.columns.schema import StatementContext
 
 
 @unique

@@ -19,12 +19,12 @@ import pyarrow.compute as pc
 from binx.event.format import Flavour
 from binx.log.file import BinlogFile
 from binx.rows.batches import ChangeBatch
+from binx.rows.columns.schema import ForeignKey
+from binx.rows.columns.types import ArrowOptions
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder, DecoderOptions
 from binx.rows.images import BatchImages, ChangeGroup, Images
 from binx.rows.parts import Part, assembled, kernel_part
-from binx.rows.schema import ForeignKey
-from binx.rows.types import ArrowOptions
 from binx.slices.changes import Selected
 from binx.slices.database_names import DatabaseNames
 from binx.slices.pieces import Changes, Piece

@@ -16,10 +16,10 @@ from binx.errors import RefusedError
 from binx.event.format import Flavour
 from binx.log.file import BinlogFile
 from binx.rows.batches import ChangeBatch
+from binx.rows.columns.schema import Provenance
+from binx.rows.columns.types import Kind
 from binx.rows.images import BatchImages, ChangeGroup, Images
 from binx.rows.parts import Part, Spelled, Spelling, columns
-from binx.rows.schema import Provenance
-from binx.rows.types import Kind
 from binx.slices.changed import changed_values
 from binx.slices.database_names import DatabaseNames
 from binx.slices.misfits import with_misfits

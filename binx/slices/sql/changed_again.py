@@ -15,10 +15,10 @@ import pyarrow.compute as pc
 
 from binx.log.arrow import arrow_array
 from binx.rows.batches import ChangeBatch
+from binx.rows.columns.types import ArrowOptions
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder, DecoderOptions
 from binx.rows.images import BatchImages, Images
-from binx.rows.types import ArrowOptions
 from binx.slices.changes import Selected
 from binx.slices.sql.tables import SqlTable
 

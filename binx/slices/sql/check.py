@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from binx.kernels.transactions import Kind, TransactionTable
+from binx.kernels.transactions.table import Kind, TransactionTable
 from binx.log.file import BinlogFile
 from binx.rows.batches import ChangeBatch
 from binx.rows.ddl.catalog import Catalog

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
-from binx.rows.column_buffers import ColumnBuffers
+from binx.rows.columns.column_buffers import ColumnBuffers
 from binx.rows.images import INSERT, BatchImages, ChangeGroup, Images
 from binx.rows.parts import Part, assembled, buffers_memory, kernel_part, value_width
 from binx.slices.pieces import Changes, changes_of
@@ -17,7 +17,7 @@ from binx.slices.pieces import Changes, changes_of
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from binx.kernels.changeparts import KernelPart
+    from binx.kernels.render.changeparts import KernelPart
     from binx.rows.batches import ChangeBatch, TableChanges
 
 _SEEN_AS_A_WHOLE = ("_json_diff", "_misfits")

@@ -19,9 +19,9 @@ import pyarrow.compute as pc
 from binx.errors import RefusedError
 from binx.event.charset import DEFAULT_CHARSET, Charset
 from binx.event.charset import charset as charset_of_name
-from binx.rows.arrays import UNMAPPED_CHARSETS
+from binx.rows.columns.arrays import UNMAPPED_CHARSETS
+from binx.rows.columns.types import INTEGER_NAMES, Kind, LogicalType
 from binx.rows.parts import Spelled, Spelling
-from binx.rows.types import INTEGER_NAMES, Kind, LogicalType
 from binx.slices.long_texts import LongText, is_long
 from binx.slices.texts import (
     EXACT_DIGITS,

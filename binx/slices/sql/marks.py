@@ -9,8 +9,8 @@ import pyarrow.compute as pc
 
 from binx.event.rows import RowsFlag
 from binx.log.file import BinlogFile
+from binx.rows.columns.types import Kind
 from binx.rows.images import BatchImages
-from binx.rows.types import Kind
 from binx.slices.event_flags import event_flags
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from binx.errors import RefusedError
 from binx.event.format import Flavour
-from binx.kernels.transactions import Kind
+from binx.kernels.transactions.table import Kind
 from binx.rows.statements import Statement
 from binx.slices.changes import Begin, End, RowTexts, Selected, WholeTexts
 

@@ -11,12 +11,12 @@ from itertools import pairwise
 from binx.event.format import Flavour, FormatDescription
 from binx.event.header import HEADER_SIZE, parse_header
 from binx.event.mariadb import parse_mariadb_gtid
-from binx.kernels.heads import SqlHeads, whole_transactions
-from binx.kernels.transactions import GtidKind, TransactionTable
+from binx.kernels.render.heads import SqlHeads, whole_transactions
+from binx.kernels.transactions.table import GtidKind, TransactionTable
 from binx.log.identifiers import transaction_ids
-from binx.log.moments import format_time
+from binx.log.selection.moments import format_time
+from binx.rows.columns.schema import DEFAULT_CONTEXT
 from binx.rows.ddl.tokens import NotUnderstoodError, TokenKind, tokens
-from binx.rows.schema import DEFAULT_CONTEXT
 from binx.rows.statements import Statement
 from binx.slices.changes import Begin, End, Frame, RowTexts, Selected, WholeTexts
 from binx.slices.database_names import DatabaseNames

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from binx.errors import RefusedError
 from binx.event.format import Flavour, FormatDescription
-from binx.rows.names import ResolvedTable
-from binx.rows.schema import Provenance
-from binx.rows.types import Kind
+from binx.rows.columns.names import ResolvedTable
+from binx.rows.columns.schema import Provenance
+from binx.rows.columns.types import Kind
 from binx.slices.sql.literals import identifier
 from binx.source.wording import listed
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from binx.errors import RefusedError
 from binx.event.format import Flavour, FormatDescription
 from binx.log.file import BinlogFile
-from binx.log.moments import format_time
+from binx.log.selection.moments import format_time
 from binx.rows.batches import ChangeBatch
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.statements import Statement

@@ -14,8 +14,8 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from binx.event.format import Flavour
+from binx.rows.columns.types import Kind
 from binx.rows.parts import Part
-from binx.rows.types import Kind
 from binx.slices.sql.literals import text_literal
 from binx.slices.sql.on_conflict import OnConflict
 from binx.slices.sql.script import comment_text

@@ -17,9 +17,9 @@ import pyarrow.compute as pc
 from binx.event.rows import RowsFlag
 from binx.log.file import BinlogFile
 from binx.rows.batches import ChangeBatch
+from binx.rows.columns.types import Kind
 from binx.rows.images import BatchImages, ChangeGroup, Images
 from binx.rows.parts import Part
-from binx.rows.types import Kind
 from binx.slices.database_names import DatabaseNames
 from binx.slices.pieces import Changes
 from binx.slices.sql.cascades import Cascades, Child, Name, logs_cascades

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from binx.errors import UsageError
-from binx.event.gtid_set import GtidSet
+from binx.event.gtid.sets import GtidSet
 from binx.spark.lake.manifests import Manifest, Source, Span
 from binx.spark.lake.model import Statement
 

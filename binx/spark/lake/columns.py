@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from binx.rows.names import SYSTEM_COLUMNS
+from binx.rows.columns.names import SYSTEM_COLUMNS
 from binx.spark.lake.arrow.types import arrow_type
 from binx.spark.lake.model import ChangesFile, Life, TableName, Version
 

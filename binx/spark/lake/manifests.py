@@ -14,9 +14,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from binx.dataset.contract import CONTRACT
+from binx.dataset.manifest import CONTRACT
 from binx.errors import AbsentError, BinxError, UnsupportedError
-from binx.event.gtid_set import GtidSet
+from binx.event.gtid.sets import GtidSet
 from binx.spark.lake.model import TableName
 from binx.spark.lake.place import Listed, Place
 from binx.storage.store import MANIFESTS

@@ -13,7 +13,7 @@ from dataclasses import replace
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from binx.event.gtid_set import GtidSet
+from binx.event.gtid.sets import GtidSet
 from binx.spark.lake.model import ChangesFile, TableName
 from binx.spark.lake.place import Place
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import pyarrow as pa
 
-from binx.rows.names import SYSTEM_COLUMNS
+from binx.rows.columns.names import SYSTEM_COLUMNS
 from binx.spark.lake.columns import Part, United, living_columns, parts_of, unite
 from binx.spark.lake.model import Life, LifeState, RangeFile, TableName
 from binx.spark.lake.place import Place

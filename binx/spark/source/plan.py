@@ -18,20 +18,20 @@ import pyarrow as pa
 from binx.dataset.plan import packed
 from binx.errors import AbsentError, TruncatedError
 from binx.event.format import FormatDescription
-from binx.kernels.scan import Level
-from binx.kernels.transactions import TransactionTable
-from binx.log.chain import order_ends
-from binx.log.ends import FileEnds, read_ends
+from binx.kernels.transactions.table import TransactionTable
+from binx.kernels.walk.scan import Level
+from binx.log.chain.chain import order_ends
+from binx.log.chain.ends import FileEnds, read_ends
+from binx.log.chain.inputs import open_logs
 from binx.log.file import BinlogFile
-from binx.log.index_use import IndexUse
-from binx.log.inputs import open_logs
+from binx.log.index.lookup import IndexUse
 from binx.log.scanning import TransactionScan
-from binx.log.selection import Selector, required_level
+from binx.log.selection.selection import Selector, required_level
+from binx.rows.columns.unify import united_schema
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.ddl.schema_dump import read_dump
 from binx.rows.decoder import ChangeDecoder
 from binx.rows.marks import STATEMENTS_ONLY
-from binx.rows.unify import united_schema
 from binx.spark.log_place import LogPlace
 from binx.spark.source.request import Request, What
 from binx.spark.source.slices import Slice
@@ -44,7 +44,7 @@ def opened_chain(request: Request) -> Iterator[list[FileEnds]]:
     """Open the logs of a request, in the order of their chain.
 
     Raises:
-        BinxError: as :func:`~binx.log.inputs.open_logs`.
+        BinxError: as :func:`~binx.log.chain.inputs.open_logs`.
     """
     with open_logs(request.paths, IndexUse(), request.keys()) as files:
         yield order_ends([read_ends(file) for file in files])

@@ -10,8 +10,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from binx.errors import UsageError
-from binx.event.gtid_set import GtidSet
-from binx.log.selection import Selection
+from binx.event.gtid.sets import GtidSet
+from binx.log.selection.selection import Selection
 
 _TIMES = ("_commit_timestamp", "commit_timestamp")
 _IDENTIFIERS = ("_transaction", "transaction", "gtid")

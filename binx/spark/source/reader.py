@@ -15,7 +15,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStrea
 from pyspark.sql.types import StructType
 
 from binx.dataset.statements import statements_schema
-from binx.log.index import index_schema
+from binx.log.index.transactions import index_schema
 from binx.spark.source.columns import arrow_schema, spark_schema
 from binx.spark.source.plan import plan, table_schema
 from binx.spark.source.pushdown import narrowed

@@ -8,12 +8,12 @@ from functools import partial
 import pyarrow as pa
 
 from binx.dataset.statements import STATEMENTS_BATCH, statements_batch
-from binx.kernels.scan import Level
-from binx.kernels.transactions import TransactionTable
+from binx.kernels.transactions.table import TransactionTable
+from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
-from binx.log.index import index_batch
+from binx.log.index.transactions import index_batch
 from binx.log.scan import Scan
-from binx.log.selection import Selector, required_level
+from binx.log.selection.selection import Selector, required_level
 from binx.rows.batches import ChangeBatch
 from binx.rows.decoder import ChangeDecoder, DecoderOptions
 from binx.rows.statements import Statement

@@ -14,9 +14,9 @@ from dataclasses import replace
 from typing import Any
 
 from binx.errors import AbsentError, RefusedError
-from binx.log.ends import FileEnds
+from binx.log.chain.ends import FileEnds
 from binx.log.scan import Resumption
-from binx.log.selection import Selection
+from binx.log.selection.selection import Selection
 from binx.rows.ddl.catalog import Catalog
 from binx.spark.source.plan import Planner, opened_chain, shares
 from binx.spark.source.request import Request, What

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import UTC, tzinfo
 
 from binx import __version__
-from binx.log.zones import zone_name
+from binx.log.selection.zones import zone_name
 from binx.source.wording import counted
 from binx.stats.figures import Statistics
 from binx.stats.page.markup import Markup, element, joined

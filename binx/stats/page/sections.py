@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import tzinfo
 from typing import NamedTuple
 
-from binx.log.zones import zone_name
+from binx.log.selection.zones import zone_name
 from binx.source.wording import counted
 from binx.stats.dimensions import Breakdown
 from binx.stats.figures import Statistics

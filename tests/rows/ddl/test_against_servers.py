@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
+from binx.rows.columns.schema import StatementContext
 from binx.rows.ddl.catalog import Catalog
-from binx.rows.schema import StatementContext
 from tests.rows.ddl.cases import CASES
 from tests.rows.described import binx_says, server_says
 

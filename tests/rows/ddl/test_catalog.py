@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from binx.rows.columns.schema import ChangeKind, ForeignKey, Provenance, StatementContext, TableDefinition
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.ddl.catalog_record import catalog_record, recorded_catalog
-from binx.rows.schema import ChangeKind, Provenance, StatementContext, TableDefinition
 
 MARIADB = StatementContext(mariadb=True, version=101100)
 
@@ -418,3 +418,49 @@ def test_a_record_of_a_catalog_has_its_foreign_keys() -> None:
     renamed = other.lookup("shop", "t")
     assert renamed is not None
     assert [key.table for key in renamed.foreign_keys] == ["q"]
+
+
+def foreign_keys_of(*statements: str, context: StatementContext | None = None) -> list[ForeignKey]:
+    table = catalog_of(*statements, context=context).lookup("shop", "t")
+    assert table is not None
+    return [*table.foreign_keys]
+
+
+MYSQL_8, MYSQL_9 = StatementContext(version=80400), StatementContext(version=90000)
+
+
+@pytest.mark.parametrize(("context", "heeded"), [(MYSQL_8, False), (MYSQL_9, True), (MARIADB, True)])
+def test_references_at_a_column_make_a_foreign_key_where_the_server_heeds_them(
+    context: StatementContext, heeded: bool
+) -> None:
+    made = "CREATE TABLE t (id INT PRIMARY KEY, a INT REFERENCES p (id) ON DELETE CASCADE NOT NULL)"
+    added = "ALTER TABLE t ADD b INT REFERENCES x.q ON UPDATE SET NULL ON DELETE NO ACTION"
+    expected = [
+        ForeignKey("t_ibfk_1", ("a",), "shop", "p", ("id",), "CASCADE", "RESTRICT"),
+        ForeignKey("t_ibfk_2", ("b",), "x", "q", (), "RESTRICT", "SET NULL"),
+    ]
+    assert foreign_keys_of(made, added, context=context) == (expected if heeded else [])
+
+
+def test_a_foreign_key_is_dropped_by_the_name_that_the_server_gave_it() -> None:
+    made = (
+        "CREATE TABLE s (a INT, b INT, FOREIGN KEY (a) REFERENCES p (id), FOREIGN KEY (b) REFERENCES p (id))"
+    )
+    renamed = "RENAME TABLE s TO t"
+    found = foreign_keys_of(made, renamed, "ALTER TABLE t DROP FOREIGN KEY t_ibfk_1")
+    assert [(key.name, key.columns) for key in found] == [("t_ibfk_2", ("b",))]
+
+
+def test_a_column_that_was_there_already_gets_no_foreign_key() -> None:
+    made = "CREATE TABLE t (a INT)"
+    added = "ALTER TABLE t ADD COLUMN IF NOT EXISTS a INT REFERENCES p (id)"
+    assert foreign_keys_of(made, added, context=MARIADB) == []
+
+
+def test_a_partition_that_becomes_a_table_has_its_columns() -> None:
+    catalog = catalog_of(
+        "CREATE TABLE t (id INT PRIMARY KEY, a INT)", "ALTER TABLE t CONVERT PARTITION p TO TABLE w"
+    )
+    assert names(catalog.lookup("shop", "w")) == ["id", "a"]
+    catalog.apply("ALTER TABLE t CONVERT TABLE w TO PARTITION p VALUES LESS THAN (9)", "shop")
+    assert catalog.lookup("shop", "w") is None

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from binx.rows.columns.schema import StatementContext
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.ddl.effects import Effect, statement_effects
-from binx.rows.schema import StatementContext
 
 TABLE = (
     "CREATE TABLE t (id INT PRIMARY KEY, a VARCHAR(10) CHARACTER SET latin1, b INT, c INT, d ENUM('x','y'),"
@@ -86,6 +86,8 @@ def test_renames_stand_in_their_order() -> None:
     ("clause", "other"),
     [
         ("DROP PARTITION p0", None),
+        ("IMPORT PARTITION p0 TABLESPACE", None),
+        ("DISCARD TABLESPACE", None),
         ("TRUNCATE PARTITION p0, p1", None),
         ("EXCHANGE PARTITION p0 WITH TABLE w", ("shop", "w")),
         ("CONVERT PARTITION p0 TO TABLE x.w", ("x", "w")),
@@ -93,9 +95,19 @@ def test_renames_stand_in_their_order() -> None:
     ],
 )
 def test_partitions_that_come_or_go_are_told(clause: str, other: tuple[str, str] | None) -> None:
-    found = effects(TABLE, f"ALTER TABLE t {clause}")[-1]
-    assert (found.action, found.table) == ("partitions", "t")
+    all_found = effects(TABLE, f"ALTER TABLE t {clause}")
+    found = next(effect for effect in all_found if effect.action == "partitions")
+    assert found.table == "t"
     assert (None if found.new_table is None else (found.new_db, found.new_table)) == other
+
+
+def test_a_partition_that_becomes_a_table_makes_it_with_its_rows_and_back() -> None:
+    made, taken = "CONVERT PARTITION p0 TO TABLE w", "CONVERT TABLE w TO PARTITION p0 VALUES LESS THAN (9)"
+    found = effects(TABLE, f"ALTER TABLE t {made}")[-1]
+    assert (found.action, found.table, found.from_query, found.key) == ("created", "w", True, ("id",))
+    assert [column.name for column in found.columns or ()] == ["id", "a", "b", "c", "d"]
+    found = effects(TABLE, f"ALTER TABLE t {made}", f"ALTER TABLE t {taken}")[-1]
+    assert (found.action, found.table) == ("dropped", "w")
 
 
 def changes(sql: str, *, table: str = TABLE) -> list[dict[str, Any]]:

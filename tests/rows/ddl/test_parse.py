@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from binx.rows.columns.schema import StatementContext
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.ddl.parse import is_schema_statement, parse
 from binx.rows.ddl.statements import CreateTable, NotUnderstood, TableName
-from binx.rows.schema import StatementContext
 from tests.rows.ddl.cases import CASES
 
 

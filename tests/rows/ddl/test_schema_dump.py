@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from binx.errors import UsageError
-from binx.kernels.scan import Level
+from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
 from binx.rows.batches import ChangeBatch
 from binx.rows.ddl.catalog import Catalog

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from binx.rows.columns.schema import StatementContext
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.ddl.catalog_record import catalog_record, recorded_catalog
-from binx.rows.schema import StatementContext
 
 MYSQL = StatementContext(connection=(1, 7), uses_temporary=True)
 MARIADB = MYSQL._replace(mariadb=True, version=101100)

@@ -6,7 +6,7 @@ import io
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from binx.kernels.scan import Level
+from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
 from binx.rows.ddl.catalog import Catalog
 from binx.slices.changes import Selected

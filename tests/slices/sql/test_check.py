@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from binx.errors import RefusedError
-from binx.kernels.scan import Level
+from binx.kernels.walk.scan import Level
 from binx.log import scan as scan_module
 from binx.log.file import BinlogFile
 from binx.rows.ddl.catalog import Catalog

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from binx.errors import OutputError, RefusedError
-from binx.kernels.transactions import Kind, TransactionTable
+from binx.kernels.transactions.table import Kind, TransactionTable
 from binx.log.scanning import KIND_NAMES
 from binx.rows.ddl.catalog import Catalog
 from binx.slices import backwards

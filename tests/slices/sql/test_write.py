@@ -18,10 +18,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from binx.errors import BinxError, RefusedError
-from binx.event import parse_format
+from binx.event.format import parse_format
+from binx.rows.columns.types import Kind, LogicalType
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.statements import Statement
-from binx.rows.types import Kind, LogicalType
 from binx.slices import changes as changes_module
 from binx.slices.changes import Selected, ordered_changes
 from binx.slices.sql.check import check_sql

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from binx.log.file import BinlogFile
-from binx.log.selection import Selection
+from binx.log.selection.selection import Selection
 from binx.stats.bursts import bursts
 from binx.stats.dimensions import Dimension
 from binx.stats.figures import Statistics

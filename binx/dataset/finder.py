@@ -1,0 +1,151 @@
+"""A log's transactions on their way to be decoded: found, chosen, named, numbered and counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from binx.dataset.salvaging import Salvaging
+from binx.dataset.source_sums import Counted
+from binx.event.gtid.sets import GtidSet
+from binx.event.payload import KeptPayloads
+from binx.kernels.transactions.index_tables import join
+from binx.kernels.transactions.table import TransactionTable
+from binx.log.arrow import concatenated, marked_rows
+from binx.log.identifiers import transaction_ids
+from binx.log.index.transactions import index_batch
+from binx.log.scan import Scan
+from binx.log.selection.gtid_keys import marked_gtids
+from binx.log.selection.selection import Selector
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from binx.dataset.staging import ChainState
+
+STEP_BYTES = 4 * 1024 * 1024
+"""How far the scan walks before what it found is decoded, so that it is still in the processor's cache."""
+
+_GROUP_ROWS = 65_536
+"""Transactions of a row group, at least, but for the last one."""
+
+
+class Found(NamedTuple):
+    """Some transactions.
+
+    Attributes:
+        table: where they are.
+        marks: what is to be done with each, as the decoder takes it.
+        ids: their ids, as :func:`~binx.log.identifiers.transaction_ids` gives them.
+        span: of those that were chosen, first and last commit version, earliest and latest commit time; None
+            without any.
+        counts: their row changes.
+    """
+
+    table: TransactionTable
+    marks: bytearray
+    ids: tuple[bytes, bytes]
+    span: tuple[int, int, int, int] | None
+    counts: list[Counted]
+
+
+class Finder:
+    """Finds the transactions of a log. Iterate it once.
+
+    Args:
+        scan: a scan of the log at ``LEVEL_TABLES``.
+        selector: the search; it is moved on.
+        state: where in the chain the log stands; it is moved on.
+        salvaging: what sorts out those that cannot be decoded.
+        payloads: keeps compressed transactions until they are decoded, so that they are decompressed once.
+
+    Attributes:
+        gtids: of the chosen transactions found so far.
+    """
+
+    def __init__(
+        self,
+        scan: Scan,
+        selector: Selector,
+        state: ChainState,
+        salvaging: Salvaging,
+        payloads: KeptPayloads,
+    ) -> None:
+        self.gtids = GtidSet()
+        self._scan = scan
+        self._selector = selector
+        self._state = state
+        self._salvaging = salvaging
+        self._gathered: list[tuple[TransactionTable, bytes]] = []
+        self._first_seqno = 0
+        """Of the first transaction that is gathered."""
+        self._rows: list[pa.RecordBatch] = []
+        self._payloads = payloads
+        scan.step, scan.payloads = STEP_BYTES, payloads
+
+    def __iter__(self) -> Iterator[Found]:
+        """Yield the transactions, in the file's order.
+
+        Raises:
+            BinxError: as the scan and the search do.
+        """
+        for table in self._scan:
+            if len(table):
+                yield self._found(table)
+                self._payloads.clear()
+
+    def take_group(self, *, is_last: bool = False) -> pa.RecordBatch | None:
+        """The chosen transactions of a row group; None while there are not enough, or none at the end."""
+        if sum(len(table) for table, _ in self._gathered) >= (1 if is_last else _GROUP_ROWS):
+            self._rows.append(self._gathered_rows())
+        if sum(map(len, self._rows)) < (1 if is_last else _GROUP_ROWS):
+            return None
+        rows, self._rows = self._rows, []
+        return rows[0] if len(rows) == 1 else concatenated(rows)
+
+    def _gathered_rows(self) -> pa.RecordBatch:
+        """The transactions that were gathered, as rows; joined before, as few of them are slow."""
+        (whole, _), *others = self._gathered
+        for table, _ in others:
+            join(whole, table)
+        marks = b"".join(mask for _, mask in self._gathered)
+        self._gathered.clear()
+        batch = index_batch(
+            self._scan.file, self._scan, whole, epoch=self._state.epoch, first_seqno=self._first_seqno
+        )
+        return marked_rows(batch, marks)
+
+    def _found(self, table: TransactionTable) -> Found:
+        scan, file, state = self._scan, self._scan.file, self._state
+        mask = self._selector.mask(file, scan, table)
+        lost = self._salvaging.unmark_lost(table, mask)
+        if state.row_filter is not None:
+            state.row_filter.keep(file, table, mask, lost)
+        self.gtids |= GtidSet(marked_gtids(table, mask))
+        ids = transaction_ids(file, table)
+        span = table.extents(mask)
+        # The last transaction stands behind all others.
+        file.commit_version(table.value("start", len(table) - 1))
+        if not self._gathered:
+            self._first_seqno = state.seqno
+        self._gathered.append((table, bytes(mask)))
+        state.seqno += len(table)
+        if span is not None:
+            span = (file.commit_version(span[0]), file.commit_version(span[1]), *span[2:])
+        return Found(table, mask, ids, span, self._counted(table, mask, lost))
+
+    def _counted(self, table: TransactionTable, mask: bytearray, lost: dict[int, int]) -> list[Counted]:
+        """Count row changes, and mark what is looked at only for DDL, or not for its rows."""
+        table.mark_work(mask)
+        for index, mark in lost.items():
+            mask[index] = mark
+        counts = [
+            Counted(self._scan.table_name(number), mark, *changes)
+            for mark, number, *changes in table.sum_counts(mask)
+        ]
+        for index in lost:
+            mask[index] = 0
+        return counts
+
+
+__all__ = ["STEP_BYTES", "Finder", "Found"]

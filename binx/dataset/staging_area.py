@@ -1,0 +1,296 @@
+"""Where the files of a source are written before they are committed to a data set.
+
+A folder's own are below its ``_staging/``, from where they are renamed. Those for another file system are in
+a folder of this machine, from where they are put; an object in ``_staging/`` there says that a commit has
+begun. What other machines write for it is put below ``_staging/attempts/`` there, and moved at the commit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from binx.storage.output import output_errors
+from binx.storage.store import LocalStore, Store
+from binx.storage.temporary_files import remove_folder
+
+if TYPE_CHECKING:
+    from binx.storage.remote_store import RemoteStore
+
+STAGING = "_staging"
+_ATTEMPTS = f"{STAGING}/attempts"
+_NAME_BYTES = 16
+
+
+def staged_name(name: str) -> str:
+    """What a file is called while it is staged: all are in one folder, whatever folders their names have."""
+    return hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=_NAME_BYTES).hexdigest()
+
+
+class StagingArea(Protocol):
+    """What is written, and not committed yet, by source."""
+
+    def folder(self, source: str) -> Path:
+        """Where a source's files are written."""
+
+    def is_empty(self) -> bool:
+        """Whether no run is at work in the data set, and none was killed that left anything in it."""
+
+    def begun(self) -> list[str] | None:
+        """The sources that killed runs had begun; None where there is nothing of them."""
+
+    def begin(self, source: str) -> bool:
+        """Make a source's folder, empty; tells whether an earlier commit of it did not come to its end.
+
+        Raises:
+            OutputError: it cannot be made.
+        """
+
+    def attempt(self, source: str, name: str) -> Path:
+        """Make a folder for an attempt at a source, which another process has begun and will commit.
+
+        Raises:
+            OutputError: it cannot be made.
+        """
+
+    def hand_in(self, source: str, attempt: str, files: Iterable[str]) -> None:
+        """Leave files of an attempt, by their names, to the process that will commit it.
+
+        Raises:
+            OutputError: one cannot be put.
+        """
+
+    def mark(self, source: str) -> None:
+        """Have it known, from now until :meth:`clear`, that a source's commit has begun.
+
+        Raises:
+            OutputError: that cannot be written.
+        """
+
+    def take(self, source: str, attempt: str | None, files: Iterable[str]) -> None:
+        """Move files, by their names, to their places in the data set; what else attempts handed in goes.
+
+        Args:
+            source: whose they are.
+            attempt: the one that handed them in; None where they were written here.
+            files: the names.
+
+        Raises:
+            OutputError: one cannot be moved; those before it are.
+        """
+
+    def clear(self, source: str) -> None:
+        """Remove all that there is of a source, as it is committed.
+
+        Raises:
+            OutputError: it cannot be removed.
+        """
+
+    def abandon(self, source: str) -> None:
+        """Remove a source's files; that its commit had begun stays known."""
+
+    def close(self) -> None:
+        """Remove what is empty."""
+
+
+class LocalStagingArea:
+    """Files below a data set's folder.
+
+    Args:
+        store: the data set's.
+    """
+
+    def __init__(self, store: LocalStore) -> None:
+        self._store = store
+        self._staging = store.folder / STAGING
+        self._marked: set[str] = set()
+
+    def folder(self, source: str) -> Path:
+        """As :class:`StagingArea` says."""
+        return self._staging / source
+
+    def is_empty(self) -> bool:
+        """As :class:`StagingArea` says."""
+        return not self._staging.is_dir()
+
+    def begun(self) -> list[str] | None:
+        """As :class:`StagingArea` says."""
+        if self.is_empty():
+            return None
+        with output_errors(self._staging):
+            return sorted(entry.name for entry in self._staging.iterdir())
+
+    def begin(self, source: str) -> bool:
+        """As :class:`StagingArea` says."""
+        folder = self.folder(source)
+        if was_begun := folder.exists():
+            self._marked.add(source)
+        with output_errors(folder):
+            remove_folder(folder, ignore_errors=True)
+            folder.mkdir(parents=True)
+        return was_begun
+
+    def attempt(self, source: str, name: str) -> Path:
+        """As :class:`StagingArea` says."""
+        folder = self.folder(source) / name
+        with output_errors(folder):
+            folder.mkdir()
+        return folder
+
+    def hand_in(self, source: str, attempt: str, files: Iterable[str]) -> None:
+        """As :class:`StagingArea` says: all processes see the folder."""
+
+    def mark(self, source: str) -> None:
+        """As :class:`StagingArea` says: its folder is there, and says so."""
+        self._marked.add(source)
+
+    def take(self, source: str, attempt: str | None, files: Iterable[str]) -> None:
+        """As :class:`StagingArea` says."""
+        folder = self.folder(source) / (attempt or "")
+        self._store.take(_staged_files(folder, files))
+
+    def clear(self, source: str) -> None:
+        """As :class:`StagingArea` says."""
+        with output_errors(self._staging):
+            remove_folder(self.folder(source))
+        self._marked.discard(source)
+
+    def abandon(self, source: str) -> None:
+        """As :class:`StagingArea` says: its folder stays, where its commit had begun."""
+        folder = self.folder(source)
+        if source not in self._marked:
+            remove_folder(folder, ignore_errors=True)
+            return
+        with suppress(OSError):
+            for entry in folder.iterdir():
+                remove_folder(entry, ignore_errors=True)
+
+    def close(self) -> None:
+        """As :class:`StagingArea` says."""
+        _remove_empty(self._staging)
+
+
+class RemoteStagingArea:
+    """Files on this machine, for a data set that is elsewhere.
+
+    Args:
+        store: the data set's.
+    """
+
+    def __init__(self, store: RemoteStore) -> None:
+        self._store = store
+        self._root = store.on_its_way
+
+    def folder(self, source: str) -> Path:
+        """As :class:`StagingArea` says."""
+        return self._root / source
+
+    def is_empty(self) -> bool:
+        """As :class:`StagingArea` says; what is left on this machine is not looked at."""
+        return not self._store.find(STAGING)
+
+    def begun(self) -> list[str] | None:
+        """As :class:`StagingArea` says; what any source or attempt left on this machine is removed."""
+        remove_folder(self._root, ignore_errors=True)
+        found = []
+        for name in self._store.find(STAGING):
+            if name.startswith(f"{_ATTEMPTS}/"):
+                self._store.remove(name)
+            else:
+                found.append(name.removeprefix(f"{STAGING}/"))
+        return found or None
+
+    def begin(self, source: str) -> bool:
+        """As :class:`StagingArea` says."""
+        was_begun = self._store.read(f"{STAGING}/{source}") is not None
+        folder = self.folder(source)
+        self._store.make_on_its_way()
+        with output_errors(folder):
+            remove_folder(folder, ignore_errors=True)
+            folder.mkdir()
+        return was_begun
+
+    def attempt(self, source: str, name: str) -> Path:
+        """As :class:`StagingArea` says."""
+        folder = self._written_to(source, name)
+        self._store.make_on_its_way()
+        with output_errors(folder):
+            folder.mkdir()
+        return folder
+
+    def hand_in(self, source: str, attempt: str, files: Iterable[str]) -> None:
+        """As :class:`StagingArea` says."""
+        folder = self._written_to(source, attempt)
+        self._store.take(
+            (path, _handed_in(source, attempt, name)) for path, name in _staged_files(folder, files)
+        )
+        remove_folder(folder, ignore_errors=True)
+
+    def mark(self, source: str) -> None:
+        """As :class:`StagingArea` says."""
+        self._store.put(f"{STAGING}/{source}", b"its commit has begun\n")
+
+    def take(self, source: str, attempt: str | None, files: Iterable[str]) -> None:
+        """As :class:`StagingArea` says."""
+        if attempt is None:
+            folder = self.folder(source)
+            self._store.take(_staged_files(folder, files))
+            return
+        for name in files:
+            self._store.move(_handed_in(source, attempt, name), name)
+        for name in self._store.find(f"{_ATTEMPTS}/{source}"):
+            self._store.remove(name)
+
+    def clear(self, source: str) -> None:
+        """As :class:`StagingArea` says."""
+        self.abandon(source)
+        self._store.remove(f"{STAGING}/{source}")
+
+    def abandon(self, source: str) -> None:
+        """As :class:`StagingArea` says."""
+        remove_folder(self.folder(source), ignore_errors=True)
+
+    def close(self) -> None:
+        """As :class:`StagingArea` says."""
+        _remove_empty(self._root)
+
+    def _written_to(self, source: str, attempt: str) -> Path:
+        # Beside the source's own folder, which whoever commits may remove while others write.
+        return self._root / f"{source}.{attempt}"
+
+
+def staging_area_of(store: Store) -> StagingArea:
+    """Where the files of a data set's sources are written.
+
+    Raises:
+        TypeError: there is no such place for stores of that kind.
+    """
+    if isinstance(store, LocalStore):
+        return LocalStagingArea(store)
+    from binx.storage.remote_store import RemoteStore
+
+    if isinstance(store, RemoteStore):
+        return RemoteStagingArea(store)
+    raise TypeError(f"{type(store).__name__} has no place for files on their way to it")
+
+
+def _staged_files(folder: Path, files: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Where staged files are, and their names."""
+    inside = f"{folder}{os.sep}"
+    return ((inside + staged_name(name), name) for name in files)
+
+
+def _handed_in(source: str, attempt: str, name: str) -> str:
+    return f"{_ATTEMPTS}/{source}/{attempt}/{name}"
+
+
+def _remove_empty(folder: Path) -> None:
+    with suppress(OSError):
+        folder.rmdir()
+
+
+__all__ = ["STAGING", "StagingArea", "staged_name", "staging_area_of"]

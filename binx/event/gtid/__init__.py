@@ -1,0 +1,1 @@
+"""Global transaction identifiers: the events that carry them, and sets of them."""

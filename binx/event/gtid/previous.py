@@ -1,0 +1,115 @@
+"""PREVIOUS_GTIDS, at the head of each of MySQL's files.
+
+Sources: MySQL's sql/rpl_gtid_set.cc (``Gtid_set::encode``, ``add_gtid_encoding``), WL#15294 (tags).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import groupby
+from struct import Struct
+from typing import NamedTuple
+
+from binx.errors import UnsupportedError
+from binx.event.format import FormatDescription
+from binx.event.gtid.sets import GtidSet
+from binx.event.gtid.sources import TAG, UUID_SIZE, UuidSource
+from binx.event.header import EventHeader
+from binx.event.reader import Reader, body_reader
+from binx.event.serialization import read_string
+
+_TAGGED_FORMAT = 1
+_COUNT_MASK = (1 << 56) - 1
+_TAGGED_COUNT_MASK = (1 << 48) - 1
+_INTERVAL = Struct("<QQ")
+_U64 = Struct("<Q")
+
+
+class PreviousGtids(NamedTuple):
+    """The GTIDs of all logs before this file, as far as its server remembered.
+
+    Attributes:
+        gtids: the set.
+    """
+
+    gtids: GtidSet
+
+
+def parse_previous_gtids(
+    body: memoryview, header: EventHeader, description: FormatDescription
+) -> PreviousGtids:
+    """Read PREVIOUS_GTIDS.
+
+    Raises:
+        DamagedError: the body is cut, or its intervals overlap or run backwards.
+        UnsupportedError: an encoding that binx does not know.
+    """
+    reader = body_reader(body, header)
+    return PreviousGtids(GtidSet(_encoded_intervals(reader)))
+
+
+def _encoded_intervals(reader: Reader) -> Iterator[tuple[UuidSource, int, int]]:
+    first = reader.u64()
+    encoding = first >> 56
+    if encoding not in {0, _TAGGED_FORMAT}:
+        raise UnsupportedError(
+            f"expected the GTID set encoding 0 or {_TAGGED_FORMAT}, found {encoding}; "
+            "a newer server wrote this event",
+            offset=reader.position - 8,
+        )
+    tagged = encoding == _TAGGED_FORMAT
+    sources = first >> 8 & _TAGGED_COUNT_MASK if tagged else first & _COUNT_MASK
+    reader.count(sources, UUID_SIZE + 8, "sources")
+    for _ in range(sources):
+        uuid = reader.raw(UUID_SIZE)
+        tag = read_tag(reader) if tagged else ""
+        source = UuidSource(uuid, tag)
+        intervals = reader.count(reader.u64(), _INTERVAL.size, "intervals")
+        last_end = 0
+        for _ in range(intervals):
+            start, end = reader.i64(), reader.i64()
+            if start <= last_end or end <= start:
+                raise reader.damaged(
+                    f"expected an interval after {last_end}, found {start} up to {end} excluded"
+                )
+            last_end = end
+            yield source, start, end - 1
+
+
+def encode_previous_gtids(gtids: GtidSet, *, tagged: bool | None = None) -> bytes:
+    """The body of PREVIOUS_GTIDS for a set, as a server writes it.
+
+    Args:
+        gtids: a set of MySQL's GTIDs.
+        tagged: whether to use the encoding of MySQL 8.3 and later; by default only where the set has tags, so
+            that older servers can read what need not be new to them.
+
+    Raises:
+        ValueError: the set has MariaDB's GTIDs, or has tags though ``tagged`` is False: a caller's mistake.
+    """
+    sources = [source for source in gtids.sources if isinstance(source, UuidSource)]
+    has_tags = any(source.tag for source in sources)
+    if len(sources) != len(gtids.sources) or (has_tags and tagged is False):
+        raise ValueError("PREVIOUS_GTIDS holds MySQL's GTIDs only, and tags only in the tagged encoding")
+    with_tags = has_tags if tagged is None else tagged
+    count = _TAGGED_FORMAT << 56 | len(sources) << 8 | _TAGGED_FORMAT if with_tags else len(sources)
+    parts = [_U64.pack(count)]
+    for source, group in groupby(gtids, key=lambda item: item[0]):
+        if isinstance(source, UuidSource):
+            intervals = [_INTERVAL.pack(first, last + 1) for _, first, last in group]
+            tag = bytes([len(source.tag) << 1]) + source.tag.encode() if with_tags else b""
+            parts += [source.uuid, tag, _U64.pack(len(intervals)), *intervals]
+    return b"".join(parts)
+
+
+def read_tag(reader: Reader) -> str:
+    """A GTID's tag, empty where it has none.
+
+    Raises:
+        DamagedError: it is none.
+    """
+    tag = read_string(reader)
+    if tag and not re.fullmatch(TAG, tag):
+        raise reader.damaged(f"expected a GTID's tag, found {tag!r}")
+    return tag

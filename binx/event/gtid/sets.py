@@ -1,0 +1,207 @@
+"""Sets of global transaction identifiers, as both MySQL and MariaDB write them.
+
+A set maps each source of transactions to intervals of transaction numbers.
+Intervals are never enumerated: the cost of every operation follows from the
+number of intervals, not of transactions.
+
+Sources: MySQL manual, "GTID Sets"; sql/rpl_gtid_set.cc.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
+from typing import Self
+
+from binx.errors import UsageError
+from binx.event.gtid.sources import MARIADB_MAX_NUMBER, GtidSource, Interval, UuidSource, number_range
+from binx.event.gtid.text import format_gtids, parse_gtids
+
+
+class GtidSet:
+    """An immutable set of GTIDs.
+
+    ``a | b``, ``a & b`` and ``a - b`` are union, intersection and difference, ``a <= b`` says whether ``b``
+    holds all of ``a``, ``len`` is not defined because a count can exceed what Python allows there: see
+    :attr:`count`. Iteration gives ``(source, first, last)``, sorted by source and number.
+    """
+
+    __slots__ = ("_intervals",)
+
+    _intervals: dict[GtidSource, tuple[Interval, ...]]
+
+    def __init__(self, intervals: Iterable[tuple[GtidSource, int, int]] = ()) -> None:
+        """Build a set of ``(source, first, last)``, in any order, overlapping or not.
+
+        Raises:
+            UsageError: a number is below 1 (0 for MariaDB) or too large, or last is below first.
+        """
+        grouped: dict[GtidSource, list[Interval]] = {}
+        for source, first, last in intervals:
+            lowest, largest = number_range(source)
+            if not lowest <= first <= last <= largest:
+                raise UsageError(
+                    f"expected an interval of transaction numbers, found {first}-{last} of {source}"
+                )
+            grouped.setdefault(source, []).append((first, last))
+        self._intervals = {source: _merged(grouped[source]) for source in sorted(grouped, key=_order)}
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read a set as a user or a server writes it; an empty text is the empty set.
+
+        Raises:
+            UsageError: the text is no GTID set; the message shows the place and the syntax.
+        """
+        return cls(parse_gtids(text))
+
+    @classmethod
+    def _of(cls, intervals: Mapping[GtidSource, tuple[Interval, ...]]) -> Self:
+        """A set of intervals that are merged and sorted already."""
+        made = cls()
+        kept = (source for source in intervals if intervals[source])
+        made._intervals = {source: intervals[source] for source in sorted(kept, key=_order)}
+        return made
+
+    @property
+    def sources(self) -> tuple[GtidSource, ...]:
+        """The sources that have transactions in the set, sorted."""
+        return tuple(self._intervals)
+
+    @property
+    def count(self) -> int:
+        """Number of GTIDs in the set."""
+        return sum(last - first + 1 for _, first, last in self)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the set has no GTID."""
+        return not self._intervals
+
+    def __bool__(self) -> bool:
+        return bool(self._intervals)
+
+    def intervals(self, source: GtidSource) -> tuple[Interval, ...]:
+        """The intervals of one source, sorted, apart from each other; empty where it has none."""
+        return self._intervals.get(source, ())
+
+    def contains(self, source: GtidSource, number: int) -> bool:
+        """Whether the set has one GTID."""
+        intervals = self._intervals.get(source, ())
+        place = bisect_right(intervals, (number, MARIADB_MAX_NUMBER + 1))
+        return place > 0 and number <= intervals[place - 1][1]
+
+    def __iter__(self) -> Iterator[tuple[GtidSource, int, int]]:
+        for source, intervals in self._intervals.items():
+            for first, last in intervals:
+                yield source, first, last
+
+    def union(self, *others: GtidSet) -> GtidSet:
+        """The GTIDs of any of the sets."""
+        return GtidSet(chain(self, *others))
+
+    def intersection(self, other: GtidSet) -> GtidSet:
+        """The GTIDs that both sets have."""
+        return self._combined(other, _intersection)
+
+    def difference(self, other: GtidSet) -> GtidSet:
+        """The GTIDs of this set that the other lacks."""
+        return self._combined(other, _difference)
+
+    def issubset(self, other: GtidSet) -> bool:
+        """Whether the other set has every GTID of this one."""
+        return self.difference(other).is_empty
+
+    def isdisjoint(self, other: GtidSet) -> bool:
+        """Whether no GTID is in both sets."""
+        return self.intersection(other).is_empty
+
+    def _combined(
+        self,
+        other: GtidSet,
+        combine: Callable[[tuple[Interval, ...], tuple[Interval, ...]], Iterable[Interval]],
+    ) -> GtidSet:
+        return GtidSet._of(
+            {
+                source: tuple(combine(intervals, other.intervals(source)))
+                for source, intervals in self._intervals.items()
+            }
+        )
+
+    def __or__(self, other: GtidSet) -> GtidSet:
+        return self.union(other)
+
+    def __and__(self, other: GtidSet) -> GtidSet:
+        return self.intersection(other)
+
+    def __sub__(self, other: GtidSet) -> GtidSet:
+        return self.difference(other)
+
+    def __le__(self, other: GtidSet) -> bool:
+        return self.issubset(other)
+
+    def __ge__(self, other: GtidSet) -> bool:
+        return other.issubset(self)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, GtidSet):
+            return NotImplemented
+        return self._intervals == other._intervals
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._intervals.items()))
+
+    def __str__(self) -> str:
+        """The set as its server prints it, on one line: sorted, merged, tags after their UUID."""
+        return format_gtids(self._intervals)
+
+    def __repr__(self) -> str:
+        return f"GtidSet.parse({str(self)!r})"
+
+
+def _order(source: GtidSource) -> tuple[int, bytes, str, int, int]:
+    if isinstance(source, UuidSource):
+        return (0, source.uuid, source.tag, 0, 0)
+    return (1, b"", "", source.domain, source.server_id)
+
+
+def _merged(intervals: list[Interval]) -> tuple[Interval, ...]:
+    intervals.sort()
+    merged: list[Interval] = []
+    for first, last in intervals:
+        if merged and first <= merged[-1][1] + 1:
+            merged[-1] = (merged[-1][0], max(merged[-1][1], last))
+        else:
+            merged.append((first, last))
+    return tuple(merged)
+
+
+def _intersection(ours: tuple[Interval, ...], theirs: tuple[Interval, ...]) -> Iterator[Interval]:
+    mine = other = 0
+    while mine < len(ours) and other < len(theirs):
+        first = max(ours[mine][0], theirs[other][0])
+        last = min(ours[mine][1], theirs[other][1])
+        if first <= last:
+            yield first, last
+        if ours[mine][1] < theirs[other][1]:
+            mine += 1
+        else:
+            other += 1
+
+
+def _difference(ours: tuple[Interval, ...], theirs: tuple[Interval, ...]) -> Iterator[Interval]:
+    other = 0
+    for first, last in ours:
+        start = first
+        while other < len(theirs) and theirs[other][1] < start:
+            other += 1
+        place = other
+        while place < len(theirs) and theirs[place][0] <= last:
+            if start < theirs[place][0]:
+                yield start, theirs[place][0] - 1
+            start = theirs[place][1] + 1
+            place += 1
+        other = max(other, place - 1)
+        if start <= last:
+            yield start, last

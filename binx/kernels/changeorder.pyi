@@ -1,1 +1,0 @@
-"""The order of row changes of several tables; for other kernels alone."""

@@ -1,0 +1,1 @@
+"""Events copied into a new log, and rows events looked at one by one."""

@@ -1,0 +1,334 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""Copies runs of events into a new binary log, with positions and checksums written anew.
+
+An event is copied piece by piece: its head is rewritten, its body streams from the source's window into a
+buffer that the caller empties, and its checksum closes it. So neither a large event nor a large transaction
+takes more memory than the buffer, and both the source's checksum and the new one are computed on the way.
+Events that window and buffer have whole, which is nearly all, go a shorter way. A verbatim copy is not made
+here: events are looked at, and the caller writes the window's own bytes.
+"""
+
+cimport cython
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memcpy
+
+from binx.kernels.crc32 cimport crc32
+from binx.kernels.cursor cimport Cursor, cursor_over, little, remaining, take
+from binx.kernels.walk.events cimport *
+
+cdef enum:
+    SIZE_OFFSET = 9
+    NEXT_POSITION_OFFSET = 13
+    # GTID's body: flags (1), UUID (16), number (8), clock type (1, value 2), last committed (8), sequence number (8).
+    CLOCK_TYPE_OFFSET = HEADER_SIZE + 25
+    LAST_COMMITTED_OFFSET = HEADER_SIZE + 26
+    SEQUENCE_NUMBER_OFFSET = HEADER_SIZE + 34
+    GTID_HEAD_SIZE = HEADER_SIZE + 42
+    CLOCK_TYPE = 2
+    BETWEEN_EVENTS = -1
+    NO_PAUSE = 5
+    SMALLEST_BUFFER = 4096
+
+cdef inline void store(uint8_t *data, uint64_t value, int width) noexcept nogil:
+    """An unsigned little-endian integer into ``width`` bytes."""
+    cdef int i
+    for i in range(width):
+        data[i] = <uint8_t> (value >> (8 * i))
+
+
+cdef inline bint is_gtid(uint8_t type) noexcept nogil:
+    return type == GTID_EVENT or type == ANONYMOUS_GTID_EVENT or type == GTID_TAGGED_EVENT
+
+
+@cython.final
+cdef class Rewriter:
+    """Writes one binary log out of runs of others' events.
+
+    Args:
+        capacity: bytes of the buffer.
+        checksum_size: bytes of the checksum that each written event ends in: 4 or 0.
+        verbatim: only look at the events that are fed; their bytes are written by the caller, as they are.
+        serial: number the transactions anew, each waiting for the one before it.
+        verify: whether the checksum of every event that is copied is compared.
+    """
+
+    def __init__(self, int64_t capacity, int checksum_size, bint verbatim, bint serial, bint verify):
+        self.memory = bytearray(max(capacity, SMALLEST_BUFFER))
+        self.buffer = self.memory
+        self.checksum_size = checksum_size
+        self.verbatim = verbatim
+        self.serial = serial
+        self.verify = verify
+        self.left = BETWEEN_EVENTS
+
+    def begin_source(self, int checksum_size, bint zero_positions_stay):
+        """Say how the events to come are written: their checksum's bytes, and whether a position of 0 stays 0."""
+        self.source_checksum_size = checksum_size
+        self.zero_positions_stay = zero_positions_stay
+
+    def seek(self, int64_t position):
+        """Go to where an event of the source begins."""
+        if self.left != BETWEEN_EVENTS:
+            raise ValueError("an event is being copied")
+        self.position = position
+
+    def pending(self):
+        """What is written and not yet taken; valid until the next call that writes."""
+        return memoryview(self.memory)[: self.filled]
+
+    def clear(self):
+        """Say that the pending bytes are taken."""
+        self.filled = 0
+
+    def next_sequence_number(self):
+        """Count a transaction whose GTID event Python writes, and return its number."""
+        self.renumbered += 1
+        return self.renumbered
+
+    def put_bytes(self, const uint8_t[::1] data not None):
+        """Write bytes as they are."""
+        if data.shape[0] > self.room():
+            raise ValueError("the buffer has no room; empty it first")
+        if data.shape[0]:
+            self.put(&data[0], data.shape[0])
+
+    def put_event(self, const uint8_t[::1] event not None, int checksum_size):
+        """Write an event that comes without a checksum; its size and position in the header are filled in."""
+        cdef int64_t size = event.shape[0] + checksum_size
+        cdef int64_t at = self.filled
+        if event.shape[0] < HEADER_SIZE or size > self.room():
+            raise ValueError("no event, or the buffer has no room for it; empty it first")
+        self.put(&event[0], event.shape[0])
+        store(&self.buffer[at + SIZE_OFFSET], <uint64_t> size, 4)
+        store(&self.buffer[at + NEXT_POSITION_OFFSET], <uint64_t> (self.written + checksum_size), 4)
+        if checksum_size:
+            self.put_sum(crc32(0, &self.buffer[at], event.shape[0]))
+        self.events += 1
+
+    def feed(self, const uint8_t[::1] window not None, int64_t origin, int64_t stop, bint hold_gtids):
+        """Copy events from ``position`` up to ``stop``; returns a ``Pause``.
+
+        Args:
+            window: the source's bytes from ``origin`` on; it must hold the byte at ``position``.
+            origin: offset in the source of the window's first byte.
+            stop: offset at which the last event to copy ends.
+            hold_gtids: pause before each GTID event, so that Python writes it.
+
+        Raises:
+            DamagedError: an event is too short, reaches beyond ``stop``, or would be too large for its header.
+            ChecksumError: an event's bytes are not those that its checksum was made of.
+        """
+        cdef int64_t skipped = self.position - origin
+        cdef Cursor source
+        cdef int pause
+        if skipped < 0 or skipped > window.shape[0]:
+            raise ValueError("the window does not hold the position")
+        if window.shape[0] == 0:
+            return PAUSE_DONE if self.position == stop else PAUSE_WINDOW
+        source = cursor_over(&window[0], window.shape[0], origin)
+        with nogil:
+            take(&source, skipped)
+            pause = self.copy(&source, stop, hold_gtids)
+        return pause
+
+    cdef int64_t room(self) noexcept nogil:
+        """Bytes that the buffer has left."""
+        return self.buffer.shape[0] - self.filled
+
+    cdef int put(self, const uint8_t *data, int64_t size) except -1 nogil:
+        """Append bytes to the buffer: the only place that writes to it."""
+        if size > self.room():
+            self.overflow()
+        memcpy(&self.buffer[0] + self.filled, data, size)
+        self.filled += size
+        self.written += size
+        return 0
+
+    cdef int put_sum(self, uint32_t sum) except -1 nogil:
+        """Append a checksum."""
+        cdef uint8_t trailer[CHECKSUM_SIZE]
+        store(trailer, sum, CHECKSUM_SIZE)
+        return self.put(trailer, CHECKSUM_SIZE)
+
+    cdef int copy(self, Cursor *source, int64_t stop, bint hold_gtids) except -1 nogil:
+        """Copy until something else has to be done; ``position`` keeps up with the cursor."""
+        cdef int pause
+        cdef int64_t count
+        cdef const uint8_t *data
+        while True:
+            if self.left == BETWEEN_EVENTS:
+                self.copy_whole(source, stop, hold_gtids)
+                pause = self.begin(source, stop, hold_gtids)
+                if pause != NO_PAUSE:
+                    return pause
+            count = min(self.left, remaining(source))
+            if not self.verbatim:
+                count = min(count, self.room())
+            data = take(source, count)
+            if not self.verbatim:
+                self.put(data, count)
+            if self.verify and self.source_checksum_size:
+                self.source_sum = crc32(self.source_sum, data, count)
+            if self.checksum_size and not self.verbatim:
+                self.sum = crc32(self.sum, data, count)
+            self.left -= count
+            self.position += count
+            if self.left:
+                return PAUSE_WINDOW if remaining(source) == 0 else PAUSE_FULL
+            pause = self.finish(source)
+            if pause != NO_PAUSE:
+                return pause
+
+    cdef int copy_whole(self, Cursor *source, int64_t stop, bint hold_gtids) except -1 nogil:
+        """Copy the events that window and buffer have whole, as far as they need nothing but copying."""
+        cdef Cursor look
+        cdef Header header
+        cdef int64_t content
+        cdef const uint8_t *event
+        cdef uint8_t head[HEADER_SIZE]
+        cdef int64_t at
+        while stop - self.position >= HEADER_SIZE and remaining(source) >= HEADER_SIZE:
+            look = source[0]
+            header = header_of(take(&look, HEADER_SIZE))
+            content = <int64_t> header.size - self.source_checksum_size
+            if content < HEADER_SIZE or header.size > min(stop - self.position, remaining(source)):
+                return 0
+            if not self.verbatim:
+                if content + self.checksum_size > self.room() or is_about_files(header.type):
+                    return 0
+                if is_gtid(header.type) and (hold_gtids or self.serial):
+                    return 0
+            event = take(source, header.size)
+            if self.verify and self.source_checksum_size:
+                self.event_start = self.position
+                self.source_sum = crc32(0, event, content)
+                if <uint32_t> little(event + content, CHECKSUM_SIZE) != self.source_sum:
+                    self.bad_checksum(<uint32_t> little(event + content, CHECKSUM_SIZE))
+            if not self.verbatim:
+                at = self.filled
+                memcpy(head, event, HEADER_SIZE)
+                self.rewrite_head(head, HEADER_SIZE, content + self.checksum_size)
+                self.put(head, HEADER_SIZE)
+                self.put(event + HEADER_SIZE, content - HEADER_SIZE)
+                if self.checksum_size:
+                    self.put_sum(crc32(0, &self.buffer[at], content))
+            self.position += header.size
+            self.events += 1
+        return 0
+
+    cdef int begin(self, Cursor *source, int64_t stop, bint hold_gtids) except -1 nogil:
+        """Copy an event's head: the header, and a GTID event's clock."""
+        cdef Cursor look = source[0]
+        cdef Header header
+        cdef int64_t head_size = HEADER_SIZE
+        cdef int64_t content
+        cdef uint8_t head[GTID_HEAD_SIZE]
+        if self.position >= stop:
+            return PAUSE_DONE
+        if stop - self.position < HEADER_SIZE:
+            self.misfit(HEADER_SIZE, stop)
+        if remaining(source) < HEADER_SIZE:
+            return PAUSE_WINDOW
+        header = header_of(take(&look, HEADER_SIZE))
+        if header.size < HEADER_SIZE + self.source_checksum_size or header.size > stop - self.position:
+            self.misfit(header.size, stop)
+        if not self.verbatim:
+            if is_about_files(header.type):
+                return PAUSE_CONTROL
+            if is_gtid(header.type) and (hold_gtids or (self.serial and header.type == GTID_TAGGED_EVENT)):
+                return PAUSE_GTID
+        content = header.size - self.source_checksum_size
+        if self.serial and is_gtid(header.type):
+            head_size = min(<int64_t> GTID_HEAD_SIZE, content)
+        if remaining(source) < head_size:
+            return PAUSE_WINDOW
+        if not self.verbatim and self.room() < head_size:
+            return PAUSE_FULL
+        memcpy(head, take(source, head_size), head_size)
+        self.source_sum = crc32(0, head, head_size) if self.verify and self.source_checksum_size else 0
+        if not self.verbatim:
+            self.rewrite_head(head, head_size, content + self.checksum_size)
+            self.sum = crc32(0, head, head_size) if self.checksum_size else 0
+            self.put(head, head_size)
+        self.event_start = self.position
+        self.position += head_size
+        self.left = content - head_size
+        return NO_PAUSE
+
+    cdef int rewrite_head(self, uint8_t *head, int64_t head_size, int64_t size) except -1 nogil:
+        """Give an event its new size, position and clock."""
+        if size >> 32:
+            self.misfit(size, self.position + <int64_t> 0xFFFFFFFF)
+        store(head + SIZE_OFFSET, <uint64_t> size, 4)
+        if not self.zero_positions_stay or little(head + NEXT_POSITION_OFFSET, 4):
+            store(head + NEXT_POSITION_OFFSET, <uint64_t> (self.written + size), 4)
+        if head_size == GTID_HEAD_SIZE and head[CLOCK_TYPE_OFFSET] == CLOCK_TYPE:
+            store(head + LAST_COMMITTED_OFFSET, <uint64_t> self.renumbered, 8)
+            self.renumbered += 1
+            store(head + SEQUENCE_NUMBER_OFFSET, <uint64_t> self.renumbered, 8)
+        return 0
+
+    cdef int finish(self, Cursor *source) except -1 nogil:
+        """Compare the source's checksum and write the new one."""
+        cdef const uint8_t *stored
+        if not self.verbatim and self.room() < CHECKSUM_SIZE:
+            return PAUSE_FULL
+        if self.source_checksum_size:
+            if remaining(source) < CHECKSUM_SIZE:
+                return PAUSE_WINDOW
+            stored = take(source, CHECKSUM_SIZE)
+            self.position += CHECKSUM_SIZE
+            if self.verify and <uint32_t> little(stored, CHECKSUM_SIZE) != self.source_sum:
+                self.bad_checksum(<uint32_t> little(stored, CHECKSUM_SIZE))
+        if self.checksum_size and not self.verbatim:
+            self.put_sum(self.sum)
+        self.left = BETWEEN_EVENTS
+        self.events += 1
+        return NO_PAUSE
+
+    cdef int overflow(self) except -1 with gil:
+        raise BufferError("more bytes than the buffer has room for")
+
+    cdef int misfit(self, int64_t size, int64_t stop) except -1 with gil:
+        from binx.errors import DamagedError
+
+        raise DamagedError(
+            f"expected an event of {HEADER_SIZE + self.source_checksum_size} to {stop - self.position} bytes,"
+            f" found one of {size}: the transaction's events do not fit between its ends",
+            offset=self.position,
+        )
+
+    cdef int bad_checksum(self, uint32_t expected) except -1 with gil:
+        from binx.errors import ChecksumError
+
+        raise ChecksumError(
+            f"expected the stored checksum {expected:#010x}, found {self.source_sum:#010x}: the bytes were changed or"
+            " overwritten (--no-checksums copies them as they are)",
+            offset=self.event_start,
+        )
+
+
+def measure(
+    const uint8_t[::1] window not None, int64_t origin, int64_t position, int64_t stop, int checksum_size
+) -> tuple[int, int, int]:
+    """Add up events from ``position`` to ``stop`` by their headers, as far as the window goes."""
+    cdef Cursor source
+    cdef Header header
+    cdef int64_t events = 0
+    cdef int64_t size = 0
+    from binx.errors import DamagedError
+
+    if window.shape[0] == 0:
+        return position, 0, 0
+    source = cursor_over(&window[0], window.shape[0], origin)
+    take(&source, position - origin)
+    while position < stop and remaining(&source) >= HEADER_SIZE:
+        header = header_of(take(&source, HEADER_SIZE))
+        if header.size < HEADER_SIZE + checksum_size or header.size > stop - position:
+            raise DamagedError(f"found an event of {header.size} bytes that does not fit", offset=position)
+        if not is_about_files(header.type):
+            events += 1
+            size += header.size - checksum_size
+        position += header.size
+        take(&source, min(<int64_t> header.size - HEADER_SIZE, remaining(&source)))
+    return position, events, size

@@ -1,0 +1,75 @@
+"""Rows events looked at one by one: how many row changes they hold, where images end, the flags."""
+
+from collections.abc import Callable
+
+from typing_extensions import Buffer
+
+class RowCounter:
+    """Counts the row changes of a transaction's rows events; sees its table maps before.
+
+    Args:
+        of_mariadb: whether a MariaDB server wrote the events.
+        widths: gives, for a table map's bytes behind table id and flags, what
+            :meth:`~binx.kernels.rows.layouts.TableMaps.set_widths` takes; None where no definition is known.
+    """
+
+    def __init__(self, of_mariadb: bool, widths: Callable[[bytes], list[int | None] | None]) -> None: ...
+    def see(self, body: Buffer, id_width: int, position: int) -> None:
+        """Take in a table map's body, whose table id has 4 or 6 bytes.
+
+        Args:
+            body: the event without header and checksum.
+            id_width: bytes of the table id.
+            position: offset in the file of the body, for messages.
+
+        Raises:
+            DamagedError, UnsupportedError: it cannot be read.
+        """
+
+    def count(self, body: Buffer, event_type: int, post_header: int, position: int) -> int:
+        """The number of row changes in a rows event's body, and 0 for one without a table.
+
+        Args:
+            body: the event without header and checksum, and without MariaDB's compression.
+            event_type: the event's type.
+            post_header: the post-header length of the type.
+            position: offset in the file of the body, for messages.
+
+        Raises:
+            DamagedError: it cannot be read.
+        """
+
+    def ends(self, body: Buffer, event_type: int, post_header: int, position: int) -> bytes:
+        """Where the first row image of a rows event's body begins, and where each ends.
+
+        Args:
+            body: as above.
+            event_type: the event's type.
+            post_header: the post-header length of the type.
+            position: offset in the file of the body, for messages.
+
+        Returns:
+            Offsets in the body, int64; empty for an event without a table.
+
+        Raises:
+            DamagedError, UnsupportedError: it cannot be read.
+        """
+
+def rows_flags(
+    window: Buffer, origin: int, positions: Buffer, first: int, post_header: Buffer, flags: Buffer
+) -> int:
+    """Fill in the low byte of the flags of the events from ``first`` on, as far as the window shows them.
+
+    What is no rows event has none.
+
+    Args:
+        window: the file's bytes from ``origin`` on.
+        origin: offset in the file of the window's first byte.
+        positions: where the events stand, 64-bit integers; one may be named many times, one after another.
+        first: the number of the first event that is wanted.
+        post_header: the post-header lengths of the types, from type 1 on.
+        flags: a byte for each event.
+
+    Returns:
+        The number of the first event that the window does not show.
+    """

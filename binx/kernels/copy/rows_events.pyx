@@ -1,0 +1,141 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""Rows events looked at one by one: how many row changes they hold, where their images end, and their flags."""
+
+from libc.stdint cimport int32_t, int64_t, uint8_t
+
+from binx.kernels.cursor cimport Cursor, cursor_over, little, remaining, take
+from binx.kernels.output cimport Output, append, bytes_in, release
+from binx.kernels.rows.counting cimport (
+    RowsEvent,
+    bad_rows,
+    count_images,
+    count_old_times,
+    open_after_image,
+    open_rows,
+)
+from binx.kernels.rows.layouts cimport TableLayout, TableMaps, skip_image
+from binx.kernels.walk.events cimport HEADER_SIZE, rows_operation, set_post_header
+
+
+cdef class RowCounter:
+    """Counts the row changes of a transaction's rows events; sees its table maps before."""
+
+    cdef TableMaps maps
+    cdef object widths
+
+    def __init__(self, bint of_mariadb, widths):
+        self.maps = TableMaps()
+        self.widths = widths
+        # Whose times of before 10.1 may have fractions that take bytes which the table map does not tell.
+        self.maps.of_mariadb = of_mariadb
+
+    def see(self, const uint8_t[::1] body, int id_width, int64_t position):
+        """Take in a table map's body, whose table id has 4 or 6 bytes."""
+        cdef Cursor cursor = cursor_over(&body[0] if body.shape[0] else NULL, body.shape[0], position)
+        with nogil:
+            self.maps.see(&cursor, id_width, 0)
+
+    def count(self, const uint8_t[::1] body, uint8_t event_type, int post_header, int64_t position):
+        """The number of row changes in a rows event's body, and 0 for one without a table."""
+        cdef Cursor cursor = cursor_over(&body[0] if body.shape[0] else NULL, body.shape[0], position)
+        cdef RowsEvent rows
+        cdef int64_t count = 0
+        with nogil:
+            open_rows(self.maps, &cursor, event_type, post_header, 0, &rows)
+            if rows.map >= 0:
+                self.define(rows.map)
+                count = count_images(self.maps, &cursor, &rows)
+                if count < 0:
+                    self.maps.undecodable(&cursor, rows.map)
+        return count
+
+    def ends(self, const uint8_t[::1] body, uint8_t event_type, int post_header, int64_t position):
+        """Where each row image of a rows event's body ends; see the stub."""
+        cdef Cursor cursor = cursor_over(&body[0] if body.shape[0] else NULL, body.shape[0], position)
+        cdef RowsEvent rows
+        cdef Output ends = Output(NULL, 0, 0)
+        try:
+            with nogil:
+                open_rows(self.maps, &cursor, event_type, post_header, 0, &rows)
+                if rows.map >= 0:
+                    self.define(rows.map)
+                    put_ends(self.maps, &cursor, &rows, &ends)
+            return bytes_in(&ends)
+        finally:
+            release(&ends)
+
+    cdef int define(self, int32_t number) except -1 nogil:
+        """Take over from the table's definition the widths that its table map does not tell."""
+        if self.maps.layout(number).old_times and self.maps.of_mariadb:
+            with gil:
+                widths = self.widths(self.maps.body(number))
+                if widths is not None:
+                    self.maps.set_widths(number, widths)
+        return 0
+
+
+cdef int put_ends(TableMaps maps, Cursor *body, RowsEvent *rows, Output *ends) except -1 nogil:
+    cdef TableLayout *layout = maps.layout(rows.map)
+    cdef const uint8_t *partial
+    cdef int64_t before = -1
+    if layout.unknown or (layout.old_times and maps.of_mariadb and count_old_times(body[0], layout, rows) < 0):
+        maps.undecodable(body, rows.map)
+    append(ends, &body.position, sizeof(int64_t))
+    while remaining(body):
+        if body.position == before:
+            bad_rows(body, "expected rows of at least one byte, found bytes behind a row without columns")
+        before = body.position
+        skip_image(body, layout, rows.before, rows.before_count)
+        append(ends, &body.position, sizeof(int64_t))
+        if rows.operation == 1:
+            open_after_image(body, layout, rows, &partial)
+            skip_image(body, layout, rows.after, rows.after_count)
+            append(ends, &body.position, sizeof(int64_t))
+    return 0
+
+
+cdef enum:
+    FLAGS_SIZE = 2
+    SHORT_TABLE_ID = 6
+
+
+def rows_flags(
+    const uint8_t[::1] window not None,
+    int64_t origin,
+    const int64_t[::1] positions not None,
+    int64_t first,
+    const uint8_t[::1] post_header not None,
+    uint8_t[::1] flags not None,
+):
+    """Fill in the low byte of the flags of the events from ``first`` on, as far as the window shows them.
+
+    What is no rows event has none. Returns the number of the first event that the window does not show. An event may
+    be named many times, one after another.
+    """
+    cdef uint8_t lengths[256]
+    cdef Cursor cursor
+    cdef const uint8_t *header
+    cdef int64_t at
+    cdef int64_t count = min(positions.shape[0], flags.shape[0])
+    if window.shape[0] == 0:
+        return first
+    set_post_header(lengths, &post_header[0], post_header.shape[0])
+    with nogil:
+        while 0 <= first < count:
+            if first and positions[first] == positions[first - 1]:
+                flags[first] = flags[first - 1]
+                first += 1
+                continue
+            at = positions[first] - origin
+            if at < 0 or at > window.shape[0]:
+                break
+            cursor = cursor_over(&window[0] + at, window.shape[0] - at, positions[first])
+            if remaining(&cursor) < HEADER_SIZE + SHORT_TABLE_ID + FLAGS_SIZE:
+                break
+            header = take(&cursor, HEADER_SIZE)
+            flags[first] = 0
+            if rows_operation(header[4]) >= 0:
+                take(&cursor, 4 if lengths[header[4]] == SHORT_TABLE_ID else 6)
+                flags[first] = <uint8_t> little(take(&cursor, FLAGS_SIZE), FLAGS_SIZE)
+            first += 1
+    return first

@@ -1,0 +1,1 @@
+"""JSON documents in MySQL's binary form, paths into them, and differences."""

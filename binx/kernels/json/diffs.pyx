@@ -1,0 +1,361 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""Partial updates of JSON columns (WL#2955, sql/json_diff.cc): printed, or applied to the document before.
+
+A difference is a vector of changes that apply one after another: an operation
+(1 byte), the length of a path and the path as text, and, but for a removal, the
+length of a document and the document in binary JSON.
+
+To apply them, the document before becomes a tree that is opened only along the
+paths: a container on the way becomes a list of its members, and everything off
+the way stays the bytes it was, to be rendered from there. The nodes take 32 bytes
+for each member of an opened container, which the document's own bytes pay for
+once; so the memory is in proportion to the document, however many changes there
+are.
+"""
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memcmp
+
+from binx.kernels.cursor cimport Cursor, cursor_over, remaining, take, take_packed
+from binx.kernels.json.documents cimport (
+    LARGE_ARRAY,
+    LARGE_OBJECT,
+    LITERAL,
+    MAX_DEPTH,
+    SMALL_ARRAY,
+    SMALL_OBJECT,
+    Container,
+    Member,
+    damaged,
+    open_container,
+    render,
+    render_value,
+    spend,
+    take_key,
+    take_member,
+)
+from binx.kernels.json.paths cimport Leg, bad_path, take_leg
+from binx.kernels.output cimport Output, append, append_byte, release, reserve
+from binx.kernels.json.text cimport append_quoted, append_text
+
+cdef enum:  # enum_json_diff_operation
+    REPLACE = 0
+    INSERT = 1
+    REMOVE = 2
+
+cdef enum:
+    ROOT = 0
+    NONE = 0  # the root is no container's member, so its number ends lists
+    KEPT_BYTES = 1 << 20  # of nodes, from one row to the next
+
+cdef struct Node:
+    # A value of the document: its bytes up to the end of what they stand in, or, once opened, its first member.
+    const uint8_t *key
+    const uint8_t *value
+    uint32_t size
+    uint32_t first
+    uint32_t next
+    uint16_t key_size
+    uint8_t kind
+    uint8_t is_opened
+    uint8_t is_inlined
+
+cdef const uint8_t *NULL_LITERAL = b"\0"
+
+
+cdef inline Node *at(Patch *patch, uint32_t number) noexcept nogil:
+    return (<Node *> patch.nodes.data) + number
+
+
+cdef inline bint is_array(uint8_t kind) noexcept nogil:
+    return kind == SMALL_ARRAY or kind == LARGE_ARRAY
+
+
+cdef Cursor bytes_of(Patch *patch, const Node *node) noexcept nogil:
+    """A cursor over a node's bytes whose origin is right, whichever document they stand in."""
+    cdef const Cursor *document = &patch.before
+    if not document.base <= node.value <= document.base + document.size:
+        document = &patch.diff
+    return cursor_over(node.value, node.size, document.origin + (node.value - document.base))
+
+
+cdef int64_t add_node(Patch *patch) except -1 nogil:
+    cdef Node blank = Node(NULL, NULL, 0, NONE, NONE, 0, 0, False, False)
+    append(&patch.nodes, &blank, sizeof(Node))
+    return patch.nodes.size // <int64_t> sizeof(Node) - 1
+
+
+cdef int set_document(Patch *patch, Node *node, Cursor *document) except -1 nogil:
+    """Make a node the whole document that fills a cursor; one of no bytes is null."""
+    node.first = NONE
+    node.is_opened = False
+    node.is_inlined = remaining(document) == 0
+    if node.is_inlined:
+        node.kind = LITERAL
+        node.value = NULL_LITERAL
+        node.size = 1
+        return 0
+    node.kind = spend(document, 1, &patch.unspent)[0]
+    node.value = document.base + document.position
+    node.size = <uint32_t> remaining(document)
+    return 0
+
+
+cdef int open_node(Patch *patch, uint32_t number) except -1 nogil:
+    """Turn an array's or object's bytes into nodes, one a member, in their order."""
+    cdef Container container
+    cdef Member member
+    cdef Cursor cursor = bytes_of(patch, at(patch, number))
+    cdef Node *node
+    cdef const uint8_t *key = NULL
+    cdef int64_t i, added, length = 0, previous = NONE
+    if at(patch, number).is_opened:
+        return 0
+    open_container(at(patch, number).kind, &cursor, &patch.unspent, &container)
+    reserve(&patch.nodes, container.count * <int64_t> sizeof(Node))
+    for i in range(container.count):
+        if container.is_object:
+            key = take_key(&container, i, &patch.unspent, &length)
+        take_member(&container, i, &member)
+        added = add_node(patch)
+        node = at(patch, added)
+        node.key = key
+        node.key_size = <uint16_t> length
+        node.kind = member.kind
+        node.value = member.value.base
+        node.size = <uint32_t> member.value.size
+        node.is_inlined = member.is_inlined
+        if previous == NONE:
+            at(patch, number).first = added
+        else:
+            at(patch, previous).next = added
+        previous = added
+    at(patch, number).is_opened = True
+    return 0
+
+
+cdef int key_order(const Node *node, const Leg *leg) noexcept nogil:
+    """Keys are ordered by length, then by bytes (``Json_key_comparator``, sql-common/json_dom.cc)."""
+    if node.key_size != leg.size:
+        return -1 if node.key_size < leg.size else 1
+    return memcmp(node.key, leg.name, leg.size)
+
+
+cdef int settle_index(Patch *patch, uint32_t container, Leg *leg) noexcept nogil:
+    """Count an index from the last cell anew from the first; what lies before the first stays below 0."""
+    cdef uint32_t number = at(patch, container).first
+    leg.index = -1 - leg.index
+    while number != NONE:
+        leg.index += 1
+        number = at(patch, number).next
+    return 0
+
+
+cdef bint seek(Patch *patch, uint32_t container, const Leg *leg, uint32_t *previous, uint32_t *found) noexcept nogil:
+    """Find a member of an opened container; ``previous`` is the one behind which it stands or would stand."""
+    cdef uint32_t number = at(patch, container).first
+    cdef int64_t place = 0
+    cdef int order
+    previous[0] = NONE
+    while number != NONE:
+        if leg.is_cell:
+            order = (place > leg.index) - (place < leg.index)
+        else:
+            order = key_order(at(patch, number), leg)
+        if order >= 0:
+            found[0] = number
+            return order == 0
+        previous[0] = number
+        number = at(patch, number).next
+        place += 1
+    found[0] = NONE
+    return False
+
+
+cdef int link_behind(Patch *patch, uint32_t container, uint32_t previous, uint32_t number) noexcept nogil:
+    if previous == NONE:
+        at(patch, container).first = number
+    else:
+        at(patch, previous).next = number
+    return 0
+
+
+cdef bint change_member(
+    Patch *patch, uint32_t container, const Leg *leg, uint8_t operation, Cursor *document
+) except -1 nogil:
+    """Do one operation on a container's member; False where the member is not there, or is there already."""
+    cdef uint32_t previous = NONE, number = NONE
+    cdef bint is_there = seek(patch, container, leg, &previous, &number)
+    cdef uint32_t added
+    if operation == REMOVE:
+        if is_there:
+            link_behind(patch, container, previous, at(patch, number).next)
+        return is_there
+    if operation == REPLACE:
+        if is_there:
+            set_document(patch, at(patch, number), document)
+        return is_there
+    if is_there and not leg.is_cell:
+        return False
+    if not leg.is_cell and leg.size > 0xFFFF:
+        return False
+    added = <uint32_t> add_node(patch)
+    set_document(patch, at(patch, added), document)
+    if not leg.is_cell:
+        at(patch, added).key = leg.name
+        at(patch, added).key_size = <uint16_t> leg.size
+    at(patch, added).next = number
+    link_behind(patch, container, previous, added)
+    return True
+
+
+cdef bint apply_change(Patch *patch, uint8_t operation, Cursor *path, Cursor *document) except -1 nogil:
+    """Do one change; False where the document lacks what its path names."""
+    cdef uint32_t container = ROOT, previous = NONE, number = NONE
+    cdef uint8_t kind
+    cdef Leg leg
+    if take(path, 1)[0] != c"$":
+        bad_path(path)
+    while remaining(path):
+        take_leg(path, &patch.keys, &leg)
+        kind = at(patch, container).kind
+        if kind > LARGE_ARRAY or is_array(kind) != leg.is_cell:
+            return False
+        open_node(patch, container)
+        if leg.is_cell and leg.is_from_last:
+            settle_index(patch, container, &leg)
+        if remaining(path) == 0:
+            return change_member(patch, container, &leg, operation, document)
+        if not seek(patch, container, &leg, &previous, &number):
+            return False
+        container = number
+    return False
+
+
+cdef uint8_t take_change(Cursor *diff, Cursor *path, Cursor *document) except? 255 nogil:
+    """Take the next change: its operation, and cursors over its path and document."""
+    cdef uint8_t operation = take(diff, 1)[0]
+    cdef uint64_t length = 0
+    cdef int64_t start
+    if operation > REMOVE:
+        damaged(diff, b"a change's operation (0 to 2)", operation)
+    take_packed(diff, &length)
+    start = diff.origin + diff.position
+    path[0] = cursor_over(take(diff, <int64_t> length), <int64_t> length, start)
+    if operation != REMOVE:
+        take_packed(diff, &length)
+        start = diff.origin + diff.position
+        document[0] = cursor_over(take(diff, <int64_t> length), <int64_t> length, start)
+    return operation
+
+
+cdef int render_node(Patch *patch, uint32_t number, int depth, Output *out) except -1 nogil:
+    """Append the text of a node; ``depth`` counts the containers around it."""
+    cdef Node *node = at(patch, number)
+    cdef bint is_object = not is_array(node.kind)
+    cdef int64_t inlined = node.size
+    cdef uint32_t member
+    cdef Cursor value = bytes_of(patch, node)
+    if not node.is_opened:
+        return render_value(node.kind, &value, &inlined if node.is_inlined else &patch.unspent, depth, out)
+    if depth >= MAX_DEPTH:
+        damaged(&value, b"at most 100 levels", depth + 1)
+    append_byte(out, c"{" if is_object else c"[")
+    member = node.first
+    while member != NONE:
+        if member != node.first:
+            append_text(out, b", ", 2)
+        if is_object:
+            append_quoted(&value, at(patch, member).key, at(patch, member).key_size, out)
+            append_text(out, b": ", 2)
+        render_node(patch, member, depth + 1, out)
+        member = at(patch, member).next
+    return append_byte(out, c"}" if is_object else c"]")
+
+
+cdef bint apply_diff(Patch *patch, Cursor *before, Cursor *diff, Output *out) except -1 nogil:
+    """Append the text of the document before with its changes, or False where a path is not in it.
+
+    Both cursors must stay where they are meanwhile; ``diff`` is left as it was.
+    """
+    cdef Cursor changes = diff[0]
+    cdef Cursor document = before[0]
+    cdef Cursor path
+    cdef uint8_t operation
+    patch.before = before[0]
+    patch.diff = diff[0]
+    patch.nodes.size = 0
+    patch.keys.size = 0
+    patch.unspent = remaining(before) + remaining(diff)
+    # An escape is never shorter than its character: the names' memory does not move once nodes point into it.
+    reserve(&patch.keys, remaining(diff) + 1)
+    add_node(patch)
+    set_document(patch, at(patch, ROOT), &document)
+    while remaining(&changes):
+        document = cursor_over(NULL_LITERAL, 0, diff.origin)
+        operation = take_change(&changes, &path, &document)
+        if not apply_change(patch, operation, &path, &document):
+            return False
+    render_node(patch, ROOT, 0, out)
+    if patch.nodes.capacity + patch.keys.capacity > KEPT_BYTES:
+        release_patch(patch)
+    return True
+
+
+cdef void release_patch(Patch *patch) noexcept nogil:
+    release(&patch.nodes)
+    release(&patch.keys)
+
+
+cdef int render_change(Cursor *diff, Output *out) except -1 nogil:
+    """Append one change as a JSON object."""
+    cdef Cursor path, document
+    cdef uint8_t operation = take_change(diff, &path, &document)
+    if operation == REPLACE:
+        append_text(out, b'{"op": "replace", "path": ', 26)
+    elif operation == INSERT:
+        append_text(out, b'{"op": "insert", "path": ', 25)
+    else:
+        append_text(out, b'{"op": "remove", "path": ', 25)
+    append_quoted(&path, path.base, path.size, out)
+    if operation != REMOVE:
+        append_text(out, b', "value": ', 11)
+        render(&document, out)
+    return append_byte(out, c"}")
+
+
+cdef int render_diff(Cursor *diff, Output *out) except -1 nogil:
+    """Append the changes that fill the rest of the cursor as a JSON array."""
+    cdef int64_t start = out.size
+    append_byte(out, c"[")
+    while remaining(diff):
+        if out.size > start + 1:
+            append_text(out, b", ", 2)
+        render_change(diff, out)
+    return append_byte(out, c"]")
+
+
+def diff_to_text(const uint8_t[::1] data not None) -> str:
+    cdef Cursor cursor = cursor_over(&data[0], data.shape[0], 0)
+    cdef Output out = Output(NULL, 0, 0)
+    try:
+        with nogil:
+            render_diff(&cursor, &out)
+        return out.data[: out.size].decode("utf-8")
+    finally:
+        release(&out)
+
+
+def applied(const uint8_t[::1] document not None, const uint8_t[::1] changes not None) -> str | None:
+    cdef Cursor before = cursor_over(&document[0], document.shape[0], 0)
+    cdef Cursor diff = cursor_over(&changes[0], changes.shape[0], 0)
+    cdef Output out = Output(NULL, 0, 0)
+    cdef Patch patch = Patch(before, diff, Output(NULL, 0, 0), Output(NULL, 0, 0), 0)
+    cdef bint is_applied
+    try:
+        with nogil:
+            is_applied = apply_diff(&patch, &before, &diff, &out)
+        return out.data[: out.size].decode("utf-8") if is_applied else None
+    finally:
+        release(&out)
+        release_patch(&patch)

@@ -1,0 +1,295 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""MySQL's binary JSON (WL#8132, sql-common/json_binary.h) rendered as the text that the server prints.
+
+A document is a type byte and a value. An array or object holds the number of
+its members and its size in bytes, then (objects) an offset and a length for
+each key, then a type and an offset for each value, then keys and values;
+offsets count from the container's start. Counts and offsets have 2 bytes in
+small containers and 4 in large ones, and a value that fits into its offset
+stands there itself. The spelling of values is ``Json_wrapper::to_string``'s
+(sql-common/json_dom.cc).
+
+Offsets invite hostile bytes to overlap, and then a few of them to expand into
+a text without end. A server never shares bytes, so every byte read is paid for
+out of the document's size; what runs out of it is damage.
+"""
+
+from libc.math cimport isfinite
+from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint64_t
+from libc.string cimport memcpy
+
+from binx.kernels.cursor cimport Cursor, cursor_over, little, remaining, take
+from binx.kernels.rows.decimal cimport check_decimal, decimal_size, render_decimal
+from binx.kernels.output cimport Output, append_byte, release
+from binx.kernels.json.text cimport (
+    append_base64,
+    append_double,
+    append_quoted,
+    append_signed,
+    append_text,
+    append_unsigned,
+)
+
+from binx.errors import DamagedError
+
+cdef enum:  # enum_field_types, of the opaque values that JSON spells in a way of its own
+    FIELD_TIMESTAMP = 7
+    FIELD_DATE = 10
+    FIELD_TIME = 11
+    FIELD_DATETIME = 12
+    FIELD_NEWDECIMAL = 246
+
+
+cdef int damaged(Cursor *cursor, const char *expected, int64_t found) except -1 with gil:
+    """Raise with what stood before the cursor's position."""
+    raise DamagedError(
+        f"expected {expected.decode('ascii')} in a JSON document, found {found}",
+        offset=cursor.origin + cursor.position,
+    )
+
+
+cdef const uint8_t *spend(Cursor *cursor, int64_t count, int64_t *unspent) except NULL nogil:
+    """Take bytes and pay for them, so that no byte of a document is rendered twice."""
+    if count > unspent[0]:
+        damaged(cursor, b"values that share no bytes, in all as long as the document", count)
+    unspent[0] -= count
+    return take(cursor, count)
+
+
+cdef int render_literal(Cursor *value, int64_t *unspent, Output *out) except -1 nogil:
+    cdef uint8_t literal = spend(value, 1, unspent)[0]
+    if literal == 0:
+        return append_text(out, b"null", 4)
+    if literal == 1:
+        return append_text(out, b"true", 4)
+    if literal == 2:
+        return append_text(out, b"false", 5)
+    return damaged(value, b"null, true or false (0, 1, 2)", literal)
+
+
+cdef int render_double(Cursor *value, int64_t *unspent, Output *out) except -1 nogil:
+    cdef double number
+    memcpy(&number, spend(value, 8, unspent), 8)
+    if not isfinite(number):
+        damaged(value, b"a finite number (JSON has no other)", 0)
+    return append_double(out, number)
+
+
+cdef int take_length(Cursor *value, int64_t *unspent, int64_t *length) except -1 nogil:
+    """The length of a string or opaque value: seven bits a byte, at most five bytes and 32 bits."""
+    cdef uint8_t byte = 0x80
+    cdef int shift = 0
+    length[0] = 0
+    while byte & 0x80:
+        if shift > 28:
+            damaged(value, b"a length of at most five bytes", shift // 7 + 1)
+        byte = spend(value, 1, unspent)[0]
+        length[0] |= <int64_t> (byte & 0x7F) << shift
+        shift += 7
+    return 0
+
+
+cdef int render_string(Cursor *value, int64_t *unspent, Output *out) except -1 nogil:
+    cdef int64_t length = 0
+    take_length(value, unspent, &length)
+    return append_quoted(value, spend(value, length, unspent), length, out)
+
+
+cdef int render_clock(uint64_t hour, uint64_t rest, Output *out) except -1 nogil:
+    """Append ``HH:MM:SS.ffffff`` of minutes (6 bits), seconds (6) and microseconds (24)."""
+    append_unsigned(out, hour, 2)
+    append_byte(out, c":")
+    append_unsigned(out, (rest >> 30) & 63, 2)
+    append_byte(out, c":")
+    append_unsigned(out, (rest >> 24) & 63, 2)
+    append_byte(out, c".")
+    return append_unsigned(out, rest & 0xFFFFFF, 6)
+
+
+cdef int render_temporal(Cursor *value, int field_type, int64_t packed, Output *out) except -1 nogil:
+    """Append a date, time or both, as ``TIME_to_longlong_packed`` (sql-common/my_time.cc) packs it.
+
+    From the low end: microseconds (24 bits), seconds (6), minutes (6), then in a TIME
+    the hours (10), in the others the hour (5), day (5) and year * 13 + month.
+    """
+    cdef uint64_t bits = 0 - <uint64_t> packed if packed < 0 else <uint64_t> packed
+    cdef uint64_t months = bits >> 46
+    cdef bint is_time = field_type == FIELD_TIME
+    if (
+        (bits & 0xFFFFFF) > 999999
+        or ((bits >> 24) & 63) > 59
+        or ((bits >> 30) & 63) > 59
+        or (is_time and (bits >> 36) > 838)
+        or (not is_time and (packed < 0 or months > 9999 * 13 + 12 or ((bits >> 36) & 31) > 23))
+    ):
+        damaged(value, b"a date or time within its bounds", packed)
+    append_byte(out, c'"')
+    if is_time:
+        if packed < 0:
+            append_byte(out, c"-")
+        render_clock(bits >> 36, bits, out)
+    else:
+        append_unsigned(out, months // 13, 4)
+        append_byte(out, c"-")
+        append_unsigned(out, months % 13, 2)
+        append_byte(out, c"-")
+        append_unsigned(out, (bits >> 41) & 31, 2)
+        if field_type != FIELD_DATE:
+            append_byte(out, c" ")
+            render_clock((bits >> 36) & 31, bits, out)
+    return append_byte(out, c'"')
+
+
+cdef int render_opaque(Cursor *value, int64_t *unspent, Output *out) except -1 nogil:
+    """Append a value of an SQL type that JSON does not have: the type, a length, its bytes."""
+    cdef int field_type = spend(value, 1, unspent)[0]
+    cdef int64_t length = 0
+    cdef const uint8_t *data
+    take_length(value, unspent, &length)
+    data = spend(value, length, unspent)
+    if field_type == FIELD_NEWDECIMAL:
+        if length < 2:
+            damaged(value, b"a decimal's precision and scale", length)
+        check_decimal(data[0], data[1])
+        if decimal_size(data[0], data[1]) != length - 2:
+            damaged(value, b"a decimal as long as its precision asks for", length - 2)
+        return render_decimal(data + 2, data[0], data[1], out)
+    if field_type in (FIELD_DATE, FIELD_TIME, FIELD_DATETIME, FIELD_TIMESTAMP):
+        if length != 8:
+            damaged(value, b"8 bytes of a date or time", length)
+        return render_temporal(value, field_type, <int64_t> little(data, 8), out)
+    append_text(out, b'"base64:type', 12)
+    append_unsigned(out, field_type, 1)
+    append_byte(out, c":")
+    append_base64(data, length, out)
+    return append_byte(out, c'"')
+
+
+cdef int open_container(uint8_t kind, Cursor *value, int64_t *unspent, Container *container) except -1 nogil:
+    """Take the counts and entries of the array or object that begins at the cursor."""
+    cdef int64_t size, header
+    cdef Cursor *body = &container.body
+    container.is_object = kind == SMALL_OBJECT or kind == LARGE_OBJECT
+    container.width = 4 if kind == LARGE_OBJECT or kind == LARGE_ARRAY else 2
+    container.key_entry = container.width + 2 if container.is_object else 0
+    body[0] = cursor_over(value.base + value.position, remaining(value), value.origin + value.position)
+    container.count = <int64_t> little(spend(body, container.width, unspent), container.width)
+    size = <int64_t> little(spend(body, container.width, unspent), container.width)
+    header = 2 * container.width + container.count * (container.key_entry + container.width + 1)
+    if size > body.size:
+        damaged(body, b"a container that ends within the one around it", size)
+    if header > size:
+        damaged(body, b"a container as long as its entries", size)
+    body.size = size
+    container.header = header
+    container.keys = spend(body, header - 2 * container.width, unspent)
+    container.values = container.keys + container.count * container.key_entry
+    return 0
+
+
+cdef const uint8_t *take_key(Container *container, int64_t i, int64_t *unspent, int64_t *length) except NULL nogil:
+    """The bytes of the i-th key, whose offset and two-byte length stand in its entry."""
+    cdef const uint8_t *entry = container.keys + i * container.key_entry
+    cdef Cursor *body = &container.body
+    length[0] = <int64_t> little(entry + container.width, 2)
+    body.position = <int64_t> little(entry, container.width)
+    if body.position < container.header or body.position > body.size:
+        damaged(body, b"a key behind the container's entries and before its end", body.position)
+    return spend(body, length[0], unspent)
+
+
+cdef int take_member(Container *container, int64_t i, Member *member) except -1 nogil:
+    """Where the i-th value is: an entry holds a type byte and an offset, or the value itself where it fits."""
+    cdef int width = container.width
+    cdef const uint8_t *entry = container.values + i * (width + 1)
+    cdef Cursor *body = &container.body
+    cdef int64_t offset
+    member.kind = entry[0]
+    member.is_inlined = LITERAL <= entry[0] <= UINT16 or (width == 4 and INT32 <= entry[0] <= UINT32)
+    if member.is_inlined:
+        member.value = cursor_over(entry + 1, width, body.origin + (entry + 1 - body.base))
+        return 0
+    offset = <int64_t> little(entry + 1, width)
+    if offset < container.header or offset > body.size:
+        damaged(body, b"a value behind the container's entries and before its end", offset)
+    member.value = cursor_over(body.base + offset, body.size - offset, body.origin + offset)
+    return 0
+
+
+cdef int render_member(Member *member, int64_t *unspent, int depth, Output *out) except -1 nogil:
+    """Append a value; one that stands in its entry was paid for with the entry."""
+    cdef int64_t inlined = member.value.size
+    return render_value(member.kind, &member.value, &inlined if member.is_inlined else unspent, depth, out)
+
+
+cdef int render_container(
+    uint8_t kind, Cursor *value, int64_t *unspent, int depth, Output *out
+) except -1 nogil:
+    cdef Container container
+    cdef Member member
+    cdef const uint8_t *key
+    cdef int64_t i, length = 0
+    if depth > MAX_DEPTH:
+        damaged(value, b"at most 100 levels", depth)
+    open_container(kind, value, unspent, &container)
+    append_byte(out, c"{" if container.is_object else c"[")
+    for i in range(container.count):
+        if i:
+            append_text(out, b", ", 2)
+        if container.is_object:
+            key = take_key(&container, i, unspent, &length)
+            append_quoted(&container.body, key, length, out)
+            append_text(out, b": ", 2)
+        take_member(&container, i, &member)
+        render_member(&member, unspent, depth, out)
+    return append_byte(out, c"}" if container.is_object else c"]")
+
+
+cdef int render_value(uint8_t kind, Cursor *value, int64_t *unspent, int depth, Output *out) except -1 nogil:
+    """Append the value that begins at the cursor; ``depth`` counts the containers around it."""
+    if kind <= LARGE_ARRAY:
+        return render_container(kind, value, unspent, depth + 1, out)
+    if kind == LITERAL:
+        return render_literal(value, unspent, out)
+    if kind == INT16:
+        return append_signed(out, <int16_t> little(spend(value, 2, unspent), 2))
+    if kind == UINT16:
+        return append_unsigned(out, little(spend(value, 2, unspent), 2), 1)
+    if kind == INT32:
+        return append_signed(out, <int32_t> little(spend(value, 4, unspent), 4))
+    if kind == UINT32:
+        return append_unsigned(out, little(spend(value, 4, unspent), 4), 1)
+    if kind == INT64:
+        return append_signed(out, <int64_t> little(spend(value, 8, unspent), 8))
+    if kind == UINT64:
+        return append_unsigned(out, little(spend(value, 8, unspent), 8), 1)
+    if kind == DOUBLE:
+        return render_double(value, unspent, out)
+    if kind == STRING:
+        return render_string(value, unspent, out)
+    if kind == OPAQUE:
+        return render_opaque(value, unspent, out)
+    return damaged(value, b"a value's type (0 to 12, or 15)", kind)
+
+
+cdef int render(Cursor *document, Output *out) except -1 nogil:
+    """Append the text of the document that fills the rest of the cursor; an empty one is null."""
+    cdef int64_t unspent = remaining(document)
+    cdef uint8_t kind
+    if unspent == 0:
+        return append_text(out, b"null", 4)
+    kind = spend(document, 1, &unspent)[0]
+    render_value(kind, document, &unspent, 0, out)
+    document.position = document.size
+    return 0
+
+
+def to_text(const uint8_t[::1] data not None) -> str:
+    cdef Cursor cursor = cursor_over(&data[0], data.shape[0], 0)
+    cdef Output out = Output(NULL, 0, 0)
+    try:
+        with nogil:
+            render(&cursor, &out)
+        return out.data[: out.size].decode("utf-8")
+    finally:
+        release(&out)

@@ -1,1 +1,0 @@
-"""Paths into JSON documents; for other kernels alone."""

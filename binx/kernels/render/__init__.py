@@ -1,0 +1,1 @@
+"""Row changes, transactions and events as text."""

@@ -1,0 +1,300 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""Row changes of several tables as one text in the log's order, straight from the columns' own memory.
+
+No text of a whole row, and none of a whole column, is ever made: the output is handed over in pieces of
+bounded size, and a long value is spelled across as many of them as it takes.
+"""
+
+from libc.stdint cimport int64_t, uint8_t
+from libc.string cimport memcmp, memset
+
+from binx.kernels.render.changeorder cimport Group, Place, batch_row, group_at, place_at, version_of
+from binx.kernels.render.changeparts cimport ChangeParts, Held, view_of
+from binx.kernels.output cimport Output, append, bytes_in, release
+from binx.kernels.render.rowparts cimport *
+
+cdef enum:
+    # Of a rows event's flags: it is the last of its statement.
+    STATEMENT_END = 1
+    # Bytes that a value of fixed length takes at most as text.
+    SHORT_VALUE = 48
+    # Bytes of text for each byte of a string in SQL, at most.
+    HEXADECIMAL = 2
+
+cdef class ChangeTexts(ChangeParts):
+    """Row changes, to be written in the log's order.
+
+    Args:
+        separator: stands between two changes of one transaction.
+        limit: bytes at which a piece of the output is handed over.
+    """
+
+    cdef Writer writer
+    cdef Bytes separator
+    # Where the writing stands: row and part.
+    cdef int64_t at
+    cdef int64_t stop
+    cdef int64_t part
+    # Bytes written of the row, or of the statement that takes several rows together.
+    cdef int64_t written
+    cdef bint row_begun
+    # Around whole transactions: the run at hand, and what stands before and behind each.
+    cdef bint framed
+    cdef bint headed
+    cdef int64_t run
+    cdef Bytes heads
+    cdef Bytes head_ends
+    cdef Bytes foot
+    cdef list frame
+    # The head that comes next.
+    cdef int64_t head
+    # The rows event that was written last of the transaction at hand, and whether its statement ended with it.
+    cdef int64_t event
+    cdef bint statement_ended
+    # The group of the statement that is open for more rows, and the bytes up to which it takes them.
+    cdef const Group *open
+    cdef int64_t rows
+    cdef int64_t statement_bytes
+    cdef int64_t packet
+    cdef readonly int64_t last_version
+    cdef readonly int64_t long_texts
+    cdef readonly int64_t longest
+
+    def __cinit__(self, *_):
+        memset(&self.writer, 0, sizeof(Writer))
+
+    def __init__(
+        self, bytes separator, int64_t limit, int64_t packet, int64_t last_version, int64_t statement_bytes=0
+    ):
+        super().__init__()
+        self.separator = self.hold(separator)
+        self.writer.limit = limit
+        self.writer.byte = -1
+        self.packet = packet
+        self.statement_bytes = statement_bytes
+        self.last_version = last_version
+
+    def __dealloc__(self):
+        release(&self.writer.out)
+
+    def begin(self, int64_t first, int64_t last, int64_t ordinal=0):
+        """Set out to write the changes from one place up to another; see the stub."""
+        if not 0 <= first <= last <= self.order.total:
+            raise ValueError("there are fewer changes")
+        self.at = first
+        self.stop = last
+        self.part = 0
+        self.writer.byte = -1
+        self.writer.ordinal = ordinal
+        self.writer.begins_statement = False
+        self.row_begun = False
+        self.framed = False
+        self.open = NULL
+
+    def begin_framed(self, int64_t first_run, int64_t last_run, object head_ends, object heads, bytes foot):
+        """Set out to write all changes of some runs, each of which is a whole transaction; see the stub."""
+        cdef const int64_t *ends = <const int64_t *> self.order.run_ends.data
+        if not 0 <= first_run < last_run <= self.order.run_ends.size // 8:
+            raise ValueError("there are fewer transactions")
+        self.begin(ends[first_run - 1] if first_run else 0, ends[last_run - 1])
+        self.frame = [Held(head_ends), Held(heads), foot]
+        self.head_ends = view_of(self.frame[0])
+        self.heads = view_of(self.frame[1])
+        self.foot.data = <const uint8_t *> <char *> foot
+        self.foot.size = len(foot)
+        if self.head_ends.size // 8 < last_run - first_run:
+            raise ValueError("there are fewer heads than transactions")
+        self.framed = True
+        self.headed = False
+        self.run = first_run
+        self.head = 0
+
+    def step(self):
+        """Write on: STATE_DONE, STATE_FULL where a piece is to be taken, STATE_ASKED; see the stub."""
+        cdef int state
+        with nogil:
+            state = self.write()
+        return state
+
+    @property
+    def size(self):
+        """Bytes that are to be taken."""
+        return self.writer.out.size
+
+    def taken(self):
+        """The piece of text written since it was asked for last."""
+        cdef Output *out = &self.writer.out
+        cdef bytes piece = bytes_in(out)
+        out.size = 0
+        return piece
+
+    def asked(self):
+        """Whom to ask for the value at hand, and the row in the column."""
+        cdef Place place = place_at(&self.order, self.at)
+        cdef Part *part = self.first_part(place) + self.part
+        return self.askers[part.asker], row_of(part, place.row)
+
+    def go_on(self, int64_t size):
+        """Go on behind the value that was asked for, of so many bytes."""
+        cdef Part *part = self.first_part(place_at(&self.order, self.at)) + self.part
+        append(&self.writer.out, part.texts[CLOSE].data, part.texts[CLOSE].size)
+        self.written += size + part.texts[CLOSE].size
+        self.part += 1
+
+    cdef inline Part *first_part(self, Place place) noexcept nogil:
+        return (<Part *> self.parts.data) + group_at(&self.order, place).first_part
+
+    cdef int write(self) except -1 nogil:
+        cdef Writer *writer = &self.writer
+        cdef Place place
+        cdef Part *parts
+        cdef int64_t count
+        cdef int64_t held
+        cdef int state = STATE_DONE
+        while self.at < self.stop:
+            place = place_at(&self.order, self.at)
+            if not self.row_begun:
+                self.begin_row(place)
+            parts = self.first_part(place)
+            count = group_at(&self.order, place).parts
+            held = writer.out.size
+            while self.part < count:
+                state = spell(writer, parts + self.part, place.row)
+                if state != STATE_DONE:
+                    break
+                self.part += 1
+                if writer.out.size >= writer.limit:
+                    state = STATE_FULL
+                    break
+            self.written += writer.out.size - held
+            if state != STATE_DONE:
+                return state
+            self.end_row()
+            if writer.out.size >= writer.limit:
+                return STATE_FULL
+        return STATE_DONE
+
+    cdef int begin_row(self, Place place) except -1 nogil:
+        cdef Output *out = &self.writer.out
+        cdef int64_t version = version_of(&self.order, place)
+        if self.framed and not self.headed:
+            self.put_head()
+            self.headed = True
+            self.event = -1
+            self.statement_ended = True
+            self.writer.statement = -1
+        elif version == self.last_version:
+            append(out, self.separator.data, self.separator.size)
+        if self.framed:
+            self.place_in_event(place)
+        self.last_version = version
+        self.row_begun = True
+        self.writer.listed = False
+        self.open_statement(place)
+        return 0
+
+    cdef int open_statement(self, Place place) except -1 nogil:
+        """Let the open statement take the row as well, or close it and begin another."""
+        cdef Output *out = &self.writer.out
+        cdef const Group *group = group_at(&self.order, place)
+        if self.open != NULL:
+            if same_text(&self.open.head, &group.head) and self.written + self.most_bytes(place) <= self.statement_bytes:
+                append(out, b",\n", 2)
+                self.written += 2
+                self.rows += 1
+                return 0
+            self.close_statement()
+        self.written = group.head.size
+        if group.head.size:
+            append(out, group.head.data, group.head.size)
+            self.open = group
+            self.rows = 1
+        return 0
+
+    cdef int close_statement(self) except -1 nogil:
+        cdef Output *out = &self.writer.out
+        append(out, self.open.tail.data, self.open.tail.size)
+        self.written += self.open.tail.size
+        if self.open.behind_count.size:
+            reserve(out, SHORT_VALUE)
+            out.size = lay_signed(out.data + out.size, self.rows) - out.data
+            append(out, self.open.behind_count.data, self.open.behind_count.size)
+        self.open = NULL
+        return self.measure()
+
+    cdef int64_t most_bytes(self, Place place) except -1 nogil:
+        """At least as many bytes as the row and what ends its statement will take."""
+        cdef const Group *group = group_at(&self.order, place)
+        cdef Part *part = self.first_part(place)
+        cdef int64_t size = group.tail.size
+        cdef int64_t i
+        cdef Bytes value
+        for _ in range(group.parts):
+            size += part.around + SHORT_VALUE
+            if part.spelling == SPELL_ASKED:
+                return self.statement_bytes + 1
+            if part.offsets != NULL and part.spelling != SPELL_NOTHING:
+                i = row_of(part, place.row)
+                if not 0 <= i < part.length:
+                    bad_column()
+                i += part.offset
+                if part.validity == NULL or bit(part.validity, i):
+                    value_at(part, i, &value)
+                    size += HEXADECIMAL * value.size
+            part += 1
+        return size
+
+    cdef int measure(self) noexcept nogil:
+        """Count a text that is complete."""
+        if self.written > self.packet:
+            self.long_texts += 1
+        if self.written > self.longest:
+            self.longest = self.written
+        return 0
+
+    cdef int put_head(self) except -1 nogil:
+        cdef const int64_t *ends = <const int64_t *> self.head_ends.data
+        cdef int64_t first = ends[self.head - 1] if self.head else 0
+        cdef int64_t last = ends[self.head]
+        if not 0 <= first <= last <= self.heads.size:
+            bad_column()
+        append(&self.writer.out, self.heads.data + first, last - first)
+        self.head += 1
+        return 0
+
+    cdef int place_in_event(self, Place place) except -1 nogil:
+        """Tell where the row stands among those of its rows event, and among the transaction's statements."""
+        cdef Writer *writer = &self.writer
+        cdef const Group *group = group_at(&self.order, place)
+        cdef int64_t row = batch_row(group, place)
+        writer.begins_statement = False
+        if group.events == NULL or group.events[row] == self.event:
+            return 0
+        self.event = group.events[row]
+        writer.ordinal = 0
+        if self.statement_ended:
+            writer.begins_statement = True
+            writer.statement += 1
+        self.statement_ended = group.flags != NULL and group.flags[row] & STATEMENT_END
+        return 0
+
+    cdef int end_row(self) except -1 nogil:
+        cdef bint ends_run
+        self.part = 0
+        self.at += 1
+        self.writer.ordinal += 1
+        self.row_begun = False
+        ends_run = self.framed and self.at == (<const int64_t *> self.order.run_ends.data)[self.run]
+        if self.open == NULL:
+            self.measure()
+        elif ends_run or self.at == self.stop:
+            self.close_statement()
+        if ends_run:
+            append(&self.writer.out, self.foot.data, self.foot.size)
+            self.run += 1
+            self.headed = False
+        return 0
+
+
+cdef inline bint same_text(const Bytes *one, const Bytes *other) noexcept nogil:
+    return one.size == other.size and memcmp(one.data, other.data, one.size) == 0

@@ -1,0 +1,291 @@
+# cython: language_level=3
+"""The parts that the text of a row change consists of: a column, how its values are spelled, and what stands around.
+
+A long value is written in steps, so that no piece of the output grows with it.
+"""
+
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint64_t
+from libc.string cimport memchr
+
+from binx.kernels.render.digits cimport lay_bytes, lay_signed, lay_unsigned, put, put_byte
+from binx.kernels.output cimport Output, reserve
+from binx.kernels.render.spelling cimport *
+
+cpdef enum Spelling:
+    SPELL_NOTHING = 0
+    SPELL_TEXT = 1
+    SPELL_SQL = 2
+    SPELL_JSON = 3
+    SPELL_HEXADECIMAL = 4
+    SPELL_BASE64 = 5
+    SPELL_REAL = 6
+    SPELL_SIGNED = 7
+    SPELL_UNSIGNED = 8
+    SPELL_DECIMAL = 9
+    SPELL_MOMENT = 10
+    SPELL_INSTANT = 11
+    SPELL_DATE = 12
+    SPELL_TIME = 13
+    SPELL_ASKED = 14
+    SPELL_ESCAPED = 15
+    SPELL_SHOWN = 16
+    SPELL_VISIBLE = 17
+    SPELL_STATEMENT = 18
+    SPELL_EVENT = 19
+    SPELL_ORDINAL = 20
+    SPELL_BETWEEN = 21
+
+cpdef enum State:
+    STATE_DONE = 0
+    STATE_FULL = 1
+    STATE_ASKED = 2
+
+cdef enum:
+    # Bytes of a long value that are spelled at a time; a multiple of three, for base64.
+    STEP = 49152
+    LEAD = 0
+    OPEN = 1
+    CLOSE = 2
+    NULL_TEXT = 3
+    OTHERWISE = 4
+    ODD_OPEN = 5
+    ODD_CLOSE = 6
+    TEXTS = 7
+
+cdef struct Bytes:
+    const uint8_t *data
+    int64_t size
+
+cdef struct Part:
+    int spelling
+    int width
+    int offset_width
+    int code_width
+    int parameter
+    bint listed
+    int64_t unit
+    int64_t offset
+    int64_t length
+    int64_t mask_offset
+    int64_t around
+    int64_t asker
+    const uint8_t *data
+    int64_t data_size
+    const uint8_t *offsets
+    int64_t offset_count
+    const uint8_t *validity
+    const uint8_t *codes
+    const uint8_t *mask
+    const int64_t *rows
+    Bytes texts[TEXTS]
+    Date date
+
+cdef struct Writer:
+    Output out
+    # Bytes at which a piece of the output is handed over.
+    int64_t limit
+    # Where in a value the writing stands; -1 where none is begun.
+    int64_t byte
+    TextClass text_class
+    # Whether the row's list has an item.
+    bint listed
+    # The row's number in its event, the statement's in its transaction, and whether the statement begins here.
+    int64_t ordinal
+    int64_t statement
+    bint begins_statement
+
+
+cdef inline int bad_column() except -1 with gil:
+    raise ValueError("a column does not fit the rows that are asked for")
+
+
+cdef inline bint bit(const uint8_t *bits, int64_t place) noexcept nogil:
+    return (bits[place >> 3] >> (place & 7)) & 1
+
+
+cdef inline int64_t row_of(const Part *part, int64_t change) noexcept nogil:
+    return part.rows[change] if part.rows != NULL else change
+
+
+cdef inline uint8_t *say(uint8_t *target, const Part *part, int which) noexcept nogil:
+    return lay_bytes(target, part.texts[which].data, part.texts[which].size)
+
+
+cdef inline uint8_t *begin_item(Writer *writer, uint8_t *target, const Part *part) noexcept nogil:
+    """A comma before all items of a list but the first."""
+    if part.listed:
+        if writer.listed:
+            target = lay_bytes(target, b", ", 2)
+        writer.listed = True
+    return target
+
+
+cdef inline int spell(Writer *writer, Part *part, int64_t change) except -1 nogil:
+    """Write one part of a row change, or go on with it: a State."""
+    cdef Output *out = &writer.out
+    cdef uint8_t *target
+    cdef int64_t i
+    cdef Bytes value
+    if writer.byte >= 0:
+        value_at(part, row_of(part, change) + part.offset, &value)
+        return go_on_spelling(writer, part, &value)
+    reserve(out, part.around + SHORT_MAXIMUM)
+    target = out.data + out.size
+    if part.mask != NULL and not bit(part.mask, part.mask_offset + change):
+        if part.texts[OTHERWISE].size:
+            target = say(begin_item(writer, target, part), part, OTHERWISE)
+            out.size = target - out.data
+        return STATE_DONE
+    if part.spelling >= SPELL_STATEMENT:
+        out.size = lay_place(writer, target, part) - out.data
+        return STATE_DONE
+    target = say(begin_item(writer, target, part), part, LEAD)
+    if part.spelling == SPELL_NOTHING:
+        out.size = target - out.data
+        return STATE_DONE
+    i = row_of(part, change)
+    if i < 0 or i >= part.length:
+        bad_column()
+    i += part.offset
+    if part.validity != NULL and not bit(part.validity, i):
+        out.size = say(target, part, NULL_TEXT) - out.data
+        return STATE_DONE
+    target = say(target, part, OPEN)
+    if SPELL_SIGNED <= part.spelling <= SPELL_ASKED:
+        if part.spelling != SPELL_ASKED:
+            target = say(lay_number(target, part, part.data + i * part.width), part, CLOSE)
+        out.size = target - out.data
+        return STATE_ASKED if part.spelling == SPELL_ASKED else STATE_DONE
+    value_at(part, i, &value)
+    if part.spelling == SPELL_SQL:
+        writer.text_class = text_class(value.data, value.size)
+        if writer.text_class == TEXT_ASTRAY:
+            target = say(target, part, ODD_OPEN)
+        elif writer.text_class == TEXT_UNSAFE:
+            target = lay_bytes(target, b"_utf8mb4 x'", 11)
+        else:
+            target[0] = c"'"
+            target += 1
+    elif part.spelling == SPELL_JSON or part.spelling == SPELL_SHOWN:
+        target[0] = c'"'
+        target += 1
+    out.size = target - out.data
+    writer.byte = 0
+    return go_on_spelling(writer, part, &value)
+
+
+cdef inline uint8_t *lay_place(const Writer *writer, uint8_t *target, const Part *part) noexcept nogil:
+    """Say where the row stands among the rows of its event and of its transaction."""
+    if part.spelling == SPELL_EVENT:
+        return say(target, part, LEAD) if writer.ordinal == 0 else target
+    if part.spelling == SPELL_BETWEEN:
+        return target if writer.ordinal == 0 else say(target, part, LEAD)
+    if part.spelling == SPELL_ORDINAL:
+        return say(lay_signed(say(target, part, LEAD), writer.ordinal), part, CLOSE)
+    if writer.begins_statement:
+        return say(lay_signed(say(target, part, LEAD), writer.statement), part, CLOSE)
+    return target
+
+
+cdef inline int value_at(const Part *part, int64_t i, Bytes *value) except -1 nogil:
+    """The bytes of a value, by its place in the column's memory."""
+    cdef int64_t first
+    cdef int64_t last
+    if part.codes != NULL:
+        if part.code_width == 1:
+            i = (<const int8_t *> part.codes)[i]
+        else:
+            i = (<const int32_t *> part.codes)[i]
+    if part.offsets == NULL:
+        first = i * part.width
+        last = first + part.width
+    elif i < 0 or i + 1 >= part.offset_count:
+        return bad_column()
+    elif part.offset_width == 4:
+        first = (<const int32_t *> part.offsets)[i] * part.unit
+        last = (<const int32_t *> part.offsets)[i + 1] * part.unit
+    else:
+        first = (<const int64_t *> part.offsets)[i] * part.unit
+        last = (<const int64_t *> part.offsets)[i + 1] * part.unit
+    if first < 0 or last < first or last > part.data_size:
+        bad_column()
+    value.data = part.data + first
+    value.size = last - first
+    return 0
+
+
+cdef inline int go_on_spelling(Writer *writer, const Part *part, const Bytes *value) except -1 nogil:
+    """Write a value of bytes on, until it ends or the piece is full."""
+    cdef Output *out = &writer.out
+    cdef int64_t stop
+    while writer.byte < value.size:
+        if out.size >= writer.limit:
+            return STATE_FULL
+        stop = writer.byte + STEP if value.size - writer.byte > STEP else value.size
+        reserve(out, (stop - writer.byte) * EXPANSION + SHORT_MAXIMUM)
+        stop = spell_bytes(out, part.spelling, writer.text_class, value, writer.byte, stop)
+        writer.byte = stop
+    writer.byte = -1
+    reserve(out, part.around + SHORT_MAXIMUM)
+    if part.spelling == SPELL_SQL and writer.text_class == TEXT_ASTRAY:
+        put(out, part.texts[ODD_CLOSE].data, part.texts[ODD_CLOSE].size)
+    elif part.spelling == SPELL_SQL:
+        put_byte(out, c"'")
+    elif part.spelling == SPELL_JSON or part.spelling == SPELL_SHOWN:
+        put_byte(out, c'"')
+    elif part.spelling == SPELL_REAL and memchr(value.data, c"e", value.size) == NULL:
+        put(out, b"e0", 2)
+    put(out, part.texts[CLOSE].data, part.texts[CLOSE].size)
+    return STATE_DONE
+
+
+cdef inline int64_t spell_bytes(
+    Output *out, int spelling, TextClass text_class, const Bytes *value, int64_t first, int64_t stop
+) except -1 nogil:
+    """Write some bytes of a value; returns where it ended, which may be behind ``stop``."""
+    cdef const uint8_t *data = value.data + first
+    if spelling == SPELL_TEXT or spelling == SPELL_REAL or (spelling == SPELL_SQL and text_class == TEXT_PLAIN):
+        put(out, data, stop - first)
+    elif spelling == SPELL_JSON:
+        return put_text(out, value.data, first, stop, value.size, True, False)
+    elif spelling == SPELL_ESCAPED:
+        return put_text(out, value.data, first, stop, value.size, False, False)
+    elif spelling == SPELL_SHOWN or spelling == SPELL_VISIBLE:
+        return put_text(out, value.data, first, stop, value.size, spelling == SPELL_SHOWN, True)
+    elif spelling == SPELL_BASE64:
+        put_base64(out, data, stop - first)
+    elif spelling == SPELL_SQL and text_class == TEXT_QUOTES:
+        put_doubled(out, data, stop - first)
+    elif spelling == SPELL_SQL and text_class == TEXT_ESCAPES:
+        put_with_escapes(out, data, stop - first)
+    else:
+        put_hexadecimal(out, data, stop - first)
+    return stop
+
+
+cdef inline uint8_t *lay_number(uint8_t *target, Part *part, const uint8_t *data) noexcept nogil:
+    """Write a value of fixed width."""
+    cdef int64_t value
+    if part.width == 8 or part.width == 16:
+        value = (<const int64_t *> data)[0]
+    elif part.width == 4:
+        value = (<const int32_t *> data)[0]
+    elif part.width == 2:
+        value = (<const int16_t *> data)[0]
+    else:
+        value = (<const int8_t *> data)[0]
+    if part.spelling == SPELL_SIGNED:
+        return lay_signed(target, value)
+    if part.spelling == SPELL_UNSIGNED:
+        if part.width < 8:
+            value &= (<int64_t> 1 << 8 * part.width) - 1
+        return lay_unsigned(target, <uint64_t> value)
+    if part.spelling == SPELL_DECIMAL:
+        return lay_decimal(target, value, part.parameter)
+    if part.spelling == SPELL_MOMENT:
+        return lay_moment(target, value, part.parameter, c" ", &part.date)
+    if part.spelling == SPELL_INSTANT:
+        return lay_moment(target, value, part.parameter, c"T", &part.date)
+    if part.spelling == SPELL_DATE:
+        return lay_date(target, value, &part.date)
+    return lay_time(target, value, part.parameter)

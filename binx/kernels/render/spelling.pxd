@@ -1,0 +1,270 @@
+# cython: language_level=3
+"""One value as SQL or JSON spells it, for the kernels that write rows: into room that was reserved before."""
+
+from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.string cimport memchr
+
+from binx.kernels.render.digits cimport (
+    lay_bytes,
+    lay_out_clock,
+    lay_out_date,
+    lay_padded,
+    lay_pair,
+    lay_unsigned,
+    put,
+    put_byte,
+)
+from binx.kernels.output cimport Output
+from binx.kernels.json.text cimport append_escaped, sequence_size
+from binx.kernels.render.visible cimport code_point, is_invisible, put_invisible
+
+cdef enum:
+    # What a byte of a value becomes at most: \u00NN, or \\xNN where it is no UTF-8.
+    EXPANSION = 6
+    # The longest number, moment or span of time.
+    SHORT_MAXIMUM = 48
+    SECOND = 1000000
+    DATE_SIZE = 10
+    CLOCK_SIZE = 8
+    FRACTION_DIGITS = 6
+
+cdef enum:
+    DAY = 86400000000
+
+cdef enum TextClass:
+    # A string that stands between quotes as it is; one that has quotes itself; one with backslashes, ends of lines, tabs
+    # or zeros, which have escapes; one with other control characters; one that is no UTF-8.
+    TEXT_PLAIN = 0
+    TEXT_QUOTES = 1
+    TEXT_ESCAPES = 2
+    TEXT_UNSAFE = 3
+    TEXT_ASTRAY = 4
+
+cdef struct Date:
+    # The text of the day that was written last: most rows of a column ask for the same again.
+    bint written
+    int64_t day
+    uint8_t text[DATE_SIZE]
+
+
+cdef inline TextClass text_class(const uint8_t *text, int64_t size) noexcept nogil:
+    """What kind of a string literal a text needs in SQL."""
+    cdef int64_t at = 0
+    cdef int64_t length
+    cdef uint8_t byte
+    cdef uint8_t control
+    cdef uint8_t escaped
+    cdef uint8_t unsafe = 0
+    cdef uint8_t escapes = 0
+    cdef uint8_t quotes = 0
+    cdef uint8_t high = 0
+    for at in range(size):
+        byte = text[at]
+        high |= byte
+        quotes |= byte == c"'"
+        control = (byte < 0x20) | (byte == 0x7F)
+        escaped = (byte == c"\\") | (byte == c"\n") | (byte == c"\r") | (byte == c"\t") | (byte == 0)
+        escapes |= escaped
+        unsafe |= control & (escaped ^ 1)
+    if high & 0x80:
+        at = 0
+        while at < size:
+            if text[at] < 0x80:
+                at += 1
+                continue
+            length = sequence_size(text + at, size - at)
+            if length == 0:
+                return TEXT_ASTRAY
+            at += length
+    if unsafe:
+        return TEXT_UNSAFE
+    if escapes:
+        return TEXT_ESCAPES
+    return TEXT_QUOTES if quotes else TEXT_PLAIN
+
+
+cdef inline void put_doubled(Output *out, const uint8_t *text, int64_t size) noexcept nogil:
+    """A text with its single quotes doubled."""
+    cdef const uint8_t *quote
+    cdef int64_t run
+    while size:
+        quote = <const uint8_t *> memchr(text, c"'", size)
+        run = size if quote == NULL else quote - text + 1
+        put(out, text, run)
+        text += run
+        size -= run
+        if quote != NULL:
+            put_byte(out, c"'")
+
+
+cdef inline void put_with_escapes(Output *out, const uint8_t *text, int64_t size) noexcept nogil:
+    """A text as it stands between single quotes in a session in which backslashes escape."""
+    cdef int64_t at
+    cdef uint8_t byte
+    for at in range(size):
+        byte = text[at]
+        if byte == c"'":
+            put_byte(out, byte)
+        elif byte == c"\\":
+            put_byte(out, c"\\")
+        elif byte == c"\n" or byte == c"\r" or byte == c"\t" or byte == 0:
+            put_byte(out, c"\\")
+            byte = c"n" if byte == c"\n" else c"r" if byte == c"\r" else c"t" if byte == c"\t" else c"0"
+        put_byte(out, byte)
+
+
+cdef inline int64_t put_text(
+    Output *out, const uint8_t *text, int64_t at, int64_t stop, int64_t size, bint json, bint visible
+) except -1 nogil:
+    r"""A text's bytes from ``at`` to ``stop``, as they stand within a JSON string or alone; ``\xNN`` for what is no UTF-8.
+
+    What is invisible is escaped as well where so asked. Returns where it ended: a character that begins before ``stop`` is written whole.
+    """
+    cdef const char *digits = b"0123456789abcdef"
+    cdef int64_t plain = at
+    cdef int64_t length
+    cdef uint8_t byte
+    while at < stop:
+        byte = text[at]
+        if byte >= 0x80:
+            length = sequence_size(text + at, size - at)
+            if length and not (visible and is_invisible(code_point(text + at, length))):
+                at += length
+                continue
+            if length:
+                put(out, text + plain, at - plain)
+                put_invisible(out, code_point(text + at, length))
+                at += length
+                plain = at
+                continue
+        elif visible and (byte == 0x7F or (byte < 0x20 and not json)):
+            put(out, text + plain, at - plain)
+            put_invisible(out, byte)
+            at += 1
+            plain = at
+            continue
+        elif not json or (byte >= 0x20 and byte != c'"' and byte != c"\\"):
+            at += 1
+            continue
+        put(out, text + plain, at - plain)
+        if byte < 0x80:
+            append_escaped(out, byte)
+        else:
+            if json:
+                put_byte(out, c"\\")
+            put(out, b"\\x", 2)
+            put_byte(out, digits[byte >> 4])
+            put_byte(out, digits[byte & 15])
+        at += 1
+        plain = at
+    put(out, text + plain, at - plain)
+    return at
+
+
+cdef inline void put_hexadecimal(Output *out, const uint8_t *data, int64_t size) noexcept nogil:
+    cdef const uint8_t *digits = b"0123456789abcdef"
+    cdef uint8_t *target = out.data + out.size
+    cdef int64_t at
+    for at in range(size):
+        target[2 * at] = digits[data[at] >> 4]
+        target[2 * at + 1] = digits[data[at] & 15]
+    out.size += 2 * size
+
+
+cdef inline void put_base64(Output *out, const uint8_t *data, int64_t size) noexcept nogil:
+    """Bytes in base64, with padding where their number is no multiple of three."""
+    cdef const uint8_t *alphabet = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+    cdef uint8_t *target = out.data + out.size
+    cdef int64_t whole = size - size % 3
+    cdef int64_t at
+    cdef uint64_t word
+    for at in range(0, whole, 3):
+        word = <uint64_t> data[at] << 16 | <uint64_t> data[at + 1] << 8 | data[at + 2]
+        target[0] = alphabet[word >> 18]
+        target[1] = alphabet[(word >> 12) & 63]
+        target[2] = alphabet[(word >> 6) & 63]
+        target[3] = alphabet[word & 63]
+        target += 4
+    if whole < size:
+        word = <uint64_t> data[whole] << 16
+        if whole + 1 < size:
+            word |= <uint64_t> data[whole + 1] << 8
+        target[0] = alphabet[word >> 18]
+        target[1] = alphabet[(word >> 12) & 63]
+        target[2] = alphabet[(word >> 6) & 63] if whole + 1 < size else c"="
+        target[3] = c"="
+        target += 4
+    out.size = target - out.data
+
+
+cdef inline int64_t floored(int64_t value, int64_t by) noexcept nogil:
+    """The quotient, rounded down also where the value is negative."""
+    cdef int64_t quotient = value // by
+    return quotient - 1 if value % by < 0 else quotient
+
+
+cdef inline uint8_t *lay_fraction(uint8_t *target, int64_t microseconds, int fraction) noexcept nogil:
+    """A point and the first digits of a second's fraction; nothing where there are none."""
+    cdef int place
+    if fraction == 0:
+        return target
+    for place in range(FRACTION_DIGITS - fraction):
+        microseconds //= 10
+    target[0] = c"."
+    return lay_padded(target + 1, microseconds, fraction)
+
+
+cdef inline uint8_t *lay_date(uint8_t *target, int64_t day, Date *last) noexcept nogil:
+    """A day since 1970, of the years 1 to 9999."""
+    if day != last.day or not last.written:
+        lay_out_date(day, last.text)
+        last.day = day
+        last.written = True
+    return lay_bytes(target, last.text, DATE_SIZE)
+
+
+cdef inline uint8_t *lay_moment(uint8_t *target, int64_t value, int fraction, uint8_t separator, Date *last) noexcept nogil:
+    """A moment in µs since 1970, of the years 1 to 9999."""
+    cdef int64_t day = floored(value, DAY)
+    cdef int64_t rest = value - day * DAY
+    target = lay_date(target, day, last)
+    target[0] = separator
+    lay_out_clock(<int> (rest // SECOND), target + 1)
+    return lay_fraction(target + 1 + CLOCK_SIZE, rest % SECOND, fraction)
+
+
+cdef inline uint8_t *lay_time(uint8_t *target, int64_t value, int fraction) noexcept nogil:
+    """A span of time in µs as ``-838:59:59.999999``; at least two digits of hours."""
+    cdef int64_t seconds
+    if value < 0:
+        target[0] = c"-"
+        target += 1
+        value = -value
+    seconds = value // SECOND
+    if seconds < 36000:
+        target[0] = c"0"
+        target += 1
+    target = lay_unsigned(target, seconds // 3600)
+    target[0] = c":"
+    lay_pair(target + 1, seconds // 60 % 60)
+    target[3] = c":"
+    lay_pair(target + 4, seconds % 60)
+    return lay_fraction(target + 6, value - seconds * SECOND, fraction)
+
+
+cdef inline uint8_t *lay_decimal(uint8_t *target, int64_t value, int scale) noexcept nogil:
+    """An unscaled DECIMAL of up to 18 digits with all digits behind the point."""
+    cdef uint64_t size = <uint64_t> value
+    cdef uint64_t one = 1
+    cdef int place
+    if value < 0:
+        target[0] = c"-"
+        target += 1
+        size = 0 - size
+    if scale == 0:
+        return lay_unsigned(target, size)
+    for place in range(scale):
+        one *= 10
+    target = lay_unsigned(target, size // one)
+    target[0] = c"."
+    return lay_padded(target + 1, size % one, scale)

@@ -1,0 +1,1 @@
+"""Row images: layouts of table maps, and values straight into Arrow buffers."""

@@ -1,0 +1,299 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""The Arrow buffers of one table's rows: growing, taken back to a row, and handed over when a batch is full.
+
+Fixed-width columns are arrays of their Arrow width; columns of bytes have 32-bit offsets and data; validity bitmaps
+exist from a column's first null on.
+"""
+
+from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memset
+
+from binx.kernels.rows.codecs cimport *
+from binx.kernels.json.diffs cimport release_patch
+from binx.kernels.rows.layouts cimport bit_at
+from binx.kernels.memory cimport SPARE_LEAST, Memory, Spare, hand_over, reserve_of
+from binx.kernels.output cimport Output, release, reserve, with_slack
+from binx.kernels.rows.values cimport Column
+from binx.kernels.rows.fast_values cimport choose_way
+
+
+cdef class RowBuffers:
+    """The columns of one table.
+
+    Args:
+        plan: for each column: codec, bytes of the length prefix (0: fixed width), width, parameter. The
+            parameter is precision << 8 | scale for DECIMAL, fractional digits for times, the padded length for
+            BINARY, the number of members for ENUM.
+        key: whatever the caller knows the table by.
+        name: what the table's rows in other slices of the log are known by, too.
+        spare: where the memory of batches that are done with is kept for the next ones.
+    """
+
+    def __cinit__(self, list plan, object key, object name, Spare spare not None):
+        cdef Column *column
+        self.columns = len(plan)
+        self.key = key
+        self.name = name
+        self.spare = spare
+        self.last_ordinal = -1
+        self.column = <Column *> calloc(self.columns + 1, sizeof(Column))
+        self.data_before = <int64_t *> calloc(self.columns + 1, sizeof(int64_t))
+        if self.column == NULL or self.data_before == NULL:
+            raise MemoryError
+        self.row_bytes = 53
+        for i, (codec, prefix, width, parameter) in enumerate(plan):
+            check_fit(i, codec, prefix, width, parameter)
+            column = &self.column[i]
+            column.codec = codec
+            column.prefix = prefix
+            column.width = width
+            column.parameter = parameter
+            column.item = item_size(codec)
+            choose_way(column)
+            self.row_bytes += column.item + 1
+        self.recall_sizes()
+
+    def __dealloc__(self):
+        cdef int32_t i
+        if self.column != NULL:
+            for i in range(self.columns):
+                release(&self.column[i].values)
+                release(&self.column[i].data)
+                release(&self.column[i].extra)
+                release(&self.column[i].validity)
+            free(self.column)
+        free(self.data_before)
+        release(&self.change_types)
+        release(&self.commit_versions)
+        release(&self.commit_timestamps)
+        release(&self.row_numbers)
+        release(&self.transactions)
+        release(&self.event_timestamps)
+        release(&self.positions)
+        release(&self.present_offsets)
+        release(&self.present_bits)
+        release(&self.present_validity)
+        release(&self.id_offsets)
+        release(&self.id_text)
+        release(&self.misfits)
+        release(&self.misfit_text)
+        release(&self.differences)
+        release(&self.difference_text)
+        release(&self.bits)
+        release_patch(&self.patch)
+
+    @property
+    def bytes(self):
+        """Bytes that the rows take, nearly."""
+        return self.bytes_held()
+
+    cdef int grow(self) except -1 nogil:
+        """Make room for twice as many rows in every fixed-width buffer."""
+        cdef int64_t capacity = self.capacity * 2 if self.capacity else with_slack(self.rows_before)
+        cdef int32_t i
+        cdef Column *column
+        if self.capacity == 0 and self.rows_before * self.row_bytes >= SPARE_LEAST:
+            self.begin_large()
+        for i in range(self.columns):
+            column = &self.column[i]
+            # One value more: offsets have an end behind the last row.
+            self.keep(&column.values, (self.rows + 1) * column.item if self.capacity else 0, (capacity + 1) * column.item)
+            if self.capacity == 0:
+                memset(column.values.data, 0, column.item)
+            if column.validity.data != NULL:
+                widen_validity(&column.validity, capacity)
+        self.keep(&self.change_types, self.rows, capacity)
+        self.keep(&self.commit_versions, self.rows * 8, capacity * 8)
+        self.keep(&self.commit_timestamps, self.rows * 8, capacity * 8)
+        self.keep(&self.row_numbers, self.rows * 8, capacity * 8)
+        self.keep(&self.transactions, self.rows * 4, capacity * 4)
+        self.keep(&self.event_timestamps, self.rows * 8, capacity * 8)
+        self.keep(&self.positions, self.rows * 8, capacity * 8)
+        if self.present_offsets.data != NULL:
+            self.keep(&self.present_offsets, (self.rows + 1) * 4, (capacity + 1) * 4)
+            widen_validity(&self.present_validity, capacity)
+        self.capacity = capacity
+        return 0
+
+    cdef int keep(self, Output *output, int64_t held, int64_t size) except -1 nogil:
+        """Make a buffer hold ``size`` bytes of which the first ``held`` are kept; what is behind them is written later."""
+        output.size = held
+        return reserve_of(self.spare, output, size - held)
+
+    cdef int begin_large(self) except -1 with gil:
+        """Get memory for as much as the batch before had, and a little more."""
+        cdef int64_t rows = with_slack(self.rows_before)
+        cdef int32_t i
+        for i in range(self.columns):
+            self.spare.take(&self.column[i].values, (rows + 1) * self.column[i].item)
+            if self.data_before[i]:
+                self.spare.take(&self.column[i].data, with_slack(self.data_before[i]))
+        self.spare.take(&self.change_types, rows)
+        self.spare.take(&self.commit_versions, rows * 8)
+        self.spare.take(&self.commit_timestamps, rows * 8)
+        self.spare.take(&self.row_numbers, rows * 8)
+        self.spare.take(&self.transactions, rows * 4)
+        self.spare.take(&self.event_timestamps, rows * 8)
+        self.spare.take(&self.positions, rows * 8)
+        self.spare.take(&self.id_text, with_slack(self.text_before))
+        self.spare.take(&self.id_offsets, with_slack(self.ids_before))
+        return 0
+
+    cdef int rewind(self, int64_t rows, int64_t variable_bytes) except -1 nogil:
+        """Forget all behind the first ``rows`` rows, the one that was begun and not ended included.
+
+        ``variable_bytes`` is what was held beside the fixed widths when there were so many rows.
+        """
+        cdef int64_t last = self.rows if self.rows < self.capacity else self.capacity - 1
+        cdef int64_t row
+        cdef int32_t i
+        cdef Column *column
+        if self.capacity == 0:
+            return 0
+        for i in range(self.columns):
+            column = &self.column[i]
+            if column.validity.data != NULL:
+                for row in range(rows, last + 1):
+                    if not bit_at(column.validity.data, <int32_t> row):
+                        column.validity.data[row >> 3] |= 1 << (row & 7)
+                        column.nulls -= 1
+            if column.codec >= CODEC_BYTES or column.codec == CODEC_DECIMAL_TEXT:
+                column.data.size = (<int32_t *> column.values.data)[rows]
+            if column.codec == CODEC_GEOMETRY:
+                column.extra.size = rows * 4
+        if self.present_offsets.data != NULL:
+            for row in range(rows, self.rows):
+                self.partial_rows -= bit_at(self.present_validity.data, <int32_t> row)
+            self.present_bits.size = (<int32_t *> self.present_offsets.data)[rows]
+        forget(&self.misfits, &self.misfit_text, rows)
+        forget(&self.differences, &self.difference_text, rows)
+        self.variable_bytes = variable_bytes
+        self.rows = rows
+        return 0
+
+    cdef int remember_sizes(self) except -1:
+        """Keep what the batches have come to for the table's rows in the next slice, if that is worth it."""
+        if self.rows_before * self.row_bytes >= SPARE_LEAST:
+            data = [self.data_before[i] for i in range(self.columns)]
+            self.spare.sizes[self.name] = self.rows_before, self.text_before, self.ids_before, data
+        return 0
+
+    cdef int recall_sizes(self) except -1:
+        cdef list data
+        sizes = self.spare.sizes.get(self.name)
+        if sizes is not None and len(sizes[3]) == self.columns:
+            self.rows_before, self.text_before, self.ids_before, data = sizes
+            for i in range(self.columns):
+                self.data_before[i] = data[i]
+        return 0
+
+    cdef Memory over(self, Output *output, int64_t size):
+        return hand_over(output, size, self.spare)
+
+    def finish(self):
+        """Hand all rows over and start anew.
+
+        Returns a dict: ``rows``; the system columns by name, each memory of one value a row; ``present``:
+        (validity, offsets, bits, nulls) or None where every row is whole; ``identifiers``: (offsets, text, count), which
+        ``transactions`` numbers; ``columns``: for each column (validity or None, nulls, values, data, extra);
+        ``misfits`` and ``differences`` (partial JSON): lists of (row, column, text).
+        """
+        cdef int32_t i
+        cdef int64_t rows = self.rows
+        cdef Column *column
+        columns = []
+        for i in range(self.columns):
+            column = &self.column[i]
+            validity = self.over(&column.validity, (rows + 7) >> 3) if column.nulls else None
+            offsets = has_offsets(column.codec)
+            self.data_before[i] = at_least_half(column.data.size, self.data_before[i])
+            columns.append((
+                validity,
+                column.nulls,
+                self.over(&column.values, (rows + offsets) * column.item),
+                self.over(&column.data, column.data.size) if offsets else None,
+                self.over(&column.extra, column.extra.size) if column.codec == CODEC_GEOMETRY else None,
+            ))
+            release(&column.validity)
+            column.nulls = 0
+        self.text_before = at_least_half(self.id_text.size, self.text_before)
+        self.ids_before = at_least_half(self.id_offsets.size, self.ids_before)
+        result = {
+            "rows": rows,
+            "change_type": self.over(&self.change_types, rows),
+            "commit_version": self.over(&self.commit_versions, rows * 8),
+            "commit_timestamp": self.over(&self.commit_timestamps, rows * 8),
+            "row": self.over(&self.row_numbers, rows * 8),
+            "transaction": self.over(&self.transactions, rows * 4),
+            "event_timestamp": self.over(&self.event_timestamps, rows * 8),
+            "position": self.over(&self.positions, rows * 8),
+            "present": None,
+            "identifiers": (
+                self.over(&self.id_offsets, self.id_offsets.size),
+                self.over(&self.id_text, self.id_text.size),
+                self.ids,
+            ),
+            "columns": columns,
+            "misfits": taken(&self.misfits, &self.misfit_text),
+            "differences": taken(&self.differences, &self.difference_text),
+        }
+        if self.present_offsets.data != NULL:
+            result["present"] = (
+                self.over(&self.present_validity, (rows + 7) >> 3),
+                self.over(&self.present_offsets, (rows + 1) * OFFSET_SIZE),
+                self.over(&self.present_bits, self.present_bits.size),
+                rows - self.partial_rows,
+            )
+        # A table that has filled a batch will fill the next one: it gets its memory at once, and copies nothing.
+        self.rows_before = at_least_half(rows, self.rows_before)
+        self.remember_sizes()
+        self.rows = 0
+        self.capacity = 0
+        self.variable_bytes = 0
+        self.partial_rows = 0
+        self.ids = 0
+        self.last_ordinal = -1
+        return result
+
+
+cdef int64_t at_least_half(int64_t size, int64_t before) noexcept nogil:
+    """What to expect after a size: a slice ends with batches that are not full."""
+    return max(size, before // 2)
+
+
+cdef void forget(Output *places, Output *text, int64_t rows) noexcept nogil:
+    """Take back texts that belong to values behind the first ``rows`` rows."""
+    cdef Misfit *place
+    while places.size:
+        place = (<Misfit *> (places.data + places.size)) - 1
+        if place.row < rows:
+            # A text that was begun when the error came has no place yet.
+            text.size = place.start + place.size
+            return
+        places.size -= <int64_t> sizeof(Misfit)
+    text.size = 0
+
+
+cdef list taken(Output *places, Output *text):
+    """Texts that belong to single values, as (row, column, text); both buffers are emptied."""
+    cdef int64_t i
+    cdef Misfit *place
+    result = []
+    for i in range(places.size // <int64_t> sizeof(Misfit)):
+        place = (<Misfit *> places.data) + i
+        result.append((place.row, place.column, text.data[place.start : place.start + place.size].decode()))
+    release(places)
+    release(text)
+    return result
+
+
+cdef int widen_validity(Output *validity, int64_t rows) except -1 nogil:
+    """Make a bitmap hold ``rows`` bits; new ones say that the value is there."""
+    cdef int64_t size = (rows + 7) >> 3
+    cdef int64_t held = validity.size
+    if size > held:
+        reserve(validity, size - held)
+        memset(validity.data + held, 0xFF, size - held)
+        validity.size = size
+    return 0

@@ -1,0 +1,400 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""From the rows events of selected transactions to column buffers, without the GIL.
+
+The walk comes back to Python (``Need``) for what is rare: a table map that has no
+builder yet, a builder that is full, a statement, a compressed payload.
+"""
+
+from cpython.bytes cimport PyBytes_AS_STRING
+from cython cimport final
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.string cimport memset
+
+from binx.kernels.rows.builder cimport Origin, RowBuilder
+from binx.kernels.rows.counting cimport RowsEvent, count_images, count_old_times, open_rows
+from binx.kernels.cursor cimport Cursor, ahead, cursor_over, remaining
+from binx.kernels.walk.events cimport *
+from binx.kernels.rows.layouts cimport TableLayout, TableMaps
+from binx.kernels.output cimport append, release
+from binx.kernels.walk.statements cimport *
+from binx.kernels.transactions.table cimport Transaction, TransactionTable
+
+
+@final
+cdef class RowDecoder:
+    """Rows events of one file, decoded.
+
+    Args:
+        file_number: the upper half of every commit version.
+        row_limit: rows at which a builder is handed over.
+        byte_limit: bytes at which a builder is handed over.
+        memory_limit: bytes that all builders may hold together.
+    """
+
+    def __init__(self, int64_t file_number, int64_t row_limit, int64_t byte_limit, int64_t memory_limit):
+        self.file_number = file_number
+        self.row_limit = row_limit
+        self.byte_limit = byte_limit
+        self.memory_limit = memory_limit
+        self.maps = TableMaps()
+        self.builders = {}
+
+    def __dealloc__(self):
+        release(&self.targets)
+
+    def set_format(self, int checksum_size, const uint8_t[::1] post_header):
+        """Take over what a format description says: the checksum's bytes, the post-header length of each type."""
+        set_post_header(self.post_header, &post_header[0], post_header.shape[0])
+        self.maps.set_format(post_header.shape[0])
+        self.checksum_size = checksum_size
+
+    def begin(
+        self, TransactionTable table, const uint8_t[::1] mask, bytes id_offsets, bytes id_text, bytes undone
+    ):
+        """Set out on the marked transactions of a table.
+
+        A mark of 1 takes rows and statements; 2 (``STATEMENTS_ONLY``, see ``statements_only``) and all others pass over
+        the rows.
+        ``id_offsets`` (32 bits, one more than there are records) and ``id_text`` hold the transactions' identifiers.
+        ``undone`` has three 64-bit integers for each run of rows events that the transaction itself undid, in order: the
+        record's index, the number of the first of them among its rows events, and the number behind the last.
+        """
+        if mask.shape[0] != len(table) or len(id_offsets) != 4 * (len(table) + 1) or len(undone) % sizeof(Undone):
+            raise ValueError("the mask or the identifiers are not of this table")
+        self.undone_held = undone
+        self.undone = <const Undone *> PyBytes_AS_STRING(undone)
+        self.undone_end = self.undone + len(undone) // <int64_t> sizeof(Undone)
+        self.table = table
+        self.mask = mask
+        self.id_offsets = id_offsets
+        self.id_text = id_text
+        self.offsets = <const int32_t *> PyBytes_AS_STRING(id_offsets)
+        self.texts = <const uint8_t *> PyBytes_AS_STRING(id_text)
+        self.index = -1
+        self.decoding = False
+        self.resumed_at = 0
+        self.position = 0
+        self.end = 0
+
+    def run(self, const uint8_t[::1] window, int64_t origin):
+        """Decode on until Python is needed; ``NEED_NOTHING`` when the table's last transaction is done.
+
+        Where the window does not hold all of the event at ``position``, ``NEED_WINDOW``.
+
+        Raises:
+            DamagedError, UnsupportedError: a rows event cannot be decoded.
+        """
+        cdef int need
+        if window.shape[0] == 0:
+            return NEED_NOTHING
+        try:
+            with nogil:
+                need = self.walk(&window[0], window.shape[0], origin)
+        except BaseException:
+            self.drop_event()
+            raise
+        self.full = <object> self.filled if need == NEED_FLUSH else None
+        return need
+
+    def run_inner(self, const uint8_t[::1] window):
+        """Decode the events in a window that stand in for the event at ``position``: (need, bytes consumed)."""
+        cdef int64_t at = 0
+        cdef int need = NEED_NOTHING
+        cdef Header header
+        cdef Cursor body
+        try:
+            with nogil:
+                while need == NEED_NOTHING and window.shape[0] - at >= HEADER_SIZE:
+                    header = header_of(&window[at])
+                    if header.size < HEADER_SIZE or header.size > window.shape[0] - at:
+                        break
+                    body = cursor_over(&window[at] + HEADER_SIZE, header.size - HEADER_SIZE, self.position)
+                    need = self.take_event(&header, &body, self.position)
+                    self.event_size = header.size
+                    if need != NEED_BUILDER and not self.resumed_at:
+                        at += header.size
+        except BaseException:
+            self.drop_event()
+            raise
+        self.full = <object> self.filled if need == NEED_FLUSH else None
+        return need, at
+
+    cdef int drop_event(self) except -1:
+        """Take back the rows of the event whose decoding failed, so that no builder keeps a part of it."""
+        self.resumed_at = 0
+        if self.decoding:
+            (<RowBuilder> self.filled).rewind(self.rows_before, self.bytes_before)
+            self.decoding = False
+        return 0
+
+    def pass_bytes(self, int64_t size):
+        """Go on behind the event at ``position``, of that size, which Python has dealt with."""
+        self.position += size
+
+    @property
+    def statements_only(self):
+        """Whether the transaction at hand was marked for its statements alone."""
+        return self.mark == STATEMENTS_ONLY
+
+    def set_builder(self, int32_t map, RowBuilder builder):
+        """Say where the rows of a table map go; None: they are counted and passed over."""
+        cdef Target *target = self.target(map)
+        target.known = True
+        target.builder = <void *> builder if builder is not None else NULL
+        self.builders[map] = builder
+
+    def forget(self, int32_t table):
+        """Ask anew for the builders of a table (by its number): its columns have changed their names."""
+        cdef int32_t map
+        for map in list(self.builders):
+            if self.maps.layout(map).table == table:
+                self.target(map).known = False
+                self.target(map).builder = NULL
+                del self.builders[map]
+
+    def take(self, RowBuilder builder):
+        """Hand over a builder's rows, see ``RowBuilder.finish``."""
+        self.held -= builder.bytes_held()
+        if builder.rows:
+            self.tables_held -= 1
+        return builder.finish()
+
+    def filtered(self):
+        """Row images that were passed over, by table number."""
+        cdef int32_t map
+        counts = {}
+        for map in range(self.targets.size // <int64_t> sizeof(Target)):
+            if self.target(map).filtered:
+                table = self.maps.layout(map).table
+                counts[table] = counts.get(table, 0) + self.target(map).filtered
+        return counts
+
+    def undone_rows(self):
+        """Row changes that were passed over as undone, by table number: [inserts, updates, deletes]."""
+        cdef int32_t map
+        cdef Target *target
+        cdef int k
+        counts = {}
+        for map in range(self.targets.size // <int64_t> sizeof(Target)):
+            target = self.target(map)
+            if target.undone[0] or target.undone[1] or target.undone[2]:
+                sums = counts.setdefault(self.maps.layout(map).table, [0, 0, 0])
+                for k in range(3):
+                    sums[k] += target.undone[k]
+        return counts
+
+    def recounted(self):
+        """Rows events that a scan cannot count, by table number: (events, [inserts, updates, deletes])."""
+        cdef int32_t map
+        cdef Target *target
+        counts = {}
+        for map in range(self.targets.size // <int64_t> sizeof(Target)):
+            target = self.target(map)
+            if target.recounted_events:
+                table = self.maps.layout(map).table
+                events, sums = counts.get(table, (0, [0, 0, 0]))
+                counts[table] = events + target.recounted_events, [sums[k] + target.recounted[k] for k in range(3)]
+        return counts
+
+    cdef Target *target(self, int32_t map) except NULL nogil:
+        if (<int64_t> map + 1) * <int64_t> sizeof(Target) > self.targets.size:
+            self.add_targets(map)
+        return (<Target *> self.targets.data) + map
+
+    cdef int add_targets(self, int32_t map) except -1 nogil:
+        """Have a target for every table map up to one."""
+        cdef Target blank
+        memset(&blank, 0, sizeof(Target))
+        while self.targets.size // <int64_t> sizeof(Target) <= map:
+            append(&self.targets, &blank, sizeof(Target))
+        return 0
+
+    cdef bint next_transaction(self) noexcept nogil:
+        cdef int64_t count = self.table.length()
+        cdef const Transaction *record
+        self.index += 1
+        while self.index < count and not self.mask[self.index]:
+            self.index += 1
+        if self.index >= count:
+            return False
+        self.mark = self.mask[self.index]
+        record = self.table.record(self.index)
+        self.position = record.start
+        self.end = record.end
+        self.version = self.file_number << 32 | record.start
+        self.committed = record.commit_timestamp
+        self.identifier = self.texts + self.offsets[self.index]
+        self.identifier_size = self.offsets[self.index + 1] - self.offsets[self.index]
+        self.ordinal += 1
+        self.row_number = 0
+        self.rows_event = 0
+        return True
+
+    cdef int walk(self, const uint8_t *base, int64_t size, int64_t origin) except -1 nogil:
+        cdef int64_t available
+        cdef int need
+        cdef Header header
+        cdef Cursor body
+        while True:
+            if self.position >= self.end and not self.next_transaction():
+                return NEED_NOTHING
+            available = origin + size - self.position
+            if self.position < origin or available < HEADER_SIZE:
+                return NEED_WINDOW
+            header = header_of(base + (self.position - origin))
+            if header.size < HEADER_SIZE + self.checksum_size:
+                return NEED_WINDOW
+            self.event_size = header.size
+            if header.type == TRANSACTION_PAYLOAD_EVENT:
+                # It may be larger than any window, and is read piece by piece.
+                return NEED_PAYLOAD
+            if header.size > available:
+                return NEED_WINDOW
+            body = cursor_over(
+                base + (self.position - origin) + HEADER_SIZE,
+                header.size - HEADER_SIZE - self.checksum_size,
+                self.position + HEADER_SIZE,
+            )
+            need = self.take_event(&header, &body, self.position)
+            if need == NEED_NOTHING:
+                self.position += header.size
+            elif (need == NEED_FLUSH or need == NEED_MEMORY) and not self.resumed_at:
+                self.position += header.size
+                return need
+            else:
+                return need
+
+    cdef int take_event(self, Header *header, Cursor *body, int64_t position) except -1 nogil:
+        """Deal with one event, or say what is needed for it. After a flush it is done, unless it is to be resumed."""
+        cdef uint8_t type = header.type
+        cdef int statement
+        if type == TABLE_MAP_EVENT:
+            self.maps.see(body, 4 if self.post_header[TABLE_MAP_EVENT] == 6 else 6, self.ordinal)
+            return NEED_NOTHING
+        if MARIADB_WRITE_ROWS_COMPRESSED_EVENT_V1 <= type <= MARIADB_DELETE_ROWS_COMPRESSED_EVENT:
+            return NEED_PLAIN_ROWS
+        if rows_operation(type) >= 0:
+            return self.take_rows(header, body, position) if self.mark == TAKE else NEED_NOTHING
+        if type == TRANSACTION_PAYLOAD_EVENT:
+            return NEED_PAYLOAD
+        if type == QUERY_EVENT:
+            statement = statement_in(ahead(body))
+            if (
+                statement == STATEMENT_OTHER
+                or statement == STATEMENT_CHANGE
+                or statement == STATEMENT_XA_COMMIT
+                or statement == STATEMENT_XA_ROLLBACK
+                or (self.with_markers and (statement == STATEMENT_MARKER or statement == STATEMENT_XA_START))
+            ):
+                return NEED_STATEMENT
+            return NEED_NOTHING
+        if (
+            type == INTVAR_EVENT
+            or type == RAND_EVENT
+            or type == USER_VAR_EVENT
+            or type == EXECUTE_LOAD_QUERY_EVENT
+            or type == BEGIN_LOAD_QUERY_EVENT
+            or type == APPEND_BLOCK_EVENT
+            or type == INCIDENT_EVENT
+            or type == XA_PREPARE_EVENT
+            or type == MARIADB_QUERY_COMPRESSED_EVENT
+        ):
+            return NEED_STATEMENT
+        return NEED_NOTHING
+
+    cdef int take_rows(self, Header *header, Cursor *body, int64_t position) except -1 nogil:
+        cdef RowsEvent rows
+        cdef Target *target
+        cdef int64_t count
+        cdef bint undone
+        open_rows(self.maps, body, header.type, self.post_header[header.type], self.ordinal, &rows)
+        if rows.map < 0:
+            self.rows_event += 1
+            return NEED_NOTHING
+        target = self.target(rows.map)
+        if not target.known:
+            self.pending_map = rows.map
+            return NEED_BUILDER
+        if self.resumed_at:
+            body.position = self.resumed_at
+            self.resumed_at = 0
+            undone = False
+        else:
+            undone = self.is_undone()
+            self.rows_event += 1
+            if target.builder != NULL and self.maps.layout(rows.map).old_times and self.maps.of_mariadb:
+                self.check_widths(body, &rows, target)
+        self.rows_flags |= rows.flags
+        if target.builder == NULL and self.resolves_only:
+            return NEED_NOTHING
+        if target.builder == NULL or undone:
+            count = count_images(self.maps, body, &rows)
+            if count < 0:
+                return NEED_NOTHING
+            self.row_number += count
+            if target.builder == NULL:
+                target.filtered += count * 2 if rows.operation == 1 else count
+            else:
+                target.undone[rows.operation] += count
+            return NEED_NOTHING
+        self.filled = target.builder
+        return self.decode_rows(header, body, &rows, <RowBuilder> target.builder, position)
+
+    cdef int check_widths(self, Cursor *body, RowsEvent *rows, Target *target) except -1 nogil:
+        """Refuse rows whose widths are not those that the table's definition tells.
+
+        Those that a scan could not count, as it has no definitions, are counted.
+        """
+        cdef TableLayout layout = self.maps.layout(rows.map)[0]
+        cdef int64_t count
+        count = count_old_times(body[0], &layout, rows)
+        if count < 0:
+            self.maps.undecodable(body, rows.map)
+        if layout.logged != NULL:
+            layout.column = layout.logged
+            if count_old_times(body[0], &layout, rows) < 0:
+                target.recounted_events += 1
+                target.recounted[rows.operation] += count
+        return 0
+
+    cdef bint is_undone(self) noexcept nogil:
+        """Whether the rows event at hand is one of those that its transaction undid."""
+        while self.undone < self.undone_end and (
+            self.undone.index < self.index
+            or (self.undone.index == self.index and self.undone.stop <= self.rows_event)
+        ):
+            self.undone += 1
+        return (
+            self.undone < self.undone_end
+            and self.undone.index == self.index
+            and self.undone.first <= self.rows_event
+        )
+
+    cdef int decode_rows(
+        self, Header *header, Cursor *body, RowsEvent *rows, RowBuilder builder, int64_t position
+    ) except -1 nogil:
+        cdef int64_t held = builder.bytes_held()
+        cdef Origin origin
+        origin.ordinal = self.ordinal
+        origin.identifier = self.identifier
+        origin.identifier_size = self.identifier_size
+        origin.version = self.version
+        origin.committed = self.committed
+        origin.logged = <int64_t> header.timestamp * 1000000
+        origin.position = position
+        self.rows_before = builder.rows
+        self.bytes_before = builder.variable_bytes
+        self.decoding = True
+        self.row_number += builder.append_event(
+            body, rows, self.maps.layout(rows.map), &origin, self.row_number, self.byte_limit
+        )
+        self.decoding = False
+        self.resumed_at = body.position if remaining(body) else 0
+        self.tables_held += self.rows_before == 0
+        self.held += builder.bytes_held() - held
+        if builder.rows >= self.row_limit or builder.bytes_held() >= self.byte_limit:
+            return NEED_FLUSH
+        if self.table_limit and self.tables_held > self.table_limit:
+            return NEED_MEMORY
+        return NEED_MEMORY if self.held > self.memory_limit else NEED_NOTHING
+

@@ -1,0 +1,400 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""Table maps, numbered by their bytes, with the layout of each one's columns.
+
+A server writes a table map before the rows events of every statement, mostly
+the same bytes again and again: they are compared, not parsed.
+
+Source: ``Table_map_event`` in MySQL's ``libs/mysql/binlog/event/rows_event.h``,
+``table_def::calc_field_size`` and ``read_field_metadata`` there for the widths.
+"""
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint64_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memcmp, memcpy, memset
+
+from binx.kernels.cursor cimport Cursor, cursor_over, little, remaining, take, take_packed
+from binx.kernels.rows.decimal cimport decimal_size
+from binx.kernels.walk.events cimport MARIADB_ANNOTATE_ROWS_EVENT
+from binx.kernels.hashing cimport (
+    number_get,
+    number_set,
+    numbers_release,
+    slot_bytes,
+    slot_entry,
+    slot_of,
+    slots_release,
+)
+from binx.kernels.output cimport append, no_memory, release, reserve
+
+
+UNKNOWN_TYPES = {TYPE_DECIMAL: "the pre-5.0 DECIMAL", TYPE_TYPED_ARRAY: "a typed array"}
+
+
+cdef int refuse_early_map(Cursor *body) except -1 with gil:
+    from binx.errors import UndecodableError
+
+    raise UndecodableError(
+        "expected column sizes in the table map, found none: pre-releases of MySQL 5.1 did not write them;"
+        " its rows cannot be decoded",
+        offset=body.origin + body.position,
+        event="TABLE_MAP",
+    )
+
+
+cdef int refuse(Cursor *body, str message) except -1 with gil:
+    from binx.errors import DamagedError
+
+    raise DamagedError(message, offset=body.origin + body.position, event="TABLE_MAP")
+
+
+cdef int lay_out_members(Cursor *body, const uint8_t *meta, ColumnLayout *column) except -1 nogil:
+    """Fill the layout of an ENUM or a SET by its metadata: the type, and the bytes of a value."""
+    column.type = meta[0]
+    column.metadata = meta[1]
+    column.width = meta[1]
+    if column.width < 1 or column.width > (2 if meta[0] == TYPE_ENUM else 8):
+        refuse(body, "expected an ENUM of 1 or 2 or a SET of 1 to 8 bytes, found another width")
+    return 0
+
+
+cdef int lay_out(Cursor *body, uint8_t type, Cursor *metadata, ColumnLayout *column) except -1 nogil:
+    """Fill one column's layout; consumes its part of the metadata block. Gives 1 where no width of the type is known."""
+    cdef const uint8_t *meta
+    cdef int32_t length
+    column.type = type
+    column.prefix = 0
+    column.metadata = 0
+    column.width = 0
+    if type == TYPE_TINY or type == TYPE_YEAR:
+        column.width = 1
+    elif type == TYPE_SHORT:
+        column.width = 2
+    elif type == TYPE_INT24 or type == TYPE_DATE or type == TYPE_TIME or type == TYPE_NEWDATE:
+        column.width = 3
+    elif type == TYPE_LONG or type == TYPE_TIMESTAMP:
+        column.width = 4
+    elif type == TYPE_LONGLONG or type == TYPE_DATETIME:
+        column.width = 8
+    elif type == TYPE_NULL:
+        column.width = 0
+    elif type == TYPE_FLOAT or type == TYPE_DOUBLE:
+        column.metadata = take(metadata, 1)[0]
+        column.width = 4 if type == TYPE_FLOAT else 8
+        if column.metadata != column.width:
+            refuse(body, "expected a FLOAT of 4 or a DOUBLE of 8 bytes, found another width")
+    elif type == TYPE_TIMESTAMP2 or type == TYPE_DATETIME2 or type == TYPE_TIME2:
+        column.metadata = take(metadata, 1)[0]
+        if column.metadata > 6:
+            refuse(body, "expected at most 6 fractional digits of a second, found more")
+        column.width = (4 if type == TYPE_TIMESTAMP2 else 5 if type == TYPE_DATETIME2 else 3) + (column.metadata + 1) // 2
+    elif type == TYPE_VARCHAR or type == TYPE_VAR_STRING or type == TYPE_VARCHAR_COMPRESSED:
+        column.metadata = <uint16_t> little(take(metadata, 2), 2)
+        column.prefix = 1 if column.metadata < 256 else 2
+    elif type == TYPE_BIT:
+        meta = take(metadata, 2)
+        length = meta[1] * 8 + meta[0]
+        if meta[0] > 7 or length < 1 or length > 64:
+            refuse(body, "expected a BIT column of 1 to 64 bits, found another length")
+        column.metadata = <uint16_t> length
+        column.width = (length + 7) // 8
+    elif type == TYPE_NEWDECIMAL:
+        meta = take(metadata, 2)
+        if meta[0] < 1 or meta[0] > 65 or meta[1] > 30 or meta[1] > meta[0]:
+            refuse(body, "expected a DECIMAL of at most 65 digits with at most 30 behind the point, found another")
+        column.metadata = <uint16_t> (meta[0] << 8 | meta[1])
+        column.width = decimal_size(meta[0], meta[1])
+    elif type == TYPE_STRING:
+        meta = take(metadata, 2)
+        if meta[0] == TYPE_ENUM or meta[0] == TYPE_SET:
+            lay_out_members(body, meta, column)
+        else:
+            # Lengths over 255 have their two high bits, inverted, in bits 4 and 5 of the type byte.
+            length = meta[1] | ((meta[0] & 0x30) ^ 0x30) << 4 if meta[0] else meta[1]
+            column.metadata = <uint16_t> length
+            column.prefix = 1 if length < 256 else 2
+    elif type == TYPE_ENUM or type == TYPE_SET:
+        lay_out_members(body, take(metadata, 2), column)
+    elif (
+        TYPE_TINY_BLOB <= type <= TYPE_BLOB
+        or type == TYPE_GEOMETRY
+        or type == TYPE_JSON
+        or type == TYPE_VECTOR
+        or type == TYPE_BLOB_COMPRESSED
+    ):
+        column.metadata = take(metadata, 1)[0]
+        if column.metadata < 1 or column.metadata > 4:
+            refuse(body, "expected a length of 1 to 4 bytes before a BLOB's value, found another width")
+        column.prefix = <uint8_t> column.metadata
+    else:
+        return 1
+    return 0
+
+
+cdef void join_columns(ColumnLayout *column, int32_t columns) noexcept nogil:
+    """Tell of each column how many bytes can be stepped over from it at once."""
+    cdef int32_t i
+    for i in range(columns - 1, -1, -1):
+        column[i].run = 0 if column[i].prefix else column[i].width
+        column[i].stop = column[i].prefix
+        column[i].run_columns = 1
+        if column[i].prefix == 0 and i + 1 < columns:
+            column[i].run += column[i + 1].run
+            column[i].stop = column[i + 1].stop
+            column[i].run_columns += column[i + 1].run_columns
+
+
+def unknown_column(const uint8_t[::1] body) -> tuple[int, int] | None:
+    """Number from 1 and type of a table map's first column of a type of which no width is known; None without one.
+
+    ``body`` is all that follows the table id and the flags; DamagedError and UnsupportedError are raised where it
+    cannot be read otherwise.
+    """
+    cdef TableMaps maps = TableMaps()
+    cdef Cursor cursor = cursor_over(&body[0] if body.shape[0] else NULL, body.shape[0], 0)
+    with nogil:
+        maps.learn(&cursor)
+    return (maps.layout(0).unknown, maps.layout(0).unknown_type) if maps.layout(0).unknown else None
+
+
+cdef inline Meaning *meaning_of(TableMaps maps, uint64_t table_id) noexcept nogil:
+    """What a table id means now, NULL where no table map had it; mostly it is that of the latest table map."""
+    cdef Meaning *meanings = <Meaning *> maps.meanings.data
+    cdef int32_t place
+    if maps.latest >= 0 and meanings[maps.latest].table_id == table_id:
+        return meanings + maps.latest
+    place = number_get(&maps.ids, table_id)
+    return NULL if place < 0 else meanings + place
+
+
+cdef class TableMaps:
+    def __cinit__(self):
+        memset(&self.bodies, 0, sizeof(Slots))
+        memset(&self.names, 0, sizeof(Slots))
+        memset(&self.layouts, 0, sizeof(Output))
+        memset(&self.ids, 0, sizeof(Numbers))
+        memset(&self.meanings, 0, sizeof(Output))
+        self.latest = -1
+
+    def __dealloc__(self):
+        cdef int32_t i
+        for i in range(self.layouts.size // sizeof(TableLayout)):
+            free(self.layout(i).column)
+            free(self.layout(i).logged)
+        release(&self.layouts)
+        slots_release(&self.bodies)
+        slots_release(&self.names)
+        numbers_release(&self.ids)
+        release(&self.meanings)
+
+    cdef void set_format(self, int64_t types) noexcept:
+        """Take over whose server wrote the table maps: MariaDB's alone know event types behind MySQL's."""
+        self.of_mariadb = types >= MARIADB_ANNOTATE_ROWS_EVENT
+
+    cdef int32_t see(self, Cursor *body, int id_width, int64_t transaction) except -1 nogil:
+        """Number the table map in an event's body, and remember that its table id now means it.
+
+        ``id_width`` is 6 (4 in logs of early 5.1). Bodies are told apart by all that follows the table id
+        and the flags.
+        """
+        cdef uint64_t table_id = little(take(body, id_width), id_width)
+        take(body, 2)
+        cdef int64_t size = remaining(body)
+        cdef const uint8_t *data = body.base + body.position
+        cdef Meaning *meaning = meaning_of(self, table_id)
+        cdef Meaning fresh
+        cdef int32_t number = meaning.number if meaning != NULL else -1
+        cdef int32_t known
+        if (
+            number < 0
+            or slot_entry(&self.bodies, number).size != size
+            or memcmp(slot_bytes(&self.bodies, number), data, size) != 0
+        ):
+            known = self.bodies.count
+            number = slot_of(&self.bodies, data, size)
+            if number == known:
+                self.learn(body)
+        if meaning == NULL:
+            fresh.table_id = table_id
+            append(&self.meanings, &fresh, sizeof(Meaning))
+            meaning = (<Meaning *> (self.meanings.data + self.meanings.size)) - 1
+            number_set(&self.ids, table_id, <int32_t> (meaning - <Meaning *> self.meanings.data))
+        meaning.number = number
+        meaning.owner = <int32_t> (transaction & 0x7FFFFFFF)
+        self.latest = meaning - <Meaning *> self.meanings.data
+        return number
+
+    cdef int learn(self, Cursor *body) except -1 nogil:
+        """Parse a table map that was not seen before: names, types, metadata."""
+        cdef Cursor metadata
+        cdef TableLayout layout
+        cdef const uint8_t *types
+        cdef const uint8_t *names = body.base + body.position
+        cdef uint64_t count
+        cdef uint64_t size
+        cdef int64_t db_size
+        cdef int64_t table_size
+        cdef int64_t number = self.layouts.size // sizeof(TableLayout)
+        cdef int32_t i
+        memset(&layout, 0, sizeof(TableLayout))
+        layout.table = -1
+        # Appended before it is filled: a map that is refused keeps its number, and is marked by table -1.
+        append(&self.layouts, &layout, sizeof(TableLayout))
+        db_size = take(body, 1)[0]
+        take(body, db_size + 1)
+        table_size = take(body, 1)[0]
+        take(body, table_size + 1)
+        take_packed(body, &count)
+        if count > COLUMNS_MAXIMUM:
+            refuse(body, "expected at most 4096 columns, found more")
+        types = take(body, <int64_t> count)
+        if remaining(body) == 0:
+            refuse_early_map(body)
+        take_packed(body, &size)
+        if <int64_t> size > remaining(body):
+            size = <uint64_t> remaining(body) + 1
+        metadata = cursor_over(take(body, <int64_t> size), <int64_t> size, body.origin + body.position - <int64_t> size)
+        layout.column = <ColumnLayout *> calloc(count if count else 1, sizeof(ColumnLayout))
+        if layout.column == NULL:
+            no_memory(count * sizeof(ColumnLayout))
+        self.layout(<int32_t> number).column = layout.column
+        layout.columns = <int32_t> count
+        for i in range(layout.columns):
+            if lay_out(body, types[i], &metadata, &layout.column[i]):
+                layout.unknown = i + 1
+                layout.unknown_type = types[i]
+                break
+            layout.json_columns += layout.column[i].type == TYPE_JSON
+            layout.old_times |= is_old_time(types[i])
+        join_columns(layout.column, layout.columns)
+        layout.table = slot_of(&self.names, names, db_size + table_size + 4)
+        self.layout(<int32_t> number)[0] = layout
+        return 0
+
+    cdef int32_t meant_by(self, Cursor *body, uint64_t table_id, int64_t transaction) except -1 nogil:
+        """The number of the table map that a rows event's table id means.
+
+        A server writes it in the same transaction, always; a map of an earlier one may be of another table.
+        """
+        cdef const Meaning *meaning = meaning_of(self, table_id)
+        if meaning == NULL or meaning.owner != <int32_t> (transaction & 0x7FFFFFFF):
+            self.no_map(body, table_id)
+        if self.layout(meaning.number).table < 0:
+            self.unreadable_map(body, table_id)
+        return meaning.number
+
+    cdef int no_map(self, Cursor *body, uint64_t table_id) except -1 with gil:
+        from binx.errors import DamagedError
+
+        raise DamagedError(
+            f"expected a table map for table id {table_id} earlier in the transaction, found none;"
+            " the rows cannot be decoded",
+            offset=body.origin,
+        )
+
+    cdef int unreadable_map(self, Cursor *body, uint64_t table_id) except -1 with gil:
+        from binx.errors import DamagedError
+
+        raise DamagedError(
+            f"the table map of table id {table_id} could not be read; the rows cannot be decoded",
+            offset=body.origin,
+        )
+
+    cdef int undecodable(self, Cursor *body, int32_t number) except -1 with gil:
+        raise self.refusal(number, body.origin + body.position)
+
+    def refusal(self, int32_t number, int64_t position):
+        """The error about the rows of a table of which nothing tells how many bytes a column's values take."""
+        from binx.errors import UndecodableError
+
+        db, table = self.name(self.layout(number).table)
+        if not self.layout(number).unknown:
+            return UndecodableError(
+                f"rows of {db.decode('utf-8', 'replace')}.{table.decode('utf-8', 'replace')} cannot be decoded: their"
+                " TIME, DATETIME or TIMESTAMP columns have fractional seconds in the format before MariaDB 10.1"
+                " (mysql56_temporal_format=OFF), whose size MariaDB does not log. Include the log with the table's"
+                " CREATE TABLE or give its definition with --schema; --on-damage salvage extracts the other"
+                " transactions. For future logs, rebuild the table with ALTER TABLE ... FORCE under"
+                " mysql56_temporal_format=ON",
+                offset=position,
+            )
+        kind = self.layout(number).unknown_type
+        return UndecodableError(
+            f"unsupported column type: {UNKNOWN_TYPES.get(kind, 'an unknown one')} (type {kind})"
+            f" in column {self.layout(number).unknown} of {db.decode('utf-8', 'replace')}"
+            f".{table.decode('utf-8', 'replace')}; its rows cannot be decoded. A newer version of binx may support it,"
+            " and the server's own mysqlbinlog does; --on-damage salvage extracts the other transactions",
+            offset=position,
+            event="TABLE_MAP",
+        )
+
+    def unknown(self, int32_t number) -> tuple[int, int] | None:
+        """Number from 1 and type of the first column of a type of which no width is known; None without one."""
+        if not 0 <= number < self.bodies.count:
+            raise IndexError(number)
+        if self.layout(number).table < 0 or not self.layout(number).unknown:
+            return None
+        return self.layout(number).unknown, self.layout(number).unknown_type
+
+    def set_widths(self, int32_t number, list widths):
+        """Say what a definition tells of the columns of a numbered table map that MariaDB does not log.
+
+        ``widths`` has for each column the bytes of a value, None where the table map tells them. It does of all but TIME,
+        DATETIME and TIMESTAMP as before MariaDB 10.1.
+        """
+        cdef TableLayout *layout
+        cdef int32_t i
+        if not 0 <= number < self.bodies.count or len(widths) != self.layout(number).columns:
+            raise IndexError(number)
+        layout = self.layout(number)
+        if layout.logged == NULL:
+            layout.logged = <ColumnLayout *> calloc(max(layout.columns, 1), sizeof(ColumnLayout))
+            if layout.logged == NULL:
+                raise MemoryError
+            memcpy(layout.logged, layout.column, layout.columns * sizeof(ColumnLayout))
+        memcpy(layout.column, layout.logged, layout.columns * sizeof(ColumnLayout))
+        for i in range(layout.columns):
+            if widths[i] is not None and is_old_time(layout.column[i].type):
+                layout.column[i].width = widths[i]
+        join_columns(layout.column, layout.columns)
+
+    @property
+    def count(self) -> int:
+        """How many distinct table maps were seen."""
+        return self.bodies.count
+
+    def body(self, int32_t number) -> bytes:
+        """A numbered table map's bytes behind table id and flags."""
+        if not 0 <= number < self.bodies.count:
+            raise IndexError(number)
+        return slot_bytes(&self.bodies, number)[: slot_entry(&self.bodies, number).size]
+
+    def columns(self, int32_t number) -> list[tuple[int, int, int, int]]:
+        """Each column's type, metadata, bytes of the length prefix (0: fixed width) and width."""
+        cdef TableLayout *layout
+        cdef int32_t i
+        if not 0 <= number < self.bodies.count:
+            raise IndexError(number)
+        layout = self.layout(number)
+        return [
+            (layout.column[i].type, layout.column[i].metadata, layout.column[i].prefix, layout.column[i].width)
+            for i in range(layout.columns)
+        ]
+
+    def table_of(self, int32_t number) -> int:
+        """The number of the table (database and name) that a table map is about."""
+        if not 0 <= number < self.bodies.count:
+            raise IndexError(number)
+        return self.layout(number).table
+
+    def name(self, int32_t table) -> tuple[bytes, bytes]:
+        """A table's database and name, as logged."""
+        if not 0 <= table < self.names.count:
+            raise IndexError(table)
+        data = slot_bytes(&self.names, table)[: slot_entry(&self.names, table).size]
+        split = 1 + data[0] + 1
+        return data[1 : split - 1], data[split + 1 : len(data) - 1]
+
+    @property
+    def tables(self) -> int:
+        """How many distinct tables (database and name) were seen."""
+        return self.names.count

@@ -1,0 +1,1 @@
+"""Columns of text by their character sets."""

@@ -1,0 +1,1 @@
+"""The table of transactions that a walk fills, and what is asked of it."""

@@ -1,0 +1,53 @@
+"""Tables of transactions made of columns of numbers, as an index file gives them."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from typing_extensions import Buffer
+
+from binx.kernels.transactions.table import TransactionTable
+
+COLUMN_NAMES: Final[tuple[str, ...]]
+"""The fields of a transaction's record that its columns hold, in their order."""
+
+COUNT_COLUMNS: Final[int]
+"""Table number, inserts, updates, deletes and bytes, of each table that a transaction changed."""
+
+def join(table: TransactionTable, more: TransactionTable) -> None:
+    """Append to a table the transactions of the next one of the same scan.
+
+    Raises:
+        ValueError: they are of different scans.
+    """
+
+def sources_of(table: TransactionTable) -> list[bytes]:
+    """The keys of all sources of GTIDs that the scan has numbered so far, by their numbers."""
+
+class IndexedTables:
+    """Gives tables of transactions that share the names of sources and tables.
+
+    Args:
+        sources: the keys of the GTIDs' sources, by their numbers.
+        tables: how many tables the counts speak of.
+
+    Raises:
+        DamagedError: a source stands there twice.
+    """
+
+    def __init__(self, sources: list[bytes], tables: int) -> None: ...
+    def table(
+        self, columns: Sequence[Buffer], counts: Sequence[Buffer], first: int, end: int
+    ) -> TransactionTable:
+        """The transactions that columns of numbers describe.
+
+        Args:
+            columns: for each of ``COLUMN_NAMES`` a 64-bit integer for each transaction.
+            counts: of all transactions' tables, in their order: table numbers, inserts, updates, deletes,
+                bytes of rows events.
+            first: offset in the log before which no transaction may begin.
+            end: offset in the log behind which none may end.
+
+        Raises:
+            DamagedError: a number is none that a log can have.
+            ValueError: the columns have different lengths.
+        """

@@ -1,0 +1,330 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""Running sums over the records of transactions.
+
+The memory is bounded whatever the number of transactions: sums by kind, size and server, a histogram of a
+fixed number of buckets that grow wider, the connections with most bytes, one sum a table.
+"""
+
+from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.string cimport memmove, memset
+
+from binx.kernels.hashing cimport number_get, number_set, numbers_release
+from binx.kernels.output cimport Output, append, release
+from binx.kernels.transactions.table cimport (
+    BY_LENGTH,
+    COMMIT_TIME_FROM_GTID,
+    COMPRESSED,
+    HAS_THREAD,
+    KIND_DML,
+    KIND_ROLLBACK,
+    KIND_XA_PREPARE,
+    TableCount,
+    Transaction,
+    TransactionTable,
+)
+
+cdef enum:
+    MICROSECONDS = 1000000
+    WIDTHS = 14
+    # What counts as a step back; smaller ones come from commits of one group.
+    STEP_MICROSECONDS = 1000000
+
+# Seconds of a bucket, each a multiple of the one before; behind a week they double.
+cdef int64_t[WIDTHS] BUCKET_WIDTHS = [
+    1, 5, 10, 30, 60, 300, 600, 1800, 3600, 10800, 21600, 43200, 86400, 604800
+]
+
+cdef inline void add_to(Sums *sums, const Transaction *record) noexcept nogil:
+    sums.transactions += 1
+    sums.bytes += record.end - record.start
+    sums.rows += record.rows
+
+
+cdef inline tuple plain(const Sums *sums):
+    return sums.transactions, sums.bytes, sums.rows
+
+
+cdef int add_to_group(Groups *groups, uint64_t key, const Transaction *record) except -1 nogil:
+    cdef Group fresh
+    cdef int place = number_get(&groups.places, key)
+    if place < 0:
+        place = <int> (groups.groups.size // <int64_t> sizeof(Group))
+        memset(&fresh, 0, sizeof(Group))
+        fresh.key = key
+        append(&groups.groups, &fresh, sizeof(Group))
+        number_set(&groups.places, key, place)
+    add_to(&((<Group *> groups.groups.data) + place).sums, record)
+    return 0
+
+
+cdef inline void step_from(int64_t *last, int64_t moment, Steps *steps) noexcept nogil:
+    """Go on to a moment, and count it where it is well before the last one."""
+    if moment + STEP_MICROSECONDS < last[0]:
+        steps.count += 1
+        steps.largest = max(steps.largest, last[0] - moment)
+    last[0] = moment
+
+
+cdef int64_t group_count(const Groups *groups) noexcept nogil:
+    return groups.groups.size // <int64_t> sizeof(Group)
+
+
+cdef list plain_groups(const Groups *groups):
+    cdef Group *group = <Group *> groups.groups.data
+    cdef int64_t i
+    return [(group[i].key, *plain(&group[i].sums)) for i in range(group_count(groups))]
+
+
+cdef void release_groups(Groups *groups) noexcept nogil:
+    numbers_release(&groups.places)
+    release(&groups.groups)
+
+
+cdef class Tally:
+    """Sums of all transactions that were added."""
+
+    def __cinit__(self):
+        memset(&self.total, 0, sizeof(Sums))
+        memset(self.kind_sums, 0, sizeof(self.kind_sums))
+        memset(self.size_sums, 0, sizeof(self.size_sums))
+        memset(self.buckets, 0, sizeof(self.buckets))
+        memset(&self.server_groups, 0, sizeof(Groups))
+        memset(&self.thread_groups, 0, sizeof(Groups))
+        memset(&self.table_sums, 0, sizeof(Output))
+        memset(&self.compressed_sums, 0, sizeof(Sums))
+        memset(&self.by_length_sums, 0, sizeof(Sums))
+        memset(&self.text_sums, 0, sizeof(Sums))
+        memset(&self.steps, 0, sizeof(Steps))
+        self.bucket_seconds = 1
+        self.last_clock = -1
+        self.last_event_second = -1
+        memset(&self.event_steps, 0, sizeof(Steps))
+
+    def __dealloc__(self):
+        release_groups(&self.server_groups)
+        release_groups(&self.thread_groups)
+        release(&self.table_sums)
+
+    def add(self, TransactionTable table, mask=None):
+        """Add a table's transactions, or those that a mask marks."""
+        cdef const uint8_t[::1] marks
+        cdef TableCount *counts = <TableCount *> table.counts.data
+        cdef Transaction *record
+        cdef int64_t i
+        if mask is None:
+            with nogil:
+                for i in range(table.length()):
+                    self.add_record(table.record(i))
+                self.add_counts(counts, table.counts.size // <int64_t> sizeof(TableCount))
+            return
+        marks = mask
+        if marks.shape[0] != table.length():
+            raise ValueError(f"a mask of {marks.shape[0]} for {table.length()} records")
+        with nogil:
+            for i in range(table.length()):
+                if marks[i] == 1:
+                    record = table.record(i)
+                    self.add_record(record)
+                    if record.counts:
+                        self.add_counts(counts + record.first_count, record.counts)
+
+    cdef int add_record(self, const Transaction *record) except -1 nogil:
+        cdef uint64_t size = <uint64_t> (record.end - record.start)
+        cdef int size_class = 0
+        cdef uint64_t connection
+        while size:
+            size_class += 1
+            size >>= 1
+        add_to(&self.total, record)
+        add_to(&self.kind_sums[record.kind & (KINDS - 1)], record)
+        add_to(&self.size_sums[size_class], record)
+        self.statements += record.statements
+        if group_count(&self.server_groups) >= GROUPS_MAXIMUM:
+            self.forget(&self.server_groups)
+            self.servers_forgotten = True
+        add_to_group(&self.server_groups, record.server_id, record)
+        if record.flags & HAS_THREAD:
+            if group_count(&self.thread_groups) >= GROUPS_MAXIMUM:
+                self.forget(&self.thread_groups)
+                self.threads_forgotten = True
+            connection = <uint64_t> record.server_id << 32 | record.thread_id
+            add_to_group(&self.thread_groups, connection, record)
+        if record.flags & COMPRESSED:
+            add_to(&self.compressed_sums, record)
+            self.uncompressed += record.uncompressed_bytes
+        if record.flags & BY_LENGTH:
+            add_to(&self.by_length_sums, record)
+        if record.statements and (
+            record.kind == KIND_DML or record.kind == KIND_ROLLBACK or record.kind == KIND_XA_PREPARE
+        ):
+            add_to(&self.text_sums, record)
+        if record.flags & COMMIT_TIME_FROM_GTID:
+            step_from(&self.last_clock, record.commit_timestamp, &self.steps)
+        else:
+            step_from(&self.last_event_second, record.commit_timestamp, &self.event_steps)
+        return self.add_moment(record.commit_timestamp, record)
+
+    cdef int add_counts(self, const TableCount *count, int64_t length) except -1 nogil:
+        """Add what transactions did to each table; their counts stand one after another."""
+        cdef TableSums blank
+        cdef TableSums *sums
+        cdef int64_t i
+        memset(&blank, 0, sizeof(TableSums))
+        for i in range(length):
+            while self.table_sums.size // <int64_t> sizeof(TableSums) <= count[i].table:
+                append(&self.table_sums, &blank, sizeof(TableSums))
+            sums = (<TableSums *> self.table_sums.data) + count[i].table
+            sums.transactions += 1
+            sums.inserts += count[i].inserts
+            sums.updates += count[i].updates
+            sums.deletes += count[i].deletes
+            sums.bytes += count[i].bytes
+        return 0
+
+    cdef int add_moment(self, int64_t moment, const Transaction *record) except -1 nogil:
+        """Add a transaction to the bucket of its commit time; buckets widen until all times fit."""
+        cdef int64_t bucket = moment // MICROSECONDS // self.bucket_seconds
+        cdef int64_t shift
+        if self.bucket_count == 0:
+            self.first_bucket = bucket
+            self.bucket_count = 1
+            self.earliest = moment
+            self.latest = moment
+        self.earliest = min(self.earliest, moment)
+        self.latest = max(self.latest, moment)
+        while bucket - self.first_bucket >= BUCKETS_MAXIMUM or (
+            self.first_bucket + self.bucket_count - bucket > BUCKETS_MAXIMUM
+        ):
+            self.widen()
+            bucket = moment // MICROSECONDS // self.bucket_seconds
+        if bucket < self.first_bucket:
+            shift = self.first_bucket - bucket
+            memmove(&self.buckets[shift], &self.buckets[0], self.bucket_count * sizeof(Sums))
+            memset(&self.buckets[0], 0, shift * sizeof(Sums))
+            self.first_bucket = bucket
+            self.bucket_count += shift
+        if bucket - self.first_bucket >= self.bucket_count:
+            self.bucket_count = bucket - self.first_bucket + 1
+        add_to(&self.buckets[bucket - self.first_bucket], record)
+        return 0
+
+    cdef int widen(self) except -1 nogil:
+        """Go over to the next width, and put together the buckets that become one."""
+        cdef int64_t seconds = self.bucket_seconds * 2
+        cdef int64_t factor
+        cdef int64_t first
+        cdef int64_t into
+        cdef int64_t i
+        cdef Sums moved
+        for i in range(WIDTHS):
+            if BUCKET_WIDTHS[i] > self.bucket_seconds:
+                seconds = BUCKET_WIDTHS[i]
+                break
+        factor = seconds // self.bucket_seconds
+        first = self.first_bucket // factor
+        for i in range(self.bucket_count):
+            # The place is never behind i, so that no bucket is lost before it was moved.
+            into = (self.first_bucket + i) // factor - first
+            moved = self.buckets[i]
+            memset(&self.buckets[i], 0, sizeof(Sums))
+            self.buckets[into].transactions += moved.transactions
+            self.buckets[into].bytes += moved.bytes
+            self.buckets[into].rows += moved.rows
+        self.bucket_count = (self.first_bucket + self.bucket_count - 1) // factor - first + 1
+        self.first_bucket = first
+        self.bucket_seconds = seconds
+        return 0
+
+    cdef int forget(self, Groups *groups) except -1 with gil:
+        """Keep the half of the groups that wrote most."""
+        cdef Group *group = <Group *> groups.groups.data
+        cdef Groups kept
+        cdef int64_t i
+        cdef int64_t place = 0
+        order = sorted(
+            range(group_count(groups)), key=lambda number: (-group[<int64_t> number].sums.bytes, number)
+        )
+        memset(&kept, 0, sizeof(Groups))
+        for i in sorted(order[: GROUPS_MAXIMUM // 2]):
+            append(&kept.groups, &group[i], sizeof(Group))
+            number_set(&kept.places, group[i].key, <int> place)
+            place += 1
+        release_groups(groups)
+        groups[0] = kept
+        return 0
+
+    def take_tables(self):
+        """Each table's sums since the last call, by the table numbers of the scan that gave the records."""
+        cdef TableSums *sums = <TableSums *> self.table_sums.data
+        cdef int64_t i
+        taken = [
+            (sums[i].transactions, sums[i].inserts, sums[i].updates, sums[i].deletes, sums[i].bytes)
+            for i in range(self.table_sums.size // <int64_t> sizeof(TableSums))
+        ]
+        self.table_sums.size = 0
+        return taken
+
+    @property
+    def totals(self):
+        """Transactions, bytes, rows."""
+        return plain(&self.total)
+
+    @property
+    def kinds(self):
+        """Transactions, bytes and rows of each kind that there is."""
+        return {i: plain(&self.kind_sums[i]) for i in range(KINDS) if self.kind_sums[i].transactions}
+
+    @property
+    def sizes(self):
+        """The same by the number of bits that a transaction's bytes take."""
+        return {i: plain(&self.size_sums[i]) for i in range(SIZE_CLASSES) if self.size_sums[i].transactions}
+
+    @property
+    def servers(self):
+        """The same by server id, in the order of their first transactions."""
+        return plain_groups(&self.server_groups)
+
+    @property
+    def threads(self):
+        """The same by server id << 32 | connection, of those that are remembered."""
+        return plain_groups(&self.thread_groups)
+
+    @property
+    def compressed(self):
+        """Transactions, bytes and rows of the compressed transactions, and their payloads' bytes before."""
+        return (*plain(&self.compressed_sums), self.uncompressed)
+
+    @property
+    def by_length(self):
+        """Transactions, bytes and rows of those whose length their GTID event told."""
+        return plain(&self.by_length_sums)
+
+    @property
+    def with_text(self):
+        """Transactions, bytes and rows of those that hold changes as statements."""
+        return plain(&self.text_sums)
+
+    @property
+    def times(self):
+        """The first and the last commit time in µs, or None."""
+        return (self.earliest, self.latest) if self.bucket_count else None
+
+    @property
+    def backward_steps(self):
+        """How often a commit time was more than a second before the last one, and the most µs of these."""
+        return self.steps.count, self.steps.largest
+
+    @property
+    def backward_event_steps(self):
+        """The same of transactions whose time is that of their last event."""
+        return self.event_steps.count, self.event_steps.largest
+
+    @property
+    def histogram(self):
+        """Seconds of a bucket, the first bucket's time in seconds, and of each transactions, bytes, rows."""
+        cdef int64_t i
+        return (
+            self.bucket_seconds,
+            self.first_bucket * self.bucket_seconds,
+            [plain(&self.buckets[i]) for i in range(self.bucket_count)],
+        )

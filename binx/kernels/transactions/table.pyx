@@ -1,0 +1,458 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""A table of transactions as plain records, and the questions that need no Arrow.
+
+A scan fills the table; a selection marks records in a mask of one byte each;
+``column`` hands out one field of all records as bytes that Arrow takes over.
+"""
+
+from array import array
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.string cimport memcpy, memset
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+
+from binx.kernels.transactions.fields cimport *
+from binx.kernels.transactions.gtid_text cimport DIGITS_MAXIMUM, has_gtid, render_gtid, render_number_of, render_source
+from binx.kernels.hashing cimport Slots, slot_bytes, slot_entry
+from binx.kernels.intervals cimport in_intervals
+from binx.kernels.output cimport Output, append, bytes_in, release, reserve
+
+UNSIGNED_MAXIMUM = (1 << 64) - 1
+
+cdef enum:
+    LARGEST_MARK = 7
+
+cdef struct GtidRun:
+    int32_t source
+    uint64_t first
+    uint64_t last
+
+FIELDS = {
+    "start": FIELD_START,
+    "end": FIELD_END,
+    "claimed_length": FIELD_CLAIMED_LENGTH,
+    "uncompressed_bytes": FIELD_UNCOMPRESSED_BYTES,
+    "commit_timestamp": FIELD_COMMIT_TIMESTAMP,
+    "original_commit_timestamp": FIELD_ORIGINAL_COMMIT_TIMESTAMP,
+    "begin_timestamp": FIELD_BEGIN_TIMESTAMP,
+    "last_committed": FIELD_LAST_COMMITTED,
+    "sequence_number": FIELD_SEQUENCE_NUMBER,
+    "number": FIELD_NUMBER,
+    "xid": FIELD_XID,
+    "rows": FIELD_ROWS,
+    "events": FIELD_EVENTS,
+    "statements": FIELD_STATEMENTS,
+    "first_count": FIELD_FIRST_COUNT,
+    "counts": FIELD_COUNTS,
+    "source": FIELD_SOURCE,
+    "server_id": FIELD_SERVER_ID,
+    "thread_id": FIELD_THREAD_ID,
+    "kind": FIELD_KIND,
+    "gtid_kind": FIELD_GTID_KIND,
+    "flags": FIELD_FLAGS,
+    "undoes_part": FIELD_UNDOES_PART,
+    "bytes": FIELD_BYTES,
+}
+"""The fields of a record by name, and ``bytes`` from start to end; all come out as 64-bit integers."""
+
+FLAG_HAS_XID = HAS_XID
+FLAG_HAS_THREAD = HAS_THREAD
+FLAG_HAS_CLOCK = HAS_CLOCK
+FLAG_HAS_COUNTS = HAS_COUNTS
+FLAG_BY_LENGTH = BY_LENGTH
+FLAG_COMMIT_TIME_FROM_GTID = COMMIT_TIME_FROM_GTID
+FLAG_COMPRESSED = COMPRESSED
+FLAG_LENGTH_WRONG = LENGTH_WRONG
+
+
+cdef object single_intervals(object values):
+    """Numbers as intervals of one each, ascending, for ``in_intervals``; none that 64 bits do not hold."""
+    numbers = {value & UNSIGNED_MAXIMUM for value in values if -(1 << 63) <= value <= UNSIGNED_MAXIMUM}
+    return array("Q", [bound for number in sorted(numbers) for bound in (number, number)])
+
+
+cdef class TransactionTable:
+    """Transactions in the order of the file.
+
+    The names of sources (GTID's UUID and tag, or domain and server) and of tables
+    belong to the scan that made the table and are shared by its tables.
+    """
+
+    def __cinit__(self):
+        memset(&self.records, 0, sizeof(Output))
+        memset(&self.counts, 0, sizeof(Output))
+        self.sources = NULL
+        self.tables = NULL
+
+    def __dealloc__(self):
+        release(&self.records)
+        release(&self.counts)
+
+    def __len__(self):
+        return self.length()
+
+    @property
+    def bytes_held(self):
+        """Bytes of memory that the records and their counts take."""
+        return self.records.capacity + self.counts.capacity
+
+    def value(self, str field, int64_t index):
+        """One field of one record, as an integer."""
+        if not 0 <= index < self.length():
+            raise IndexError(index)
+        return field_of(self.record(index), FIELDS[field])
+
+    def column(self, str field):
+        """One field of all records: 8 bytes each, native byte order."""
+        cdef int number = FIELDS[field]
+        cdef int64_t count = self.length()
+        cdef bytes out = PyBytes_FromStringAndSize(NULL, count * 8)
+        cdef int64_t *values = <int64_t *> PyBytes_AS_STRING(out)
+        cdef int64_t i
+        with nogil:
+            for i in range(count):
+                values[i] = field_of(self.record(i), number)
+        return out
+
+    def gtid(self, int64_t index):
+        """A record's GTID as text, or None."""
+        cdef Output out
+        if not 0 <= index < self.length():
+            raise IndexError(index)
+        memset(&out, 0, sizeof(Output))
+        try:
+            render_gtid(self.record(index), self.sources, &out)
+            return out.data[: out.size].decode() if out.size else None
+        finally:
+            release(&out)
+
+    def gtids(self):
+        """All GTIDs as an Arrow string column's parts: 32-bit offsets and UTF-8 text; empty where there is none."""
+        cdef Output out
+        cdef int64_t count = self.length()
+        cdef bytes offsets = PyBytes_FromStringAndSize(NULL, (count + 1) * 4)
+        cdef int32_t *ends = <int32_t *> PyBytes_AS_STRING(offsets)
+        cdef const Transaction *record
+        cdef int64_t i
+        # The text of the source that was rendered last: one after another is mostly of the same.
+        cdef int64_t held = -1
+        cdef int64_t held_at = 0
+        cdef int64_t held_size = 0
+        memset(&out, 0, sizeof(Output))
+        try:
+            with nogil:
+                ends[0] = 0
+                for i in range(count):
+                    record = self.record(i)
+                    if has_gtid(record) and record.source == held:
+                        reserve(&out, held_size)
+                        memcpy(out.data + out.size, out.data + held_at, held_size)
+                        out.size += held_size
+                    else:
+                        held_at = out.size
+                        render_source(record, self.sources, &out)
+                        held = record.source if has_gtid(record) else -1
+                        held_size = out.size - held_at
+                        if held_at == 0:
+                            reserve(&out, (held_size + DIGITS_MAXIMUM) * count)
+                    render_number_of(record, &out)
+                    ends[i + 1] = <int32_t> out.size
+            return offsets, bytes_in(&out)
+        finally:
+            release(&out)
+
+    def all_have_gtids(self):
+        """Whether every record has a GTID."""
+        cdef int64_t i
+        cdef bint all_have = True
+        with nogil:
+            for i in range(self.length()):
+                if not has_gtid(self.record(i)):
+                    all_have = False
+                    break
+        return all_have
+
+    def source_key(self, int64_t index):
+        """The source of a record's GTID: UUID and tag (16 bytes and more), or domain and server (8); None without."""
+        cdef Transaction *record
+        if not 0 <= index < self.length():
+            raise IndexError(index)
+        record = self.record(index)
+        if not has_gtid(record):
+            return None
+        return self.key_of(record.source)
+
+    def counts_of(self, int64_t index):
+        """Per table of one transaction: table number, inserts, updates, deletes, bytes of its rows events."""
+        cdef Transaction *record
+        cdef TableCount *count
+        cdef int32_t i
+        if not 0 <= index < self.length():
+            raise IndexError(index)
+        record = self.record(index)
+        result = []
+        for i in range(record.counts):
+            count = (<TableCount *> self.counts.data) + record.first_count + i
+            result.append((count.table, count.inserts, count.updates, count.deletes, count.bytes))
+        return result
+
+    def count_column(self, int which):
+        """All per-table counts: 0 table number, 1 inserts, 2 updates, 3 deletes, 4 bytes; 8 bytes each."""
+        cdef int64_t count = self.counts.size // sizeof(TableCount)
+        cdef bytes out = PyBytes_FromStringAndSize(NULL, count * 8)
+        cdef int64_t *values = <int64_t *> PyBytes_AS_STRING(out)
+        cdef TableCount *counts = <TableCount *> self.counts.data
+        cdef int64_t i
+        for i in range(count):
+            if which == 0:
+                values[i] = counts[i].table
+            elif which == 1:
+                values[i] = counts[i].inserts
+            elif which == 2:
+                values[i] = counts[i].updates
+            elif which == 3:
+                values[i] = counts[i].deletes
+            else:
+                values[i] = counts[i].bytes
+        return out
+
+    def mask(self):
+        """A selection in which every record is marked: one byte each, 1 or 0."""
+        return bytearray(b"\x01") * self.length()
+
+    def keep_range(self, uint8_t[::1] mask, str field, int64_t first, int64_t last):
+        """Unmark the records whose field is not in ``[first, last]``."""
+        cdef int number = FIELDS[field]
+        cdef int64_t i
+        cdef int64_t value
+        self.check(mask)
+        with nogil:
+            for i in range(self.length()):
+                if mask[i]:
+                    value = field_of(self.record(i), number)
+                    mask[i] = first <= value <= last
+
+    def keep_overlap(self, uint8_t[::1] mask, int64_t start, int64_t stop):
+        """Unmark the records that have no byte in ``[start, stop)``."""
+        cdef int64_t i
+        self.check(mask)
+        with nogil:
+            for i in range(self.length()):
+                if mask[i]:
+                    mask[i] = self.record(i).end > start and self.record(i).start < stop
+
+    def keep_values(self, uint8_t[::1] mask, str field, object values, int flag = 0):
+        """Unmark the records whose field is not one of the values, or that lack the flag.
+
+        Of fields of 64 bits without sign, a value may be given with or without it.
+        """
+        cdef int number = FIELDS[field]
+        cdef const uint64_t[::1] wanted = single_intervals(values)
+        cdef int64_t count = wanted.shape[0] // 2
+        cdef int64_t i
+        self.check(mask)
+        with nogil:
+            for i in range(self.length()):
+                if mask[i]:
+                    mask[i] = (
+                        count > 0
+                        and (self.record(i).flags & flag) == flag
+                        and in_intervals(&wanted[0], count, <uint64_t> field_of(self.record(i), number))
+                    )
+
+    def keep_gtids(self, uint8_t[::1] mask, dict intervals, bint inside):
+        """Unmark the records whose GTID is not in a set (``inside``), or is (not ``inside``).
+
+        ``intervals`` maps a source's key to its intervals: bytes of pairs of unsigned 64-bit integers, first and
+        last, ascending.
+        """
+        cdef int32_t count = self.sources.count if self.sources != NULL else 0
+        cdef list held = [None] * count
+        cdef const uint64_t **bounds
+        cdef int64_t *sizes
+        cdef bytes bound_bytes = PyBytes_FromStringAndSize(NULL, count * sizeof(void *) + 8)
+        cdef bytes size_bytes = PyBytes_FromStringAndSize(NULL, count * 8 + 8)
+        cdef int32_t slot
+        cdef int64_t i
+        cdef bint found
+        cdef Transaction *record
+        cdef bytes packed
+        self.check(mask)
+        bounds = <const uint64_t **> PyBytes_AS_STRING(bound_bytes)
+        sizes = <int64_t *> PyBytes_AS_STRING(size_bytes)
+        for slot in range(count):
+            packed = intervals.get(self.key_of(slot), b"")
+            held[slot] = packed
+            bounds[slot] = <const uint64_t *> PyBytes_AS_STRING(packed)
+            sizes[slot] = len(packed) // 16
+        with nogil:
+            for i in range(self.length()):
+                if mask[i]:
+                    record = self.record(i)
+                    found = (
+                        record.gtid_kind == GTID_MYSQL or record.gtid_kind == GTID_MARIADB
+                    ) and in_intervals(bounds[record.source], sizes[record.source], record.number)
+                    mask[i] = found == inside
+
+    def gtid_runs(self, const uint8_t[::1] mask):
+        """The GTIDs of the marked records as intervals: (source's key, first number, last number), not sorted.
+
+        Numbers that follow each other within a source are one interval.
+        """
+        cdef int32_t count = self.sources.count if self.sources != NULL else 0
+        # The interval of each source that is still growing; it has none yet where the first number is behind the last.
+        cdef bytes held = PyBytes_FromStringAndSize(NULL, count * sizeof(GtidRun))
+        cdef GtidRun *growing = <GtidRun *> PyBytes_AS_STRING(held)
+        cdef GtidRun *run
+        cdef Output done
+        cdef const Transaction *record
+        cdef int64_t i
+        self.check(mask)
+        memset(&done, 0, sizeof(Output))
+        for i in range(count):
+            growing[i].source, growing[i].first, growing[i].last = <int32_t> i, 1, 0
+        try:
+            with nogil:
+                for i in range(self.length()):
+                    record = self.record(i)
+                    if not mask[i] or not has_gtid(record):
+                        continue
+                    run = growing + record.source
+                    if run.first <= run.last:
+                        if record.number > run.last and record.number - run.last == 1:
+                            run.last = record.number
+                            continue
+                        append(&done, run, sizeof(GtidRun))
+                    run.first = run.last = record.number
+                for i in range(count):
+                    if growing[i].first <= growing[i].last:
+                        append(&done, growing + i, sizeof(GtidRun))
+            run = <GtidRun *> done.data
+            runs = [
+                (self.key_of(run[i].source), run[i].first, run[i].last)
+                for i in range(done.size // <int64_t> sizeof(GtidRun))
+            ]
+        finally:
+            release(&done)
+        return runs
+
+    cdef bytes key_of(self, int32_t source):
+        """A source's bytes: UUID and tag, or domain and server."""
+        return slot_bytes(self.sources, source)[: slot_entry(self.sources, source).size]
+
+    def keep_tables(self, uint8_t[::1] mask, const uint8_t[::1] wanted):
+        """Unmark the records that changed no row of a wanted table; ``wanted`` has a byte for each table number."""
+        cdef int64_t i
+        cdef int32_t k
+        cdef Transaction *record
+        cdef TableCount *counts = <TableCount *> self.counts.data
+        cdef int32_t table
+        self.check(mask)
+        with nogil:
+            for i in range(self.length()):
+                if mask[i]:
+                    record = self.record(i)
+                    mask[i] = 0
+                    for k in range(record.counts):
+                        table = counts[record.first_count + k].table
+                        if table < wanted.shape[0] and wanted[table]:
+                            mask[i] = 1
+                            break
+
+    def mark_work(self, uint8_t[::1] mask):
+        """Turn a selection into marks of what is to be done with each transaction.
+
+        1 stays for rows and statements; 2 is for one that was not selected and has statements, which may define
+        tables; 3 for a selected one that was rolled back: its statements are wanted, its rows were undone.
+        """
+        cdef int64_t i
+        self.check(mask)
+        with nogil:
+            for i in range(self.length()):
+                if mask[i]:
+                    mask[i] = 3 if self.record(i).kind == KIND_ROLLBACK else 1
+        self.mark_statements(mask)
+
+    def mark_statements(self, uint8_t[::1] mask):
+        """Mark with 2 what is unmarked and has statements, which may define tables."""
+        cdef int64_t i
+        self.check(mask)
+        with nogil:
+            for i in range(self.length()):
+                if not mask[i] and self.record(i).statements:
+                    mask[i] = 2
+
+    def sum_counts(self, const uint8_t[::1] mask):
+        """Row changes of the transactions by mark: a list of (mark, table number, inserts, updates, deletes).
+
+        Raises:
+            ValueError: a mark is larger than ``LARGEST_MARK``.
+        """
+        cdef int64_t i
+        cdef int32_t k
+        cdef int64_t place
+        cdef int32_t tables = self.tables.count if self.tables != NULL else 0
+        cdef Transaction *record
+        cdef TableCount *count
+        cdef int mark = 0
+        cdef bytes held
+        cdef int64_t *sums
+        self.check(mask)
+        with nogil:
+            for i in range(self.length()):
+                mark = mask[i] if mask[i] > mark else mark
+        if mark > LARGEST_MARK:
+            raise ValueError(f"a mark of {mark}")
+        held = b"\0" * ((mark + 1) * tables * 24)
+        sums = <int64_t *> PyBytes_AS_STRING(held)
+        with nogil:
+            for i in range(self.length()):
+                record = self.record(i)
+                for k in range(record.counts):
+                    count = (<TableCount *> self.counts.data) + record.first_count + k
+                    place = 3 * (<int64_t> mask[i] * tables + count.table)
+                    sums[place] += count.inserts
+                    sums[place + 1] += count.updates
+                    sums[place + 2] += count.deletes
+        return [
+            (place // tables, place % tables, sums[3 * place], sums[3 * place + 1], sums[3 * place + 2])
+            for place in range(<int64_t> (mark + 1) * tables)
+            if sums[3 * place] or sums[3 * place + 1] or sums[3 * place + 2]
+        ]
+
+    def extents(self, const uint8_t[::1] mask):
+        """Starts of the first and the last marked record, least and greatest commit time; None without any."""
+        cdef const Transaction *record
+        cdef int64_t first = -1
+        cdef int64_t last = -1
+        cdef int64_t least = 0
+        cdef int64_t most = 0
+        cdef int64_t i
+        self.check(mask)
+        with nogil:
+            for i in range(self.length()):
+                if mask[i]:
+                    record = self.record(i)
+                    least = record.commit_timestamp if first < 0 else min(least, record.commit_timestamp)
+                    most = record.commit_timestamp if first < 0 else max(most, record.commit_timestamp)
+                    first = record.start if first < 0 else first
+                    last = record.start
+        return None if first < 0 else (first, last, least, most)
+
+    def undoing(self, const uint8_t[::1] mask):
+        """The indexes of the records with mark 1 in which a ROLLBACK TO SAVEPOINT undoes a part."""
+        cdef int64_t i
+        self.check(mask)
+        return [i for i in range(self.length()) if mask[i] == 1 and self.record(i).undoes_part]
+
+    def marked(self, const uint8_t[::1] mask):
+        """The indexes of the marked records."""
+        cdef int64_t i
+        self.check(mask)
+        return [i for i in range(self.length()) if mask[i]]
+
+    cdef int check(self, mask) except -1:
+        if len(mask) != self.length():
+            raise ValueError(f"a mask of {len(mask)} for {self.length()} records")
+        return 0

@@ -1,0 +1,165 @@
+# cython: language_level=3
+"""What an event is to the transaction around it, and what is said of one that cannot be there."""
+
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+
+from binx.kernels.walk.machine cimport *
+from binx.kernels.cursor cimport Cursor, ahead, little, remaining, take, take_packed
+from binx.kernels.walk.events cimport *
+from binx.kernels.walk.gtids cimport MARIADB_STANDALONE
+from binx.kernels.walk.statements cimport *
+from binx.kernels.transactions.table cimport COMPRESSED, Transaction
+
+cdef enum:
+    # Transaction_payload_event's fields, each a type, a length and a value, all length-encoded.
+    PAYLOAD_END_MARK = 0
+    PAYLOAD_UNCOMPRESSED_SIZE = 3
+
+
+cdef inline int classify_query(
+    Cursor *body, uint8_t type, uint8_t *event_class, uint32_t *thread_id
+) except -1 nogil:
+    """QUERY: thread id (4), execution time (4), length of the database's name (1), error code (2), length of the
+    status variables (2); then the variables, the name with a zero byte, the text."""
+    cdef const uint8_t *fixed = take(body, 13)
+    cdef int64_t size
+    cdef Statement statement
+    thread_id[0] = <uint32_t> little(fixed, 4)
+    take(body, <int64_t> little(fixed + 11, 2))
+    take(body, <int64_t> fixed[8] + 1)
+    size = remaining(body)
+    # MariaDB compresses long texts only, and never BEGIN, COMMIT and their like.
+    statement = STATEMENT_OTHER if type != QUERY_EVENT else statement_of(take(body, size), size)
+    if statement == STATEMENT_BEGIN:
+        event_class[0] = CLASS_BEGIN
+    elif statement == STATEMENT_COMMIT:
+        event_class[0] = CLASS_COMMIT
+    elif statement == STATEMENT_ROLLBACK:
+        event_class[0] = CLASS_ROLLBACK
+    elif statement == STATEMENT_MARKER:
+        event_class[0] = CLASS_MARKER
+    elif statement == STATEMENT_XA_START:
+        event_class[0] = CLASS_XA_START
+    elif statement == STATEMENT_XA_COMMIT:
+        event_class[0] = CLASS_XA_COMMIT
+    elif statement == STATEMENT_XA_ROLLBACK:
+        event_class[0] = CLASS_XA_ROLLBACK
+    elif statement == STATEMENT_CHANGE:
+        event_class[0] = CLASS_CHANGE
+    else:
+        event_class[0] = CLASS_STATEMENT
+    return 0
+
+
+cdef inline int classify(
+    Cursor *body, const Header *header, const uint8_t *post_header, uint8_t *event_class, uint32_t *thread_id
+) except -1 nogil:
+    """Tell an event's class from its header, and for a QUERY from its text. A QUERY tells its thread too."""
+    cdef uint8_t type = header.type
+    cdef Cursor look = ahead(body)
+    if type == QUERY_EVENT or type == MARIADB_QUERY_COMPRESSED_EVENT:
+        return classify_query(&look, type, event_class, thread_id)
+    if rows_operation(type) >= 0:
+        take(&look, 4 if post_header[type] == 6 else 6)
+        event_class[0] = CLASS_ROWS_END if little(take(&look, 2), 2) & STATEMENT_END_FLAG else CLASS_ROWS
+    elif type == TABLE_MAP_EVENT:
+        event_class[0] = CLASS_TABLE_MAP
+    elif type == XID_EVENT:
+        event_class[0] = CLASS_COMMIT
+    elif type == GTID_EVENT or type == ANONYMOUS_GTID_EVENT or type == GTID_TAGGED_EVENT:
+        event_class[0] = CLASS_GTID
+    elif type == MARIADB_GTID_EVENT:
+        event_class[0] = CLASS_GTID_STANDALONE if take(&look, 13)[12] & MARIADB_STANDALONE else CLASS_GTID_GROUP
+    elif type == INTVAR_EVENT or type == RAND_EVENT or type == USER_VAR_EVENT:
+        event_class[0] = CLASS_PREPARATION
+    elif type == ROWS_QUERY_EVENT or type == MARIADB_ANNOTATE_ROWS_EVENT:
+        event_class[0] = CLASS_ANNOTATION
+    elif type == TRANSACTION_PAYLOAD_EVENT:
+        event_class[0] = CLASS_PAYLOAD
+    elif type == XA_PREPARE_EVENT:
+        event_class[0] = CLASS_XA_ONE_PHASE if take(&look, 1)[0] else CLASS_XA_PREPARE
+    elif type == BEGIN_LOAD_QUERY_EVENT or type == APPEND_BLOCK_EVENT or type == CREATE_FILE_EVENT:
+        event_class[0] = CLASS_LOAD_BLOCK
+    elif type == EXECUTE_LOAD_QUERY_EVENT or type == EXEC_LOAD_EVENT or type == DELETE_FILE_EVENT:
+        event_class[0] = CLASS_LOAD_END
+    elif type == LOAD_EVENT or type == NEW_LOAD_EVENT:
+        event_class[0] = CLASS_CHANGE
+    elif type == INCIDENT_EVENT:
+        event_class[0] = CLASS_INCIDENT
+    elif type == TRANSACTION_CONTEXT_EVENT or type == VIEW_CHANGE_EVENT:
+        event_class[0] = CLASS_CONTEXT
+    elif (is_about_files(type) and type != FORMAT_DESCRIPTION_EVENT) or header.flags & IGNORABLE_FLAG:
+        event_class[0] = CLASS_CONTROL
+    else:
+        event_class[0] = CLASS_UNKNOWN
+    return 0
+
+
+cdef inline int bad_payload(Cursor *body) except -1 with gil:
+    from binx.errors import DamagedError
+
+    raise DamagedError(
+        "a field of the payload event is longer than its length says",
+        offset=body.origin,
+        event="TRANSACTION_PAYLOAD",
+    )
+
+
+cdef inline int read_payload_fields(Cursor *body, Transaction *transaction) except -1 nogil:
+    """Note that a transaction is compressed, and how large it is without compression."""
+    cdef Cursor look = body[0]
+    cdef uint64_t field
+    cdef uint64_t size
+    cdef uint64_t value
+    cdef int64_t after
+    while True:
+        take_packed(&look, &field)
+        if field == PAYLOAD_END_MARK:
+            break
+        take_packed(&look, &size)
+        after = look.position + <int64_t> size
+        if field == PAYLOAD_UNCOMPRESSED_SIZE:
+            take_packed(&look, &value)
+            transaction.uncompressed_bytes = <int64_t> (value & <uint64_t> 0x7FFFFFFFFFFFFFFF)
+        if after < look.position:
+            bad_payload(&look)
+        take(&look, after - look.position)
+    transaction.flags |= COMPRESSED
+    return 0
+
+
+cdef inline int illegal(
+    const Header *header, uint8_t event_class, int64_t position, int64_t transaction
+) except -1 with gil:
+    from binx.errors import DamagedError, UnsupportedError
+    from binx.kernels.walk.machine import EventClass
+
+    if event_class == CLASS_UNKNOWN:
+        raise UnsupportedError(
+            f"found the unknown event type {header.type}, which is not marked as ignorable and may contain changes;"
+            " a newer version of binx may support it, and the server's own mysqlbinlog does",
+            offset=position,
+        )
+    name = EventClass(event_class).name.removeprefix("CLASS_").replace("_", " ")
+    where = "between transactions" if transaction < 0 else f"inside the transaction that begins at {transaction}"
+    raise DamagedError(f"found {name} (event type {header.type}), which is not valid {where}", offset=position)
+
+
+cdef inline int bad_checksum(
+    const Header *header, uint32_t expected, uint32_t found, int64_t position
+) except -1 with gil:
+    from binx.errors import ChecksumError
+
+    raise ChecksumError(
+        f"expected the stored checksum {expected:#010x}, found {found:#010x}: the bytes were changed or overwritten",
+        offset=position,
+    )
+
+cdef inline int bad_header(const Header *header, int64_t position) except -1 with gil:
+    from binx.errors import DamagedError
+
+    if header.type == 0 and header.size == 0:
+        found = "zeros: this part of the file was never written or was overwritten"
+    else:
+        found = f"type {header.type} and size {header.size}"
+    raise DamagedError(f"expected an event header, found {found}", offset=position)

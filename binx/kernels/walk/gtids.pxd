@@ -1,0 +1,234 @@
+# cython: language_level=3
+"""GTID events of all flavours, read into a transaction's record.
+
+Sources: ``Gtid_event`` in MySQL's ``libs/mysql/binlog/event/control_events.cpp``
+(WL#7319 transaction length 8.0.2, commit timestamps 8.0.1, tags 8.3),
+``Gtid_log_event`` in MariaDB's ``sql/log_event.h``.
+"""
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.string cimport memcpy
+
+from binx.kernels.cursor cimport Cursor, little, remaining, take, take_little, take_packed
+from binx.kernels.walk.events cimport (
+    ANONYMOUS_GTID_EVENT,
+    GTID_EVENT,
+    GTID_TAGGED_EVENT,
+    MARIADB_GTID_EVENT,
+    Header,
+)
+from binx.kernels.hashing cimport Slots, slot_of
+from binx.kernels.transactions.table cimport (
+    COMMIT_TIME_FROM_GTID,
+    GTID_ANONYMOUS,
+    GTID_MARIADB,
+    GTID_MYSQL,
+    HAS_CLOCK,
+    Transaction,
+)
+
+cdef enum:
+    UUID_SIZE = 16
+    TAG_MAXIMUM = 32
+    MARIADB_STANDALONE = 1
+    MARIADB_SOURCE_SIZE = 8
+    # Of a commit time; other GTID events have as many bits for it.
+    TIME_BITS = 56
+
+
+cdef inline bint is_mysql_number(uint64_t number) noexcept nogil:
+    """Whether a MySQL server gives this number to a transaction (``GNO_END``, sql/rpl_gtid.h, is 2^63-1)."""
+    return 0 < number < <uint64_t> 0x7FFFFFFFFFFFFFFF
+
+
+cdef inline int bad_gtid(Cursor *body, const char *found) except -1 with gil:
+    from binx.errors import DamagedError
+
+    raise DamagedError(
+        f"expected a GTID event, found {found.decode()}", offset=body.origin + body.position
+    )
+
+
+cdef inline int read_gtid(
+    Cursor *body, uint8_t type, Slots *sources, Transaction *transaction
+) except -1 nogil:
+    """GTID_LOG_EVENT and ANONYMOUS_GTID_LOG_EVENT, of 5.6 to 9.x.
+
+    flags (1), UUID (16), number (8); since 5.7 logical clock type (1, value 2), last committed (8),
+    sequence number (8); since 8.0.1 immediate commit timestamp (7, µs; bit 55 says that the original one
+    follows, 7); since 8.0.2 the transaction's length (length-encoded).
+    """
+    cdef const uint8_t *data = take(body, 1 + UUID_SIZE + 8)
+    cdef uint64_t value
+    transaction.number = little(data + 1 + UUID_SIZE, 8)
+    if type == ANONYMOUS_GTID_EVENT:
+        transaction.gtid_kind = GTID_ANONYMOUS
+    else:
+        transaction.gtid_kind = GTID_MYSQL
+        transaction.source = slot_of(sources, data + 1, UUID_SIZE)
+        if not is_mysql_number(transaction.number):
+            return bad_gtid(body, b"a transaction number outside 1 to 2^63-2")
+    if remaining(body) < 17:
+        return 0
+    data = take(body, 17)
+    if data[0] != 2:
+        return 0
+    transaction.last_committed = <int64_t> little(data + 1, 8)
+    transaction.sequence_number = <int64_t> little(data + 9, 8)
+    transaction.flags |= HAS_CLOCK
+    if remaining(body) < 7:
+        return 0
+    value = little(take(body, 7), 7)
+    transaction.commit_timestamp = <int64_t> (value & ~(<uint64_t> 1 << 55))
+    transaction.original_commit_timestamp = transaction.commit_timestamp
+    transaction.flags |= COMMIT_TIME_FROM_GTID
+    if value >> 55:
+        take_little(body, 7, &value)
+        transaction.original_commit_timestamp = <int64_t> value
+    if remaining(body) < 1:
+        return 0
+    take_packed(body, &value)
+    transaction.claimed_length = <int64_t> value if value < (<uint64_t> 1 << 62) else 0
+    return 0
+
+
+cdef inline bint glance_at_gtid(Cursor *body, uint64_t *number, int64_t *length) except -1 nogil:
+    """The number and the transaction's length alone, of the layout of :func:`read_gtid` since 8.0.2; else False."""
+    cdef const uint8_t *data
+    cdef uint64_t value
+    # Up to the immediate commit timestamp: 1 + 16 + 8, 1 + 8 + 8, 7 bytes, whose highest bit tells of 7 more.
+    if remaining(body) < 49:
+        return False
+    data = take(body, 49)
+    if data[25] != 2:
+        return False
+    if data[48] & 0x80:
+        if remaining(body) < 7:
+            return False
+        take(body, 7)
+    if remaining(body) < 1:
+        return False
+    take_packed(body, &value)
+    number[0] = little(data + 17, 8)
+    length[0] = <int64_t> value if value < (<uint64_t> 1 << 62) else 0
+    return True
+
+
+cdef inline int take_serialized(Cursor *body, uint64_t *value) except -1 nogil:
+    """An unsigned integer of mysql::serialization (variable_length_integers.h).
+
+    The first byte's trailing ones count the bytes that follow; the rest of its bits are the value's lowest.
+    """
+    cdef uint8_t first = take(body, 1)[0]
+    cdef int more = 0
+    cdef uint64_t high
+    while more < 8 and (first >> more) & 1:
+        more += 1
+    value[0] = first >> (more + 1) if more < 7 else 0
+    if more:
+        high = little(take(body, more), more)
+        value[0] |= high << (7 - more) if more < 8 else high
+    return 0
+
+
+cdef inline int64_t signed_of(uint64_t value) noexcept nogil:
+    """The sign is the lowest bit; a negative number's other bits are inverted."""
+    return ~(<int64_t> (value >> 1)) if value & 1 else <int64_t> (value >> 1)
+
+
+cdef inline bint tag_character(uint8_t character, bint first) noexcept nogil:
+    """Whether a tag may have this character: a letter in lower case, an underscore, and behind the first a digit."""
+    return (
+        b"a" <= character <= b"z" or character == b"_" or (not first and b"0" <= character <= b"9")
+    )
+
+
+cdef inline int read_tagged_gtid(Cursor *body, Slots *sources, Transaction *transaction) except -1 nogil:
+    """GTID_TAGGED_LOG_EVENT: a message of mysql::serialization.
+
+    Version, size, the last field that a reader must know, then pairs of field number and value:
+    0 flags, 1 UUID (each byte as an integer), 2 number, 3 tag (length, bytes), 4 last committed,
+    5 sequence number, 6 immediate and 7 original commit timestamp, 8 transaction length; later ones
+    (server versions, ticket) are not needed here.
+    """
+    cdef uint8_t source[UUID_SIZE + TAG_MAXIMUM]
+    cdef uint64_t value
+    cdef uint64_t field
+    cdef int64_t last_field = -1
+    cdef int64_t source_size = 0
+    cdef int i
+    for i in range(3):
+        take_serialized(body, &value)
+    while remaining(body) > 0:
+        take_serialized(body, &field)
+        if <int64_t> field <= last_field:
+            return bad_gtid(body, b"fields that do not ascend")
+        last_field = <int64_t> field
+        if field > 8:
+            break
+        if field == 1:
+            for i in range(UUID_SIZE):
+                take_serialized(body, &value)
+                source[i] = <uint8_t> value
+            source_size = UUID_SIZE
+            continue
+        take_serialized(body, &value)
+        if (field == 6 or field == 7) and value >> TIME_BITS:
+            return bad_gtid(body, b"a commit time of more than 56 bits")
+        if field == 2:
+            transaction.number = <uint64_t> signed_of(value)
+        elif field == 3:
+            if value > TAG_MAXIMUM or source_size != UUID_SIZE:
+                return bad_gtid(body, b"a tag that is longer than 32 bytes or stands before the UUID")
+            memcpy(source + UUID_SIZE, take(body, <int64_t> value), value)
+            source_size += <int64_t> value
+            for i in range(UUID_SIZE, <int> source_size):
+                if not tag_character(source[i], i == UUID_SIZE):
+                    return bad_gtid(body, b"a tag that is no name in lower case")
+        elif field == 4:
+            transaction.last_committed = signed_of(value)
+        elif field == 5:
+            transaction.sequence_number = signed_of(value)
+        elif field == 6:
+            transaction.commit_timestamp = <int64_t> value
+            transaction.original_commit_timestamp = <int64_t> value
+        elif field == 7:
+            transaction.original_commit_timestamp = <int64_t> value
+        elif field == 8:
+            transaction.claimed_length = <int64_t> value if value < (<uint64_t> 1 << 62) else 0
+    if source_size < UUID_SIZE or not is_mysql_number(transaction.number):
+        return bad_gtid(body, b"one without a UUID or with a number outside 1 to 2^63-2")
+    transaction.flags |= HAS_CLOCK | COMMIT_TIME_FROM_GTID
+    transaction.source = slot_of(sources, source, source_size)
+    # Not before: a reader that passes over an event that is damaged must not look for its source.
+    transaction.gtid_kind = GTID_MYSQL
+    return 0
+
+
+cdef inline int read_mariadb_gtid(
+    Cursor *body, uint64_t server_id, Slots *sources, Transaction *transaction, uint8_t *flags
+) except -1 nogil:
+    """GTID_EVENT of MariaDB: sequence number (8), domain (4), flags (1); the server id is the header's."""
+    cdef const uint8_t *data = take(body, 13)
+    cdef uint8_t source[MARIADB_SOURCE_SIZE]
+    cdef int i
+    transaction.gtid_kind = GTID_MARIADB
+    transaction.number = little(data, 8)
+    memcpy(source, data + 8, 4)
+    for i in range(4):
+        source[4 + i] = <uint8_t> (server_id >> (8 * i))
+    transaction.source = slot_of(sources, source, MARIADB_SOURCE_SIZE)
+    flags[0] = data[12]
+    return 0
+
+
+cdef inline int take_gtid(Cursor *body, const Header *header, Slots *sources, Transaction *transaction) except -1 nogil:
+    """A GTID event of any sort; other events say nothing."""
+    cdef uint8_t flags = 0
+    if header.type == GTID_TAGGED_EVENT:
+        read_tagged_gtid(body, sources, transaction)
+    elif header.type == GTID_EVENT or header.type == ANONYMOUS_GTID_EVENT:
+        read_gtid(body, header.type, sources, transaction)
+    elif header.type == MARIADB_GTID_EVENT:
+        read_mariadb_gtid(body, header.server_id, sources, transaction, &flags)
+    return 0

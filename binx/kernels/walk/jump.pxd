@@ -1,0 +1,131 @@
+# cython: language_level=3
+"""Jumps from GTID event to GTID event, where the transaction's length is written there and can be trusted."""
+
+from libc.stdint cimport int64_t, uint8_t, uint32_t
+
+from binx.kernels.crc32 cimport crc32
+from binx.kernels.cursor cimport Cursor, cursor_over, little
+from binx.kernels.transactions.table cimport *
+from binx.kernels.walk.classify cimport classify, read_payload_fields
+from binx.kernels.walk.events cimport *
+from binx.kernels.walk.gtids cimport take_gtid
+from binx.kernels.walk.machine cimport *
+from binx.kernels.walk.scan cimport Scanner
+
+cdef enum:
+    # What came of a transaction's length.
+    JUMP_NOT = 0
+    JUMP_DONE = 1
+    JUMP_BEYOND = 2
+
+
+cdef inline int64_t terminal_bytes(Scanner walk) noexcept nogil:
+    """Bytes of an XID event."""
+    return HEADER_SIZE + 8 + walk.checksum_size
+
+
+cdef inline int distrust(Scanner walk) noexcept nogil:
+    """Have the transaction at ``position`` walked event by event."""
+    walk.distrusted = walk.position
+    return JUMP_NOT
+
+
+cdef inline bint lands(Scanner walk, const uint8_t *landing, int64_t position, int64_t available) noexcept nogil:
+    """Whether a plausible event, or the file's end, stands where a claimed length leads."""
+    cdef Header header
+    if position == walk.file_size:
+        return True
+    if available < HEADER_SIZE:
+        return False
+    header = header_of(landing)
+    return (
+        (known_type(header.type) or header.flags & IGNORABLE_FLAG)
+        and header.size >= HEADER_SIZE + walk.checksum_size
+        and header.size <= walk.file_size - position
+    )
+
+
+cdef inline int lone_kind(Scanner walk, uint8_t event_class) noexcept nogil:
+    """The kind of a transaction whose only event behind the GTID event is of this class."""
+    cdef int at = walk.next_states[STATE_OUTSIDE * CLASSES + CLASS_GTID] * CLASSES + event_class
+    return walk.kinds[at] if walk.actions[at] == ACTION_END else NO_KIND
+
+
+cdef inline int jump(
+    Scanner walk, Cursor *body, Header *header, const uint8_t *event, int64_t available, const uint8_t *tail, int64_t seen
+) except -1 nogil:
+    """Record the transaction at ``position`` by the length that its GTID event claims.
+
+    Taken are only transactions whose kind two events tell: a single event behind the GTID event, or BEGIN
+    as the second and XID as the last. ``tail`` begins where that XID event would and reaches to the header
+    behind the transaction; NULL where the window is to show it. ``JUMP_NOT``: it has to be walked.
+    """
+    cdef Cursor gtid = body[0]
+    cdef Transaction *current = &walk.current
+    cdef Header second
+    cdef Cursor second_body
+    cdef Header terminal
+    cdef int64_t terminal_size = terminal_bytes(walk)
+    cdef int64_t landing
+    cdef uint8_t event_class
+    cdef uint8_t kind = KIND_DML
+    walk.start_transaction(header, walk.position)
+    current.start = -1
+    walk.has_gtids = True
+    take_gtid(&gtid, header, &walk.sources, current)
+    if (
+        current.claimed_length < header.size + HEADER_SIZE + walk.checksum_size
+        or current.claimed_length < terminal_size
+        or current.claimed_length > walk.file_size - walk.position
+    ):
+        return distrust(walk)
+    landing = walk.position + current.claimed_length
+    if tail == NULL:
+        if current.claimed_length > available - HEADER_SIZE and walk.position + available < walk.file_size:
+            walk.beyond_end = landing
+            return JUMP_BEYOND
+        tail = event + current.claimed_length - terminal_size
+        seen = available - current.claimed_length + terminal_size
+    if header.size + HEADER_SIZE > available or not lands(walk, tail + terminal_size, landing, seen - terminal_size):
+        return distrust(walk)
+    second = header_of(event + header.size)
+    if second.size < HEADER_SIZE + walk.checksum_size or header.size + <int64_t> second.size > current.claimed_length:
+        return distrust(walk)
+    second_body = cursor_over(
+        event + header.size + HEADER_SIZE,
+        min(<int64_t> second.size - walk.checksum_size, available - header.size) - HEADER_SIZE,
+        walk.position + header.size + HEADER_SIZE,
+    )
+    classify(&second_body, &second, walk.post_header, &event_class, &walk.query_thread)
+    current.begin_timestamp = second.timestamp
+    if header.size + <int64_t> second.size == current.claimed_length:
+        kind = lone_kind(walk, event_class)
+        if kind == NO_KIND:
+            return distrust(walk)
+        if event_class == CLASS_PAYLOAD:
+            read_payload_fields(&second_body, &walk.current)
+        terminal = second
+    else:
+        if event_class != CLASS_BEGIN or header.size + second.size + terminal_size > current.claimed_length:
+            return distrust(walk)
+        terminal = header_of(tail)
+        if (
+            terminal.type != XID_EVENT
+            or terminal.size != terminal_size
+            or terminal.next_position != <uint32_t> landing
+            or (
+                walk.checksum_size
+                and crc32(0, tail, terminal_size - CHECKSUM_SIZE)
+                != <uint32_t> little(tail + terminal_size - CHECKSUM_SIZE, CHECKSUM_SIZE)
+            )
+        ):
+            return distrust(walk)
+        current.xid = little(tail + HEADER_SIZE, 8)
+        current.flags |= HAS_XID
+    if second.type == QUERY_EVENT:
+        current.thread_id = walk.query_thread
+        current.flags |= HAS_THREAD
+    current.start = walk.position
+    walk.push(kind, terminal.timestamp, landing)
+    walk.position = landing
+    return JUMP_DONE

@@ -1,0 +1,297 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""The boundary state machine: what each event does to the transaction around it, and the records that come of it.
+
+Its steps are the table of ``binx/log/boundary.py``.
+"""
+
+cimport cython
+from cpython.bytes cimport PyBytes_AS_STRING
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
+from libc.string cimport memset
+
+from binx.kernels.walk.classify cimport classify, illegal, read_payload_fields
+from binx.kernels.rows.counting cimport RowsEvent, count_images, open_rows
+from binx.kernels.cursor cimport Cursor, little, take
+from binx.kernels.walk.events cimport *
+from binx.kernels.walk.gtids cimport take_gtid
+from binx.kernels.hashing cimport Numbers, Slots, number_get, number_set, numbers_release, slots_release
+from binx.kernels.rows.layouts cimport TableMaps
+from binx.kernels.output cimport Output, append, release, reserve, with_slack
+from binx.kernels.walk.sessions cimport session_is_whole
+from binx.kernels.walk.statements cimport is_rollback_to
+from binx.kernels.transactions.table cimport *
+
+cdef enum:
+    MICROSECONDS = 1000000
+    # A server writes a handful in a file; a file made of nothing else must not fill the memory.
+    CONTROLS_MAXIMUM = 4096
+    # Bytes of QUERY and of EXECUTE_LOAD_QUERY before the session's variables.
+    QUERY_FIXED = 13
+    LOAD_FIXED = 26
+
+cdef struct Seen:
+    int64_t ordinal
+    int64_t index
+
+
+cdef class TransactionMachine:
+    """The state between two events, and the transactions that have ended.
+
+    Args:
+        transitions: actions, next states and kinds of the boundary state machine.
+        counts_rows: whether row images are counted by table.
+    """
+
+    def __cinit__(self, *_):
+        memset(&self.sources, 0, sizeof(Slots))
+        memset(&self.uncounted, 0, sizeof(Numbers))
+        memset(&self.last_counts, 0, sizeof(Output))
+
+    def __init__(self, tuple transitions, bint counts_rows):
+        self.transitions = transitions
+        self.actions = <const uint8_t *> PyBytes_AS_STRING(transitions[0])
+        self.next_states = <const uint8_t *> PyBytes_AS_STRING(transitions[1])
+        self.kinds = <const uint8_t *> PyBytes_AS_STRING(transitions[2])
+        self.counts_rows = counts_rows
+        self.maps = TableMaps()
+        self.state = STATE_OUTSIDE
+        self.controls = []
+        self.current.start = -1
+        self.new_table()
+
+    def __dealloc__(self):
+        slots_release(&self.sources)
+        numbers_release(&self.uncounted)
+        release(&self.last_counts)
+
+    def new_table(self):
+        """Begin a new table for the transactions to come, and return the one that was filled."""
+        filled = self.table
+        self.table = TransactionTable()
+        self.table.sources = &self.sources
+        self.table.tables = &self.maps.names
+        self.table.owner = self
+        if filled is not None:
+            self.records_before = (<TransactionTable> filled).records.size
+            self.counts_before = (<TransactionTable> filled).counts.size
+        if self.current.start >= 0:
+            self.carry_counts(filled)
+        return filled
+
+    cdef carry_counts(self, TransactionTable filled):
+        """Take along the counts of a transaction that is still open when its table is handed over."""
+        cdef int64_t size = self.current.counts * <int64_t> sizeof(TableCount)
+        append(&self.table.counts, filled.counts.data + self.current.first_count * sizeof(TableCount), size)
+        filled.counts.size -= size
+        self.current.first_count = 0
+
+    @cython.final
+    cdef int make_room(self) except -1 nogil:
+        """Give an empty table room for as much as the one before had: growing, it would be copied again and again."""
+        if self.table.records.capacity == 0:
+            reserve(&self.table.records, with_slack(self.records_before))
+            reserve(&self.table.counts, with_slack(self.counts_before))
+        return 0
+
+    cdef int step(self, Cursor *body, Header *header, int64_t position, int64_t end) except -1 nogil:
+        """Take one event through the state machine; an illegal one raises and changes nothing."""
+        cdef uint8_t event_class = CLASS_UNKNOWN
+        cdef uint8_t action
+        cdef int at
+        classify(body, header, self.post_header, &event_class, &self.query_thread)
+        at = self.state * CLASSES + event_class
+        action = self.actions[at]
+        if action == ACTION_ILLEGAL:
+            illegal(header, event_class, position, self.current.start)
+        if action == ACTION_START or action == ACTION_START_END:
+            self.start_transaction(header, position)
+        if self.current.start >= 0:
+            if self.checks_sessions:
+                self.check_session(body, header, position)
+            self.take_part(body, header, event_class)
+        elif event_class == CLASS_CONTROL:
+            self.note_control(header, position)
+        self.state = self.next_states[at]
+        if action == ACTION_END or action == ACTION_START_END:
+            if end == INSIDE_PAYLOAD:
+                self.inner_kind = self.kinds[at]
+                self.inner_timestamp = header.timestamp
+            else:
+                self.push(self.kinds[at], header.timestamp, end)
+        return 0
+
+    @cython.final
+    cdef int start_transaction(self, const Header *header, int64_t position) except -1 nogil:
+        memset(&self.current, 0, sizeof(Transaction))
+        self.current.start = position
+        self.current.server_id = header.server_id
+        self.current.begin_timestamp = -1
+        self.current.first_count = self.table.counts.size // <int64_t> sizeof(TableCount)
+        self.content = 0
+        self.ordinal += 1
+        return 0
+
+    @cython.final
+    cdef int take_part(self, Cursor *body, Header *header, uint8_t event_class) except -1 nogil:
+        """What the events of a transaction add to its record."""
+        cdef Transaction *current = &self.current
+        current.events += 1
+        if event_class == CLASS_GTID or event_class == CLASS_GTID_STANDALONE or event_class == CLASS_GTID_GROUP:
+            self.has_gtids = True
+            take_gtid(body, header, &self.sources, &self.current)
+            return 0
+        if current.begin_timestamp < 0:
+            current.begin_timestamp = header.timestamp
+        if header.type == QUERY_EVENT and not current.flags & HAS_THREAD:
+            current.thread_id = self.query_thread
+            current.flags |= HAS_THREAD
+        if event_class == CLASS_ROWS or event_class == CLASS_ROWS_END:
+            self.content += 1
+            if self.counts_rows:
+                self.count_rows(body, header)
+        elif event_class == CLASS_TABLE_MAP:
+            self.content += 1
+            if self.counts_rows:
+                self.maps.see(body, 4 if self.post_header[TABLE_MAP_EVENT] == 6 else 6, self.ordinal)
+        elif event_class == CLASS_CHANGE or event_class == CLASS_STATEMENT or event_class == CLASS_LOAD_END:
+            self.content += 1
+            current.statements += 1
+        elif header.type == XID_EVENT:
+            current.xid = little(take(body, 8), 8)
+            current.flags |= HAS_XID
+        elif event_class == CLASS_PAYLOAD:
+            self.content += 1
+            read_payload_fields(body, &self.current)
+        elif event_class == CLASS_INCIDENT or event_class == CLASS_CONTEXT:
+            self.content += 1
+        elif event_class == CLASS_MARKER:
+            self.content += 1
+            current.undoes_part |= is_rollback_to(body[0])
+        return 0
+
+    @cython.final
+    cdef void check_session(self, const Cursor *body, const Header *header, int64_t position) noexcept nogil:
+        """Note a statement whose session cannot be read, which finding its transaction does not need."""
+        cdef int fixed = LOAD_FIXED if header.type == EXECUTE_LOAD_QUERY_EVENT else QUERY_FIXED
+        if (
+            header.type != QUERY_EVENT
+            and header.type != MARIADB_QUERY_COMPRESSED_EVENT
+            and header.type != EXECUTE_LOAD_QUERY_EVENT
+        ):
+            return
+        if not session_is_whole(body.base + body.position, body.size - body.position, fixed):
+            if self.bad_sessions == 0:
+                self.first_bad_session = position
+            self.bad_sessions += 1
+
+    @cython.final
+    cdef int push(self, uint8_t kind, uint32_t timestamp, int64_t end) except -1 nogil:
+        """Add the current transaction to the table."""
+        cdef Transaction *current = &self.current
+        current.end = end
+        current.kind = kind
+        if kind == KIND_DML and self.content == 0 and current.events > 0:
+            current.kind = KIND_EMPTY
+        if current.begin_timestamp < 0:
+            current.begin_timestamp = timestamp
+        if not current.flags & COMMIT_TIME_FROM_GTID:
+            current.commit_timestamp = <int64_t> timestamp * MICROSECONDS
+        if current.claimed_length:
+            current.flags |= BY_LENGTH if current.start + current.claimed_length == end else LENGTH_WRONG
+        if self.counts_rows:
+            current.flags |= HAS_COUNTS
+        append(&self.table.records, current, sizeof(Transaction))
+        current.start = -1
+        return 0
+
+    @cython.final
+    cdef int count_rows(self, Cursor *body, Header *header) except -1 nogil:
+        """Add a rows event to the counts of its transaction and table.
+
+        Where nothing tells how many bytes a column's values take, only the event's bytes are counted.
+        """
+        cdef RowsEvent rows
+        cdef int64_t count
+        cdef int32_t table
+        open_rows(self.maps, body, header.type, self.post_header[header.type], self.ordinal, &rows)
+        if rows.map < 0:
+            return 0
+        table = self.maps.layout(rows.map).table
+        count = count_images(self.maps, body, &rows)
+        if count < 0:
+            number_set(&self.uncounted, table, max(number_get(&self.uncounted, table), 0) + 1)
+            count = 0
+        self.current.rows += count
+        return self.add_count(table, rows.operation, count, header.size)
+
+    @cython.final
+    cdef int add_count(self, int32_t table, int operation, int64_t rows, int64_t size) except -1 nogil:
+        cdef Output *counts = &self.table.counts
+        cdef Seen *seen
+        cdef TableCount *count
+        if (<int64_t> table + 1) * <int64_t> sizeof(Seen) > self.last_counts.size:
+            self.add_seen(table)
+        seen = (<Seen *> self.last_counts.data) + table
+        if seen.ordinal != self.ordinal:
+            seen.ordinal = self.ordinal
+            seen.index = self.current.counts
+            self.current.counts += 1
+            reserve(counts, sizeof(TableCount))
+            count = <TableCount *> (counts.data + counts.size)
+            memset(count, 0, sizeof(TableCount))
+            count.table = table
+            counts.size += sizeof(TableCount)
+        count = (<TableCount *> counts.data) + self.current.first_count + seen.index
+        count.bytes += size
+        # Operations come in no order that a processor could guess.
+        count.inserts += rows & -<int64_t> (operation == 0)
+        count.updates += rows & -<int64_t> (operation == 1)
+        count.deletes += rows & -<int64_t> (operation == 2)
+        return 0
+
+    @cython.final
+    cdef int add_seen(self, int32_t table) except -1 nogil:
+        """Have room for what was seen of every table up to one."""
+        cdef Seen fresh
+        memset(&fresh, 0, sizeof(Seen))
+        while self.last_counts.size // <int64_t> sizeof(Seen) <= table:
+            append(&self.last_counts, &fresh, sizeof(Seen))
+        return 0
+
+    cdef int note_control(self, Header *header, int64_t position) except -1 with gil:
+        """Remember where events about the file itself stand, for Python to read."""
+        from binx.errors import UnsupportedError
+
+        if header.type == MARIADB_START_ENCRYPTION_EVENT or header.type == PERCONA_START_ENCRYPTION_EVENT:
+            server, program = (
+                ("MariaDB", "mariadb-binlog")
+                if header.type == MARIADB_START_ENCRYPTION_EVENT
+                else ("Percona Server", "mysqlbinlog")
+            )
+            raise UnsupportedError(
+                f"the rest of the file is encrypted by {server}; binx has no key for it: let the server decrypt it"
+                f" ({program} --read-from-remote-server)",
+                offset=position,
+                event="START_ENCRYPTION",
+            )
+        if len(self.controls) == CONTROLS_MAXIMUM:
+            self.controls.pop()
+        self.controls.append((header.type, position, header.size))
+        return 0
+
+    def uncounted_events(self, int32_t table) -> int:
+        """How many rows events of a table are not counted, as nothing tells how wide a column's values are."""
+        return max(number_get(&self.uncounted, table), 0)
+
+    @property
+    def open_transaction(self):
+        """Where the transaction begins that has no end yet, or None."""
+        return self.current.start if self.current.start >= 0 else None
+
+    @property
+    def control_events(self):
+        """Type, position and size of the events about the file itself that stood between transactions.
+
+        The last one is always among them; of more than 4,096, those before it are left out.
+        """
+        return self.controls

@@ -1,0 +1,62 @@
+# cython: language_level=3
+"""The scan over a file: how much it reads, and why it stops."""
+
+cimport cython
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+
+from binx.kernels.cursor cimport Cursor
+from binx.kernels.walk.events cimport Header
+from binx.kernels.walk.machine cimport TransactionMachine
+from binx.kernels.walk.wanted cimport Wanted
+
+cpdef enum Level:
+    LEVEL_INDEX = 0
+    LEVEL_EVENTS = 1
+    LEVEL_TABLES = 2
+
+cpdef enum Stop:
+    # The first four as in framing.pxd.
+    STOP_LIMIT = 0
+    STOP_FORMAT = 1
+    STOP_TRUNCATED = 2
+    STOP_END = 3
+    STOP_PAYLOAD = 4
+    STOP_COMPRESSED_ROWS = 5
+    STOP_BEYOND = 6
+
+
+cdef class Scanner(TransactionMachine):
+    cdef readonly int64_t position
+    cdef int64_t file_size
+    cdef int checksum_size
+    # Where a transaction begins whose length is not trusted, and where one ends that reaches beyond a window.
+    cdef int64_t distrusted
+    cdef int64_t beyond_end
+    # GTIDs that are looked for; whether rows are passed over; whether a transaction's beginning is looked for.
+    cdef Wanted wanted
+    cdef bint searching
+    cdef bint passes_rows
+    cdef bint seeking
+    cdef bint named
+    cdef readonly int64_t resumed
+    cdef readonly int64_t ends_passed
+    cdef readonly int64_t passed
+    cdef int level
+    cdef bint verify
+    cdef public bint ends_whole
+    cdef int64_t payload_size
+    cdef int64_t vouched
+    cdef uint32_t vouched_stored
+    cdef uint32_t vouched_found
+    cdef uint8_t pending_type
+    cdef uint64_t type_counts[256]
+    cdef uint64_t type_bytes[256]
+    cdef uint64_t inner_type_counts[256]
+    cdef readonly uint32_t drift
+    cdef readonly int64_t misplaced
+    cdef readonly int64_t first_misplaced
+    cdef readonly int64_t unplaced
+    cdef int walk(self, const uint8_t *base, int64_t size, int64_t origin, int64_t limit) except -1 nogil
+    @cython.final
+    cdef void compare_position(self, const Header *header) noexcept nogil
+    cdef int begin_payload(self, Cursor *body, Header *header) except -1 nogil

@@ -1,0 +1,352 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""One compiled walk over a file's events that finds its transactions.
+
+Three levels of the same walk: ``LEVEL_INDEX`` jumps from GTID event to GTID event where the transaction's
+length is written there; ``LEVEL_EVENTS`` reads every header; ``LEVEL_TABLES`` also counts row images per
+table.
+
+The walk stops and says why (``Stop``) where Python must help: a format description in the file's middle, a
+compressed payload or rows event whose inside has to be counted, the end of the window or of the file.
+"""
+
+cimport cython
+from cpython.bytes cimport PyBytes_AS_STRING
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memset
+
+from binx.kernels.crc32 cimport crc32
+from binx.kernels.cursor cimport Cursor, cursor_over, little
+from binx.kernels.hashing cimport slot_of
+from binx.kernels.output cimport append, release
+from binx.kernels.transactions.table cimport TableCount, Transaction, TransactionTable
+from binx.kernels.walk.classify cimport bad_checksum, illegal, read_payload_fields
+from binx.kernels.walk.events cimport *
+from binx.kernels.walk.framing cimport AT_EVENT, frame_event, whole_event
+from binx.kernels.walk.jump cimport JUMP_BEYOND, JUMP_DONE, distrust, jump, terminal_bytes
+from binx.kernels.walk.machine cimport *
+from binx.kernels.walk.search cimport pass_over, pass_over_rows, skips
+from binx.kernels.walk.wanted cimport Span, Wanted
+
+
+cdef int bad_inner(const char *found, int64_t position) except -1 with gil:
+    from binx.errors import DamagedError
+
+    raise DamagedError(
+        f"expected one whole transaction in the compressed payload, found {found.decode()}",
+        offset=position,
+        event="TRANSACTION_PAYLOAD",
+    )
+
+
+def whole_events(const uint8_t[::1] window not None):
+    """How many bytes of a window whole events take, and how many the event behind them says that it has.
+
+    The second is 0 where its header is cut, and less than a header where no event can be that small.
+    """
+    cdef int64_t at = 0
+    cdef int64_t size = 1
+    cdef int64_t claimed = 0
+    if window.shape[0] == 0:
+        return 0, 0
+    with nogil:
+        while size > 0:
+            size = whole_event(&window[0], window.shape[0], at)
+            at += size if size > 0 else 0
+        if window.shape[0] - at >= HEADER_SIZE:
+            claimed = header_of(&window[at]).size
+    return at, claimed
+
+
+cdef class Scanner(TransactionMachine):
+    """A walk over one file, resumable at every event.
+
+    Args:
+        level: how much is read, one of ``Level``.
+        file_size: bytes of the file; no event may reach beyond.
+        position: where the first event behind the format description begins.
+        transitions: actions, next states and kinds of the boundary state machine.
+        verify: whether the checksum of every event that is read is compared.
+    """
+
+    def __cinit__(self, *_):
+        memset(&self.wanted, 0, sizeof(Wanted))
+        self.resumed = -1
+
+    def __dealloc__(self):
+        release(&self.wanted.bounds)
+        release(&self.wanted.spans)
+
+    def __init__(self, int level, int64_t file_size, int64_t position, tuple transitions, bint verify):
+        super().__init__(transitions, level == LEVEL_TABLES)
+        self.file_size = file_size
+        self.position = position
+        self.distrusted = -1
+        self.level = level
+        self.verify = verify
+        self.vouched = -1
+        self.ends_whole = False
+        self.first_misplaced = -1
+
+    def set_format(self, int checksum_size, const uint8_t[::1] post_header):
+        """Take over what a format description says: the checksum's bytes, the post-header length of each type."""
+        set_post_header(self.post_header, &post_header[0], post_header.shape[0])
+        self.maps.set_format(post_header.shape[0])
+        self.checksum_size = checksum_size
+
+    def skip(self, int64_t size, uint8_t event_type):
+        """Pass over an event that Python has read."""
+        self.position += size
+        self.type_counts[event_type] += 1
+        self.type_bytes[event_type] += size
+        if self.current.start >= 0:
+            self.current.events += 1
+
+    def search(self, dict intervals):
+        """Look for GTIDs alone; see the stub."""
+        cdef bytes key
+        cdef bytes packed
+        cdef Span span
+        cdef const uint64_t *bounds
+        cdef int64_t i
+        for key, packed in intervals.items():
+            span.first = self.wanted.bounds.size // 16
+            span.count = len(packed) // 16
+            if slot_of(&self.sources, <const uint8_t *> PyBytes_AS_STRING(key), len(key)) != self.wanted.spans.size // <int64_t> sizeof(Span):
+                raise ValueError("the walk has begun")
+            append(&self.wanted.bounds, PyBytes_AS_STRING(packed), span.count * 16)
+            append(&self.wanted.spans, &span, sizeof(Span))
+        bounds = <const uint64_t *> self.wanted.bounds.data
+        self.wanted.least = <uint64_t> -1
+        for i in range(self.wanted.bounds.size // 16):
+            self.wanted.least = min(self.wanted.least, bounds[2 * i])
+            self.wanted.greatest = max(self.wanted.greatest, bounds[2 * i + 1])
+        self.searching = True
+
+    def pass_rows(self):
+        """Leave transactions out of the tables that have rows and nothing else; see the stub."""
+        self.passes_rows = True
+
+    def seek(self, int64_t position, bint named):
+        """Give up the transaction at hand, and look for the beginning of another; see the stub."""
+        if self.current.start >= 0:
+            self.table.counts.size = self.current.first_count * sizeof(TableCount)
+            self.current.start = -1
+        self.state = STATE_OUTSIDE
+        self.distrusted = -1
+        self.position = position
+        self.seeking = True
+        self.named = named
+        self.resumed = -1
+
+    @property
+    def is_seeking(self):
+        """Whether the beginning of a transaction is still looked for."""
+        return self.seeking
+
+    def feed(self, const uint8_t[::1] window, int64_t origin, int64_t limit):
+        """Walk events until one begins at or behind ``limit``; returns a ``Stop``; see the stub."""
+        cdef int stop
+        if window.shape[0] == 0:
+            return STOP_END if self.position >= self.file_size else STOP_LIMIT
+        with nogil:
+            self.make_room()
+            stop = self.walk(&window[0], window.shape[0], origin, limit)
+        return stop
+
+    def vouch(self, uint32_t stored, uint32_t found):
+        """Have the payload event at ``position`` taken by its beginning; see the stub."""
+        self.vouched = self.position
+        self.vouched_stored = stored
+        self.vouched_found = found
+
+    @property
+    def beyond(self):
+        """After ``STOP_BEYOND``: the span of the file that :meth:`feed_beyond` wants to see."""
+        return self.beyond_end - terminal_bytes(self), min(self.beyond_end + HEADER_SIZE, self.file_size)
+
+    def feed_beyond(self, const uint8_t[::1] window not None, const uint8_t[::1] tail not None):
+        """Take a transaction by its length that reaches beyond a window; see the stub."""
+        cdef Header header
+        cdef Cursor body
+        cdef tuple span = self.beyond
+        if window.shape[0] < HEADER_SIZE or tail.shape[0] != span[1] - span[0]:
+            raise ValueError("the windows do not show the transaction's ends")
+        with nogil:
+            header = header_of(&window[0])
+            if header.size < HEADER_SIZE + self.checksum_size or header.size > window.shape[0]:
+                distrust(self)
+            else:
+                body = cursor_over(
+                    &window[0] + HEADER_SIZE,
+                    header.size - HEADER_SIZE - self.checksum_size,
+                    self.position + HEADER_SIZE,
+                )
+                jump(self, &body, &header, &window[0], window.shape[0], &tail[0], tail.shape[0])
+
+    def feed_inner(self, const uint8_t[::1] events):
+        """Walk events of a decompressed payload, which must be whole (see ``whole_events``)."""
+        cdef int64_t at = 0
+        cdef int64_t size
+        cdef Header header
+        cdef Cursor body
+        with nogil:
+            while at < events.shape[0]:
+                size = whole_event(&events[0], events.shape[0], at)
+                if size <= 0:
+                    bad_inner(b"an event that is cut", self.position)
+                header = header_of(&events[at])
+                if self.inner_kind != NO_KIND:
+                    bad_inner(b"events behind the end of the transaction", self.position)
+                if (
+                    header.type == TRANSACTION_PAYLOAD_EVENT
+                    or MARIADB_QUERY_COMPRESSED_EVENT <= header.type <= MARIADB_DELETE_ROWS_COMPRESSED_EVENT
+                ):
+                    bad_inner(b"a compressed event within it", self.position)
+                body = cursor_over(&events[at] + HEADER_SIZE, size - HEADER_SIZE, self.position)
+                self.step(&body, &header, self.position, INSIDE_PAYLOAD)
+                self.inner_type_counts[header.type] += 1
+                at += size
+
+    def end_payload(self):
+        """Close the transaction whose payload was fed, and pass over the payload event."""
+        cdef int64_t size = self.payload_size
+        if self.inner_kind == NO_KIND:
+            bad_inner(b"one without its end", self.position)
+        self.push(self.inner_kind, self.inner_timestamp, self.position + size)
+        self.skip(size, TRANSACTION_PAYLOAD_EVENT)
+
+    def feed_replacement(self, const uint8_t[::1] event, int64_t size):
+        """Take a decompressed rows event in place of the one of ``size`` bytes at ``position``."""
+        cdef Header header = header_of(&event[0])
+        cdef uint8_t logged_type
+        cdef Cursor body = cursor_over(&event[0] + HEADER_SIZE, event.shape[0] - HEADER_SIZE, self.position)
+        logged_type = self.pending_type
+        with nogil:
+            self.step(&body, &header, self.position, self.position + size)
+        self.type_counts[logged_type] += 1
+        self.type_bytes[logged_type] += size
+        self.position += size
+
+    cdef int walk(self, const uint8_t *base, int64_t size, int64_t origin, int64_t limit) except -1 nogil:
+        cdef int64_t window_end = origin + size
+        cdef int64_t available
+        cdef Header header
+        cdef Cursor body
+        cdef const uint8_t *event
+        cdef uint32_t expected
+        cdef uint32_t found
+        cdef int jumped
+        cdef int framed
+        while self.position < limit or (self.ends_whole and self.current.start >= 0):
+            framed = frame_event(
+                base, size, origin, self.position, self.file_size, self.checksum_size, self.vouched, False, &header
+            )
+            if framed != AT_EVENT:
+                return framed
+            event = base + (self.position - origin)
+            available = window_end - self.position
+            if self.verify and self.checksum_size:
+                if header.size > available:
+                    expected = self.vouched_stored
+                    found = self.vouched_found
+                else:
+                    expected = <uint32_t> little(event + header.size - CHECKSUM_SIZE, CHECKSUM_SIZE)
+                    found = crc32(0, event, header.size - CHECKSUM_SIZE)
+                if expected != found:
+                    bad_checksum(&header, expected, found, self.position)
+            self.compare_position(&header)
+            body = cursor_over(
+                event + HEADER_SIZE,
+                min(<int64_t> header.size - self.checksum_size, available) - HEADER_SIZE,
+                self.position + HEADER_SIZE,
+            )
+            if self.seeking and skips(self, &body, &header):
+                self.position += header.size
+                continue
+            if (
+                self.passes_rows
+                and self.state == STATE_OUTSIDE
+                and begins_transaction(header.type)
+                and pass_over_rows(self, &header, event, available)
+            ):
+                continue
+            if (
+                self.searching
+                and self.level == LEVEL_INDEX
+                and self.state == STATE_OUTSIDE
+                and self.position != self.distrusted
+                and begins_transaction(header.type)
+            ):
+                jumped = pass_over(self, &body, &header, event, available)
+                if jumped == JUMP_DONE:
+                    continue
+                if jumped == JUMP_BEYOND and self.position != origin:
+                    return STOP_LIMIT
+            if (
+                self.level == LEVEL_INDEX
+                and self.state == STATE_OUTSIDE
+                and self.position != self.distrusted
+                and (header.type == GTID_EVENT or header.type == ANONYMOUS_GTID_EVENT or header.type == GTID_TAGGED_EVENT)
+            ):
+                jumped = jump(self, &body, &header, event, available, NULL, 0)
+                if jumped == JUMP_DONE:
+                    continue
+                if jumped == JUMP_BEYOND:
+                    return STOP_BEYOND
+            if self.level == LEVEL_TABLES:
+                if header.type == TRANSACTION_PAYLOAD_EVENT:
+                    self.begin_payload(&body, &header)
+                    return STOP_PAYLOAD
+                if (
+                    MARIADB_WRITE_ROWS_COMPRESSED_EVENT_V1 <= header.type
+                    and header.type <= MARIADB_DELETE_ROWS_COMPRESSED_EVENT
+                ):
+                    self.pending_type = header.type
+                    return STOP_COMPRESSED_ROWS
+            self.step(&body, &header, self.position, self.position + header.size)
+            self.type_counts[header.type] += 1
+            self.type_bytes[header.type] += header.size
+            self.position += header.size
+        return STOP_END if self.position >= self.file_size else STOP_LIMIT
+
+    @cython.final
+    cdef void compare_position(self, const Header *header) noexcept nogil:
+        """Note how far the position in a header is from the event's end."""
+        cdef uint32_t end = <uint32_t> (self.position + header.size)
+        if header.next_position == 0:
+            self.unplaced += 1
+            return
+        self.drift = header.next_position - end
+        if self.drift:
+            if self.misplaced == 0:
+                self.first_misplaced = self.position
+            self.misplaced += 1
+
+    cdef int begin_payload(self, Cursor *body, Header *header) except -1 nogil:
+        """Take a payload event in whose inner events are still to be fed."""
+        cdef int at = self.state * CLASSES + CLASS_PAYLOAD
+        if self.actions[at] != ACTION_END:
+            illegal(header, CLASS_PAYLOAD, self.position, self.current.start)
+        read_payload_fields(body, &self.current)
+        self.payload_size = header.size
+        self.inner_kind = NO_KIND
+        return 0
+
+    def open_gtid(self):
+        """The GTID of the transaction that has no end yet, or None."""
+        cdef TransactionTable alone
+        if self.current.start < 0 or self.position <= self.current.start:
+            return None
+        alone = TransactionTable()
+        alone.sources = &self.sources
+        alone.owner = self
+        append(&alone.records, &self.current, sizeof(Transaction))
+        return alone.gtid(0)
+
+    def type_totals(self):
+        """Events and bytes by event type, as far as the walk has seen them: {type: (events, bytes)}."""
+        return {i: (self.type_counts[i], self.type_bytes[i]) for i in range(256) if self.type_counts[i]}
+
+    def inner_type_totals(self):
+        """Events within compressed payloads, by event type."""
+        return {i: self.inner_type_counts[i] for i in range(256) if self.inner_type_counts[i]}

@@ -1,0 +1,172 @@
+# cython: language_level=3
+"""What is passed over: transactions that have none of the GTIDs looked for, and what stands behind damage.
+
+Of the transactions only where they begin and end is read.
+"""
+
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+
+from binx.kernels.cursor cimport Cursor, cursor_over, little, take
+from binx.kernels.walk.classify cimport classify
+from binx.kernels.walk.events cimport *
+from binx.kernels.walk.gtids cimport glance_at_gtid, take_gtid
+from binx.kernels.walk.jump cimport JUMP_BEYOND, JUMP_DONE, JUMP_NOT
+from binx.kernels.walk.machine cimport *
+from binx.kernels.walk.scan cimport Scanner
+from binx.kernels.walk.wanted cimport is_wanted
+
+cdef enum:
+    # In place of a transaction's length.
+    UNKNOWN_LENGTH = -1
+    LENGTH_BEYOND = -2
+
+
+cdef inline bint is_placed(
+    const Header *header, int64_t position, int64_t file_size, int checksum_size, bint inside
+) noexcept nogil:
+    """Whether a header tells that its event stands where it does, and fits there.
+
+    MariaDB 11.4 and later write no position ``inside`` a transaction.
+    """
+    return (
+        known_type(header.type)
+        and header.size >= HEADER_SIZE + checksum_size
+        and header.size <= file_size - position
+        and (
+            header.next_position == <uint32_t> (position + header.size)
+            or (inside and header.next_position == 0)
+        )
+    )
+
+
+cdef inline int64_t length_by_events(Scanner walk, const Header *first, const uint8_t *event, int64_t available) noexcept nogil:
+    """The bytes up to the next event that begins a transaction, by the sizes of the events between."""
+    cdef int64_t length = first.size
+    cdef int64_t file_size = walk.file_size
+    cdef int checksum_size = walk.checksum_size
+    cdef Header header
+    while length <= available - HEADER_SIZE:
+        header = header_of(event + length)
+        if begins_transaction(header.type):
+            return length
+        if is_about_files(header.type):
+            return UNKNOWN_LENGTH
+        if not is_placed(&header, walk.position + length, file_size, checksum_size, True):
+            return UNKNOWN_LENGTH
+        length += header.size
+    return LENGTH_BEYOND
+
+
+cdef inline int pass_over(
+    Scanner walk, Cursor *body, const Header *header, const uint8_t *event, int64_t available
+) except -1 nogil:
+    """Pass over the transaction at ``position``, whose GTID event this is, where it is not looked for.
+
+    ``JUMP_NOT``: it is, or where it ends is not certain. ``JUMP_BEYOND``: the window does not show its end.
+    """
+    cdef int64_t length = 0
+    cdef uint64_t number = 0
+    cdef Header landing
+    cdef bint apart = False
+    # What is far from all that is wanted is told by its number, whatever its source.
+    if header.type == GTID_EVENT:
+        apart = glance_at_gtid(body, &number, &length)
+    elif header.type == MARIADB_GTID_EVENT:
+        number = little(take(body, 13), 8)
+        apart = True
+    apart = apart and (number < walk.wanted.least or number > walk.wanted.greatest)
+    body.position = 0
+    if not apart:
+        walk.start_transaction(header, walk.position)
+        walk.current.start = -1
+        walk.has_gtids = True
+        take_gtid(body, header, &walk.sources, &walk.current)
+        body.position = 0
+        if is_wanted(&walk.wanted, &walk.current):
+            return JUMP_NOT
+        length = walk.current.claimed_length
+    if not is_placed(header, walk.position, walk.file_size, walk.checksum_size, False):
+        return JUMP_NOT
+    if length == 0:
+        length = length_by_events(walk, header, event, available)
+    if length == LENGTH_BEYOND or length > available - HEADER_SIZE:
+        return JUMP_BEYOND if walk.position + available < walk.file_size else JUMP_NOT
+    if length < header.size + HEADER_SIZE + walk.checksum_size:
+        return JUMP_NOT
+    landing = header_of(event + length)
+    if not begins_transaction(landing.type):
+        return JUMP_NOT
+    if not is_placed(&landing, walk.position + length, walk.file_size, walk.checksum_size, False):
+        return JUMP_NOT
+    walk.position += length
+    return JUMP_DONE
+
+
+cdef inline bint is_begin(Scanner walk, const Header *header, const uint8_t *event) except -1 nogil:
+    """Whether an event is the statement BEGIN."""
+    cdef uint8_t event_class = CLASS_UNKNOWN
+    cdef uint32_t thread = 0
+    cdef Cursor body = cursor_over(event + HEADER_SIZE, header.size - HEADER_SIZE - walk.checksum_size, walk.position)
+    classify(&body, header, walk.post_header, &event_class, &thread)
+    return event_class == CLASS_BEGIN
+
+
+cdef inline bint pass_over_rows(Scanner walk, const Header *first, const uint8_t *event, int64_t available) except -1 nogil:
+    """Pass over the transaction at ``position``, whose GTID event this is, if it has rows and nothing else.
+
+    Whether it does is told only where the window shows all of it.
+    """
+    cdef int64_t length = first.size
+    cdef Header header
+    while length <= available - HEADER_SIZE:
+        header = header_of(event + length)
+        if not is_placed(&header, walk.position + length, walk.file_size, walk.checksum_size, True):
+            return False
+        if header.size > available - length:
+            return False
+        if header.type == XID_EVENT:
+            walk.position += length + header.size
+            walk.passed += 1
+            return True
+        if not is_about_rows(header.type) and not (length == first.size and is_begin(walk, &header, event + length)):
+            return False
+        length += header.size
+    return False
+
+
+cdef inline bint skips(Scanner walk, Cursor *body, Header *header) except -1 nogil:
+    """Whether an event is passed over while the beginning of a transaction is looked for.
+
+    Where every transaction is ``named`` (has a GTID event, if an anonymous one), only such an event begins
+    one. Where not, BEGIN and XA START do, and whatever follows the end of another. ROTATE and STOP as the
+    file's last event stand between transactions.
+    """
+    cdef uint8_t event_class = CLASS_UNKNOWN
+    cdef uint32_t thread = 0
+    cdef bint begins
+    classify(body, header, walk.post_header, &event_class, &thread)
+    begins = (
+        event_class == CLASS_GTID
+        or event_class == CLASS_GTID_STANDALONE
+        or event_class == CLASS_GTID_GROUP
+        or (not walk.named and (event_class == CLASS_BEGIN or event_class == CLASS_XA_START))
+        or (
+            (header.type == ROTATE_EVENT or header.type == STOP_EVENT)
+            and walk.position + header.size == walk.file_size
+        )
+    )
+    if begins:
+        walk.seeking = False
+        walk.resumed = walk.position
+        return False
+    if (
+        event_class == CLASS_COMMIT
+        or event_class == CLASS_ROLLBACK
+        or event_class == CLASS_PAYLOAD
+        or CLASS_XA_PREPARE <= event_class <= CLASS_XA_ROLLBACK
+    ):
+        walk.ends_passed += 1
+        if not walk.named:
+            walk.seeking = False
+            walk.resumed = walk.position + header.size
+    return True

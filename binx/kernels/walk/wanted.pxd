@@ -1,0 +1,31 @@
+# cython: language_level=3
+"""GTIDs that are looked for: intervals of numbers for each source."""
+
+from libc.stdint cimport int64_t, uint64_t
+
+from binx.kernels.intervals cimport in_intervals
+from binx.kernels.output cimport Output
+from binx.kernels.transactions.table cimport GTID_MARIADB, GTID_MYSQL, Transaction
+
+cdef struct Span:
+    int64_t first
+    int64_t count
+
+cdef struct Wanted:
+    # Pairs of first and last number, ascending; and by source's slot, which pairs are its own.
+    Output bounds
+    Output spans
+    # The least and the greatest of all numbers.
+    uint64_t least
+    uint64_t greatest
+
+
+cdef inline bint is_wanted(const Wanted *wanted, const Transaction *transaction) noexcept nogil:
+    """Whether a transaction has one of the GTIDs."""
+    cdef const Span *span
+    if transaction.gtid_kind != GTID_MYSQL and transaction.gtid_kind != GTID_MARIADB:
+        return False
+    if transaction.source >= wanted.spans.size // <int64_t> sizeof(Span):
+        return False
+    span = (<const Span *> wanted.spans.data) + transaction.source
+    return in_intervals((<const uint64_t *> wanted.bounds.data) + 2 * span.first, span.count, transaction.number)

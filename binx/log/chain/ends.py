@@ -1,0 +1,199 @@
+"""What a binary log's first and last events say of its place in a chain.
+
+Sources: MySQL manual, "The Binary Log" and "PREVIOUS_GTIDS".
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from binx.errors import BinxError, DamagedError, UnsupportedError
+from binx.event.gtid.previous import parse_previous_gtids
+from binx.event.gtid.sets import GtidSet
+from binx.event.header import HEADER_SIZE, EventHeader, EventType, parse_header
+from binx.kernels.crc32 import checksum
+from binx.log.file import BinlogFile
+from binx.source import Source
+from binx.source.joined import JoinedSource
+
+if TYPE_CHECKING:
+    from binx.event.mariadb import MariadbGtidPosition
+
+_HEAD_EVENTS = 16
+"""Events at a file's head that are looked at, at most: servers write four."""
+_NAME_MAXIMUM = 512
+_ROTATE_FIXED = 8
+
+
+class FileEnds(NamedTuple):
+    """What a file's first and last events say of its place among others.
+
+    Attributes:
+        file: the file.
+        previous_gtids: MySQL's PREVIOUS_GTIDS; None where the file has none.
+        gtid_list: MariaDB's GTID_LIST; None where the file has none.
+        next_file: the name that ROTATE at the end gives; None where ROTATE is not the last event.
+        stopped: whether STOP is the last event.
+        ended: when ROTATE or STOP was written, in seconds since 1970; None where neither is the last event.
+        chain: number of the chain that it is of, among the files that it was ordered with.
+    """
+
+    file: BinlogFile
+    previous_gtids: GtidSet | None
+    gtid_list: tuple[MariadbGtidPosition, ...] | None
+    next_file: str | None
+    stopped: bool
+    ended: int | None = None
+    chain: int = 0
+
+    @property
+    def base(self) -> str:
+        """The file's name without its number."""
+        base, dot, number = self.file.name.rpartition(".")
+        return base if dot and number.isdecimal() else self.file.name
+
+    @property
+    def server(self) -> tuple[int, str]:
+        """The id that it was written under and the base of its name: the same in most files of a chain."""
+        return self.file.format.server_id, self.base
+
+    @property
+    def begun(self) -> int:
+        """When the file was begun, in seconds since 1970."""
+        return self.file.format.header_timestamp
+
+
+def read_ends(file: BinlogFile) -> FileEnds:
+    """Read a file's first and last events.
+
+    Raises:
+        DamagedError, UnsupportedError: the events at the head cannot be read.
+    """
+    previous: GtidSet | None = None
+    gtid_list: tuple[MariadbGtidPosition, ...] | None = None
+    position = file.first_position
+    try:
+        for _ in range(_HEAD_EVENTS):
+            header = _header_at(file, position)
+            if header is None:
+                break
+            if header.type in _GTID_TYPES and not _is_whole(file, header):
+                # Nothing is concluded from bytes whose checksum is wrong; who reads them all will tell.
+                break
+            if header.type == EventType.PREVIOUS_GTIDS:
+                previous = parse_previous_gtids(_body(file, header), header, file.format).gtids
+            elif header.type == EventType.MARIADB_GTID_LIST:
+                from binx.event.mariadb import parse_mariadb_gtid_list
+
+                gtid_list = parse_mariadb_gtid_list(_body(file, header), header, file.format).positions
+            elif header.type not in _HEAD_TYPES:
+                break
+            position = header.end
+        last = _last_event(file)
+        next_file = None if last is None else _next_file(file, last)
+    except BinxError as error:
+        raise error.at(path=file.path) from error.__cause__
+    return FileEnds(
+        file,
+        previous,
+        gtid_list,
+        next_file,
+        last is not None and last.type == EventType.STOP,
+        None if last is None else last.timestamp,
+    )
+
+
+def known_ends(file: BinlogFile) -> FileEnds:
+    """The same where damage is no error: nothing is known of a file whose ends cannot be read."""
+    try:
+        return read_ends(file)
+    except (DamagedError, UnsupportedError):
+        return FileEnds(file, None, None, None, False)
+
+
+_HEAD_TYPES = frozenset(
+    {
+        EventType.FORMAT_DESCRIPTION,
+        EventType.ROTATE,
+        EventType.MARIADB_BINLOG_CHECKPOINT,
+        EventType.MARIADB_START_ENCRYPTION,
+    }
+)
+
+
+_GTID_TYPES = (EventType.PREVIOUS_GTIDS, EventType.MARIADB_GTID_LIST)
+
+
+def previous_gtids(file: BinlogFile) -> GtidSet | None:
+    """The GTIDs of all files before this one; None where the file does not say, as MariaDB's do not.
+
+    Raises:
+        DamagedError, UnsupportedError: as :func:`read_ends`.
+    """
+    return read_ends(file).previous_gtids
+
+
+def _header_at(file: BinlogFile, position: int) -> EventHeader | None:
+    """The header of the event at a position, if a whole event can be there."""
+    if position < 0 or position + HEADER_SIZE > file.size:
+        return None
+    header = parse_header(file.source.window(position, position + HEADER_SIZE), position, origin=position)
+    return header if header.end <= file.size else None
+
+
+def _body(file: BinlogFile, header: EventHeader) -> memoryview:
+    """An event's bytes without header and checksum."""
+    return file.source.window(header.position + HEADER_SIZE, header.end - file.format.checksum_size)
+
+
+def _is_whole(file: BinlogFile, header: EventHeader) -> bool:
+    """Whether an event's checksum is that of its bytes, if it has one."""
+    size = file.format.checksum_size
+    window = file.source.window(header.position, header.end)
+    content = len(window) - size
+    return not size or checksum(window[:content]) == int.from_bytes(window[content:], "little")
+
+
+def _own(file: BinlogFile) -> Source:
+    """A file's own bytes, also where it reads on into the next ones."""
+    return file.source.first if isinstance(file.source, JoinedSource) else file.source
+
+
+def _last_event(file: BinlogFile) -> EventHeader | None:
+    """The header of a ROTATE or STOP that ends with the file; it begins where its own size fits."""
+    stop = HEADER_SIZE + file.format.checksum_size
+    shortest = stop + _ROTATE_FIXED + 1
+    end, log_size = _end(file, shortest + _NAME_MAXIMUM - 1), _own(file).size
+    for size in (stop, *range(shortest, len(end) + 1)):
+        if _is_last(end, size, log_size, EventType.STOP if size == stop else EventType.ROTATE):
+            position = log_size - size
+            return parse_header(end[-size:], position, origin=position)
+    return None
+
+
+def _next_file(file: BinlogFile, last: EventHeader) -> str | None:
+    """The name that the last event gives, where that is a ROTATE."""
+    if last.type != EventType.ROTATE:
+        return None
+    from binx.event.rotate import parse_rotate
+
+    return parse_rotate(_body(file, last), last, file.format).next_file
+
+
+def _end(file: BinlogFile, size: int) -> memoryview:
+    """The last bytes of a file, none before its first event."""
+    own = _own(file)
+    return own.window(max(own.size - size, file.first_position), own.size)
+
+
+def _is_last(end: memoryview, size: int, log_size: int, event_type: EventType) -> bool:
+    """Whether a log's last bytes are an event of a type and a size, by what it says of its size and end."""
+    return (
+        len(end) >= size
+        and end[-size + 4] == event_type
+        and int.from_bytes(end[-size + 9 : -size + 13], "little") == size
+        and int.from_bytes(end[-size + 13 : -size + 17], "little") == log_size & 0xFFFFFFFF
+    )
+
+
+__all__ = ["FileEnds", "known_ends", "previous_gtids", "read_ends"]

@@ -1,0 +1,211 @@
+"""What is done about damage: where it begins and ends, what it cut, and where reading goes on."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import NamedTuple
+
+from binx.errors import BinxError, ChecksumError, TruncatedError, UnsupportedError
+from binx.event.format import Flavour, FormatDescription
+from binx.event.gtid.sets import GtidSet
+from binx.event.header import EventHeader, EventType
+from binx.kernels.transactions.table import TransactionTable
+from binx.kernels.walk.scan import Scanner
+from binx.log.damage.event_search import EventSearch
+from binx.log.damage.lost_gtids import gtids_lost_at
+from binx.log.selection.gtid_keys import marked_gtids
+from binx.source import Source
+
+NO_GTIDS = GtidSet()
+
+DAMAGES_MAXIMUM = 10_000
+"""Damaged places that are kept apart in one file; all behind so many is given up as one."""
+
+_NAMED_SINCE = {Flavour.MYSQL: (5, 7, 3), Flavour.MARIADB: (10, 0, 2)}
+"""Versions from which on every transaction begins with a GTID event, if an anonymous one."""
+
+_ENCRYPTION = "START_ENCRYPTION"
+_NAMING = (EventType.PREVIOUS_GTIDS, EventType.MARIADB_GTID_LIST)
+
+
+class Cause(Enum):
+    """What kind of error damage begins with."""
+
+    CHECKSUM = "checksum"
+    """An event's bytes were changed."""
+    CUT = "cut"
+    """The file ends within an event or a transaction."""
+    STRUCTURE = "structure"
+    """Bytes that are no event, or an event that cannot stand where it does."""
+    UNKNOWN = "unknown"
+    """Something that binx cannot read, though it may be whole."""
+
+
+class Damage(NamedTuple):
+    """A range of a file in which no whole transaction could be read.
+
+    Attributes:
+        start: offset of its first byte: where the event stands that cannot be read, or the transaction begins
+            whose end is lost.
+        end: offset behind its last byte: where the next whole transaction begins, or the file ends.
+        offset: where the first error was met.
+        message: what was expected there and what was found.
+        cause: the kind of the first error.
+        gtid: of the transaction that begins at ``start``; None where none does or it has none.
+        cut: whether a transaction begins at ``start``.
+        ends: ends of transactions that were met on the way, that of the one at ``start`` included.
+        lost: GTIDs that are missing just there, that of the one at ``start`` included; known when the file
+            was read to its end.
+    """
+
+    start: int
+    end: int
+    offset: int
+    message: str
+    cause: Cause
+    gtid: str | None = None
+    cut: bool = False
+    ends: int = 0
+    lost: GtidSet = NO_GTIDS
+
+    @property
+    def bytes(self) -> int:
+        """Its size."""
+        return self.end - self.start
+
+    @property
+    def transactions(self) -> int:
+        """How many transactions are lost in it, at least."""
+        return max(self.ends or int(self.cut), self.lost.count)
+
+    def __str__(self) -> str:
+        cut = f", which cut the transaction {self.gtid or 'at its beginning'}" if self.cut else ""
+        lost = f"; lost with them: {self.lost}" if self.lost.count > self.cut else ""
+        return f"bytes {self.start:,} to {self.end:,} are damaged{cut}: {self.message}{lost}"
+
+
+class Salvage:
+    """Finds the way on for one scan.
+
+    Args:
+        source: the file's bytes.
+        scanner: the scan's walk, which has stopped at an event that it cannot read.
+
+    Attributes:
+        damage: what was found so far, in the file's order.
+    """
+
+    def __init__(self, source: Source, scanner: Scanner) -> None:
+        self.damage: list[Damage] = []
+        self._source = source
+        self._scanner = scanner
+        self._search = EventSearch(source)
+        self._open: Damage | None = None
+        self._ends_before = 0
+        self._spans: list[GtidSet] = [NO_GTIDS]
+
+    def take_head(self, end: int, error: BinxError) -> None:
+        """Take down the first event, for which that of another log stands in."""
+        message = f"{error.message}; read with the format description of another log (--format-from)"
+        self.damage.append(Damage(0, end, 0, message, Cause.STRUCTURE))
+
+    def take(self, table: TransactionTable) -> None:
+        """Note the GTIDs of transactions that were found behind the damage so far."""
+        while len(self._spans) <= len(self.damage):
+            self._spans.append(NO_GTIDS)
+        self._spans[-1] |= GtidSet(marked_gtids(table, table.mask()))
+
+    def name_lost(self, before: GtidSet) -> None:
+        """Tell which GTIDs each damage took, when the file was read to its end.
+
+        Args:
+            before: the GTIDs of the files before, as the file lists them.
+        """
+        spans = [*self._spans, *[NO_GTIDS] * (len(self.damage) + 1 - len(self._spans))]
+        spans[0] |= before
+        for number, lost in enumerate(gtids_lost_at(spans)):
+            self.damage[number] = self.damage[number]._replace(lost=lost)
+
+    def recover(self, error: BinxError, description: FormatDescription) -> bool:
+        """Set the scan's walk behind the damage; False where nothing that can be read follows.
+
+        Args:
+            error: what the walk met at its position.
+            description: the format in force there.
+
+        Raises:
+            UnsupportedError: what follows is encrypted, and no damage.
+        """
+        if isinstance(error, UnsupportedError) and error.event == _ENCRYPTION:
+            raise error
+        scanner = self._scanner
+        self.settle()
+        begun = scanner.open_transaction
+        if self._open is None:
+            self._open = Damage(
+                start=scanner.position if begun is None else begun,
+                end=0,
+                offset=scanner.position if error.offset is None else error.offset,
+                message=error.message,
+                cause=_cause(error),
+                gtid=scanner.open_gtid(),
+                cut=begun is not None,
+            )
+            self._ends_before = scanner.ends_passed
+        # An event that cannot follow the ones before it may well begin the next transaction.
+        after = scanner.position + (begun is None or begun == scanner.position)
+        found = None if len(self.damage) >= DAMAGES_MAXIMUM else self.next_event(after, description)
+        if found is None:
+            self.close(self._source.size)
+            return False
+        scanner.seek(found, self._is_named(description))
+        return True
+
+    def settle(self) -> None:
+        """Take down the end of the damage, if the walk has come behind it."""
+        if self._open is not None and not self._scanner.is_seeking:
+            self.close(self._scanner.resumed)
+
+    def close(self, end: int) -> None:
+        """Take down the damage at hand, if there is any, up to an offset."""
+        if self._open is not None:
+            ends = self._scanner.ends_passed - self._ends_before
+            self.damage.append(self._open._replace(end=end, ends=ends))
+            self._open = None
+
+    def next_event(self, position: int, description: FormatDescription) -> int | None:
+        """The offset of the next event at or behind a position, None where there is none."""
+        return self._search.find(position, self._scanner.drift, description.checksum_size)
+
+    def check_large_event(self, header: EventHeader, description: FormatDescription) -> None:
+        """Find out whether an event is as large as it says before so much memory is taken.
+
+        Raises:
+            ChecksumError: its position contradicts its size, and its checksum is not that of its bytes.
+        """
+        drift = (header.next_position - header.end) & 0xFFFFFFFF
+        if drift == self._scanner.drift or not description.checksum_size:
+            return
+        if not self._search.is_whole(header.position, header.size, description.checksum_size):
+            raise ChecksumError(
+                f"expected an event of {header.size} bytes, found that its position says otherwise, and that"
+                " its checksum is not that of its bytes",
+                offset=header.position,
+            )
+
+    def _is_named(self, description: FormatDescription) -> bool:
+        """Whether every transaction of the file begins with a GTID event."""
+        since = _NAMED_SINCE[description.flavour]
+        controls = {number for number, _, _ in self._scanner.control_events}
+        return self._scanner.has_gtids or description.version >= since or not controls.isdisjoint(_NAMING)
+
+
+def _cause(error: BinxError) -> Cause:
+    if isinstance(error, ChecksumError):
+        return Cause.CHECKSUM
+    if isinstance(error, TruncatedError):
+        return Cause.CUT
+    return Cause.UNKNOWN if isinstance(error, UnsupportedError) else Cause.STRUCTURE
+
+
+__all__ = ["DAMAGES_MAXIMUM", "Cause", "Damage", "Salvage"]

@@ -1,0 +1,178 @@
+"""What follows the last whole transaction of a file: one that is still being written, or damage.
+
+A server marks a file as in use, and takes the mark away when it closes it; after a crash it stays. The bytes
+behind the last whole transaction are an incomplete one only where nothing speaks against it: all their events
+are intact but the last, whose header may be right, no event follows that one, and no later log of the chain
+says that there was more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from binx.errors import BinxError, ChecksumError, DamagedError, TruncatedError
+from binx.event.format import FormatDescription
+from binx.event.gtid.sets import GtidSet
+from binx.event.header import HEADER_SIZE, EventHeader, EventType, parse_header
+from binx.kernels.crc32 import checksum
+from binx.log.damage.event_search import EventSearch
+from binx.source import READ_BYTES
+
+if TYPE_CHECKING:
+    from binx.log.file import BinlogFile
+
+_SIZE_BITS = 0xFFFFFFFF
+_SIZE_AT = 9
+
+
+class Tail:
+    """The bytes behind the last whole transaction of a file.
+
+    Args:
+        file: the file.
+        start: offset behind its last whole transaction.
+        drift: what positions in headers say more than where events end, as they did up to there.
+        description: the format in force there.
+        verify: whether checksums are compared.
+        gtids: gives those of the whole transactions.
+    """
+
+    def __init__(
+        self,
+        file: BinlogFile,
+        start: int,
+        drift: int,
+        description: FormatDescription,
+        *,
+        verify: bool,
+        gtids: Callable[[], GtidSet],
+    ) -> None:
+        self._file = file
+        self._start = start
+        self._drift = drift
+        self._checksum_size = description.checksum_size
+        self._verify = verify
+        self._gtids = gtids
+        self._search = EventSearch(file.source)
+
+    def error(self) -> BinxError | None:
+        """What is wrong; None where it is a transaction that a server is writing, or was when it crashed."""
+        try:
+            self._check_events()
+            self._check_later_log()
+        except BinxError as error:
+            return error
+        if self._file.format.in_use:
+            return None
+        return TruncatedError(
+            f"the file is truncated inside a transaction: the {self._file.size - self._start:,} bytes after"
+            " the last whole transaction are incomplete; it was cut, or copied while it was written",
+            offset=self._start,
+        )
+
+    def _check_events(self) -> None:
+        """Look at each event.
+
+        Raises:
+            DamagedError: one is not what a server has written.
+        """
+        position, size = self._start, self._file.size
+        while position + HEADER_SIZE <= size:
+            header = self._header_at(position)
+            if header.end > size:
+                self._check_cut_event(header)
+                return
+            self._check_position(header)
+            checks = self._verify and self._checksum_size
+            if checks and not self._search.is_whole(position, header.size, self._checksum_size):
+                raise ChecksumError("the checksum of the event is not that of its bytes", offset=position)
+            position = header.end
+
+    def _header_at(self, position: int) -> EventHeader:
+        return parse_header(
+            self._file.source.window(position, position + HEADER_SIZE), position, origin=position
+        )
+
+    def _check_position(self, header: EventHeader) -> None:
+        drift = (header.next_position - header.end) & _SIZE_BITS
+        # In relay logs some events have positions of the source, and some their own.
+        if header.next_position and drift != self._drift and not self._file.is_relay_log:
+            raise DamagedError(
+                f"expected an event of {header.size:,} bytes, found that its position says otherwise: its"
+                " size was changed",
+                offset=header.position,
+                event=header.name,
+            )
+
+    def _check_cut_event(self, header: EventHeader) -> None:
+        """Tell an event that is still to be written to its end from one whose size is wrong."""
+        self._check_position(header)
+        position, size = header.position, self._file.size
+        follows = self._search.find(position + 1, self._drift, self._checksum_size)
+        if follows is None and not self._fills_the_rest(header):
+            return
+        found = "that its bytes end with the file" if follows is None else f"another one at {follows:,}"
+        raise DamagedError(
+            f"expected an event of {header.size:,} bytes, which is {header.end - size:,} more than the file"
+            f" has, found {found}: its size was changed",
+            offset=position,
+            event=header.name,
+        )
+
+    def _fills_the_rest(self, header: EventHeader) -> bool:
+        """Whether the checksum at the file's end is that of the event, were it only as large as the rest."""
+        rest = self._file.size - header.position
+        if not self._checksum_size or rest < HEADER_SIZE + self._checksum_size or rest > READ_BYTES:
+            return False
+        event = bytearray(self._file.source.window(header.position, self._file.size))
+        event[_SIZE_AT : _SIZE_AT + 4] = rest.to_bytes(4, "little")
+        content = rest - self._checksum_size
+        return checksum(memoryview(event)[:content]) == int.from_bytes(event[content:], "little")
+
+    def _check_later_log(self) -> None:
+        """See that the next log of the chain knows of no transaction that is not among the whole ones.
+
+        Raises:
+            TruncatedError: it does, or does not say.
+        """
+        after = self._file.followed_by
+        if after is None or not self._file.format.in_use:
+            return
+        from binx.log.chain.ends import known_ends
+        from binx.log.chain.links import ends_follow, gtid_differences
+
+        before = known_ends(self._file)
+        unread = f"the {self._file.size - self._start:,} bytes after the last whole transaction"
+        differences = gtid_differences(before, self._gtids(), after) if ends_follow(before, after) else None
+        if differences is None or not (after.previous_gtids or after.gtid_list) or self._is_anonymous():
+            raise TruncatedError(
+                f"{unread} cannot be read, although {after.file.name} follows, so that nobody writes them any"
+                " more: the server crashed, or the file was cut or copied too early",
+                offset=self._start,
+            )
+        lost, _ = differences
+        if lost:
+            raise TruncatedError(
+                f"{unread} cannot be read, and hold {lost}, which {after.file.name} lists as logged"
+                " before it",
+                offset=self._start,
+            )
+
+    def _is_anonymous(self) -> bool:
+        """Whether the bytes may be of a transaction without a GTID, which no later log lists.
+
+        The event that closes a log is of none.
+        """
+        if self._start + HEADER_SIZE > self._file.size:
+            return False
+        return self._header_at(self._start).type not in (
+            EventType.GTID,
+            EventType.GTID_TAGGED,
+            EventType.MARIADB_GTID,
+            EventType.ROTATE,
+            EventType.STOP,
+        )
+
+
+__all__ = ["Tail"]

@@ -1,0 +1,103 @@
+"""Whether and where index files are looked for; what they hold is read only where there are any."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from binx.errors import BinxError, SourceError
+from binx.log.steps import tell
+from binx.source.names import ENCRYPTION_SUFFIX, uncompressed_name, unencrypted_name
+from binx.source.remote import beside, is_uri
+
+if TYPE_CHECKING:
+    from binx.log.file import BinlogFile
+    from binx.log.index.file import IndexFile
+
+SUFFIX = ".binx"
+"""What an index file's name ends in."""
+
+
+class IndexUse(NamedTuple):
+    """Where index files are looked for.
+
+    Attributes:
+        folder: a folder of index files; None for the logs' own folders.
+        warn: told of an index file that is there and cannot be used.
+    """
+
+    folder: str | None = None
+    warn: Callable[[BinxError], None] | None = None
+
+
+def index_path(file: BinlogFile, folder: str | None = None) -> str:
+    """Where the index file of a log stands.
+
+    Args:
+        file: the log; where that is a URI, so is this.
+        folder: a folder of index files on this machine, where several logs of one name may have theirs; None
+            for beside the log.
+    """
+    if folder is None and is_uri(file.path):
+        name = file.path.partition("?")[0].rpartition("/")[2]
+        return beside(file.path, uncompressed_name(name) + SUFFIX)
+    if folder is None:
+        home, name = os.path.split(file.path)
+        return os.path.join(home, uncompressed_name(name) + SUFFIX)
+    return os.path.join(folder, f"{file.name}.{file.identity}{SUFFIX}")
+
+
+def index_places(file: BinlogFile, folder: str | None = None) -> list[str]:
+    """Where the index file of a log may stand; an archive encrypts that of an encrypted log too.
+
+    Args:
+        file: as :func:`index_path`.
+        folder: the same.
+    """
+    path = index_path(file, folder)
+    log, _, _ = _parted(file.path)
+    if folder is not None or unencrypted_name(log) == log:
+        return [path]
+    place, mark, options = _parted(path)
+    return [path, f"{place}{ENCRYPTION_SUFFIX}{mark}{options}"]
+
+
+def _parted(path: str) -> tuple[str, str, str]:
+    """A path, and what options a URI has behind it."""
+    return path.partition("?") if is_uri(path) else (path, "", "")
+
+
+def attach_indexes(files: Iterable[BinlogFile], use: IndexUse) -> None:
+    """Let logs use their index files, which are opened when they are first needed.
+
+    One that cannot be used is told, and left aside. Logs from standard input have none.
+    """
+    for file in files:
+        if file.path != "-":
+            file.find_index = partial(_find, file, use)
+
+
+def _find(file: BinlogFile, use: IndexUse) -> IndexFile | None:
+    """The first of a log's index files that is there and true."""
+    for path in index_places(file, use.folder):
+        if not is_uri(path) and not os.path.exists(path):
+            continue
+        # Here and not above: it needs pyarrow, which most commands do without where there is no index.
+        from binx.log.index.file import IndexFile
+
+        try:
+            index = IndexFile.open(path, file)
+            if index is not None:
+                index.check()
+                tell(file.path, f"its index file is used: {path}")
+                return index
+        except (BinxError, MemoryError) as error:
+            if use.warn is not None:
+                reason = error.message if isinstance(error, BinxError) else "not enough memory for it"
+                use.warn(SourceError(f"the index file is not used: {reason}", path=path))
+    return None
+
+
+__all__ = ["SUFFIX", "IndexUse", "attach_indexes", "index_path", "index_places"]

@@ -1,0 +1,1 @@
+"""Which transactions a user wants: by GTID, time, place and table."""

@@ -1,0 +1,98 @@
+"""GTIDs as people paste them, with the first digits of a UUID; and where a GTID stands in the logs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from binx.errors import AbsentError, UsageError
+from binx.event.gtid.sets import GtidSet
+from binx.event.gtid.sources import GtidSource, UuidSource
+from binx.log.chain.ends import known_ends
+from binx.log.chain.inputs import STANDARD_INPUT, open_chain, open_logs
+from binx.log.selection.gtid_keys import kernel_intervals, marked_gtids
+from binx.log.selection.moments import Position
+from binx.log.selection.selection import wanted_gtids
+
+_UUID_SIZE = 36
+_SHORT = re.compile(r"\s*([0-9a-fA-F]{4,8}(?:-[0-9a-fA-F-]*)?)(?:\N{HORIZONTAL ELLIPSIS}|\.\.\.)?\s*(?=:)")
+
+
+def has_short_uuids(text: str) -> bool:
+    """Whether a set names a server by the first digits of its UUID, as listings do."""
+    return any(_is_short(part) for part in text.split(","))
+
+
+def _is_short(part: str) -> bool:
+    found = _SHORT.match(part)
+    return found is not None and len(found[1]) < _UUID_SIZE
+
+
+def with_whole_uuids(text: str, paths: Sequence[str]) -> GtidSet:
+    """A set whose UUIDs are completed from those of the transactions in some logs, and before them.
+
+    Raises:
+        UsageError: none of them begins so, or several do; or the rest of the text is no set.
+        BinxError: a log cannot be read.
+    """
+    uuids = _uuids(paths)
+
+    def completed(part: str) -> str:
+        found = _SHORT.match(part)
+        if found is None or len(found[1]) == _UUID_SIZE:
+            return part
+        fitting = sorted(uuid for uuid in uuids if uuid.startswith(found[1].lower()))
+        if len(fitting) != 1:
+            known = "none" if not fitting else ", ".join(fitting)
+            raise UsageError(
+                f"expected the first digits of the UUID of one server in the logs, found {found[1]!r},"
+                f" with which {known} begins"
+            )
+        return fitting[0] + part[found.end() :]
+
+    return wanted_gtids(",".join(map(completed, text.split(","))))
+
+
+def _uuids(paths: Sequence[str]) -> set[str]:
+    _refuse_standard_input(paths)
+    sources: set[GtidSource] = set()
+    with open_logs(paths) as logs:
+        for log in logs:
+            sources.update((known_ends(log).previous_gtids or GtidSet()).sources)
+            for table in log.scan(verify=False):
+                sources.update(source for source, _, _ in marked_gtids(table, table.mask()))
+    return {str(UuidSource(source.uuid)) for source in sources if isinstance(source, UuidSource)}
+
+
+def position_of(gtid: GtidSet, paths: Sequence[str], *, behind: bool) -> Position:
+    """Where the transaction of a GTID begins, or what stands behind it.
+
+    Args:
+        gtid: one GTID.
+        paths: the logs.
+        behind: the place behind it.
+
+    Raises:
+        UsageError: it is not one GTID.
+        AbsentError: it is not in the logs.
+    """
+    if gtid.count != 1:
+        raise UsageError(f"expected one GTID, found {gtid}")
+    _refuse_standard_input(paths)
+    wanted = kernel_intervals(gtid)
+    with open_chain(paths) as chain:
+        for ends in chain:
+            for table in ends.file.scan(verify=False):
+                mask = table.mask()
+                table.keep_gtids(mask, wanted, True)
+                for index in table.marked(mask):
+                    return Position(ends.file.name, table.value("end" if behind else "start", index))
+    raise AbsentError(f"not in these files: {gtid}")
+
+
+def _refuse_standard_input(paths: Sequence[str]) -> None:
+    if STANDARD_INPUT in paths:
+        raise UsageError("expected files to look GTIDs up in first, found standard input (-)")
+
+
+__all__ = ["has_short_uuids", "position_of", "with_whole_uuids"]

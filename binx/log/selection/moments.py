@@ -1,0 +1,201 @@
+"""Times and positions as a user writes them."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime, time, timedelta, tzinfo
+from time import time_ns
+from typing import NamedTuple
+
+from binx.errors import AbsentError, UsageError
+
+MICROSECONDS = 1_000_000
+"""Of a second."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_SECONDS = r"@([0-9]{1,11})(?:\.([0-9]{1,6}))?"
+_AGO = r"([0-9]{1,9})\s*(s|m|h|d|w)(?:ec|econd|in|inute|our|ay|eek)?s?\s+ago"
+_UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+_CLOCK = r"([01]?[0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9]))?"
+_FIRST = datetime.min.replace(tzinfo=UTC)
+_LAST = datetime.max.replace(tzinfo=UTC)
+_OFFSET = r"[0-9]{1,19}"
+_OFFSET_MAXIMUM = 2**63 - 1
+
+
+def parse_time(text: str) -> int:
+    """Read a moment, and give it in µs since 1970.
+
+    Taken are RFC 3339 and ISO 8601 (``2026-11-21T09:30:00Z``, ``2026-11-21 09:30:00.25+01:00``), a date
+    alone, which means its first moment, and ``@`` with seconds since 1970. What has no zone is in UTC.
+
+    Raises:
+        UsageError: the text is no such time, or one before the year 1 or behind the year 9999 in UTC.
+    """
+    seconds = re.fullmatch(_SECONDS, text.strip())
+    if seconds is not None:
+        return int(seconds[1]) * MICROSECONDS + int((seconds[2] or "").ljust(6, "0"))
+    try:
+        moment = datetime.fromisoformat(text.strip())
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=UTC)
+        if not _FIRST <= moment <= _LAST:
+            raise ValueError
+        return (moment - _EPOCH) // _MICROSECOND
+    except (ValueError, OverflowError):
+        raise UsageError(
+            f"expected a time such as 2026-11-21T09:30:00Z, '2026-11-21 09:30', 2026-11-21, 11:50,"
+            f" '20 minutes ago' or @1795253400, found {text!r}"
+        ) from None
+
+
+def parse_zoned_time(text: str, zone: tzinfo = UTC, now: int | None = None) -> int:
+    """Read a moment as :func:`parse_time` does, as a clock in a zone shows it, or as seen from now.
+
+    ``2026-11-21 02:10 Europe/Berlin`` has the name of its zone behind it; ``local`` is the zone of this
+    machine. ``11:50`` is the last time that the clock showed that, ``20 minutes ago`` is as it says.
+
+    Args:
+        text: the moment.
+        zone: of times that have none.
+        now: µs since 1970; None asks the system's clock.
+
+    Raises:
+        UsageError: the text is no such time, or the zone's clocks show it twice or never, as when summer time
+            ends or begins.
+    """
+    ago = re.fullmatch(_AGO, text.strip().lower())
+    if ago is not None:
+        return _now(now) - int(ago[1]) * _UNITS[ago[2]] * MICROSECONDS
+    clock = re.fullmatch(_CLOCK, text.strip())
+    if clock is not None:
+        return _last_time(time(int(clock[1]), int(clock[2]), int(clock[3] or 0)), zone, _now(now))
+    written, _, name = text.strip().rpartition(" ")
+    if written and name[0].isalpha() and (shown := _as_shown(written)) is not None:
+        if shown.tzinfo is not None:
+            raise UsageError(f"expected a time without an offset before {name}, found {text!r}")
+        from binx.log.selection.zones import parse_zone
+
+        return _in_zone(shown, parse_zone(name), name, text)
+    shown = _as_shown(text)
+    if shown is None or shown.tzinfo is not None or zone is UTC:
+        return parse_time(text)
+    from binx.log.selection.zones import zone_name
+
+    return _in_zone(shown, zone, zone_name(zone), text)
+
+
+def _as_shown(text: str) -> datetime | None:
+    """A date and time, None for anything else."""
+    try:
+        return datetime.fromisoformat(text.strip())
+    except ValueError:
+        return None
+
+
+def _in_zone(shown: datetime, zone: tzinfo, name: str, text: str) -> int:
+    """The moment when clocks in a zone show a date and time.
+
+    Raises:
+        UsageError: they show it twice or never.
+    """
+    try:
+        moments = {shown.replace(tzinfo=zone, fold=fold).astimezone(UTC) for fold in (0, 1)}
+        first = min(moments)
+        once = len(moments) == 1 and first.astimezone(zone).replace(tzinfo=None) == shown
+    except (OverflowError, OSError):
+        raise UsageError(f"expected a time that a calendar has in UTC, found {text!r}") from None
+    if not once:
+        raise UsageError(
+            f"expected a time that clocks in {name} show once, found {text!r}, as they change in that hour;"
+            " write its offset in place of the name, such as +02:00"
+        )
+    return (first - _EPOCH) // _MICROSECOND
+
+
+def _last_time(clock: time, zone: tzinfo, now: int) -> int:
+    """The last moment until now when clocks in a zone showed a time of day."""
+    today = (_EPOCH + timedelta(microseconds=now)).astimezone(zone).date()
+    found = (
+        (datetime.combine(today - timedelta(days=days), clock, zone) - _EPOCH) // _MICROSECOND
+        for days in (0, 1)
+    )
+    return next((moment for moment in found if moment <= now), now)
+
+
+def _now(now: int | None) -> int:
+    return time_ns() // 1_000 if now is None else now
+
+
+def format_time(moment: int) -> str:
+    """A moment in µs since 1970 as RFC 3339 has it, in UTC; fractions only where there are any."""
+    shown = _EPOCH + timedelta(microseconds=moment)
+    return shown.replace(tzinfo=None).isoformat() + "Z"
+
+
+class Position(NamedTuple):
+    """A place in a binary log.
+
+    Attributes:
+        file: the log's name, None where the user gave none.
+        offset: bytes from the file's start.
+    """
+
+    file: str | None
+    offset: int
+
+    def __str__(self) -> str:
+        return str(self.offset) if self.file is None else f"{self.file}:{self.offset}"
+
+
+def place_of(position: Position, files: Sequence[str]) -> int:
+    """Where in the order of files the one of a position stands.
+
+    Args:
+        position: the position; it need not name the file where there is one alone.
+        files: their names.
+
+    Raises:
+        UsageError: the file cannot be told.
+        AbsentError: it is none of these.
+    """
+    if position.file is None:
+        if len(files) > 1:
+            raise UsageError(f"expected FILE:POS for {len(files)} files, found the position {position}")
+        return 0
+    places = [place for place, name in enumerate(files) if name == position.file]
+    if len(places) > 1:
+        raise UsageError(
+            f"the position {position} is ambiguous: there are several files of that name; give only one"
+            " of them"
+        )
+    if not places:
+        raise AbsentError(f"the file of the position {position} is not among the files given")
+    return places[0]
+
+
+def parse_position(text: str) -> Position:
+    """Read ``POS`` or ``FILE:POS``; of a path only the file's name counts.
+
+    Raises:
+        UsageError: the text is no such position.
+    """
+    file, colon, offset = text.rpartition(":")
+    name = os.path.basename(file)
+    if not re.fullmatch(_OFFSET, offset) or int(offset) > _OFFSET_MAXIMUM or (colon and not name):
+        raise UsageError(f"expected a position such as 4711 or mysql-bin.000042:4711, found {text!r}")
+    return Position(name if colon else None, int(offset))
+
+
+__all__ = [
+    "MICROSECONDS",
+    "Position",
+    "format_time",
+    "parse_position",
+    "parse_time",
+    "parse_zoned_time",
+    "place_of",
+]

@@ -1,0 +1,367 @@
+"""Which transactions a user wants: filters that combine with AND, and the search that applies them.
+
+The records of a scan are asked, and no Arrow is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from binx.errors import UsageError
+from binx.event.gtid.sets import GtidSet
+from binx.event.gtid.sources import GtidSource, number_range
+from binx.kernels.transactions.table import FLAG_HAS_THREAD, FLAG_HAS_XID, TransactionTable
+from binx.kernels.walk.scan import Level
+from binx.log.file import BinlogFile
+from binx.log.scanning import TransactionScan
+from binx.log.selection.gtid_keys import kernel_intervals, marked_gtids
+from binx.log.selection.moments import Position, format_time, place_of
+
+if TYPE_CHECKING:
+    from binx.log.selection.table_filter import TableFilter
+    from binx.log.selection.xa_ends import XaEnds
+
+_LAST = 2**63 - 1
+
+
+class Selection(NamedTuple):
+    """What a transaction must be to be taken; what is None or empty asks nothing.
+
+    Attributes:
+        gtids: it is one of these.
+        exclude_gtids: it is none of these; transactions without GTID are not.
+        since: its commit time, in µs since 1970, is this or later.
+        until: its commit time is before this.
+        start: it begins here or later; a position inside a transaction means the transaction's start.
+        stop: it ends here or before; a position inside a transaction means the transaction's start.
+        databases: patterns; it touches a table in a matching database, or ends an XA transaction that does.
+        tables: patterns; it touches a matching table, in a matching database where those are given too, or
+            ends an XA transaction that does.
+        server_ids: the server that made the change first is one of these.
+        thread_ids: the connection that made it is one of these.
+        xids: the storage engine's number of the commit is one of these.
+        kinds: it is of one of these kinds, by their numbers.
+        texts: the text of a statement of it has one of these, in upper or lower case.
+        min_bytes: it takes at least so many bytes in the file.
+        limit: it is one of the first so many that pass all other filters.
+    """
+
+    gtids: GtidSet | None = None
+    exclude_gtids: GtidSet | None = None
+    since: int | None = None
+    until: int | None = None
+    start: Position | None = None
+    stop: Position | None = None
+    databases: tuple[str, ...] = ()
+    tables: tuple[str, ...] = ()
+    server_ids: tuple[int, ...] = ()
+    thread_ids: tuple[int, ...] = ()
+    xids: tuple[int, ...] = ()
+    kinds: tuple[int, ...] = ()
+    texts: tuple[str, ...] = ()
+    min_bytes: int | None = None
+    limit: int | None = None
+
+    def check(self) -> None:
+        """Raise UsageError where nothing can ever pass."""
+        if self.since is not None and self.until is not None and self.since >= self.until:
+            raise UsageError(
+                f"expected a time span, found one that ends at {format_time(self.until)}"
+                f" and begins at {format_time(self.since)}"
+            )
+        if self.limit is not None and self.limit < 1:
+            raise UsageError(f"expected a limit of at least 1 transaction, found {self.limit}")
+
+    @property
+    def is_everything(self) -> bool:
+        """Whether every transaction passes."""
+        return self == Selection()
+
+    def facts(self) -> dict[str, object]:
+        """What is asked, as plain JSON values; what asks nothing is left out."""
+        asked: dict[str, object] = {}
+        for name, value in self._asdict().items():
+            if value is not None and value != ():
+                asked[name] = value if isinstance(value, int) else _plain(value)
+        return asked
+
+
+def wanted_gtids(text: str) -> GtidSet:
+    """A set of GTIDs that asks for something.
+
+    Raises:
+        UsageError: the text is none, or is empty.
+    """
+    gtids = GtidSet.parse(text)
+    if gtids.is_empty:
+        raise UsageError("expected a GTID set, found an empty text")
+    return gtids
+
+
+def _plain(value: GtidSet | Position | tuple[object, ...]) -> object:
+    return str(value) if isinstance(value, GtidSet | Position) else list(value)
+
+
+def required_level(selection: Selection) -> Level:
+    """How much a scan must read so that the selection can be answered.
+
+    Threads and engine numbers of compressed transactions stand within their payloads, where only
+    ``LEVEL_TABLES`` looks.
+    """
+    if selection.databases or selection.tables or selection.texts or selection.thread_ids or selection.xids:
+        return Level.LEVEL_TABLES
+    return Level.LEVEL_INDEX
+
+
+class Selector:
+    """A search for a selection's transactions through the files of a chain, one after another.
+
+    Attributes:
+        selection: what is searched.
+        notes: what a user should know of how it was understood, such as positions that were moved.
+    """
+
+    def __init__(self, selection: Selection, files: Sequence[str] = (), *, in_parts: bool = False) -> None:
+        """Begin a search.
+
+        Args:
+            selection: what is wanted.
+            files: names of all files in the order in which they will be searched; needed where the selection
+                has positions.
+            in_parts: whether others search other parts of the files. Then all ends of XA transactions pass
+                patterns of tables, else those of transactions that do.
+
+        Raises:
+            UsageError: a pattern or a position cannot be understood, or nothing can ever pass.
+            AbsentError: a position is in a file that is not among the files.
+        """
+        selection.check()
+        self.selection = selection
+        self.notes: list[str] = []
+        self._wanted = None if selection.gtids is None else kernel_intervals(selection.gtids)
+        self._excluded = kernel_intervals(selection.exclude_gtids or GtidSet())
+        self._found = GtidSet()
+        self._taken = 0
+        self._past_stop = False
+        self._files = list(files)
+        self._start_rank = self._rank_of(selection.start)
+        self._stop_rank = self._rank_of(selection.stop)
+        self._filter = _table_filter(selection)
+        self._xa_ends: XaEnds | None = None
+        if self._filter is not None:
+            from binx.log.selection.xa_ends import XaEnds
+
+            self._xa_ends = XaEnds(all_pass=in_parts)
+        self._takes_table = bytearray()
+        self._takes_table_of: TransactionScan | None = None
+
+    @property
+    def complete(self) -> bool:
+        """Whether no later transaction can pass: GTIDs all met, limit or stop position reached."""
+        return self._is_full or self._past_stop or (self.selection.gtids is not None and self._unmet.is_empty)
+
+    @property
+    def _is_full(self) -> bool:
+        return self.selection.limit is not None and self._taken >= self.selection.limit
+
+    def takes_table(self, database: str, table: str) -> bool:
+        """Whether the rows of a table are wanted; the statements of a transaction that passes always are."""
+        return self._filter is None or self._filter.takes(database, table)
+
+    @property
+    def sought(self) -> dict[bytes, bytes] | None:
+        """The wanted GTIDs where nothing need be known of other transactions, None where something must."""
+        return self._wanted if self.selection.start is None and self.selection.stop is None else None
+
+    def missing(self) -> GtidSet:
+        """The wanted GTIDs that were not met yet between the positions, whatever the other filters say.
+
+        None where the limit was reached: what is behind was not looked at.
+        """
+        if self._is_full:
+            return GtidSet()
+        return GtidSet(interval for interval in self._unmet if not self._ends_open(*interval))
+
+    def _ends_open(self, source: GtidSource, first: int, last: int) -> bool:
+        """Whether an interval is the rest of a range without an end, of which something was met."""
+        if last != number_range(source)[1] or self.selection.gtids is None:
+            return False
+        begin = next(one for one, end in self.selection.gtids.intervals(source) if end == last)
+        return any(end >= begin for _, end in self._found.intervals(source))
+
+    @property
+    def _unmet(self) -> GtidSet:
+        return (self.selection.gtids or GtidSet()) - self._found
+
+    @property
+    def found(self) -> GtidSet:
+        """The wanted GTIDs that were met."""
+        return self._found
+
+    @property
+    def passed(self) -> int:
+        """How many transactions have passed so far."""
+        return self._taken
+
+    def take_passed(self, count: int) -> None:
+        """Count what another search for the same selection let pass in the logs before, up to the limit."""
+        limit = self.selection.limit
+        self._taken = self._taken + count if limit is None else min(limit, self._taken + count)
+
+    def take_found(self, gtids: GtidSet) -> None:
+        """Take in what another search for the same selection has met."""
+        self._found |= gtids
+
+    def rules_out(self, file: BinlogFile, previous_gtids: GtidSet | None) -> bool:
+        """Whether no transaction of a file can pass, as far as its head and name tell.
+
+        Args:
+            file: one of the files.
+            previous_gtids: the GTIDs of all files before it, as its PREVIOUS_GTIDS says; None where unknown.
+        """
+        if not self.offsets(file):
+            return True
+        if self.selection.gtids is None or previous_gtids is None:
+            return False
+        return self._unmet.issubset(previous_gtids)
+
+    def mask(self, file: BinlogFile, scan: TransactionScan, table: TransactionTable) -> bytearray:
+        """Mark the transactions that pass: one byte each, 1 or 0.
+
+        Tables must come in the order of the files and of the scan, whose level must be at least that of
+        :func:`required_level`.
+
+        Raises:
+            DamagedError, UnsupportedError: a statement that has to be looked at cannot be read.
+        """
+        selection = self.selection
+        mask = table.mask()
+        self._keep_positions(mask, file, table)
+        if self._wanted is not None:
+            table.keep_gtids(mask, self._wanted, True)
+            self._found |= GtidSet(marked_gtids(table, mask))
+        if self._excluded:
+            table.keep_gtids(mask, self._excluded, False)
+        if selection.since is not None or selection.until is not None:
+            until = _LAST if selection.until is None else selection.until - 1
+            table.keep_range(mask, "commit_timestamp", selection.since or 0, until)
+        if selection.server_ids:
+            table.keep_values(mask, "server_id", selection.server_ids)
+        if selection.thread_ids:
+            table.keep_values(mask, "thread_id", selection.thread_ids, FLAG_HAS_THREAD)
+        if selection.xids:
+            table.keep_values(mask, "xid", map(_as_signed, selection.xids), FLAG_HAS_XID)
+        if selection.kinds:
+            table.keep_values(mask, "kind", selection.kinds)
+        if selection.min_bytes is not None:
+            table.keep_range(mask, "bytes", selection.min_bytes, _LAST)
+        if self._filter is not None and self._xa_ends is not None:
+            steps = self._xa_ends.steps(table, mask)
+            self._keep_tables(mask, self._filter, file, scan, table)
+            for index in steps:
+                mask[index] = self._xa_ends.passes(file, table, index, bool(mask[index]))
+        if selection.texts:
+            for index in table.marked(mask):
+                mask[index] = _has_text(file, table, index, selection.texts)
+        self._keep_limit(mask, table)
+        return mask
+
+    def _keep_limit(self, mask: bytearray, table: TransactionTable) -> None:
+        passed = mask.count(1)
+        if self.selection.limit is not None and passed > self.selection.limit - self._taken:
+            for index in table.marked(mask)[self.selection.limit - self._taken :]:
+                mask[index] = 0
+            passed = self.selection.limit - self._taken
+        self._taken += passed
+
+    def _rank_of(self, position: Position | None) -> int | None:
+        return None if position is None else place_of(position, self._files)
+
+    def offsets(self, file: BinlogFile) -> range:
+        """The offsets of a file that are not before the start and not behind the stop position."""
+        start, stop = 0, _LAST
+        rank = self._files.index(file.name) if file.name in self._files else 0
+        if self.selection.start is not None and self._start_rank is not None:
+            start = self.selection.start.offset if rank == self._start_rank else 0
+            start = _LAST if rank < self._start_rank else start
+        if self.selection.stop is not None and self._stop_rank is not None:
+            stop = self.selection.stop.offset if rank == self._stop_rank else _LAST
+            stop = 0 if rank > self._stop_rank else stop
+        return range(start, stop)
+
+    def _keep_positions(self, mask: bytearray, file: BinlogFile, table: TransactionTable) -> None:
+        if self.selection.start is None and self.selection.stop is None:
+            return
+        offsets = self.offsets(file)
+        start = self._snapped(offsets.start, "start", file, table)
+        stop = self._snapped(offsets.stop, "stop", file, table)
+        table.keep_range(mask, "start", start, _LAST)
+        table.keep_range(mask, "end", 0, stop)
+        if len(table) and table.value("end", len(table) - 1) >= offsets.stop:
+            self._past_stop = True
+
+    def _snapped(self, offset: int, name: str, file: BinlogFile, table: TransactionTable) -> int:
+        """The offset, or where the transaction begins that it is inside of."""
+        around = table.mask()
+        table.keep_overlap(around, offset, offset + 1 if offset < _LAST else offset)
+        for index in table.marked(around):
+            begin = table.value("start", index)
+            if begin < offset:
+                what = "the selection starts there" if name == "start" else "the selection ends before it"
+                self.notes.append(
+                    f"{file.path}: the {name} position {offset} is inside the transaction at {begin}; {what}"
+                )
+                return begin
+        return offset
+
+    def _keep_tables(
+        self,
+        mask: bytearray,
+        tables: TableFilter,
+        file: BinlogFile,
+        scan: TransactionScan,
+        table: TransactionTable,
+    ) -> None:
+        if self._takes_table_of is not scan:
+            self._takes_table_of, self._takes_table = scan, bytearray()
+        for number in range(len(self._takes_table), scan.table_count):
+            self._takes_table.append(tables.takes(*scan.table_name(number)))
+        with_statements = bytearray(mask)
+        table.keep_range(with_statements, "statements", 1, _LAST)
+        table.keep_tables(mask, self._takes_table)
+        for index in table.marked(with_statements):
+            if not mask[index]:
+                start, end = table.value("start", index), table.value("end", index)
+                mask[index] = tables.takes_statements(file, start, end, table.format)
+
+
+def _table_filter(selection: Selection) -> TableFilter | None:
+    if not selection.databases and not selection.tables:
+        return None
+    # Here and not above: a search by GTID needs no parsers of statements.
+    from binx.log.selection.table_filter import TableFilter
+
+    return TableFilter(selection.databases, selection.tables)
+
+
+def _has_text(file: BinlogFile, table: TransactionTable, index: int, texts: Sequence[str]) -> bool:
+    """Whether a statement of a transaction, or one that its rows were logged with, has one of some texts.
+
+    Raises:
+        DamagedError, UnsupportedError: an event of it cannot be read.
+    """
+    from binx.log.events import statement_texts
+
+    start, end = table.value("start", index), table.value("end", index)
+    wanted = [text.casefold() for text in texts]
+    found = (text.casefold() for text in statement_texts(file, start, end, table.format))
+    return any(part in text for text in found for part in wanted)
+
+
+def _as_signed(number: int) -> int:
+    """An unsigned 64-bit number as the records' integers have it."""
+    return number - 2**64 if number > _LAST else number
+
+
+__all__ = ["Selection", "Selector", "required_level", "wanted_gtids"]

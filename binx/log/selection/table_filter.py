@@ -1,0 +1,166 @@
+"""Which databases and tables a user means, and whether a transaction touches one of them.
+
+Row changes say exactly which table they are of. A statement is only text here: it counts as touching
+every table that it names, so that a filter may take a transaction too many, and never one too few.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from fnmatch import translate
+
+from binx.errors import UsageError
+from binx.event.format import FormatDescription
+from binx.event.load_data import ExecuteLoadQuery
+from binx.event.query import Query
+from binx.log.events import transaction_events
+from binx.log.file import BinlogFile
+
+_PART = re.compile(r"`((?:[^`]|``)*)`|([^`.]+)")
+_IDENTIFIER = r'`(?:[^`]|``)+`|"(?:[^"]|"")+"|[0-9A-Za-z_$\u0080-\U0010ffff]+'
+# A user variable is no table.
+_NAME = re.compile(rf"(?<![@0-9A-Za-z_$\u0080-\U0010ffff])({_IDENTIFIER})(?:\s*\.\s*({_IDENTIFIER}))?")
+
+_DROP_DATABASE = re.compile(r"\s*DROP\s+(?:DATABASE|SCHEMA)\b", re.IGNORECASE)
+
+Matcher = Callable[[str], object]
+
+
+def database_pattern(text: str) -> Matcher:
+    """What a database's name is matched by.
+
+    ``*``, ``?`` and ``[…]`` mean what they mean in a shell, upper and lower case differ. Within backticks
+    every character means itself; a backtick is written twice.
+
+    Raises:
+        UsageError: the text is no such pattern.
+    """
+    parts = _parts(text)
+    if len(parts) != 1:
+        raise UsageError(
+            f"expected a database's name or pattern, found {text!r}; quote a name with a dot: `a.b`"
+        )
+    return re.compile(parts[0]).match
+
+
+def table_pattern(text: str) -> tuple[Matcher, Matcher]:
+    """What the names of a database and of a table in it are matched by.
+
+    The text is ``DB.TABLE``, each part as for :func:`database_pattern`.
+
+    Raises:
+        UsageError: the text is no such pattern.
+    """
+    parts = _parts(text)
+    if len(parts) != 2:
+        raise UsageError(
+            f"expected DB.TABLE, such as shop.orders, 'shop.*' or '*.orders', found {text!r};"
+            " quote a name with a dot: `a.b`.`c`"
+        )
+    return re.compile(parts[0]).match, re.compile(parts[1]).match
+
+
+class TableFilter:
+    """Patterns of databases and tables.
+
+    A table passes when one of the database patterns, if there are any, and one of the table patterns, if
+    there are any, match it.
+
+    Raises:
+        UsageError: a pattern cannot be understood.
+    """
+
+    def __init__(self, databases: Iterable[str], tables: Iterable[str]) -> None:
+        self._databases = [database_pattern(text) for text in databases]
+        self._tables = [table_pattern(text) for text in tables]
+
+    def takes(self, database: str, table: str) -> bool:
+        """Whether a table passes."""
+        return self._takes_database(database) and (
+            not self._tables or any(db(database) and name(table) for db, name in self._tables)
+        )
+
+    def _takes_database(self, database: str) -> bool:
+        return not self._databases or any(matches(database) for matches in self._databases)
+
+    def takes_statement(self, query: Query) -> bool:
+        """Whether a statement names a table that passes.
+
+        Servers from MySQL 5.6 on log which databases a statement changes; else the session's default
+        database and those named in the text count.
+        """
+        return self.takes_text(query.text, query.database, query.status.updated_databases or ())
+
+    def takes_text(self, sql: str, default: str, changed: Sequence[str] = ()) -> bool:
+        """The same of a statement's text.
+
+        Args:
+            sql: the text.
+            default: the session's default database.
+            changed: the databases that the log says it changes; empty where it does not say.
+        """
+        names = list(_names(sql))
+        if not self._tables:
+            qualified = {first for first, second in names if second is not None}
+            return any(map(self._takes_database, changed or {default, *qualified}))
+        if _DROP_DATABASE.match(sql) is not None:
+            return any(self._may_have_table(first) for first, _ in names)
+        for first, second in names:
+            pairs = [(default, first)]
+            if second is not None:
+                pairs.append((first, second))
+            for database, table in pairs:
+                if (not changed or database in changed) and self.takes(database, table):
+                    return True
+        return False
+
+    def _may_have_table(self, database: str) -> bool:
+        """Whether a table of a database may pass, whatever its name."""
+        return self._takes_database(database) and any(matches(database) for matches, _ in self._tables)
+
+    def takes_statements(
+        self, file: BinlogFile, start: int, end: int, description: FormatDescription
+    ) -> bool:
+        """Whether one of the statements of the transaction at ``[start, end)`` names a table that passes.
+
+        Raises:
+            DamagedError, UnsupportedError: an event of the transaction cannot be read.
+        """
+        for _, event in transaction_events(file, start, end, description):
+            query = event.query if isinstance(event, ExecuteLoadQuery) else event
+            if isinstance(query, Query) and self.takes_statement(query):
+                return True
+        return False
+
+
+def _parts(text: str) -> list[str]:
+    """The regular expressions of a dotted pattern's parts."""
+    parts = []
+    place = 0
+    while True:
+        part = _PART.match(text, place)
+        if part is None:
+            raise UsageError(f"expected a name or pattern at character {place + 1} of {text!r}")
+        quoted, pattern = part[1], part[2]
+        parts.append(translate(pattern) if quoted is None else re.escape(quoted.replace("``", "`")) + r"\Z")
+        place = part.end()
+        if place == len(text):
+            return parts
+        if text[place] != ".":
+            raise UsageError(f"expected a dot or the end at character {place + 1} of {text!r}")
+        place += 1
+
+
+def _names(sql: str) -> Iterator[tuple[str, str | None]]:
+    """Whatever in a statement can be a name, with the name behind its dot."""
+    for found in _NAME.finditer(sql):
+        yield _unquoted(found[1]), None if found[2] is None else _unquoted(found[2])
+
+
+def _unquoted(name: str) -> str:
+    quote = name[0]
+    return name[1:-1].replace(quote * 2, quote) if quote in '`"' else name
+
+
+__all__ = ["TableFilter", "database_pattern", "table_pattern"]

@@ -1,0 +1,380 @@
+"""From the row kernel's buffers to columns as Arrow has them.
+
+Most columns take the kernel's memory as it is. Here stands what a whole column at
+once is better for: character sets, names of ENUM and SET members, structs.
+
+``pyarrow.compute`` is imported where it is called: few tables need it, and loading it takes long.
+"""
+
+from __future__ import annotations
+
+from array import array as numbers
+from collections.abc import Callable
+from functools import cache, cached_property
+from socket import AF_INET, AF_INET6, inet_ntop
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import pyarrow as pa
+
+from binx.errors import DamagedError, UnsupportedError
+from binx.event.charset import Charset
+from binx.event.charset import charset as charset_of_name
+from binx.kernels.text.charsets import are_ascii, are_utf8, as_utf8
+from binx.log.arrow import arrow_array, arrow_scalar
+from binx.rows.columns.column_buffers import Column, ColumnBuffers
+from binx.rows.columns.types import ArrowOptions, Kind, LogicalType, arrow_type
+
+FLOAT_SIZE = 4
+
+_LARGE_VALUE = 64 * 1024
+
+_MOST_TEXT = 0x7FFFFFFF
+"""Bytes that a column's batch may have, as its offsets have 32 bits."""
+
+_OFFSET_BYTES = 4
+
+_TOGETHER = 4096
+"""Values that one call of a codec decodes."""
+
+UNMAPPED_CHARSETS = frozenset({"utf8mb4", "utf8mb3", "ascii"})
+"""Character sets whose text is UTF-8 already."""
+
+
+class Handed(NamedTuple):
+    """One column as ``RowBuilder.finish`` hands it over."""
+
+    validity: Any
+    nulls: int
+    values: Any
+    data: Any
+    extra: Any
+
+
+class ColumnArrays:
+    r"""Turns one column's buffers into values as Arrow has them, batch after batch.
+
+    Attributes:
+        undecodable: values whose bytes their character set does not have; they became ``\xNN`` escapes.
+    """
+
+    def __init__(self, logical: LogicalType, options: ArrowOptions, *, compressed: bool = False) -> None:
+        self.logical = logical
+        self.type: pa.DataType = arrow_type(logical, options)
+        self.undecodable = 0
+        self._compressed = compressed
+        self._charset = _charset_of(logical)
+        self._make: _Maker = _MAKERS.get(logical.kind, ColumnArrays._plain)
+
+    def of_another_table(self) -> ColumnArrays:
+        """The same for a table that is alike; itself where no value can be undecodable."""
+        if self._make not in _MAY_BE_UNDECODABLE:
+            return self
+        # As copy does, which first asks how it is to be pickled.
+        other = object.__new__(ColumnArrays)
+        other.__dict__.update(self.__dict__, undecodable=0)
+        return other
+
+    def column(self, handed: Handed, rows: int) -> Column:
+        """The column's values.
+
+        Raises:
+            DamagedError: a value is not of the column's type.
+            UnsupportedError: text is more than an array can hold.
+        """
+        return self._make(self, handed, rows)
+
+    def _plain(self, handed: Handed, rows: int) -> ColumnBuffers:
+        """A column of fixed width whose values are the kernel's."""
+        return ColumnBuffers(handed.values, None, None, handed.validity, handed.nulls)
+
+    def _bytes(self, handed: Handed) -> ColumnBuffers:
+        """A column of offsets and data."""
+        return ColumnBuffers(handed.values, handed.data, None, handed.validity, handed.nulls)
+
+    def _bytes_array(self, handed: Handed, rows: int) -> pa.Array:
+        """The same as an array of binary, without what MariaDB has compressed."""
+        array = self._bytes(handed).array(pa.binary(), rows)
+        return _map_distinct(array, pa.binary(), _uncompressed) if self._compressed else array
+
+    def _binary(self, handed: Handed, rows: int) -> Column:
+        return self._bytes_array(handed, rows) if self._compressed else self._bytes(handed)
+
+    def _text(self, handed: Handed, rows: int) -> Column:
+        charset = self._charset
+        if pa.types.is_binary(self.type):
+            return self._binary(handed, rows)
+        if self._compressed:
+            return self._utf8(self._bytes_array(handed, rows).cast(pa.string(), safe=False), charset)
+        if charset is not None and charset.name not in UNMAPPED_CHARSETS:
+            if keeps_ascii(charset) and are_ascii(handed.values, handed.data, rows):
+                return self._bytes(handed)
+            return self._converted(self._bytes_array(handed, rows), charset)
+        if are_utf8(handed.values, handed.data, rows):
+            return self._bytes(handed)
+        return self._converted(self._bytes_array(handed, rows), charset or _UTF8MB4)
+
+    def _utf8(self, array: pa.Array, charset: Charset | None) -> pa.Array:
+        """The array, its bytes checked; one value that is not UTF-8 sends it through the slow way."""
+        if charset is not None and charset.name not in UNMAPPED_CHARSETS:
+            return self._converted(array.cast(pa.binary()), charset)
+        try:
+            array.validate(full=True)
+        except pa.ArrowInvalid:
+            return self._converted(array.cast(pa.binary()), charset or _UTF8MB4)
+        return array
+
+    def _converted(self, array: pa.Array, charset: Charset) -> pa.Array:
+        """Text in another character set than UTF-8, or with bytes that are no UTF-8."""
+        if charset.max_bytes == 1:
+            return self._single_bytes(array, charset)
+        if array.nbytes > len(array) * _LARGE_VALUE:
+            return self._converted_one_by_one(array, charset)
+        parts = [array.slice(start, _TOGETHER) for start in range(0, len(array), _TOGETHER)]
+        made = [_together(part, charset) or self._each_distinct(part, charset) for part in parts]
+        return pa.concat_arrays(made) if made else pa.nulls(0, pa.string())
+
+    def _single_bytes(self, array: pa.Array, charset: Charset) -> pa.Array:
+        validity, offsets, data = array.buffers()
+        bounds = memoryview(offsets).cast("B")[array.offset * _OFFSET_BYTES :]
+        if array.offset:
+            validity = None if validity is None else array.is_valid().buffers()[1]
+        made = as_utf8(bounds, memoryview(data or b"").cast("B"), len(array), utf8_table(charset))
+        if made is None:
+            raise _too_much_text(charset)
+        self.undecodable += made[2]
+        buffers = [validity, pa.py_buffer(made[0]), pa.py_buffer(made[1])]
+        return pa.Array.from_buffers(pa.string(), len(array), buffers, array.null_count)
+
+    def _each_distinct(self, array: pa.Array, charset: Charset) -> pa.Array:
+        undecodable: set[bytes] = set()
+
+        def decode(value: bytes) -> bytes:
+            if charset.decode_strictly(value) is None:
+                undecodable.add(value)
+            return charset.to_utf8(value)
+
+        text = _map_distinct(array, pa.string(), decode)
+        if undecodable:
+            import pyarrow.compute as pc
+
+            bad = pc.is_in(array, value_set=arrow_array(sorted(undecodable), pa.binary()))
+            self.undecodable += pc.sum(bad).as_py()
+        return text
+
+    def _converted_one_by_one(self, array: pa.Array, charset: Charset) -> pa.Array:
+        """The same of large values, which take much memory and are hardly alike: none is held twice."""
+        text, ends, is_utf8 = bytearray(), numbers("i", [0]), charset.codec == "utf_8"
+        _, offsets, bytes_of = array.buffers()
+        places, data = memoryview(offsets).cast("i")[array.offset :], memoryview(bytes_of)
+        for row, is_there in enumerate(array.is_valid().to_pylist()):
+            if is_there:
+                begun, value = len(text), data[places[row] : places[row + 1]]
+                for piece in charset.utf8_pieces(value):
+                    text += piece
+                    if len(text) > _MOST_TEXT:
+                        raise _too_much_text(charset)
+                # UTF-8 that is whole stays as it is.
+                with memoryview(text) as written:
+                    is_whole = (
+                        written[begun:] == value if is_utf8 else charset.decode_strictly(value) is not None
+                    )
+                self.undecodable += not is_whole
+            ends.append(len(text))
+        buffers = [array.buffers()[0], pa.py_buffer(ends), pa.py_buffer(text)]
+        return pa.Array.from_buffers(pa.string(), len(array), buffers, array.null_count)
+
+    def _decimal(self, handed: Handed, rows: int) -> Column:
+        return self._bytes(handed) if pa.types.is_string(self.type) else self._plain(handed, rows)
+
+    def _bool(self, handed: Handed, rows: int) -> Column:
+        import pyarrow.compute as pc
+
+        return pc.not_equal(self._plain(handed, rows).array(pa.uint8(), rows), arrow_scalar(0, pa.uint8()))
+
+    def _enum(self, handed: Handed, rows: int) -> Column:
+        """The kernel's numbers are the dictionary's: 0 is the empty error value, members begin at 1."""
+        numbers = self._plain(handed, rows)
+        if self.logical.members is None:
+            return numbers
+        if pa.types.is_integer(self.type):
+            return numbers.array(pa.int32(), rows).cast(self.type)
+        if not self.logical.has_equal_members:
+            return numbers._replace(data=self._member_words[0], words=self._member_words[1])
+        names = ["", *self.logical.members]
+        distinct = list(dict.fromkeys(names))
+        places = arrow_array([distinct.index(name) for name in names], pa.int32())
+        codes = places.take(numbers.array(pa.int32(), rows))
+        return pa.DictionaryArray.from_arrays(codes, arrow_array(distinct, pa.string()))
+
+    @cached_property
+    def _member_words(self) -> tuple[Any, Any]:
+        """The bytes of the members of an ENUM behind the empty one, and where each begins."""
+        _, offsets, data = arrow_array(["", *(self.logical.members or ())], pa.string()).buffers()
+        return data, offsets
+
+    def _set(self, handed: Handed, rows: int) -> Column:
+        numbers = self._plain(handed, rows)
+        if pa.types.is_integer(self.type):
+            return numbers
+        return _map_distinct(numbers.array(pa.uint64(), rows), pa.string(), self._set_text)
+
+    def _set_text(self, number: int) -> str:
+        members = self.logical.members or ()
+        return ",".join(member for place, member in enumerate(members) if number >> place & 1)
+
+    def _json(self, handed: Handed, rows: int) -> Column:
+        """The kernel rendered it as UTF-8; MariaDB's JSON is text and needs the check."""
+        return self._bytes(handed) if self.logical.base == "json" else self._text(handed, rows)
+
+    def _geometry(self, handed: Handed, rows: int) -> Column:
+        srid = pa.Array.from_buffers(pa.uint32(), rows, [None, pa.py_buffer(handed.extra)], 0)
+        wkb = self._bytes(handed._replace(validity=None, nulls=0)).array(pa.binary(), rows)
+        return pa.Array.from_buffers(self.type, rows, [_validity(handed)], handed.nulls, children=[srid, wkb])
+
+    def _vector(self, handed: Handed, rows: int) -> Column:
+        import pyarrow.compute as pc
+
+        offsets = pa.Array.from_buffers(pa.int32(), rows + 1, [None, pa.py_buffer(handed.values)], 0)
+        if pc.any(pc.not_equal(pc.bit_wise_and(offsets, _integer(FLOAT_SIZE - 1)), _integer(0))).as_py():
+            raise DamagedError("expected a VECTOR of whole 4-byte floats, found another length")
+        elements = pc.shift_right(offsets, _integer(2))
+        count = elements[-1].as_py()
+        floats = pa.Array.from_buffers(pa.float32(), count, [None, pa.py_buffer(handed.data)], 0)
+        buffers = [_validity(handed), elements.buffers()[1]]
+        return pa.Array.from_buffers(self.type, rows, buffers, handed.nulls, children=[floats])
+
+    def _address(self, handed: Handed, rows: int) -> Column:
+        """INET4, INET6 and UUID are logged as their bytes; trailing zero bytes may have been stripped."""
+        size, text = _ADDRESSES[self.logical.kind]
+        return _map_distinct(
+            self._bytes(handed).array(pa.binary(), rows),
+            pa.string(),
+            lambda value: text(value.ljust(size, b"\0")[:size]),
+        )
+
+
+_Maker = Callable[[ColumnArrays, Handed, int], Column]
+
+_UTF8MB4 = Charset("utf8mb4", "utf_8", None, 4)
+
+
+@cache
+def keeps_ascii(charset: Charset) -> bool:
+    """Whether bytes of ASCII are the same characters in a set."""
+    ascii_bytes = bytes(range(128))
+    return charset.decode_strictly(ascii_bytes) == ascii_bytes.decode("ascii")
+
+
+@cache
+def utf8_table(charset: Charset) -> bytes:
+    """The UTF-8 of each byte of a set of one byte a character, as the kernel takes it."""
+    entries = bytearray()
+    for byte in range(256):
+        character = charset.decode_strictly(bytes((byte,)))
+        text = charset.to_utf8(bytes((byte,)))
+        entries += text.ljust(4, b"\0") + bytes((len(text) | (character is None) << 7,))
+    return bytes(entries)
+
+
+def _together(array: pa.Array, charset: Charset) -> pa.Array | None:
+    """Values decoded by one call of the codec; None where some are no text, or hold what parts them."""
+    import pyarrow.compute as pc
+
+    mark = "\0".encode(charset.codec or "utf-8")
+    values = pc.fill_null(array, arrow_scalar(b"", pa.binary())) if array.null_count else array
+    lengths = pc.sum(pc.bit_wise_and(pc.binary_length(values), arrow_scalar(len(mark) - 1, pa.int32())))
+    if lengths.as_py():
+        # Characters would begin elsewhere in the values behind.
+        return None
+    whole = pa.ListArray.from_arrays(arrow_array([0, len(values)], pa.int32()), values)
+    text = charset.decode_strictly(pc.binary_join(whole, arrow_scalar(mark, pa.binary()))[0].as_buffer())
+    if text is None:
+        return None
+    found = pc.split_pattern(arrow_array([text], pa.string()), "\0").values
+    if len(found) != len(array):
+        return None
+    return pc.if_else(array.is_valid(), found, arrow_scalar(None, pa.string())) if array.null_count else found
+
+
+def _too_much_text(charset: Charset) -> UnsupportedError:
+    return UnsupportedError(
+        f"expected less than 2 GiB of text in UTF-8, found more: each byte that is no {charset.name} becomes"
+        " \\xNN; give a dump in which the column has a binary type (--schema) to avoid that"
+    )
+
+
+def _charset_of(logical: LogicalType) -> Charset | None:
+    return None if logical.charset is None else charset_of_name(logical.charset)
+
+
+def _validity(handed: Handed) -> pa.Buffer | None:
+    return None if handed.validity is None else pa.py_buffer(handed.validity)
+
+
+def _integer(value: int) -> pa.Scalar:
+    return arrow_scalar(value, pa.int32())
+
+
+def _map_distinct(array: pa.Array, data_type: pa.DataType, convert: Callable[[Any], Any]) -> pa.Array:
+    """Convert each distinct value once, in Python."""
+    encoded = array.dictionary_encode()
+    values = arrow_array([convert(value.as_py()) for value in encoded.dictionary], data_type)
+    # All are there and distinct: they stand in their order, and may be too large to be held twice.
+    return values if len(values) == len(array) else values.take(encoded.indices)
+
+
+def _uncompressed(value: bytes) -> bytes:
+    """A value of MariaDB's COMPRESSED column (``Field_varstring_compressed``, sql/field.cc).
+
+    The first byte is 0 for a value stored as it is. Else its upper half names zlib (8), bit 3 says that
+    the stream has no header, and the lowest three bits count the bytes of the uncompressed length,
+    big-endian, that follow.
+    """
+    import zlib
+
+    if not value or value[0] == 0:
+        return value[1:]
+    width = value[0] & 7
+    if value[0] >> 4 != _ZLIB or not 1 <= width <= 4 or len(value) <= 1 + width:
+        raise DamagedError(f"expected a compressed value, found one that begins with {value[:2].hex()}")
+    size = int.from_bytes(value[1 : 1 + width], "big")
+    if size > len(value) * _MOST_EXPANSION:
+        raise DamagedError(f"expected a compressed value, found one of {len(value)} bytes that claims {size}")
+    raw = bool(value[0] & _WITHOUT_HEADER)
+    try:
+        text = zlib.decompressobj(-15 if raw else 15).decompress(value[1 + width :], size + 1)
+    except zlib.error as error:
+        raise DamagedError(f"expected a compressed value: {error}") from error
+    if len(text) != size:
+        raise DamagedError(f"expected {size} bytes of a compressed value, found {len(text)}")
+    return text
+
+
+_ZLIB = 8
+_WITHOUT_HEADER = 8
+_MOST_EXPANSION = 1032
+"""zlib's highest ratio."""
+
+_ADDRESSES: dict[Kind, tuple[int, Callable[[bytes], str]]] = {
+    Kind.INET4: (4, lambda value: inet_ntop(AF_INET, value)),
+    Kind.INET6: (16, lambda value: inet_ntop(AF_INET6, value)),
+    Kind.UUID: (16, lambda value: str(UUID(bytes=value))),
+}
+
+_MAY_BE_UNDECODABLE = (ColumnArrays._text, ColumnArrays._json)
+
+_MAKERS: dict[Kind, _Maker] = {
+    Kind.TEXT: ColumnArrays._text,
+    Kind.BINARY: ColumnArrays._binary,
+    Kind.DECIMAL: ColumnArrays._decimal,
+    Kind.BOOL: ColumnArrays._bool,
+    Kind.ENUM: ColumnArrays._enum,
+    Kind.SET: ColumnArrays._set,
+    Kind.JSON: ColumnArrays._json,
+    Kind.GEOMETRY: ColumnArrays._geometry,
+    Kind.VECTOR: ColumnArrays._vector,
+    Kind.INET4: ColumnArrays._address,
+    Kind.INET6: ColumnArrays._address,
+    Kind.UUID: ColumnArrays._address,
+}

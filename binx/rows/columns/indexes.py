@@ -1,0 +1,110 @@
+"""A table's keys other than PRIMARY: where there is no primary key, a UNIQUE one tells rows apart.
+
+Servers treat the first UNIQUE key whose columns are all NOT NULL and taken whole as the
+primary key of a table without one (sql/table.cc), and table maps name it as that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from binx.rows.columns.schema import ColumnDefinition, IndexDefinition
+from binx.rows.ddl.statements import Key
+from binx.rows.ddl.types import GEOMETRY_BASES
+
+Indexes = tuple[IndexDefinition, ...]
+
+_KEPT_IN_THE_ROW = ("char", "varchar", "binary", "varbinary")
+_NAME_OF_EXPRESSIONS = "functional_index"
+
+
+def same_name(first: str | None, second: str) -> bool:
+    """Whether two names of columns or keys are one: the server compares them without regard to case."""
+    return first is not None and first.casefold() == second.casefold()
+
+
+def with_index(indexes: Indexes, key: Key) -> Indexes:
+    """The keys and one more; without a name it is called after its first column, as the server does."""
+    name = key.name or (key.columns[0] if key.columns else _NAME_OF_EXPRESSIONS)
+    if key.if_not_exists and any(same_name(name, index.name) for index in indexes):
+        return indexes
+    if key.name is None:
+        name = _free_name(indexes, name)
+    prefixes = key.prefixes if any(key.prefixes) else ()
+    return (*indexes, IndexDefinition(name, key.columns, key.unique, key.whole, prefixes))
+
+
+def _free_name(indexes: Indexes, column: str) -> str:
+    taken = {index.name.casefold() for index in indexes}
+    name, number = column, 1
+    while name.casefold() in taken or same_name(name, "PRIMARY"):
+        number += 1
+        name = f"{column}_{number}"
+    return name
+
+
+def without_index(indexes: Indexes, name: str, if_exists: bool) -> Indexes:
+    """The keys without one.
+
+    A foreign key makes an index that no statement names; who drops what is not known here knows more than
+    the catalog, so from then on it claims no key at all.
+    """
+    left = tuple(index for index in indexes if not same_name(name, index.name))
+    return left if if_exists or len(left) < len(indexes) else ()
+
+
+def renamed_index(indexes: Indexes, old: str, new: str) -> Indexes:
+    """The keys, one of them with another name."""
+    return tuple(index._replace(name=new) if same_name(old, index.name) else index for index in indexes)
+
+
+def on_columns(indexes: Indexes, now: Callable[[str], str | None]) -> Indexes:
+    """The keys after a change of columns.
+
+    Args:
+        indexes: the keys.
+        now: what a column is called after the change, None where it is gone.
+    """
+    changed = []
+    for index in indexes:
+        parts = zip(index.columns, index.prefixes or (0,) * len(index.columns), strict=True)
+        left = [(name, prefix) for old, prefix in parts if (name := now(old)) is not None]
+        if left or not index.columns:
+            columns, prefixes = (tuple(name for name, _ in left), tuple(prefix for _, prefix in left))
+            changed.append(index._replace(columns=columns, prefixes=prefixes if any(prefixes) else ()))
+    return tuple(changed)
+
+
+def settled_indexes(indexes: Indexes, columns: tuple[ColumnDefinition, ...]) -> Indexes:
+    """The keys as the server keeps them behind a statement, in its order (sql/sql_table.cc, ``sort_keys``).
+
+    A prefix of all that a column holds has become the whole column.
+
+    Args:
+        indexes: the keys.
+        columns: the table's; only of text and bytes a key can have a part.
+    """
+    if len(indexes) < 2 and not any(index.prefixes for index in indexes):
+        return indexes
+    known = {column.name.casefold(): column for column in columns}
+
+    def order(index: IndexDefinition) -> tuple[bool, ...]:
+        parts = [known[name.casefold()] for name in index.columns if name.casefold() in known]
+        is_virtual = not index.whole or any(column.generated == "virtual" for column in parts)
+        is_nullable = any(column.nullable for column in parts)
+        return not index.unique, index.unique and is_nullable, is_virtual, any(index.prefixes)
+
+    return tuple(sorted((_with_settled_prefixes(index, known) for index in indexes), key=order))
+
+
+def _with_settled_prefixes(index: IndexDefinition, known: dict[str, ColumnDefinition]) -> IndexDefinition:
+    def is_part(name: str, prefix: int) -> bool:
+        column = known.get(name.casefold())
+        if column is None or column.base not in _KEPT_IN_THE_ROW:
+            is_long = ("text", "blob", *GEOMETRY_BASES)
+            return column is not None and column.base.endswith(is_long)
+        return prefix < (column.length or 0)
+
+    parts = zip(index.columns, index.prefixes, strict=False)
+    prefixes = tuple(prefix if is_part(name, prefix) else 0 for name, prefix in parts)
+    return index._replace(prefixes=prefixes if any(prefixes) else ())

@@ -1,0 +1,340 @@
+"""What a table's columns are called and what they hold: metadata first, then DDL, then c1 … cN.
+
+A table map says how values are stored; its optional metadata may say more, and the
+catalog may know the statement that made the table. Each fact is taken from the best
+source that has it, and where it came from is kept beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from binx.event.column import Column, ColumnType
+from binx.event.format import Flavour
+from binx.event.table_map import TableMap
+from binx.rows.absent import Absent, absent_value, added_value
+from binx.rows.columns.column_types import compatible, logical_type
+from binx.rows.columns.schema import ColumnDefinition, Provenance, TableDefinition
+from binx.rows.columns.types import LogicalType, mysql_name
+
+_HIDDEN = frozenset({"my_row_id"})
+"""Columns that the server adds and no statement names (sql_generate_invisible_primary_key)."""
+
+_HASHES = "db_row_hash_"
+
+ALIKE_TABLES = 16
+"""For so many sorts of tables it is kept what their columns are; many tables may have the same."""
+
+_ALIKE_COLUMNS = 4096
+"""How many columns are remembered: those of other tables are often alike."""
+
+SYSTEM_COLUMNS: tuple[str, ...] = (
+    "_change_type",
+    "_commit_version",
+    "_commit_timestamp",
+    "_row",
+    "_transaction",
+    "_event_timestamp",
+    "_position",
+    "_present",
+    "_json_diff",
+    "_misfits",
+)
+"""The columns that stand before a table's own in its Parquet files."""
+
+
+TO_KNOW_NAMES = (
+    "To get their names, give a schema dump with --schema, include earlier logs, or set"
+    " binlog_row_metadata=FULL on the server"
+)
+"""What to do about columns without names."""
+
+
+class ColumnProvenance(NamedTuple):
+    """Where each fact about a column comes from; None where the column has no such fact."""
+
+    name: Provenance
+    signedness: Provenance | None
+    charset: Provenance | None
+    members: Provenance | None
+    key: Provenance
+
+
+class ResolvedColumn(NamedTuple):
+    """A column as it is read and written.
+
+    Attributes:
+        name: its name in outputs: unique up to case, and none of the system columns'.
+        source_name: its name on the server, ``cN`` where unknown.
+        type: what it holds.
+        mysql_type: how SQL writes its type.
+        nullable: whether NULL is allowed.
+        primary_key_position: place, from 0, in the key that tells rows apart: the primary key, or as servers
+            do, the first UNIQUE key of NOT NULL columns; None outside it, or where nothing is known.
+        invisible: hidden from ``SELECT *``.
+        generated: ``virtual``, ``stored``, ``row_start``, ``row_end``, or None.
+        default: the DEFAULT clause as written, None where there is none or nothing is known.
+        absent: what the column holds where an inserted row's image lacks it, None where that cannot be told.
+        added: what the column holds in rows that were there when ALTER TABLE added it, None where it came
+            with its table, or that cannot be told.
+        provenance: where the facts come from.
+    """
+
+    name: str
+    source_name: str
+    type: LogicalType
+    mysql_type: str
+    nullable: bool
+    primary_key_position: int | None
+    invisible: bool
+    generated: str | None
+    default: str | None
+    absent: Absent | None
+    added: Absent | None
+    provenance: ColumnProvenance
+
+
+class ResolvedTable(NamedTuple):
+    """A table as its rows are read.
+
+    Attributes:
+        db: the database.
+        name: the table.
+        columns: in the order of the row image.
+        definition: the definition that was used, None where none was.
+        warnings: why less is known than was to be expected, in sentences.
+        unfit: why the definition that is known of the table does not tell its columns, None where it does, or
+            none is known.
+    """
+
+    db: str
+    name: str
+    columns: tuple[ResolvedColumn, ...]
+    definition: TableDefinition | None
+    warnings: tuple[str, ...]
+    unfit: str | None = None
+
+    @property
+    def why_unknown(self) -> str:
+        """Why names and keys are not known that the log does not have, and what to do."""
+        reason = self.unfit or "they are neither in the log nor in an earlier CREATE TABLE"
+        return f"{reason}. {TO_KNOW_NAMES}"
+
+    @property
+    def primary_key(self) -> tuple[str, ...]:
+        """The output names of the primary key's columns, in the key's order; empty where none is known."""
+        return primary_key(self.columns)
+
+
+def primary_key(columns: Iterable[ResolvedColumn]) -> tuple[str, ...]:
+    """The output names of the columns in the primary key, in the key's order."""
+    placed = [
+        (column.primary_key_position, column.name)
+        for column in columns
+        if column.primary_key_position is not None
+    ]
+    return tuple(name for _, name in sorted(placed))
+
+
+def resolve_columns(
+    table_map: TableMap, definition: TableDefinition | None, flavour: Flavour = Flavour.MYSQL
+) -> ResolvedTable:
+    """Join what the table map, its metadata and the catalog know of a table.
+
+    Args:
+        table_map: the table as the rows are stored.
+        definition: what the catalog knows of it.
+        flavour: whose server wrote the log.
+
+    Raises:
+        UnsupportedError: a column of a type that no row image can hold.
+    """
+    named = all(column.name is not None for column in table_map.columns)
+    definitions, warnings, unfit = _matched(table_map, definition, flavour, named)
+    if unfit is not None:
+        last = len(table_map.columns)
+        warnings.append(f"the columns of {table_map.name} are called c1 to c{last}: {unfit}. {TO_KNOW_NAMES}")
+    warnings += [
+        f"the table maps of {table_map.name} have metadata of type {number}, which is unknown to binx"
+        " and ignored"
+        for number in sorted({number for number, _ in table_map.unknown_metadata})
+    ]
+    used = definition if any(definitions) else None
+    if used is not None and not named and used.provenance is Provenance.IF_NOT_EXISTS:
+        warnings.append(
+            f"the columns of {table_map.name} are named as in CREATE TABLE IF NOT EXISTS, which does nothing"
+            " where the table is there already, maybe with other columns. To be sure, give a schema dump with"
+            " --schema, or include earlier logs"
+        )
+    source = definition.provenance if definition is not None else Provenance.NONE
+    key_source = _key_source(table_map, named, used)
+    key = used.row_key if used is not None and key_source is used.provenance else ()
+    return ResolvedTable(
+        db=table_map.database,
+        name=table_map.table,
+        columns=_resolve_all(table_map.columns, tuple(definitions), source, _KeyFacts(key_source, key)),
+        definition=used,
+        warnings=tuple(warnings),
+        unfit=unfit,
+    )
+
+
+_Definitions = list[ColumnDefinition | None]
+
+
+def _matched(
+    table_map: TableMap, definition: TableDefinition | None, flavour: Flavour, named: bool
+) -> tuple[_Definitions, list[str], str | None]:
+    """The definition of each column where it fits what is stored, what to say of it, and why it does not."""
+    columns = table_map.columns
+    nothing: _Definitions = [None] * len(columns)
+    if definition is None:
+        return nothing, [], None
+    if named:
+        found = [_by_name(column, definition, flavour) for column in columns]
+        return found, _unlike(table_map, definition), None
+    if definition.unknown is not None:
+        return nothing, [], definition.unknown
+    known = [*definition.columns]
+    warnings: list[str] = []
+    hidden = len(columns) - len(known)
+    if hidden > 0 and flavour is Flavour.MARIADB and _may_be_hashes(columns[-hidden:], known):
+        known += [_hash_column(number) for number in range(1, hidden + 1)]
+        warnings.append(
+            f"{table_map.name} has {hidden} more columns than its definition: assumed to be MariaDB's"
+            " hidden hash columns for long UNIQUE keys"
+        )
+    if len(columns) != len(known):
+        return nothing, [], f"its definition has {len(known)} columns, its rows have {len(columns)}"
+    for number, (column, declared) in enumerate(zip(columns, known, strict=True), start=1):
+        if not compatible(column, declared, flavour):
+            reason = (
+                f"column {number} is defined as {declared.name} {declared.mysql_type}, its rows hold"
+                f" {column.type.name} ({column.metadata})"
+            )
+            return nothing, [], reason
+    return [*known], warnings, None
+
+
+def _unlike(table_map: TableMap, definition: TableDefinition) -> list[str]:
+    """What to say of a table map whose names are not those of the definition."""
+    logged = {(column.name or "").casefold() for column in table_map.columns}
+    defined = {column.name.casefold() for column in definition.columns}
+    differing = sorted((logged ^ defined) - _HIDDEN)
+    if definition.unknown is not None or not any(not name.startswith(_HASHES) for name in differing):
+        return []
+    return [
+        f"the rows of {table_map.name} and its definition have different columns (only one has"
+        f" {', '.join(differing)}): a statement that changed the table is missing from the logs"
+    ]
+
+
+def _by_name(column: Column, definition: TableDefinition, flavour: Flavour) -> ColumnDefinition | None:
+    known = definition.column(column.name or "")
+    return known if known is not None and compatible(column, known, flavour) else None
+
+
+def _may_be_hashes(extra: Sequence[Column], known: Sequence[ColumnDefinition]) -> bool:
+    """Whether columns behind the known ones can be the hashes of UNIQUE keys over long columns."""
+    long_bases = ("blob", "text", "varchar", "varbinary")
+    return all(column.type is ColumnType.LONGLONG and column.nullable for column in extra) and any(
+        definition.base.endswith(long_bases) for definition in known
+    )
+
+
+def _hash_column(number: int) -> ColumnDefinition:
+    return ColumnDefinition(
+        f"DB_ROW_HASH_{number}",
+        "bigint unsigned",
+        "bigint",
+        unsigned=True,
+        invisible=True,
+        generated="virtual",
+    )
+
+
+def _key_source(table_map: TableMap, named: bool, definition: TableDefinition | None) -> Provenance:
+    """Names come only with binlog_row_metadata=FULL, which tells the primary key too if there is one."""
+    if table_map.has_primary_key or named:
+        return Provenance.METADATA
+    return definition.provenance if definition is not None else Provenance.NONE
+
+
+class _KeyFacts(NamedTuple):
+    """Where the key is known from, and the names of its columns if that is a definition."""
+
+    source: Provenance
+    columns: tuple[str, ...]
+
+
+@lru_cache(ALIKE_TABLES)
+def _resolve_all(
+    stored: tuple[Column, ...],
+    definitions: tuple[ColumnDefinition | None, ...],
+    source: Provenance,
+    key: _KeyFacts,
+) -> tuple[ResolvedColumn, ...]:
+    columns = [
+        _resolve(f"c{number}", column, known, source, key)
+        for number, (column, known) in enumerate(zip(stored, definitions, strict=True), start=1)
+    ]
+    names = output_names([column.source_name for column in columns])
+    return tuple(
+        column if column.name == name else column._replace(name=name)
+        for column, name in zip(columns, names, strict=True)
+    )
+
+
+@lru_cache(_ALIKE_COLUMNS)
+def _resolve(
+    fallback: str, column: Column, known: ColumnDefinition | None, source: Provenance, key: _KeyFacts
+) -> ResolvedColumn:
+    """One column; its output name is set later, when all are known."""
+    logical, origin = logical_type(column, known, source)
+    name_source = source if known is not None else Provenance.NONE
+    name = known.name if known is not None else fallback
+    if column.name is not None:
+        name, name_source = column.name, Provenance.METADATA
+    position = column.primary_key
+    if known is not None and known.name in key.columns:
+        position = key.columns.index(known.name)
+    invisible = known.invisible if known is not None else False
+    if column.visible is not None:
+        invisible = not column.visible
+    return ResolvedColumn(
+        name=name,
+        source_name=name,
+        type=logical,
+        mysql_type=known.mysql_type if known is not None else mysql_name(logical),
+        nullable=column.nullable,
+        primary_key_position=position,
+        invisible=invisible,
+        generated=known.generated if known is not None else None,
+        default=known.default.text if known is not None and known.default is not None else None,
+        absent=absent_value(known, logical, column.nullable),
+        added=added_value(known, logical),
+        provenance=ColumnProvenance(
+            name_source, origin.signedness, origin.charset, origin.members, key.source
+        ),
+    )
+
+
+def output_names(names: Sequence[str]) -> list[str]:
+    """The names that columns have in outputs.
+
+    A name that begins like a system column gets a ``_`` behind it; of names that are equal up to case, which
+    Spark cannot tell apart, all but the first get a number.
+    """
+    taken: set[str] = set()
+    result: list[str] = []
+    for name in names:
+        output = f"{name}_" if name.casefold().startswith(SYSTEM_COLUMNS) else name
+        candidate, number = output, 1
+        while candidate.casefold() in taken:
+            number += 1
+            candidate = f"{output}_{number}"
+        taken.add(candidate.casefold())
+        result.append(candidate)
+    return result

@@ -1,0 +1,172 @@
+"""One schema for the batches of several schema versions of a table.
+
+Columns are united by name; a column whose type changed takes the narrowest type that holds all its values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from binx.rows.columns.names import SYSTEM_COLUMNS
+
+if TYPE_CHECKING:
+    from binx.rows.batches import TableChanges
+
+TRANSACTION = "_transaction"
+"""The system column of identifiers of transactions."""
+
+PRESENT = "_present"
+"""The system column whose bits tell which of the table's own columns were in an image."""
+
+_INTEGERS = [pa.int8(), pa.int16(), pa.int32(), pa.int64()]
+_DECIMAL_DIGITS = {pa.int8(): 3, pa.int16(): 5, pa.int32(): 10, pa.int64(): 19, pa.uint64(): 20}
+_MOST_DIGITS = 38
+
+
+def united_schema(schemas: Iterable[pa.Schema]) -> pa.Schema:
+    """The schema that all batches can be cast to.
+
+    System columns come first in their own order, then the columns of the last version, then those that
+    earlier versions had beside them.
+
+    Args:
+        schemas: the versions in the order of the log; at least one.
+    """
+    versions = list(schemas)
+    types: dict[str, pa.DataType] = {}
+    for schema in versions:
+        for field in schema:
+            known = types.get(field.name)
+            types[field.name] = field.type if known is None else wider(known, field.type)
+    names = [name for name in SYSTEM_COLUMNS if name in types]
+    for schema in reversed(versions):
+        names += [name for name in schema.names if name not in names]
+    return pa.schema([pa.field(name, types[name]) for name in names])
+
+
+def with_one_dictionary(schema: pa.Schema, versions: Iterable[TableChanges]) -> pa.Schema:
+    """The schema with plain texts in place of dictionaries that differ from batch to batch.
+
+    A stream of Arrow's IPC format, and Feather, have one dictionary a column. That of the identifiers of
+    transactions differs always, that of an ENUM where its members changed.
+
+    Args:
+        schema: of all batches.
+        versions: of the table.
+    """
+    members: dict[str, set[object]] = {TRANSACTION: {None, ()}}
+    for version in versions:
+        for column in version.resolved.columns:
+            members.setdefault(column.name, set()).add(column.type.members)
+    return pa.schema(
+        field.with_type(_plain(field.type)) if len(members.get(field.name, ())) > 1 else field
+        for field in schema
+    )
+
+
+def wider(first: pa.DataType, second: pa.DataType) -> pa.DataType:
+    """The narrowest type that holds the values of both; text where nothing else does."""
+    if first == second:
+        return first
+    if first in _INTEGERS and second in _INTEGERS:
+        return max(first, second, key=_INTEGERS.index)
+    if pa.types.is_floating(first) and pa.types.is_floating(second):
+        return pa.float64()
+    digits = [_whole_and_scale(first), _whole_and_scale(second)]
+    if all(known is not None for known in digits):
+        whole = max(known[0] for known in digits if known is not None)
+        scale = max(known[1] for known in digits if known is not None)
+        if whole + scale <= _MOST_DIGITS:
+            return pa.decimal128(whole + scale, scale)
+    if pa.types.is_dictionary(first) or pa.types.is_dictionary(second):
+        return wider(_plain(first), _plain(second))
+    if pa.types.is_date(first) and pa.types.is_timestamp(second):
+        return second
+    if pa.types.is_timestamp(first) and pa.types.is_date(second):
+        return first
+    return pa.string()
+
+
+def cast_batch(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """The batch in the united schema; columns that it lacks are null."""
+    if batch.schema.equals(schema):
+        return batch
+    batch = with_presence_of(batch, schema)
+    arrays = []
+    for field in schema:
+        place = batch.schema.get_field_index(field.name)
+        if place < 0:
+            arrays.append(pa.nulls(batch.num_rows, field.type))
+        else:
+            arrays.append(cast_array(batch.column(place), field.type))
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def with_presence_of(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """The batch with ``_present`` telling of a schema's columns by their places there, not in the batch."""
+    place = batch.schema.get_field_index(PRESENT)
+    own, united = _own_columns(batch.schema), _own_columns(schema)
+    if place < 0 or own == united or batch.column(place).null_count == batch.num_rows:
+        return batch
+    encoded = batch.column(place).dictionary_encode()
+    places = [united.index(name) if name in united else None for name in own]
+    moved = pa.array(
+        [_moved(bits, places, len(united)) for bits in encoded.dictionary.to_pylist()], pa.binary()
+    )
+    return batch.set_column(place, batch.schema.field(place), moved.take(encoded.indices))
+
+
+def _own_columns(schema: pa.Schema) -> list[str]:
+    """The table's own columns of a schema."""
+    return [name for name in schema.names if name not in SYSTEM_COLUMNS]
+
+
+def _moved(bits: bytes, places: list[int | None], count: int) -> bytes:
+    """Bits of columns that stand at other places, of so many."""
+    before = int.from_bytes(bits, "little")
+    after = sum(1 << place for i, place in enumerate(places) if place is not None and before >> i & 1)
+    return after.to_bytes((count + 7) // 8, "little")
+
+
+def cast_array(array: pa.Array, data_type: pa.DataType) -> pa.Array:
+    """The values as another type that :func:`wider` may give for theirs.
+
+    Raises:
+        ArrowInvalid, ArrowNotImplementedError: a value cannot be one of that type.
+    """
+    if array.type == data_type:
+        return array
+    if isinstance(array, pa.ExtensionArray):
+        return cast_array(array.storage, data_type)
+    if pa.types.is_binary(array.type) and pa.types.is_string(data_type):
+        return pa.array([None if value is None else value.hex() for value in array.to_pylist()], pa.string())
+    if pa.types.is_duration(array.type) and pa.types.is_string(data_type):
+        times = array.cast(pa.int64()).to_pylist()
+        return pa.array([None if time is None else _time_text(time) for time in times], pa.string())
+    if pa.types.is_nested(array.type):
+        return pa.array([None if value is None else str(value) for value in array.to_pylist()], pa.string())
+    return array.cast(data_type)
+
+
+def _time_text(microseconds: int) -> str:
+    """A TIME as servers print it, without zeros at the end of its fraction."""
+    seconds, fraction = divmod(abs(microseconds), 1_000_000)
+    text = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+    digits = f".{fraction:06}".rstrip("0") if fraction else ""
+    return f"{'-' if microseconds < 0 else ''}{text}{digits}"
+
+
+def _plain(data_type: pa.DataType) -> pa.DataType:
+    return data_type.value_type if pa.types.is_dictionary(data_type) else data_type
+
+
+def _whole_and_scale(data_type: pa.DataType) -> tuple[int, int] | None:
+    """Digits before and behind the point, of integers and decimals."""
+    if data_type in _DECIMAL_DIGITS:
+        return _DECIMAL_DIGITS[data_type], 0
+    if pa.types.is_decimal128(data_type):
+        return data_type.precision - data_type.scale, data_type.scale
+    return None

@@ -1,0 +1,99 @@
+"""What the statements of a log do to one table and the rows in it, as far as their text tells."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from binx.log.selection.table_filter import TableFilter
+from binx.rows.ddl.parse import first_word, parse
+from binx.rows.ddl.statements import (
+    AlterTable,
+    CreateTable,
+    DropDatabase,
+    DropTables,
+    MovePartition,
+    NotUnderstood,
+    RenameTables,
+    RenameTo,
+    TableName,
+)
+from binx.rows.ddl.statements import Statement as SchemaStatement
+from binx.rows.ddl.temporary import parts_of
+from binx.rows.statements import Statement
+
+_WITH_ROWS = re.compile(r"\b(?:PARTITION|PARTITIONING|TABLESPACE|PERIOD)\b", re.IGNORECASE)
+"""Words of an ALTER TABLE that may take rows away or bring others."""
+
+_REPLACES = re.compile(r"\s*CREATE\s+OR\s+REPLACE\b", re.IGNORECASE)
+
+
+class TableEffect(NamedTuple):
+    """What a statement does to the table.
+
+    Attributes:
+        type: ``create``, ``drop``, ``truncate``, ``rename``, ``alter``, or ``statement`` for a change of rows
+            that is logged as text.
+        db: the table's database; for a change of rows the default one.
+        table: the table's name; None where only the text knows.
+        may_change_rows: whether rows may have come, gone or changed of which the log has no images.
+    """
+
+    type: str
+    db: str
+    table: str | None
+    may_change_rows: bool
+
+
+def table_effect(statement: Statement, tables: TableFilter) -> TableEffect | None:
+    """What a statement does to one of the tables that pass a filter; None for nothing."""
+    if statement.error_code and statement.kind == "ddl":
+        return None
+    if first_word(statement.sql) == "truncate":
+        is_meant = not statement.uses_temporary and tables.takes_text(statement.sql, statement.db)
+        return TableEffect("truncate", statement.db, None, may_change_rows=True) if is_meant else None
+    if statement.context is not None:
+        schema_statement = parse(statement.sql, statement.context)
+        if schema_statement is None:
+            return None
+        lasting = parts_of(schema_statement, statement.context, lambda table: False).lasting
+        return None if lasting is None else _of_schema(lasting, statement, tables)
+    if not tables.takes_text(statement.sql, statement.db):
+        return None
+    if statement.kind == "dml":
+        return TableEffect("statement", statement.db, None, may_change_rows=True)
+    return None
+
+
+def _of_schema(asked: SchemaStatement, statement: Statement, tables: TableFilter) -> TableEffect | None:
+    def first_taken(*names: TableName) -> tuple[str, str] | None:
+        full = ((name.db if name.db is not None else statement.db, name.name) for name in names)
+        return next((name for name in full if tables.takes(*name)), None)
+
+    if isinstance(asked, CreateTable):
+        replaces = _REPLACES.match(statement.sql) is not None or asked.select
+        return _effect("create", first_taken(asked.table), replaces)
+    if isinstance(asked, DropTables):
+        return _effect("drop", first_taken(*asked.tables), True)
+    if isinstance(asked, DropDatabase):
+        is_meant = tables.takes_text(statement.sql, statement.db)
+        return TableEffect("drop", asked.db, None, may_change_rows=True) if is_meant else None
+    if isinstance(asked, RenameTables):
+        return _effect("rename", first_taken(*(name for pair in asked.pairs for name in pair)), True)
+    if isinstance(asked, AlterTable):
+        targets = [action.table for action in asked.actions if isinstance(action, RenameTo)]
+        others = [one.other for one in asked.actions if isinstance(one, MovePartition) and one.other]
+        name = first_taken(asked.table, *targets, *others)
+        if targets:
+            return _effect("rename", name, True)
+        return _effect("alter", name, _WITH_ROWS.search(statement.sql) is not None)
+    if isinstance(asked, NotUnderstood):
+        return _effect(first_word(statement.sql) or "statement", first_taken(*asked.tables), True)
+    return None
+
+
+def _effect(kind: str, name: tuple[str, str] | None, may_change_rows: bool) -> TableEffect | None:
+    return None if name is None else TableEffect(kind, *name, may_change_rows=may_change_rows)
+
+
+__all__ = ["TableEffect", "table_effect"]

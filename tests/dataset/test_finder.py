@@ -1,0 +1,104 @@
+"""The transactions of a log as they are found, step by step, are those of one pass."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from binx.dataset import finder as finding
+from binx.dataset.finder import Finder, Found
+from binx.dataset.salvaging import Salvaging
+from binx.dataset.staging import ChainState
+from binx.errors import DamagedError
+from binx.event.gtid.sets import GtidSet
+from binx.event.payload import KeptPayloads
+from binx.kernels.walk.scan import Level
+from binx.log.file import BinlogFile
+from binx.log.index.transactions import index_table
+from binx.log.selection.selection import Selection, Selector
+from tests.conftest import TESTDATA
+
+LOGS = sorted(path for path in TESTDATA.glob("*/shop/*-bin.0*") if path.suffix[1:].isdigit())
+LOG = TESTDATA / "mysql-9.7" / "shop" / "mysql-bin.000001"
+
+
+@pytest.fixture(autouse=True)
+def many_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The logs are small, and are to be found in many steps all the same."""
+    monkeypatch.setattr(finding, "STEP_BYTES", 3000)
+    monkeypatch.setattr(finding, "_GROUP_ROWS", 50)
+
+
+@contextmanager
+def finder(path: Path, selection: Selection | None = None) -> Iterator[tuple[Finder, BinlogFile]]:
+    with BinlogFile.open(str(path)) as file:
+        scan = file.scan(Level.LEVEL_TABLES)
+        salvaging = Salvaging(scan, None, lambda: None)
+        selector = Selector(selection or Selection())
+        yield Finder(scan, selector, ChainState(2, 7), salvaging, KeptPayloads(1 << 20)), file
+
+
+def facts(found: Found) -> tuple[Any, ...]:
+    """All that is known of some transactions, as values that can be compared."""
+    table = found.table
+    return (
+        table.column("start"),
+        bytes(found.marks),
+        found.ids,
+        found.span,
+        found.counts,
+    )
+
+
+def index_rows(made: Finder) -> list[dict[str, Any]]:
+    """All transactions that a finder lists."""
+    groups = []
+    for _ in made:
+        if (group := made.take_group()) is not None:
+            assert group.num_rows >= 50
+            groups.append(group)
+    if (group := made.take_group(is_last=True)) is not None:
+        groups.append(group)
+    rows: list[dict[str, Any]] = pa.Table.from_batches(groups).to_pylist()
+    return rows
+
+
+@pytest.mark.parametrize("path", LOGS, ids=lambda path: "/".join(path.parts[-3:]))
+def test_the_rows_of_the_index_are_those_of_one_pass(path: Path) -> None:
+    with finder(path) as (made, file):
+        rows = index_rows(made)
+        whole = index_table(file, file.scan(Level.LEVEL_TABLES), epoch=2, first_seqno=7)
+        assert rows == whole.to_pylist()
+
+
+def test_what_was_not_chosen_is_numbered_and_not_listed() -> None:
+    with finder(LOG) as (made, _):
+        every = index_rows(made)
+    chosen = every[3::5]
+    gtids = GtidSet.parse(",".join(row["gtid"] for row in chosen))
+    with finder(LOG, Selection(gtids=gtids)) as (made, _):
+        assert index_rows(made) == chosen
+        assert made.gtids == gtids
+
+
+def test_what_stands_before_damage_comes_first(tmp_path: Path) -> None:
+    with finder(LOG) as (made, _):
+        whole = [facts(found) for found in made]
+    data = bytearray(LOG.read_bytes())
+    behind = int.from_bytes(whole[2][0][:8], sys.byteorder)
+    data[behind + 30] ^= 1
+    path = tmp_path / LOG.name
+    path.write_bytes(data)
+    with finder(path) as (made, _):
+        tables = iter(made)
+        assert [facts(next(tables)) for _ in range(2)] == whole[:2]
+        with pytest.raises(DamagedError) as raised:
+            list(tables)
+    assert raised.value.offset is not None
+    assert raised.value.offset >= behind

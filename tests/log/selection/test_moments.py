@@ -1,0 +1,146 @@
+"""Times and positions as a user writes them."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from binx.errors import UsageError
+from binx.log.selection.moments import Position, format_time, parse_position, parse_time, parse_zoned_time
+from binx.log.selection.zones import parse_zone
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("2026-11-21T09:30:00Z", datetime(2026, 11, 21, 9, 30, tzinfo=UTC)),
+        ("2026-11-21T09:30:00", datetime(2026, 11, 21, 9, 30, tzinfo=UTC)),
+        ("2026-11-21 09:30", datetime(2026, 11, 21, 9, 30, tzinfo=UTC)),
+        ("2026-11-21T09:30:00+02:00", datetime(2026, 11, 21, 7, 30, tzinfo=UTC)),
+        ("2026-11-21T09:30:00.250001-00:30", datetime(2026, 11, 21, 10, 0, 0, 250_001, tzinfo=UTC)),
+        ("2026-11-21", datetime(2026, 11, 21, tzinfo=UTC)),
+        ("1970-01-01", datetime(1970, 1, 1, tzinfo=UTC)),
+        (" 2026-11-21T09:30:00Z ", datetime(2026, 11, 21, 9, 30, tzinfo=UTC)),
+    ],
+)
+def test_a_time_without_a_zone_is_in_utc(text: str, moment: datetime) -> None:
+    assert datetime.fromtimestamp(parse_time(text) / 1_000_000, UTC) == moment
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("2026-11-21 02:10 Europe/Berlin", "2026-11-21T01:10:00Z"),
+        ("2026-07-21T02:10:30.5 Europe/Berlin", "2026-07-21T00:10:30.500000Z"),
+        ("2026-07-21 America/New_York", "2026-07-21T04:00:00Z"),
+        ("2026-10-25 01:59 Europe/Berlin", "2026-10-24T23:59:00Z"),
+        ("2026-10-25 03:00 Europe/Berlin", "2026-10-25T02:00:00Z"),
+        (" 2026-11-21 02:10 UTC ", "2026-11-21T02:10:00Z"),
+        ("2026-11-21 02:10 local", "2026-11-20T20:40:00Z"),
+        ("2026-11-21 02:10", "2026-11-21T02:10:00Z"),
+        ("@1795253400", "2026-11-21T09:30:00Z"),
+    ],
+)
+def test_a_time_may_have_its_zone_behind_it(text: str, moment: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "Asia/Kolkata")
+    time.tzset()
+    try:
+        assert format_time(parse_zoned_time(text)) == moment
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("2026-10-25 02:10 Europe/Berlin", "show once"),
+        ("2026-03-29 02:10 Europe/Berlin", "show once"),
+        ("2026-11-21 02:10Z Europe/Berlin", "without an offset"),
+        ("2026-11-21 02:10 Europe/Nowhere", "time zone such as"),
+        ("0001-01-01 Europe/Berlin", "calendar"),
+        ("1 month ago", "a time such as"),
+        ("yesterday", "a time such as"),
+        ("", "a time such as"),
+    ],
+)
+def test_a_time_that_its_zone_does_not_tell_is_a_usage_error(text: str, told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        parse_zoned_time(text)
+
+
+def test_seconds_since_1970_are_exact() -> None:
+    assert parse_time("@1795253400") == 1_795_253_400_000_000
+    assert parse_time("@0.000001") == 1
+    assert parse_time("@1795253400.5") == 1_795_253_400_500_000
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "now", "yesterday", "2026-13-01", "2026-11-21T25:00", "@", "@1.2.3", "@-5", "1795253400", "@٣"),
+        *("0001-01-01T00:00:00+00:01", "9999-12-31T23:59:59-00:01", "@100000000000"),
+    ],
+)
+def test_what_is_no_time_is_a_usage_error(text: str) -> None:
+    with pytest.raises(UsageError, match="expected a time"):
+        parse_time(text)
+
+
+def test_the_first_and_the_last_time_of_all_are_written_as_they_are_read() -> None:
+    for text in ("0001-01-01T00:00:00Z", "9999-12-31T23:59:59.999999Z"):
+        assert format_time(parse_time(text)) == text
+    assert format_time(parse_time("@99999999999")) == "5138-11-16T09:46:39Z"
+
+
+@given(st.datetimes(min_value=datetime(1970, 1, 1), max_value=datetime(2200, 1, 1)))
+def test_a_moment_is_written_as_it_is_read(moment: datetime) -> None:
+    microseconds = parse_time(moment.isoformat())
+    assert parse_time(format_time(microseconds)) == microseconds
+    assert format_time(microseconds) == moment.isoformat() + "Z"
+
+
+def test_positions_are_a_number_or_a_file_and_a_number() -> None:
+    assert parse_position("4711") == Position(None, 4711)
+    assert parse_position("mysql-bin.000042:4") == Position("mysql-bin.000042", 4)
+    assert parse_position("/var/lib/mysql/a:b.000001:4") == Position("a:b.000001", 4)
+    assert str(parse_position("x/mysql-bin.000042:4")) == "mysql-bin.000042:4"
+
+
+@pytest.mark.parametrize("text", ["", "x", "-4", "a:", ":4", "a:-4", "4 ", "9" * 20, "٤"])
+def test_what_is_no_position_is_a_usage_error(text: str) -> None:
+    with pytest.raises(UsageError, match="expected a position"):
+        parse_position(text)
+
+
+NOW = parse_time("2026-11-21T12:00:00Z")
+
+
+@pytest.mark.parametrize(
+    ("text", "zone", "moment"),
+    [
+        ("20 minutes ago", "UTC", "2026-11-21T11:40:00Z"),
+        ("1 hour ago", "Europe/Berlin", "2026-11-21T11:00:00Z"),
+        ("90s ago", "UTC", "2026-11-21T11:58:30Z"),
+        ("3 Days ago", "UTC", "2026-11-18T12:00:00Z"),
+        ("11:50", "UTC", "2026-11-21T11:50:00Z"),
+        ("12:50:30", "Europe/Berlin", "2026-11-21T11:50:30Z"),
+        ("12:01", "UTC", "2026-11-20T12:01:00Z"),
+        ("2026-11-21 02:10", "Europe/Berlin", "2026-11-21T01:10:00Z"),
+        ("2026-11-21", "Asia/Tokyo", "2026-11-20T15:00:00Z"),
+        ("2026-11-21T02:10Z", "Europe/Berlin", "2026-11-21T02:10:00Z"),
+        ("2026-11-21 02:10 UTC", "Europe/Berlin", "2026-11-21T02:10:00Z"),
+    ],
+)
+def test_times_as_seen_from_now_and_in_a_zone(text: str, zone: str, moment: str) -> None:
+    assert format_time(parse_zoned_time(text, parse_zone(zone), NOW)) == moment
+
+
+@pytest.mark.parametrize("text", ["25:00", "ago", "5 ago", "5 months ago", "2026-03-29 02:30"])
+def test_no_times(text: str) -> None:
+    with pytest.raises(UsageError):
+        parse_zoned_time(text, parse_zone("Europe/Berlin"), NOW)

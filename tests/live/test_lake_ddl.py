@@ -124,6 +124,12 @@ CASES: dict[str, tuple[str, ...]] = {
         " SET a = 9 WHERE b = 6",
         "INSERT INTO p1 VALUES (9, 7, 4); UPDATE p1 SET b = 8 WHERE b = 7",
     ),
+    "the primary key goes and comes back": (
+        "CREATE TABLE p2 (a INT PRIMARY KEY, b INT NOT NULL); INSERT INTO p2 VALUES (1, 5), (2, 6)",
+        "ALTER TABLE p2 DROP PRIMARY KEY; ALTER TABLE p2 ADD PRIMARY KEY (b);"
+        " UPDATE p2 SET a = 1 WHERE b = 6",
+        "UPDATE p2 SET b = 7 WHERE b = 5",
+    ),
     "tables are truncated, dropped, made anew and alike": (
         "CREATE TABLE x1 (id INT PRIMARY KEY, v INT); INSERT INTO x1 VALUES (1, 1), (2, 2); CREATE"
         " TABLE x2 LIKE x1; INSERT INTO x2 VALUES (4, 4)",

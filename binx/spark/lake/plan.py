@@ -23,6 +23,9 @@ from binx.spark.lake.model import (
 )
 from binx.spark.lake.timeline import Timeline
 
+_KEYLESS = "it has no primary key any more: current/ stays as it was before; give a key with --key"
+_WITHOUT_KEY = "it had no primary key when some of its rows were logged: rows that were alike count once"
+
 
 def plan_load(
     history: Sequence[ChangesFile],
@@ -62,6 +65,11 @@ def plan_load(
         given = keys.get(str(life.name))
         if given is not None:
             _give_key(life, given)
+        if not life.epochs[-1].key:
+            if life.id in states:
+                life.reasons.append(_KEYLESS)
+            continue
+        _fill_keys(life)
         former = None if str(life.name) in rebuild else states.get(life.id)
         made = _plan(life, timeline.committed, ranks, former, scd2=scd2)
         if made is not None:
@@ -82,6 +90,19 @@ def _give_key(life: Life, names: Sequence[str]) -> None:
     for place, epoch in enumerate(life.epochs):
         if set(key) <= {one.id for one in epoch.columns}:
             life.epochs[place] = replace(epoch, key=key)
+
+
+def _fill_keys(life: Life) -> None:
+    """Let epochs without a key have that of another, as far as they have its columns."""
+    for place, epoch in enumerate(life.epochs):
+        if epoch.key:
+            continue
+        ids = {one.id for one in epoch.columns}
+        others = [one.key for one in (*reversed(life.epochs[:place]), *life.epochs[place:]) if one.key]
+        key = next((key for key in others if set(key) <= ids), tuple(one.id for one in epoch.columns))
+        life.epochs[place] = replace(epoch, key=key)
+        if any(unit.epoch == place for unit in life.units):
+            life.reasons.append(_WITHOUT_KEY)
 
 
 def _steps(units: Sequence[Unit]) -> list[tuple[str, int, int]]:
@@ -113,8 +134,6 @@ def _plan(
 ) -> LifePlan | None:
     """What brings a life's state to its end; None where nothing does."""
     assert life.name is not None
-    if not life.epochs[-1].key:
-        return None
     folder = f"{escape_name(life.name.db)}/{escape_name(life.name.table)}"
     if former is not None and scd2 and former.versions is None:
         former = None

@@ -58,6 +58,7 @@ def run(arguments: Sequence[str] | None = None) -> ExitCode:
         _prepare_streams()
         _clear_away_on_signals()
         _allow_many_files()
+        _choose_memory_pool()
         code = _answer(given)
         if sys.stdout is not None:
             sys.stdout.flush()
@@ -158,6 +159,14 @@ def _prepare_streams() -> None:
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(errors="backslashreplace")
+
+
+def _choose_memory_pool() -> None:
+    """Have pyarrow take memory from where all else does.
+
+    Its own pool gives memory back between two batches, and the system clears it again for the next.
+    """
+    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
 
 
 def _allow_many_files() -> None:

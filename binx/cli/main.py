@@ -7,14 +7,14 @@ import resource
 import signal
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from types import FrameType
 from typing import NoReturn
 
 import click
 
-from binx.cli.application import PROGRAM, application
+from binx.cli.application import NAMES, PROGRAM, application, load_command
 from binx.cli.terminal import say_error
 from binx.errors import BinxError, ChecksumError, DamagedError, ExitCode
 
@@ -24,10 +24,9 @@ _COMPLETE = "_BINX_COMPLETE"
 _SIGNALS = 128
 _OPEN_FILES = 65_536
 _TRACEBACK = "BINX_TRACEBACK"
-_DAMAGE = (
-    "--on-damage salvage reads on behind it and lists what could not be read; `binx verify` finds all damage"
-)
-_CHANGED = "--no-checksums takes the bytes as they are; "
+_CHANGED = "--no-checksums takes the bytes as they are"
+_DAMAGE = "--on-damage salvage reads on behind it and lists what could not be read"
+_ALL_DAMAGE = "`binx verify` finds all damage"
 
 
 class _TerminatedError(BaseException):
@@ -58,6 +57,7 @@ def run(arguments: Sequence[str] | None = None) -> ExitCode:
         _prepare_streams()
         _clear_away_on_signals()
         _allow_many_files()
+        _choose_memory_pool()
         code = _answer(given)
         if sys.stdout is not None:
             sys.stdout.flush()
@@ -66,7 +66,7 @@ def run(arguments: Sequence[str] | None = None) -> ExitCode:
         say_error(_usage_message(error))
         return ExitCode.USAGE
     except BinxError as error:
-        return _failed(error)
+        return _failed(error, given)
     except KeyboardInterrupt as error:
         say_error(f"interrupted{_reached(error)}", label="")
         return ExitCode.INTERRUPTED
@@ -118,14 +118,23 @@ def _reached(error: BaseException) -> str:
     return "".join(f"; {note}" for note in getattr(error, "__notes__", ()))
 
 
-def _failed(error: BinxError) -> ExitCode:
+def _failed(error: BinxError, given: Sequence[str]) -> ExitCode:
     if error.exit_code != ExitCode.DONE:
-        way_out = f"; {_DAMAGE}" if isinstance(error, DamagedError) else ""
-        if isinstance(error, ChecksumError):
-            way_out = f"; {_CHANGED}{_DAMAGE}"
-        say_error(f"{error}{way_out}")
+        say_error("; ".join([str(error), *_ways_out(error, given)]))
         _show_traceback()
     return error.exit_code
+
+
+def _ways_out(error: BinxError, given: Sequence[str]) -> Iterator[str]:
+    """What to do about damage, by the options that the command has."""
+    if not isinstance(error, DamagedError) or not given or given[0] not in NAMES:
+        return
+    types = {name: one.type for one in load_command(given[0]).params for name in one.opts}
+    if isinstance(error, ChecksumError) and "--no-checksums" in types:
+        yield _CHANGED
+    if "salvage" in getattr(types.get("--on-damage"), "choices", ()):
+        yield _DAMAGE
+    yield _ALL_DAMAGE
 
 
 def _shows_tracebacks() -> bool:
@@ -158,6 +167,14 @@ def _prepare_streams() -> None:
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(errors="backslashreplace")
+
+
+def _choose_memory_pool() -> None:
+    """Have pyarrow take memory from where all else does.
+
+    Its own pool gives memory back between two batches, and the system clears it again for the next.
+    """
+    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
 
 
 def _allow_many_files() -> None:

@@ -99,15 +99,28 @@ _ON_DAMAGE = option(
     show_default=True,
     help="On damage: stop, or read on behind it and list what could not be read.",
 )
-_FORMAT_FROM = option(
-    "--format-from",
-    metavar="FILE",
-    type=PATH,
-    expose_value=False,
-    callback=_to_environment(FORMAT_FROM),
-    help="With --on-damage salvage: read logs whose first event is damaged with the first event of this log.",
+
+
+def _format_from(help_text: str) -> Callable[[Any], Any]:
+    return option(
+        "--format-from",
+        metavar="FILE",
+        type=PATH,
+        expose_value=False,
+        callback=_to_environment(FORMAT_FROM),
+        help=help_text,
+    )
+
+
+FORMAT_OF = _format_from("Read logs whose first event is damaged with the first event of this log.")
+"""What stands in for a damaged first event, for a command that reads on behind damage anyway."""
+
+ON_DAMAGE = combined(
+    _ON_DAMAGE,
+    _format_from(
+        "With --on-damage salvage: read logs whose first event is damaged with the first event of this log."
+    ),
 )
-ON_DAMAGE = combined(_ON_DAMAGE, _FORMAT_FROM)
 """What is done about damage."""
 
 SCHEMA = option(

@@ -189,8 +189,6 @@ class ParquetFile:
             compression=options.compression,
             compression_level=options.level,
             write_statistics=list(kind.statistics),
-            # The default pool gives memory back after each row group, to be cleared and given again.
-            memory_pool=pa.system_memory_pool(),
             **writer_settings(self._schema, first, kind.identifiers),
         )
         self._shared.open_files += 1

@@ -30,6 +30,11 @@ class Incident(NamedTuple):
     message: str
 
     @property
+    def is_known(self) -> bool:
+        """Whether servers write such a number."""
+        return self.number in _INCIDENT_NAMES
+
+    @property
     def name(self) -> str:
         """The incident's name, or its number where binx does not know it."""
         return _INCIDENT_NAMES.get(self.number) or f"incident {self.number}"

@@ -382,7 +382,7 @@ def _compare_sums(header: EventHeader, found: int, stored: bytes) -> None:
     if found != expected:
         raise ChecksumError(
             f"expected the stored checksum {expected:#010x}, found {found:#010x}: the bytes were"
-            " changed or overwritten (--no-checksums copies them as they are)",
+            " changed or overwritten",
             offset=header.position,
             event=header.name,
         )

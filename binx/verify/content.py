@@ -9,6 +9,7 @@ from binx.event.format import MAGIC_SIZE, ChecksumAlgorithm, Flavour
 from binx.event.gtid.sets import GtidSet
 from binx.event.gtid.sources import GtidSource
 from binx.event.header import EventFlag, EventHeader, EventType
+from binx.event.replication import Incident
 from binx.event.table_map import parse_table_map
 from binx.kernels.rows.layouts import unknown_column
 from binx.kernels.transactions.selection import clock_faults, flagged
@@ -17,7 +18,9 @@ from binx.kernels.walk.scan import Level
 from binx.log.chain.ends import FileEnds
 from binx.log.damage.damage import Cause, Damage
 from binx.log.damage.on_damage import OnDamage
+from binx.log.events import transaction_events
 from binx.log.selection.gtid_keys import marked_gtids
+from binx.source.joined import JoinedSource
 from binx.source.wording import counted
 from binx.verify.problems import Problem, ProblemKind
 from binx.verify.report import FileReport
@@ -91,6 +94,9 @@ class ContentCheck:
         incidents = table.mask()
         table.keep_values(incidents, "kind", [Kind.KIND_INCIDENT])
         self._count(ProblemKind.INCIDENT, table, incidents.count(1), incidents.find(1))
+        for index in table.marked(incidents):
+            if not self._is_known_incident(table, index):
+                self._count(ProblemKind.STRUCTURE, table, 1, index)
         runs = marked_gtids(table, table.mask())
         if runs:
             gtids = GtidSet(runs)
@@ -99,6 +105,15 @@ class ContentCheck:
             if not gtids.isdisjoint(self.gtids):
                 self._repeated |= gtids & self.gtids
             self.gtids |= gtids
+
+    def _is_known_incident(self, table: TransactionTable, index: int) -> bool:
+        """Whether an incident has a number that servers write."""
+        place = table.value("start", index), table.value("end", index)
+        try:
+            events = [event for _, event in transaction_events(self._file, *place, table.format)]
+        except (DamagedError, UnsupportedError):
+            return False
+        return all(event.is_known for event in events if isinstance(event, Incident))
 
     def _count(self, kind: ProblemKind, table: TransactionTable, count: int, first: int) -> None:
         if count:
@@ -139,6 +154,8 @@ class ContentCheck:
             ProblemKind.LENGTH: "the transaction length in the GTID event is wrong",
             ProblemKind.CLOCK: "sequence numbers do not ascend, or a transaction depends on a later one",
             ProblemKind.INCIDENT: "the server recorded that changes are missing from its log",
+            ProblemKind.STRUCTURE: "expected an INCIDENT of number 1 (LOST_EVENTS), the only one that servers"
+            " write, found another",
         }
         for kind, (count, start, gtid) in self._faults.items():
             more = f" ({counted(count, 'transaction')}, this is the first)" if count > 1 else ""
@@ -230,7 +247,7 @@ class ContentCheck:
                 f"{file.path}: marked as being written, or its server crashed: verified up to its last"
                 f" complete transaction{tail}"
             )
-        elif scan.ending is not None and scan.ending.value == "open":
+        elif scan.ending is not None and self._ending == "open":
             self.notes.append(
                 f"{file.path}: no ROTATE or STOP at its end: it is an excerpt, was copied while it was"
                 " written, or its server crashed"
@@ -249,32 +266,54 @@ class ContentCheck:
         """Whether a replica wrote it; of old ones a second format description tells, the source's."""
         return self._file.is_relay_log or self._scan.totals().events.get(EventType.FORMAT_DESCRIPTION, 0) > 1
 
+    @property
+    def _own_size(self) -> int:
+        """Bytes of the file itself, without those of the relay logs in which its last transaction goes on."""
+        source = self._file.source
+        return source.first.size if isinstance(source, JoinedSource) else source.size
+
+    @property
+    def _ending(self) -> str:
+        """How the file ends; a relay log that goes on in the next one was closed."""
+        file, ending = self._file, self._scan.ending
+        goes_on = self._own_size < file.size or (
+            file.resumption is not None and file.resumption.position >= file.size
+        )
+        if goes_on and self._ends.next_file is not None:
+            return "closed"
+        return "damaged" if ending is None else ending.value
+
     def _report(self) -> FileReport:
         file, scan, description = self._file, self._scan, self._file.format
         totals = scan.totals()
         previous = self._ends.previous_gtids
         damaged = sum(damage.bytes for damage in scan.damage)
         unfinished = scan.unfinished
+        size = self._own_size
+        # Of a transaction that several relay logs hold, each has its own part.
+        transaction_bytes = self._bytes - (file.size - size)
+        if file.resumption is not None:
+            transaction_bytes += file.resumption.position - MAGIC_SIZE
         if self._error is not None:
             damaged += file.size - scan.accounted
         return FileReport(
             path=file.path,
             name=file.name,
-            bytes=file.size,
+            bytes=size,
             server_version=description.server_version,
             server_id=description.server_id,
             checksum=ChecksumAlgorithm(description.checksum).name,
             relay_log=self._is_relay_log,
             in_use=description.in_use,
-            ending="damaged" if scan.ending is None else scan.ending.value,
+            ending=self._ending,
             next_file=self._ends.next_file,
             transactions=self._transactions,
             by_length=self._by_length,
             events=sum(totals.events.values()) + sum(totals.inner.values()),
             gtid_set=str(self.gtids),
             previous_gtids=None if previous is None else str(previous),
-            header_bytes=file.size - self._bytes - damaged - unfinished,
-            transaction_bytes=self._bytes,
+            header_bytes=size - transaction_bytes - damaged - unfinished,
+            transaction_bytes=transaction_bytes,
             damaged_bytes=damaged,
             unfinished_bytes=unfinished,
         )

@@ -55,15 +55,17 @@ class Advice(NamedTuple):
 
 
 _COPY = "copy the file again from its server, a replica or a backup"
-_SALVAGE = "; if there is none, --on-damage salvage recovers the intact transactions"
+_SALVAGE = "; if there is none, binx extract --on-damage salvage recovers the intact transactions"
 
 ADVICE: Final = {
     ProblemKind.NOT_A_BINLOG: Advice(
-        "Nothing can be read from this file.", "leave it out, or see the message about its format"
+        "Nothing can be read from this file.",
+        "leave it out; if it is a log whose beginning is damaged, give another one of its server with"
+        " --format-from",
     ),
     ProblemKind.FORMAT: Advice(
         "The format of the events is not known for certain, so none of them can be trusted.",
-        f"{_COPY}; the first event of another file of the same server and version can stand in for this one",
+        f"{_COPY}; with --format-from, the first event of another log of its server stands in for this one",
     ),
     ProblemKind.ENCRYPTED: Advice(
         "Its contents were not checked.", "give its key or decrypt it, as the message says"

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
 
-from binx.errors import BinxError, DamagedError, NotABinlogError, UnsupportedError
+from binx.errors import AbsentError, BinxError, DamagedError, NotABinlogError, UnsupportedError
 from binx.event.gtid.sets import GtidSet
 from binx.log.chain.chain import order_ends
 from binx.log.chain.ends import known_ends
 from binx.log.chain.inputs import STANDARD_INPUT, named_logs
+from binx.log.chain.relay import join_relay_logs
 from binx.source.spooled import STANDARD_INPUT_NAME
 from binx.verify.content import ContentCheck
 from binx.verify.links import gap_notes, link_problems
@@ -54,6 +55,9 @@ def verify(
             except (NotABinlogError, UnsupportedError, DamagedError) as error:
                 unreadable.append(_unread(log.path))
                 problems.append(_unreadable(log.path, error))
+        # Where a log cannot be read so far, its own check tells why.
+        with suppress(AbsentError, DamagedError, UnsupportedError):
+            join_relay_logs(files)
         ends = order_ends([known_ends(file) for file in files])
         total = sum(file.size for file in files)
         notes: list[str] = []

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.conftest import Shop
 from tests.cli.process import binx, on_terminal
 from tests.conftest import TESTDATA
 from tests.log import building as b
@@ -125,3 +126,13 @@ def test_on_a_terminal_lines_are_broken_and_names_cannot_drive_it(damaged: Path)
     assert "\x1b[31mb" not in ended.out
     told = [line for line in shown.splitlines() if line.startswith("   ")]
     assert max(map(len, told)) <= 70
+
+
+def test_another_logs_first_event_stands_in_for_a_damaged_one(shop: Shop, tmp_path: Path) -> None:
+    log = tmp_path / "mysql-bin.000001"
+    log.write_bytes(b"ABCD" + shop.logs[0].read_bytes()[4:])
+    assert "with --format-from" in binx("verify", log).out
+    ended = binx("verify", "--format-from", shop.logs[1], log)
+    assert ended.code == 3
+    assert ended.lines[-1].startswith("1 problem: 1 file")
+    assert "374 transactions" in ended.lines[-1]

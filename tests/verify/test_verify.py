@@ -246,6 +246,12 @@ def test_an_incident_is_told(tmp_path: Path) -> None:
     assert problem.gtid == f"{b.UUID_TEXT}:2"
 
 
+def test_an_incident_that_no_server_writes_is_told_as_such(tmp_path: Path) -> None:
+    made_up = b.event(26, struct.pack("<H", 66) + b"\0")
+    log = b.whole_log(*transaction(1, 0, 1), b.gtid(2), made_up, b.STOP)
+    assert sorted(kinds(verify([written(tmp_path, log)]))) == ["incident", "structure"]
+
+
 def test_a_gtid_that_comes_twice_is_told(tmp_path: Path) -> None:
     log = b.whole_log(*transaction(1, 0, 1), *transaction(2, 1, 2), *transaction(1, 2, 3), b.STOP)
     (problem,) = verify([written(tmp_path, log)]).problems
@@ -410,6 +416,17 @@ def test_a_relay_log_with_the_sources_rotate_and_its_own_alone_is_intact(server:
     report = verify([str(path)])
     assert report.ok, report.problems
     assert report.files[0].relay_log
+
+
+@pytest.mark.parametrize("server", ["mysql-9.7", "mariadb-10.11"])
+def test_transactions_that_go_on_in_the_next_relay_log_are_intact(server: str) -> None:
+    folder = TESTDATA / server / "relay"
+    report = verify([str(folder / "relay-bin.index")])
+    assert report.ok, report.problems
+    sizes = {path.name: path.stat().st_size for path in folder.glob("relay-bin.0*")}
+    assert {file.name: file.bytes for file in report.files} == sizes
+    assert all(file.header_bytes + file.transaction_bytes == file.bytes for file in report.files)
+    assert sum("no ROTATE or STOP" in note for note in report.notes) == 1
 
 
 def events_of(data: bytes) -> list[bytes]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from textwrap import wrap
 
 from binx.cli.command import OUTPUT, Example, command, option
-from binx.cli.options import FILES, LOOK, QUIET
+from binx.cli.options import FILES, FORMAT_OF, LOOK, QUIET
 from binx.cli.progress import progress_bar
 from binx.cli.terminal import TextOutput, has_colour, is_for_screen, say_note, terminal_width, text_output
 from binx.errors import ExitCode
@@ -42,6 +42,7 @@ _DAMAGED = "damaged"
 @command("verify", examples=EXAMPLES, details=DETAILS)
 @option("--quick", is_flag=True, section=OUTPUT, help="Do not verify checksums.")
 @LOOK
+@FORMAT_OF
 @option("--json", "as_json", is_flag=True, section=OUTPUT, help="Print one JSON object.")
 @QUIET
 @FILES

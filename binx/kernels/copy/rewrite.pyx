@@ -303,7 +303,7 @@ cdef class Rewriter:
 
         raise ChecksumError(
             f"expected the stored checksum {expected:#010x}, found {self.source_sum:#010x}: the bytes were changed or"
-            " overwritten (--no-checksums copies them as they are)",
+            " overwritten",
             offset=self.event_start,
         )
 

@@ -20,13 +20,13 @@ def test_the_script_is_a_file(tmp_path: Path) -> None:
 def test_what_is_no_data_set_is_told_before_spark_is_looked_for(tmp_path: Path) -> None:
     ended = binx("load", tmp_path, "-o", tmp_path / "tables", env={"PATH": str(tmp_path), "JAVA_HOME": ""})
     assert ended.code == 4
-    assert ended.err.startswith(f"binx: error: {tmp_path} has no _manifest/*.json")
+    assert ended.err.startswith(f"binx: error: {tmp_path}: has no _manifest/*.json")
     manifest = tmp_path / "_manifest" / "mysql-bin.000001.5eed5eed.json"
     manifest.parent.mkdir()
     manifest.write_text('{"contract": 1, "files": []}')
     ended = binx("load", tmp_path, "-o", tmp_path / "tables", env={"PATH": str(tmp_path), "JAVA_HOME": ""})
     assert ended.code == 1
-    assert ended.err.startswith(f"binx: error: {manifest} is not a manifest of binx")
+    assert ended.err.startswith(f"binx: error: {manifest}: is not a manifest of binx")
 
 
 def test_a_data_set_has_to_be_named(tmp_path: Path) -> None:

@@ -139,3 +139,25 @@ def test_the_key_of_many_ranges_may_get_another_type(tmp_path: Path, load: Load,
     assert rows(tmp_path / "out", ORDERS) == sorted(server.rows(ORDERS), key=lambda row: repr((row["id"],)))
     load(tmp_path / "in", tmp_path / "once", "--scd2")
     assert rows(tmp_path / "once", ORDERS) == rows(tmp_path / "out", ORDERS)
+
+
+@pytest.mark.usefixtures("small_ranges")
+def test_no_file_is_left_that_the_state_does_not_list(tmp_path: Path, load: Load) -> None:
+    server = Server()
+    server.create(ORDERS, FIELDS, ["id"])
+    for number in range(300):
+        server.transaction(("insert", ORDERS, {"shop": "a", "id": number, "text": "x" * 60, "amount": 0}))
+    server.export_all(tmp_path / "in")
+    load(tmp_path / "in", tmp_path / "out", "--scd2")
+    server.rotate()
+    server.transaction(*[("delete", ORDERS, (number,)) for number in range(200)])
+    retyped = [FIELDS[0], ("id", pa.int64()), *FIELDS[2:]]
+    server.alter(ORDERS, "ALTER TABLE orders MODIFY id BIGINT", retyped)
+    server.export_all(tmp_path / "in")
+    load(tmp_path / "in", tmp_path / "out", "--scd2")
+    state = json.loads((tmp_path / "out/_state.json").read_text())
+    [life] = state["lives"]
+    listed = [one["path"] for one in (*life["ranges"], *(one for some in life["versions"] for one in some))]
+    listed += [*(one["path"] for one in state["history"]), *state["garbage"]]
+    found = (str(path.relative_to(tmp_path / "out")) for path in (tmp_path / "out").rglob("*.parquet"))
+    assert sorted(found) == sorted(listed)

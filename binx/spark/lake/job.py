@@ -33,6 +33,7 @@ from binx.spark.lake.model import (
     Unit,
 )
 from binx.spark.lake.pieces import Cuts, cut
+from binx.spark.lake.place import Place
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -75,6 +76,13 @@ class _Way:
         ranges: the files of the state as it is now.
         lows: where they begin.
         before: the columns of these files; None where there are none.
+        closed: files of ended versions.
+        held: files of versions that hold, one for each range.
+        lost: columns of which values are not known since they got another type.
+        error: why the life is stopped.
+        is_small: whether one task does all of it.
+        rekeyed: whether the stage that is next has another key than the files.
+        written: the files that this load wrote.
     """
 
     plan: LifePlan
@@ -88,6 +96,7 @@ class _Way:
     error: str = ""
     is_small: bool = False
     rekeyed: bool = False
+    written: set[str] = field(default_factory=set)
 
     def units(self) -> list[Unit]:
         """Those of the stage that is next."""
@@ -108,6 +117,7 @@ class _Job:
         self._options = options
         self._progress = progress
         self._bytes = sum(file.bytes for file in plan.arrived)
+        self._unused: list[str] = []
 
     def run(self) -> LoadResult:
         arrivals = [
@@ -124,6 +134,7 @@ class _Job:
         while waiting := [way for way in ways if way.stages and not way.error]:
             self._tell(self._bytes // 2, f"state of {len(waiting)} tables")
             self._stage(waiting)
+        Place(self._output).remove(self._unused)
         self._tell(self._bytes, "done")
         return LoadResult(history, [self._result(way) for way in ways])
 
@@ -182,7 +193,7 @@ class _Job:
         merged = self._merge(splits, sizes, pieces, slots)
         for way in ways:
             mine = [one for one in merged if one.life == way.plan.life]
-            _take(way, mine, of_way[way.plan.life])
+            self._unused += _take(way, mine, of_way[way.plan.life])
 
     def _cuts(self, ways: Sequence[_Way]) -> dict[str, Cuts]:
         """Look at the keys of large lives and cut them."""
@@ -337,12 +348,20 @@ def _one_cut(way: _Way) -> Cuts:
     return Cuts("", files, (0,), (size + sum(one.bytes for one in way.ranges),))
 
 
-def _take(way: _Way, merged: Sequence[Merged], cuts: Cuts) -> None:
-    """Let a life's state be what its pieces were merged into."""
+def _take(way: _Way, merged: Sequence[Merged], cuts: Cuts) -> list[str]:
+    """Let a life's state be what its pieces were merged into; the files that this load wrote in vain."""
+    written = [
+        file.path
+        for one in merged
+        for file in (*one.closed, *(file for _, _, *pair in one.ranges for file in pair if file is not None))
+    ]
+    former = [file.path for file in (*way.ranges, *way.held, *way.closed)]
+    written += [path for path in former if path in way.written]
+    way.written.update(written)
     errors = [one.error for one in merged if one.error]
     if errors:
         way.error = errors[0]
-        return
+        return written
     made: dict[int, list[tuple[str, RangeFile, RangeFile | None]]] = defaultdict(list)
     for one in merged:
         way.lost |= one.lost
@@ -367,6 +386,8 @@ def _take(way: _Way, merged: Sequence[Merged], cuts: Cuts) -> None:
     _, last = way.stages.pop(0)
     way.before = way.plan.epochs[last]
     way.rekeyed = True
+    kept = {file.path for file in (*way.ranges, *way.held, *way.closed)}
+    return [path for path in written if path not in kept]
 
 
 def _slots(sizes: Sequence[int], count: int) -> list[int]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from uuid import uuid4
 
 import numpy as np
@@ -20,7 +21,15 @@ from pyarrow import ipc
 from binx.errors import BinxError
 from binx.spark.lake.arrow.conversions import converted
 from binx.spark.lake.arrow.images import is_partial, stored_rows, united
-from binx.spark.lake.arrow.keys import from_text, key_of, last_of_each, order_of, ranges_of, to_text
+from binx.spark.lake.arrow.keys import (
+    bounds_of,
+    from_text,
+    key_of,
+    last_of_each,
+    order_of,
+    ranges_of,
+    to_text,
+)
 from binx.spark.lake.arrow.replay import in_order, replay
 from binx.spark.lake.arrow.types import can_misfit, output_names
 from binx.spark.lake.measure import ZSTD_LEVEL, images_of, make_folder, state_rows
@@ -61,20 +70,29 @@ class Split:
 def split(one: Split) -> Iterator[tuple[int, int, int, bytes]]:
     """Rows of the shuffle: slot, piece, epoch, images."""
     lows = from_text(one.lows)
-    numbers = np.array([piece for piece, _ in one.pieces])
+    numbers = [piece for piece, _ in one.pieces]
     slots = dict(one.pieces)
     for images in images_of(one.source, one.path, one.before, one.epoch, one.output):
-        rows = images
-        if not one.versions and not is_partial(rows):
-            rows = last_of_each(rows, one.epoch)
-        if not len(rows):
-            continue
-        found = numbers[ranges_of(key_of(rows, one.epoch), lows)]
-        for piece in np.unique(found).tolist():
-            part = rows.filter(pa.array(found == piece))
+        for piece, part in _parts(images, one, lows, numbers):
             step = max(1, len(part) * _CHUNK_BYTES // max(1, part.nbytes))
             for first in range(0, len(part), step):
                 yield slots[piece], piece, one.number, _packed(part.slice(first, step))
+
+
+def _parts(
+    images: pa.Table, one: Split, lows: pa.Table | None, numbers: list[int]
+) -> Iterator[tuple[int, pa.Table]]:
+    """The images of each piece, in order of time or only the last of each key."""
+    if one.versions or is_partial(images):
+        found = np.array(numbers)[ranges_of(key_of(images, one.epoch), lows)]
+        for piece in np.unique(found).tolist():
+            yield piece, images.filter(pa.array(found == piece))
+        return
+    rows = last_of_each(images, one.epoch)
+    bounds = bounds_of(key_of(rows, one.epoch), lows)
+    for piece, (first, end) in zip(numbers, pairwise(bounds), strict=True):
+        if first < end:
+            yield piece, rows.slice(first, end - first)
 
 
 def _packed(rows: pa.Table) -> bytes:
@@ -162,6 +180,7 @@ class Merge:
         self._held: dict[int, list[pa.Table]] = defaultdict(list)
         self._bytes: dict[int, int] = defaultdict(int)
         self._lost: set[str] = set()
+        self._is_sorted = False
 
     def add(self, number: int, images: pa.Table) -> None:
         """Take images of an epoch."""
@@ -194,11 +213,13 @@ class Merge:
         for number in range(piece.first, piece.last + 1):
             epoch = piece.epochs[number]
             if number > piece.first:
+                self._is_sorted = False
                 state = self._converted(state, piece.epochs[number - 1], epoch)
                 closed = [self._converted(one, piece.epochs[number - 1], epoch) for one in closed]
             images = self._images(number)
             if len(images):
                 state, ended = replay(state, images, epoch, versions=piece.scd2)
+                self._is_sorted = True
                 closed += [ended] if len(ended) else []
         return self._files(state, closed)
 
@@ -237,13 +258,13 @@ class Merge:
         epoch = piece.epochs[piece.last]
         found = Merged(piece.life, lost=self._lost)
         keys = key_of(state, epoch)
-        order = pa.array(order_of(keys))
-        state, keys = state.take(order), keys.take(order)
-        cuts = ranges_of(keys, from_text(piece.lows))
+        if not self._is_sorted:
+            order = pa.array(order_of(keys))
+            state, keys = state.take(order), keys.take(order)
+        bounds = bounds_of(keys, from_text(piece.lows))
         for cut in piece.cuts:
-            mine = np.flatnonzero(cuts == cut)
-            first = int(mine[0]) if len(mine) else 0
-            rows = state.slice(first, len(mine))
+            first = bounds[cut]
+            rows = state.slice(first, bounds[cut + 1] - first)
             parts = max(1, round(rows.nbytes / piece.range_bytes))
             step = max(1, -(-len(rows) // parts))
             for place in range(0, max(1, len(rows)), step):

@@ -7,6 +7,7 @@ Text and binary compare by their bytes, null stands behind all others and equals
 from __future__ import annotations
 
 import base64
+from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
@@ -56,6 +57,33 @@ def begins_of(keys: pa.Table, order: Numbers) -> Numbers:
             same = pc.or_(same, pc.and_(pc.is_null(one), pc.is_null(other)))
         begins[1:] |= ~np.asarray(same.to_numpy(zero_copy_only=False), bool)
     return begins
+
+
+class _Tuples(Sequence[tuple[tuple[bool, Any], ...]]):
+    """Keys as tuples that sort as Arrow does, each made when it is asked for."""
+
+    def __init__(self, keys: pa.Table) -> None:
+        self._columns = keys.columns
+        self._count = len(keys)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, place: Any) -> Any:
+        values = [column[place].as_py() for column in self._columns]
+        return tuple((value is None, value) for value in values)
+
+
+def bounds_of(keys: pa.Table, lows: pa.Table | None) -> list[int]:
+    """Where each range begins among keys that are in order, and where the last one ends.
+
+    Args:
+        keys: of rows.
+        lows: where ranges begin, in order, without the first.
+    """
+    ours = _Tuples(keys)
+    theirs = [] if lows is None else _Tuples(lows.cast(keys.schema))
+    return [0, *(bisect_left(ours, low) for low in theirs), len(keys)]
 
 
 def last_of_each(rows: pa.Table, epoch: Epoch) -> pa.Table:

@@ -22,9 +22,10 @@ from binx.rows.images import BatchImages, ChangeGroup, Images
 from binx.rows.parts import Part
 from binx.slices.database_names import DatabaseNames
 from binx.slices.pieces import Changes
-from binx.slices.sql.cascades import Cascades, Child, Name, logs_cascades
+from binx.slices.sql.cascades import Cascades
 from binx.slices.sql.change_rows import BatchSql, SqlRows
 from binx.slices.sql.changed_again import ChangedAgain
+from binx.slices.sql.foreign_keys import Child, Name, logs_cascades
 from binx.slices.sql.literals import identifier
 from binx.slices.sql.on_conflict import OnConflict
 from binx.slices.sql.tables import SqlDialect, SqlTable
@@ -122,11 +123,8 @@ class UndoRows(SqlRows):
             self._again.take(table, images)
         self._cascades.take(table, images, file)
         children = self._cascades.children_of(*table.logged)
-        names = self._cascades.written_names(children)
-        self._check.know(names)
-        batch = _BatchUndo(
-            table, images, self.dialect, self._obstacles, self._check, [*zip(names, children, strict=True)]
-        )
+        self._check.know(written for written, _ in children)
+        batch = _BatchUndo(table, images, self.dialect, self._obstacles, self._check, children)
         return batch.render(file)
 
 

@@ -11,9 +11,9 @@ import pytest
 from binx.dataset.parquet import to_parquet
 from binx.errors import RefusedError
 from binx.kernels.walk.scan import Level
+from binx.log.chain.inputs import open_chain
 from binx.log.file import BinlogFile
-from binx.log.inputs import open_chain
-from binx.log.selection import Selection
+from binx.log.selection.selection import Selection
 from binx.rows.ddl.catalog import Catalog
 from binx.slices.extract import ExtractOptions, extract
 from binx.slices.reverse_binlog import ReversePart, write_reversed

@@ -9,10 +9,11 @@ import pytest
 
 from binx.rows.ddl.catalog import Catalog
 from binx.slices.changes import Selected
+from binx.slices.sql.on_conflict import OnConflict
 from binx.slices.sql.undo import write_undo
 from testdata.servers import MariaDBServer, Server, ServerError
 from testdata.small import drop_databases
-from tests.live.test_undo import write_nothing
+from tests.live.test_undo import undo_of, write_nothing
 from tests.slices.sql.sql_of import everything
 
 REFERRING = """
@@ -204,3 +205,46 @@ def test_rows_are_not_restored_across_statements_on_their_table(
     v = "7" if doubt == "UPDATE" else "8"
     assert ("8", "2", "1", v) in mariadb.query("SELECT * FROM small.both_")
     assert len(mariadb.query("SELECT * FROM small.both_ WHERE a = 2")) == 1
+
+
+CONFLICTS = """
+CREATE DATABASE small; USE small;
+CREATE TABLE parent (id INT PRIMARY KEY, u INT UNIQUE) ENGINE = InnoDB;
+CREATE TABLE child (id INT PRIMARY KEY, p INT, u INT UNIQUE,
+FOREIGN KEY (p) REFERENCES parent (id) ON UPDATE {action}) ENGINE = InnoDB;
+INSERT INTO parent VALUES (1, 1), (2, 2), (3, 3), (4, 4); INSERT INTO child VALUES (1, 1, 1), (2, 2, 2);
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "since", "told"),
+    [
+        ("UPDATE parent SET id = id + 10 WHERE id > 2", "INSERT INTO parent VALUES (4, 44)", "parent id=14"),
+        ("UPDATE parent SET u = u + 10 WHERE id > 2", "INSERT INTO parent VALUES (5, 4)", "parent id=4"),
+        ("INSERT INTO parent VALUES (7, 7), (8, 8)", "INSERT INTO child VALUES (8, 8, 8)", "parent id=8"),
+        ("UPDATE child SET p = p + 2", "DELETE FROM parent WHERE id = 2", "child id=2"),
+        (
+            "UPDATE parent SET id = id + 10 WHERE id > 2",
+            "INSERT INTO child VALUES (9, 14, 9)",
+            "parent id=14",
+        ),
+    ],
+)
+@pytest.mark.parametrize("action", ["RESTRICT", "SET NULL"])
+def test_a_row_that_others_are_in_the_way_of_is_listed_and_ends_no_other(
+    server: Server, action: str, change: str, since: str, told: str
+) -> None:
+    """Each change is one of two rows; the other one is undone."""
+    drop_databases(server)
+    server.reset()
+    server.sql(CONFLICTS.format(action=action))
+    server.flush_logs()
+    server.sql(f"USE small; {change}")
+    server.flush_logs()
+    server.sql(f"USE small; {since}")
+    later = server.query("SELECT * FROM small.child WHERE id > 7")
+    made, mistake = server.binlogs()[:2]
+    lines = server.sql(undo_of(mistake, tables=made, on_conflict=OnConflict.SKIP)).splitlines()
+    table = told.partition(" ")[0]
+    assert lines == [f"small.{told}; ", f"small.{table}\t1\t1"]
+    assert server.query("SELECT * FROM small.child WHERE id > 7") == later

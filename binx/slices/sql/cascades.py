@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from binx.log.file import BinlogFile
-from binx.log.table_filter import TableFilter
+from binx.log.selection.table_filter import TableFilter
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.ddl.table_statements import table_effect
 from binx.rows.images import BatchImages, Images
@@ -43,6 +43,7 @@ from binx.slices.sql.restoring import RestoringSql
 from binx.slices.sql.table_changes import table_changes
 from binx.slices.sql.tables import SqlDialect, SqlTable
 from binx.slices.sql.undo_check import UndoCheck
+from binx.slices.sql.undo_conditions import Ties
 from binx.source.wording import shortened
 
 LISTED = 20
@@ -85,9 +86,17 @@ class Cascades:
         self._wanted: _Wanted = defaultdict(set)
         self._undone: set[Place] = set()
 
-    def children_of(self, db: str, table: str) -> list[tuple[Name, Child]]:
-        """The foreign keys that refer to a table, with the names of their tables in the script."""
-        return [((self._databases[one.name[0]], one.name[1]), one) for one in self._keys.to((db, table))]
+    def ties_of(self, db: str, table: str) -> Ties:
+        """The foreign keys of a table."""
+        to, of = self._keys.to((db, table)), self._keys.of((db, table))
+        return Ties(
+            [(self._written(child.name), child) for child in to],
+            [(self._written(child.parent), child) for child in of],
+        )
+
+    def _written(self, name: Name) -> Name:
+        """A table's name in the script."""
+        return self._databases[name[0]], name[1]
 
     def take(self, table: SqlTable, images: BatchImages, file: BinlogFile) -> None:
         """Take in row changes that are undone, of tables that others may refer to."""

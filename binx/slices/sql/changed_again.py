@@ -15,7 +15,6 @@ import pyarrow.compute as pc
 
 from binx.log.arrow import arrow_array
 from binx.rows.batches import ChangeBatch
-from binx.rows.columns.types import ArrowOptions
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.images import BatchImages, Images
 from binx.slices.changes import Selected

@@ -11,9 +11,9 @@ import pyarrow.compute as pc
 
 from binx.event.format import Flavour
 from binx.log.file import BinlogFile
+from binx.rows.columns.schema import ForeignKey
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.images import BatchImages, Images
-from binx.rows.schema import ForeignKey
 from binx.slices.sql.marks import RowMark, row_marks
 from binx.slices.sql.tables import SqlDialect, SqlTable
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Iterator
 
 from binx.log.file import BinlogFile
 from binx.rows.batches import ChangeBatch
+from binx.rows.columns.types import ArrowOptions
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder, DecoderOptions
 from binx.rows.statements import Statement
-from binx.rows.types import ArrowOptions
 from binx.slices.changes import Selected
 
 

@@ -9,7 +9,7 @@ from binx.slices.sql.undo_rows import Obstacles
 from binx.source.wording import shortened
 
 _MARKERS = ("SAVEPOINT ", "ROLLBACK TO ", "RELEASE SAVEPOINT ", "XA START ", "XA END ")
-SHOWN = 60
+SHOWN = 58
 """Characters of a statement that are shown."""
 
 

@@ -302,7 +302,8 @@ class _Steps:
             if child.key.on_delete == CASCADE and CASCADE not in texts:
                 texts[CASCADE] = statements.inserts(some)
             if "SET NULL" in actions:
-                texts[child] = statements.sets(some, columns_of(table, child.key.columns) or ())
+                columns, (db, name) = columns_of(table, child.key.columns) or (), child.parent
+                texts[child] = statements.sets(some, columns, (self._databases[db], name), child)
         to = (child.key.referenced for child in self._wanted if child.parent == table.logged)
         named = {name.casefold() for names in (*to, *(child.key.columns for child in of)) for name in names}
         places = {

@@ -7,16 +7,17 @@ from collections.abc import Iterable, Iterator
 from binx.rows.images import BatchImages, Images
 from binx.rows.parts import Part, assembled, kernel_part
 from binx.slices.pieces import Changes, Piece
-from binx.slices.sql.change_rows import BatchSql
+from binx.slices.sql.foreign_keys import Child, Name
 from binx.slices.sql.tables import SqlDialect, SqlTable
 from binx.slices.sql.undo_check import UndoCheck
+from binx.slices.sql.undo_conditions import ConditionsSql, Ties
 
 
-class RestoringSql(BatchSql):
+class RestoringSql(ConditionsSql):
     """The statements that restore rows of one batch."""
 
     def __init__(self, table: SqlTable, images: BatchImages, dialect: SqlDialect, check: UndoCheck) -> None:
-        super().__init__(table, images, dialect)
+        super().__init__(table, images, dialect, Ties((), ()))
         self._check = check
 
     def inserts(self, rows: Images) -> list[bytes]:
@@ -24,8 +25,15 @@ class RestoringSql(BatchSql):
         check = self._check.of(self._table, self._dialect, "insert")
         return self._texts(rows, self._insert(rows), check.around_insert(self._inserted(rows)))
 
-    def sets(self, rows: Images, columns: tuple[int, ...]) -> list[bytes]:
-        """For each row an UPDATE that gives columns their values, where these are NULL."""
+    def sets(self, rows: Images, columns: tuple[int, ...], written: Name, child: Child) -> list[bytes]:
+        """For each row an UPDATE that gives columns of a foreign key their values, where these are NULL.
+
+        Args:
+            rows: the images.
+            columns: the columns.
+            written: the table that it refers to, as the script calls it.
+            child: the foreign key.
+        """
         check = self._check.of(self._table, self._dialect, "update")
         shown = {place: self._literals(b"", place, rows) for place in self._table.key}
 
@@ -40,6 +48,7 @@ class RestoringSql(BatchSql):
                 lead = b" AND "
             for place in columns:
                 yield f" AND {self._table.names[place]} IS NULL".encode()
+            yield from self.if_there(written, child, columns, rows)
             yield from check.behind_row([b"ROW_COUNT()>0"], shown)
 
         return self._texts(rows, parts(), None)

@@ -77,7 +77,7 @@ class ConditionsSql(BatchSql):
             own = columns_of(self._table, child.key.columns)
             which = self._changed(group, own)
             if which is not None and own is not None:
-                yield from _where(which, self._if_there(written, child, own, before))
+                yield from _where(which, self.if_there(written, child, own, before))
 
     def _unique_keys(self) -> Iterator[tuple[int, ...]]:
         if not self._table.key:
@@ -141,7 +141,7 @@ class ConditionsSql(BatchSql):
             yield from self._not_itself(known)
         yield b" LIMIT 1) AS referring)"
 
-    def _if_there(
+    def if_there(
         self, written: Name, child: Child, places: tuple[int, ...], before: Images
     ) -> Iterator[bytes | Part]:
         """That there is what the row refers to; one with a NULL in its foreign key refers to nothing."""

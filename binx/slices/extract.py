@@ -253,7 +253,7 @@ class _Extraction:
     def _write_reversed(self, stream: OutputStream) -> None:
         from binx.slices.reverse_binlog import parts_of, write_reversed
 
-        report = write_reversed(parts_of(self._search, self._known_tables()), stream)
+        report = write_reversed(parts_of(self._search, self._known_tables()), stream, self._databases)
         self._warnings = list(report.warnings)
         if report.nothing:
             self._warnings.append(f"transactions without row changes (nothing to undo): {report.nothing:,}")

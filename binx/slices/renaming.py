@@ -82,10 +82,7 @@ class EventRenamer:
                 self._names.note_text(query.text)
             self._rename_query(content, header, query)
         else:
-            begin = HEADER_SIZE + self._description.post_header_length(header.type, _TABLE_MAP_POST_HEADER)
-            old = bytes(content[begin + 1 : begin + 1 + content[begin]])
-            new = self._new_name(old)
-            content[begin : begin + 1 + len(old)] = bytes([len(new)]) + new
+            rename_table_map(content, self._names, self._description)
         return content
 
     def _rename_query(self, content: bytearray, header: EventHeader, query: Query) -> None:
@@ -94,7 +91,7 @@ class EventRenamer:
         begin, old_size = HEADER_SIZE + post_header, content[size_at]
         status_size = int.from_bytes(content[status_at : status_at + 2], "little")
         name_at = begin + status_size
-        new = self._new_name(bytes(content[name_at : name_at + old_size]))
+        new = _new_name(self._names, bytes(content[name_at : name_at + old_size]))
         content[name_at : name_at + old_size] = new
         content[size_at] = len(new)
         status = self._renamed_status(bytes(content[begin:name_at]), query.status.updated_databases or ())
@@ -106,9 +103,17 @@ class EventRenamer:
         old = _listed([name.encode() for name in databases])
         return status.replace(old, _listed([self._names[name].encode() for name in databases]), 1)
 
-    def _new_name(self, old: bytes) -> bytes:
-        name = old.decode("utf-8", "surrogateescape")
-        return self._names[name].encode("utf-8", "surrogateescape")
+
+def rename_table_map(content: bytearray, names: DatabaseNames, description: FormatDescription) -> None:
+    """Give the database of a table map its other name; the event's size in its header stays."""
+    begin = HEADER_SIZE + description.post_header_length(EventType.TABLE_MAP, _TABLE_MAP_POST_HEADER)
+    old = bytes(content[begin + 1 : begin + 1 + content[begin]])
+    new = _new_name(names, old)
+    content[begin : begin + 1 + len(old)] = bytes([len(new)]) + new
+
+
+def _new_name(names: DatabaseNames, old: bytes) -> bytes:
+    return names[old.decode("utf-8", "surrogateescape")].encode("utf-8", "surrogateescape")
 
 
 def _listed(names: list[bytes]) -> bytes:
@@ -116,4 +121,4 @@ def _listed(names: list[bytes]) -> bytes:
     return bytes([StatusCode.UPDATED_DB_NAMES, len(names)]) + b"".join(name + b"\0" for name in names)
 
 
-__all__ = ["RENAMED", "EventRenamer"]
+__all__ = ["RENAMED", "EventRenamer", "rename_table_map"]

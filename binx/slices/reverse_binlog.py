@@ -33,6 +33,8 @@ from binx.log.scanning import KIND_NAMES
 from binx.slices.backwards import Backwards
 from binx.slices.binlog import SliceWriter
 from binx.slices.changes import Begin, ordered_changes
+from binx.slices.database_names import DatabaseNames
+from binx.slices.renaming import rename_table_map
 from binx.slices.search import Search
 from binx.slices.slice_plan import Part, SlicePlan
 from binx.slices.sql.undo_rows import Obstacles
@@ -134,12 +136,15 @@ def _nothing(batch: ChangeBatch, file: BinlogFile) -> list[Changes]:
     return []
 
 
-def write_reversed(parts: Iterable[ReversePart], output: Sink) -> ReverseReport:
+def write_reversed(
+    parts: Iterable[ReversePart], output: Sink, databases: DatabaseNames | None = None
+) -> ReverseReport:
     """Write a binary log that undoes transactions, the newest first.
 
     Args:
         parts: the transactions, in the order of the log.
         output: where to; see :func:`~binx.storage.output.open_output`.
+        databases: names that databases get.
 
     Raises:
         AbsentError: the parts hold no transaction with row changes.
@@ -148,7 +153,7 @@ def write_reversed(parts: Iterable[ReversePart], output: Sink) -> ReverseReport:
         OutputError: the output, or the temporary folder, cannot be written.
     """
     with Backwards() as events:
-        reversing = _Reversing(events)
+        reversing = _Reversing(events, databases or DatabaseNames({}))
         for part in parts:
             reversing.take(part)
         reversing.finish()
@@ -158,8 +163,9 @@ def write_reversed(parts: Iterable[ReversePart], output: Sink) -> ReverseReport:
 class _Reversing:
     """Transactions on their way into a log that undoes them."""
 
-    def __init__(self, events: Backwards) -> None:
+    def __init__(self, events: Backwards, databases: DatabaseNames) -> None:
         self._events = events
+        self._databases = databases
         self._obstacles = Obstacles()
         self._part: Part | None = None
         self._undone = 0
@@ -199,7 +205,7 @@ class _Reversing:
             return
         counter = RowCounter(description.flavour is Flavour.MARIADB, part.widths.get)
         name = _name(file, table, index)
-        statements = _Statements(self._events, self._obstacles, name, description, counter)
+        statements = _Statements(self._events, self._obstacles, name, description, counter, self._databases)
         start, end = table.value("start", index), table.value("end", index)
         for raw in raw_events(file, start, end, description):
             statements.take(raw)
@@ -253,12 +259,14 @@ class _Statements:
         name: str,
         description: FormatDescription,
         counter: RowCounter,
+        databases: DatabaseNames,
     ) -> None:
         self._events = events
         self._obstacles = obstacles
         self._name = name
         self._description = description
         self._counter = counter
+        self._databases = databases
         self._tables: dict[int, TableMap] = {}
         self._maps: dict[int, bytes] = {}
         self._is_first = True
@@ -273,7 +281,9 @@ class _Statements:
             width = _TABLE_ID_BYTES if wide else _SMALL_TABLE_ID_BYTES
             self._counter.see(raw.body, width, raw.header.position + HEADER_SIZE)
             self._tables[event.table_id] = event
-            self._maps[event.table_id] = bytes(raw.data[:HEADER_SIZE]) + bytes(raw.body)
+            content = bytearray(raw.data[:HEADER_SIZE]) + raw.body
+            rename_table_map(content, self._databases, self._description)
+            self._maps[event.table_id] = bytes(content)
         elif isinstance(event, RowsHeader):
             self._take_rows(raw, event)
         elif isinstance(event, Query):

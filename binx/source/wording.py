@@ -18,9 +18,15 @@ def listed(names: Collection[str], most: int) -> str:
     return f"{shown} and {more:,} more" if more > 0 else shown
 
 
+def shortened(text: str, size: int) -> str:
+    """A text as one line of so many characters at most."""
+    line = " ".join(text.split())
+    return line if len(line) <= size else line[: size - 1] + "…"
+
+
 def encoded(text: str) -> bytes:
     """A text in UTF-8; what no UTF-8 can hold is escaped."""
     return text.encode("utf-8", "backslashreplace")
 
 
-__all__ = ["counted", "encoded", "listed"]
+__all__ = ["counted", "encoded", "listed", "shortened"]

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from binx.kernels.transactions.ranking import Measure
+    from binx.rows.ddl.catalog import Catalog
+    from binx.where.condition import Condition
 
 Item = TypeVar("Item")
 
@@ -58,6 +60,8 @@ class Listing:
         quick: read the index alone, so that rows and tables stay unknown.
         verify: whether checksums are compared.
         on_damage: what is done where a log is damaged.
+        where: a condition; only transactions come that change a row which fulfils it.
+        tables: the tables known beforehand, for the condition; left as they are.
 
     Raises:
         UsageError: the request contradicts itself.
@@ -74,6 +78,8 @@ class Listing:
         quick: bool = False,
         verify: bool = True,
         on_damage: OnDamage = OnDamage.STOP,
+        where: Condition | None = None,
+        tables: Catalog | None = None,
     ) -> None:
         if limit is not None and limit < 1:
             raise UsageError(f"expected a limit of at least 1 transaction, found {limit}")
@@ -81,7 +87,15 @@ class Listing:
             raise UsageError("expected an order to reverse, such as time or bytes, found none")
         if order is Order.ROWS and quick:
             raise UsageError("sorting by rows needs row counts, which --quick does not read")
-        self._search = Search(chain, selection or Selection(), verify=verify, on_damage=on_damage)
+        if where is not None and quick:
+            raise UsageError("--where needs rows, which --quick does not read")
+        self._search = Search(
+            chain, selection or Selection(), verify=verify, where=where, tables=tables, on_damage=on_damage
+        )
+        if where is not None:
+            from binx.rows.ddl.catalog import Catalog
+
+            self._search.leave_out_undecodable(tables or Catalog(), intact=True)
         self._order = order
         self._smallest = (order is Order.TIME) != reverse
         self._limit = limit
@@ -107,7 +121,7 @@ class Listing:
             f"rows of {name} are not counted, because the size of a column is not known"
             for name in self._uncounted
         ]
-        return [*self._search.selector.notes, *uncounted]
+        return [*self._search.selector.notes, *self._search.warnings, *uncounted]
 
     def __iter__(self) -> Iterator[ListedTransaction]:
         """The transactions.
@@ -164,6 +178,7 @@ class Listing:
             last = scan
         if last is not None:
             self._note_uncounted(last)
+        self._search.check_columns()
 
     def _note_uncounted(self, scan: TransactionScan) -> None:
         for name in scan.uncounted_tables():

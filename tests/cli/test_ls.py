@@ -292,3 +292,15 @@ def test_a_statement_that_cannot_be_read_is_listed_and_told(tmp_path: Path) -> N
         told = "expected a zero byte after the database's name; the statement is listed without its text"
         assert told in ended.out + ended.err
         assert "DROP TABLE a" in ended.out
+
+
+def test_a_condition_chooses_the_transactions_that_extract_takes(shop: Shop, tmp_path: Path) -> None:
+    paid = "before.status <> 'paid' AND after.status = 'paid'"
+    extracted = binx("extract", "--format", "json", "--table", "shop.orders", "--where", paid, *shop.logs)
+    wanted = [json.loads(line)["gtid"].partition(":")[2] for line in extracted.lines]
+    assert len(wanted) > 5
+    assert gtids("--table", "shop.orders", "--where", paid, *shop.logs) == wanted
+    ended = binx("ls", "--where", "no_such_column = 1", *shop.logs)
+    assert ended.code == 4
+    assert "no_such_column" in ended.err
+    assert binx("ls", "--quick", "--where", paid, *shop.logs).code == 2

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -12,9 +11,11 @@ import pytest
 from binx.dataset.parquet import to_parquet
 from binx.errors import RefusedError
 from binx.kernels.walk.scan import Level
+from binx.log.chain.inputs import open_chain
 from binx.log.file import BinlogFile
+from binx.log.selection.selection import Selection
 from binx.rows.ddl.catalog import Catalog
-from binx.slices.changes import Selected
+from binx.slices.extract import ExtractOptions, extract
 from binx.slices.reverse_binlog import ReversePart, write_reversed
 from binx.slices.sql.on_conflict import OnConflict
 from binx.slices.sql.undo import write_undo
@@ -325,106 +326,6 @@ def test_text_of_which_nothing_tells_the_character_set_comes_back_byte_by_byte(
     assert mariadb.query("SELECT HEX(t) FROM small.t") == [("E9",)]
 
 
-REFERRING = """
-CREATE DATABASE small; USE small; CREATE TABLE parent (id INT PRIMARY KEY, v INT) ENGINE = InnoDB;
-CREATE TABLE child (id INT PRIMARY KEY, p INT, name VARCHAR(9),
-FOREIGN KEY (p) REFERENCES parent (id) ON DELETE CASCADE) ENGINE = InnoDB;
-CREATE TABLE grandchild (id INT PRIMARY KEY, c INT,
-FOREIGN KEY (c) REFERENCES child (id) ON DELETE CASCADE) ENGINE = InnoDB;
-CREATE TABLE loose (id INT PRIMARY KEY, p INT,
-FOREIGN KEY (p) REFERENCES parent (id) ON DELETE SET NULL ON UPDATE CASCADE) ENGINE = InnoDB;
-INSERT INTO parent VALUES (1, 1), (2, 2), (3, 3);
-INSERT INTO child VALUES (10, 1, 'a'), (11, 1, 'b'), (20, 2, 'c'), (30, 3, 'd'), (12, 2, 'moved');
-INSERT INTO grandchild VALUES (100, 10), (101, 11), (200, 20);
-INSERT INTO loose VALUES (1, 1), (2, 2), (3, 3);
-UPDATE child SET name = 'B' WHERE id = 11; UPDATE child SET p = 1 WHERE id = 12;
-DELETE FROM child WHERE id = 30;
-"""
-
-
-def referring_undone(
-    server: Server, change: str, *, with_tables: bool = True
-) -> tuple[bytes, tuple[str, ...]]:
-    """What undoes a change of rows that others refer to, and what is said of rows that are not known."""
-    drop_databases(server)
-    server.reset()
-    server.sql(REFERRING)
-    server.flush_logs()
-    server.sql("USE small; UPDATE child SET name = 'new' WHERE id = 10")
-    server.flush_logs()
-    server.sql(f"USE small; {change}")
-    server.flush_logs()
-    made, changed, mistake = server.binlogs()[:3]
-    catalog = Catalog()
-    if not with_tables:
-        write_nothing(made, catalog)
-    given = [made, changed, mistake] if with_tables else [changed, mistake]
-    output = io.BytesIO()
-
-    def selected() -> Iterator[Selected]:
-        for part in everything(given):
-            if part.file.path == str(mistake):
-                yield part
-                continue
-            mask = bytearray(len(part.table))
-            part.table.mark_statements(mask)
-            yield part._replace(mask=mask)
-
-    report = write_undo(selected(), output, catalog, every=lambda: everything(given))
-    return output.getvalue(), report.unknown
-
-
-def all_rows(server: Server) -> list[list[tuple[str | None, ...]]]:
-    tables = "parent", "child", "grandchild", "loose"
-    return [server.query(f"SELECT * FROM small.{table} ORDER BY id") for table in tables]
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        "DELETE FROM parent WHERE id < 3",
-        "UPDATE parent SET id = 9 WHERE id = 3; DELETE FROM child WHERE id = 10",
-    ],
-)
-def test_rows_that_foreign_keys_deleted_or_changed_come_back(server: Server, change: str) -> None:
-    drop_databases(server)
-    server.sql(REFERRING)
-    server.sql("UPDATE small.child SET name = 'new' WHERE id = 10")
-    before = all_rows(server)
-    undo, unknown = referring_undone(server, change)
-    assert all_rows(server) != before
-    assert unknown == ()
-    server.sql(undo)
-    assert all_rows(server) == before
-
-
-def test_rows_that_foreign_keys_deleted_and_the_logs_lack_are_listed(mariadb: MariaDBServer) -> None:
-    undo, unknown = referring_undone(mariadb, "DELETE FROM parent WHERE id < 3", with_tables=False)
-    assert any("small.child" in line and "p=1; 2" in line for line in unknown), unknown
-    assert any("small.loose" in line and "p=1; 2" in line for line in unknown), unknown
-    mariadb.sql(undo)
-    assert mariadb.query("SELECT id, name FROM small.child") == [("10", "new")]
-
-
-def test_a_row_that_others_refer_to_since_is_not_deleted_with_them(server: Server) -> None:
-    undo, _ = referring_undone(server, "INSERT INTO parent VALUES (7, 7)")
-    server.sql("INSERT INTO small.child VALUES (70, 7, 'later')")
-    left = all_rows(server)
-    with pytest.raises(ServerError, match="1 rows are not as the log left them"):
-        server.sql(undo)
-    assert all_rows(server) == left
-
-
-def test_nothing_is_undone_if_the_logs_do_not_tell_a_foreign_key(mariadb: MariaDBServer) -> None:
-    undo, _ = referring_undone(mariadb, "DELETE FROM parent WHERE id = 3")
-    mariadb.sql(
-        "USE small; CREATE TABLE other (p INT, CONSTRAINT untold FOREIGN KEY (p) REFERENCES parent (id)"
-        " ON DELETE CASCADE) ENGINE = InnoDB"
-    )
-    with pytest.raises(ServerError, match="foreign keys that the logs do not tell"):
-        mariadb.sql(undo)
-
-
 REVERSED = """
 CREATE DATABASE small; USE small;
 CREATE TABLE t (id INT PRIMARY KEY, v INT, j JSON, g INT AS (v + 1) STORED, b BLOB) ENGINE = InnoDB;
@@ -463,3 +364,25 @@ def test_a_reversed_log_undoes_without_triggers(server: Server, tmp_path: Path) 
     options = [] if server.client == "mariadb" else ["--skip-gtids"]
     server.sql(server.mysqlbinlog(undo, *options))
     assert state() == before
+
+
+def test_a_reversed_log_undoes_in_a_database_of_another_name(server: Server, tmp_path: Path) -> None:
+    drop_databases(server)
+    server.reset()
+    server.sql(REVERSED.replace("small", "another"))
+    before = server.query("SELECT * FROM another.t ORDER BY 1")
+    server.sql(TO_REVERSE.replace("small", "another"))
+    drop_small = "DROP DATABASE IF EXISTS small"
+    server.sql(drop_small)
+    server.reset()
+    server.sql(REVERSED)
+    server.flush_logs()
+    server.sql(TO_REVERSE)
+    server.flush_logs()
+    log, undo = server.binlogs()[1], tmp_path / "undo.binlog"
+    with open_chain([str(log)]) as chain:
+        extract(chain, Selection(), str(undo), ExtractOptions(reverse=True, databases={"small": "another"}))
+    server.sql(drop_small)
+    options = [] if server.client == "mariadb" else ["--skip-gtids"]
+    server.sql(server.mysqlbinlog(undo, *options))
+    assert server.query("SELECT * FROM another.t ORDER BY 1") == before

@@ -5,13 +5,25 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator
 from datetime import tzinfo
+from typing import TYPE_CHECKING
 
 from binx.cli.command import OUTPUT, Example, command, option, parsed
 from binx.cli.completing import complete_orders
-from binx.cli.options import FILES, LOOK, NO_CHECKSUMS, ON_DAMAGE, QUIET, ZONE, index_options
+from binx.cli.options import (
+    FILES,
+    LOOK,
+    NO_CHECKSUMS,
+    ON_DAMAGE,
+    QUIET,
+    SCHEMA,
+    ZONE,
+    index_options,
+    known_tables,
+    schema_dump,
+)
 from binx.cli.progress import ProgressBar, progress_bar
 from binx.cli.sections import short_source, shortens
-from binx.cli.selecting import selection_options, understood
+from binx.cli.selecting import WHERE, selection_options, understood
 from binx.cli.terminal import (
     TextOutput,
     ending,
@@ -32,6 +44,9 @@ from binx.log.index.lookup import IndexUse
 from binx.log.selection.selection import Selection
 from binx.stats.lines import ALIASES, COLUMNS, LineWriter, parse_columns
 from binx.stats.listing import ListedTransaction, Listing, Order
+
+if TYPE_CHECKING:
+    from binx.where.condition import Condition
 
 EXAMPLES = (
     Example("what is in a log", "binx ls mysql-bin.000003"),
@@ -87,6 +102,7 @@ def _parse_sort(text: str) -> tuple[Order, bool]:
 
 @command("ls", examples=EXAMPLES, details=DETAILS)
 @selection_options
+@WHERE
 @option(
     "--sort",
     metavar="KEY[:asc|:desc]",
@@ -105,6 +121,7 @@ def _parse_sort(text: str) -> tuple[Order, bool]:
     section=OUTPUT,
     help="Columns to show, separated by commas: time,gtid,size,thread and so on.",
 )
+@SCHEMA
 @ZONE
 @option(
     "--quick", is_flag=True, section=OUTPUT, help="Do not read rows; row counts and tables are not shown."
@@ -118,6 +135,8 @@ def _parse_sort(text: str) -> tuple[Order, bool]:
 @FILES
 def ls_command(
     selection: Selection,
+    where: Condition | None,
+    schema: str | None,
     sort: tuple[Order, bool],
     reverse: bool,
     columns: tuple[str, ...] | None,
@@ -131,8 +150,9 @@ def ls_command(
     files: tuple[str, ...],
 ) -> ExitCode:
     """List transactions, one per line: time, GTID, kind, size, rows and tables."""
+    dump = schema_dump(schema)
     if not quiet:
-        for line in understood(selection):
+        for line in [*understood(selection), *(dump.unclear if dump else ())]:
             say_note(line)
     order, turned = sort
     notes: list[str] = []
@@ -155,6 +175,8 @@ def ls_command(
             quick=quick,
             verify=not no_checksums,
             on_damage=OnDamage(on_damage),
+            where=where,
+            tables=known_tables(dump, chain),
         )
         if as_json or not is_for_screen():
             listed = False

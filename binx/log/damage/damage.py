@@ -123,8 +123,12 @@ class Salvage:
         """
         spans = [*self._spans, *[NO_GTIDS] * (len(self.damage) + 1 - len(self._spans))]
         spans[0] |= before
+        whole = GtidSet().union(*spans)
+        # A transaction that a damage cut begins in front of it: what is missing before was lost elsewhere.
+        cut = [GtidSet.parse(one.gtid) - whole if one.gtid else NO_GTIDS for one in self.damage]
+        spans = [span | begun for span, begun in zip(spans, [*cut, NO_GTIDS], strict=True)]
         for number, lost in enumerate(gtids_lost_at(spans)):
-            self.damage[number] = self.damage[number]._replace(lost=lost)
+            self.damage[number] = self.damage[number]._replace(lost=lost | cut[number])
 
     def recover(self, error: BinxError, description: FormatDescription) -> bool:
         """Set the scan's walk behind the damage; False where nothing that can be read follows.

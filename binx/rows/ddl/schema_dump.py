@@ -31,6 +31,7 @@ from binx.rows.ddl.statements import (
 from binx.rows.ddl.statements import Statement as Parsed
 from binx.rows.decoder import ChangeDecoder
 from binx.rows.statements import Statement
+from binx.source.wording import shortened
 
 _SHOWN = 60
 
@@ -78,7 +79,7 @@ class SchemaDump(NamedTuple):
         last = max(place for place, side in enumerate(sides) if side is not False)
         one = found[last]
         where = f"{one.file}, offset {one.statement.position}"
-        what = f"“{_shortened(one.statement.sql)}” ({where})"
+        what = f"“{shortened(one.statement.sql, _SHOWN)}” ({where})"
         if None in sides:
             reason = (
                 f"{self.path} does not say as of when it is, and {what} changes the table: say it with"
@@ -247,11 +248,6 @@ def _changed(
                 yield None, None
         case DropDatabase():
             yield parsed.db, None
-
-
-def _shortened(sql: str) -> str:
-    line = " ".join(sql.split())
-    return line if len(line) <= _SHOWN else f"{line[: _SHOWN - 1]}…"
 
 
 __all__ = ["SchemaDump", "dump_of", "read_dump"]

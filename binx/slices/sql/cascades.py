@@ -2,93 +2,59 @@
 
 MariaDB's and, before 9.6, MySQL's storage engine follows ``ON DELETE CASCADE`` and ``SET NULL`` below the
 binary log: the log has the row that was referred to, and nothing of those that referred to it. What these
-were is told by their last images in the logs that are given: all changes of the tables that refer are
-followed, table by table down the foreign keys, as far as they refer to rows that are undone.
+were is told by their last images in the logs that are given. Passes over the logs find out which values rows
+may have referred to, down the foreign keys; one more moves the rows that did so on as the server did.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from binx.event.format import Flavour
 from binx.log.file import BinlogFile
-from binx.rows.batches import ChangeBatch
-from binx.rows.columns.schema import ForeignKey
-from binx.rows.columns.types import ArrowOptions
+from binx.log.selection.table_filter import TableFilter
 from binx.rows.ddl.catalog import Catalog
-from binx.rows.decoder import ChangeDecoder, DecoderOptions
-from binx.rows.images import BatchImages, ChangeGroup, Images
-from binx.rows.parts import Part, assembled, kernel_part
+from binx.rows.ddl.table_statements import table_effect
+from binx.rows.images import BatchImages, Images
+from binx.rows.statements import Statement
 from binx.slices.changes import Selected
 from binx.slices.database_names import DatabaseNames
-from binx.slices.pieces import Changes, Piece
-from binx.slices.sql.change_rows import BatchSql
-from binx.slices.sql.marks import RowMark, row_marks
+from binx.slices.sql.foreign_keys import (
+    BETWEEN,
+    CASCADE,
+    Child,
+    ForeignKeys,
+    Name,
+    Place,
+    chosen_images,
+    columns_of,
+    gone_rows,
+    key_texts,
+    logs_cascades,
+    places_of,
+)
+from binx.slices.sql.literals import identifier
+from binx.slices.sql.referring_rows import ReferringRow, ReferringRows
+from binx.slices.sql.restoring import RestoringSql
+from binx.slices.sql.table_changes import table_changes
 from binx.slices.sql.tables import SqlDialect, SqlTable
 from binx.slices.sql.undo_check import UndoCheck
-
-LOGGED_SINCE = (9, 6, 0)
-"""The version of MySQL that logs what foreign keys do."""
+from binx.slices.sql.undo_conditions import Ties
+from binx.source.wording import shortened
 
 LISTED = 20
-"""Keys that are listed of rows whose referring rows are not known."""
+"""Values and keys that are listed of rows that are not restored."""
 
-_BETWEEN = ", "
-_CHANGES_NOTHING = "RESTRICT"
+_SHOWN = 60
+"""Characters of a statement that are shown."""
 
-Name = tuple[str, str]
-
-
-class Place(NamedTuple):
-    """Where a change stands: the commit version of its transaction, and its number there."""
-
-    version: int
-    row: int
-
-
-class Child(NamedTuple):
-    """A foreign key, and the table that has it."""
-
-    name: Name
-    key: ForeignKey
-
-    @property
-    def parent(self) -> Name:
-        """The table that it refers to."""
-        return self.key.db, self.key.table
-
-
-class _Gone(NamedTuple):
-    """A row that was referred to and is no more, or has other values now."""
-
-    place: Place
-    value: str
-    deleted: bool
-
-
-@dataclass(slots=True)
-class _Referring:
-    """A row that refers to another one, as its last image says.
-
-    Attributes:
-        value: what it refers to.
-        since: the transaction that gave it the image.
-        inserted: whether that transaction inserted it.
-        texts: the statements that restore it, if it was deleted or its foreign key set to NULL.
-        values: its own values that other foreign keys refer to.
-    """
-
-    value: str
-    since: int
-    inserted: bool
-    texts: dict[str, bytes]
-    values: dict[Child, str]
+_Wanted = dict[Child, set[str]]
+_Step = tuple[Place, int, Callable[..., object], tuple[object, ...]]
+_DDL, _BEFORE, _AFTER, _GONE = range(-1, 3)
 
 
 @dataclass(slots=True)
@@ -97,18 +63,11 @@ class Restored:
 
     Attributes:
         texts: by commit version, the statements behind those that undo the transaction.
-        rows: how many rows they restore, by table.
         unknown: what is not known, in sentences.
     """
 
-    texts: dict[int, list[bytes]] = field(default_factory=lambda: defaultdict(list))
-    rows: dict[Name, int] = field(default_factory=lambda: defaultdict(int))
+    texts: dict[int, list[bytes]] = field(default_factory=dict)
     unknown: list[str] = field(default_factory=list)
-
-
-def logs_cascades(dialect: SqlDialect) -> bool:
-    """Whether a server logs what foreign keys do."""
-    return dialect.flavour is Flavour.MYSQL and dialect.version >= LOGGED_SINCE
 
 
 class Cascades:
@@ -121,44 +80,39 @@ class Cascades:
     """
 
     def __init__(self, catalog: Catalog, before: Catalog, databases: DatabaseNames | None = None) -> None:
-        self.databases = databases or DatabaseNames({})
-        self._catalog = catalog
+        self._databases = databases or DatabaseNames({})
         self._before = before
-        self._seen: Catalog | None = None
-        self._children: dict[Name, list[Child]] = {}
-        self._gone: dict[Child, list[_Gone]] = defaultdict(list)
+        self._keys = ForeignKeys(catalog)
+        self._wanted: _Wanted = defaultdict(set)
+        self._undone: set[Place] = set()
 
-    def children_of(self, db: str, table: str) -> list[Child]:
-        """The foreign keys that refer to a table."""
-        if self._seen is None or not self._catalog.is_as(self._seen):
-            self._seen = self._catalog.copy()
-            self._children = defaultdict(list)
-            for definition in self._catalog:
-                for key in definition.foreign_keys:
-                    child = Child((definition.db, definition.name), key)
-                    self._children[child.parent].append(child)
-        return self._children.get((db, table), [])
+    def ties_of(self, db: str, table: str) -> Ties:
+        """The foreign keys of a table."""
+        to, of = self._keys.to((db, table)), self._keys.of((db, table))
+        return Ties(
+            [(self._written(child.name), child) for child in to],
+            [(self._written(child.parent), child) for child in of],
+        )
 
-    def written_names(self, children: Iterable[Child]) -> list[Name]:
-        """The tables that have foreign keys, as the script calls them."""
-        return [(self.databases[child.name[0]], child.name[1]) for child in children]
+    def _written(self, name: Name) -> Name:
+        """A table's name in the script."""
+        return self._databases[name[0]], name[1]
 
     def take(self, table: SqlTable, images: BatchImages, file: BinlogFile) -> None:
         """Take in row changes that are undone, of tables that others may refer to."""
         if logs_cascades(SqlDialect.of(file.format)):
             return
-        for child in self.children_of(*table.logged):
-            gone = [*_gone(child, table, images)]
-            if gone:
-                unchecked = _unchecked(images, file)
-                gone = [one for one in gone if one.place not in unchecked]
-            if gone:
-                self._gone[child] += gone
+        for child in self._keys.to(table.logged):
+            for gone in gone_rows(child, table, images, file):
+                # What followed a key that is set back follows it back.
+                if gone.deleted or child.key.on_update != CASCADE:
+                    self._wanted[child].add(gone.value)
+                    self._undone.add(gone.place)
 
     @property
     def found(self) -> bool:
         """Whether rows may have gone with others."""
-        return bool(self._gone)
+        return bool(self._wanted)
 
     def restored(self, every: Callable[[], Iterable[Selected]], known: Catalog, check: UndoCheck) -> Restored:
         """What brings the rows back that went with those undone.
@@ -171,289 +125,220 @@ class Cascades:
         Raises:
             DamagedError, UnsupportedError, RefusedError: a transaction cannot be decoded, or is no SQL.
         """
-        result = Restored()
-        gone: Mapping[Child, list[_Gone]] = self._gone
-        done: set[Name] = set()
-        while gone:
-            following: dict[Child, list[_Gone]] = defaultdict(list)
-            level = _Level(gone, self, check)
-            level.read(every(), known.copy())
-            for child, rows in gone.items():
-                level.restore(child, rows, result, following)
-                self._tell_unknown(child, rows, level, result)
-                done.add(child.name)
-            gone = {child: rows for child, rows in following.items() if child.name not in done}
-            for child in following.keys() - gone.keys():
-                result.unknown.append(
-                    f"rows of {'.'.join(child.name)} that went with rows it refers to itself are not restored"
+        new = self._wanted
+        wanted: _Wanted = defaultdict(set)
+        while new:
+            for child, values in new.items():
+                wanted[child] |= values
+            found = _further_values(new, every(), known.copy())
+            new = {child: left for child, values in found.items() if (left := values - wanted[child])}
+        steps = _Steps(wanted, self._databases, check)
+        steps.read(every(), known.copy())
+        rows = ReferringRows(wanted, steps.keys, frozenset(self._undone))
+        for _, _, do, arguments in sorted(steps.steps, key=lambda step: step[:2]):
+            do(rows, *arguments)
+        return Restored(rows.result.texts, [*self._unknown(rows, steps)])
+
+    def _unknown(self, rows: ReferringRows, steps: _Steps) -> Iterator[str]:
+        for child, values in rows.result.asked.items():
+            name, columns = ".".join(child.name), ", ".join(child.key.columns)
+            went = f"rows of {name} that a foreign key deleted or changed ({columns}={_some([*values])})"
+            if self._before.lookup(*child.name) is not None:
+                yield (
+                    f"{went} are restored as far as they were changed in these logs; the others are not known"
                 )
-        return result
-
-    def _tell_unknown(self, child: Child, rows: list[_Gone], level: _Level, result: Restored) -> None:
-        name = ".".join(child.name)
-        columns = ", ".join(child.key.columns)
-        values = [*dict.fromkeys(one.value for one in rows)]
-        more = f" and {len(values) - LISTED:,} more" if len(values) > LISTED else ""
-        listed = f"{columns}={'; '.join(values[:LISTED])}{more}"
-        if self._before.lookup(*child.name) is not None:
-            result.unknown.append(
-                f"rows of {name} that a foreign key deleted or changed ({listed}) are restored as far as they"
-                " were changed in these logs; the others are not known"
-            )
-        if child.name in level.unreadable:
-            result.unknown.append(
-                f"rows of {name} that a foreign key deleted or changed ({listed}) are not restored: the table"
-                " has no key, or its columns are not known"
+            if child.name in steps.unreadable:
+                yield f"{went} are not restored: the table has no key, or its columns are not known"
+            for sql in rows.result.doubts.get(child, ()):
+                yield f"{went} are restored as far as the logs tell them, and not what “{sql}” did to them"
+        for table, keys in rows.result.stale.items():
+            yield (
+                f"rows of {'.'.join(table)} that a foreign key deleted or changed are not restored, as one"
+                f" had changed them before: {', '.join(steps.keys[table])}={_some([*keys])}"
             )
 
 
-class _Level:
-    """The tables that refer to some rows, followed through the logs.
+def _further_values(new: _Wanted, selected: Iterable[Selected], catalog: Catalog) -> _Wanted:
+    """Values that rows may have referred to, beside or before some that others did."""
+    found: _Wanted = defaultdict(set)
+    keys, names = ForeignKeys(catalog), _names(new)
+    for item, file in table_changes(selected, catalog, lambda db, table: (db, table) in names):
+        if isinstance(item, Statement):
+            continue
+        table, images = SqlTable(item.table.resolved), BatchImages(item)
+        for child, values in new.items():
+            if child.parent == table.logged and child.key.on_update == CASCADE:
+                moved = (gone for gone in gone_rows(child, table, images, file) if gone.now in values)
+                found[child].update(gone.value for gone in moved)
+                for above in keys.of(child.parent):
+                    found[above] |= _parts_of(child, values, above)
+        of = [child for child in new if child.name == table.logged]
+        for group in images.groups() if of else ():
+            for side in (group.before, group.after):
+                some = None if side is None else _referring(of, new, table, images, side)
+                for further in keys.to(table.logged) if some is not None else ():
+                    columns = columns_of(table, further.key.referenced)
+                    if some is not None and columns is not None and {*columns} <= {*some.columns}:
+                        found[further].update(filter(None, key_texts(images, columns, some).to_pylist()))
+    return found
+
+
+def _parts_of(child: Child, values: set[str], above: Child) -> set[str]:
+    """What rows that are referred to refer to themselves, by columns that are a part of their key."""
+    columns = [name.casefold() for name in child.key.referenced]
+    places = [columns.index(name.casefold()) for name in above.key.columns if name.casefold() in columns]
+    if above.key.on_update != CASCADE or len(places) < len(above.key.columns):
+        return set()
+    return {BETWEEN.join(value.split(BETWEEN)[place] for place in places) for value in values}
+
+
+def _referring(
+    of: list[Child], wanted: _Wanted, table: SqlTable, images: BatchImages, side: Images
+) -> Images | None:
+    """The images of rows that refer to some values by one of their foreign keys; None where none does."""
+    any_chosen = None
+    for child in of:
+        columns = columns_of(table, child.key.columns)
+        if columns is not None and {*columns} <= {*side.columns}:
+            values = pa.array(sorted(wanted[child]), pa.string())
+            chosen = pc.fill_null(pc.is_in(key_texts(images, columns, side), value_set=values), False)
+            any_chosen = chosen if any_chosen is None else pc.or_(any_chosen, chosen)
+    if any_chosen is None or not any_chosen.true_count:
+        return None
+    return chosen_images(images, side, any_chosen)
+
+
+class _Steps:
+    """What the logs say of rows that refer to some values, and of those that they refer to.
 
     Attributes:
+        steps: what is done with the rows that are followed, by place and order.
+        keys: the key of each table, by which its rows are followed.
         unreadable: tables whose rows cannot be followed.
     """
 
-    def __init__(self, gone: Mapping[Child, list[_Gone]], cascades: Cascades, check: UndoCheck) -> None:
-        self._wanted = {
-            child: pa.array(sorted({one.value for one in rows}), pa.string()) for child, rows in gone.items()
-        }
-        self._cascades = cascades
+    def __init__(self, wanted: _Wanted, databases: DatabaseNames, check: UndoCheck) -> None:
+        self._wanted = wanted
+        self._databases = databases
         self._check = check
-        # By foreign key: place, whether before or behind, key of the row, and the row or None.
-        self._events: dict[Child, list[tuple[Place, str, _Referring | None]]] = defaultdict(list)
-        self._parents: dict[Child, list[_Gone]] = defaultdict(list)
+        self._filters = {
+            child.name: TableFilter((), [".".join(map(identifier, child.name))]) for child in wanted
+        }
+        self.steps: list[_Step] = []
+        self.keys: dict[Name, tuple[str, ...]] = {}
         self.unreadable: set[Name] = set()
 
     def read(self, selected: Iterable[Selected], catalog: Catalog) -> None:
         """Read the changes of the tables that refer, and of those that are referred to."""
-        names = {child.name for child in self._wanted} | {child.parent for child in self._wanted}
-        options = DecoderOptions(arrow=ArrowOptions(raw_text=True, exact_members=True))
-        decoder: ChangeDecoder | None = None
-        for part in selected:
-            if decoder is None or decoder.file is not part.file:
-                decoder = ChangeDecoder(
-                    part.file, catalog, lambda db, table: (db, table) in names, options=options
-                )
-            dialect = SqlDialect.of(part.file.format)
-            for item in decoder.decode(part.table, part.mask):
-                if isinstance(item, ChangeBatch):
-                    self._take(item, dialect)
-            for batch in decoder.flush():
-                self._take(batch, dialect)
+        names = _names(self._wanted)
+        keys = ForeignKeys(catalog)
+        for item, file in table_changes(selected, catalog, lambda db, table: (db, table) in names):
+            if isinstance(item, Statement):
+                self._take_statement(item)
+                continue
+            table = SqlTable(item.table.resolved, self._databases[item.table.db])
+            images = BatchImages(item)
+            if any(child.name == table.logged for child in self._wanted):
+                to = keys.to(table.logged)
+                self._check.know((self._databases[child.name[0]], child.name[1]) for child in to)
+                self._follow(table, images, SqlDialect.of(file.format))
+            for child, values in self._wanted.items():
+                if child.parent == table.logged:
+                    gone = gone_rows(child, table, images, file)
+                    self.steps += [
+                        (one.place, _GONE, ReferringRows.go, (child, one))
+                        for one in gone
+                        if one.value in values
+                    ]
 
-    def _take(self, batch: ChangeBatch, dialect: SqlDialect) -> None:
-        database = self._cascades.databases[batch.table.db]
-        table, images = SqlTable(batch.table.resolved, database), BatchImages(batch)
+    def _take_statement(self, statement: Statement) -> None:
+        place = Place(statement.commit_version, -1)
+        for name, tables in self._filters.items():
+            effect = table_effect(statement, tables)
+            if effect is None:
+                continue
+            # What empties or makes the table leaves no row to be followed, and so do other columns.
+            empties = effect.type in {"create", "drop", "truncate"}
+            changes = (
+                effect.type == "statement" or effect.may_change_rows or _changes_columns(statement, name)
+            )
+            sql = shortened(statement.sql, _SHOWN) if changes and not empties else None
+            if sql is not None:
+                self.steps.append((place, _DDL, ReferringRows.doubt, (name, sql)))
+            if empties or (sql is not None and effect.type != "statement"):
+                self.steps.append((place, _DDL, ReferringRows.clear, (name,)))
+
+    def _follow(self, table: SqlTable, images: BatchImages, dialect: SqlDialect) -> None:
         name = table.logged
-        for child, wanted in self._wanted.items():
-            if child.parent == name:
-                known = set(wanted.to_pylist())
-                self._parents[child] += [one for one in _gone(child, table, images) if one.value in known]
-            if child.name == name:
-                self._follow(child, table, images, wanted, dialect)
-
-    def _follow(
-        self, child: Child, table: SqlTable, images: BatchImages, wanted: pa.Array, dialect: SqlDialect
-    ) -> None:
-        columns = _columns(table, child.key.columns)
-        if columns is None or not table.key:
-            self.unreadable.add(child.name)
+        of = [child for child in self._wanted if child.name == name]
+        if not table.key or any(columns_of(table, child.key.columns) is None for child in of):
+            self.unreadable.add(name)
             return
+        self.keys[name] = tuple(table.columns[place].source_name for place in table.key)
         for group in images.groups():
-            for side in (group.before, group.after):
-                if side is None or not {*columns, *table.key} <= {*side.columns}:
-                    continue
-                chosen = pc.fill_null(pc.is_in(_texts(images, columns, side), value_set=wanted), False)
-                if not chosen.true_count:
-                    continue
-                rows = _chosen(images, side, chosen)
-                places = _places(images, rows)
-                keys = _texts(images, table.key, rows).to_pylist()
-                referring: Iterable[_Referring | None] = [None] * len(places)
-                if side is group.after:
-                    referring = self._referring(child, table, images, rows, group, dialect)
-                self._events[child] += zip(places, keys, referring, strict=True)
+            before, after = group.before, group.after
+            if before is not None and {*table.key} <= {*before.columns}:
+                keys = key_texts(images, table.key, before).to_pylist()
+                taken = zip(places_of(images, before), keys, strict=True)
+                self.steps += [(place, _BEFORE, ReferringRows.take, (name, key)) for place, key in taken]
+            if after is not None and (some := _referring(of, self._wanted, table, images, after)) is not None:
+                rows = self._rows(of, table, images, some, before is None, dialect)
+                put = zip(places_of(images, some), rows, strict=True)
+                self.steps += [(place, _AFTER, ReferringRows.put, (name, row)) for place, row in put]
 
-    def _referring(
+    def _rows(
         self,
-        child: Child,
+        of: list[Child],
         table: SqlTable,
         images: BatchImages,
-        rows: Images,
-        group: ChangeGroup,
+        some: Images,
+        inserted: bool,
         dialect: SqlDialect,
-    ) -> Iterator[_Referring]:
-        columns = _columns(table, child.key.columns) or ()
-        self._check.know(self._cascades.written_names(self._cascades.children_of(*child.name)))
-        statements = _Statements(table, images, dialect, self._check)
-        texts = {}
-        if child.key.on_delete == "CASCADE":
-            texts["CASCADE"] = statements.inserts(rows)
-        if "SET NULL" in {child.key.on_delete, child.key.on_update}:
-            texts["SET NULL"] = statements.sets(rows, columns)
-        refers = {
-            further: _texts(images, own, rows).to_pylist()
-            for further in self._cascades.children_of(*child.name)
-            if (own := _columns(table, further.key.referenced)) is not None
+    ) -> Iterator[ReferringRow]:
+        statements = RestoringSql(table, images, dialect, self._check)
+        texts: dict[Child | str, list[bytes]] = {}
+        for child in of:
+            actions = {child.key.on_delete, child.key.on_update}
+            if child.key.on_delete == CASCADE and CASCADE not in texts:
+                texts[CASCADE] = statements.inserts(some)
+            if "SET NULL" in actions:
+                columns, (db, name) = columns_of(table, child.key.columns) or (), child.parent
+                texts[child] = statements.sets(some, columns, (self._databases[db], name), child)
+        to = (child.key.referenced for child in self._wanted if child.parent == table.logged)
+        named = {name.casefold() for names in (*to, *(child.key.columns for child in of)) for name in names}
+        places = {
+            column.source_name.casefold(): place
+            for place, column in enumerate(table.columns)
+            if place in some.columns and (place in table.key or column.source_name.casefold() in named)
         }
-        values = _texts(images, columns, rows).to_pylist()
-        for number, place in enumerate(_places(images, rows)):
-            yield _Referring(
-                values[number],
+        values = {name: key_texts(images, (place,), some).to_pylist() for name, place in places.items()}
+        for number, place in enumerate(places_of(images, some)):
+            yield ReferringRow(
+                {name: found[number] for name, found in values.items()},
                 place.version,
-                group.before is None,
+                inserted,
                 {action: found[number] for action, found in texts.items()},
-                {further: found[number] for further, found in refers.items()},
             )
 
-    def restore(
-        self, child: Child, rows: list[_Gone], result: Restored, following: dict[Child, list[_Gone]]
-    ) -> None:
-        """Follow the rows that refer by one foreign key, and restore those that went with rows undone."""
-        undone = {(one.place, one.value) for one in rows}
-        # Rows that go on their own are in the log behind the change of the row that they refer to, or before.
-        steps: list[tuple[Place, int, str, _Referring | None, _Gone | None]] = [
-            (place, 0 if row is None else 1, key, row, None) for place, key, row in self._events[child]
-        ]
-        parents = {(one.place, one.value): one for one in (*self._parents[child], *rows)}
-        steps += [(one.place, 2, "", None, one) for one in parents.values()]
-        steps.sort(key=lambda step: step[:3])
-        live: dict[str, _Referring] = {}
-        for place, _, key, row, gone in steps:
-            if gone is None:
-                if row is None:
-                    live.pop(key, None)
-                else:
-                    live[key] = row
-                continue
-            action = child.key.on_delete if gone.deleted else child.key.on_update
-            for found in [key for key, one in live.items() if one.value == gone.value]:
-                one = live.pop(found)
-                is_new = one.inserted and one.since == place.version
-                if (place, gone.value) not in undone or is_new or action == _CHANGES_NOTHING:
-                    continue
-                if action not in one.texts or (not gone.deleted and action == "CASCADE"):
-                    continue
-                result.texts[place.version].append(one.texts[action])
-                result.rows[child.name] += 1
-                if action == "CASCADE":
-                    for further, value in one.values.items():
-                        if further.key.on_delete != _CHANGES_NOTHING:
-                            following[further].append(_Gone(place, value, True))
+
+def _names(wanted: Iterable[Child]) -> set[Name]:
+    return {name for child in wanted for name in (child.name, child.parent)}
 
 
-class _Statements(BatchSql):
-    """The statements that restore rows of one batch."""
-
-    def __init__(self, table: SqlTable, images: BatchImages, dialect: SqlDialect, check: UndoCheck) -> None:
-        super().__init__(table, images, dialect)
-        self._check = check
-
-    def inserts(self, rows: Images) -> list[bytes]:
-        """An INSERT for each row."""
-        check = self._check.of(self._table, self._dialect, "insert")
-        return self._texts(rows, self._insert(rows), check.around_insert(self._inserted(rows)))
-
-    def sets(self, rows: Images, columns: tuple[int, ...]) -> list[bytes]:
-        """For each row an UPDATE that gives columns their values, where these are NULL."""
-        check = self._check.of(self._table, self._dialect, "update")
-        shown = {place: self._literals(b"", place, rows) for place in self._table.key}
-
-        def parts() -> Iterator[bytes | Part]:
-            yield f"UPDATE {self._table.name} SET ".encode()
-            for number, place in enumerate(columns):
-                lead = b", " if number else b""
-                yield from self._literals(lead + f"{self._table.names[place]}=".encode(), place, rows)
-            lead = b" WHERE "
-            for place in self._table.key:
-                yield from self._literals(lead + f"{self._table.names[place]}=".encode(), place, rows)
-                lead = b" AND "
-            for place in columns:
-                yield f" AND {self._table.names[place]} IS NULL".encode()
-            yield from check.behind_row([b"ROW_COUNT()>0"], shown)
-
-        return self._texts(rows, parts(), None)
-
-    def _texts(
-        self, rows: Images, parts: Iterable[bytes | Part], statement: tuple[bytes, bytes, bytes] | None
-    ) -> list[bytes]:
-        count = self._images.size_of(rows)
-        changes = Changes(
-            self._images.integers("_commit_version"),
-            self._images.integers("_row"),
-            rows.rows,
-            count,
-            [kernel_part(part) for part in assembled(parts)],
-            statement=statement,
-        )
-        piece = Piece([changes])
-        return [b"".join(piece.text(place, place + 1)) for place in range(count)]
+def _changes_columns(statement: Statement, name: Name) -> bool:
+    changes = statement.followed.changes if statement.followed is not None else []
+    return any(
+        change.definition is None
+        or change.previous is None
+        or change.definition.columns != change.previous.columns
+        for change in changes
+        if (change.db, change.table) == name
+    )
 
 
-def _gone(child: Child, table: SqlTable, images: BatchImages) -> Iterator[_Gone]:
-    """The rows of a table that are no more what a foreign key refers to."""
-    columns = _columns(table, child.key.referenced or ())
-    if not columns:
-        return
-    for group in images.groups():
-        before, after = group.before, group.after
-        if before is None or not {*columns} <= {*before.columns}:
-            continue
-        action = child.key.on_delete if after is None else child.key.on_update
-        if action == _CHANGES_NOTHING:
-            continue
-        values = _texts(images, columns, before).to_pylist()
-        now = [None] * len(values)
-        if after is not None and {*columns} <= {*after.columns}:
-            now = _texts(images, columns, after).to_pylist()
-        elif after is not None:
-            now = values
-        for place, value, other in zip(_places(images, before), values, now, strict=True):
-            if value is not None and value != other:
-                yield _Gone(place, value, after is None)
+def _some(values: list[str]) -> str:
+    more = f" and {len(values) - LISTED:,} more" if len(values) > LISTED else ""
+    return f"{'; '.join(value.replace(BETWEEN, ', ') for value in values[:LISTED])}{more}"
 
 
-def _unchecked(images: BatchImages, file: BinlogFile) -> frozenset[Place]:
-    """The changes that were made without foreign key checks, which foreign keys do not follow."""
-    marks = row_marks(images, file)
-    if marks is None:
-        return frozenset()
-    bit = pa.scalar(int(RowMark.NO_FOREIGN_KEY_CHECKS), marks.type)
-    chosen = pc.equal(pc.bit_wise_and(marks, bit), bit)
-    return frozenset(_places(images, _chosen(images, Images(None, ()), chosen)))
-
-
-def _columns(table: SqlTable, names: Iterable[str]) -> tuple[int, ...] | None:
-    """The places of columns; None where one is not there."""
-    places = {column.source_name.casefold(): place for place, column in enumerate(table.columns)}
-    found = [places.get(name.casefold()) for name in names]
-    return None if None in found else tuple(place for place in found if place is not None)
-
-
-def _texts(images: BatchImages, columns: Iterable[int], rows: Images) -> pa.Array:
-    """Values of some columns as one text; null where one is null."""
-    parts = []
-    for place in columns:
-        values = rows.pick(images.column(place))
-        if pa.types.is_dictionary(values.type):
-            values = values.dictionary_decode()
-        if pa.types.is_binary(values.type) or pa.types.is_large_binary(values.type):
-            texts = [None if v is None else v.decode(errors="backslashreplace") for v in values.to_pylist()]
-            values = pa.array(texts, pa.string())
-        parts.append(values.cast(pa.string()))
-    return pc.binary_join_element_wise(*parts, _BETWEEN)
-
-
-def _chosen(images: BatchImages, side: Images, chosen: pa.BooleanArray) -> Images:
-    every = pa.array(range(images.changes.rows), pa.int64()) if side.rows is None else side.rows
-    return Images(every.filter(chosen), side.columns)
-
-
-def _places(images: BatchImages, rows: Images) -> list[Place]:
-    versions = rows.pick(images.system("_commit_version")).to_pylist()
-    numbers = rows.pick(images.system("_row")).to_pylist()
-    return [Place(*place) for place in zip(versions, numbers, strict=True)]
-
-
-__all__ = ["Cascades", "Child", "Name", "Place", "Restored", "logs_cascades"]
+__all__ = ["Cascades", "Restored"]

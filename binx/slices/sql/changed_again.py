@@ -15,11 +15,10 @@ import pyarrow.compute as pc
 
 from binx.log.arrow import arrow_array
 from binx.rows.batches import ChangeBatch
-from binx.rows.columns.types import ArrowOptions
 from binx.rows.ddl.catalog import Catalog
-from binx.rows.decoder import ChangeDecoder, DecoderOptions
 from binx.rows.images import BatchImages, Images
 from binx.slices.changes import Selected
+from binx.slices.sql.table_changes import table_changes
 from binx.slices.sql.tables import SqlTable
 
 MOST_KEYS = 2_000_000
@@ -98,7 +97,10 @@ class ChangedAgain:
         undone = arrow_array(self._versions, pa.int64())
         found: dict[tuple[str, str], _Again] = {}
         tables: dict[int, tuple[object, SqlTable]] = {}
-        for batch in _batches(all_transactions, catalog, first_changes):
+        wanted = frozenset(first_changes)
+        for batch, _ in table_changes(all_transactions, catalog, lambda db, table: (db, table) in wanted):
+            if not isinstance(batch, ChangeBatch):
+                continue
             name = (batch.table.db, batch.table.name)
             if id(batch.table) not in tables:
                 tables[id(batch.table)] = batch.table, SqlTable(batch.table.resolved)
@@ -117,26 +119,6 @@ class ChangedAgain:
                 f" {', '.join(unseen)}"
             )
         return sentences
-
-
-def _batches(
-    selected: Iterable[Selected], catalog: Catalog, tables: Iterable[tuple[str, str]]
-) -> Iterator[ChangeBatch]:
-    """The row changes of some tables."""
-    wanted = frozenset(tables)
-    options = DecoderOptions(arrow=ArrowOptions(raw_text=True, exact_members=True))
-    decoder: ChangeDecoder | None = None
-    for part in selected:
-        if decoder is None or decoder.file is not part.file:
-            decoder = ChangeDecoder(
-                part.file, catalog, lambda db, table: (db, table) in wanted, options=options
-            )
-        if part.behind_damage:
-            decoder.forget_tables()
-        for item in decoder.decode(part.table, part.mask):
-            if isinstance(item, ChangeBatch):
-                yield item
-        yield from decoder.flush()
 
 
 def _images_with_key(table: SqlTable, images: BatchImages) -> Iterator[Images]:

@@ -14,9 +14,8 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from binx.errors import RefusedError
 from binx.event.format import Flavour, FormatDescription
 from binx.log.file import BinlogFile
 from binx.log.selection.moments import format_time
@@ -38,9 +37,8 @@ from binx.slices.sql.sizes import STATEMENT_BYTES, StatementSizes
 from binx.slices.sql.tables import SqlDialect, UntoldTables
 from binx.slices.sql.undo_check import ROWS_BEFORE_KEYS, UndoCheck
 from binx.slices.sql.undo_rows import Obstacles, UndoRows
+from binx.slices.sql.undo_statements import UndoStatements
 from binx.storage.output import Sink
-
-_MARKERS = ("SAVEPOINT ", "ROLLBACK TO ", "RELEASE SAVEPOINT ", "XA START ", "XA END ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,19 +70,6 @@ def _together(pieces: Iterable[bytes | memoryview]) -> Iterator[bytes]:
             held, size = [], 0
     if held:
         yield b"".join(held)
-
-
-@dataclass(slots=True)
-class _XaTransactions:
-    """Prepared transactions whose end is still to come, and numbers of those that were rolled back.
-
-    Attributes:
-        prepared: number and id of the transaction, by XA name.
-        void: numbers of transactions that were rolled back in the end.
-    """
-
-    prepared: dict[str, tuple[int, str]] = field(default_factory=dict)
-    void: set[int] = field(default_factory=set)
 
 
 def write_undo(
@@ -141,7 +126,7 @@ def write_undo(
         )
         for item in items:
             undoing.take(item)
-        undoing.finish()
+        undoing.statements.finish()
         if cascades.found and every is not None:
             undoing.restored = cascades.restored(every, known, check)
         if again is not None and every is not None:
@@ -154,6 +139,7 @@ class _Undoing:
 
     Attributes:
         sizes: measures the statements.
+        statements: looks at those that are in the way.
         warnings: about rows, in sentences.
     """
 
@@ -178,13 +164,13 @@ class _Undoing:
         self._versions = array("q")
         self.warnings: list[str] = []
         self._obstacles = Obstacles()
+        self.statements = UndoStatements(self._obstacles)
         self.sizes = sizes
         self._rows: UndoRows | None = None
         self._format: FormatDescription | None = None
         self._begin: Begin | None = None
         self._number = -1
         self._with_rows = False
-        self._xa = _XaTransactions()
         self._untold = UntoldTables()
 
     def render(self, changes: ChangeBatch, file: BinlogFile) -> list[Changes]:
@@ -213,26 +199,9 @@ class _Undoing:
         elif isinstance(item, RowTexts):
             self._take_rows(item)
         elif isinstance(item, Statement):
-            self._take_statement(item)
+            self.statements.take(item, self._number)
         else:
             self._take_end()
-
-    def finish(self) -> None:
-        """Report what cannot be undone.
-
-        Raises:
-            RefusedError: there is something.
-        """
-        for xid, (_, transaction) in self._xa.prepared.items():
-            self._obstacles.add(
-                f"XA transaction {comment_text(xid)}: whether it was committed", [transaction]
-            )
-        if self._obstacles:
-            reasons = "".join(f"\n  {comment_text(line)}" for line in self._obstacles.lines())
-            raise RefusedError(
-                "some changes cannot be undone; nothing was written. Choose other transactions, or"
-                f" leave these out with --exclude-gtid:{reasons}"
-            )
 
     def copy_out(self, output: Sink) -> UndoReport:
         """Write the script."""
@@ -252,7 +221,7 @@ class _Undoing:
         yield self._head(session).encode()
         rows, last = 0, -1
         for transaction, mark, count, pieces in self._spool.backwards():
-            if transaction in self._xa.void:
+            if transaction in self.statements.void:
                 continue
             undone.add(transaction)
             if last not in {-1, transaction}:
@@ -322,31 +291,6 @@ class _Undoing:
             self._spool.add(rows.piece.text(first, last), self._number, rows.mark, last - first)
             last = first
 
-    def _take_statement(self, statement: Statement) -> None:
-        sql = statement.sql
-        if statement.kind != "other":
-            what = "a statement" if statement.kind == "ddl" else "a change logged as a statement"
-            self._obstacles.add(f"{what}, “{_shortened(sql)}”", [statement.transaction])
-        elif sql.startswith("XA PREPARE "):
-            self._xa.prepared[sql.removeprefix("XA PREPARE ")] = (self._number, statement.transaction)
-        elif sql.startswith(("XA COMMIT ", "XA ROLLBACK ")):
-            self._end_xa(sql, statement.transaction)
-        elif not sql.upper().startswith(_MARKERS):
-            self._obstacles.add(f"“{_shortened(sql)}”", [statement.transaction])
-
-    def _end_xa(self, sql: str, transaction: str) -> None:
-        _, outcome, xid = sql.split(" ", 2)
-        prepared = self._xa.prepared.pop(xid, None)
-        if outcome == "ROLLBACK":
-            if prepared is not None:
-                self._xa.void.add(prepared[0])
-        elif prepared is None:
-            self._obstacles.add(
-                f"XA transaction {comment_text(xid)}: its changes are in the transaction that prepared"
-                " it, which is not selected",
-                [transaction],
-            )
-
     def _take_end(self) -> None:
         begin = self._begin
         assert begin is not None
@@ -358,11 +302,6 @@ class _Undoing:
             f" {facts['start']}-{facts['end']}, committed {format_time(facts['commit_timestamp'])}"
         )
         self._spool.add([f"\n-- {remark}\n".encode()], self._number)
-
-
-def _shortened(sql: str) -> str:
-    line = " ".join(sql.split())
-    return line if len(line) <= 60 else line[:57] + "…"
 
 
 __all__ = ["UndoReport", "write_undo"]

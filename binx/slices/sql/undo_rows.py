@@ -8,13 +8,12 @@ noted as obstacles, and their statements are empty.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from binx.event.rows import RowsFlag
 from binx.log.file import BinlogFile
 from binx.rows.batches import ChangeBatch
 from binx.rows.columns.types import Kind
@@ -22,13 +21,14 @@ from binx.rows.images import BatchImages, ChangeGroup, Images
 from binx.rows.parts import Part
 from binx.slices.database_names import DatabaseNames
 from binx.slices.pieces import Changes
-from binx.slices.sql.cascades import Cascades, Child, Name, logs_cascades
-from binx.slices.sql.change_rows import BatchSql, SqlRows
+from binx.slices.sql.cascades import Cascades
+from binx.slices.sql.change_rows import SqlRows
 from binx.slices.sql.changed_again import ChangedAgain
-from binx.slices.sql.literals import identifier
+from binx.slices.sql.foreign_keys import logs_cascades
 from binx.slices.sql.on_conflict import OnConflict
 from binx.slices.sql.tables import SqlDialect, SqlTable
 from binx.slices.sql.undo_check import UndoCheck
+from binx.slices.sql.undo_conditions import ConditionsSql, Ties
 
 EXAMPLES = 3
 """How many transactions are named for each obstacle."""
@@ -121,16 +121,13 @@ class UndoRows(SqlRows):
         if self._again is not None:
             self._again.take(table, images)
         self._cascades.take(table, images, file)
-        children = self._cascades.children_of(*table.logged)
-        names = self._cascades.written_names(children)
-        self._check.know(names)
-        batch = _BatchUndo(
-            table, images, self.dialect, self._obstacles, self._check, [*zip(names, children, strict=True)]
-        )
+        ties = self._cascades.ties_of(*table.logged)
+        self._check.know(written for written, _ in ties.to)
+        batch = _BatchUndo(table, images, self.dialect, self._obstacles, self._check, ties)
         return batch.render(file)
 
 
-class _BatchUndo(BatchSql):
+class _BatchUndo(ConditionsSql):
     """The undoing statements of one batch."""
 
     def __init__(
@@ -140,10 +137,9 @@ class _BatchUndo(BatchSql):
         dialect: SqlDialect,
         obstacles: Obstacles,
         check: UndoCheck,
-        children: Sequence[tuple[Name, Child]],
+        ties: Ties,
     ) -> None:
-        super().__init__(table, images, dialect)
-        self._children = children
+        super().__init__(table, images, dialect, ties)
         self._obstacles = obstacles
         self._check = check
         self._force = check.on_conflict is OnConflict.FORCE and bool(table.key)
@@ -177,44 +173,19 @@ class _BatchUndo(BatchSql):
             done = [self._updated(), *self._is_as_before(group)]
             yield b" WHERE "
         yield from self._condition(known)
-        if group.before is None and table.key:
-            yield from self._unless_referred_to(known)
+        if group.before is not None:
+            yield from self.updatable(group, known)
+        elif table.key:
+            yield from self.deletable(known)
         if self._force and group.before is not None:
             yield f" AND (@found:={table.names[table.key[0]]}) IS NOT NULL".encode()
         shown = {place: self._literals(b"", place, known[place]) for place in check.shown if place in known}
         yield from check.behind_row(done, shown)
 
-    def _unless_referred_to(self, known: Mapping[int, Images]) -> Iterator[bytes | Part]:
-        """That no row refers to the one to be deleted, where a foreign key would change that one."""
-        table = self._table
-        places = {column.source_name.casefold(): place for place, column in enumerate(table.columns)}
-        for written, child in self._children:
-            if child.key.on_delete == "RESTRICT" or len(child.key.referenced) != len(child.key.columns):
-                continue
-            referred = [places.get(name.casefold()) for name in child.key.referenced]
-            if not all(place in known for place in referred):
-                continue
-            name = ".".join(map(identifier, written))
-            lead = f" AND NOT EXISTS (SELECT 1 FROM (SELECT 1 FROM {name} WHERE "
-            for column, place in zip(child.key.columns, referred, strict=True):
-                assert place is not None
-                yield f"{lead}{identifier(column)}=".encode()
-                yield from self._literals(b"", place, known[place], exact=True)
-                lead = " AND "
-            if child.name == table.logged:
-                lead = " AND NOT ("
-                for place in table.key:
-                    yield f"{lead}{table.names[place]}=".encode()
-                    yield from self._literals(b"", place, known[place], exact=True)
-                    lead = " AND "
-                yield b")"
-            yield b" LIMIT 1) AS referring)"
-
     def _is_as_before(self, group: ChangeGroup) -> Iterator[bytes | Part]:
         """That a row is as it was: what a foreign key changed, and was logged, may be changed back by it."""
-        flagged = self._images.changes.rows_flags & RowsFlag.NO_FOREIGN_KEY_CHECKS
         before = group.before
-        if before is None or self._force or not flagged or not logs_cascades(self._dialect):
+        if before is None or self._force or not self._unchecked or not logs_cascades(self._dialect):
             return
         yield f" OR EXISTS (SELECT 1 FROM {self._table.name} WHERE ".encode()
         yield from self._condition(dict.fromkeys(before.columns, before))

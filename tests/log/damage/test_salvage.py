@@ -286,8 +286,26 @@ def test_transactions_whose_beginning_is_lost_are_counted_by_their_ends() -> Non
     (damage,) = Salvaged(bytes(data)).damage
     assert damage.cut
     assert damage.gtid == f"{b.UUID_TEXT}:1"
-    assert damage.transactions == 1
     assert damage.ends == 1
+    # Of the second one nothing is left but its number, which is missing.
+    assert str(damage.lost) == f"{b.UUID_TEXT}:1-2"
+    assert damage.transactions == 2
+
+
+def test_each_damage_names_what_was_lost_at_it_where_nothing_whole_stands_between() -> None:
+    whole = Salvaged(SHOP.read_bytes())
+    spans = dict(zip(whole.gtids, whole.spans, strict=True))
+    uuid = str(whole.gtids[0]).partition(":")[0]
+    data = bytearray(whole.data)
+    for number in (100, 102):
+        start, stop = spans[f"{uuid}:{number}"]
+        data[start:stop] = bytes(stop - start)
+    # Between the two a transaction begins whose end is damaged.
+    start, stop = spans[f"{uuid}:101"]
+    data[stop - 40 : stop] = bytes(40)
+    first, second = Salvaged(bytes(data)).damage
+    assert (str(first.lost), first.cut) == (f"{uuid}:100", False)
+    assert (str(second.lost), second.gtid) == (f"{uuid}:101-102", f"{uuid}:101")
 
 
 def test_without_gtids_reading_goes_on_at_begin_or_behind_an_end() -> None:

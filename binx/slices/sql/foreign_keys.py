@@ -1,0 +1,197 @@
+"""Foreign keys of the tables in logs, and the values by which rows refer to one another."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from binx.event.format import Flavour
+from binx.log.file import BinlogFile
+from binx.rows.columns.schema import ForeignKey
+from binx.rows.ddl.catalog import Catalog
+from binx.rows.images import BatchImages, Images
+from binx.slices.sql.marks import RowMark, row_marks
+from binx.slices.sql.tables import SqlDialect, SqlTable
+
+LOGGED_SINCE = (9, 6, 0)
+"""The version of MySQL that logs what foreign keys do."""
+
+BETWEEN = "\0"
+"""Stands between the values of several columns."""
+
+CASCADE, CHANGES_NOTHING = "CASCADE", "RESTRICT"
+
+Name = tuple[str, str]
+
+
+class Place(NamedTuple):
+    """Where a change stands: the commit version of its transaction, and its number there."""
+
+    version: int
+    row: int
+
+
+class Child(NamedTuple):
+    """A foreign key, and the table that has it."""
+
+    name: Name
+    key: ForeignKey
+
+    @property
+    def parent(self) -> Name:
+        """The table that it refers to."""
+        return self.key.db, self.key.table
+
+
+class Gone(NamedTuple):
+    """A row that was referred to and is no more, or has other values now.
+
+    Attributes:
+        place: where it went.
+        value: what was referred to.
+        now: what it is now; None where it is NULL, or the row was deleted.
+        deleted: whether the row was.
+    """
+
+    place: Place
+    value: str
+    now: str | None
+    deleted: bool
+
+
+class ForeignKeys:
+    """The foreign keys of a catalog's tables, as it moves on.
+
+    Args:
+        catalog: the tables.
+    """
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._seen: Catalog | None = None
+        self._of: dict[Name, list[Child]] = {}
+        self._to: dict[Name, list[Child]] = {}
+
+    def of(self, name: Name) -> list[Child]:
+        """The foreign keys that a table has."""
+        self._look()
+        return self._of.get(name, [])
+
+    def to(self, name: Name) -> list[Child]:
+        """The foreign keys that refer to a table."""
+        self._look()
+        return self._to.get(name, [])
+
+    def _look(self) -> None:
+        if self._seen is not None and self._catalog.is_as(self._seen):
+            return
+        self._seen = self._catalog.copy()
+        self._of, self._to = defaultdict(list), defaultdict(list)
+        for definition in self._catalog:
+            name = definition.db, definition.name
+            for key in definition.foreign_keys:
+                child = Child(name, self._with_columns(key))
+                if child.key.referenced:
+                    self._of[name].append(child)
+                    self._to[child.parent].append(child)
+
+    def _with_columns(self, key: ForeignKey) -> ForeignKey:
+        """A foreign key that names no columns refers to the primary key."""
+        parent = self._catalog.lookup(key.db, key.table)
+        if key.referenced or parent is None or len(parent.primary_key) != len(key.columns):
+            return key
+        return key._replace(referenced=parent.primary_key)
+
+
+def logs_cascades(dialect: SqlDialect) -> bool:
+    """Whether a server logs what foreign keys do."""
+    return dialect.flavour is Flavour.MYSQL and dialect.version >= LOGGED_SINCE
+
+
+def gone_rows(child: Child, table: SqlTable, images: BatchImages, file: BinlogFile) -> Iterator[Gone]:
+    """The rows of a table that are no more what a foreign key refers to, and that it followed."""
+    columns = columns_of(table, child.key.referenced)
+    if not columns:
+        return
+    unchecked: frozenset[Place] | None = None
+    for group in images.groups():
+        before, after = group.before, group.after
+        action = child.key.on_delete if after is None else child.key.on_update
+        if before is None or action == CHANGES_NOTHING or not {*columns} <= {*before.columns}:
+            continue
+        values = key_texts(images, columns, before).to_pylist()
+        now = [None] * len(values) if after is None else values
+        if after is not None and {*columns} <= {*after.columns}:
+            now = key_texts(images, columns, after).to_pylist()
+        for place, value, other in zip(places_of(images, before), values, now, strict=True):
+            if value is None or value == other:
+                continue
+            unchecked = _unchecked(images, file) if unchecked is None else unchecked
+            if place not in unchecked:
+                yield Gone(place, value, other, after is None)
+
+
+def _unchecked(images: BatchImages, file: BinlogFile) -> frozenset[Place]:
+    """The changes that were made without foreign key checks, which foreign keys do not follow."""
+    marks = row_marks(images, file)
+    if marks is None:
+        return frozenset()
+    bit = pa.scalar(int(RowMark.NO_FOREIGN_KEY_CHECKS), marks.type)
+    chosen = pc.equal(pc.bit_wise_and(marks, bit), bit)
+    return frozenset(places_of(images, chosen_images(images, Images(None, ()), chosen)))
+
+
+def columns_of(table: SqlTable, names: Iterable[str]) -> tuple[int, ...] | None:
+    """The places of columns; None where one is not there."""
+    places = {column.source_name.casefold(): place for place, column in enumerate(table.columns)}
+    found = [places.get(name.casefold()) for name in names]
+    return None if None in found else tuple(place for place in found if place is not None)
+
+
+def key_texts(images: BatchImages, columns: Iterable[int], rows: Images) -> pa.Array:
+    """Values of some columns as one text, :data:`BETWEEN` them; null where one is null."""
+    parts = []
+    for place in columns:
+        values = rows.pick(images.column(place))
+        if pa.types.is_dictionary(values.type):
+            values = values.dictionary_decode()
+        if pa.types.is_binary(values.type) or pa.types.is_large_binary(values.type):
+            texts = [None if v is None else v.decode(errors="backslashreplace") for v in values.to_pylist()]
+            values = pa.array(texts, pa.string())
+        parts.append(values.cast(pa.string()))
+    return pc.binary_join_element_wise(*parts, BETWEEN)
+
+
+def chosen_images(images: BatchImages, side: Images, chosen: pa.BooleanArray) -> Images:
+    """Some of the images."""
+    every = pa.array(range(images.changes.rows), pa.int64()) if side.rows is None else side.rows
+    return Images(every.filter(chosen), side.columns)
+
+
+def places_of(images: BatchImages, rows: Images) -> list[Place]:
+    """Where the changes of some images stand."""
+    versions = rows.pick(images.system("_commit_version")).to_pylist()
+    numbers = rows.pick(images.system("_row")).to_pylist()
+    return [Place(*place) for place in zip(versions, numbers, strict=True)]
+
+
+__all__ = [
+    "BETWEEN",
+    "CASCADE",
+    "CHANGES_NOTHING",
+    "Child",
+    "ForeignKeys",
+    "Gone",
+    "Name",
+    "Place",
+    "chosen_images",
+    "columns_of",
+    "gone_rows",
+    "key_texts",
+    "logs_cascades",
+    "places_of",
+]

@@ -1,0 +1,180 @@
+"""Rows that refer to others by foreign keys, moved on through a log as the server moved them.
+
+Rows of a table are kept by key, as far as they refer to rows that are looked at. What the log has is put in
+and taken out; what foreign keys did to them beside it is worked out.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from binx.slices.sql.foreign_keys import BETWEEN, CASCADE, CHANGES_NOTHING, Child, Gone, Name, Place
+
+
+@dataclass(slots=True)
+class ReferringRow:
+    """A row that refers to another one, as its last image says.
+
+    Attributes:
+        columns: values of its key, of what it refers to, and of what others refer to, by folded name.
+        since: the transaction that gave it the image.
+        inserted: whether that transaction inserted it.
+        texts: the statements that restore it: if it was deleted, and if a foreign key was set to NULL.
+        followed: whether a foreign key has changed it since, so that the statements restore too old values.
+    """
+
+    columns: dict[str, str | None]
+    since: int
+    inserted: bool
+    texts: Mapping[Child | str, bytes]
+    followed: bool = False
+
+    def value(self, names: Iterable[str]) -> str | None:
+        """Values of some columns as one text; None where one is NULL."""
+        found = [self.columns[name.casefold()] for name in names]
+        return None if None in found else BETWEEN.join(value for value in found if value is not None)
+
+
+@dataclass(slots=True)
+class CascadeResult:
+    """What foreign keys did along with changes that are undone.
+
+    Attributes:
+        texts: the statements that restore rows, by the commit version of what is undone.
+        asked: values that rows may have referred to by a foreign key.
+        doubts: statements that may have changed rows that did, shortened.
+        stale: keys of rows that cannot be restored, as a foreign key had changed them before.
+    """
+
+    texts: dict[int, list[bytes]] = field(default_factory=lambda: defaultdict(list))
+    asked: dict[Child, dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
+    doubts: dict[Child, dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
+    stale: dict[Name, dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
+
+
+class _Rows:
+    """The rows of one table, by key, and by what they refer to."""
+
+    def __init__(self, children: list[Child], key: tuple[str, ...]) -> None:
+        self._children = children
+        self._key = key
+        self._rows: dict[str, ReferringRow] = {}
+        self._by_value: dict[Child, dict[str, dict[str, ReferringRow]]] = {
+            child: defaultdict(dict) for child in children
+        }
+
+    def key_of(self, row: ReferringRow) -> str:
+        return row.value(self._key) or ""
+
+    def take(self, key: str) -> None:
+        row = self._rows.pop(key, None)
+        if row is None:
+            return
+        for child in self._children:
+            value = row.value(child.key.columns)
+            if value is not None:
+                self._by_value[child][value].pop(key, None)
+
+    def put(self, row: ReferringRow) -> None:
+        key = self.key_of(row)
+        self.take(key)
+        self._rows[key] = row
+        for child in self._children:
+            value = row.value(child.key.columns)
+            if value is not None:
+                self._by_value[child][value][key] = row
+
+    def referring(self, child: Child, value: str) -> list[ReferringRow]:
+        return [*self._by_value[child].get(value, {}).values()]
+
+    def clear(self) -> None:
+        self._rows.clear()
+        for values in self._by_value.values():
+            values.clear()
+
+
+class ReferringRows:
+    """The rows of all tables that are followed.
+
+    Args:
+        children: the foreign keys that are followed.
+        keys: the columns of each table's key.
+        undone: the changes that are undone.
+    """
+
+    def __init__(
+        self, children: Iterable[Child], keys: Mapping[Name, tuple[str, ...]], undone: frozenset[Place]
+    ) -> None:
+        self._undone = undone
+        self._to: dict[Name, list[Child]] = defaultdict(list)
+        of: dict[Name, list[Child]] = defaultdict(list)
+        for child in children:
+            self._to[child.parent].append(child)
+            of[child.name].append(child)
+        self._tables = {name: _Rows(of[name], keys[name]) for name in of if name in keys}
+        self._doubts: dict[Name, dict[str, None]] = defaultdict(dict)
+        self.result = CascadeResult()
+
+    def take(self, name: Name, key: str) -> None:
+        """A row is no more as it was."""
+        self._tables[name].take(key)
+
+    def put(self, name: Name, row: ReferringRow) -> None:
+        """A row is as its image says."""
+        self._tables[name].put(row)
+
+    def doubt(self, name: Name, sql: str) -> None:
+        """A statement may have changed rows of a table."""
+        self._doubts[name][sql] = None
+
+    def clear(self, name: Name) -> None:
+        """Of the rows that a table has had nothing is known any more, or they are gone."""
+        if name in self._tables:
+            self._tables[name].clear()
+
+    def go(self, child: Child, gone: Gone) -> None:
+        """Do what a foreign key does to rows when what they refer to has gone."""
+        action = child.key.on_delete if gone.deleted else child.key.on_update
+        if action == CHANGES_NOTHING:
+            return
+        undone = gone.place in self._undone
+        follows = action == CASCADE and not gone.deleted
+        if undone and not follows:
+            self.result.asked[child][gone.value] = None
+            self.result.doubts[child].update(self._doubts[child.name])
+        table = self._tables.get(child.name)
+        if table is None:
+            return
+        for row in table.referring(child, gone.value):
+            key = table.key_of(row)
+            table.take(key)
+            if undone and not follows and not (row.inserted and row.since == gone.place.version):
+                text = row.texts.get(CASCADE if action == CASCADE else child)
+                if row.followed or text is None:
+                    self.result.stale[child.name][key] = None
+                else:
+                    self.result.texts[gone.place.version].append(text)
+            before = self._referred_to(child.name, row)
+            if action == CASCADE and gone.deleted:
+                for further, value in before.items():
+                    self.go(further, Gone(gone.place, value, None, deleted=True))
+                continue
+            now = gone.now.split(BETWEEN) if follows and gone.now is not None else None
+            for number, column in enumerate(child.key.columns):
+                row.columns[column.casefold()] = None if now is None else now[number]
+            row.followed = True
+            table.put(row)
+            after = self._referred_to(child.name, row)
+            for further, value in before.items():
+                if after.get(further) != value:
+                    self.go(further, Gone(gone.place, value, after.get(further), deleted=False))
+
+    def _referred_to(self, name: Name, row: ReferringRow) -> dict[Child, str]:
+        """What others may refer to in a row, by the foreign keys that do."""
+        found = ((child, row.value(child.key.referenced)) for child in self._to[name])
+        return {child: value for child, value in found if value is not None}
+
+
+__all__ = ["CascadeResult", "ReferringRow", "ReferringRows"]

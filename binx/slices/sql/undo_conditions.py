@@ -1,0 +1,164 @@
+"""What must hold of other rows, or else a statement that undoes a change would fail, or change them too.
+
+A key may be taken again, a row may refer to what is to go, and what a row referred to may be gone. Where a
+condition does not hold the statement does nothing, and the row is listed, instead of an error that ends all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from binx.event.rows import RowsFlag
+from binx.rows.images import BatchImages, ChangeGroup, Images
+from binx.rows.parts import Part
+from binx.slices.changed import changed_values
+from binx.slices.sql.change_rows import BatchSql
+from binx.slices.sql.foreign_keys import CASCADE, CHANGES_NOTHING, Child, Name, columns_of
+from binx.slices.sql.literals import identifier
+from binx.slices.sql.tables import SqlDialect, SqlTable
+
+
+class Ties:
+    """The foreign keys of one table, with the other table's name in the script.
+
+    Args:
+        to: those that refer to it.
+        of: those that it has.
+    """
+
+    def __init__(self, to: Sequence[tuple[Name, Child]], of: Sequence[tuple[Name, Child]]) -> None:
+        self.to = to
+        self.of = of
+
+
+class ConditionsSql(BatchSql):
+    """Conditions on other rows than the one that a statement is about."""
+
+    def __init__(self, table: SqlTable, images: BatchImages, dialect: SqlDialect, ties: Ties) -> None:
+        super().__init__(table, images, dialect)
+        self._ties = ties
+        self._unchecked = bool(images.changes.rows_flags & RowsFlag.NO_FOREIGN_KEY_CHECKS)
+
+    def deletable(self, known: Mapping[int, Images]) -> Iterator[bytes | Part]:
+        """That no row refers to the one to be deleted, as the foreign key would change that, or forbid it.
+
+        Args:
+            known: the row, by the images that tell its columns.
+        """
+        for written, child in self._ties.to:
+            if not (child.key.on_delete == CHANGES_NOTHING and self._unchecked):
+                yield from self._unless_referred_to(written, child, known)
+
+    def updatable(self, group: ChangeGroup, known: Mapping[int, Images]) -> Iterator[Part]:
+        """That an update meets no other row with the values of a key, and leaves none without what it needs.
+
+        Args:
+            group: the updates.
+            known: the rows as these left them.
+        """
+        before = group.before
+        assert before is not None
+        assert group.after is not None
+        for places in self._unique_keys():
+            which = self._changed(group, places)
+            if which is not None and all(place in known for place in self._table.key):
+                yield from _where(which, self._unless_taken(places, before, known))
+        if self._unchecked:
+            return
+        for written, child in self._ties.to:
+            referenced = columns_of(self._table, child.key.referenced)
+            which = self._changed(group, referenced)
+            if which is not None and child.key.on_update != CASCADE:
+                yield from _where(which, self._unless_referred_to(written, child, known))
+        for written, child in self._ties.of:
+            own = columns_of(self._table, child.key.columns)
+            which = self._changed(group, own)
+            if which is not None and own is not None:
+                yield from _where(which, self.if_there(written, child, own, before))
+
+    def _unique_keys(self) -> Iterator[tuple[int, ...]]:
+        if not self._table.key:
+            return
+        yield self._table.key
+        definition = self._images.changes.table.resolved.definition
+        for index in definition.indexes if definition is not None else ():
+            places = columns_of(self._table, index.columns)
+            if index.unique and index.whole and not any(index.prefixes) and places:
+                yield places
+
+    def _changed(self, group: ChangeGroup, places: tuple[int, ...] | None) -> pa.BooleanArray | None:
+        """For which updates one of some columns is another than before; None for none of them."""
+        assert group.before is not None
+        assert group.after is not None
+        if not places or not {*places} <= {*group.before.columns} & {*group.after.columns}:
+            return None
+        changed = [changed_values(self._images, place, group.before, group.after) for place in places]
+        which = changed[0]
+        for more in changed[1:]:
+            which = pc.or_(which, more)
+        return which if which.true_count else None
+
+    def _values(
+        self, names: Iterable[str], places: Iterable[int], rows: Mapping[int, Images]
+    ) -> Iterator[bytes | Part]:
+        """That columns of some table have the values of columns of this one."""
+        lead = ""
+        for name, place in zip(names, places, strict=True):
+            yield f"{lead}{name}=".encode()
+            yield from self._literals(b"", place, rows[place], exact=True)
+            lead = " AND "
+
+    def _unless_taken(
+        self, places: tuple[int, ...], before: Images, known: Mapping[int, Images]
+    ) -> Iterator[bytes | Part]:
+        table = self._table
+        yield f" AND NOT EXISTS (SELECT 1 FROM (SELECT 1 FROM {table.name} WHERE ".encode()
+        yield from self._values(
+            [table.names[place] for place in places], places, dict.fromkeys(places, before)
+        )
+        yield from self._not_itself(known)
+        yield b" LIMIT 1) AS taken)"
+
+    def _not_itself(self, known: Mapping[int, Images]) -> Iterator[bytes | Part]:
+        table = self._table
+        yield b" AND NOT ("
+        yield from self._values([table.names[place] for place in table.key], table.key, known)
+        yield b")"
+
+    def _unless_referred_to(
+        self, written: Name, child: Child, known: Mapping[int, Images]
+    ) -> Iterator[bytes | Part]:
+        places = columns_of(self._table, child.key.referenced)
+        if places is None or len(places) != len(child.key.columns) or not {*places} <= {*known}:
+            return
+        name = ".".join(map(identifier, written))
+        yield f" AND NOT EXISTS (SELECT 1 FROM (SELECT 1 FROM {name} WHERE ".encode()
+        yield from self._values(map(identifier, child.key.columns), places, known)
+        if child.name == self._table.logged:
+            yield from self._not_itself(known)
+        yield b" LIMIT 1) AS referring)"
+
+    def if_there(
+        self, written: Name, child: Child, places: tuple[int, ...], before: Images
+    ) -> Iterator[bytes | Part]:
+        """That there is what the row refers to; one with a NULL in its foreign key refers to nothing."""
+        name = ".".join(map(identifier, written))
+        yield b" AND ("
+        for place in places:
+            yield from self._literals(b"", place, before, exact=True)
+            yield b" IS NULL OR "
+        yield f"EXISTS (SELECT 1 FROM (SELECT 1 FROM {name} WHERE ".encode()
+        yield from self._values(map(identifier, child.key.referenced), places, dict.fromkeys(places, before))
+        yield b" LIMIT 1) AS referred_to))"
+
+
+def _where(which: pa.BooleanArray, parts: Iterable[bytes | Part]) -> Iterator[Part]:
+    """Parts that stand only in some of the statements."""
+    for part in parts:
+        yield Part(part, mask=which) if isinstance(part, bytes) else part._replace(mask=which)
+
+
+__all__ = ["ConditionsSql", "Ties"]

@@ -1,0 +1,250 @@
+"""Rows that foreign keys deleted or changed come back with those that they referred to, or are listed."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+
+import pytest
+
+from binx.rows.ddl.catalog import Catalog
+from binx.slices.changes import Selected
+from binx.slices.sql.on_conflict import OnConflict
+from binx.slices.sql.undo import write_undo
+from testdata.servers import MariaDBServer, Server, ServerError
+from testdata.small import drop_databases
+from tests.live.test_undo import undo_of, write_nothing
+from tests.slices.sql.sql_of import everything
+
+REFERRING = """
+CREATE DATABASE small; USE small; CREATE TABLE parent (id INT PRIMARY KEY, v INT) ENGINE = InnoDB;
+CREATE TABLE child (id INT PRIMARY KEY, p INT, name VARCHAR(9),
+FOREIGN KEY (p) REFERENCES parent (id) ON DELETE CASCADE) ENGINE = InnoDB;
+CREATE TABLE grandchild (id INT PRIMARY KEY, c INT,
+FOREIGN KEY (c) REFERENCES child (id) ON DELETE CASCADE) ENGINE = InnoDB;
+CREATE TABLE loose (id INT PRIMARY KEY, p INT,
+FOREIGN KEY (p) REFERENCES parent (id) ON DELETE SET NULL ON UPDATE CASCADE) ENGINE = InnoDB;
+INSERT INTO parent VALUES (1, 1), (2, 2), (3, 3);
+INSERT INTO child VALUES (10, 1, 'a'), (11, 1, 'b'), (20, 2, 'c'), (30, 3, 'd'), (12, 2, 'moved');
+INSERT INTO grandchild VALUES (100, 10), (101, 11), (200, 20);
+INSERT INTO loose VALUES (1, 1), (2, 2), (3, 3);
+UPDATE child SET name = 'B' WHERE id = 11; UPDATE child SET p = 1 WHERE id = 12;
+DELETE FROM child WHERE id = 30;
+"""
+
+
+CHANGED = "UPDATE child SET name = 'new' WHERE id = 10"
+
+
+def referring_undone(
+    server: Server, change: str, *, tables: str = REFERRING, changed: str = CHANGED, with_tables: bool = True
+) -> tuple[bytes, tuple[str, ...]]:
+    """What undoes a change of rows that others refer to, and what is said of rows that are not known."""
+    drop_databases(server)
+    server.reset()
+    server.sql(tables)
+    server.flush_logs()
+    server.sql(f"USE small; {changed}")
+    server.flush_logs()
+    server.sql(f"USE small; {change}")
+    server.flush_logs()
+    made, since, mistake = server.binlogs()[:3]
+    catalog = Catalog()
+    if not with_tables:
+        write_nothing(made, catalog)
+    given = [made, since, mistake] if with_tables else [since, mistake]
+    output = io.BytesIO()
+
+    def selected() -> Iterator[Selected]:
+        for part in everything(given):
+            if part.file.path == str(mistake):
+                yield part
+                continue
+            mask = bytearray(len(part.table))
+            part.table.mark_statements(mask)
+            yield part._replace(mask=mask)
+
+    report = write_undo(selected(), output, catalog, every=lambda: everything(given))
+    return output.getvalue(), report.unknown
+
+
+def all_rows(server: Server) -> list[list[tuple[str | None, ...]]]:
+    tables = "parent", "child", "grandchild", "loose"
+    return [server.query(f"SELECT * FROM small.{table} ORDER BY id") for table in tables]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "DELETE FROM parent WHERE id < 3",
+        "UPDATE parent SET id = 9 WHERE id = 3; DELETE FROM child WHERE id = 10",
+    ],
+)
+def test_rows_that_foreign_keys_deleted_or_changed_come_back(server: Server, change: str) -> None:
+    drop_databases(server)
+    server.sql(REFERRING)
+    server.sql("UPDATE small.child SET name = 'new' WHERE id = 10")
+    before = all_rows(server)
+    undo, unknown = referring_undone(server, change)
+    assert all_rows(server) != before
+    assert unknown == ()
+    server.sql(undo)
+    assert all_rows(server) == before
+
+
+def test_rows_that_foreign_keys_deleted_and_the_logs_lack_are_listed(mariadb: MariaDBServer) -> None:
+    undo, unknown = referring_undone(mariadb, "DELETE FROM parent WHERE id < 3", with_tables=False)
+    assert any("small.child" in line and "p=1; 2" in line for line in unknown), unknown
+    assert any("small.loose" in line and "p=1; 2" in line for line in unknown), unknown
+    mariadb.sql(undo)
+    assert mariadb.query("SELECT id, name FROM small.child") == [("10", "new")]
+
+
+def test_a_row_that_others_refer_to_since_is_not_deleted_with_them(server: Server) -> None:
+    undo, _ = referring_undone(server, "INSERT INTO parent VALUES (7, 7)")
+    server.sql("INSERT INTO small.child VALUES (70, 7, 'later')")
+    left = all_rows(server)
+    with pytest.raises(ServerError, match="1 rows are not as the log left them"):
+        server.sql(undo)
+    assert all_rows(server) == left
+
+
+def test_nothing_is_undone_if_the_logs_do_not_tell_a_foreign_key(mariadb: MariaDBServer) -> None:
+    undo, _ = referring_undone(mariadb, "DELETE FROM parent WHERE id = 3")
+    mariadb.sql(
+        "USE small; CREATE TABLE other (p INT, CONSTRAINT untold FOREIGN KEY (p) REFERENCES parent (id)"
+        " ON DELETE CASCADE) ENGINE = InnoDB"
+    )
+    with pytest.raises(ServerError, match="foreign keys that the logs do not tell"):
+        mariadb.sql(undo)
+
+
+TIED = """
+CREATE DATABASE small; USE small;
+CREATE TABLE tree (id INT PRIMARY KEY, up INT,
+FOREIGN KEY (up) REFERENCES tree (id) ON DELETE CASCADE) ENGINE = InnoDB;
+CREATE TABLE a (id INT PRIMARY KEY) ENGINE = InnoDB; CREATE TABLE b (id INT PRIMARY KEY) ENGINE = InnoDB;
+CREATE TABLE both_ (id INT PRIMARY KEY, a INT REFERENCES a (id) ON DELETE CASCADE ON UPDATE CASCADE,
+b INT REFERENCES b (id) ON DELETE CASCADE, v INT) ENGINE = InnoDB;
+CREATE TABLE line (a INT, n INT, PRIMARY KEY (a, n),
+FOREIGN KEY (a) REFERENCES a (id) ON DELETE CASCADE ON UPDATE CASCADE) ENGINE = InnoDB;
+CREATE TABLE detail (id INT PRIMARY KEY, a INT, n INT,
+FOREIGN KEY (a, n) REFERENCES line (a, n) ON DELETE CASCADE ON UPDATE CASCADE) ENGINE = InnoDB;
+INSERT INTO tree VALUES (1, NULL), (2, 1), (3, 2), (4, 3), (5, 1), (6, NULL), (7, 6);
+INSERT INTO a VALUES (1), (2), (3); INSERT INTO b VALUES (1), (2);
+INSERT INTO both_ VALUES (1, 1, 1, 1), (2, 1, 2, 2), (3, 2, 1, 3), (4, 2, 2, 4), (5, 3, 2, 5);
+INSERT INTO line VALUES (1, 1), (1, 2), (2, 1); INSERT INTO detail VALUES (1, 1, 1), (2, 1, 2), (3, 2, 1);
+"""
+
+
+def tied_rows(server: Server) -> dict[str, list[tuple[str | None, ...]]]:
+    tables = "tree", "a", "b", "both_", "line", "detail"
+    return {table: sorted(server.query(f"SELECT * FROM small.{table}"), key=str) for table in tables}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "DELETE FROM tree WHERE id = 1",
+        "DELETE FROM a WHERE id = 1; DELETE FROM b WHERE id = 1",
+        "BEGIN; DELETE FROM b WHERE id = 2; DELETE FROM a WHERE id < 3; COMMIT",
+        "UPDATE a SET id = 9 WHERE id = 3; DELETE FROM both_ WHERE id = 5",
+    ],
+)
+def test_rows_tied_to_several_others_come_back_once(server: Server, change: str) -> None:
+    drop_databases(server)
+    server.sql(TIED)
+    before = tied_rows(server)
+    undo, unknown = referring_undone(server, change, tables=TIED, changed="DO 0")
+    assert tied_rows(server) != before
+    assert unknown == ()
+    server.sql(undo)
+    assert tied_rows(server) == before
+
+
+@pytest.mark.parametrize("changed", ["DO 0", "UPDATE a SET id = 9 WHERE id = 1"])
+def test_rows_that_followed_a_key_and_went_with_it_are_listed(mariadb: MariaDBServer, changed: str) -> None:
+    """That they followed is not in the log, and their images have the former key."""
+    change = "DELETE FROM a WHERE id IN (2, 9)"
+    if changed == "DO 0":
+        change = f"UPDATE a SET id = 9 WHERE id = 1; {change}"
+    undo, unknown = referring_undone(mariadb, change, tables=TIED, changed=changed)
+    for name, keys in (("both_", "id=1; 2"), ("line", "a, n=9, 1; 9, 2"), ("detail", "id=1; 2")):
+        (line,) = [line for line in unknown if f"small.{name}" in line]
+        assert line.endswith(keys), unknown
+    mariadb.sql(undo)
+    found = tied_rows(mariadb)
+    assert found["both_"] == [("3", "2", "1", "3"), ("4", "2", "2", "4"), ("5", "3", "2", "5")]
+    assert (found["line"], found["detail"]) == ([("2", "1")], [("3", "2", "1")])
+
+
+@pytest.mark.parametrize(
+    ("changed", "doubt"),
+    [
+        ("TRUNCATE both_; INSERT INTO both_ VALUES (8, 2, 1, 8)", None),
+        ("ALTER TABLE both_ DROP v, ADD w INT DEFAULT 5; INSERT INTO both_ VALUES (8, 2, 1, 8)", "ALTER"),
+        (
+            "RENAME TABLE both_ TO other; UPDATE other SET v = 9; RENAME TABLE other TO both_;"
+            "INSERT INTO both_ VALUES (8, 2, 1, 8)",
+            "RENAME",
+        ),
+        (
+            "DELETE FROM both_; INSERT INTO both_ VALUES (8, 2, 1, 7); SET SESSION binlog_format = STATEMENT;"
+            "UPDATE both_ SET v = 8",
+            "UPDATE",
+        ),
+    ],
+)
+def test_rows_are_not_restored_across_statements_on_their_table(
+    mariadb: MariaDBServer, changed: str, doubt: str | None
+) -> None:
+    undo, unknown = referring_undone(mariadb, "DELETE FROM a WHERE id = 2", tables=TIED, changed=changed)
+    assert [line for line in unknown if "both_" in line and f"“{doubt}" in line] == [*unknown]
+    assert bool(unknown) == (doubt is not None)
+    mariadb.sql(undo)
+    v = "7" if doubt == "UPDATE" else "8"
+    assert ("8", "2", "1", v) in mariadb.query("SELECT * FROM small.both_")
+    assert len(mariadb.query("SELECT * FROM small.both_ WHERE a = 2")) == 1
+
+
+CONFLICTS = """
+CREATE DATABASE small; USE small;
+CREATE TABLE parent (id INT PRIMARY KEY, u INT UNIQUE) ENGINE = InnoDB;
+CREATE TABLE child (id INT PRIMARY KEY, p INT, u INT UNIQUE,
+FOREIGN KEY (p) REFERENCES parent (id) ON UPDATE {action}) ENGINE = InnoDB;
+INSERT INTO parent VALUES (1, 1), (2, 2), (3, 3), (4, 4); INSERT INTO child VALUES (1, 1, 1), (2, 2, 2);
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "since", "told"),
+    [
+        ("UPDATE parent SET id = id + 10 WHERE id > 2", "INSERT INTO parent VALUES (4, 44)", "parent id=14"),
+        ("UPDATE parent SET u = u + 10 WHERE id > 2", "INSERT INTO parent VALUES (5, 4)", "parent id=4"),
+        ("INSERT INTO parent VALUES (7, 7), (8, 8)", "INSERT INTO child VALUES (8, 8, 8)", "parent id=8"),
+        ("UPDATE child SET p = p + 2", "DELETE FROM parent WHERE id = 2", "child id=2"),
+        (
+            "UPDATE parent SET id = id + 10 WHERE id > 2",
+            "INSERT INTO child VALUES (9, 14, 9)",
+            "parent id=14",
+        ),
+    ],
+)
+@pytest.mark.parametrize("action", ["RESTRICT", "SET NULL"])
+def test_a_row_that_others_are_in_the_way_of_is_listed_and_ends_no_other(
+    server: Server, action: str, change: str, since: str, told: str
+) -> None:
+    """Each change is one of two rows; the other one is undone."""
+    drop_databases(server)
+    server.reset()
+    server.sql(CONFLICTS.format(action=action))
+    server.flush_logs()
+    server.sql(f"USE small; {change}")
+    server.flush_logs()
+    server.sql(f"USE small; {since}")
+    later = server.query("SELECT * FROM small.child WHERE id > 7")
+    made, mistake = server.binlogs()[:2]
+    lines = server.sql(undo_of(mistake, tables=made, on_conflict=OnConflict.SKIP)).splitlines()
+    table = told.partition(" ")[0]
+    assert lines == [f"small.{told}; ", f"small.{table}\t1\t1"]
+    assert server.query("SELECT * FROM small.child WHERE id > 7") == later

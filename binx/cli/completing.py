@@ -91,18 +91,22 @@ def _items(texts: list[str], incomplete: str) -> list[CompletionItem]:
 def _logs() -> Iterator[list[BinlogFile]]:
     """The logs on the command line: those that have index files, and others that are read quickly.
 
-    Click has not read them yet: it stops at the option that still lacks its value.
+    Click has not read them yet: it stops at the option that still lacks its value. Before any is typed, they
+    are those of the current folder.
     """
     words = split_arg_string(os.environ.get("COMP_LINE") or os.environ.get("COMP_WORDS", ""))
     paths: list[str] = []
     for word in words[1:]:
         with suppress(BinxError):
             paths += expand_paths([word] if word != STANDARD_INPUT and not is_uri(word) else [])
+    found = [path for path in dict.fromkeys(paths) if Path(path).is_file()]
+    if not found:
+        with suppress(BinxError):
+            found = expand_paths([os.curdir])
     files: list[BinlogFile] = []
-    for path in dict.fromkeys(paths):
-        if Path(path).is_file():
-            with suppress(BinxError):
-                files.append(BinlogFile.open(path))
+    for path in found:
+        with suppress(BinxError):
+            files.append(BinlogFile.open(path))
     try:
         attach_indexes(files, IndexUse(os.environ.get("BINX_INDEX_DIR") or None))
         unread = sum(file.size for file in files if file.index is None)

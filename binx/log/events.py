@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from binx.errors import BinxError, DamagedError
-from binx.event.format import FormatDescription
+from binx.event.format import FormatDescription, parse_format_body
 from binx.event.header import HEADER_SIZE, EventHeader, EventType, event_size, parse_header
 from binx.event.load_data import ExecuteLoadQuery
 from binx.event.parse import Event, parse_event
@@ -124,7 +124,12 @@ def raw_events(file: BinlogFile, start: int, end: int, description: FormatDescri
                 )
             data = window[position - origin : header.end - origin]
             body = data[HEADER_SIZE : header.size - description.checksum_size]
-            if header.type == EventType.TRANSACTION_PAYLOAD:
+            if header.type == EventType.FORMAT_DESCRIPTION:
+                # Of the next relay log, in which the transaction goes on.
+                body = data[HEADER_SIZE:]
+                description = parse_format_body(body, header)
+                yield RawEvent(header, data, body, None, description)
+            elif header.type == EventType.TRANSACTION_PAYLOAD:
                 payload = stored_payload(file.source, header, window, origin, description)
                 yield RawEvent(header, data, body, None, payload)
                 yield from _inner_events(payload, description)

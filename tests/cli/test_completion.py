@@ -32,7 +32,7 @@ def path(tmp_path: Path) -> str:
     return f"{tmp_path}:{os.environ['PATH']}"
 
 
-def completed(line: str, path: str) -> list[str]:
+def completed(line: str, path: str, cwd: Path | None = None) -> list[str]:
     """What bash offers at the end of a line."""
     bash = shutil.which("bash")
     if bash is None:
@@ -40,6 +40,7 @@ def completed(line: str, path: str) -> list[str]:
     done = subprocess.run(
         [bash, "--norc", "-c", CALL, "bash", line],
         env=environment({"PATH": path, "PYTHONPATH": os.pathsep.join(sys.path)}),
+        cwd=cwd,
         capture_output=True,
         text=True,
         check=True,
@@ -69,6 +70,13 @@ def test_tables_databases_and_gtids_come_from_the_files_on_the_line(shop: Shop, 
     assert completed(f"binx ls {log} --gtid {source[:5]}", path)[0] == f"{source}:374"
     assert completed(f"binx ls {log} --gtid {source}:37", path) == ["374", "373", "372", "371", "370", "37"]
     assert completed(f"binx ls {log} --gtid {source}:1,{source}:36", path)[-1] == "36"
+
+
+def test_before_a_file_is_typed_they_come_from_the_current_folder(shop: Shop, path: str) -> None:
+    assert completed("binx ls --table shop.or", path, shop.logs[0].parent) == [
+        "shop.order_items",
+        "shop.orders",
+    ]
 
 
 def test_a_mariadb_gtid(mariadb_shop: Shop, path: str) -> None:

@@ -34,13 +34,16 @@ extracts with the tables.
 A file counts as *read* if all its events are accounted for and all its rows decoded. *Rows* are row images.
 """
 
-HIDDEN_FRACTIONS = """
+NOTES = """
 Rows of tables with fractional seconds in TIME(n), DATETIME(n) or TIMESTAMP(n) columns, from MariaDB before \
 10.1 or with `mysql56_temporal_format=OFF`, are readable only where the logs or `--schema` have the table's \
 definition: the log does not record how many bytes the fraction takes (`mariadb-binlog -v` fails on them). \
 Otherwise such rows are recognized by lengths or null bits that do not fit, are listed as not counted, and \
 decoding them is an error; `--on-damage salvage` extracts the other transactions, and `extract --gtid` \
-without `--table` any transaction."""
+without `--table` any transaction.
+
+MySQL 5.1 with Google's patches wrote event headers of 27 bytes, with a group id, or of 23, with a checksum, \
+where all other servers write 19."""
 
 UNKNOWN = "unknown"
 
@@ -133,7 +136,7 @@ def errors_table(observed: dict[str, list[Observation]]) -> Iterator[str]:
         (outcome, f"“{message}”", ", ".join(names)) for (outcome, message), names in sorted(reasons.items())
     ]
     yield from table(("outcome", "message", "files of"), rows)
-    yield HIDDEN_FRACTIONS
+    yield NOTES
 
 
 def events_table(observed: dict[str, list[Observation]]) -> Iterator[str]:

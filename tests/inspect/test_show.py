@@ -16,6 +16,7 @@ from binx.event.header import HEADER_SIZE
 from binx.inspect.hexdump import hex_lines
 from binx.inspect.show import Showing, ShownEvent, ShownTransaction
 from binx.log.chain.ends import FileEnds, read_ends
+from binx.log.chain.inputs import open_chain
 from binx.log.events import RawEvent
 from binx.log.file import BinlogFile
 from binx.log.selection.selection import Selection
@@ -155,3 +156,12 @@ def test_a_wrong_checksum_is_called_so(testdata: Path) -> None:
     data[HEADER_SIZE] ^= 1
     *_, last = hex_lines(event.raw.header, memoryview(data), 4)
     assert "WRONG" in last.meaning
+
+
+@pytest.mark.parametrize("server", ["mysql-9.7", "mariadb-10.11"])
+def test_transactions_that_go_on_in_the_next_relay_log_are_shown_whole(server: str) -> None:
+    with open_chain([str(TESTDATA / server / "relay" / "relay-bin.index")]) as chain:
+        rows = [row for item in shown(chain) if isinstance(item, Kept) for row in item.rows]
+        output = io.BytesIO()
+        write_json(Search(chain, Selection()).selected(), output, Catalog(), rows=True)
+    assert len(rows) == len(output.getvalue().splitlines()) > 0

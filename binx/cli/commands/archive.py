@@ -268,7 +268,7 @@ def _expire(archive: str, days: int, *, dry_run: bool, as_json: bool, quiet: boo
             failed += log.error is not None
             expired += log.error is None
             tell_log(log, text, as_json=as_json, quiet=quiet)
-    if expired and not quiet:
+    if expired:
         what = "would go" if dry_run else "are gone"
         say_warning(f"{counted(expired, 'log')} {what} from the archive, which may have been their only copy")
     elif not failed and not quiet:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from binx.errors import OutputError
@@ -13,7 +11,7 @@ from tests.object_store import Bucket, object_store
 pytest.importorskip("pyspark")
 
 
-def test_of_two_loads_one_gives_way(tmp_path: Path) -> None:
+def test_of_two_loads_one_gives_way() -> None:
     with object_store() as service:
         bucket = Bucket(service, "locks")
         place = Place(bucket.place("tables"))

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 
 from binx.compare.digests import DIGEST_BYTES
-from binx.kernels.render.heads import whole_transactions
+from binx.kernels.transactions.selection import whole_transactions
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.statements import Statement
 from binx.slices.changes import Begin, Frame, RowTexts, Selected, WholeTexts, ordered_changes

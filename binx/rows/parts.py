@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
-from binx.kernels.render.rowparts import Spelling
+from binx.kernels.render.row_changes import Spelling
 
 if TYPE_CHECKING:
-    from binx.kernels.render.changeparts import Column, KernelPart
+    from binx.kernels.render.row_changes import Column, KernelPart
     from binx.rows.columns.column_buffers import ColumnBuffers
 
 _FLOAT_BYTES = 4

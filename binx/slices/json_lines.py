@@ -12,13 +12,17 @@ A change's line begins with ``transaction``, ``commit_version`` and ``commit_tim
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterable, Iterator
 from tempfile import SpooledTemporaryFile
 from typing import Any
 
 import pyarrow as pa
 
+from binx.kernels.render.transactions import TextColumn, TransactionTexts
+from binx.kernels.transactions.selection import whole_transactions
 from binx.log.file import BinlogFile
+from binx.log.index.transactions import index_schema
 from binx.log.selection.moments import format_time
 from binx.rows.batches import ChangeBatch
 from binx.rows.columns.types import LogicalType
@@ -27,10 +31,11 @@ from binx.rows.decoder import ChangeDecoder
 from binx.rows.images import BatchImages, ChangeGroup, Images
 from binx.rows.parts import Part, Spelled, Spelling, columns
 from binx.rows.statements import Statement
-from binx.slices.changes import Begin, RowTexts, Selected, ordered_changes
+from binx.slices.changes import Begin, Frame, RowTexts, Selected, WholeTexts, ordered_changes
+from binx.slices.heads import FRAMED, Heads
 from binx.slices.json_values import NULL, json_values, plain_json
 from binx.slices.misfits import with_misfits
-from binx.slices.pieces import Changes, changes_of
+from binx.slices.pieces import Changes, Piece, changes_of
 from binx.slices.row_choice import RowChoice
 from binx.slices.sql.kept_inserts import KeptInserts
 from binx.source.wording import encoded
@@ -41,6 +46,7 @@ BUFFER_BYTES = 1024 * 1024
 
 _MICROSECOND_DIGITS = 6
 _SEPARATOR = b", "
+_FACTS = tuple(name for name in index_schema().names if name != "statements")
 _TIMES = ("commit_timestamp", "original_commit_timestamp", "begin_timestamp")
 
 
@@ -124,10 +130,13 @@ def _transaction_lines(
             separator=_SEPARATOR,
             choice=choice,
             decoders=decoders,
+            frames=_Frames(),
         )
         head = b""
         for item in items:
-            if isinstance(item, Begin):
+            if isinstance(item, WholeTexts):
+                yield from item.text
+            elif isinstance(item, Begin):
                 statements.seek(0)
                 statements.truncate()
                 head = _head(item)
@@ -144,6 +153,31 @@ def _transaction_lines(
                 while chunk := statements.read(BUFFER_BYTES):
                     yield chunk
                 yield b"]}\n"
+
+
+class _Frames:
+    """Lines of transactions that have row changes alone, many at a time."""
+
+    def __init__(self) -> None:
+        fields = [
+            (f'{", " if place else "{"}"{name}": '.encode(), TextColumn[f"COLUMN_{name.upper()}"], b"")
+            for place, name in enumerate(_FACTS)
+        ]
+        texts = TransactionTexts(fields, b', "changes": [', True, b"null", None)
+        self._heads = Heads(texts, b'], "statements": []}\n', plain_json, _table_name)
+
+    def frame(
+        self, part: Selected, taken: array[int], first: int, piece: Piece, run: int, stop: int
+    ) -> Frame | None:
+        """What stands around them; see :class:`~binx.slices.changes.Frames`."""
+        runs = (piece.versions, piece.marks, piece.ends)
+        stop = min(stop, run + FRAMED)
+        count = whole_transactions(part.table, taken, first, *runs, run, stop, False, 0, True)
+        return self._heads.frame(part, taken, first, count) if count else None
+
+
+def _table_name(db: str, table: str) -> str:
+    return f'{{"db": {plain_json(db)}, "table": {plain_json(table)}'
 
 
 def _head(begin: Begin) -> bytes:

@@ -31,7 +31,7 @@ from binx.rows.columns.arrays import UNMAPPED_CHARSETS
 from binx.rows.columns.types import INTEGER_NAMES, Kind, LogicalType
 from binx.rows.parts import Spelled, Spelling
 from binx.slices.long_texts import LongText, is_long
-from binx.slices.texts import EXACT_DIGITS, TEXT, as_text, constant, decimals, joined, per_distinct, quoted
+from binx.slices.texts import EMPTY, EXACT_DIGITS, TEXT, as_text, constant, decimals, per_distinct, quoted
 
 NULL = b"null"
 
@@ -68,7 +68,8 @@ def real_texts(array: pa.Array) -> pa.Array:
     JSON has no numbers for NaN and infinity; no server stores them, so they are strings.
     """
     texts = as_text(array)
-    texts = pc.if_else(pc.match_substring_regex(texts, _INTEGER), joined(texts, constant(".0")), texts)
+    pointed = pc.binary_join_element_wise(texts, constant(".0"), EMPTY)
+    texts = pc.if_else(pc.match_substring_regex(texts, _INTEGER), pointed, texts)
     finite = pc.is_finite(array)
     return texts if pc.all(finite).as_py() else pc.if_else(finite, texts, quoted(texts, '"'))
 

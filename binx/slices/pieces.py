@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from binx.kernels.render.changetexts import ChangeTexts
-from binx.kernels.render.rowparts import State
+from binx.kernels.render.row_changes import ChangeTexts, State
 from binx.rows.images import BatchImages, ChangeGroup
 from binx.rows.parts import Part, assembled, kernel_part, numbers
 
 if TYPE_CHECKING:
-    from binx.kernels.render.changeparts import KernelPart
+    from binx.kernels.render.row_changes import KernelPart
 
 CHUNK_BYTES = 256 * 1024
 """Bytes of text that are handed over at a time."""
@@ -33,8 +32,6 @@ class Changes:
         count: how many changes.
         parts: what their texts consist of, as the kernel takes it.
         marks: a small number for each change, uint8; None where all are 0.
-        events: of a batch's rows the offsets of their rows events, int64, and the low byte of these events'
-            flags, uint8, or None for it; None where rows are not told apart by events.
         statement: what stands before the first and behind the last of the changes that one statement takes
             together, and behind their number, which is written if this is not empty; None where each stands
             for itself.
@@ -46,7 +43,6 @@ class Changes:
     count: int
     parts: list[KernelPart]
     marks: pa.Array | None = None
-    events: tuple[pa.Array, pa.Array | None] | None = None
     statement: tuple[bytes, bytes, bytes] | None = None
 
 
@@ -54,7 +50,6 @@ def changes_of(
     images: BatchImages,
     parts: Callable[[ChangeGroup], Iterable[bytes | Part]],
     marks: Callable[[ChangeGroup], pa.Array] | None = None,
-    events: tuple[pa.Array, pa.Array | None] | None = None,
     statement: Callable[[ChangeGroup], tuple[bytes, bytes, bytes] | None] | None = None,
 ) -> list[Changes]:
     """A batch's row changes, those that are written alike together.
@@ -63,7 +58,6 @@ def changes_of(
         images: the batch.
         parts: gives what the texts of a group's changes consist of.
         marks: gives a small number for each change of a group; None where all are 0.
-        events: the rows events of the batch's rows; see :class:`Changes`.
         statement: gives what stands around the changes of a group that one statement takes together; see
             :class:`Changes`.
     """
@@ -76,7 +70,6 @@ def changes_of(
             images.size_of(group.images),
             [kernel_part(part) for part in assembled(parts(group))],
             None if marks is None else marks(group),
-            events,
             None if statement is None else statement(group),
         )
         for group in images.groups()
@@ -119,7 +112,6 @@ class Piece:
                 one.numbers,
                 None if one.rows is None else numbers(one.rows),
                 None if one.marks is None else _bytes(one.marks),
-                None if one.events is None else _events(*one.events),
                 one.count,
                 one.parts,
                 one.statement,
@@ -189,10 +181,6 @@ class Piece:
                 texts.go_on(size)
         if texts.size:
             yield texts.taken()
-
-
-def _events(positions: pa.Array, flags: pa.Array | None) -> tuple[memoryview, memoryview | None]:
-    return numbers(positions), None if flags is None else _bytes(flags)
 
 
 def _bytes(array: pa.Array) -> memoryview:

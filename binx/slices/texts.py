@@ -11,8 +11,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from binx.kernels.render.texts import Texts, joined_texts, quoted_texts
-from binx.kernels.render.texts import real_texts as laid_out_reals
 from binx.source.wording import encoded
 
 TEXT = pa.large_binary()
@@ -21,56 +19,16 @@ EMPTY = pa.scalar(b"", TEXT)
 EXACT_DIGITS = 18
 """Digits of a DECIMAL that 64 bits hold."""
 
-_OFFSET_SIZE = 8
-
 
 def constant(text: str | bytes) -> pa.Scalar:
     """A text that stands beside every value."""
     return pa.scalar(encoded(text) if isinstance(text, str) else text, TEXT)
 
 
-def joined(*parts: Any) -> pa.Array:
-    """Arrays and constants put behind one another, row by row; null where one is null."""
-    columns = [part for part in parts if isinstance(part, pa.Array)]
-    if not columns or any(column.type != TEXT or column.null_count for column in columns):
-        return pc.binary_join_element_wise(*parts, EMPTY)
-    pieces = [_spans(part) if isinstance(part, pa.Array) else part.as_py() for part in parts]
-    return _column(joined_texts(pieces, len(columns[0])))
-
-
-def _spans(array: pa.Array) -> tuple[memoryview, memoryview]:
-    """A column of text as kernels take it."""
-    _, offsets, data = array.buffers()
-    if offsets is None:
-        return memoryview(bytes(_OFFSET_SIZE)).cast("q"), memoryview(b"")
-    return memoryview(offsets).cast("q")[array.offset :], memoryview(data or b"").cast("B")
-
-
-def _column(texts: Texts, like: pa.Array | None = None) -> pa.Array:
-    """A column of text that kernels have written, with the nulls of another."""
-    rows = len(texts.offsets) // _OFFSET_SIZE - 1
-    array = pa.Array.from_buffers(
-        TEXT, rows, [None, pa.py_buffer(texts.offsets), pa.py_buffer(texts.data)], null_count=0
-    )
-    if like is None or not like.null_count:
-        return array
-    return pc.if_else(like.is_valid(), array, pa.scalar(None, TEXT))
-
-
-def string_literals(array: pa.Array, *, escapes: bool = False) -> pa.Array:
-    """Texts, ``large_binary`` in UTF-8, as string literals of SQL.
-
-    Args:
-        array: the texts.
-        escapes: whether backslashes escape where they are read; without, they mean the same in every mode.
-    """
-    return _column(quoted_texts(*_spans(array), len(array), escapes), array)
-
-
 def python_reals(array: pa.Array) -> pa.Array:
     """Floating-point numbers as Python prints them, those of 32 bits by the fewest digits that tell them."""
-    texts = as_text(array)
-    return _column(laid_out_reals(*_spans(texts), len(texts)), texts)
+    texts = as_text(array).to_pylist()
+    return pa.array([None if text is None else repr(float(text)).encode() for text in texts], TEXT)
 
 
 def python_json_reals(array: pa.Array) -> pa.Array:
@@ -88,12 +46,7 @@ def as_text(array: pa.Array) -> pa.Array:
 
 def quoted(array: pa.Array, quote: str) -> pa.Array:
     """Texts that need no escaping, between quotes."""
-    return joined(constant(quote), array, constant(quote))
-
-
-def replaced(array: pa.Array, which: pa.Array, by: pa.Array) -> pa.Array:
-    """The array with other values at the marked places, as many as are marked."""
-    return pc.replace_with_mask(array, which, by)
+    return pc.binary_join_element_wise(constant(quote), array, constant(quote), EMPTY)
 
 
 def decimals(array: pa.Array) -> pa.Array:

@@ -8,7 +8,6 @@ from binx.log.file import BinlogFile
 from binx.rows.batches import ChangeBatch
 from binx.rows.images import BatchImages, ChangeGroup, Images
 from binx.rows.parts import Part, Spelled, Spelling, columns
-from binx.slices.event_flags import event_flags
 from binx.slices.misfits import with_misfits
 from binx.slices.pieces import Changes, changes_of
 from binx.slices.thl_values import NULL, thl_values
@@ -17,17 +16,14 @@ from binx.source.wording import encoded
 EVENT_CLASS = "com.continuent.tungsten.replicator.event.ReplDBMSEvent"
 """What Tungsten calls the sort of its transactions; each names it."""
 
-_STATEMENT = Spelled(Spelling.SPELL_STATEMENT, close=b") =\n")
 _EVENT = Spelled(Spelling.SPELL_EVENT)
 _ORDINAL = Spelled(Spelling.SPELL_ORDINAL, close=b"\n")
 
 
-def thl_rows(changes: ChangeBatch, file: BinlogFile) -> list[Changes]:
+def thl_rows(changes: ChangeBatch, _: BinlogFile) -> list[Changes]:
     """The row changes of a batch; a renderer for :func:`~binx.slices.changes.ordered_changes`."""
     images = BatchImages(changes)
-    positions = images.system("_position")
-    assert positions is not None
-    return changes_of(images, _BatchThl(images).row, events=(positions, event_flags(file, positions)))
+    return changes_of(images, _BatchThl(images).row)
 
 
 class _BatchThl:
@@ -41,7 +37,6 @@ class _BatchThl:
         """What the texts of a group's changes consist of."""
         table = self._images.changes.table
         about = f" - ACTION = {group.operation.upper()}\n - SCHEMA = {table.db}\n - TABLE = {table.name}\n"
-        yield Part(b"- SQL(", _STATEMENT)
         yield Part(encoded(about), _EVENT)
         yield Part(b" - ROW# = ", _ORDINAL)
         for prefix, images in (("COL", group.after), ("KEY", group.before)):

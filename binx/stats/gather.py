@@ -16,7 +16,7 @@ from binx.errors import BinxError, DamagedError, UnsupportedError, UsageError
 from binx.event.format import ChecksumAlgorithm
 from binx.event.gtid.sets import GtidSet
 from binx.event.header import event_name
-from binx.kernels.transactions.ranking import Measure, measures, rank
+from binx.kernels.transactions.selection import Measure, measures, rank
 from binx.kernels.transactions.sums import Tally
 from binx.kernels.transactions.table import TransactionTable
 from binx.kernels.walk.scan import Level

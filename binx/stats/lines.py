@@ -8,14 +8,16 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from binx.errors import UsageError
-from binx.kernels.render.lines import LineColumn, TransactionLines
+from binx.kernels.render.transactions import TextColumn, TransactionTexts
 from binx.log.identifiers import anonymous_id
 from binx.log.selection.zones import zone_offset
 from binx.source.wording import encoded
-from binx.stats.text import field_leads, json_string, safe_text
+from binx.stats.text import json_string, safe_text
 from binx.stats.transaction import Page
 
-COLUMNS = tuple(column.name.removeprefix("COLUMN_").lower() for column in LineColumn)
+COLUMNS = tuple(column.name.removeprefix("COLUMN_").lower() for column in TextColumn)[
+    : TextColumn.COLUMN_DURATION + 1
+]
 """The names of columns, as JSON has them; ``duration`` is not in the data set."""
 
 ALIASES = {
@@ -27,7 +29,7 @@ ALIASES = {
 }
 """Shorter names that a user may give."""
 
-JSON_COLUMNS = COLUMNS[: LineColumn.COLUMN_DURATION]
+JSON_COLUMNS = COLUMNS[: TextColumn.COLUMN_DURATION]
 """What an object has unless other columns are asked for."""
 
 PLAIN_COLUMNS = ("commit_timestamp", "gtid", "kind", "bytes", "rows", "file", "start", "tables")
@@ -75,10 +77,11 @@ class LineWriter:
     ) -> None:
         chosen = columns or (JSON_COLUMNS if as_json else PLAIN_COLUMNS)
         self._json = as_json
-        self._lines = TransactionLines(
-            [COLUMNS.index(name) for name in chosen],
-            field_leads(chosen, as_json=as_json),
+        self._lines = TransactionTexts(
+            [(_lead(place, name, as_json), COLUMNS.index(name), b"") for place, name in enumerate(chosen)],
+            b"}\n" if as_json else b"\n",
             as_json,
+            b"null" if as_json else b"-",
             None if zone is UTC else zone_offset(zone),
         )
         self._page: Page | None = None
@@ -100,7 +103,7 @@ class LineWriter:
         if self._page is None or self._page.scan is not page.scan:
             self._begin_file(page)
         self._page = page
-        first_seqno = page.first_seqno if page.numbered else 0
+        first_seqno = page.first_seqno if page.numbered else -1
         return Lines(*self._lines.render(page.table, mask, first_seqno))
 
     def _begin_file(self, page: Page) -> None:
@@ -114,6 +117,13 @@ class LineWriter:
             lambda start: anonymous_id(page.file, start).encode(),
             None if self._json else lambda start, end: encoded(safe_text(page.statement_text(start, end))),
         )
+
+
+def _lead(place: int, name: str, as_json: bool) -> bytes:
+    """What stands before a field: its name in JSON, else a tab between fields."""
+    if as_json:
+        return f'{", " if place else "{"}"{name}": '.encode()
+    return b"\t" if place else b""
 
 
 def _plain_name(db: str, table: str) -> str:

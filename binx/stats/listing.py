@@ -22,7 +22,7 @@ from binx.stats.transaction import KIND_NAMES, ListedTransaction, Page, TableCha
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from binx.kernels.transactions.ranking import Measure
+    from binx.kernels.transactions.selection import Measure
     from binx.rows.ddl.catalog import Catalog
     from binx.where.condition import Condition
 
@@ -213,7 +213,7 @@ class Listing:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        from binx.kernels.transactions.ranking import measures
+        from binx.kernels.transactions.selection import measures
         from binx.stats.sorting import TextSorter
 
         sorter = TextSorter()
@@ -258,7 +258,7 @@ def _pickled(page: Page) -> Lines:
 
 
 def _measure(order: Order) -> Measure:
-    from binx.kernels.transactions.ranking import Measure
+    from binx.kernels.transactions.selection import Measure
 
     return {
         Order.BYTES: Measure.MEASURE_BYTES,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
-from binx.kernels.transactions.ranking import Measure, rank
+from binx.kernels.transactions.selection import Measure, rank
 from binx.stats.transaction import ListedTransaction, Page
 
 Item = TypeVar("Item")

@@ -26,9 +26,7 @@ from binx.stats.text import safe_text
 def shown_rows(changes: ChangeBatch, _: BinlogFile) -> list[Changes]:
     """The row changes of a batch; a renderer for :func:`~binx.slices.changes.ordered_changes`."""
     images = BatchImages(changes)
-    positions = images.system("_position")
-    assert positions is not None
-    return changes_of(images, _BatchLines(images).lines, events=(positions, None))
+    return changes_of(images, _BatchLines(images).lines)
 
 
 class _BatchLines:

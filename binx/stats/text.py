@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import unicodedata
-from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
 from itertools import takewhile
 from typing import TYPE_CHECKING
@@ -125,13 +124,6 @@ def json_string(text: str) -> str:
     """A name as a string of JSON."""
     # Here and not above: plain listings do without it.
     return json.dumps(printable(text), ensure_ascii=False)
-
-
-def field_leads(names: Sequence[str], *, as_json: bool) -> list[bytes]:
-    """What stands before each field of a line: its name in JSON, else a tab between fields."""
-    if as_json:
-        return [f'{", " if place else "{"}"{name}": '.encode() for place, name in enumerate(names)]
-    return [b"\t" if place else b"" for place in range(len(names))]
 
 
 def text_width(text: str) -> int:

@@ -9,8 +9,7 @@ from cython cimport final
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t
 from libc.string cimport memcpy, memset
 
-from binx.kernels.rows.buffers cimport Misfit, RowBuffers, widen_validity
-from binx.kernels.rows.codecs cimport *
+from binx.kernels.rows.buffers cimport *
 from binx.kernels.rows.counting cimport RowsEvent, bad_rows, open_after_image
 from binx.kernels.cursor cimport Cursor, cursor_over, little, remaining, take
 from binx.kernels.json.diffs cimport apply_diff, render_diff
@@ -18,7 +17,7 @@ from binx.kernels.rows.layouts cimport TableLayout, bit_at
 from binx.kernels.memory cimport reserve_of
 from binx.kernels.output cimport append, reserve
 from binx.kernels.rows.temporal cimport TEXT_SIZE
-from binx.kernels.rows.values cimport DATA_MAXIMUM, Column, decode_value, too_large
+from binx.kernels.rows.values cimport DATA_MAXIMUM, decode_value, too_large
 from binx.kernels.rows.fast_values cimport *
 
 

@@ -8,12 +8,12 @@ values that Arrow cannot hold and damage are left to ``decode_value``.
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from binx.kernels.rows.codecs cimport *
+from binx.kernels.rows.buffers cimport *
 from binx.kernels.cursor cimport Cursor, big_within, little, remaining, take
 from binx.kernels.rows.decimal cimport SMALL_PRECISION, bytes_of_digits, decimal_size, digits_before, power_of_ten
 from binx.kernels.memory cimport Spare, reserve_of
 from binx.kernels.rows.temporal cimport SECOND, DateTime, days_of, real_date
-from binx.kernels.rows.values cimport DATA_MAXIMUM, Column, too_large
+from binx.kernels.rows.values cimport DATA_MAXIMUM, too_large
 
 cdef enum Way:
     WAY_NONE

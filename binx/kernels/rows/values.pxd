@@ -5,7 +5,7 @@ from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint16_t, uint64_t
 from libc.stdio cimport snprintf
 from libc.string cimport memcpy, memset
 
-from binx.kernels.rows.codecs cimport *
+from binx.kernels.rows.buffers cimport *
 from binx.kernels.cursor cimport Cursor, big, cursor_over, little, take
 from binx.kernels.rows.decimal cimport decimal_to_int128, render_decimal
 from binx.kernels.json.documents cimport render
@@ -15,31 +15,6 @@ from binx.kernels.rows.temporal cimport *
 cdef enum:
     # Arrow's 32-bit offsets; a batch is handed over long before.
     DATA_MAXIMUM = 0x7FFFFFFF
-
-cdef struct Column:
-    # values: fixed width or offsets; data: bytes; extra: a geometry's SRIDs; validity: absent until the first null;
-    # document: the JSON document of the image that was decoded last, without base where that had none;
-    # way: how values are decoded in most rows, and what that way keeps, see `ways.pxd`.
-    uint8_t codec
-    uint8_t prefix
-    uint8_t way
-    int32_t width
-    int32_t parameter
-    int32_t item
-    int64_t nulls
-    Output values
-    Output data
-    Output extra
-    Output validity
-    Cursor document
-    int64_t last_day
-    int64_t midnight
-    int64_t high_limit
-    int64_t middle_limit
-    int64_t low_limit
-    int32_t middle_bits
-    int32_t low_bits
-
 
 cdef inline int too_large(Cursor image) except -1 with gil:
     from binx.errors import UnsupportedError

@@ -1,4 +1,6 @@
-"""Selected transactions: the ranges of a log's bytes that they are, and whether they fit each other."""
+"""Selected transactions: the ranges of bytes that they are, whether they fit each other, which have most."""
+
+from enum import IntEnum
 
 from typing_extensions import Buffer
 
@@ -20,6 +22,41 @@ def merged_ranges(table: TransactionTable, mask: Buffer | None, lengths_change: 
         -1 for one that stands apart.
     """
 
+def whole_transactions(
+    table: TransactionTable,
+    taken: Buffer,
+    first: int,
+    versions: Buffer,
+    marks: Buffer,
+    ends: Buffer,
+    run: int,
+    stop: int,
+    usual: bool,
+    mark: int,
+    without_gtid: bool,
+) -> int:
+    """How many of the transactions that come next are whole in the runs of row changes that come next.
+
+    They have row changes alone, and all of them stand in one run each.
+
+    Args:
+        table: the transactions.
+        taken: the indexes of those that are wanted, int64.
+        first: the place there of the one that comes next.
+        versions: commit versions of runs, int64.
+        marks: their marks, bytes.
+        ends: where they end, int64.
+        run: the run that comes next.
+        stop: the run at which to stop.
+        usual: whether only those count that a script of SQL runs between BEGIN and COMMIT, and that all have
+            a GTID, or all have none.
+        mark: of these, the mark that they must have.
+        without_gtid: of these, whether they may be without a GTID.
+
+    Raises:
+        ValueError: the runs' columns are not alike in length.
+    """
+
 def clock_faults(table: TransactionTable, reached: int) -> tuple[int, int, int]:
     """Hold the logical clock: (transactions that break it, the first one's index or -1, the last number).
 
@@ -33,3 +70,46 @@ def clock_faults(table: TransactionTable, reached: int) -> tuple[int, int, int]:
 
 def flagged(table: TransactionTable, flag: int) -> tuple[int, int]:
     """Transactions that have a flag, one of ``FLAG_…``: (how many, the first one's index or -1)."""
+
+class Measure(IntEnum):
+    """What transactions are ranked by.
+
+    A duration is in seconds by the clock, from the start of the first statement, which is logged in whole
+    seconds, to the commit on the server that made the change first; -1 where the clock went back.
+    """
+
+    MEASURE_BYTES = 0
+    MEASURE_ROWS = 1
+    MEASURE_DURATION = 2
+    MEASURE_COMMIT_TIME = 3
+
+def measures(table: TransactionTable, mask: Buffer | None, measure: int) -> bytes:
+    """A measure of the marked records: 8 bytes each, native byte order.
+
+    Args:
+        table: the records.
+        mask: one byte each, or None for all.
+        measure: one of :class:`Measure`.
+    """
+
+def rank(
+    table: TransactionTable,
+    mask: Buffer | None,
+    measure: int,
+    smallest: bool,
+    limit: int,
+    floor: int | None = None,
+) -> list[tuple[int, int]]:
+    """The marked records that have most (or least) of a measure.
+
+    Args:
+        table: the records.
+        mask: one byte each, or None for all.
+        measure: one of :class:`Measure`.
+        smallest: look for the least.
+        limit: how many at most.
+        floor: take only what goes beyond this value.
+
+    Returns:
+        Pairs of value and index, best first; of equals the earlier ones.
+    """

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from binx.errors import UnsupportedError
 from binx.event.column import TEXT_TYPES, Column, ColumnType
-from binx.kernels.rows.codecs import Codec
+from binx.kernels.rows.buffers import Codec
 from binx.rows.columns.types import DECIMAL128_DIGITS, ArrowOptions, Kind, LogicalType
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from binx.slices.pieces import Changes, changes_of
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from binx.kernels.render.changeparts import KernelPart
+    from binx.kernels.render.row_changes import KernelPart
     from binx.rows.batches import ChangeBatch, TableChanges
 
 _SEEN_AS_A_WHOLE = ("_json_diff", "_misfits")

@@ -29,8 +29,6 @@ from binx.slices.texts import (
     as_text,
     constant,
     decimals,
-    replaced,
-    string_literals,
 )
 from binx.source.wording import encoded
 
@@ -44,6 +42,9 @@ _PRINTABLE = re.compile(rb"[\x20-\x5b\x5d-\x7e]*")
 _UNSAFE = re.compile(r"[\x01-\x08\x0b\x0c\x0e-\x1f\x7f]")
 """As in the kernel: what sends a text of a row into hexadecimal."""
 
+_ESCAPED = frozenset("\\\n\r\t\0")
+"""What has an escape, which is one only in sessions in which backslashes escape."""
+
 _ESCAPES = str.maketrans({"'": "''", "\\": r"\\", "\n": r"\n", "\r": r"\r", "\t": r"\t", "\0": r"\0"})
 
 
@@ -54,8 +55,10 @@ def identifier(name: str) -> str:
 
 def text_literal(text: str, *, escapes: bool = False) -> str:
     """One string; with ``escapes`` for sessions in which backslashes escape, else for all."""
-    literal: bytes = string_literals(pa.array([encoded(text)], TEXT), escapes=escapes)[0].as_py()
-    return literal.decode()
+    text = encoded(text).decode()
+    if _UNSAFE.search(text) or not (escapes or _ESCAPED.isdisjoint(text)):
+        return f"_utf8mb4 x'{text.encode().hex()}'"
+    return f"'{text.translate(_ESCAPES)}'"
 
 
 def sql_literals(array: pa.Array, logical: LogicalType, *, exact: bool = False) -> tuple[Spelled, ...]:
@@ -89,14 +92,14 @@ def _characters(array: pa.Array, logical: LogicalType, exact: bool) -> Spelled:
     words = array.dictionary_encode()
     values = words.dictionary.to_pylist()
     texts = [_written_back(charset, value) for value in values]
-    utf8 = pa.array([None if text is None else text.encode() for text in texts], TEXT)
-    literals = string_literals(utf8, escapes=True)
-    astray = [value for value, text in zip(values, texts, strict=True) if text is None]
-    if astray:
-        opening, closing = _bare(charset.name, exact)
-        bare = [b"%b%b%b" % (opening, value.hex().encode(), closing) for value in astray]
-        literals = replaced(literals, literals.is_null(), pa.array(bare, TEXT))
-    return Spelled(Spelling.SPELL_TEXT, literals.take(words.indices), null=NULL)
+    opening, closing = _bare(charset.name, exact)
+    literals = [
+        b"%b%b%b" % (opening, value.hex().encode(), closing)
+        if text is None
+        else text_literal(text, escapes=True).encode()
+        for value, text in zip(values, texts, strict=True)
+    ]
+    return Spelled(Spelling.SPELL_TEXT, pa.array(literals, TEXT).take(words.indices), null=NULL)
 
 
 def unknown_text(array: pa.Array) -> tuple[Spelled]:

@@ -11,15 +11,16 @@ from itertools import pairwise
 from binx.event.format import Flavour, FormatDescription
 from binx.event.header import HEADER_SIZE, parse_header
 from binx.event.mariadb import parse_mariadb_gtid
-from binx.kernels.render.heads import SqlHeads, whole_transactions
-from binx.kernels.transactions.table import GtidKind, TransactionTable
-from binx.log.identifiers import transaction_ids
+from binx.kernels.render.transactions import TextColumn, TransactionTexts
+from binx.kernels.transactions.selection import whole_transactions
+from binx.kernels.transactions.table import GtidKind
 from binx.log.selection.moments import format_time
 from binx.rows.columns.schema import DEFAULT_CONTEXT
 from binx.rows.ddl.tokens import NotUnderstoodError, TokenKind, tokens
 from binx.rows.statements import Statement
 from binx.slices.changes import Begin, End, Frame, RowTexts, Selected, WholeTexts
 from binx.slices.database_names import DatabaseNames
+from binx.slices.heads import FRAMED, Heads
 from binx.slices.pieces import Piece
 from binx.slices.sql.refusals import PreparedXa, refuse_other_flavour, refuse_statement
 from binx.slices.sql.session import SqlSession
@@ -29,8 +30,22 @@ _CREATE_TABLE = re.compile(r"\s*create\s+(or\s+replace\s+)?table\b", re.IGNORECA
 _XA_WORDS = ("XA PREPARE ", "XA COMMIT ", "XA ROLLBACK ")
 _LOGGED = "SET @@session.sql_log_bin=1;\n"
 _LOOSE_KINDS = frozenset({"dml", "rollback"})
-_FRAMED = 4096
-"""Transactions whose heads are made at once."""
+_REMARK = [
+    (b"\n-- ", TextColumn.COLUMN_FILE, b""),
+    (b" ", TextColumn.COLUMN_START, b""),
+    (b"-", TextColumn.COLUMN_END, b""),
+    (b", ", TextColumn.COLUMN_TRANSACTION, b""),
+    (b", committed ", TextColumn.COLUMN_COMMIT_TIMESTAMP, b""),
+    (b", xid ", TextColumn.COLUMN_XID, b""),
+    (b"\n", TextColumn.COLUMN_NOTHING, b""),
+    (b"SET TIMESTAMP=", TextColumn.COLUMN_BEGIN_SECOND, b";\n"),
+    (b"SET @@session.gtid_domain_id=", TextColumn.COLUMN_GTID_DOMAIN, b""),
+    (b", @@session.server_id=", TextColumn.COLUMN_GTID_SERVER, b""),
+    (b", @@session.gtid_seq_no=", TextColumn.COLUMN_GTID_SEQUENCE, b";\n"),
+]
+"""What stands before BEGIN in usual transactions; for MySQL the GTID follows."""
+
+_NEXT = (b"SET @@session.gtid_next='", TextColumn.COLUMN_GTID_NEXT, b"';\n")
 
 FACTS = (
     *("transaction", "gtid", "xid", "kind", "file", "start", "end"),
@@ -102,9 +117,9 @@ class SqlScript:
         self._gtid: str | None = None
         self._open: _Open | None = None
         self._prepared = PreparedXa()
-        self._heads = SqlHeads(flavour is Flavour.MARIADB)
-        self._table: TransactionTable | None = None
-        self._ids = (b"", b"")
+        fields = _REMARK if flavour is Flavour.MARIADB else [*_REMARK, _NEXT]
+        self._texts = TransactionTexts(fields, b"BEGIN;\n", False, None, None)
+        self._heads = Heads(self._texts, b"COMMIT;\n", comment_text, "{}.{}".format)
 
     def head(self) -> bytes:
         """What the script begins with."""
@@ -158,19 +173,16 @@ class SqlScript:
             return None
         runs = (piece.versions, piece.marks, piece.ends)
         without_gtid = self._gtid is None or self._flavour is Flavour.MARIADB
-        stop = min(stop, run + _FRAMED)
+        stop = min(stop, run + FRAMED)
         count = whole_transactions(table, taken, first, *runs, run, stop, True, mark, without_gtid)
         if not count:
             return None
-        if self._table is not table:
-            self._table, self._ids = table, transaction_ids(part.file, table)
-        file = encoded(comment_text(part.file.name))
-        ends, heads, self._session.second = self._heads.render(
-            table, taken, first, count, file, *self._ids, self._session.second
-        )
+        self._texts.second = self._session.second
+        frame = self._heads.frame(part, taken, first, count)
+        self._session.second = self._texts.second
         self._gtid = table.gtid(taken[first + count - 1]) or self._gtid
         self._prepared.ends_here = False
-        return Frame(count, ends, heads, b"COMMIT;\n")
+        return frame
 
     @property
     def _at_hand(self) -> _Open:

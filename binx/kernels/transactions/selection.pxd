@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""What transactions are ranked by."""
+"""Selected transactions: the ranges of a log's bytes that they are, whether they fit each other, who has most."""
 
 from libc.stdint cimport int64_t
 

@@ -4,41 +4,9 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.stdlib cimport free, malloc
 
-from binx.kernels.output cimport Output, append, append_byte, no_memory, release, reserve
-from binx.kernels.render.rowparts cimport Bytes
+from binx.kernels.output cimport append, append_byte, no_memory, release, reserve
+from binx.kernels.render.row_changes cimport *
 
-cdef struct Group:
-    # Changes that are written alike, in order.
-    const int64_t *versions
-    const int64_t *numbers
-    const int64_t *rows
-    const uint8_t *marks
-    # The rows events that the batch's rows are of, and the low byte of these events' flags; NULL where not told.
-    const int64_t *events
-    const uint8_t *flags
-    # What stands before the first and behind the last of the changes that a statement takes together; else empty.
-    Bytes head
-    Bytes tail
-    # What stands behind their number, which follows the tail; empty where the number is not wanted.
-    Bytes behind_count
-    int64_t length
-    int32_t count
-    int64_t first_part
-    int64_t parts
-
-cdef struct Place:
-    int32_t group
-    int32_t row
-
-cdef struct Order:
-    Output groups
-    Output places
-    Output run_versions
-    Output run_marks
-    Output run_ends
-    int64_t total
-    # Then there are no places: a change's number is its row.
-    bint one_group
 
 
 cdef inline Group *group_at(const Order *order, Place place) noexcept nogil:

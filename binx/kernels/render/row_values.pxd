@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""The parts that the text of a row change consists of: a column, how its values are spelled, and what stands around.
+"""One part of a row change's text: a column's value, by its spelling, and what stands around it.
 
 A long value is written in steps, so that no piece of the output grows with it.
 """
@@ -7,92 +7,10 @@ A long value is written in steps, so that no piece of the output grows with it.
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memchr
 
-from binx.kernels.render.digits cimport lay_bytes, lay_signed, lay_unsigned, put, put_byte
 from binx.kernels.output cimport Output, reserve
+from binx.kernels.render.digits cimport lay_bytes, lay_signed, lay_unsigned, put, put_byte
+from binx.kernels.render.row_changes cimport *
 from binx.kernels.render.spelling cimport *
-
-cpdef enum Spelling:
-    SPELL_NOTHING = 0
-    SPELL_TEXT = 1
-    SPELL_SQL = 2
-    SPELL_JSON = 3
-    SPELL_HEXADECIMAL = 4
-    SPELL_BASE64 = 5
-    SPELL_REAL = 6
-    SPELL_SIGNED = 7
-    SPELL_UNSIGNED = 8
-    SPELL_DECIMAL = 9
-    SPELL_MOMENT = 10
-    SPELL_INSTANT = 11
-    SPELL_DATE = 12
-    SPELL_TIME = 13
-    SPELL_ASKED = 14
-    SPELL_ESCAPED = 15
-    SPELL_SHOWN = 16
-    SPELL_VISIBLE = 17
-    SPELL_STATEMENT = 18
-    SPELL_EVENT = 19
-    SPELL_ORDINAL = 20
-    SPELL_BETWEEN = 21
-
-cpdef enum State:
-    STATE_DONE = 0
-    STATE_FULL = 1
-    STATE_ASKED = 2
-
-cdef enum:
-    # Bytes of a long value that are spelled at a time; a multiple of three, for base64.
-    STEP = 49152
-    LEAD = 0
-    OPEN = 1
-    CLOSE = 2
-    NULL_TEXT = 3
-    OTHERWISE = 4
-    ODD_OPEN = 5
-    ODD_CLOSE = 6
-    TEXTS = 7
-
-cdef struct Bytes:
-    const uint8_t *data
-    int64_t size
-
-cdef struct Part:
-    int spelling
-    int width
-    int offset_width
-    int code_width
-    int parameter
-    bint listed
-    int64_t unit
-    int64_t offset
-    int64_t length
-    int64_t mask_offset
-    int64_t around
-    int64_t asker
-    const uint8_t *data
-    int64_t data_size
-    const uint8_t *offsets
-    int64_t offset_count
-    const uint8_t *validity
-    const uint8_t *codes
-    const uint8_t *mask
-    const int64_t *rows
-    Bytes texts[TEXTS]
-    Date date
-
-cdef struct Writer:
-    Output out
-    # Bytes at which a piece of the output is handed over.
-    int64_t limit
-    # Where in a value the writing stands; -1 where none is begun.
-    int64_t byte
-    TextClass text_class
-    # Whether the row's list has an item.
-    bint listed
-    # The row's number in its event, the statement's in its transaction, and whether the statement begins here.
-    int64_t ordinal
-    int64_t statement
-    bint begins_statement
 
 
 cdef inline int bad_column() except -1 with gil:
@@ -136,7 +54,7 @@ cdef inline int spell(Writer *writer, Part *part, int64_t change) except -1 nogi
             target = say(begin_item(writer, target, part), part, OTHERWISE)
             out.size = target - out.data
         return STATE_DONE
-    if part.spelling >= SPELL_STATEMENT:
+    if part.spelling >= SPELL_EVENT:
         out.size = lay_place(writer, target, part) - out.data
         return STATE_DONE
     target = say(begin_item(writer, target, part), part, LEAD)
@@ -175,16 +93,12 @@ cdef inline int spell(Writer *writer, Part *part, int64_t change) except -1 nogi
 
 
 cdef inline uint8_t *lay_place(const Writer *writer, uint8_t *target, const Part *part) noexcept nogil:
-    """Say where the row stands among the rows of its event and of its transaction."""
+    """Say where the row stands among the rows of its event."""
     if part.spelling == SPELL_EVENT:
         return say(target, part, LEAD) if writer.ordinal == 0 else target
     if part.spelling == SPELL_BETWEEN:
         return target if writer.ordinal == 0 else say(target, part, LEAD)
-    if part.spelling == SPELL_ORDINAL:
-        return say(lay_signed(say(target, part, LEAD), writer.ordinal), part, CLOSE)
-    if writer.begins_statement:
-        return say(lay_signed(say(target, part, LEAD), writer.statement), part, CLOSE)
-    return target
+    return say(lay_signed(say(target, part, LEAD), writer.ordinal), part, CLOSE)
 
 
 cdef inline int value_at(const Part *part, int64_t i, Bytes *value) except -1 nogil:

@@ -1,27 +1,51 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """Row changes of several tables as one text in the log's order, straight from the columns' own memory.
 
-No text of a whole row, and none of a whole column, is ever made: the output is handed over in pieces of
+What a row's text consists of is told part by part: a column, how its values are spelled, and what stands around
+them. No text of a whole row, and none of a whole column, is ever made: the output is handed over in pieces of
 bounded size, and a long value is spelled across as many of them as it takes.
 """
 
-from libc.stdint cimport int64_t, uint8_t
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
+from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.string cimport memcmp, memset
 
-from binx.kernels.render.changeorder cimport Group, Place, batch_row, group_at, place_at, version_of
-from binx.kernels.render.changeparts cimport ChangeParts, Held, view_of
-from binx.kernels.output cimport Output, append, bytes_in, release
-from binx.kernels.render.rowparts cimport *
+from binx.kernels.output cimport Output, append, bytes_in, release, reserve
+from binx.kernels.render.digits cimport lay_signed
+from binx.kernels.render.row_order cimport *
+from binx.kernels.render.row_values cimport *
 
 cdef enum:
-    # Of a rows event's flags: it is the last of its statement.
-    STATEMENT_END = 1
     # Bytes that a value of fixed length takes at most as text.
     SHORT_VALUE = 48
     # Bytes of text for each byte of a string in SQL, at most.
     HEXADECIMAL = 2
 
-cdef class ChangeTexts(ChangeParts):
+
+cdef class Held:
+    """A view of some memory, kept while its address is in use."""
+
+    cdef Py_buffer view
+
+    def __cinit__(self, object memory):
+        PyObject_GetBuffer(memory, &self.view, PyBUF_SIMPLE)
+
+    def __dealloc__(self):
+        PyBuffer_Release(&self.view)
+
+
+cdef Bytes view_of(Held held):
+    cdef Bytes view
+    view.data = <const uint8_t *> held.view.buf
+    view.size = held.view.len
+    return view
+
+
+cdef int no_such_row() except -1 with gil:
+    raise ValueError("a change stands in a row that there is not")
+
+
+cdef class ChangeTexts:
     """Row changes, to be written in the log's order.
 
     Args:
@@ -29,6 +53,10 @@ cdef class ChangeTexts(ChangeParts):
         limit: bytes at which a piece of the output is handed over.
     """
 
+    cdef Output parts
+    cdef Order order
+    cdef list held
+    cdef list askers
     cdef Writer writer
     cdef Bytes separator
     # Where the writing stands: row and part.
@@ -48,9 +76,6 @@ cdef class ChangeTexts(ChangeParts):
     cdef list frame
     # The head that comes next.
     cdef int64_t head
-    # The rows event that was written last of the transaction at hand, and whether its statement ended with it.
-    cdef int64_t event
-    cdef bint statement_ended
     # The group of the statement that is open for more rows, and the bytes up to which it takes them.
     cdef const Group *open
     cdef int64_t rows
@@ -61,12 +86,15 @@ cdef class ChangeTexts(ChangeParts):
     cdef readonly int64_t longest
 
     def __cinit__(self, *_):
+        memset(&self.parts, 0, sizeof(Output))
+        memset(&self.order, 0, sizeof(Order))
         memset(&self.writer, 0, sizeof(Writer))
 
     def __init__(
         self, bytes separator, int64_t limit, int64_t packet, int64_t last_version, int64_t statement_bytes=0
     ):
-        super().__init__()
+        self.held = []
+        self.askers = []
         self.separator = self.hold(separator)
         self.writer.limit = limit
         self.writer.byte = -1
@@ -75,7 +103,130 @@ cdef class ChangeTexts(ChangeParts):
         self.last_version = last_version
 
     def __dealloc__(self):
+        release(&self.parts)
         release(&self.writer.out)
+        release_order(&self.order)
+
+    cdef Bytes hold(self, object memory):
+        """The address of some memory, which stays there as long as this object does; none for None."""
+        cdef Bytes bytes_
+        cdef Held held
+        bytes_.data = NULL
+        bytes_.size = 0
+        if memory is not None:
+            held = Held(memory)
+            self.held.append(held)
+            bytes_ = view_of(held)
+        return bytes_
+
+    def add(
+        self,
+        object versions,
+        object numbers,
+        object rows,
+        object marks,
+        int64_t count,
+        list parts,
+        tuple statement=None,
+    ):
+        """Add changes of one kind; see the stub."""
+        cdef Group group
+        cdef Bytes memory
+        cdef int64_t row
+        memset(&group, 0, sizeof(Group))
+        memory = self.hold(versions)
+        group.versions = <const int64_t *> memory.data
+        group.length = memory.size // 8
+        memory = self.hold(numbers)
+        group.numbers = <const int64_t *> memory.data
+        if memory.size // 8 < group.length:
+            raise ValueError("changes need a version and a number each")
+        memory = self.hold(rows)
+        group.rows = <const int64_t *> memory.data
+        if count < 0 or count >> 31 or (rows is not None and memory.size // 8 < count):
+            raise ValueError("fewer rows are told than changes are said to be")
+        if rows is None and group.length < count:
+            raise ValueError("fewer versions are told than changes are said to be")
+        with nogil:
+            for row in range(count if group.rows != NULL else 0):
+                if not 0 <= group.rows[row] < group.length:
+                    no_such_row()
+        memory = self.hold(marks)
+        group.marks = memory.data
+        if marks is not None and memory.size < count:
+            raise ValueError("fewer marks are told than changes are said to be")
+        if statement is not None:
+            group.head = self.hold(statement[0])
+            group.tail = self.hold(statement[1])
+            group.behind_count = self.hold(statement[2])
+        group.count = <int32_t> count
+        group.first_part = self.parts.size // <int64_t> sizeof(Part)
+        group.parts = len(parts)
+        for part in parts:
+            self.add_part(part, count)
+        append(&self.order.groups, &group, sizeof(Group))
+        self.order.total += count
+
+    cdef int add_part(self, tuple given, int64_t count) except -1:
+        cdef Part part
+        cdef Bytes memory
+        cdef int i
+        memset(&part, 0, sizeof(Part))
+        part.spelling, texts, part.parameter, part.listed, column, rows, mask, asker = given
+        for i in range(TEXTS):
+            if texts[i]:
+                part.texts[i] = self.hold(texts[i])
+                part.around += part.texts[i].size
+        memory = self.hold(rows)
+        part.rows = <const int64_t *> memory.data
+        if rows is not None and memory.size // 8 < count:
+            raise ValueError("fewer rows are told than changes are said to be")
+        if mask is not None:
+            bits, part.mask_offset = mask
+            memory = self.hold(bits)
+            part.mask = memory.data
+            if memory.size * 8 < part.mask_offset + count:
+                raise ValueError("a mask has fewer bits than there are changes")
+        if column is not None:
+            (
+                data, part.width, offsets, part.offset_width, part.unit, validity, codes, part.code_width, part.offset,
+                part.length,
+            ) = column
+            memory = self.hold(data)
+            part.data = memory.data
+            part.data_size = memory.size
+            memory = self.hold(offsets)
+            part.offsets = memory.data
+            if offsets is not None:
+                part.offset_count = memory.size // part.offset_width
+            memory = self.hold(validity)
+            part.validity = memory.data
+            if validity is not None and memory.size * 8 < part.offset + part.length:
+                raise ValueError("a column has fewer validity bits than values")
+            memory = self.hold(codes)
+            part.codes = memory.data
+            if codes is not None and memory.size < (part.offset + part.length) * part.code_width:
+                raise ValueError("a column has fewer codes than values")
+            if codes is None and offsets is None and part.data_size < (part.offset + part.length) * part.width:
+                raise ValueError("a column has fewer bytes than its values take")
+        elif part.spelling != SPELL_NOTHING and part.spelling < SPELL_EVENT:
+            raise ValueError("a part needs a column")
+        if part.spelling == SPELL_ASKED:
+            part.asker = len(self.askers)
+            self.askers.append(asker)
+        append(&self.parts, &part, sizeof(Part))
+        return 0
+
+    def merge(self, bint backwards):
+        """Put the changes in order; see the stub."""
+        cdef Order *order = &self.order
+        with nogil:
+            merge_groups(order, backwards)
+        return (
+            bytes_in(&order.run_versions),
+            bytes_in(&order.run_marks),
+            bytes_in(&order.run_ends),
+        )
 
     def begin(self, int64_t first, int64_t last, int64_t ordinal=0):
         """Set out to write the changes from one place up to another; see the stub."""
@@ -86,7 +237,6 @@ cdef class ChangeTexts(ChangeParts):
         self.part = 0
         self.writer.byte = -1
         self.writer.ordinal = ordinal
-        self.writer.begins_statement = False
         self.row_begun = False
         self.framed = False
         self.open = NULL
@@ -180,13 +330,8 @@ cdef class ChangeTexts(ChangeParts):
         if self.framed and not self.headed:
             self.put_head()
             self.headed = True
-            self.event = -1
-            self.statement_ended = True
-            self.writer.statement = -1
         elif version == self.last_version:
             append(out, self.separator.data, self.separator.size)
-        if self.framed:
-            self.place_in_event(place)
         self.last_version = version
         self.row_begun = True
         self.writer.listed = False
@@ -260,22 +405,6 @@ cdef class ChangeTexts(ChangeParts):
             bad_column()
         append(&self.writer.out, self.heads.data + first, last - first)
         self.head += 1
-        return 0
-
-    cdef int place_in_event(self, Place place) except -1 nogil:
-        """Tell where the row stands among those of its rows event, and among the transaction's statements."""
-        cdef Writer *writer = &self.writer
-        cdef const Group *group = group_at(&self.order, place)
-        cdef int64_t row = batch_row(group, place)
-        writer.begins_statement = False
-        if group.events == NULL or group.events[row] == self.event:
-            return 0
-        self.event = group.events[row]
-        writer.ordinal = 0
-        if self.statement_ended:
-            writer.begins_statement = True
-            writer.statement += 1
-        self.statement_ended = group.flags != NULL and group.flags[row] & STATEMENT_END
         return 0
 
     cdef int end_row(self) except -1 nogil:

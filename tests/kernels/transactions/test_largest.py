@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from binx.kernels.transactions.ranking import Measure, rank
+from binx.kernels.transactions.selection import Measure, rank
 from binx.kernels.transactions.table import TransactionTable
 from tests.kernels.transactions.test_sums import statements, table_of
 from tests.stats.logs import Statement

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from binx.event.charset import charset
-from binx.kernels.render.changetexts import ChangeTexts
+from binx.kernels.render.row_changes import ChangeTexts
 from binx.rows.parts import Part, Spelled, Spelling, kernel_part
 from binx.slices import pieces
 from binx.slices.pieces import Changes, Piece
@@ -213,7 +213,7 @@ def test_offsets_that_do_not_fit_are_refused(offsets: list[int]) -> None:
     texts, numbers = ChangeTexts(b"", 1000, 1000, -1), array("q", [0])
     column = (b"abc", 0, array("i", offsets), 4, 1, None, None, 0, 0, 1)
     part = (Spelling.SPELL_TEXT, (b"",) * 7, 0, False, column, None, None, None)
-    texts.add(numbers, numbers, None, None, None, 1, [part])
+    texts.add(numbers, numbers, None, None, 1, [part])
     texts.merge(False)
     texts.begin(0, 1)
     with pytest.raises(ValueError, match="does not fit"):

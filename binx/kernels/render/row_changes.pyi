@@ -1,0 +1,169 @@
+"""Row changes of several tables as one text in the log's order, straight from the columns' own memory."""
+
+from collections.abc import Callable, Iterator, Sequence
+from enum import IntEnum
+
+from typing_extensions import Buffer
+
+class Spelling(IntEnum):
+    r"""How a column's values are written.
+
+    ``NOTHING`` has no column; ``TEXT`` stands as it is; ``SQL`` and ``JSON`` are strings of UTF-8 in quotes;
+    ``REAL`` is text that gets an exponent where it has none; ``SIGNED`` to ``TIME`` are numbers of fixed
+    width: DECIMAL unscaled, moments and spans in µs, days; ``ASKED`` is told by Python, value by value;
+    ``ESCAPED`` is text with ``\xNN`` for what is no UTF-8; ``SHOWN`` is a string of JSON and ``VISIBLE``
+    text, in both of which what is invisible is escaped too. The last three have
+    no column: ``EVENT`` is a text before the first row of a rows event, ``BETWEEN`` before each other row;
+    ``ORDINAL`` the row's number in its event.
+    """
+
+    SPELL_NOTHING = 0
+    SPELL_TEXT = 1
+    SPELL_SQL = 2
+    SPELL_JSON = 3
+    SPELL_HEXADECIMAL = 4
+    SPELL_BASE64 = 5
+    SPELL_REAL = 6
+    SPELL_SIGNED = 7
+    SPELL_UNSIGNED = 8
+    SPELL_DECIMAL = 9
+    SPELL_MOMENT = 10
+    SPELL_INSTANT = 11
+    SPELL_DATE = 12
+    SPELL_TIME = 13
+    SPELL_ASKED = 14
+    SPELL_ESCAPED = 15
+    SPELL_SHOWN = 16
+    SPELL_VISIBLE = 17
+    SPELL_EVENT = 18
+    SPELL_ORDINAL = 19
+    SPELL_BETWEEN = 20
+
+class State(IntEnum):
+    """Why the writing stopped."""
+
+    STATE_DONE = 0
+    STATE_FULL = 1
+    STATE_ASKED = 2
+
+Column = tuple[Buffer | None, int, Buffer | None, int, int, Buffer | None, Buffer | None, int, int, int]
+"""Data, bytes of a value, offsets, bytes of an offset, bytes that it counts, validity, codes into the data's
+values, bytes of a code, first value, values."""
+
+KernelPart = tuple[
+    int,
+    Sequence[bytes],
+    int,
+    bool,
+    Column | None,
+    Buffer | None,
+    tuple[Buffer, int] | None,
+    Callable[[int], Iterator[bytes]] | None,
+]
+"""Spelling; texts before the part, around a value, for NULL, where the mask has no bit, around what is no
+text; digits of the fraction, or scale; whether it is an item of a list; column; rows of it; mask and its
+first bit; whom to ask."""
+
+class ChangeTexts:
+    """Row changes, to be written in the log's order.
+
+    Attributes:
+        last_version: the transaction of the change that was written last.
+        long_texts: changes whose text is longer than a packet.
+        longest: bytes of the longest text of a change.
+        size: bytes that are to be taken.
+    """
+
+    last_version: int
+    long_texts: int
+    longest: int
+
+    @property
+    def size(self) -> int: ...
+    def __init__(
+        self, separator: bytes, limit: int, packet: int, last_version: int, statement_bytes: int = 0
+    ) -> None:
+        """Begin without changes.
+
+        Args:
+            separator: stands between two changes of one transaction.
+            limit: bytes at which a piece of the output is handed over.
+            packet: bytes beyond which texts are counted as long.
+            last_version: the transaction that was written before.
+            statement_bytes: bytes up to which a statement takes several changes together.
+        """
+
+    def add(
+        self,
+        versions: Buffer,
+        numbers: Buffer,
+        rows: Buffer | None,
+        marks: Buffer | None,
+        count: int,
+        parts: list[KernelPart],
+        statement: tuple[bytes, bytes, bytes] | None = None,
+    ) -> None:
+        """Add changes that are written alike, in order.
+
+        Args:
+            versions: commit versions of a batch's rows, int64.
+            numbers: the changes' numbers in their transactions, int64.
+            rows: which rows of the batch, int64; None for the first ones.
+            marks: a small number for each change; None where all are 0.
+            count: how many changes.
+            parts: what their texts consist of.
+            statement: what stands before the first and behind the last of the changes that one statement
+                takes together, and behind their number, which is written if this is not empty; None where
+                each stands for itself.
+
+        Raises:
+            ValueError: some memory is shorter than it must be.
+        """
+
+    def merge(self, backwards: bool) -> tuple[bytes, bytes, bytes]:
+        """Put all changes in order, those of a run, of one transaction and mark, backwards where so asked.
+
+        Returns:
+            The runs of changes of one transaction and one mark: versions (int64), marks (bytes), and where
+            each ends (int64).
+
+        Raises:
+            ValueError: changes that were added together are not in order.
+        """
+
+    def begin(self, first: int, last: int, ordinal: int = 0) -> None:
+        """Set out to write the changes from one place up to another.
+
+        Args:
+            first: the first of them.
+            last: the one behind the last.
+            ordinal: the first one's number in its rows event; the others count on from there.
+        """
+
+    def begin_framed(
+        self, first_run: int, last_run: int, head_ends: Buffer, heads: Buffer, foot: bytes
+    ) -> None:
+        """Set out to write all changes of some runs, each of which is a whole transaction.
+
+        Args:
+            first_run: the first of them.
+            last_run: the one behind the last.
+            head_ends: where the text before each transaction ends, int64.
+            heads: these texts.
+            foot: the text behind each.
+
+        Raises:
+            ValueError: there are fewer texts than transactions.
+        """
+
+    def step(self) -> int:
+        """Write on; a :class:`~binx.kernels.render.row_changes.State`."""
+
+    def taken(self) -> bytes:
+        """The piece of text written since it was asked for last."""
+
+    def asked(self) -> tuple[Callable[[int], Iterator[bytes]], int]:
+        """Whom to ask for the value at hand, and the row in the column."""
+
+    def go_on(self, size: int) -> None:
+        """Go on behind the value that was asked for, of so many bytes."""

@@ -1,1 +1,0 @@
-"""Texts about tables; for other kernels alone."""

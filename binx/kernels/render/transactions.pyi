@@ -1,0 +1,131 @@
+"""Facts about transactions as text, a table at a time: lines, JSON, what stands before changes in SQL."""
+
+from collections.abc import Callable, Sequence
+from enum import IntEnum
+
+from typing_extensions import Buffer
+
+from binx.kernels.transactions.table import TransactionTable
+
+class TextColumn(IntEnum):
+    """What can be said of a transaction: the data set's columns in their order, and more for scripts.
+
+    ``BEGIN_SECOND`` is when its first statement began, in seconds since 1970, unless the transaction before
+    began in the same second; the three behind it are the parts of MariaDB's GTID,
+    ``GTID_NEXT`` is MySQL's; ``NOTHING`` has no value.
+    """
+
+    COLUMN_COMMIT_VERSION = 0
+    COLUMN_TRANSACTION = 1
+    COLUMN_GTID = 2
+    COLUMN_XID = 3
+    COLUMN_SERVER_ID = 4
+    COLUMN_EPOCH = 5
+    COLUMN_SEQNO = 6
+    COLUMN_KIND = 7
+    COLUMN_HOW = 8
+    COLUMN_FILE = 9
+    COLUMN_START = 10
+    COLUMN_END = 11
+    COLUMN_BYTES = 12
+    COLUMN_UNCOMPRESSED_BYTES = 13
+    COLUMN_COMMIT_TIMESTAMP = 14
+    COLUMN_COMMIT_TIME_SOURCE = 15
+    COLUMN_ORIGINAL_COMMIT_TIMESTAMP = 16
+    COLUMN_BEGIN_TIMESTAMP = 17
+    COLUMN_LAST_COMMITTED = 18
+    COLUMN_SEQUENCE_NUMBER = 19
+    COLUMN_THREAD_ID = 20
+    COLUMN_EVENTS = 21
+    COLUMN_ROWS = 22
+    COLUMN_STATEMENTS = 23
+    COLUMN_TABLES = 24
+    COLUMN_DURATION = 25
+    COLUMN_BEGIN_SECOND = 26
+    COLUMN_GTID_DOMAIN = 27
+    COLUMN_GTID_SERVER = 28
+    COLUMN_GTID_SEQUENCE = 29
+    COLUMN_GTID_NEXT = 30
+    COLUMN_NOTHING = 31
+
+Field = tuple[bytes, int, bytes]
+"""The text before a value, the number of its :class:`TextColumn`, the text behind it."""
+
+class TransactionTexts:
+    """What makes texts of transactions.
+
+    Attributes:
+        second: when the transaction that was written last began, in seconds since 1970; -1 before any.
+    """
+
+    second: int
+
+    def __init__(
+        self,
+        fields: Sequence[Field],
+        ending: bytes,
+        json: bool,
+        absent: bytes | None,
+        zone: Callable[[int], tuple[int, bytes]] | None,
+    ) -> None:
+        """Say what texts look like.
+
+        Args:
+            fields: what they consist of.
+            ending: stands behind each.
+            json: whether texts stand in quotes and tables are lists.
+            absent: stands for what is not known; None: such a field is left out.
+            zone: gives for seconds since 1970 the offset in seconds and the suffix of times, of at most 16
+                bytes; None for UTC.
+        """
+
+    def begin_file(
+        self,
+        file: bytes,
+        base: int,
+        epoch: int,
+        name_of: Callable[[int], bytes],
+        identify: Callable[[int], bytes],
+        tell: Callable[[int, int], bytes] | None = None,
+    ) -> None:
+        """Go on with the transactions of another scan.
+
+        Args:
+            file: the log's name as texts show it.
+            base: the commit version of the offset 0.
+            epoch: the log's epoch.
+            name_of: gives for a table's number the text that shows its name.
+            identify: gives for a start the id of a transaction without GTID.
+            tell: gives for start and end of a schema statement its text, for plain fields; None: a hyphen.
+        """
+
+    def render(self, table: TransactionTable, mask: Buffer | None, first_seqno: int) -> tuple[bytes, bytes]:
+        """The texts of a table's transactions.
+
+        Args:
+            table: the records.
+            mask: one byte each, 1 for those that are wanted; None for all.
+            first_seqno: the first record's number in the chain; -1 where it is not known.
+
+        Returns:
+            The texts, and where each ends: 8 bytes each, native byte order.
+        """
+
+    def render_taken(
+        self, table: TransactionTable, taken: Buffer, first: int, count: int, first_seqno: int
+    ) -> tuple[bytes, bytes]:
+        """The texts of some of a table's transactions.
+
+        Args:
+            table: the records.
+            taken: numbers of records, int64.
+            first: where among these to begin.
+            count: how many to take.
+            first_seqno: see :meth:`render`.
+
+        Returns:
+            As :meth:`render`.
+
+        Raises:
+            ValueError: fewer are taken, or one is not in the table.
+        """

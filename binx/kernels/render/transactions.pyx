@@ -1,0 +1,472 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""Facts about transactions as text, a table at a time: lines for people, JSON, what stands before changes in SQL.
+
+A format is a list of fields, each a column and what stands before and behind its value. What is the same for many
+transactions, such as names of tables, is asked of Python once and kept.
+"""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
+from libc.string cimport memcpy, memset
+
+from binx.kernels.hashing cimport slot_bytes
+from binx.kernels.output cimport Output, append, bytes_in, release, reserve
+from binx.kernels.render.digits cimport *
+from binx.kernels.transactions.gtid_text cimport render_gtid
+from binx.kernels.transactions.selection cimport duration_least, duration_most, whole_seconds
+from binx.kernels.transactions.table cimport *
+
+cdef enum:
+    KINDS = 9
+    # A GTID, or the UUID that stands for one; names come with their own size.
+    VALUE_MAXIMUM = 160
+
+cpdef enum TextColumn:
+    COLUMN_COMMIT_VERSION = 0
+    COLUMN_TRANSACTION = 1
+    COLUMN_GTID = 2
+    COLUMN_XID = 3
+    COLUMN_SERVER_ID = 4
+    COLUMN_EPOCH = 5
+    COLUMN_SEQNO = 6
+    COLUMN_KIND = 7
+    COLUMN_HOW = 8
+    COLUMN_FILE = 9
+    COLUMN_START = 10
+    COLUMN_END = 11
+    COLUMN_BYTES = 12
+    COLUMN_UNCOMPRESSED_BYTES = 13
+    COLUMN_COMMIT_TIMESTAMP = 14
+    COLUMN_COMMIT_TIME_SOURCE = 15
+    COLUMN_ORIGINAL_COMMIT_TIMESTAMP = 16
+    COLUMN_BEGIN_TIMESTAMP = 17
+    COLUMN_LAST_COMMITTED = 18
+    COLUMN_SEQUENCE_NUMBER = 19
+    COLUMN_THREAD_ID = 20
+    COLUMN_EVENTS = 21
+    COLUMN_ROWS = 22
+    COLUMN_STATEMENTS = 23
+    COLUMN_TABLES = 24
+    COLUMN_DURATION = 25
+    # For scripts: the second in which it began, unless the one before did; the parts of MariaDB's GTID; MySQL's; no value.
+    COLUMN_BEGIN_SECOND = 26
+    COLUMN_GTID_DOMAIN = 27
+    COLUMN_GTID_SERVER = 28
+    COLUMN_GTID_SEQUENCE = 29
+    COLUMN_GTID_NEXT = 30
+    COLUMN_NOTHING = 31
+
+cdef const char **KIND_TEXTS = [
+    b"other", b"dml", b"ddl", b"xa_prepare", b"xa_commit", b"xa_rollback", b"rollback", b"empty", b"incident",
+]
+cdef int *KIND_SIZES = [5, 3, 3, 10, 9, 11, 8, 5, 8]
+
+cdef struct Piece:
+    int64_t start
+    int64_t size
+
+cdef struct Field:
+    uint8_t column
+    Piece lead
+    Piece close
+
+
+cdef class TransactionTexts:
+    """What makes texts of transactions; see the stub."""
+
+    cdef Output out
+    cdef Output texts
+    cdef Output fields
+    cdef int64_t widest
+    # Names of tables, by number.
+    cdef Output names
+    cdef Output name_bytes
+    cdef Clock clock
+    cdef bint json
+    cdef object zone
+    # Each text with its address, for what runs without the GIL.
+    cdef bytes absent
+    cdef const char *absent_text
+    cdef int64_t absent_size
+    cdef Piece ending
+    cdef bytes file
+    cdef const char *file_text
+    cdef int64_t file_size
+    cdef int64_t base
+    cdef int64_t epoch
+    cdef object name_of
+    cdef object identify
+    cdef object tell
+    # Whether a field without value is left out, and whether the one at hand is.
+    cdef bint leaves_out
+    cdef bint left_out
+    cdef public int64_t second
+
+    def __cinit__(self, *_, **__):
+        memset(&self.out, 0, sizeof(Output))
+        memset(&self.texts, 0, sizeof(Output))
+        memset(&self.fields, 0, sizeof(Output))
+        memset(&self.names, 0, sizeof(Output))
+        memset(&self.name_bytes, 0, sizeof(Output))
+        memset(&self.clock, 0, sizeof(Clock))
+
+    def __init__(self, object fields, bytes ending, bint json, absent, zone):
+        cdef Field field
+        cdef int64_t widest = 0
+        for lead, column, close in fields:
+            if not 0 <= column <= COLUMN_NOTHING:
+                raise ValueError(f"there is no column {column}")
+            field.column = column
+            field.lead = self.keep(&self.texts, lead)
+            field.close = self.keep(&self.texts, close)
+            widest = max(widest, field.lead.size + field.close.size)
+            append(&self.fields, &field, sizeof(Field))
+        self.widest = widest
+        self.ending = self.keep(&self.texts, ending)
+        self.json = json
+        self.leaves_out = absent is None
+        self.absent = absent or b""
+        self.absent_text = PyBytes_AS_STRING(self.absent)
+        self.absent_size = len(self.absent)
+        self.zone = zone
+        self.clock.second = -1
+        self.clock.slot = -1
+        self.clock.suffix[0] = c"Z"
+        self.clock.suffix_size = 1
+        self.base = -1
+        self.second = -1
+
+    def __dealloc__(self):
+        release(&self.out)
+        release(&self.texts)
+        release(&self.fields)
+        release(&self.names)
+        release(&self.name_bytes)
+
+    cdef Piece keep(self, Output *output, bytes text) except *:
+        cdef Piece piece
+        piece.start = output.size
+        piece.size = len(text)
+        append(output, PyBytes_AS_STRING(text), piece.size)
+        return piece
+
+    def begin_file(self, bytes file, int64_t base, int64_t epoch, object name_of, object identify, object tell=None):
+        """Go on with the transactions of another scan; see the stub."""
+        self.file = file
+        self.file_text = PyBytes_AS_STRING(file)
+        self.file_size = len(file)
+        self.base = base
+        self.epoch = epoch
+        self.name_of = name_of
+        self.identify = identify
+        self.tell = tell
+        self.names.size = 0
+        self.name_bytes.size = 0
+
+    def render(self, TransactionTable table not None, object mask, int64_t first_seqno):
+        """The texts of the records that a mask marks with 1; see the stub."""
+        cdef int64_t i
+        cdef const uint8_t[::1] marks
+        if mask is not None:
+            table.check(mask)
+            marks = mask
+        cdef int64_t count = table.length() if mask is None else bytes(mask).count(b"\x01")
+        cdef bytes ends = PyBytes_FromStringAndSize(NULL, count * 8)
+        cdef int64_t *end = <int64_t *> PyBytes_AS_STRING(ends)
+        self.out.size = 0
+        with nogil:
+            for i in range(table.length()):
+                if mask is None or marks[i] == 1:
+                    self.put_record(table, i, first_seqno)
+                    end[0] = self.out.size
+                    end += 1
+        return bytes_in(&self.out), ends
+
+    def render_taken(
+        self, TransactionTable table not None, const int64_t[::1] taken not None, int64_t first, int64_t count, int64_t first_seqno
+    ):
+        """The texts of some records, by their numbers; see the stub."""
+        cdef bytes ends
+        cdef int64_t *end
+        cdef int64_t i
+        if first < 0 or count < 0 or first + count > taken.shape[0]:
+            raise ValueError("fewer transactions are taken")
+        ends = PyBytes_FromStringAndSize(NULL, count * 8)
+        end = <int64_t *> PyBytes_AS_STRING(ends)
+        self.out.size = 0
+        with nogil:
+            for i in range(count):
+                if not 0 <= taken[first + i] < table.length():
+                    outside()
+                self.put_record(table, taken[first + i], first_seqno)
+                end[i] = self.out.size
+        return bytes_in(&self.out), ends
+
+    cdef int put_record(self, TransactionTable table, int64_t index, int64_t first_seqno) except -1 nogil:
+        cdef Output *out = &self.out
+        cdef const Field *fields = <const Field *> self.fields.data
+        cdef Transaction *record = table.record(index)
+        cdef int64_t begun
+        cdef int64_t i
+        for i in range(self.fields.size // <int64_t> sizeof(Field)):
+            reserve(out, self.widest + self.file_size + VALUE_MAXIMUM)
+            begun = out.size
+            self.left_out = False
+            self.put_piece(&self.texts, fields[i].lead)
+            self.value(table, record, fields[i].column, first_seqno + index if first_seqno >= 0 else -1)
+            if self.left_out:
+                out.size = begun
+            elif fields[i].close.size:
+                reserve(out, fields[i].close.size)
+                self.put_piece(&self.texts, fields[i].close)
+        return append(out, self.texts.data + self.ending.start, self.ending.size)
+
+    cdef inline void put_piece(self, Output *texts, Piece piece) noexcept nogil:
+        if piece.size:
+            # Where there is no text there are no bytes to point at.
+            put(&self.out, texts.data + piece.start, piece.size)
+
+    cdef int value(self, TransactionTable table, Transaction *record, uint8_t code, int64_t seqno) except -1 nogil:
+        """Add one value, for which there is room but where it is a list of tables."""
+        cdef Output *out = &self.out
+        cdef int flags = record.flags
+        cdef bint counted = (flags & HAS_COUNTS) != 0
+        cdef int64_t size
+        cdef uint32_t[2] source
+        # A compressed transaction's own events are seen only by a scan that looks inside.
+        cdef bint walked = record.events > 0 and (counted or not flags & COMPRESSED)
+        if code == COLUMN_COMMIT_VERSION:
+            self.number(record.start >> 32 == 0, self.base | record.start)
+        elif code == COLUMN_TRANSACTION or code == COLUMN_GTID or code == COLUMN_GTID_NEXT:
+            if record.gtid_kind == GTID_MYSQL or (record.gtid_kind == GTID_MARIADB and code != COLUMN_GTID_NEXT):
+                self.quote()
+                render_gtid(record, table.sources, out)
+                # render_gtid makes room for itself alone.
+                reserve(out, VALUE_MAXIMUM)
+                self.quote()
+            elif code != COLUMN_TRANSACTION:
+                self.unknown()
+            else:
+                self.anonymous(record.start)
+        elif code == COLUMN_XID:
+            if flags & HAS_XID:
+                put_unsigned(out, record.xid)
+            else:
+                self.unknown()
+        elif code == COLUMN_SERVER_ID:
+            put_unsigned(out, record.server_id)
+        elif code == COLUMN_EPOCH:
+            put_signed(out, self.epoch)
+        elif code == COLUMN_SEQNO:
+            self.number(seqno >= 0, seqno)
+        elif code == COLUMN_KIND:
+            self.quote()
+            put(out, KIND_TEXTS[record.kind if record.kind < KINDS else 0], KIND_SIZES[record.kind if record.kind < KINDS else 0])
+            self.quote()
+        elif code == COLUMN_HOW:
+            self.word(b"length" if flags & BY_LENGTH else b"boundary", 6 if flags & BY_LENGTH else 8)
+        elif code == COLUMN_FILE:
+            put(out, self.file_text, self.file_size)
+        elif code == COLUMN_START:
+            put_signed(out, record.start)
+        elif code == COLUMN_END:
+            put_signed(out, record.end)
+        elif code == COLUMN_BYTES:
+            put_signed(out, record.end - record.start)
+        elif code == COLUMN_UNCOMPRESSED_BYTES:
+            self.number((flags & COMPRESSED) != 0, record.uncompressed_bytes)
+        elif code == COLUMN_COMMIT_TIMESTAMP:
+            self.moment(record.commit_timestamp)
+        elif code == COLUMN_COMMIT_TIME_SOURCE:
+            if flags & COMMIT_TIME_FROM_GTID:
+                self.word(b"gtid_event", 10)
+            else:
+                self.word(b"terminal_event", 14)
+        elif code == COLUMN_ORIGINAL_COMMIT_TIMESTAMP:
+            if record.original_commit_timestamp:
+                self.moment(record.original_commit_timestamp)
+            else:
+                self.unknown()
+        elif code == COLUMN_BEGIN_TIMESTAMP:
+            self.moment(record.begin_timestamp * MICROSECONDS)
+        elif code == COLUMN_LAST_COMMITTED:
+            self.number((flags & HAS_CLOCK) != 0, record.last_committed)
+        elif code == COLUMN_SEQUENCE_NUMBER:
+            self.number((flags & HAS_CLOCK) != 0, record.sequence_number)
+        elif code == COLUMN_THREAD_ID:
+            self.number((flags & HAS_THREAD) != 0, record.thread_id)
+        elif code == COLUMN_EVENTS:
+            self.number(walked, record.events)
+        elif code == COLUMN_ROWS:
+            self.number(counted, record.rows)
+        elif code == COLUMN_STATEMENTS:
+            self.number(walked, record.statements)
+        elif code == COLUMN_TABLES:
+            if counted:
+                self.tables(table, record)
+            else:
+                self.unknown()
+        elif code == COLUMN_BEGIN_SECOND:
+            self.number(record.begin_timestamp != self.second, record.begin_timestamp)
+            self.second = record.begin_timestamp
+        elif COLUMN_GTID_DOMAIN <= code <= COLUMN_GTID_SEQUENCE:
+            if record.gtid_kind == GTID_MARIADB:
+                memcpy(source, slot_bytes(table.sources, record.source), sizeof(source))
+                put_unsigned(out, record.number if code == COLUMN_GTID_SEQUENCE else source[code - COLUMN_GTID_DOMAIN])
+            else:
+                self.unknown()
+        elif code == COLUMN_NOTHING:
+            pass
+        elif code == COLUMN_DURATION:
+            size = whole_seconds(record)
+            if size < 0:
+                self.unknown()
+            elif self.json:
+                put_byte(out, c"[")
+                self.seconds(duration_least(record))
+                put(out, b", ", 2)
+                self.seconds(duration_most(record))
+                put_byte(out, c"]")
+            else:
+                put_signed(out, size)
+        return 0
+
+    cdef void seconds(self, int64_t microseconds) noexcept nogil:
+        """Add a number of µs as seconds."""
+        cdef int64_t unit = MICROSECONDS // 10
+        put_signed(&self.out, microseconds // MICROSECONDS)
+        put_byte(&self.out, c".")
+        while unit:
+            put_byte(&self.out, c"0" + <uint8_t> (microseconds // unit % 10))
+            unit //= 10
+
+    cdef int anonymous(self, int64_t start) except -1 with gil:
+        cdef bytes text = self.identify(start)
+        self.quote()
+        append(&self.out, PyBytes_AS_STRING(text), len(text))
+        reserve(&self.out, VALUE_MAXIMUM)
+        self.quote()
+        return 0
+
+    cdef int statement(self, int64_t start, int64_t end) except -1 with gil:
+        """Add the text of a schema statement in place of tables."""
+        cdef bytes text = b"-" if self.tell is None else self.tell(start, end)
+        append(&self.out, PyBytes_AS_STRING(text), len(text))
+        return 0
+
+    cdef int tables(self, TransactionTable table, Transaction *record) except -1 nogil:
+        """What a transaction did to which table."""
+        cdef Output *out = &self.out
+        cdef TableCount *count = (<TableCount *> table.counts.data) + record.first_count
+        cdef Piece name
+        cdef int32_t i
+        if self.json:
+            put_byte(out, c"[")
+        elif record.counts == 0:
+            if record.kind == KIND_DDL:
+                self.statement(record.start, record.end)
+            else:
+                put_byte(out, c"-")
+        for i in range(record.counts):
+            self.table_name(count[i].table, &name)
+            reserve(out, name.size + VALUE_MAXIMUM)
+            if i:
+                put(out, b", ", 2)
+            put(out, self.name_bytes.data + name.start, name.size)
+            if self.json:
+                put(out, b', "inserts": ', 13)
+                put_signed(out, count[i].inserts)
+                put(out, b', "updates": ', 13)
+                put_signed(out, count[i].updates)
+                put(out, b', "deletes": ', 13)
+                put_signed(out, count[i].deletes)
+                put_byte(out, c"}")
+            else:
+                self.change(b" +", count[i].inserts)
+                self.change(b" ~", count[i].updates)
+                self.change(b" -", count[i].deletes)
+        reserve(out, VALUE_MAXIMUM)
+        if self.json:
+            put_byte(out, c"]")
+        return 0
+
+    cdef void change(self, const char *sign, int64_t rows) noexcept nogil:
+        if rows:
+            put(&self.out, sign, 2)
+            put_signed(&self.out, rows)
+
+    cdef int table_name(self, int32_t number, Piece *name) except -1 nogil:
+        """Where in ``name_bytes`` a table's name stands."""
+        if number >= self.names.size // <int64_t> sizeof(Piece):
+            self.learn_names(number)
+        name[0] = (<Piece *> self.names.data)[number]
+        return 0
+
+    cdef int learn_names(self, int32_t last) except -1 with gil:
+        """Ask for the names of the tables up to this one."""
+        cdef Piece piece
+        cdef int32_t number
+        for number in range(<int32_t> (self.names.size // <int64_t> sizeof(Piece)), last + 1):
+            piece = self.keep(&self.name_bytes, self.name_of(number))
+            append(&self.names, &piece, sizeof(Piece))
+        return 0
+
+    cdef void quote(self) noexcept nogil:
+        if self.json:
+            put_byte(&self.out, c'"')
+
+    cdef void unknown(self) noexcept nogil:
+        """Put what stands for a value that is not known, or leave the field out."""
+        if self.leaves_out:
+            self.left_out = True
+        else:
+            put(&self.out, self.absent_text, self.absent_size)
+
+    cdef void number(self, bint known, int64_t value) noexcept nogil:
+        if known:
+            put_signed(&self.out, value)
+        else:
+            self.unknown()
+
+    cdef void word(self, const char *text, int64_t size) noexcept nogil:
+        self.quote()
+        put(&self.out, text, size)
+        self.quote()
+
+    cdef int moment(self, int64_t moment) except -1 nogil:
+        """A moment in RFC 3339; one that no calendar has stays a number, in µs since 1970."""
+        cdef int64_t second
+        cdef int microsecond
+        cdef Clock *clock = &self.clock
+        if moment < 0 or moment > MOMENT_LAST:
+            put_signed(&self.out, moment)
+            return 0
+        second = moment // MICROSECONDS
+        microsecond = <int> (moment - second * MICROSECONDS)
+        if second != clock.second:
+            if self.zone is not None and second // ZONE_SECONDS != clock.slot:
+                self.ask_zone(second)
+            lay_out_second(second + clock.offset, clock.text)
+            clock.second = second
+        self.quote()
+        put(&self.out, clock.text, SECONDS_SIZE)
+        if microsecond:
+            put_fraction(&self.out, microsecond)
+        put(&self.out, clock.suffix, clock.suffix_size)
+        self.quote()
+        return 0
+
+    cdef int ask_zone(self, int64_t second) except -1 with gil:
+        cdef bytes suffix
+        offset, suffix = self.zone(second)
+        if len(suffix) > SUFFIX_MAXIMUM:
+            raise ValueError("the suffix of a time zone is too long")
+        self.clock.slot = second // ZONE_SECONDS
+        self.clock.offset = offset
+        self.clock.suffix_size = <int> len(suffix)
+        memcpy(self.clock.suffix, PyBytes_AS_STRING(suffix), len(suffix))
+        return 0
+
+
+cdef int outside() except -1 with gil:
+    raise ValueError("a transaction is not in the table")

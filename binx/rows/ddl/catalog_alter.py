@@ -7,8 +7,6 @@ then those that are new or move are put where they belong, by their new names.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from binx.rows.columns.charsets import charset_of_collation
 from binx.rows.columns.indexes import (
     on_columns,
@@ -22,10 +20,10 @@ from binx.rows.columns.schema import (
     ColumnDefinition,
     Default,
     DefaultKind,
-    ForeignKey,
     StatementContext,
     TableDefinition,
 )
+from binx.rows.ddl.foreign_keys import with_foreign_keys
 from binx.rows.ddl.resolve import convert_column, converted_spec, resized_spec, resolve_column
 from binx.rows.ddl.statements import (
     AddColumn,
@@ -68,9 +66,6 @@ VERSIONING_COLUMNS: tuple[ColumnDefinition, ...] = tuple(
 
 
 GENERATED_KEY = "my_row_id"
-GENERATED_NAME = "_ibfk_"
-"""Stands between a table's name and a number in the names that servers give foreign keys."""
-
 """The column that sql_generate_invisible_primary_key makes (sql/sql_gipk.cc)."""
 
 
@@ -87,43 +82,6 @@ def complete_charset(charset: Charset) -> Charset:
     if charset.charset is None and charset.collation is not None:
         return charset._replace(charset=charset_of_collation(charset.collation))
     return charset
-
-
-def with_foreign_keys(table: TableDefinition, keys: Iterable[Key]) -> TableDefinition:
-    """A table with those foreign keys more that are among the keys that a statement declares for it.
-
-    One without a name gets that which servers give: the table's, ``_ibfk_``, and the next number.
-    """
-    found = [*table.foreign_keys]
-    prefix = f"{table.name}{GENERATED_NAME}"
-    for key in keys:
-        if key.references is None:
-            continue
-        taken = (name.removeprefix(prefix) for one in found if (name := one.name or "").startswith(prefix))
-        number = 1 + max((int(digits) for digits in taken if digits.isdecimal()), default=0)
-        references = key.references
-        found.append(
-            ForeignKey(
-                key.name or f"{prefix}{number}",
-                key.columns,
-                references.table.db or table.db,
-                references.table.name,
-                references.columns,
-                references.on_delete,
-                references.on_update,
-            )
-        )
-    return table._replace(foreign_keys=tuple(found))
-
-
-def renamed_foreign_keys(table: TableDefinition, name: str) -> TableDefinition:
-    """A table with another name, which the names that the server gave its foreign keys follow."""
-    old, new = f"{table.name}{GENERATED_NAME}", f"{name}{GENERATED_NAME}"
-    keys = tuple(
-        key._replace(name=new + key.name.removeprefix(old)) if key.name and key.name.startswith(old) else key
-        for key in table.foreign_keys
-    )
-    return table._replace(name=name, foreign_keys=keys)
 
 
 class _Entry:
@@ -236,11 +194,9 @@ class _Alteration:
                     entry.column = column._replace(added=entry.column.added)
                     moved += [(entry, action.position)] if action.position is not None else []
             elif isinstance(action, AddColumn) and not self._is_there_already(action, declared):
-                column = self._resolve(action.column)
-                added = column._replace(added=given_default(action.column, column))
-                moved.append((_Entry(None, added), action.position))
+                moved.append((_Entry(None, self._added(action.column)), action.position))
             elif isinstance(action, AlterColumn):
-                entry = self._find_old(action.name, action.if_exists)
+                entry = self._find_old(action.name, action.if_exists or self._adds(action.name))
                 if entry is not None:
                     entry.column = _altered(entry.column, action)
             if isinstance(action, AddColumn | ChangeColumn):
@@ -249,6 +205,19 @@ class _Alteration:
         for entry, new in renames:
             entry.column = entry.column._replace(name=new)
         return moved
+
+    def _added(self, spec: ColumnSpec) -> ColumnDefinition:
+        """A column that is added, with what the rows that are there get in it."""
+        column = self._resolve(spec)
+        for action in self.actions if self._adds(spec.name) else ():
+            if isinstance(action, AlterColumn) and same_name(action.name, spec.name):
+                column = _altered(column, action)
+        return column._replace(added=given_default(spec, column))
+
+    def _adds(self, name: str) -> bool:
+        """Whether the statement adds a column, which MariaDB's ALTER COLUMN in it is about too."""
+        adds = (one.column.name for one in self.actions if isinstance(one, AddColumn))
+        return self.context.mariadb and any(same_name(one, name) for one in adds)
 
     def _follow_columns(self, moved: list[tuple[_Entry, Position | None]]) -> None:
         """Drop and rename keys by their old names, and follow the columns that all keys are made of.
@@ -288,9 +257,7 @@ class _Alteration:
         for place, (entry, _) in enumerate(moved):
             if entry.old_name is None and same_name(entry.column.name, action.old):
                 del moved[place]
-                column = self._resolve(action.column)
-                column = column._replace(added=given_default(action.column, column))
-                moved.append((_Entry(None, column), action.position))
+                moved.append((_Entry(None, self._added(action.column)), action.position))
                 return True
         return False
 
@@ -310,24 +277,28 @@ class _Alteration:
         return resolve_column(spec, self.charset, self.context)
 
     def _put(self, moved: list[tuple[_Entry, Position | None]]) -> None:
+        key = self._key_of_server()
         for entry, position in moved:
+            key = None if entry is key else key
             self.entries = [other for other in self.entries if other is not entry]
             if position is None:
                 self.entries.append(entry)
             elif position.after is None:
-                self.entries.insert(int(self._is_key_of_server()), entry)
+                self.entries.insert(0, entry)
             else:
                 self.entries.insert(self._place_behind(position.after), entry)
+        if key is not None:
+            self.entries = [key, *(other for other in self.entries if other is not key)]
         names = [entry.column.name.casefold() for entry in self.entries]
         if len(set(names)) != len(names):
             raise AlterError("adds a column that already exists in the known definition")
 
-    def _is_key_of_server(self) -> bool:
-        """Whether the first column is the key that MySQL generates for tables without one; it stays first."""
-        if not self.entries or self.key != [GENERATED_KEY]:
-            return False
-        first = self.entries[0].column
-        return first.name == GENERATED_KEY and first.invisible and not self.context.mariadb
+    def _key_of_server(self) -> _Entry | None:
+        """The first column, if it is the key that MySQL generates, which stays first in the end."""
+        if not self.entries or self.key != [GENERATED_KEY] or self.context.mariadb:
+            return None
+        first = self.entries[0]
+        return first if first.column.name == GENERATED_KEY and first.column.invisible else None
 
     def _place_behind(self, name: str) -> int:
         for place, entry in enumerate(self.entries):

@@ -12,10 +12,9 @@ from binx.rows.ddl.catalog_alter import (
     AlterError,
     alter,
     complete_charset,
-    renamed_foreign_keys,
-    with_foreign_keys,
     with_key,
 )
+from binx.rows.ddl.foreign_keys import renamed_foreign_keys, with_foreign_keys
 from binx.rows.ddl.resolve import resolve_column
 from binx.rows.ddl.statements import (
     AlterDatabase,

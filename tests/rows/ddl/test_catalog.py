@@ -405,6 +405,8 @@ def test_a_generated_invisible_primary_key_is_logged_with_the_statement() -> Non
     assert definition is not None
     assert definition.columns[0].invisible
     assert definition.primary_key == ("my_row_id",)
+    catalog.apply("ALTER TABLE gipk ADD b INT FIRST, ADD c INT AFTER MY_ROW_ID", "shop")
+    assert names(catalog.lookup("shop", "gipk")) == ["my_row_id", "b", "c", "a"]
 
 
 def test_a_record_of_a_catalog_has_its_foreign_keys() -> None:
@@ -464,3 +466,13 @@ def test_a_partition_that_becomes_a_table_has_its_columns() -> None:
     assert names(catalog.lookup("shop", "w")) == ["id", "a"]
     catalog.apply("ALTER TABLE t CONVERT TABLE w TO PARTITION p VALUES LESS THAN (9)", "shop")
     assert catalog.lookup("shop", "w") is None
+
+
+def test_mariadb_gives_a_column_the_default_that_the_same_statement_sets() -> None:
+    altered = "ALTER TABLE t ALTER COLUMN b SET DEFAULT 3, ADD IF NOT EXISTS b INT"
+    table = catalog_of("CREATE TABLE t (a INT)", altered, context=MARIADB).lookup("shop", "t")
+    assert names(table) == ["a", "b"]
+    assert table is not None
+    assert table.columns[1].default == table.columns[1].added
+    assert table.columns[1].added is not None
+    assert table.columns[1].added.constant == "3"

@@ -64,9 +64,6 @@ class Scan(Walked):
         watch: is told of each window before it is walked: its offset and its bytes, which follow upon those
             before or begin within them, but for events larger than a window.
         step: bytes that are walked before a table is handed over.
-        slice_end: tells of an offset where the slice ends that it is in. A slice has the transactions that
-            begin in it; no table has those of two, and a slice's end gives a table even where that is empty.
-            None: there are no slices.
     """
 
     def __init__(
@@ -91,8 +88,6 @@ class Scan(Walked):
         self.payloads: KeptPayloads | None = None
         self.watch: Callable[[int, memoryview], None] | None = None
         self.step = WINDOW_BYTES
-        self.slice_end: Callable[[int], int] | None = None
-        self._slice_stop = 0
         self._scanner.set_format(begin.format.checksum_size, begin.format.post_header_lengths)
         if gtids is not None and not salvages:
             self._scanner.search(gtids)
@@ -132,11 +127,11 @@ class Scan(Walked):
         stop: int = Stop.STOP_LIMIT
         while stop not in (Stop.STOP_END, Stop.STOP_TRUNCATED):
             origin = scanner.position
-            if origin >= self._stop and self._is_at_rest():
+            if origin >= self._stop:
                 return
             error: BinxError | None = None
             try:
-                stop = self._advance(self._next_limit(origin))
+                stop = self._advance(min(origin + self.step, self._stop))
                 self.left_out = scanner.passed
                 if self._salvage is not None:
                     self._salvage.settle()
@@ -144,7 +139,7 @@ class Scan(Walked):
                     self._judge_end()
             except BinxError as found:
                 error = found
-            if len(scanner.table) or self._is_behind_slice():
+            if len(scanner.table):
                 yield self._take_table()
             if error is not None:
                 stop = self._pass_over(error)
@@ -156,22 +151,6 @@ class Scan(Walked):
             else:
                 source.release(origin, scanner.position)
         self._finish()
-
-    def _next_limit(self, position: int) -> int:
-        """Where the table of the transactions at a position ends: within slices, wherever the walk began."""
-        if self.slice_end is None:
-            return min(position + self.step, self._stop)
-        if position >= self._slice_stop and self._is_at_rest():
-            self._slice_stop = self.slice_end(position)
-        limit = min(position - position % self.step + self.step, self._slice_stop)
-        return min(limit, self._stop) if position < self._stop else limit
-
-    def _is_at_rest(self) -> bool:
-        """Whether no transaction is open that a slice has to have whole."""
-        return self.slice_end is None or self._scanner.open_transaction is None
-
-    def _is_behind_slice(self) -> bool:
-        return self._scanner.ends_whole and self._scanner.position >= self._slice_stop and self._is_at_rest()
 
     def _pass_over(self, error: BinxError) -> int:
         """Go on behind damage, or raise the error where that is not wanted."""
@@ -230,8 +209,7 @@ class Scan(Walked):
         """Walk up to ``limit``, window by window; what needs Python on the way is done here."""
         scanner, size = self._scanner, self.file.size
         stop: int = Stop.STOP_LIMIT
-        scanner.ends_whole = self.slice_end is not None and limit == self._slice_stop
-        while stop == Stop.STOP_LIMIT and not self._has_reached(limit):
+        while stop == Stop.STOP_LIMIT and scanner.position < limit:
             origin = scanner.position
             stop = self._walk(self._window(origin), origin, limit)
             if stop == Stop.STOP_LIMIT and scanner.position == origin:
@@ -247,10 +225,6 @@ class Scan(Walked):
                     window = self.file.events_window(origin, size)
                 stop = self._walk(window, origin, limit)
         return stop
-
-    def _has_reached(self, limit: int) -> bool:
-        scanner = self._scanner
-        return scanner.position >= limit and not (scanner.ends_whole and scanner.open_transaction is not None)
 
     def _window(self, origin: int) -> memoryview:
         """The bytes that are walked next."""

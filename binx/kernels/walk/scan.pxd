@@ -43,7 +43,6 @@ cdef class Scanner(TransactionMachine):
     cdef readonly int64_t passed
     cdef int level
     cdef bint verify
-    cdef public bint ends_whole
     cdef int64_t payload_size
     cdef int64_t vouched
     cdef uint32_t vouched_stored

@@ -38,7 +38,6 @@ class Scanner(TransactionMachine):
         misplaced: events of whose headers the position is not the offset of their end.
         first_misplaced: where the first of them begins; -1 where there is none.
         unplaced: events in whose headers the position is 0.
-        ends_whole: whether :meth:`feed` goes beyond its limit to the end of a transaction that is open there.
         position: offset of the next event.
         is_seeking: whether the beginning of a transaction is still looked for, see :meth:`seek`.
         resumed: where it was found; -1 where it was not.
@@ -46,7 +45,6 @@ class Scanner(TransactionMachine):
         passed: transactions that were left out, see :meth:`pass_rows`.
     """
 
-    ends_whole: bool
     drift: int
     misplaced: int
     first_misplaced: int

@@ -84,7 +84,6 @@ cdef class Scanner(TransactionMachine):
         self.level = level
         self.verify = verify
         self.vouched = -1
-        self.ends_whole = False
         self.first_misplaced = -1
 
     def set_format(self, int checksum_size, const uint8_t[::1] post_header):
@@ -237,7 +236,7 @@ cdef class Scanner(TransactionMachine):
         cdef uint32_t found
         cdef int jumped
         cdef int framed
-        while self.position < limit or (self.ends_whole and self.current.start >= 0):
+        while self.position < limit:
             framed = frame_event(
                 base, size, origin, self.position, self.file_size, self.checksum_size, self.vouched, False, &header
             )

@@ -118,8 +118,8 @@ _SELECTION_OPTIONS = combined(
         metavar="TIME",
         type=parsed(_time_text),
         section=SELECTION,
-        help="Committed at or after this time: 11:50, '20 minutes ago', '2026-11-21 02:10 Europe/Berlin'."
-        " Without a zone: that of --tz, or UTC.",
+        help="Committed at or after this time: 11:50, today, yesterday, '20 minutes ago',"
+        " '2026-11-21 02:10 Europe/Berlin'. Without a zone: that of --tz, or UTC.",
     ),
     option(
         "--until",

@@ -271,7 +271,7 @@ def test_damage_is_told_when_it_is_come_upon_and_not_before(tmp_path: Path) -> N
     [
         ({"gtid": ""}, "expected a GTID set, found an empty text"),
         ({"gtid": ["nonsense"]}, "nonsense"),
-        ({"since": "yesterday"}, "expected a time such as"),
+        ({"since": "tomorrow"}, "expected a time such as"),
         ({"since": "2026-02-02", "until": _SECOND.replace(year=2025)}, "expected a time span"),
         ({"start_position": -1}, "expected a position such as"),
         ({"start_position": 4}, "expected FILE:POS for 5 files"),

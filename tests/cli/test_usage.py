@@ -31,7 +31,7 @@ from tests.cli.process import binx
         (["completion"], "Choose from: bash, zsh, fish\n"),
         (["extract", "--gtid", "bla", "f"], "'--gtid': expected a server UUID"),
         (["extract", "--gtid", "", "f"], "expected a GTID set, found an empty text"),
-        (["extract", "--since", "yesterday", "f"], "'--since': expected a time such as"),
+        (["extract", "--since", "tomorrow", "f"], "'--since': expected a time such as"),
         (["extract", "--start-position", "x:y", "f"], "'--start-position': expected a position"),
         (["extract", "--min-bytes", "12Q", "f"], "expected a number of bytes"),
         (["extract", "--fragment-bytes", "9", "f"], "--fragment-bytes applies only to --format thl"),

@@ -19,6 +19,7 @@ _MICROSECOND = timedelta(microseconds=1)
 _SECONDS = r"@([0-9]{1,11})(?:\.([0-9]{1,6}))?"
 _AGO = r"([0-9]{1,9})\s*(s|m|h|d|w)(?:ec|econd|in|inute|our|ay|eek)?s?\s+ago"
 _UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+_DAYS_AGO = {"today": 0, "yesterday": 1}
 _CLOCK = r"([01]?[0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9]))?"
 _FIRST = datetime.min.replace(tzinfo=UTC)
 _LAST = datetime.max.replace(tzinfo=UTC)
@@ -48,7 +49,7 @@ def parse_time(text: str) -> int:
     except (ValueError, OverflowError):
         raise UsageError(
             f"expected a time such as 2026-11-21T09:30:00Z, '2026-11-21 09:30', 2026-11-21, 11:50,"
-            f" '20 minutes ago' or @1795253400, found {text!r}"
+            f" today, '20 minutes ago' or @1795253400, found {text!r}"
         ) from None
 
 
@@ -56,7 +57,8 @@ def parse_zoned_time(text: str, zone: tzinfo = UTC, now: int | None = None) -> i
     """Read a moment as :func:`parse_time` does, as a clock in a zone shows it, or as seen from now.
 
     ``2026-11-21 02:10 Europe/Berlin`` has the name of its zone behind it; ``local`` is the zone of this
-    machine. ``11:50`` is the last time that the clock showed that, ``20 minutes ago`` is as it says.
+    machine. ``11:50`` is the last time that the clock showed that, ``20 minutes ago`` and ``now`` are as they
+    say, ``today`` and ``yesterday`` are the first moments of these days.
 
     Args:
         text: the moment.
@@ -70,6 +72,11 @@ def parse_zoned_time(text: str, zone: tzinfo = UTC, now: int | None = None) -> i
     ago = re.fullmatch(_AGO, text.strip().lower())
     if ago is not None:
         return _now(now) - int(ago[1]) * _UNITS[ago[2]] * MICROSECONDS
+    if text.strip().lower() == "now":
+        return _now(now)
+    days = _DAYS_AGO.get(text.strip().lower())
+    if days is not None:
+        return _at_clock(time(), days, zone, _now(now))
     clock = re.fullmatch(_CLOCK, text.strip())
     if clock is not None:
         return _last_time(time(int(clock[1]), int(clock[2]), int(clock[3] or 0)), zone, _now(now))
@@ -118,12 +125,14 @@ def _in_zone(shown: datetime, zone: tzinfo, name: str, text: str) -> int:
 
 def _last_time(clock: time, zone: tzinfo, now: int) -> int:
     """The last moment until now when clocks in a zone showed a time of day."""
-    today = (_EPOCH + timedelta(microseconds=now)).astimezone(zone).date()
-    found = (
-        (datetime.combine(today - timedelta(days=days), clock, zone) - _EPOCH) // _MICROSECOND
-        for days in (0, 1)
-    )
+    found = (_at_clock(clock, days, zone, now) for days in (0, 1))
     return next((moment for moment in found if moment <= now), now)
+
+
+def _at_clock(clock: time, days: int, zone: tzinfo, now: int) -> int:
+    """When clocks in a zone first showed a time of day, so many days ago; where they skipped it, then."""
+    today = (_EPOCH + timedelta(microseconds=now)).astimezone(zone).date()
+    return (datetime.combine(today - timedelta(days=days), clock, zone) - _EPOCH) // _MICROSECOND
 
 
 def _now(now: int | None) -> int:

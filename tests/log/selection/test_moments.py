@@ -64,7 +64,7 @@ def test_a_time_may_have_its_zone_behind_it(text: str, moment: str, monkeypatch:
         ("2026-11-21 02:10 Europe/Nowhere", "time zone such as"),
         ("0001-01-01 Europe/Berlin", "calendar"),
         ("1 month ago", "a time such as"),
-        ("yesterday", "a time such as"),
+        ("tomorrow", "a time such as"),
         ("", "a time such as"),
     ],
 )
@@ -127,6 +127,11 @@ NOW = parse_time("2026-11-21T12:00:00Z")
         ("1 hour ago", "Europe/Berlin", "2026-11-21T11:00:00Z"),
         ("90s ago", "UTC", "2026-11-21T11:58:30Z"),
         ("3 Days ago", "UTC", "2026-11-18T12:00:00Z"),
+        ("now", "Europe/Berlin", "2026-11-21T12:00:00Z"),
+        ("today", "UTC", "2026-11-21T00:00:00Z"),
+        ("Today", "Europe/Berlin", "2026-11-20T23:00:00Z"),
+        ("today", "Pacific/Auckland", "2026-11-21T11:00:00Z"),
+        ("yesterday", "Europe/Berlin", "2026-11-19T23:00:00Z"),
         ("11:50", "UTC", "2026-11-21T11:50:00Z"),
         ("12:50:30", "Europe/Berlin", "2026-11-21T11:50:30Z"),
         ("12:01", "UTC", "2026-11-20T12:01:00Z"),
@@ -138,6 +143,12 @@ NOW = parse_time("2026-11-21T12:00:00Z")
 )
 def test_times_as_seen_from_now_and_in_a_zone(text: str, zone: str, moment: str) -> None:
     assert format_time(parse_zoned_time(text, parse_zone(zone), NOW)) == moment
+
+
+def test_a_day_begins_when_its_clocks_skip_midnight() -> None:
+    now = parse_time("2026-09-06T12:00:00Z")
+    today = parse_zoned_time("today", parse_zone("America/Santiago"), now)
+    assert format_time(today) == "2026-09-06T04:00:00Z"
 
 
 @pytest.mark.parametrize("text", ["25:00", "ago", "5 ago", "5 months ago", "2026-03-29 02:30"])

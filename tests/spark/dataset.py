@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from binx.dataset.statements import statements_schema
+from binx.event.gtid.sets import GtidSet
 
 START = datetime(2026, 11, 20, 23, 0, tzinfo=UTC)
 Key = tuple[Any, ...]
@@ -490,6 +491,7 @@ def write_export(
         )
     times = [image.time for image in images] + [one.time for one in statements]
     scns = [image.scn for image in images] + [one.scn for one in statements]
+    gtids = sorted({one.transaction for one in (*images, *statements)})
     manifest = {
         "contract": 1,
         "binx": "0.1.0",
@@ -499,7 +501,7 @@ def write_export(
             "header_timestamp": log.time, "in_use": False, "file_number": log.number,
         },
         "request": {"selection": {} if whole else {"tables": ["shop.*"]}},
-        "gtid_set": "",
+        "gtid_set": str(GtidSet.parse(",".join(gtids))) if gtids else "",
         "first_commit_version": min(scns, default=None),
         "last_commit_version": max(scns, default=None),
         "first_commit_timestamp": min(times).isoformat() if times else None,

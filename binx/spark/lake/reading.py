@@ -18,6 +18,7 @@ from binx.spark.lake.columns import Part, living_columns, parts_of, unite
 from binx.spark.lake.model import ChangesFile
 from binx.spark.lake.place import Place
 from binx.spark.lake.plan import plan_load
+from binx.spark.lake.repeated import drop_repeated
 from binx.spark.lake.state import ALL_TABLES, State
 
 _SYSTEM = {
@@ -39,7 +40,7 @@ def read_changes(lake: str, table: str, columns: Sequence[str] | None = None) ->
 
     Columns are the same by their identity: one that was renamed has its last name. Types are united where
     that is exact; a column of another type is one of its own, ``name@type``. ``_absent`` has the names of
-    columns that an image lacks.
+    columns that an image lacks. Transactions that logs of two servers hold, by GTID, are read once.
 
     Args:
         lake: what ``to-parquet`` wrote: a folder or a URI.
@@ -54,8 +55,9 @@ def read_changes(lake: str, table: str, columns: Sequence[str] | None = None) ->
     found = find_arrivals(state, [place], place, wanted=lambda _: True, selection=ALL_TABLES, verify=False)
     order = state.chains.in_order(())
     ranks = {name: rank for rank, name in enumerate(order)}
-    _, lives = plan_load(found.files, (), once(found.statements, ranks), found.versions, ranks, {}, keys={})
-    names = {life.name for life in lives if life.name} | {file.table for file in found.files}
+    files = drop_repeated(found.files, (), state.chains.gtids(), ranks, place)
+    _, lives = plan_load(files, (), once(found.statements, ranks), found.versions, ranks, {}, keys={})
+    names = {life.name for life in lives if life.name} | {file.table for file in files}
     name = next((name for name in names if str(name) == table), None)
     if name is None:
         listed = ", ".join(sorted(map(str, names))[:10]) or "no table"

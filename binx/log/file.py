@@ -67,6 +67,8 @@ class BinlogFile:
             DamagedError: the first event is cut or contradicts itself.
         """
         self.source = source
+        self.own_size = source.size
+        """Bytes of the file itself, also where its last transaction goes on in the next relay logs."""
         self.resumption: Resumption | None = None
         self.listed: Listed | None = None
         """Where in a server's index it stands, if it was named by that."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
 from fnmatch import fnmatchcase
 from functools import cache, lru_cache, partial
@@ -77,10 +77,12 @@ class EventListing:
 
     Args:
         files: the logs in their order.
+        first: the place of the first that is listed.
+        last: the place of the last one; None for the last of all.
         types: the numbers of the event types that are listed; None for all.
         inner: list events within compressed payloads too.
-        start: of the first log, list no event that ends at or before this offset.
-        stop: of the last log, list no event that begins at or behind this offset.
+        start: of the first one, list no event that ends at or before this offset.
+        stop: of the last one, list no event that begins at or behind this offset.
         limit: how many at most.
         verify: whether checksums are compared.
         on_damage: whether the listing goes on behind what cannot be followed.
@@ -95,6 +97,8 @@ class EventListing:
         self,
         files: Sequence[BinlogFile],
         *,
+        first: int = 0,
+        last: int | None = None,
         types: frozenset[int] | None = None,
         inner: bool = False,
         start: int = 0,
@@ -107,6 +111,8 @@ class EventListing:
     ) -> None:
         self.problems: list[str] = []
         self._files = files
+        self._first = first
+        self._last = len(files) - 1 if last is None else last
         self._wanted = bytes(types is None or number in types for number in range(_TYPES))
         self._inner = inner
         self._start = start
@@ -124,22 +130,43 @@ class EventListing:
             DamagedError, TruncatedError, UnsupportedError: a log's events cannot be followed any further; all
                 before were yielded.
         """
-        for place, file in enumerate(self._files):
-            start = self._start if place == 0 else 0
-            stop = self._stop if place == len(self._files) - 1 else None
-            yield from self._of_file(file, start, file.size if stop is None else min(stop, file.size))
+        walk: EventWalk | None = None
+        for place in range(self._begin(), self._last + 1):
+            # Of a log before the first one only the transaction matters that goes on.
+            size = self._files[place].own_size
+            start = size if place < self._first else self._start if place == self._first else 0
+            stop = size if place != self._last or self._stop is None else min(self._stop, size)
+            walk = yield from self._of_file(place, walk, start, stop)
             if self._left == 0:
                 return
 
-    def _of_file(self, file: BinlogFile, start: int, stop: int) -> Iterator[bytes]:
+    def _begin(self) -> int:
+        """The place of the log in which the transaction begins inside which the first one does."""
+        place = self._first
+        while place and self._files[place].resumption is not None:
+            place -= 1
+        return place
+
+    def _of_file(
+        self, place: int, before: EventWalk | None, start: int, stop: int
+    ) -> Generator[bytes, None, EventWalk | None]:
+        """List a file; gives the walk that goes on in the next one, None where the next begins anew."""
+        file = self._files[place]
+        following = self._files[place + 1 : place + 2]
+        goes_on = bool(following) and following[0].resumption is not None
         position: int | None = MAGIC_SIZE
         while position is not None:
-            walk = EventWalk(file.size, position, _COMPILED, self._wanted, self._verify, self._inner, start)
+            size = file.own_size
+            if before is None:
+                walk = EventWalk(size, position, _COMPILED, self._wanted, self._verify, self._inner, start)
+            else:
+                walk, before = before, None
+                walk.go_on(size, position, start)
             walk.set_format(file.format.checksum_size, file.format.post_header_lengths)
             try:
-                yield from self._followed(file, walk, stop)
+                yield from self._followed(file, walk, stop, goes_on=goes_on)
                 self._note_problems(file, walk)
-                return
+                return walk if goes_on else None
             except BinxError as error:
                 if len(walk):
                     yield self._take(file, walk)
@@ -147,18 +174,19 @@ class EventListing:
                 position = self._behind_damage(file, walk.position, error.at(path=file.path))
                 if position is None:
                     raise
+        return None
 
     def _behind_damage(self, file: BinlogFile, damaged: int, error: BinxError) -> int | None:
         """Where the next event is, which is told; None where damage ends the listing."""
         if self._on_damage is OnDamage.STOP:
             return None
         found = _next_event(file, damaged + 1)
-        end = file.size if found is None else found
+        end = file.own_size if found is None else found
         passed_over = f"; bytes {damaged:,} to {end:,} are passed over" if damaged < end else ""
         self.problems.append(f"{error}{passed_over}")
         return end
 
-    def _followed(self, file: BinlogFile, walk: EventWalk, stop: int) -> Iterator[bytes]:
+    def _followed(self, file: BinlogFile, walk: EventWalk, stop: int, *, goes_on: bool) -> Iterator[bytes]:
         follower = _Follower(file, walk, verify=self._verify)
         for _ in follower.pieces(stop):
             if len(walk) >= _LINES or (self._left is not None and len(walk) >= self._left):
@@ -167,7 +195,7 @@ class EventListing:
                 break
         yield self._take(file, walk)
         if self._left != 0:
-            _check_end(file, walk, truncated=follower.truncated)
+            _check_end(file, walk, truncated=follower.truncated, goes_on=goes_on)
 
     def _take(self, file: BinlogFile, walk: EventWalk) -> bytes:
         count = len(walk) if self._left is None else min(self._left, len(walk))
@@ -224,12 +252,16 @@ def flag_names(number: int) -> list[str]:
 
 
 def _next_event(file: BinlogFile, position: int) -> int | None:
-    """The offset of the next event at or behind a position."""
-    return EventSearch(file.source).find(position, 0, file.format.checksum_size)
+    """The offset of the file's next event at or behind a position."""
+    found = EventSearch(file.source).find(position, 0, file.format.checksum_size)
+    return None if found is None or found >= file.own_size else found
 
 
-def _check_end(file: BinlogFile, walk: EventWalk, *, truncated: bool) -> None:
-    """A log that is walked to its end, and that no server writes any more, ends behind a transaction."""
+def _check_end(file: BinlogFile, walk: EventWalk, *, truncated: bool, goes_on: bool) -> None:
+    """A log that is walked to its end, and that no server writes any more, ends behind a transaction.
+
+    That of a relay log may go on in the next one.
+    """
     if truncated and (follows := _next_event(file, walk.position + 1)) is not None:
         raise DamagedError(
             f"expected an event that ends within the file, found another one at {follows:,}: its size was"
@@ -241,14 +273,15 @@ def _check_end(file: BinlogFile, walk: EventWalk, *, truncated: bool) -> None:
         return
     if truncated:
         raise TruncatedError(
-            f"the file ends inside an event: its last {file.size - walk.position} bytes are incomplete;"
+            f"the file ends inside an event: its last {file.own_size - walk.position} bytes are incomplete;"
             " the file was truncated, or copied while it was written",
             path=file.path,
             offset=walk.position,
         )
-    if walk.position == file.size and walk.open_transaction >= 0:
+    if walk.position == file.own_size and walk.is_inside and not goes_on:
+        begun = f"at {walk.open_transaction}" if walk.open_transaction >= 0 else "of the log before it"
         raise TruncatedError(
-            f"the file ends inside the transaction at {walk.open_transaction}; the file was truncated,"
+            f"the file ends inside the transaction {begun}; the file was truncated,"
             " or copied while it was written, or it is a relay log and the next one has the rest: give"
             " both",
             path=file.path,
@@ -275,12 +308,12 @@ class _Follower:
         walk, file = self._walk, self._file
         while walk.position < limit:
             origin = walk.position
-            window = file.source.window(origin, min(origin + READ_BYTES, file.size))
+            window = file.source.window(origin, min(origin + READ_BYTES, file.own_size))
             stop: int = walk.feed(window, origin, limit)
             if stop == EventStop.EVENTS_LIMIT and walk.position == origin:
                 # An event that is larger than what is read at once; a payload is taken by its beginning.
                 del window
-                window = file.events_window(origin, file.size)
+                window = file.events_window(origin, file.own_size)
                 header = parse_header(window, origin, origin=origin)
                 if header.type == EventType.TRANSACTION_PAYLOAD:
                     checked = self._verify and self._format.checksum_size
@@ -304,7 +337,7 @@ class _Follower:
         """A relay log holds the source's format description behind its own."""
         walk, file = self._walk, self._file
         position = walk.position
-        window = file.events_window(position, file.size)
+        window = file.events_window(position, file.own_size)
         self._format = parse_format(window, position, origin=position)
         event = window[: parse_header(window, position, origin=position).size]
         checksum = EventChecksum.CHECKSUM_NONE

@@ -20,7 +20,6 @@ from binx.log.damage.damage import Cause, Damage
 from binx.log.damage.on_damage import OnDamage
 from binx.log.events import transaction_events
 from binx.log.selection.gtid_keys import marked_gtids
-from binx.source.joined import JoinedSource
 from binx.source.wording import counted
 from binx.verify.problems import Problem, ProblemKind
 from binx.verify.report import FileReport
@@ -267,16 +266,10 @@ class ContentCheck:
         return self._file.is_relay_log or self._scan.totals().events.get(EventType.FORMAT_DESCRIPTION, 0) > 1
 
     @property
-    def _own_size(self) -> int:
-        """Bytes of the file itself, without those of the relay logs in which its last transaction goes on."""
-        source = self._file.source
-        return source.first.size if isinstance(source, JoinedSource) else source.size
-
-    @property
     def _ending(self) -> str:
         """How the file ends; a relay log that goes on in the next one was closed."""
         file, ending = self._file, self._scan.ending
-        goes_on = self._own_size < file.size or (
+        goes_on = file.own_size < file.size or (
             file.resumption is not None and file.resumption.position >= file.size
         )
         if goes_on and self._ends.next_file is not None:
@@ -289,7 +282,7 @@ class ContentCheck:
         previous = self._ends.previous_gtids
         damaged = sum(damage.bytes for damage in scan.damage)
         unfinished = scan.unfinished
-        size = self._own_size
+        size = file.own_size
         # Of a transaction that several relay logs hold, each has its own part.
         transaction_bytes = self._bytes - (file.size - size)
         if file.resumption is not None:

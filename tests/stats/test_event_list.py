@@ -14,6 +14,7 @@ import pytest
 from binx.errors import BinxError, DamagedError, TruncatedError, UsageError
 from binx.event.header import EventType
 from binx.kernels.walk.scan import Level
+from binx.log.chain.inputs import open_logs
 from binx.log.file import BinlogFile
 from binx.stats import event_list
 from binx.stats.event_list import (
@@ -31,8 +32,8 @@ PLACE = re.compile(r"^# at (\d+)$", re.MULTILINE)
 HEADER = re.compile(r"^#\d{6} [ \d]\d:\d\d:\d\d server id (\d+)  end_log_pos (\d+) ", re.MULTILINE)
 
 
-def listed(file: BinlogFile, **options: Any) -> list[dict[str, Any]]:
-    listing = EventListing([file], as_json=True, **options)
+def listed(*files: BinlogFile, **options: Any) -> list[dict[str, Any]]:
+    listing = EventListing(files, as_json=True, **options)
     found = [json.loads(line) for text in listing.lines() for line in text.splitlines()]
     assert listing.problems == []
     return found
@@ -72,6 +73,48 @@ def test_events_fill_the_file_and_belong_to_the_transactions_that_a_scan_finds(p
         assert {(one["transaction"], one["gtid"]) for one in inside} == {(start, gtid)}
     outside = [one for one in found if one["transaction"] is None]
     assert not any(start <= one["position"] < end for one in outside for start, end in transactions)
+
+
+RELAY_LOGS = sorted(str(path) for path in (TESTDATA / "mariadb-10.11" / "relay").glob("relay-bin.0*"))
+
+
+def test_relay_logs_that_split_transactions_are_listed_each_by_its_own_size() -> None:
+    with open_logs(RELAY_LOGS) as files:
+        found = listed(*files)
+    for path in RELAY_LOGS:
+        events = [one for one in found if one["file"] == Path(path).name]
+        ends = [4, *(one["end"] for one in events)]
+        assert ends == [*(one["position"] for one in events), Path(path).stat().st_size]
+    assert all(one["expected"] for one in found)
+    # The third to fifth log have only events of a transaction of the second, which they name by its GTID.
+    inside = [one for one in found if one["file"] == "relay-bin.000003" and "ROWS" in one["type"]]
+    assert {(one["transaction"], one["gtid"]) for one in inside} == {(None, "0-10-6")}
+
+
+def test_what_is_listed_of_some_relay_logs_is_part_of_what_is_listed_of_all() -> None:
+    with open_logs(RELAY_LOGS) as files:
+        found = [one for one in listed(*files) if one["file"] in ("relay-bin.000004", "relay-bin.000005")]
+        chosen = listed(*files, first=3, last=4, start=600, stop=600)
+    second = [one["file"] for one in found].index("relay-bin.000005")
+    first, last = found[:second], found[second:]
+    assert chosen == [one for one in first if one["end"] > 600] + [
+        one for one in last if one["position"] < 600
+    ]
+
+
+def test_relay_logs_that_end_inside_a_transaction_are_told_of() -> None:
+    with (
+        open_logs(RELAY_LOGS[:3]) as files,
+        pytest.raises(TruncatedError, match="inside the transaction of the log before it") as caught,
+    ):
+        listed(*files)
+    assert caught.value.path == RELAY_LOGS[2]
+
+
+def test_no_event_between_transactions_has_a_gtid() -> None:
+    with open_logs([str(TESTDATA / "mariadb-10.11/relay/source/mysql-bin.000001")]) as files:
+        found = listed(*files)
+    assert {one["gtid"] for one in found if one["transaction"] is None} == {None}
 
 
 def test_events_within_payloads_follow_them(testdata: Path) -> None:

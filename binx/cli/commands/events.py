@@ -34,9 +34,9 @@ EXAMPLES = (
 
 DETAILS = (
     f"In a pipe, each line has these fields, separated by tabs: {', '.join(PLAIN_EVENT_COLUMNS)}. end is"
-    " the offset after the event; transaction is the offset at which the event's transaction begins. With"
-    " --json, each line is an object with these names plus inner, next_position (the end position in the"
-    " event header, 32 bits) and expected.",
+    " the offset after the event; transaction is the offset at which the event's transaction begins, if that"
+    " is in the same log. With --json, each line is an object with these names plus inner,"
+    " next_position (the end position in the event header, 32 bits) and expected.",
     "With --inner, the events inside a compressed payload follow it. Their position is that of the payload,"
     " a plus sign and their offset in the decompressed payload; in JSON, inner is that offset. They have no"
     " checksums.",
@@ -108,10 +108,12 @@ def events_command(
         names = [ends.file.name for ends in chain]
         first = 0 if start is None else place_of(start, names)
         last = len(chain) - 1 if stop is None else place_of(stop, names)
-        taken = [ends.file for ends in chain[first : last + 1]]
-        bar.expect(sum(file.size for file in taken))
+        logs = [ends.file for ends in chain]
+        bar.expect(sum(log.own_size for log in logs[first : last + 1]))
         listing = EventListing(
-            taken,
+            logs,
+            first=first,
+            last=last,
             types=wanted,
             inner=inner,
             start=start.offset if start is not None else 0,

@@ -35,7 +35,8 @@ class EventWalk:
         unexpected: events that cannot stand where they do, or whose bytes cannot be read.
         first_unexpected: offset of the first of them, -1 without.
         payload_position: offset of the payload that the walk has passed last.
-        open_transaction: where the transaction begins that is not at its end yet, -1 between transactions.
+        is_inside: whether a transaction is not at its end yet.
+        open_transaction: where in this file it begins, -1 where there is none or it began in another.
     """
 
     @property
@@ -50,6 +51,8 @@ class EventWalk:
     def first_unexpected(self) -> int: ...
     @property
     def payload_position(self) -> int: ...
+    @property
+    def is_inside(self) -> bool: ...
     @property
     def open_transaction(self) -> int: ...
     def __init__(
@@ -80,6 +83,13 @@ class EventWalk:
 
     def set_format(self, checksum_size: int, post_header: Buffer) -> None:
         """Take over from a format description the checksum's bytes and the types' post-header lengths."""
+
+    def go_on(self, file_size: int, position: int, start: int) -> None:
+        """Walk the next file, which may begin inside the transaction in which this one ends.
+
+        Of that transaction the records of the next file have the GTID, and no offset. Problems are counted
+        anew. The arguments are those of the constructor.
+        """
 
     def take_format(self, event: Buffer, checksum: int) -> None:
         """Pass over the format description at ``position``, whose checksum Python has looked at."""

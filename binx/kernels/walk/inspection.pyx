@@ -96,6 +96,10 @@ cdef class EventWalk:
         return self.records.size // <int64_t> sizeof(EventRecord)
 
     @property
+    def is_inside(self):
+        return self.state != STATE_OUTSIDE
+
+    @property
     def open_transaction(self):
         return self.current.start
 
@@ -127,6 +131,15 @@ cdef class EventWalk:
         """Take over what a format description says: the checksum's bytes, the post-header length of each type."""
         set_post_header(self.post_header, &post_header[0], post_header.shape[0])
         self.checksum_size = checksum_size
+
+    def go_on(self, int64_t file_size, int64_t position, int64_t start):
+        """Walk the next file, which may begin inside the transaction in which this one ends; see the stub."""
+        self.file_size = file_size
+        self.position = position
+        self.start = start
+        self.current.start = -1
+        self.bad_checksums = self.unexpected = 0
+        self.vouched = self.first_bad = self.first_unexpected = -1
 
     def take_format(self, const uint8_t[::1] event, int checksum):
         """Pass over the format description at ``position``, whose checksum Python has looked at."""
@@ -283,6 +296,7 @@ cdef class EventWalk:
         self.state = self.next_states[at]
         if action == ACTION_END or action == ACTION_START_END:
             self.current.start = -1
+            self.current.gtid_kind = GTID_NONE
         return 0
 
     cdef void name_transaction(self, const Transaction *transaction) noexcept nogil:

@@ -491,7 +491,7 @@ def write_export(
         )
     times = [image.time for image in images] + [one.time for one in statements]
     scns = [image.scn for image in images] + [one.scn for one in statements]
-    gtids = sorted({one.transaction for one in (*images, *statements)})
+    gtids = sorted({one.transaction for one in images} | {one.transaction for one in statements})
     manifest = {
         "contract": 1,
         "binx": "0.1.0",

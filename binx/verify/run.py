@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
-from binx.errors import AbsentError, BinxError, DamagedError, NotABinlogError, UnsupportedError
+from binx.errors import BinxError, DamagedError, NotABinlogError, UnsupportedError
 from binx.event.gtid.sets import GtidSet
 from binx.log.chain.chain import order_ends
 from binx.log.chain.ends import known_ends
 from binx.log.chain.inputs import STANDARD_INPUT, named_logs
-from binx.log.chain.relay import join_relay_logs
+from binx.log.chain.relay import begins_before, join_relay_logs
+from binx.log.damage.on_damage import OnDamage
+from binx.log.file import BinlogFile
 from binx.source.spooled import STANDARD_INPUT_NAME
 from binx.verify.content import ContentCheck
 from binx.verify.links import gap_notes, link_problems
@@ -56,8 +58,7 @@ def verify(
                 unreadable.append(_unread(log.path))
                 problems.append(_unreadable(log.path, error))
         # Where a log cannot be read so far, its own check tells why.
-        with suppress(AbsentError, DamagedError, UnsupportedError):
-            join_relay_logs(files)
+        problems += map(_without_beginning, join_relay_logs(files, OnDamage.SALVAGE))
         ends = order_ends([known_ends(file) for file in files])
         total = sum(file.size for file in files)
         notes: list[str] = []
@@ -80,6 +81,12 @@ def verify(
 def _advance(progress: Callable[[int, int], None], before: int, total: int, position: int) -> None:
     """Report the progress over all files, given the position in one."""
     progress(before + position, total)
+
+
+def _without_beginning(file: BinlogFile) -> Problem:
+    """What is said of a relay log whose first transaction begins in one that is not there."""
+    end = file.size if file.resumption is None else file.resumption.position
+    return Problem(ProblemKind.MISSING_FILE, file.path, begins_before(file).message, file.first_position, end)
 
 
 def _unread(path: str) -> FileReport:

@@ -15,6 +15,7 @@ import pytest
 from tests.cli.conftest import Shop
 from tests.cli.process import after, binx
 from tests.cli.test_starting import HEAVY, modules_after
+from tests.conftest import TESTDATA
 
 
 @pytest.fixture
@@ -216,3 +217,11 @@ def test_a_folder_in_an_object_store_is_refused_and_none_made_of_its_name(
     assert run.code == 2
     assert "expected a local folder, found s3://bucket/indexes" in run.err
     assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_relay_log_that_begins_inside_a_transaction_gets_no_index_file(tmp_path: Path) -> None:
+    path = TESTDATA / "mariadb-10.11" / "relay" / "relay-bin.000003"
+    done = binx("index", "-o", str(tmp_path), str(path))
+    assert done.code == 1
+    assert "inside a transaction of the log before it, relay-bin.000002; an index file" in done.err
+    assert not list(tmp_path.iterdir())

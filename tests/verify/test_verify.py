@@ -429,6 +429,26 @@ def test_transactions_that_go_on_in_the_next_relay_log_are_intact(server: str) -
     assert sum("no ROTATE or STOP" in note for note in report.notes) == 1
 
 
+def test_a_relay_log_alone_that_begins_inside_a_transaction_needs_the_log_before_it() -> None:
+    path = str(TESTDATA / "mariadb-10.11" / "relay" / "relay-bin.000003")
+    report = verify([path])
+    (problem,) = report.problems
+    assert problem.kind is ProblemKind.MISSING_FILE
+    assert "inside a transaction of the log before it, relay-bin.000002; give that one too" in problem.message
+    assert report.files[0].damaged_bytes == 0
+
+
+def test_relay_logs_are_joined_behind_one_that_is_damaged(tmp_path: Path) -> None:
+    shutil.copytree(TESTDATA / "mariadb-10.11" / "relay", tmp_path / "relay")
+    first = tmp_path / "relay" / "relay-bin.000001"
+    data = bytearray(first.read_bytes())
+    data[256 + 9 : 256 + 13] = bytes(4)
+    first.write_bytes(data)
+    report = verify([str(tmp_path / "relay" / "relay-bin.index")])
+    assert {problem.path for problem in report.problems} == {str(first)}
+    assert sum(file.transactions for file in report.files) == 8
+
+
 def events_of(data: bytes) -> list[bytes]:
     """The events of a log, header and checksum included."""
     found, at = [], 4

@@ -138,7 +138,10 @@ def stats_command(
             say_note(line)
     dimensions = tuple(one for given in by for one in given) or ((Dimension.TABLE,) if as_csv else ())
     with text_output(html or _STANDARD_OUTPUT, plain=as_json or as_csv, told=as_csv and not quiet) as output:
-        with progress_bar("stats", quiet=quiet) as bar, open_logs(files, index if quick else None) as logs:
+        with (
+            progress_bar("stats", quiet=quiet) as bar,
+            open_logs(files, index if quick else None, on_damage=OnDamage(on_damage)) as logs,
+        ):
             bar.expect(sum(log.size for log in logs))
             figures = gather(
                 logs,

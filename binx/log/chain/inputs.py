@@ -23,7 +23,7 @@ from binx.log.chain.places import (
     matching,
     remote_folder_logs,
 )
-from binx.log.chain.relay import join_relay_logs
+from binx.log.chain.relay import begins_before, join_relay_logs
 from binx.log.damage.on_damage import OnDamage
 from binx.log.file import BinlogFile, Listed, open_files
 from binx.log.index.lookup import SUFFIX, IndexUse, attach_indexes
@@ -166,7 +166,7 @@ def open_chain(
         BinxError: as :func:`expand_paths`, :meth:`BinlogFile.open` and
             :func:`~binx.log.chain.ends.read_ends`.
     """
-    with open_logs(paths, index) as files:
+    with open_logs(paths, index, on_damage=on_damage) as files:
         read = read_ends if on_damage is OnDamage.STOP else known_ends
         ends = order_ends([read(file) for file in files])
         if progress is not None:
@@ -177,7 +177,10 @@ def open_chain(
 
 @contextmanager
 def open_logs(
-    paths: Sequence[str], index: IndexUse | None = None, keys: Keys | None = None
+    paths: Sequence[str],
+    index: IndexUse | None = None,
+    keys: Keys | None = None,
+    on_damage: OnDamage = OnDamage.STOP,
 ) -> Iterator[list[BinlogFile]]:
     """Open what paths mean, in the order in which they are named, and close it at the end.
 
@@ -185,11 +188,12 @@ def open_logs(
         paths: files, ``.index`` files, ``-``.
         index: where index files are looked for; None reads the logs themselves.
         keys: as :meth:`BinlogFile.open`.
+        on_damage: whether a relay log may be damaged.
 
     Raises:
         BinxError: as :func:`expand_paths` and :meth:`BinlogFile.open`.
     """
-    files = open_named(paths, keys)
+    files = open_named(paths, keys, on_damage)
     try:
         if index is not None:
             attach_indexes(files, index)
@@ -199,7 +203,9 @@ def open_logs(
             file.close()
 
 
-def open_named(paths: Sequence[str], keys: Keys | None = None) -> list[BinlogFile]:
+def open_named(
+    paths: Sequence[str], keys: Keys | None = None, on_damage: OnDamage = OnDamage.STOP
+) -> list[BinlogFile]:
     """Open what paths mean, in the order in which they are named; on an error none stays open.
 
     Raises:
@@ -210,7 +216,8 @@ def open_named(paths: Sequence[str], keys: Keys | None = None) -> list[BinlogFil
     try:
         for file, log in zip(files, logs, strict=True):
             file.listed = log.listed
-        join_relay_logs(files)
+        for file in join_relay_logs(files, on_damage):
+            raise begins_before(file)
     except BinxError:
         for file in files:
             file.close()

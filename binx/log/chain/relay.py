@@ -13,15 +13,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from binx.errors import AbsentError, TruncatedError
+from binx.errors import AbsentError, DamagedError, TruncatedError, UnsupportedError
 from binx.event.format import MAGIC_SIZE, Flavour, FormatDescription, parse_format
 from binx.event.header import HEADER_SIZE, EventHeader, EventType, parse_header
 from binx.kernels.walk.scan import Level
 from binx.log.chain.chain import order_ends
-from binx.log.chain.ends import FileEnds, read_ends
+from binx.log.chain.ends import FileEnds, known_ends, read_ends
 from binx.log.chain.links import ends_follow
+from binx.log.damage.damage import Cause
+from binx.log.damage.on_damage import OnDamage
 from binx.log.file import BinlogFile
-from binx.log.scan import Resumption
+from binx.log.scan import Resumption, Scan
 from binx.log.steps import tell
 from binx.source.joined import JoinedSource
 
@@ -52,26 +54,60 @@ _INSIDE_MARIADB = _INSIDE | {
 }
 """The same where a GTID event begins every transaction."""
 _GTIDS_SINCE = (10, 0, 2)
+_GTIDS = frozenset(
+    {
+        EventType.GTID,
+        EventType.ANONYMOUS_GTID,
+        EventType.GTID_TAGGED,
+        EventType.MARIADB_GTID,
+    }
+)
 
 
-def join_relay_logs(files: Sequence[BinlogFile]) -> None:
+def join_relay_logs(files: Sequence[BinlogFile], on_damage: OnDamage = OnDamage.STOP) -> list[BinlogFile]:
     """Have each relay log hold its transactions whole, in whatever order they come; others stay as they are.
 
+    Args:
+        files: the logs.
+        on_damage: whether logs that cannot be read are passed over.
+
+    Returns:
+        The logs that begin inside a transaction whose beginning is not there. They are read from the next
+        GTID on; there are none unless damage is passed over.
+
     Raises:
-        AbsentError: a log begins inside a transaction, and the one in which it began is not there.
+        AbsentError: there is such a log.
         DamagedError, UnsupportedError: a log cannot be read.
     """
-    chain = order_ends([read_ends(file) for file in files if file.is_relay_log])
+    salvages = on_damage is OnDamage.SALVAGE
+    read = known_ends if salvages else read_ends
+    chain = order_ends([read(file) for file in files if file.is_relay_log])
+    without_beginning: list[BinlogFile] = []
     for number, ends in enumerate(chain):
-        file = ends.file
+        file, own = ends.file, ends.file.source
         if file.resumption is not None:
             continue
-        if begins_inside(file):
-            raise AbsentError(
-                "the relay log begins inside a transaction of the previous one; give that one too",
-                path=file.path,
-            )
-        _read_on(chain, number)
+        try:
+            if begins_inside(file):
+                if not salvages:
+                    raise begins_before(file)
+                file.resumption = _next_gtid(file)
+                without_beginning.append(file)
+            _read_on(chain, number, on_damage)
+        except (DamagedError, UnsupportedError):
+            if not salvages:
+                raise
+            file.source = own
+    return without_beginning
+
+
+def begins_before(file: BinlogFile, advice: str = "give that one too, undamaged") -> AbsentError:
+    """What is said of a log that begins inside a transaction."""
+    base, _, number = file.name.rpartition(".")
+    before = f", {base}.{int(number) - 1:0{len(number)}}" if base and number.isdecimal() else ""
+    return AbsentError(
+        f"the relay log begins inside a transaction of the log before it{before}; {advice}", path=file.path
+    )
 
 
 def begins_inside(file: BinlogFile) -> bool:
@@ -83,10 +119,16 @@ def begins_inside(file: BinlogFile) -> bool:
     return False
 
 
-def _read_on(chain: Sequence[FileEnds], number: int) -> None:
+def _next_gtid(file: BinlogFile) -> Resumption:
+    """Where the first transaction begins that has a GTID; the file's end where none does."""
+    position = next((header.position for header in _headers(file) if header.type in _GTIDS), file.size)
+    return Resumption(position, _format_at(file, position))
+
+
+def _read_on(chain: Sequence[FileEnds], number: int, on_damage: OnDamage) -> None:
     """Have a log hold its last transaction whole, where the logs behind it go on with it."""
     file, first = chain[number].file, chain[number].file.source
-    begun = _open_transaction(file)
+    begun = _open_transaction(file, on_damage)
     others: list[BinlogFile] = []
     while begun is not None and number + len(others) + 1 < len(chain):
         before, after = chain[number + len(others)], chain[number + len(others) + 1]
@@ -103,34 +145,39 @@ def _read_on(chain: Sequence[FileEnds], number: int) -> None:
             continue
         tell(file.path, f"its last transaction continues in {others[-1].path} and is read from there")
         rest = others[-1].size - (whole - end)
+        resumption = Resumption(rest, _format_at(others[-1], rest))
         file.source = JoinedSource(first, [other.source for other in others], end)
         for other in others[:-1]:
             other.resumption = Resumption(other.size, other.format)
-        others[-1].resumption = Resumption(rest, _format_at(others[-1], rest))
+        others[-1].resumption = resumption
         return
     # The transaction's end is not there, or it was given up, as when a replica asks for it again.
     for other in others:
         other.resumption = Resumption(other.size, other.format)
 
 
-def _open_transaction(file: BinlogFile) -> int | None:
+def _open_transaction(file: BinlogFile, on_damage: OnDamage) -> Resumption | None:
     """Where the transaction begins that a log ends in."""
-    scan = file.scan(Level.LEVEL_EVENTS, verify=False)
+    scan = file.scan(Level.LEVEL_EVENTS, verify=False, on_damage=on_damage)
     try:
         for _ in scan:
             pass
     except TruncatedError:
-        return scan.accounted
-    return scan.accounted if scan.unfinished else None
+        return Resumption(scan.accounted, scan.format)
+    if scan.unfinished:
+        return Resumption(scan.accounted, scan.format)
+    last = scan.damage[-1] if scan.damage else None
+    if last is not None and last.cause is Cause.CUT and last.cut and last.end == file.size:
+        return Resumption(last.start, scan.format)
+    return None
 
 
-def _end_of(file: BinlogFile, begun: int) -> int | None:
+def _end_of(file: BinlogFile, begun: Resumption) -> int | None:
     """Where a transaction ends; None where the file ends before."""
+    scan = Scan(file, Level.LEVEL_EVENTS, verify=False, on_damage=OnDamage.STOP, span=begun)
     try:
-        for table in file.scan(Level.LEVEL_EVENTS, verify=False):
-            for index in range(len(table)):
-                if table.value("start", index) == begun:
-                    return table.value("end", index)
+        for table in scan:
+            return table.value("end", 0)
     except TruncatedError:
         return None
     return None
@@ -158,4 +205,4 @@ def _headers(file: BinlogFile) -> Iterator[EventHeader]:
         position = header.end
 
 
-__all__ = ["begins_inside", "join_relay_logs"]
+__all__ = ["begins_before", "begins_inside", "join_relay_logs"]

@@ -65,9 +65,10 @@ class Tail:
             return error
         if self._file.format.in_use:
             return None
+        more = ", or it is a relay log and the next one has the rest" if self._file.is_relay_log else ""
         return TruncatedError(
             f"the file is truncated inside a transaction: the {self._file.size - self._start:,} bytes after"
-            " the last whole transaction are incomplete; it was cut, or copied while it was written",
+            f" the last whole transaction are incomplete; it was cut, or copied while it was written{more}",
             offset=self._start,
         )
 

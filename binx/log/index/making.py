@@ -6,6 +6,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
+from binx.log.chain.relay import begins_before, begins_inside
 from binx.log.file import BinlogFile
 from binx.log.index.file import IndexFile, IndexState, examine_index
 from binx.log.index.lookup import index_path, index_places
@@ -68,12 +69,15 @@ def index_log(
         verify: whether the checksums of all events are compared.
 
     Raises:
+        AbsentError: it is a relay log that begins inside a transaction.
         DamagedError, UnsupportedError: the log cannot be read to its end.
         OutputError: the index file cannot be written.
     """
     for found in [] if force and not check else _found(file, folder):
         if check or found.is_true:
             return found
+    if file.is_relay_log and begins_inside(file):
+        raise begins_before(file, "an index file describes one log alone, so these two are read without")
     path = index_path(file, folder)
     if folder is not None:
         with output_errors(Path(folder)):

@@ -15,6 +15,7 @@ from binx.kernels.walk.scan import Level
 from binx.log.chain.ends import read_ends
 from binx.log.chain.inputs import open_chain
 from binx.log.chain.relay import begins_inside, join_relay_logs
+from binx.log.damage.on_damage import OnDamage
 from binx.log.file import open_files
 from binx.log.selection.selection import Selection
 from binx.slices.extract import ExtractOptions, extract
@@ -108,9 +109,16 @@ def test_a_slice_of_a_cut_transaction_is_a_whole_one(tmp_path: Path) -> None:
 
 def test_a_log_that_begins_inside_a_transaction_is_refused_alone() -> None:
     for path in cut_logs("mariadb-10.11"):
-        with pytest.raises(AbsentError, match="begins inside a transaction") as caught, open_chain([path]):
-            pass
-        assert caught.value.path == path
+        before = f"relay-bin.{int(path[-6:]) - 1:06}"
+        for on_damage in OnDamage:
+            with (
+                pytest.raises(
+                    AbsentError, match=f"inside a transaction of the log before it, {before}"
+                ) as caught,
+                open_chain([path], on_damage=on_damage),
+            ):
+                pass
+            assert caught.value.path == path
 
 
 def test_where_a_log_between_is_missing_nothing_is_joined() -> None:
@@ -139,6 +147,44 @@ def test_cut_and_copied_logs_give_only_errors_that_are_told(tmp_path: Path) -> N
         victim.write_bytes(data[:size])
         with pytest.raises(BinxError):
             transactions(logs)
+
+
+def damaged_at(folder: Path, log: int, position: int) -> list[str]:
+    """Relay logs, one of which has an event of no size at an offset."""
+    for path in relay_logs("mariadb-10.11"):
+        shutil.copy(path, folder)
+    logs = sorted(str(path) for path in folder.iterdir())
+    data = bytearray(Path(logs[log]).read_bytes())
+    data[position + 9 : position + 13] = bytes(4)
+    Path(logs[log]).write_bytes(data)
+    return logs
+
+
+@pytest.mark.parametrize(
+    ("log", "position", "lost"),
+    [(0, 256, {None}), (1, 1062, {"0-10-4"})],
+    ids=["another log", "the same log"],
+)
+def test_logs_are_joined_behind_damage_where_it_is_passed_over(
+    tmp_path: Path, log: int, position: int, lost: set[str]
+) -> None:
+    logs = damaged_at(tmp_path, log, position)
+    with pytest.raises(BinxError):
+        transactions(logs)
+    with open_chain(logs, on_damage=OnDamage.SALVAGE) as chain:
+        tables = [table for ends in chain for table in ends.file.scan(on_damage=OnDamage.SALVAGE)]
+        found = {table.gtid(index) for table in tables for index in range(len(table))}
+    assert found == {one[0] for one in transactions(source_logs("mariadb-10.11"))} - lost
+
+
+def test_a_log_whose_transaction_cannot_be_joined_stays_as_it_is(tmp_path: Path) -> None:
+    """The damaged log tells of itself."""
+    logs = damaged_at(tmp_path, 3, 508)
+    files = open_files(logs)
+    assert join_relay_logs(files, OnDamage.SALVAGE) == [files[2], files[4]]
+    assert not any(isinstance(file.source, JoinedSource) for file in files)
+    for file in files:
+        file.close()
 
 
 def test_a_joined_source_shows_what_its_parts_hold() -> None:

@@ -16,7 +16,7 @@ from binx.archive.sources import SourceLogs, open_source_logs
 from binx.archive.storing import Storage
 from binx.archive.tables import export_tables, has_tables
 from binx.archive.unreadable import keep_unreadable
-from binx.archive.writing import DamagedLogError, archive_log
+from binx.archive.writing import DamagedLogError, archive_log, damage_of_open
 from binx.dataset.dataset import DataSet
 from binx.errors import AbsentError, BinxError, OutputError, RefusedError, UsageError
 from binx.log.chain.ends import FileEnds
@@ -74,6 +74,9 @@ class ArchiveRun:
                     break
                 yield self._take(ends, storage, held, _behind(self.progress, done, total))
                 done += ends.file.size
+            for error in filter(None, map(damage_of_open, logs.open)):
+                self.report.damaged += 1
+                yield LogReport(State.DAMAGED, error.path or request.source, error=error)
             for log in holding.lost_for_good(pending):
                 held.append(log)
                 yield self._failed(_lost(store, log))

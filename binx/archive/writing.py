@@ -119,6 +119,14 @@ def archive_log(
     return archived
 
 
+def damage_of_open(ends: FileEnds) -> DamagedLogError | None:
+    """What is wrong with a log that may still be written; that its end is missing is not."""
+    check = ContentCheck(ends, checksums=True)
+    check.run(lambda position: None)
+    damage = tuple(one for one in check.problems if one.kind in _DAMAGE and one.kind is not ProblemKind.CUT)
+    return DamagedLogError(damage, ends.file.path) if damage else None
+
+
 def commit(storage: Storage, archived: ArchivedLog) -> ArchivedLog:
     """Write a log's manifest, when all that it lists is there; gives what it says.
 

@@ -54,8 +54,9 @@ DETAILS = (
     "After any interruption, including kill -9 or a full disk, the next run continues, with the same result"
     " in DEST. A lock that is released when the process ends prevents concurrent runs: in a local DEST of"
     " all processes, otherwise of those on this machine.",
-    "Damaged logs are skipped; the others are archived. With --on-damage keep, damaged logs are also"
-    " archived, byte for byte, before the server purges them. The manifest of such a log lists the damage;"
+    "Damaged logs are reported, also those that may still be written, and skipped; the others are archived."
+    " With --on-damage keep, damaged closed logs are also archived, byte for byte, before the server purges"
+    " them. The manifest of such a log lists the damage;"
     " it has no index; --check keeps reporting it; --prune keeps it and all later logs; time spans are not"
     " restored from it; --parquet writes its intact transactions. If an intact copy later appears in"
     " SOURCE, it is archived as well and replaces the damaged one from then on. A log whose first event is"

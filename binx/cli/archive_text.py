@@ -44,7 +44,7 @@ def tell_run(run: RunReport, output: TextOutput, *, as_json: bool, quiet: bool) 
             if run.remaining
             else "nothing to do"
         )
-        output.line(f"{left}: {run.held} archived, {len(run.open)} being written")
+        output.line(f"{left}: {run.held} archived, {len(run.open)} may still be written")
     if run.purge is not None and not as_json:
         output.line(f"archived and verified, safe to purge: {safe_text(run.purge)}")
 

@@ -20,7 +20,7 @@ def test_a_line_is_told_for_each_log_and_one_where_nothing_is_to_do(tmp_path: Pa
     check_manifests(tmp_path / "archive")
     again = binx("archive", source, "--to", tmp_path / "archive")
     assert (again.code, again.err) == (0, "")
-    assert again.out == "nothing to do: 2 archived, 0 being written\n"
+    assert again.out == "nothing to do: 2 archived, 0 may still be written\n"
     assert binx("archive", "--quiet", source, "--to", tmp_path / "archive").out == ""
 
 
@@ -60,8 +60,23 @@ def test_a_log_being_written_is_counted(tmp_path: Path) -> None:
     shutil.copy(IN_USE, source)
     before = contents(tmp_path)
     ended = binx("archive", "--dry-run", source, "--to", tmp_path / "archive")
-    assert (ended.code, ended.out) == (0, "nothing to do: 0 archived, 1 being written\n")
+    assert (ended.code, ended.out) == (0, "nothing to do: 0 archived, 1 may still be written\n")
     assert contents(tmp_path) == before
+
+
+def test_damage_of_a_log_that_may_still_be_written_is_told(tmp_path: Path) -> None:
+    """That its end is missing is no damage."""
+    log = copy_logs(tmp_path / "logs", 1) / "mysql-bin.000001"
+    data = bytearray(log.read_bytes()[:-60])
+    log.write_bytes(data)
+    ended = binx("archive", log, "--to", tmp_path / "archive")
+    assert (ended.code, ended.out) == (0, "nothing to do: 0 archived, 1 may still be written\n")
+    data[len(data) // 2] ^= 1
+    log.write_bytes(data)
+    for source in (log, log.parent):
+        ended = binx("archive", source, "--to", tmp_path / "archive")
+        assert (ended.code, ended.out) == (3, "")
+        assert f"{log}: damaged, not archived: expected the stored checksum" in ended.err
 
 
 def test_what_restoring_would_not_heed_is_refused(tmp_path: Path) -> None:

@@ -248,3 +248,66 @@ def test_a_row_that_others_are_in_the_way_of_is_listed_and_ends_no_other(
     table = told.partition(" ")[0]
     assert lines == [f"small.{told}; ", f"small.{table}\t1\t1"]
     assert server.query("SELECT * FROM small.child WHERE id > 7") == later
+
+
+SPELLED = """
+CREATE DATABASE small; USE small;
+CREATE TABLE parent (k VARCHAR(9) {collation} PRIMARY KEY) ENGINE = InnoDB CHARSET {charset};
+CREATE TABLE child (id INT PRIMARY KEY, p VARCHAR(9) {collation}, q VARCHAR(9) UNIQUE, FOREIGN KEY (p)
+REFERENCES parent (k) ON DELETE {delete} ON UPDATE {update}) ENGINE = InnoDB CHARSET {charset};
+CREATE TABLE grandchild (id INT PRIMARY KEY, c INT REFERENCES child (id) ON DELETE CASCADE) ENGINE = InnoDB;
+INSERT INTO parent VALUES ('A'), ('B'), ('é'), ('strasse');
+INSERT INTO child VALUES (1, 'A', 'x'), (2, 'a', 'y'), (3, 'a ', 'z'), (4, 'b', 'u'), (5, 'e', 'v'),
+(6, 'straße', 'w'), (7, 'STRASSE', 's');
+INSERT INTO grandchild VALUES (1, 1), (2, 2), (4, 4);
+"""
+"""Rows that refer to others by keys which the collation alone makes equal."""
+
+
+@pytest.mark.parametrize(
+    ("charset", "collation"),
+    [("utf8mb4", "COLLATE utf8mb4_unicode_ci"), ("latin1", "COLLATE latin1_german2_ci")],
+)
+@pytest.mark.parametrize(
+    ("delete", "update", "change"),
+    [
+        ("CASCADE", "RESTRICT", "DELETE FROM parent WHERE k <> 'B'"),
+        ("SET NULL", "RESTRICT", "DELETE FROM parent WHERE k <> 'B'"),
+        ("RESTRICT", "CASCADE", "UPDATE parent SET k = CONCAT(k, 1) WHERE k <> 'B'"),
+        ("RESTRICT", "SET NULL", "UPDATE parent SET k = CONCAT(k, 1) WHERE k <> 'B'"),
+    ],
+)
+def test_rows_that_only_a_collation_ties_to_others_are_listed(
+    mariadb: MariaDBServer, delete: str, update: str, change: str, charset: str, collation: str
+) -> None:
+    tables = SPELLED.format(delete=delete, update=update, charset=charset, collation=collation)
+    tables = f"SET NAMES utf8mb4; {tables}"
+    undo, unknown = referring_undone(mariadb, change, tables=tables, changed="DO 0")
+    (line,) = [line for line in unknown if "small.child" in line]
+    assert "may have deleted or changed" in line
+    assert line.endswith(" id=2; 3; 5; 6; 7"), unknown
+    further = [line for line in unknown if "small.grandchild" in line]
+    assert [line.endswith(" id=2") for line in further] == ([True] if delete == "CASCADE" else [])
+    mariadb.sql(undo)
+    assert mariadb.query("SELECT id, p FROM small.child WHERE id IN (1, 4)") == [("1", "A"), ("4", "b")]
+    assert mariadb.query("SELECT id FROM small.grandchild WHERE id IN (1, 4)") == [("1",), ("4",)]
+    assert len(mariadb.query("SELECT * FROM small.parent")) == 4
+
+
+@pytest.mark.parametrize(("collation", "spelling"), [("utf8mb4_bin", "a "), ("utf8mb4_nopad_bin", "a")])
+def test_rows_of_collations_by_bytes_are_tied_by_trailing_spaces_at_most(
+    mariadb: MariaDBServer, collation: str, spelling: str
+) -> None:
+    tables = (
+        "CREATE DATABASE small; USE small; CREATE TABLE parent (k VARCHAR(9) PRIMARY KEY) ENGINE = InnoDB"
+        f" COLLATE {collation}; CREATE TABLE child (id INT PRIMARY KEY, p VARCHAR(9) REFERENCES parent (k) ON"
+        f" DELETE CASCADE) ENGINE = InnoDB COLLATE {collation}; INSERT INTO parent VALUES ('a'), ('A');"
+        f"INSERT INTO child VALUES (1, 'a'), (2, '{spelling}'), (3, 'A')"
+    )
+    undo, unknown = referring_undone(
+        mariadb, "DELETE FROM parent WHERE k = 'a'", tables=tables, changed="DO 0"
+    )
+    assert [line.endswith(" id=2") for line in unknown] == [True] * spelling.endswith(" ")
+    mariadb.sql(undo)
+    restored = "1", *(["2"] if spelling == "a" else []), "3"
+    assert mariadb.query("SELECT id FROM small.child ORDER BY id") == [(row,) for row in restored]

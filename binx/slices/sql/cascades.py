@@ -32,6 +32,7 @@ from binx.slices.sql.foreign_keys import (
     Place,
     chosen_images,
     columns_of,
+    folded,
     gone_rows,
     key_texts,
     logs_cascades,
@@ -53,6 +54,8 @@ _SHOWN = 60
 """Characters of a statement that are shown."""
 
 _Wanted = dict[Child, set[str]]
+"""Folds of values that rows may have referred to, by foreign key."""
+
 _Step = tuple[Place, int, Callable[..., object], tuple[object, ...]]
 _DDL, _BEFORE, _AFTER, _GONE = range(-1, 3)
 
@@ -104,9 +107,9 @@ class Cascades:
             return
         for child in self._keys.to(table.logged):
             for gone in gone_rows(child, table, images, file):
-                # What followed a key that is set back follows it back.
-                if gone.deleted or child.key.on_update != CASCADE:
-                    self._wanted[child].add(gone.value)
+                # What followed a key that is set back follows it back, but not to another spelling of it.
+                if gone.deleted or child.key.on_update != CASCADE or not child.compares_bytes:
+                    self._wanted[child].add(child.fold(gone.value))
                     self._undone.add(gone.place)
 
     @property
@@ -156,6 +159,12 @@ class Cascades:
                 f"rows of {'.'.join(table)} that a foreign key deleted or changed are not restored, as one"
                 f" had changed them before: {', '.join(steps.keys[table])}={_some([*keys])}"
             )
+        for table, keys in rows.result.alike.items():
+            yield (
+                f"rows of {'.'.join(table)} that a foreign key may have deleted or changed are not restored,"
+                " as only a collation tells whether they referred to what was:"
+                f" {', '.join(steps.keys[table])}={_some([*keys])}"
+            )
 
 
 def _further_values(new: _Wanted, selected: Iterable[Selected], catalog: Catalog) -> _Wanted:
@@ -168,8 +177,9 @@ def _further_values(new: _Wanted, selected: Iterable[Selected], catalog: Catalog
         table, images = SqlTable(item.table.resolved), BatchImages(item)
         for child, values in new.items():
             if child.parent == table.logged and child.key.on_update == CASCADE:
-                moved = (gone for gone in gone_rows(child, table, images, file) if gone.now in values)
-                found[child].update(gone.value for gone in moved)
+                for gone in gone_rows(child, table, images, file):
+                    if gone.now is not None and child.fold(gone.now) in values:
+                        found[child].add(child.fold(gone.value))
                 for above in keys.of(child.parent):
                     found[above] |= _parts_of(child, values, above)
         of = [child for child in new if child.name == table.logged]
@@ -179,7 +189,8 @@ def _further_values(new: _Wanted, selected: Iterable[Selected], catalog: Catalog
                 for further in keys.to(table.logged) if some is not None else ():
                     columns = columns_of(table, further.key.referenced)
                     if some is not None and columns is not None and {*columns} <= {*some.columns}:
-                        found[further].update(filter(None, key_texts(images, columns, some).to_pylist()))
+                        texts = folded(further, key_texts(images, columns, some))
+                        found[further].update(text for text in texts.to_pylist() if text is not None)
     return found
 
 
@@ -201,7 +212,8 @@ def _referring(
         columns = columns_of(table, child.key.columns)
         if columns is not None and {*columns} <= {*side.columns}:
             values = pa.array(sorted(wanted[child]), pa.string())
-            chosen = pc.fill_null(pc.is_in(key_texts(images, columns, side), value_set=values), False)
+            texts = folded(child, key_texts(images, columns, side))
+            chosen = pc.fill_null(pc.is_in(texts, value_set=values), False)
             any_chosen = chosen if any_chosen is None else pc.or_(any_chosen, chosen)
     if any_chosen is None or not any_chosen.true_count:
         return None
@@ -248,7 +260,7 @@ class _Steps:
                     self.steps += [
                         (one.place, _GONE, ReferringRows.go, (child, one))
                         for one in gone
-                        if one.value in values
+                        if child.fold(one.value) in values
                     ]
 
     def _take_statement(self, statement: Statement) -> None:

@@ -9,11 +9,13 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from binx.event.charset import charset
 from binx.event.format import Flavour
 from binx.log.file import BinlogFile
-from binx.rows.columns.schema import ForeignKey
+from binx.rows.columns.schema import ColumnDefinition, ForeignKey
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.images import BatchImages, Images
+from binx.slices.sql.collations import fold, may_be_equal
 from binx.slices.sql.marks import RowMark, row_marks
 from binx.slices.sql.tables import SqlDialect, SqlTable
 
@@ -24,6 +26,11 @@ BETWEEN = "\0"
 """Stands between the values of several columns."""
 
 CASCADE, CHANGES_NOTHING = "CASCADE", "RESTRICT"
+
+NO_TEXT = "binary"
+"""The collation, and the character set, of what is compared by its bytes."""
+
+_TEXTS = frozenset({"char", "varchar", "tinytext", "text", "mediumtext", "longtext"})
 
 Name = tuple[str, str]
 
@@ -36,15 +43,39 @@ class Place(NamedTuple):
 
 
 class Child(NamedTuple):
-    """A foreign key, and the table that has it."""
+    """A foreign key, and the table that has it.
+
+    Attributes:
+        name: the table.
+        key: the foreign key.
+        collations: of its columns; ``binary`` where these are no text, None where it is not known.
+    """
 
     name: Name
     key: ForeignKey
+    collations: tuple[str | None, ...]
 
     @property
     def parent(self) -> Name:
         """The table that it refers to."""
         return self.key.db, self.key.table
+
+    @property
+    def compares_bytes(self) -> bool:
+        """Whether only values that are the same refer to one another."""
+        return all(collation == NO_TEXT for collation in self.collations)
+
+    def fold(self, value: str) -> str:
+        """What a value has in common with all that the server may take for the same."""
+        if self.compares_bytes:
+            return value
+        parts = zip(value.split(BETWEEN), self.collations, strict=False)
+        return BETWEEN.join(fold(part, collation) for part, collation in parts)
+
+    def may_be_same(self, one: str, other: str) -> bool:
+        """Whether the server may take values for the same that have one fold."""
+        parts = zip(one.split(BETWEEN), other.split(BETWEEN), self.collations, strict=False)
+        return all(may_be_equal(*part) for part in parts)
 
 
 class Gone(NamedTuple):
@@ -94,7 +125,8 @@ class ForeignKeys:
         for definition in self._catalog:
             name = definition.db, definition.name
             for key in definition.foreign_keys:
-                child = Child(name, self._with_columns(key))
+                collations = tuple(_collation(definition.column(column)) for column in key.columns)
+                child = Child(name, self._with_columns(key), collations)
                 if child.key.referenced:
                     self._of[name].append(child)
                     self._to[child.parent].append(child)
@@ -105,6 +137,12 @@ class ForeignKeys:
         if key.referenced or parent is None or len(parent.primary_key) != len(key.columns):
             return key
         return key._replace(referenced=parent.primary_key)
+
+
+def _collation(column: ColumnDefinition | None) -> str | None:
+    if column is None:
+        return None
+    return column.collation if column.base in _TEXTS and column.charset != NO_TEXT else NO_TEXT
 
 
 def logs_cascades(dialect: SqlDialect) -> bool:
@@ -160,10 +198,27 @@ def key_texts(images: BatchImages, columns: Iterable[int], rows: Images) -> pa.A
         if pa.types.is_dictionary(values.type):
             values = values.dictionary_decode()
         if pa.types.is_binary(values.type) or pa.types.is_large_binary(values.type):
-            texts = [None if v is None else v.decode(errors="backslashreplace") for v in values.to_pylist()]
+            name = images.columns[place].type.charset
+            texts = [None if value is None else _text(value, name) for value in values.to_pylist()]
             values = pa.array(texts, pa.string())
         parts.append(values.cast(pa.string()))
     return pc.binary_join_element_wise(*parts, BETWEEN)
+
+
+def _text(data: bytes, name: str | None) -> str:
+    """A text of its own for each value, that of its character set where this has one."""
+    found = charset(name) if name is not None else None
+    text = found.decode(data) if found is not None else ""
+    return (
+        text if found is not None and found.encode(text) == data else data.decode(errors="backslashreplace")
+    )
+
+
+def folded(child: Child, texts: pa.Array) -> pa.Array:
+    """The folds of a foreign key's values."""
+    if child.compares_bytes:
+        return texts
+    return pa.array([None if text is None else child.fold(text) for text in texts.to_pylist()], pa.string())
 
 
 def chosen_images(images: BatchImages, side: Images, chosen: pa.BooleanArray) -> Images:
@@ -190,6 +245,7 @@ __all__ = [
     "Place",
     "chosen_images",
     "columns_of",
+    "folded",
     "gone_rows",
     "key_texts",
     "logs_cascades",

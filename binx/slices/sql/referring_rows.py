@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 
 from binx.slices.sql.foreign_keys import BETWEEN, CASCADE, CHANGES_NOTHING, Child, Gone, Name, Place
 
@@ -23,6 +24,7 @@ class ReferringRow:
         inserted: whether that transaction inserted it.
         texts: the statements that restore it: if it was deleted, and if a foreign key was set to NULL.
         followed: whether a foreign key has changed it since, so that the statements restore too old values.
+        doubtful: whether a foreign key may have changed or deleted it since, as a collation tells.
     """
 
     columns: dict[str, str | None]
@@ -30,11 +32,19 @@ class ReferringRow:
     inserted: bool
     texts: Mapping[Child | str, bytes]
     followed: bool = False
+    doubtful: bool = False
 
     def value(self, names: Iterable[str]) -> str | None:
         """Values of some columns as one text; None where one is NULL."""
         found = [self.columns[name.casefold()] for name in names]
         return None if None in found else BETWEEN.join(value for value in found if value is not None)
+
+    def follow(self, names: Iterable[str], value: str | None) -> None:
+        """Some columns have other values now, by a foreign key."""
+        values = [] if value is None else value.split(BETWEEN)
+        for name, now in zip_longest(names, values):
+            self.columns[name.casefold()] = now
+        self.followed = True
 
 
 @dataclass(slots=True)
@@ -46,22 +56,24 @@ class CascadeResult:
         asked: values that rows may have referred to by a foreign key.
         doubts: statements that may have changed rows that did, shortened.
         stale: keys of rows that cannot be restored, as a foreign key had changed them before.
+        alike: keys of rows of which only a collation tells whether they referred to what is undone.
     """
 
     texts: dict[int, list[bytes]] = field(default_factory=lambda: defaultdict(list))
     asked: dict[Child, dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
     doubts: dict[Child, dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
     stale: dict[Name, dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
+    alike: dict[Name, dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
 
 
 class _Rows:
-    """The rows of one table, by key, and by what they refer to."""
+    """The rows of one table, by key, and by what they refer to; of a doubtful row, all that it may be."""
 
     def __init__(self, children: list[Child], key: tuple[str, ...]) -> None:
         self._children = children
         self._key = key
-        self._rows: dict[str, ReferringRow] = {}
-        self._by_value: dict[Child, dict[str, dict[str, ReferringRow]]] = {
+        self._rows: dict[str, list[ReferringRow]] = defaultdict(list)
+        self._by_value: dict[Child, dict[str, dict[int, ReferringRow]]] = {
             child: defaultdict(dict) for child in children
         }
 
@@ -69,25 +81,26 @@ class _Rows:
         return row.value(self._key) or ""
 
     def take(self, key: str) -> None:
-        row = self._rows.pop(key, None)
-        if row is None:
-            return
-        for child in self._children:
-            value = row.value(child.key.columns)
-            if value is not None:
-                self._by_value[child][value].pop(key, None)
+        for row in self._rows.pop(key, ()):
+            for child in self._children:
+                value = row.value(child.key.columns)
+                if value is not None:
+                    self._by_value[child][child.fold(value)].pop(id(row), None)
 
     def put(self, row: ReferringRow) -> None:
-        key = self.key_of(row)
-        self.take(key)
-        self._rows[key] = row
+        self.take(self.key_of(row))
+        self.add(row)
+
+    def add(self, row: ReferringRow) -> None:
+        self._rows[self.key_of(row)].append(row)
         for child in self._children:
             value = row.value(child.key.columns)
             if value is not None:
-                self._by_value[child][value][key] = row
+                self._by_value[child][child.fold(value)][id(row)] = row
 
     def referring(self, child: Child, value: str) -> list[ReferringRow]:
-        return [*self._by_value[child].get(value, {}).values()]
+        rows = self._by_value[child].get(child.fold(value), {}).values()
+        return [row for row in rows if child.may_be_same(row.value(child.key.columns) or "", value)]
 
     def clear(self) -> None:
         self._rows.clear()
@@ -136,6 +149,10 @@ class ReferringRows:
 
     def go(self, child: Child, gone: Gone) -> None:
         """Do what a foreign key does to rows when what they refer to has gone."""
+        self._go(child, gone, {}, certain=True)
+
+    def _go(self, child: Child, gone: Gone, doubtful: dict[int, ReferringRow], *, certain: bool) -> None:
+        """The same; where it is not certain that it has gone, each row is looked at once."""
         action = child.key.on_delete if gone.deleted else child.key.on_update
         if action == CHANGES_NOTHING:
             return
@@ -149,27 +166,42 @@ class ReferringRows:
             return
         for row in table.referring(child, gone.value):
             key = table.key_of(row)
-            table.take(key)
-            if undone and not follows and not (row.inserted and row.since == gone.place.version):
-                text = row.texts.get(CASCADE if action == CASCADE else child)
-                if row.followed or text is None:
-                    self.result.stale[child.name][key] = None
-                else:
-                    self.result.texts[gone.place.version].append(text)
-            before = self._referred_to(child.name, row)
-            if action == CASCADE and gone.deleted:
-                for further, value in before.items():
-                    self.go(further, Gone(gone.place, value, None, deleted=True))
+            sure = certain and not row.doubtful and row.value(child.key.columns) == gone.value
+            if not sure and id(row) in doubtful:
                 continue
-            now = gone.now.split(BETWEEN) if follows and gone.now is not None else None
-            for number, column in enumerate(child.key.columns):
-                row.columns[column.casefold()] = None if now is None else now[number]
-            row.followed = True
-            table.put(row)
-            after = self._referred_to(child.name, row)
+            if undone and not (row.inserted and row.since == gone.place.version):
+                self._restore(child, row, key, gone, certain=sure)
+            before = self._referred_to(child.name, row)
+            now = row
+            if sure:
+                table.take(key)
+            else:
+                row.doubtful = True
+                now = replace(row, columns=dict(row.columns))
+                doubtful |= {id(row): row, id(now): now}
+            after: dict[Child, str] = {}
+            deleted = action == CASCADE and gone.deleted
+            if not deleted:
+                now.follow(child.key.columns, gone.now if follows else None)
+                (table.put if sure else table.add)(now)
+                after = self._referred_to(child.name, now)
             for further, value in before.items():
                 if after.get(further) != value:
-                    self.go(further, Gone(gone.place, value, after.get(further), deleted=False))
+                    further_gone = Gone(gone.place, value, after.get(further), deleted)
+                    self._go(further, further_gone, doubtful, certain=sure)
+
+    def _restore(self, child: Child, row: ReferringRow, key: str, gone: Gone, *, certain: bool) -> None:
+        action = child.key.on_delete if gone.deleted else child.key.on_update
+        text = row.texts.get(CASCADE if action == CASCADE else child)
+        if not certain:
+            self.result.alike[child.name][key] = None
+        elif action == CASCADE and not gone.deleted:
+            # It follows back.
+            return
+        elif row.followed or text is None:
+            self.result.stale[child.name][key] = None
+        else:
+            self.result.texts[gone.place.version].append(text)
 
     def _referred_to(self, name: Name, row: ReferringRow) -> dict[Child, str]:
         """What others may refer to in a row, by the foreign keys that do."""

@@ -119,7 +119,12 @@ class Charset(NamedTuple):
 
         Some sets have a character twice, as for two vendors' sake, and a server writes only one of the two.
         """
-        return self.name not in _NOT_ONE_TO_ONE or _not_written_back(self.name).isdisjoint(text)
+        return self.is_one_to_one or _not_written_back(self.name).isdisjoint(text)
+
+    @property
+    def is_one_to_one(self) -> bool:
+        """Whether the set has each character once."""
+        return self.name not in _NOT_ONE_TO_ONE
 
     def _as_server(self, data: bytes | memoryview, errors: str) -> str:
         """What the codec makes of the bytes, with characters that the servers have otherwise or besides."""

@@ -135,16 +135,12 @@ class ColumnArrays:
         return pa.concat_arrays(made) if made else pa.nulls(0, pa.string())
 
     def _single_bytes(self, array: pa.Array, charset: Charset) -> pa.Array:
-        validity, offsets, data = array.buffers()
-        bounds = memoryview(offsets).cast("B")[array.offset * _OFFSET_BYTES :]
-        if array.offset:
-            validity = None if validity is None else array.is_valid().buffers()[1]
-        made = as_utf8(bounds, memoryview(data or b"").cast("B"), len(array), utf8_table(charset))
+        made = _of_single_bytes(array, charset)
         if made is None:
             raise _too_much_text(charset)
-        self.undecodable += made[2]
-        buffers = [validity, pa.py_buffer(made[0]), pa.py_buffer(made[1])]
-        return pa.Array.from_buffers(pa.string(), len(array), buffers, array.null_count)
+        text, undecodable = made
+        self.undecodable += undecodable
+        return text
 
     def _each_distinct(self, array: pa.Array, charset: Charset) -> pa.Array:
         undecodable: set[bytes] = set()
@@ -275,6 +271,34 @@ def utf8_table(charset: Charset) -> bytes:
         text = charset.to_utf8(bytes((byte,)))
         entries += text.ljust(4, b"\0") + bytes((len(text) | (character is None) << 7,))
     return bytes(entries)
+
+
+def whole_text(array: pa.Array, charset: Charset) -> pa.Array | None:
+    """Bytes in a character set as text, all values at once; None where some are no characters of the set.
+
+    Also None where a value has what would part it from the next one, or where the text is 2 GiB or more.
+    """
+    if charset.max_bytes == 1:
+        made = _of_single_bytes(array, charset)
+        return None if made is None or made[1] else made[0]
+    parts = [_together(array.slice(start, _TOGETHER), charset) for start in range(0, len(array), _TOGETHER)]
+    return pa.concat_arrays(parts) if parts and all(part is not None for part in parts) else None
+
+
+def _of_single_bytes(array: pa.Array, charset: Charset) -> tuple[pa.Array, int] | None:
+    """The text of a set of one byte a character, and how many values have bytes that are no characters of it.
+
+    None where the text is 2 GiB or more.
+    """
+    validity, offsets, data = array.buffers()
+    bounds = memoryview(offsets).cast("B")[array.offset * _OFFSET_BYTES :]
+    if array.offset:
+        validity = None if validity is None else array.is_valid().buffers()[1]
+    made = as_utf8(bounds, memoryview(data or b"").cast("B"), len(array), utf8_table(charset))
+    if made is None:
+        return None
+    buffers = [validity, pa.py_buffer(made[0]), pa.py_buffer(made[1])]
+    return pa.Array.from_buffers(pa.string(), len(array), buffers, array.null_count), made[2]
 
 
 def _together(array: pa.Array, charset: Charset) -> pa.Array | None:

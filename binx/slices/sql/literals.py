@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from binx.errors import RefusedError
 from binx.event.charset import DEFAULT_CHARSET, Charset
 from binx.event.charset import charset as charset_of_name
-from binx.rows.columns.arrays import UNMAPPED_CHARSETS
+from binx.rows.columns.arrays import UNMAPPED_CHARSETS, whole_text
 from binx.rows.columns.types import INTEGER_NAMES, Kind, LogicalType
 from binx.rows.parts import Spelled, Spelling
 from binx.slices.long_texts import LongText, is_long
@@ -89,6 +89,10 @@ def _characters(array: pa.Array, logical: LogicalType, exact: bool) -> Spelled:
     if is_long(array):
         literal = _LongCharacters(array, charset, exact).literal
         return Spelled(Spelling.SPELL_ASKED, array, null=NULL, ask=literal)
+    text = whole_text(array, charset)
+    if text is not None and _are_written_back(text, charset):
+        odd_open, odd_close = _bare(DEFAULT_CHARSET, exact=False)
+        return Spelled(Spelling.SPELL_SQL, text, null=NULL, odd_open=odd_open, odd_close=odd_close)
     words = array.dictionary_encode()
     values = words.dictionary.to_pylist()
     texts = [_written_back(charset, value) for value in values]
@@ -130,6 +134,15 @@ def _written_back(charset: Charset, value: bytes) -> str | None:
     """A text of which a server makes the same bytes again; None where there is none."""
     text = charset.decode_strictly(value)
     return text if text is not None and charset.is_written_back(text) else None
+
+
+def _are_written_back(texts: pa.Array, charset: Charset) -> bool:
+    """Whether a server makes the same bytes again of each text."""
+    if charset.is_one_to_one:
+        return True
+    known = texts.drop_null()
+    whole = pa.ListArray.from_arrays(pa.array([0, len(known)], pa.int32()), known)
+    return charset.is_written_back(pc.binary_join(whole, "")[0].as_py())
 
 
 class _LongCharacters:

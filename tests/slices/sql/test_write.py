@@ -18,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from binx.errors import BinxError, RefusedError
+from binx.event.charset import charset as charset_of_name
 from binx.event.format import parse_format
 from binx.rows.columns.types import Kind, LogicalType
 from binx.rows.ddl.catalog import Catalog
@@ -131,6 +132,32 @@ def test_text_that_is_none_in_its_charset_keeps_its_bytes(
             bytes.fromhex(bare[2])
         else:
             read_text_literal(literal.decode(), escapes=True)
+
+
+CHARSETS = ("latin1", "cp1251", "gbk", "sjis", "big5", "cp932", "eucjpms", "ucs2", "gb18030", "greek")
+
+
+@given(
+    st.lists(st.none() | st.text(max_size=8) | st.binary(max_size=4), min_size=1),
+    st.sampled_from(CHARSETS),
+    st.integers(0, 2),
+)
+def test_a_text_is_written_the_same_whatever_values_stand_beside_it(
+    values: list[str | bytes | None], name: str, cut: int
+) -> None:
+    charset = charset_of_name(name)
+    assert charset is not None
+    column = [charset.encode(value) if isinstance(value, str) else value for value in values]
+    array = pa.array([b"", b"a"][:cut] + column, pa.binary())[cut:]
+    literals = literals_of(array, LogicalType(Kind.TEXT, "text", charset=name))
+    for value, literal in zip(column, literals, strict=True):
+        text = None if value is None else charset.decode_strictly(value)
+        if value is None:
+            assert literal == b"NULL"
+        elif text is None or not charset.is_written_back(text):
+            assert literal == b"_%b x'%b'" % (name.encode(), value.hex().encode())
+        else:
+            assert read_text_literal(literal.decode(), escapes=True) == text
 
 
 def test_text_that_a_server_would_store_as_other_bytes_is_given_as_its_bytes() -> None:

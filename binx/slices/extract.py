@@ -324,7 +324,7 @@ class _Extraction:
         self._warnings = decoder_warnings(decoders)
 
     def _write_thl(self, stream: OutputStream) -> None:
-        from binx.slices.thl import FRAGMENT_BYTES, write_thl
+        from binx.slices.thl.listing import FRAGMENT_BYTES, write_thl
 
         self._warnings = write_thl(
             self._search.selected(),

@@ -34,7 +34,7 @@ from binx.rows.decoder_warnings import decoder_warnings
 from binx.slices.changes import Begin, Selected, ordered_changes
 from binx.slices.event_rows import EventRows, events_with_rows
 from binx.slices.sql.literals import identifier
-from binx.slices.thl_rows import EVENT_CLASS, thl_rows
+from binx.slices.thl.rows import EVENT_CLASS, thl_rows
 from binx.source.wording import encoded
 from binx.storage.output import Sink
 

@@ -10,7 +10,7 @@ from binx.rows.images import BatchImages, ChangeGroup, Images
 from binx.rows.parts import Part, Spelled, Spelling, columns
 from binx.slices.misfits import with_misfits
 from binx.slices.pieces import Changes, changes_of
-from binx.slices.thl_values import NULL, thl_values
+from binx.slices.thl.values import NULL, thl_values
 from binx.source.wording import encoded
 
 EVENT_CLASS = "com.continuent.tungsten.replicator.event.ReplDBMSEvent"

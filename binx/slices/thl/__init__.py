@@ -1,0 +1,1 @@
+"""``extract --format thl``: transactions as Tungsten Replicator lists them."""

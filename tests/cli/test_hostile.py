@@ -24,7 +24,7 @@ from tests.sanitizers import SANITIZED
 ADDRESSES = 3 << 30
 PEAK = 250 << 20
 SECONDS = 10
-WIDE_PEAK, WIDE_SECONDS = 320 << 20, 12
+WIDE_PEAK, WIDE_SECONDS = 400 << 20, 12
 """For Parquet of thousands of columns: 80 million cells took 283 MiB and 6 seconds, of which the import of
 pyarrow and the buffers of 4,096 columns take 150 MiB for 20 rows already."""
 HUGE = b"\xfe" + struct.pack("<Q", (1 << 63) - 1)

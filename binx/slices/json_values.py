@@ -27,13 +27,26 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from binx.event.charset import charset as charset_of_name
-from binx.rows.columns.arrays import UNMAPPED_CHARSETS
+from binx.rows.columns.arrays import UNMAPPED_CHARSETS, whole_text
 from binx.rows.columns.types import INTEGER_NAMES, Kind, LogicalType
 from binx.rows.parts import Spelled, Spelling
 from binx.slices.long_texts import LongText, is_long
-from binx.slices.texts import EMPTY, EXACT_DIGITS, TEXT, as_text, constant, decimals, per_distinct, quoted
+from binx.slices.texts import (
+    EMPTY,
+    EXACT_DIGITS,
+    TEXT,
+    Writer,
+    as_text,
+    constant,
+    decimals,
+    per_distinct,
+    quoted,
+    quoted_times,
+)
 
 NULL = b"null"
+
+_QUOTE = b'"'
 
 _INTEGER = r"^-?[0-9]+$"
 
@@ -91,20 +104,8 @@ def _bool(array: pa.Array, _: LogicalType) -> tuple[Spelled]:
     return (Spelled(Spelling.SPELL_TEXT, texts, null=NULL),)
 
 
-def _date(array: pa.Array, _: LogicalType) -> tuple[Spelled]:
-    return (Spelled(Spelling.SPELL_DATE, array, b'"', b'"', NULL),)
-
-
-def _datetime(array: pa.Array, logical: LogicalType) -> tuple[Spelled]:
-    return (Spelled(Spelling.SPELL_MOMENT, array, b'"', b'"', NULL, parameter=logical.fraction),)
-
-
 def _timestamp(array: pa.Array, logical: LogicalType) -> tuple[Spelled]:
     return (Spelled(Spelling.SPELL_INSTANT, array, b'"', b'Z"', NULL, parameter=logical.fraction),)
-
-
-def _time(array: pa.Array, logical: LogicalType) -> tuple[Spelled]:
-    return (Spelled(Spelling.SPELL_TIME, array, b'"', b'"', NULL, parameter=logical.fraction),)
 
 
 def _string(array: pa.Array, _: LogicalType) -> tuple[Spelled]:
@@ -127,7 +128,9 @@ def text_values(array: pa.Array, logical: LogicalType, escaped: Callable[[str], 
     if charset is None or charset.name in UNMAPPED_CHARSETS or not pa.types.is_binary(array.type):
         return Spelled(Spelling.SPELL_JSON, array, null=NULL)
     if not is_long(array):
-        texts = per_distinct(array, lambda value: charset.decode(value).encode())
+        texts = whole_text(array, charset)
+        if texts is None:
+            texts = per_distinct(array, lambda value: charset.decode(value).encode())
         return Spelled(Spelling.SPELL_JSON, texts, null=NULL)
     long_text = LongText(array, charset)
 
@@ -191,17 +194,17 @@ def vector_values(array: pa.Array, numbers: pa.Array) -> Spelled:
     return Spelled(Spelling.SPELL_TEXT, texts, b"[", b"]", NULL)
 
 
-_WRITERS: dict[Kind, Callable[[pa.Array, LogicalType], tuple[Spelled, ...]]] = {
+_WRITERS: dict[Kind, Writer] = {
     **dict.fromkeys(INTEGER_NAMES, _integer),
     Kind.FLOAT32: _real,
     Kind.FLOAT64: _real,
     Kind.DECIMAL: _decimal,
     Kind.BOOL: _bool,
     Kind.BITS: _integer,
-    Kind.DATE: _date,
-    Kind.DATETIME: _datetime,
+    Kind.DATE: quoted_times(Spelling.SPELL_DATE, _QUOTE, NULL),
+    Kind.DATETIME: quoted_times(Spelling.SPELL_MOMENT, _QUOTE, NULL),
     Kind.TIMESTAMP: _timestamp,
-    Kind.TIME: _time,
+    Kind.TIME: quoted_times(Spelling.SPELL_TIME, _QUOTE, NULL),
     Kind.YEAR: _integer,
     Kind.TEXT: _text,
     Kind.BINARY: _base64,

@@ -6,12 +6,18 @@ at 2 GiB.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from binx.rows.columns.types import LogicalType
+from binx.rows.parts import Spelled, Spelling
 from binx.source.wording import encoded
+
+Writer = Callable[[pa.Array, LogicalType], tuple[Spelled, ...]]
+"""Gives a column of a type as text."""
 
 TEXT = pa.large_binary()
 EMPTY = pa.scalar(b"", TEXT)
@@ -47,6 +53,15 @@ def as_text(array: pa.Array) -> pa.Array:
 def quoted(array: pa.Array, quote: str) -> pa.Array:
     """Texts that need no escaping, between quotes."""
     return pc.binary_join_element_wise(constant(quote), array, constant(quote), EMPTY)
+
+
+def quoted_times(spelling: Spelling, quote: bytes, null: bytes) -> Writer:
+    """Writes a column of dates or times between quotes."""
+
+    def write(array: pa.Array, logical: LogicalType) -> tuple[Spelled]:
+        return (Spelled(spelling, array, quote, quote, null, parameter=logical.fraction),)
+
+    return write
 
 
 def decimals(array: pa.Array) -> pa.Array:

@@ -47,3 +47,41 @@ class Source(Protocol):
 
     def close(self) -> None:
         """Give back the file; windows handed out before stay readable."""
+
+
+class WrappedSource:
+    """A source that gives what another one does; whatever differs is for those who make more of it.
+
+    Args:
+        source: the other one; it is closed with this.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+
+    @property
+    def path(self) -> str:
+        """As the source's."""
+        return self._source.path
+
+    @property
+    def name(self) -> str:
+        """As the source's."""
+        return self._source.name
+
+    @property
+    def size(self) -> int:
+        """As the source's."""
+        return self._source.size
+
+    def window(self, start: int, stop: int) -> memoryview:
+        """As the source's."""
+        return self._source.window(start, stop)
+
+    def release(self, start: int, stop: int) -> None:
+        """As the source's."""
+        self._source.release(start, stop)
+
+    def close(self) -> None:
+        """As the source's."""
+        self._source.close()

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from binx.source.base import Source
+from binx.source.base import Source, WrappedSource
 
 
-class BorrowedHead:
-    """A source whose first bytes are another one's: a :class:`~binx.source.base.Source`.
+class BorrowedHead(WrappedSource):
+    """A source whose first bytes are another one's.
 
     Args:
         source: the log; it is closed with this.
@@ -14,40 +14,17 @@ class BorrowedHead:
     """
 
     def __init__(self, source: Source, head: bytes) -> None:
-        self._source = source
+        super().__init__(source)
         self._head = memoryview(head)
-
-    @property
-    def path(self) -> str:
-        """As the source's."""
-        return self._source.path
-
-    @property
-    def name(self) -> str:
-        """As the source's."""
-        return self._source.name
-
-    @property
-    def size(self) -> int:
-        """As the source's."""
-        return self._source.size
 
     def window(self, start: int, stop: int) -> memoryview:
         """As the source's, but for the first bytes."""
         borrowed = len(self._head)
         if start >= borrowed:
-            return self._source.window(start, stop)
+            return super().window(start, stop)
         if stop <= borrowed:
             return self._head[start:stop]
-        return memoryview(bytes(self._head[start:]) + bytes(self._source.window(borrowed, stop)))
-
-    def release(self, start: int, stop: int) -> None:
-        """As the source's."""
-        self._source.release(start, stop)
-
-    def close(self) -> None:
-        """As the source's."""
-        self._source.close()
+        return memoryview(bytes(self._head[start:]) + bytes(super().window(borrowed, stop)))
 
 
 __all__ = ["BorrowedHead"]

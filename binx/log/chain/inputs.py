@@ -28,6 +28,7 @@ from binx.log.damage.on_damage import OnDamage
 from binx.log.file import BinlogFile, Listed, open_files
 from binx.log.index.lookup import SUFFIX, IndexUse, attach_indexes
 from binx.source import WINDOW_BYTES, Source
+from binx.source.base import WrappedSource
 from binx.source.magic import AGE_MAGIC
 from binx.source.names import has_log_number, unencrypted_name
 from binx.source.remote import as_folder, is_folder, is_uri, refuse_secret
@@ -47,7 +48,7 @@ _BEGINS_AGAIN = 4 * WINDOW_BYTES
 """Rows are decoded close behind the search for transactions; work farther back is another pass."""
 
 
-class WatchedSource:
+class WatchedSource(WrappedSource):
     """A source that tells how far the work on it has come.
 
     What is read twice, as by a search for transactions and by a decoder of their rows close behind, counts
@@ -59,39 +60,16 @@ class WatchedSource:
     """
 
     def __init__(self, source: Source, progress: Progress) -> None:
-        self._source = source
+        super().__init__(source)
         self._progress = progress
         self._reached = 0
 
-    @property
-    def path(self) -> str:
-        """As the source's."""
-        return self._source.path
-
-    @property
-    def name(self) -> str:
-        """As the source's."""
-        return self._source.name
-
-    @property
-    def size(self) -> int:
-        """As the source's."""
-        return self._source.size
-
-    def window(self, start: int, stop: int) -> memoryview:
-        """As the source's."""
-        return self._source.window(start, stop)
-
     def release(self, start: int, stop: int) -> None:
         """As the source's; the work has come to where they end."""
-        self._source.release(start, stop)
+        super().release(start, stop)
         if stop > self._reached or start < self._reached - _BEGINS_AGAIN:
             self._progress(stop - self._reached)
             self._reached = stop
-
-    def close(self) -> None:
-        """As the source's."""
-        self._source.close()
 
 
 class NamedLog(NamedTuple):

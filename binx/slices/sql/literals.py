@@ -11,7 +11,7 @@ Literals").
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -26,13 +26,17 @@ from binx.slices.long_texts import LongText, is_long
 from binx.slices.texts import (
     EXACT_DIGITS,
     TEXT,
+    Writer,
     as_text,
     constant,
     decimals,
+    quoted_times,
 )
 from binx.source.wording import encoded
 
 NULL = b"NULL"
+
+_QUOTE = b"'"
 
 FLOAT32_MAX = 3.4028234663852886e38
 """Its shortest digits, 3.4028235e38, lie above it, and servers refuse them as too large."""
@@ -208,18 +212,6 @@ def _bool(array: pa.Array, _: LogicalType) -> tuple[Spelled]:
     return (Spelled(Spelling.SPELL_TEXT, texts, null=NULL),)
 
 
-def _date(array: pa.Array, _: LogicalType) -> tuple[Spelled]:
-    return (Spelled(Spelling.SPELL_DATE, array, b"'", b"'", NULL),)
-
-
-def _moment(array: pa.Array, logical: LogicalType) -> tuple[Spelled]:
-    return (Spelled(Spelling.SPELL_MOMENT, array, b"'", b"'", NULL, parameter=logical.fraction),)
-
-
-def _time(array: pa.Array, logical: LogicalType) -> tuple[Spelled]:
-    return (Spelled(Spelling.SPELL_TIME, array, b"'", b"'", NULL, parameter=logical.fraction),)
-
-
 def _binary(array: pa.Array, _: LogicalType) -> tuple[Spelled]:
     return (Spelled(Spelling.SPELL_HEXADECIMAL, array, b"x'", b"'", NULL),)
 
@@ -263,17 +255,17 @@ def _geometry(array: pa.Array, _: LogicalType) -> tuple[Spelled, Spelled]:
     )
 
 
-_WRITERS: dict[Kind, Callable[[pa.Array, LogicalType], tuple[Spelled, ...]]] = {
+_WRITERS: dict[Kind, Writer] = {
     **dict.fromkeys(INTEGER_NAMES, _integer),
     Kind.FLOAT32: _real,
     Kind.FLOAT64: _real,
     Kind.DECIMAL: _decimal,
     Kind.BOOL: _bool,
     Kind.BITS: _integer,
-    Kind.DATE: _date,
-    Kind.DATETIME: _moment,
-    Kind.TIMESTAMP: _moment,
-    Kind.TIME: _time,
+    Kind.DATE: quoted_times(Spelling.SPELL_DATE, _QUOTE, NULL),
+    Kind.DATETIME: quoted_times(Spelling.SPELL_MOMENT, _QUOTE, NULL),
+    Kind.TIMESTAMP: quoted_times(Spelling.SPELL_MOMENT, _QUOTE, NULL),
+    Kind.TIME: quoted_times(Spelling.SPELL_TIME, _QUOTE, NULL),
     Kind.YEAR: _integer,
     Kind.TEXT: _text,
     Kind.BINARY: _binary,

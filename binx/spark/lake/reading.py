@@ -55,9 +55,10 @@ def read_changes(lake: str, table: str, columns: Sequence[str] | None = None) ->
     found = find_arrivals(state, [place], place, wanted=lambda _: True, selection=ALL_TABLES, verify=False)
     order = state.chains.in_order(())
     ranks = {name: rank for rank, name in enumerate(order)}
-    files = drop_repeated(found.files, (), state.chains.gtids(), ranks, place)
+    files = [file for file in found.files if file.table not in found.wrong]
+    files = drop_repeated(files, (), state.chains.gtids(), ranks, place)
     _, lives = plan_load(files, (), once(found.statements, ranks), found.versions, ranks, {}, keys={})
-    names = {life.name for life in lives if life.name} | {file.table for file in files}
+    names = {life.name for life in lives if life.name} | {file.table for file in found.files}
     name = next((name for name in names if str(name) == table), None)
     if name is None:
         listed = ", ".join(sorted(map(str, names))[:10]) or "no table"

@@ -346,6 +346,3 @@ class Binlogs(Transactions):
 
             condition = Condition(where)
         return SelectedTransactions(self._chain, self._known, selection, condition)
-
-
-__all__ = ["Binlogs", "SelectedTransactions", "Transactions"]

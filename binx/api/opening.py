@@ -76,6 +76,3 @@ def _dump(schema: Path) -> SchemaDump:
             " a file as pathlib.Path"
         )
     return dump
-
-
-__all__ = ["Path", "open"]

@@ -101,6 +101,3 @@ def transaction_record(scan: TransactionScan, table: TransactionTable, index: in
         rows=value("rows", index),
         tables=counts,
     )
-
-
-__all__ = ["TableChange", "TransactionRecord", "transaction_record"]

@@ -85,6 +85,3 @@ def _numbers(numbers: Numbers) -> tuple[int, ...]:
         if not isinstance(number, int) or not 0 <= number <= _LARGEST:
             raise UsageError(f"expected a whole number of at most 64 bits, found {number!r}")
     return found
-
-
-__all__ = ["Numbers", "Texts", "selection_of"]

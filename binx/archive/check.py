@@ -271,6 +271,3 @@ def _check_overlaps(chain: Sequence[FileEnds], contents: Sequence[GtidSet], repo
 
 def _add(report: CheckReport, kind: Finding, path: str, message: str, gtid: str | None = None) -> None:
     report.problems.append(CheckProblem(kind.value, path, message, gtid))
-
-
-__all__ = ["check_archive"]

@@ -55,14 +55,7 @@ class CheckProblem:
 
 @dataclass(frozen=True, slots=True)
 class TailLog:
-    """A log of the source that the archive does not hold.
-
-    Attributes:
-        log: its path.
-        closed: whether the next run would take it.
-        bytes: its size.
-        gtids: of its whole transactions, as far as it can be read.
-    """
+    """A log of the source that the archive does not hold."""
 
     log: str
     closed: bool
@@ -135,6 +128,3 @@ class CheckReport:
             "notes": self.notes,
             "tail": None if self.tail is None else [log.as_dict() for log in self.tail],
         }
-
-
-__all__ = ["CheckProblem", "CheckReport", "Finding", "TailLog"]

@@ -15,14 +15,7 @@ if TYPE_CHECKING:
 
 
 class DigestSink:
-    """Passes on what is written to it.
-
-    Args:
-        sink: where to.
-
-    Attributes:
-        bytes: how many were written.
-    """
+    """Passes on what is written to it."""
 
     def __init__(self, sink: Sink) -> None:
         self.bytes = 0
@@ -44,10 +37,6 @@ class DigestSink:
 
 def digest_of(source: Source, progress: Callable[[int], None] = lambda position: None) -> str:
     """The SHA-256 of all bytes of a source.
-
-    Args:
-        source: the bytes.
-        progress: called now and then with how far it has been read.
 
     Raises:
         SourceError, DamagedError: it cannot be read.
@@ -73,6 +62,3 @@ def object_digest(store: Store, name: str) -> tuple[int, str]:
         return source.size, digest_of(source)
     finally:
         source.close()
-
-
-__all__ = ["DigestSink", "digest_of", "object_digest"]

@@ -29,11 +29,6 @@ def expire(store: Store, days: int, *, dry_run: bool = False) -> Iterator[LogRep
     Of each chain the oldest go, and none behind one that stays; the newest never goes. The first that is kept
     must be whole, and list the GTIDs of those before it as logged: so what is left has a known beginning.
 
-    Args:
-        store: the archive.
-        days: how old the logs are that go.
-        dry_run: only tell which would go.
-
     Raises:
         SourceError: the archive cannot be read.
         OutputError: the archive cannot be written, or another process is writing to it.
@@ -112,6 +107,3 @@ def _remove(store: Store, log: ArchivedLog) -> None:
     store.remove(manifest_name(log.stem))
     for stored in log.objects:
         store.remove(stored.path)
-
-
-__all__ = ["expire"]

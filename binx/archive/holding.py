@@ -67,6 +67,3 @@ def _is_wanted(stem: str, names: Collection[str], stored: Collection[str]) -> bo
         return True
     log, _ = object_names(stem)
     return log not in stored and f"{log}{ENCRYPTION_SUFFIX}" not in stored
-
-
-__all__ = ["Holding", "look_up"]

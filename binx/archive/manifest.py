@@ -38,14 +38,7 @@ _MANIFEST_MAXIMUM = 256 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class StoredObject:
-    """An object that a manifest lists.
-
-    Attributes:
-        path: its name, below the archive's place.
-        kind: ``log`` for the compressed log, ``index`` for its index file.
-        bytes: its size.
-        sha256: of its bytes, in hex.
-    """
+    """An object that a manifest lists."""
 
     path: str
     kind: str
@@ -184,10 +177,6 @@ def encode_manifest(log: ArchivedLog) -> bytes:
 def decode_manifest(data: bytes, path: str) -> ArchivedLog:
     """Read a manifest's text.
 
-    Args:
-        data: the text.
-        path: for messages.
-
     Raises:
         DamagedError: it is no manifest.
         UnsupportedError: it is one of another contract.
@@ -289,10 +278,6 @@ def read_manifests(
 ) -> tuple[list[ArchivedLog], list[BinxError]]:
     """The logs that an archive holds, in the order of the manifests' names, and what of it cannot be read.
 
-    Args:
-        store: the archive.
-        names: of the manifests; None for all.
-
     Raises:
         SourceError: the archive cannot be read.
         UnsupportedError: a newer binx has written to it.
@@ -324,22 +309,3 @@ def find_log(logs: Sequence[ArchivedLog], file: BinlogFile) -> ArchivedLog | Non
         sha256 = digest_of(file.source) if found else None
         found = [log for log in found if log.sha256 == sha256]
     return min(found, key=lambda log: bool(log.damage), default=None)
-
-
-__all__ = [
-    "CONTRACT",
-    "INDEX",
-    "LOG",
-    "ArchivedLog",
-    "StoredObject",
-    "decode_manifest",
-    "encode_manifest",
-    "find_log",
-    "manifest_name",
-    "manifest_names",
-    "object_names",
-    "read_manifests",
-    "read_object",
-    "stem",
-    "stem_of",
-]

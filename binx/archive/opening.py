@@ -19,11 +19,6 @@ from binx.storage.store import Store
 def open_archived(store: Store, log: ArchivedLog, stack: ExitStack) -> BinlogFile:
     """Open an archived log, with its index where it has one that is true.
 
-    Args:
-        store: the archive.
-        log: which.
-        stack: closes it.
-
     Raises:
         SourceError: it is not there, or cannot be read.
         EncryptedError: it is encrypted, and no identity that the environment names is one of its recipients.
@@ -85,10 +80,6 @@ def without_superseded(logs: Sequence[ArchivedLog]) -> tuple[list[ArchivedLog], 
 def of_server(logs: Sequence[ArchivedLog], server_id: int | None) -> list[ArchivedLog]:
     """The logs of one server.
 
-    Args:
-        logs: some.
-        server_id: which; None where there is but one.
-
     Raises:
         UsageError: there are several, and none is named.
     """
@@ -101,6 +92,3 @@ def of_server(logs: Sequence[ArchivedLog], server_id: int | None) -> list[Archiv
             f"the archive has matching logs of several servers ({names}); select one with --server-id N"
         )
     return list(logs)
-
-
-__all__ = ["of_server", "open_archived", "open_in_order", "without_superseded"]

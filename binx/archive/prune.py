@@ -36,12 +36,6 @@ def prunable(
     None goes behind a log that must stay, so that the source keeps no holes; and never the newest one. A
     damaged log must stay, whatever is kept of it, and one that cannot be opened.
 
-    Args:
-        logs: the source's.
-        held: what the archive says that it holds.
-        days: how many days must have passed since a log was last written to.
-        also: what else an archived log must fulfil.
-
     Raises:
         SourceError: a log cannot be read.
     """
@@ -109,6 +103,3 @@ def purge_statement(logs: SourceLogs, last: FileEnds) -> str:
     between = [log.name for log in logs.unreadable if log.is_within(last.file.name, following)]
     quoted = min([following, *between], key=number_of).replace("\\", "\\\\").replace("'", "''")
     return f"PURGE BINARY LOGS TO '{quoted}'"
-
-
-__all__ = ["prove", "prunable", "purge_statement", "remove"]

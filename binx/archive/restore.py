@@ -25,10 +25,6 @@ from binx.storage.store import Store
 def find_named(store: Store, name: str) -> ArchivedLog:
     """The archived log of a name.
 
-    Args:
-        store: the archive.
-        name: the log's own name, or that of its objects.
-
     Raises:
         AbsentError: there is none.
         UsageError: several have that name.
@@ -67,9 +63,6 @@ def restore_log(
         output: a file, a folder in which it gets its own name, or ``-`` for standard output.
         progress: called with the bytes that are done, and all there are.
 
-    Returns:
-        Where it is.
-
     Raises:
         SourceError, DamagedError: the archive does not give it back.
         EncryptedError: it is encrypted, and no identity that the environment names is one of its recipients.
@@ -102,12 +95,6 @@ def restore_span(
     """Write the transactions of a span as a binary log; logs that were damaged give none.
 
     The objects that they come from must have the hashes that they had, and what is written is read again.
-
-    Args:
-        store: the archive.
-        selection: GTIDs, or times.
-        output: a file, or ``-`` for standard output.
-        server_id: of the server whose logs are looked at; None where there is but one.
 
     Raises:
         AbsentError: there is none of them; nothing was written.
@@ -220,6 +207,3 @@ def _span(log: ArchivedLog) -> str:
     if log.first_commit is None or log.last_commit is None:
         return f"server {log.server_id}, no transactions"
     return f"server {log.server_id}, {format_time(log.first_commit)} to {format_time(log.last_commit)}"
-
-
-__all__ = ["check_object", "find_named", "restore_log", "restore_span"]

@@ -222,6 +222,3 @@ def _check_tables(request: ArchiveRequest) -> None:
 
 def _behind(progress: Callable[[int, int], None], done: int, total: int) -> Callable[[int], None]:
     return lambda position: progress(done + position, total)
-
-
-__all__ = ["ArchiveRun"]

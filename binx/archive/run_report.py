@@ -178,6 +178,3 @@ class RunReport:
             "purge": self.purge,
             "seconds": round(self.seconds, 3),
         }
-
-
-__all__ = ["ArchiveRequest", "LogReport", "RunReport", "State"]

@@ -79,10 +79,6 @@ def open_source_logs(source: str, stack: ExitStack) -> SourceLogs:
     its server is there. MariaDB ends a log with ROTATE some time before it takes the mark away, while it
     writes to the next one already: such a log is closed when there is a second later one.
 
-    Args:
-        source: a folder, a server's index, or a log.
-        stack: closes the logs.
-
     Raises:
         SourceError, UsageError, AbsentError: as :func:`binx.log.chain.inputs.named_logs`.
     """
@@ -145,6 +141,3 @@ def _is_just_begun(path: str, error: BinxError) -> bool:
         return isinstance(error, TruncatedError)
     except OSError:
         return False
-
-
-__all__ = ["SourceLogs", "UnreadableLog", "open_source_logs", "server_index"]

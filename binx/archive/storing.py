@@ -36,12 +36,6 @@ class Written(NamedTuple):
 class ObjectWriter:
     """Takes the bytes of an object.
 
-    Args:
-        name: the object's.
-        kind: its kind, for the manifest.
-        sink: where what is stored goes.
-        recipients: whom it is encrypted to; none: it is stored as it is.
-
     Raises:
         OutputError: the sink does not take what is written.
     """
@@ -78,12 +72,7 @@ class ObjectWriter:
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """An archive that is written to.
-
-    Attributes:
-        store: where it is.
-        recipients: whom its new objects are encrypted to; none: they are stored as they are.
-    """
+    """An archive that is written to."""
 
     store: Store
     recipients: tuple[str, ...] = ()
@@ -91,10 +80,6 @@ class Storage:
     @contextmanager
     def writing(self, name: str, kind: str) -> Iterator[ObjectWriter]:
         """Write an object; it appears whole when the block is left without an error.
-
-        Args:
-            name: what it is called where it is not encrypted.
-            kind: its kind, for the manifest.
 
         Raises:
             OutputError: it cannot be written.
@@ -124,14 +109,8 @@ class Storage:
     def remove_unencrypted(self, names: Iterable[str]) -> None:
         """Remove what a run that did not encrypt, and was killed, has left of objects that are encrypted now.
 
-        Args:
-            names: what they are called where they are not encrypted.
-
         Raises:
             OutputError: one is there, and cannot be removed.
         """
         for name in names if self.recipients else ():
             self.store.remove(name)
-
-
-__all__ = ["ObjectWriter", "Storage", "Written"]

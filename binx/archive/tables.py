@@ -45,11 +45,6 @@ def export_tables(store: Store, logs: Sequence[ArchivedLog], place: str) -> Iter
     It is that of ``to-parquet`` over all logs at once: of those that the data set holds, the schema
     statements are read again, which the index files tell the places of.
 
-    Args:
-        store: the archive.
-        logs: what it holds.
-        place: the data set's folder, or URI.
-
     Raises:
         BinxError: as :func:`binx.dataset.parquet.to_parquet`; logs before it are committed.
     """
@@ -106,6 +101,3 @@ def _pass_over(file: BinlogFile, log: ArchivedLog, catalog: Catalog, state: Chai
     scan = file.transactions(Level.LEVEL_TABLES)
     for table in scan:
         follow_statements(decoder, table)
-
-
-__all__ = ["export_tables", "has_tables"]

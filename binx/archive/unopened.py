@@ -14,13 +14,7 @@ _CLOSED = "closed"
 
 
 class UnopenedSource:
-    """The bytes of a log that cannot be looked at: a :class:`~binx.source.base.Source` without windows.
-
-    Args:
-        path: how messages call it.
-        name: the binary log's name.
-        size: its bytes.
-    """
+    """The bytes of a log that cannot be looked at: a :class:`~binx.source.base.Source` without windows."""
 
     def __init__(self, path: str, name: str, size: int) -> None:
         self.path = path
@@ -86,6 +80,3 @@ def unopened_ends(store: Store, log: ArchivedLog) -> FileEnds:
         next_file=log.next_file,
         stopped=log.next_file is None and log.ending == _CLOSED,
     )
-
-
-__all__ = ["unopened_ends"]

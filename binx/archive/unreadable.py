@@ -19,11 +19,6 @@ def keep_unreadable(
 ) -> ArchivedLog | None:
     """Take such a log into the archive; None where it is there already.
 
-    Args:
-        unreadable: the log, on a local disk.
-        storage: where to.
-        held: what the archive holds.
-
     Raises:
         SourceError, NotABinlogError: it cannot be read, is empty, or changed meanwhile.
         OutputError: the archive cannot be written, or does not give back what was written.
@@ -66,6 +61,3 @@ def keep_unreadable(
         )
     storage.remove_unencrypted([name])
     return commit(storage, archived)
-
-
-__all__ = ["keep_unreadable"]

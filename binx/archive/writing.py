@@ -54,11 +54,7 @@ _STEPS = 4
 
 
 class DamagedLogError(DamagedError):
-    """A log is not taken into the archive because it is damaged.
-
-    Attributes:
-        problems: what is wrong with it.
-    """
+    """A log is not taken into the archive because it is damaged."""
 
     def __init__(self, problems: tuple[Problem, ...], path: str) -> None:
         more = f" (and {len(problems) - 1:,} more)" if len(problems) > 1 else ""
@@ -80,12 +76,6 @@ def archive_log(
     restored bytes must have its hash, and the index is made of them. The manifest is written last. Of a
     damaged log there is no index, and the manifest says what is wrong. Where there are recipients, compressed
     log and index are encrypted to them.
-
-    Args:
-        ends: the log.
-        storage: where to.
-        progress: called now and then with how much of the log's bytes is done.
-        keep_damaged: whether a damaged log is taken too, as it is.
 
     Raises:
         DamagedLogError: it is damaged, and not to be kept so; nothing was written.
@@ -272,13 +262,3 @@ def _described(
 
 def _sentence(problem: Problem) -> str:
     return f"{problem.kind.value}: {problem.message}"
-
-
-__all__ = [
-    "LONGEST_FRAME",
-    "DamagedLogError",
-    "archive_log",
-    "commit",
-    "read_back",
-    "write_log",
-]

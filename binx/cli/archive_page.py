@@ -109,5 +109,3 @@ DETAILS = (
     " For --check it is 0 if nothing is wrong, 3 if problems are listed, and 4 if an object or a log is"
     " missing. For --restore it is 4 if the log or a GTID is not in the archive.",
 )
-
-__all__ = ["DETAILS", "EXAMPLES"]

@@ -120,6 +120,3 @@ def _log_line(log: LogReport) -> str:
     if log.tables is not None:
         text += f", {counted(log.tables.rows, 'row')}, as {safe_text(log.tables.source)}"
     return text
-
-
-__all__ = ["tell_check", "tell_log", "tell_logs", "tell_run"]

@@ -42,13 +42,7 @@ _MEASURES = ("Inserts", "Updates", "Deletes")
 
 
 def breakdown_section(breakdown: Breakdown, top: int | None, zone: tzinfo) -> Section:
-    """The groups with most bytes, without columns that have nothing in any of them.
-
-    Args:
-        breakdown: all groups.
-        top: how many; None for all.
-        zone: by whose clock their times are.
-    """
+    """The groups with most bytes, without columns that have nothing in any of them."""
     groups = breakdown.largest(top)
     columns = [
         *(_key_column(name, zone) for name in breakdown.columns),
@@ -93,6 +87,3 @@ def _row(group: Group, whole: int, largest: int) -> tuple[Any, ...]:
         group.deletes,
         bar(group.bytes, largest, _BAR_WIDTH),
     )
-
-
-__all__ = ["breakdown_section"]

@@ -33,10 +33,6 @@ class Option(click.Option):
     """An option that stands in a section of its command's help.
 
     In the environment and in the file of defaults it has its long name.
-
-    Args:
-        section: the section's title.
-        aliases: names that are taken too, though nothing else has them: those of other tools.
     """
 
     def __init__(
@@ -103,13 +99,7 @@ class Option(click.Option):
 
 
 class Command(click.Command):
-    """A command whose help has sections and examples.
-
-    Args:
-        examples: what people want first.
-        details: paragraphs that only the manual page has.
-        takes_defaults: whether the file of defaults may have a table for it.
-    """
+    """A command whose help has sections and examples."""
 
     def __init__(
         self,

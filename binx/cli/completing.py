@@ -20,11 +20,10 @@ from binx.kernels.walk.scan import Level
 from binx.log.chain.inputs import STANDARD_INPUT, expand_paths
 from binx.log.file import BinlogFile
 from binx.log.index.lookup import IndexUse, attach_indexes
-from binx.log.scanning import decoded_name
+from binx.log.scanning import KIND_NAMES, decoded_name
 from binx.source.remote import is_uri
 from binx.stats.dimensions import Dimension
 from binx.stats.listing import Order
-from binx.stats.transaction import KIND_NAMES
 
 READ_BYTES = 64 * 1024 * 1024
 """Logs without index files that are larger together are not read for a completion."""

@@ -49,12 +49,7 @@ SHARED = frozenset(
 
 
 class Setting(NamedTuple):
-    """A default in the file.
-
-    Attributes:
-        value: a text, a number, a truth value or a list.
-        origin: where it is set.
-    """
+    """A default in the file."""
 
     value: Any
     origin: str
@@ -96,11 +91,6 @@ def read_config() -> dict[str, Any]:
 def settings_of(command: str, options: Collection[str], config: Mapping[str, Any]) -> dict[str, Setting]:
     """What the file sets for a command, by the long names of options.
 
-    Args:
-        command: the command's name.
-        options: the long names of its options.
-        config: what :func:`read_config` gives.
-
     Raises:
         UsageError: a key of the file is neither a shared option nor a table, or an option that the command
             lacks.
@@ -134,8 +124,3 @@ def unknown(what: str, name: str, known: Collection[str]) -> str:
     """That a name is not known, and which may have been meant."""
     near = get_close_matches(name, sorted(known), n=1, cutoff=0.5)
     return f"no {what} {name!r}" + (f"; did you mean {near[0]}?" if near else "")
-
-
-__all__ = [
-    "SHARED", "VARIABLE", "Setting", "config_path", "read_config", "settings_of", "unknown", "variable_name",
-]  # fmt: skip

@@ -11,8 +11,8 @@ from binx.source.wording import counted
 from binx.stats.text import number_text, safe_text
 
 if TYPE_CHECKING:
-    from binx.compare.diff import ChangePair, Difference, LogDiff, Side
-    from binx.compare.side import ShownChange
+    from binx.compare.diff import ChangePair, Difference, LogDiff
+    from binx.compare.side import ShownChange, Side
     from binx.event.gtid.sets import GtidSet
 
 _TITLE_WIDTH = 18
@@ -21,13 +21,7 @@ _IMAGES = ("before", "after")
 
 
 def diff_lines(found: LogDiff, left: str, right: str) -> Iterator[str]:
-    """A report for people.
-
-    Args:
-        found: how the sides differ.
-        left: the one side's path as the user gave it.
-        right: the other's.
-    """
+    """A report for people."""
     for name, path, side in (("A", left, found.left), ("B", right, found.right)):
         held = f"{counted(side.files, 'log')}, {counted(side.transactions, 'transaction')}"
         yield f"{name}  {safe_text(path)}: {held}"
@@ -185,6 +179,3 @@ def _plain(change: ShownChange | None) -> Any:
         return "".join(value.text()) if isinstance(value, LongValue) else value
 
     return None if change is None else plain(change.shown)
-
-
-__all__ = ["diff_document", "diff_lines"]

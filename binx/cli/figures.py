@@ -32,13 +32,7 @@ _STATEMENT = 200
 
 
 def sections(figures: Statistics, top: int, zone: tzinfo) -> Iterator[Section]:
-    """The tables to show; those without a row are left out.
-
-    Args:
-        figures: of the logs.
-        top: how many rows of those tables that may have many.
-        zone: by whose clock times are shown.
-    """
+    """The tables to show; those without a row are left out."""
     for section in _all(figures, top, zone):
         if section.rows:
             yield section

@@ -59,15 +59,7 @@ def listing_lines(
     columns: Sequence[str] = TERMINAL_COLUMNS,
     zone: tzinfo = UTC,
 ) -> Iterator[str]:
-    """A head and a line a transaction for a terminal, as the transactions come.
-
-    Args:
-        transactions: what to list; the first few hundred decide how wide the columns are.
-        width: of the terminal.
-        colour: whether the head stands out and the first column stands back.
-        columns: names as JSON has them, or ``duration``.
-        zone: the time zone of moments.
-    """
+    """A head and a line a transaction for a terminal, as the transactions come."""
     rest = iter(transactions)
     first = list(islice(rest, _MEASURED))
     # Tables take what the others leave, at the end of the line.

@@ -43,14 +43,7 @@ def main() -> NoReturn:
 
 
 def run(arguments: Sequence[str] | None = None) -> ExitCode:
-    """Run a command line.
-
-    Args:
-        arguments: without the program's name; by default those of the process.
-
-    Returns:
-        The exit code.
-    """
+    """Run a command line."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
         _keep_standard_numbers()

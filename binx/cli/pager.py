@@ -78,12 +78,7 @@ def _pager() -> list[str] | None:
 
 
 class _Screen(io.RawIOBase):
-    """A terminal whose output a pager shows.
-
-    Args:
-        descriptor: of the terminal.
-        pager: the command line of the pager.
-    """
+    """A terminal whose output a pager shows."""
 
     def __init__(self, descriptor: int, pager: list[str]) -> None:
         super().__init__()
@@ -143,6 +138,3 @@ class _Screen(io.RawIOBase):
             self._process.wait()
         finally:
             signal.signal(signal.SIGINT, interrupted)
-
-
-__all__ = ["NO_PAGER", "paged"]

@@ -19,12 +19,7 @@ _PATIENCE = 1.0
 
 
 class ProgressBar:
-    """Counts bytes; shows them after a second. How many there are in all may be unknown.
-
-    Args:
-        shown: whether anybody looks.
-        label: what is being done.
-    """
+    """Counts bytes; shows them after a second. How many there are in all may be unknown."""
 
     def __init__(self, *, shown: bool, label: str) -> None:
         self._shown = shown
@@ -84,12 +79,7 @@ class ProgressBar:
 
 @contextmanager
 def progress_bar(label: str, *, quiet: bool) -> Iterator[ProgressBar]:
-    """A progress bar that is gone at the end; what ends the work early has a note of how far it got.
-
-    Args:
-        label: what is being done.
-        quiet: never show it.
-    """
+    """A progress bar that is gone at the end; what ends the work early has a note of how far it got."""
     shown = is_terminal(sys.stderr) and not quiet
     bar = ProgressBar(shown=shown, label=label)
     given = sys.stdin
@@ -107,12 +97,7 @@ def progress_bar(label: str, *, quiet: bool) -> Iterator[ProgressBar]:
 
 
 class _Counted(io.RawIOBase):
-    """Standard input, of which nobody knows how much will come, told to a bar as it comes.
-
-    Args:
-        stream: standard input.
-        bar: told of it.
-    """
+    """Standard input, of which nobody knows how much will come, told to a bar as it comes."""
 
     def __init__(self, stream: BinaryIO, bar: ProgressBar) -> None:
         super().__init__()

@@ -14,10 +14,10 @@ from binx.cli.completing import complete_databases, complete_gtids, complete_kin
 from binx.cli.options import COUNT, NUMBER, SIZE
 from binx.errors import UsageError
 from binx.event.gtid.sets import GtidSet
+from binx.log.scanning import KIND_NAMES
 from binx.log.selection.gtid_names import has_short_uuids, position_of, with_whole_uuids
 from binx.log.selection.moments import format_time, parse_position, parse_zoned_time
 from binx.log.selection.selection import Selection, wanted_gtids
-from binx.stats.transaction import KIND_NAMES
 
 if TYPE_CHECKING:
     from binx.where.condition import Condition

@@ -48,10 +48,6 @@ class ShowText:
         zone: the time zone of moments.
         with_bytes: dump every event in hexadecimal.
         most_rows: how many rows of each transaction are shown; None for all.
-
-    Attributes:
-        zone: the time zone of moments.
-        begun: whether transactions were written, from which the next stands apart.
     """
 
     def __init__(
@@ -116,12 +112,7 @@ class ShowText:
         yield from self.rows(shown)
 
     def event(self, raw: RawEvent, said: Mapping[str, Any]) -> Iterator[str]:
-        """An event, what it says, its bytes.
-
-        Args:
-            raw: the event.
-            said: its fields; see :func:`~binx.inspect.event_fields.event_fields`.
-        """
+        """An event, what it says, its bytes."""
         header, fields, inner = raw.header, dict(said), raw.inner
         place = f"{header.position}" if inner is None else f"+{inner}"
         summary = self._summary(fields)
@@ -287,6 +278,3 @@ def _scalar(value: Any) -> str:
         return ",".join(map(_scalar, value)) or UNKNOWN
     text = safe_text(str(value))
     return text if text and " " not in text else f"'{text}'"
-
-
-__all__ = ["ShowText", "value_text"]

@@ -18,12 +18,7 @@ if TYPE_CHECKING:
 
 
 class Summary:
-    """Tells of each log as it is done, and counts what the exit code depends on.
-
-    Args:
-        as_json: whether a log is told of as an object.
-        quiet: whether only losses and JSON are told.
-    """
+    """Tells of each log as it is done, and counts what the exit code depends on."""
 
     def __init__(self, *, as_json: bool, quiet: bool) -> None:
         self._as_json = as_json

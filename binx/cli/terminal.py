@@ -199,12 +199,7 @@ def say_damage(damage: Iterable[str]) -> bool:
 
 
 def ending(missing: GtidSet | str, *, losses: bool = False) -> ExitCode:
-    """Tell which GTIDs asked for were not found, and how the process ends.
-
-    Args:
-        missing: the GTIDs that were not found.
-        losses: whether the result lacks something else, which was told.
-    """
+    """Tell which GTIDs asked for were not found, and how the process ends."""
     if missing:
         say_error(f"not in these files: {missing}")
         return ExitCode.ABSENT

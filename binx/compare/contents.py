@@ -31,11 +31,6 @@ def digested(
 ) -> Iterator[tuple[str | None, bytes]]:
     """GTID and digest of each transaction; None for one without GTID.
 
-    Args:
-        selected: the transactions.
-        catalog: the tables known beforehand; moved on by the schema statements met.
-        unreadable: see :class:`~binx.rows.decoder.ChangeDecoder`.
-
     Raises:
         DamagedError, UnsupportedError: a transaction cannot be decoded.
     """
@@ -103,6 +98,3 @@ class _Lines:
             return None
         self.gtids = [part.table.gtid(index) for index in taken[first : first + count]]
         return Frame(count, bytes(8 * count), b"", _END)
-
-
-__all__ = ["digested", "statement_facts"]

@@ -31,12 +31,7 @@ BATCH = 4096
 
 @dataclass(frozen=True, slots=True)
 class ChangePair:
-    """A change that only one side has, or that both have with other values.
-
-    Attributes:
-        left: on the left side, None where it has none.
-        right: on the right side.
-    """
+    """A change that only one side has, or that both have with other values."""
 
     left: ShownChange | None
     right: ShownChange | None
@@ -44,12 +39,7 @@ class ChangePair:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One transaction that the two sides have with different content.
-
-    Attributes:
-        gtid: which.
-        pairs: the row changes and statements that differ; of the first :data:`ROWS_KEPT` of either side.
-    """
+    """One transaction that the two sides have with different content."""
 
     gtid: str
     pairs: tuple[ChangePair, ...]
@@ -304,6 +294,3 @@ def _paired(left: list[ShownChange], right: list[ShownChange]) -> Iterator[Chang
         yield ChangePair(one, found)
     for other in rest:
         yield ChangePair(None, other)
-
-
-__all__ = ["ChangePair", "Difference", "LogDiff", "Side", "diff_logs"]

@@ -42,11 +42,7 @@ class GtidKeys:
 
 
 class Digests:
-    """The digests of one side; a GTID may be there several times.
-
-    Args:
-        keys: of both sides.
-    """
+    """The digests of one side; a GTID may be there several times."""
 
     def __init__(self, keys: GtidKeys) -> None:
         self._keys = keys
@@ -90,6 +86,3 @@ def _differing(digests: pa.Table, others: pa.Table) -> list[bytes]:
     differs = pc.not_equal(found["digest"], others["digest"].take(places.drop_null()))
     keys: list[bytes] = found.filter(differs)["key"].to_pylist()
     return keys
-
-
-__all__ = ["DIGEST_BYTES", "Digests", "GtidKeys"]

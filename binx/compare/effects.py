@@ -214,6 +214,3 @@ def _has_changes_of(one: dict[str, Any], other: dict[str, Any]) -> bool:
 
 def _digest(value: Any) -> bytes:
     return blake2b(json.dumps(value).encode(), digest_size=16).digest()
-
-
-__all__ = ["ROWS_KEPT", "Comparison", "Effect", "TableEffect", "Verdict", "agree", "compared", "unmatched"]

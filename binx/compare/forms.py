@@ -96,6 +96,3 @@ def _without_databases(read: list[Token], databases: set[str]) -> list[str]:
 def _word(token: Token) -> str:
     """A word as all others that mean the same: names of columns are the same in any case, texts are not."""
     return f"'{token.text}" if token.kind is TokenKind.STRING else token.text.upper()
-
-
-__all__ = ["Form", "statement_form"]

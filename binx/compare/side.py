@@ -103,9 +103,6 @@ class SideReading:
         purged: GTIDs that the server has, though its logs and their heads do not tell.
         verify: whether checksums are compared.
         on_damage: what is done where a log is damaged; salvage leaves out what cannot be decoded, too.
-
-    Attributes:
-        digests: of the contents that were read last.
     """
 
     def __init__(
@@ -267,14 +264,7 @@ class SideReading:
 
 
 class _Found:
-    """The GTIDs of what is selected, taken in as it passes.
-
-    Attributes:
-        gtids: of the transactions so far.
-        known: how many of these have one.
-        without_rows: those without row changes and schema statements.
-        empty: those without statements too.
-    """
+    """The GTIDs of what is selected, taken in as it passes."""
 
     def __init__(self) -> None:
         self.gtids = GtidSet()
@@ -319,6 +309,3 @@ def _plain(row: dict[str, Any]) -> dict[str, Any]:
     """A row change without what says where it stands."""
     kept = ("type", "db", "table", "before", "after", "json_diff")
     return {name: row[name] for name in kept if name in row}
-
-
-__all__ = ["Side", "SideReading"]

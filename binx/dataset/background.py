@@ -61,6 +61,3 @@ class Background:
         future, size = self._waiting.popleft()
         self._held -= size
         future.result()
-
-
-__all__ = ["Background"]

@@ -72,25 +72,14 @@ def _path_of(record: bytes) -> str:
 
 
 class BehindRecord(NamedTuple):
-    """What is left of a log for the one that comes next; nothing where its end is damaged.
-
-    Attributes:
-        record: what its manifest says under ``behind``.
-        tables: the tables known at its end; None where none are.
-    """
+    """What is left of a log for the one that comes next; nothing where its end is damaged."""
 
     record: dict[str, Any] | None = None
     tables: TablesRecord | None = None
 
 
 def behind_record(behind: Behind | None, file: BinlogFile, ending: Ending | None) -> BehindRecord:
-    """What to leave for the log that comes next.
-
-    Args:
-        behind: what is known at the end of a log; None where that was not reached.
-        file: that log.
-        ending: how it ends.
-    """
+    """What to leave for the log that comes next."""
     if behind is None or ending not in ENDINGS:
         return BehindRecord()
     ends, catalog = known_ends(file), behind.catalog
@@ -108,10 +97,6 @@ def behind_record(behind: Behind | None, file: BinlogFile, ending: Ending | None
 
 def find_behind(store: Store, file: BinlogFile) -> Behind | None:
     """What a data set tells of the logs before one; None where it does not have the log right before.
-
-    Args:
-        store: where the data set is kept.
-        file: a log.
 
     Raises:
         OutputError: the manifest or the record of the log before cannot be read.
@@ -227,6 +212,3 @@ def _gtids_before(ends: FileEnds) -> str | None:
     if ends.previous_gtids is not None:
         return str(ends.previous_gtids)
     return None if ends.gtid_list is None else ",".join(map(str, ends.gtid_list))
-
-
-__all__ = ["Behind", "BehindRecord", "TablesRecord", "behind_record", "find_behind", "tables_record"]

@@ -58,13 +58,7 @@ def escape_name(name: str) -> str:
 
 
 class WrittenFile(NamedTuple):
-    """One file of a data set.
-
-    Attributes:
-        path: below the data set's folder, with ``/``.
-        bytes: its size.
-        sha256: of its bytes, in hex.
-    """
+    """One file of a data set."""
 
     path: str
     bytes: int
@@ -73,12 +67,6 @@ class WrittenFile(NamedTuple):
 
 class DataSet:
     """A data set.
-
-    Args:
-        place: a folder, or a URI that ``pyarrow.fs`` knows.
-
-    Attributes:
-        store: where it is kept.
 
     Raises:
         UsageError: a file system that is not known.
@@ -161,10 +149,6 @@ class DataSet:
 
         Several attempts may be written side by side; whoever began the source commits one of them.
 
-        Args:
-            source: a source that :meth:`begin` was called for.
-            name: tells this attempt from all others.
-
         Raises:
             OutputError: the source is not begun, or is committed already.
         """
@@ -172,12 +156,7 @@ class DataSet:
 
 
 class Transaction:
-    """One source's files, staged until :meth:`commit`.
-
-    Attributes:
-        committed: whether the manifest is written.
-        folder: where they are.
-    """
+    """One source's files, staged until :meth:`commit`."""
 
     def __init__(self, dataset: DataSet, source: str, attempt: str | None = None) -> None:
         self.dataset = dataset
@@ -230,10 +209,6 @@ class Transaction:
         """What to list in the manifest of a file that was written.
 
         The commit makes its bytes durable, those of an attempt are so at once: another machine may commit it.
-
-        Args:
-            name: the file's path.
-            sha256: of its bytes, in hex.
         """
         path = self.path(name)
         if self._attempt is not None:
@@ -256,11 +231,6 @@ class Transaction:
         self, manifest: dict[str, Any], files: Iterable[WrittenFile], attempt: str | None = None
     ) -> None:
         """Move the files to their places and write the manifest.
-
-        Args:
-            manifest: the document.
-            files: what was written.
-            attempt: the attempt that wrote them; None where this did itself.
 
         Raises:
             OutputError: something cannot be written; the source then has no manifest.

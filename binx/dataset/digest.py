@@ -9,11 +9,7 @@ from binx.source import READ_BYTES
 
 
 class LogDigest:
-    """The SHA-256 of a log's bytes, taken as a scan reads them, while they are in the processor's cache.
-
-    Args:
-        file: the log.
-    """
+    """The SHA-256 of a log's bytes, taken as a scan reads them, while they are in the processor's cache."""
 
     def __init__(self, file: BinlogFile) -> None:
         self._source = file.source
@@ -49,6 +45,3 @@ class LogDigest:
     def _update(self, data: memoryview) -> None:
         self._digest.update(data)
         self._done += len(data)
-
-
-__all__ = ["LogDigest"]

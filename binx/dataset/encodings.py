@@ -103,6 +103,3 @@ def _texts(path: str, data_type: pa.DataType) -> Iterator[str]:
             yield from _texts(f"{path}.{field.name}", field.type)
     elif pa.types.is_dictionary(data_type) or pa.types.is_string(data_type):
         yield path
-
-
-__all__ = ["writer_settings"]

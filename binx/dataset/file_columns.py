@@ -11,10 +11,6 @@ def with_statistics(schema: pa.Schema, keys: Collection[str] = ()) -> list[str]:
     """The columns whose least and largest values are kept: numbers, times, and the text of keys.
 
     They are what rows are looked up by in order; of other text they would cost more than they help.
-
-    Args:
-        schema: of the file.
-        keys: columns that rows are looked up by.
     """
     return [
         field.name

@@ -50,18 +50,7 @@ class Found(NamedTuple):
 
 
 class Finder:
-    """Finds the transactions of a log. Iterate it once.
-
-    Args:
-        scan: a scan of the log at ``LEVEL_TABLES``.
-        selector: the search; it is moved on.
-        state: where in the chain the log stands; it is moved on.
-        salvaging: what sorts out those that cannot be decoded.
-        payloads: keeps compressed transactions until they are decoded, so that they are decompressed once.
-
-    Attributes:
-        gtids: of the chosen transactions found so far.
-    """
+    """Finds the transactions of a log. Iterate it once."""
 
     def __init__(
         self,
@@ -146,6 +135,3 @@ class Finder:
         for index in lost:
             mask[index] = 0
         return counts
-
-
-__all__ = ["STEP_BYTES", "Finder", "Found"]

@@ -60,12 +60,7 @@ class ExportContext(NamedTuple):
 
 
 class LogExport:
-    """One log on its way into a data set.
-
-    Args:
-        context: what it needs to know.
-        file: the log.
-    """
+    """One log on its way into a data set."""
 
     def __init__(self, context: ExportContext, file: BinlogFile) -> None:
         self.file = file
@@ -124,10 +119,6 @@ class LogExport:
 
     def write(self, transaction: Transaction, progress: Callable[[int], None]) -> None:
         """Decode the log, and have its files written.
-
-        Args:
-            transaction: the source's.
-            progress: called with the offset that is reached, now and then.
 
         Raises:
             BinxError: as :func:`~binx.dataset.parquet.to_parquet`.
@@ -264,6 +255,3 @@ class LogExport:
         self._decoder.forget_tables()
         if self._context.state.row_filter is not None:
             self._context.state.row_filter.forget_tables()
-
-
-__all__ = ["ExportContext", "LogExport"]

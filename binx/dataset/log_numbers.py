@@ -20,10 +20,6 @@ def check_log_numbers(files: Sequence[BinlogFile], store: Store) -> None:
 
     A log whose name has no number counts as number 0: that may be one alone.
 
-    Args:
-        files: the logs to be written.
-        store: where the data set is kept.
-
     Raises:
         RefusedError: a log comes from standard input; or it has no number, and is not alone in the data set.
         OutputError: the data set cannot be read.
@@ -46,6 +42,3 @@ def check_log_numbers(files: Sequence[BinlogFile], store: Store) -> None:
             f" orders the changes of several logs, found {unnumbered}; call it as its server did, or give it"
             " a data set of its own"
         )
-
-
-__all__ = ["check_log_numbers"]

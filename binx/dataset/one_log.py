@@ -19,13 +19,7 @@ if TYPE_CHECKING:
 
 
 class Request(NamedTuple):
-    """What is asked of all logs of an export.
-
-    Attributes:
-        selection: which transactions.
-        names: of all logs in order, where the selection has positions.
-        options: how to write.
-    """
+    """What is asked of all logs of an export."""
 
     selection: Selection
     names: tuple[str, ...]
@@ -116,6 +110,3 @@ def export_log(
         export.close()
     behind = Place(packed(catalog), state.epoch, state.seqno, selector.passed)
     return ExportedLog(staged, kept, selector.found, tuple(selector.notes), behind)
-
-
-__all__ = ["ExportedLog", "Request", "export_log"]

@@ -78,6 +78,3 @@ def usable_processors() -> int:
     """How many processors this process may run on."""
     # Only Linux and its like tell what this process may use; elsewhere all of them count.
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-__all__ = ["DEFAULT_ZSTD_LEVEL", "MEMORY_BYTES", "ParquetOptions", "usable_processors"]

@@ -82,14 +82,7 @@ class _StoppedError(Exception):
 
 
 class _Begun(NamedTuple):
-    """A log that is decoded, or will be.
-
-    Attributes:
-        file: the log.
-        transaction: its files.
-        row_filter: what takes out its row changes.
-        exported: what comes of it.
-    """
+    """A log that is decoded, or will be."""
 
     file: BinlogFile
     transaction: Transaction
@@ -127,9 +120,6 @@ class _Chain:
 
     def export(self, place: Place) -> Iterator[SourceReport]:
         """Write and commit the logs.
-
-        Args:
-            place: where the first of them stands.
 
         Raises:
             BinxError: as :func:`to_parquet`.
@@ -240,6 +230,3 @@ class _Chain:
         with self._lock:
             self._done[number] = position
             self._progress(sum(self._done))
-
-
-__all__ = ["to_parquet"]

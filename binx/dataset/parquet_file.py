@@ -55,16 +55,7 @@ class FileKind(NamedTuple):
 
 
 class Shared:
-    """What the files of one log share.
-
-    Args:
-        transaction: the log's files.
-        options: how to write.
-
-    Attributes:
-        spill: takes small batches.
-        open_files: how many files are being written.
-    """
+    """What the files of one log share."""
 
     def __init__(self, transaction: Transaction, options: ParquetOptions) -> None:
         self.transaction = transaction
@@ -79,11 +70,6 @@ class ParquetFile:
 
     Its rows come in batches. One that is worth it becomes a row group at once; small ones are set aside, so
     that neither thousands of tables take memory nor large tables get small row groups.
-
-    Args:
-        shared: what the log's files share.
-        name: the file's path below the data set's folder.
-        kind: what it holds.
     """
 
     # A log of thousands of tables has as many.
@@ -196,6 +182,3 @@ class ParquetFile:
 
     def _errors(self) -> output_errors:
         return output_errors(self._shared.transaction.shown(self._name))
-
-
-__all__ = ["FileKind", "ParquetFile", "Shared"]

@@ -57,12 +57,7 @@ class Surveyed(NamedTuple):
     error: BinxError | None
 
     def place_behind(self, place: Place, file: BinlogFile) -> Place:
-        """Where the next log stands.
-
-        Args:
-            place: where this one does.
-            file: this one.
-        """
+        """Where the next log stands."""
         tables = place.tables
         if self.definitions:
             catalog = unpacked(tables)
@@ -97,13 +92,7 @@ class _Definitions(Catalog):
 
 
 def survey(file: BinlogFile, selection: Selection, names: Sequence[str]) -> Surveyed:
-    """Find out what the logs behind one must know of it.
-
-    Args:
-        file: the log.
-        selection: which transactions are wanted; they are counted where their number is limited.
-        names: of all logs in order.
-    """
+    """Find out what the logs behind one must know of it."""
     counts = selection.limit is not None
     selector = Selector(selection._replace(limit=None), names, in_parts=True) if counts else None
     level = max(Level.LEVEL_EVENTS, required_level(selection)) if counts else Level.LEVEL_EVENTS
@@ -138,6 +127,3 @@ def unpacked(tables: bytes) -> Catalog:
     # The driver of the same job has made it.
     catalog: Catalog = pickle.loads(zlib.decompress(tables))
     return catalog
-
-
-__all__ = ["Definition", "Place", "Surveyed", "packed", "survey", "unpacked"]

@@ -103,6 +103,3 @@ def damage_sentences(damage: Sequence[dict[str, Any]]) -> list[str]:
             f" least {counted(one['transactions'], 'transaction')}: {one['message']}"
         )
     return told
-
-
-__all__ = ["Salvaging", "damage_sentences"]

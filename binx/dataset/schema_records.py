@@ -14,14 +14,7 @@ from binx.rows.batches import TableChanges
 
 
 class SchemaRecord(NamedTuple):
-    """The record of a table's schema version, as text.
-
-    Attributes:
-        path: below the data set's folder.
-        valid_from: commit version of the first transaction that was read so.
-        text: the record.
-        avro: the same as an Avro schema.
-    """
+    """The record of a table's schema version, as text."""
 
     path: str
     valid_from: int
@@ -104,6 +97,3 @@ def _valid_from(record: bytes | None) -> float:
         return int(found["valid_from"])
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return float("inf")
-
-
-__all__ = ["SchemaRecord", "SchemaWriter", "schema_path", "schema_record_of"]

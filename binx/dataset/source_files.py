@@ -76,16 +76,7 @@ class _Output:
 
 
 class SourceFiles:
-    """The Parquet files of one log.
-
-    Args:
-        transaction: the log's files.
-        options: how to write.
-        background: where files are written.
-
-    Attributes:
-        listed: the files that were written, once :meth:`finish` has been called.
-    """
+    """The Parquet files of one log."""
 
     def __init__(self, transaction: Transaction, options: ParquetOptions, background: Background) -> None:
         self.listed: list[WrittenFile] = []
@@ -164,9 +155,6 @@ class SourceFiles:
     def finish(self, tables: Iterable[tuple[str, str, str]]) -> list[dict[str, Any]]:
         """Wait for the closed files.
 
-        Args:
-            tables: database, name and schema version of the tables that were met.
-
         Returns:
             The manifest's entries, sorted by path.
 
@@ -229,6 +217,3 @@ class SourceFiles:
 
 def _changes_key(changes: TableChanges) -> tuple[object, ...]:
     return (changes.db, changes.name, changes.version, changes.stored)
-
-
-__all__ = ["SourceFiles"]

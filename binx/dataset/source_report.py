@@ -105,6 +105,3 @@ class SourceReport:
         for name, events in self.uncounted.items():
             if events:
                 self.sums.of(name).uncounted = events
-
-
-__all__ = ["SourceReport", "TableName", "TableVersion"]

@@ -17,15 +17,7 @@ _ROLLED_BACK_ALONE_SINCE = (5, 5, 2)
 
 
 class Counted(NamedTuple):
-    """Row changes of a table that the scan counted in transactions with the same mark.
-
-    Attributes:
-        name: database and table.
-        mark: the mark, as a decoder takes them.
-        inserts: how many.
-        updates: how many; each has two images.
-        deletes: how many.
-    """
+    """Row changes of a table that the scan counted in transactions with the same mark."""
 
     name: tuple[str, str]
     mark: int
@@ -35,13 +27,7 @@ class Counted(NamedTuple):
 
 
 class SourceSums:
-    """Counts what becomes of a log's row changes.
-
-    Args:
-        file: the log.
-        takes_table: whether a table's rows are wanted, by database and name.
-        report: where the sums are kept.
-    """
+    """Counts what becomes of a log's row changes."""
 
     def __init__(
         self, file: BinlogFile, takes_table: Callable[[str, str], bool], report: SourceReport
@@ -84,6 +70,3 @@ class SourceSums:
                 f"{statement.transaction}: the {statement.file_bytes} bytes read by LOAD DATA are in"
                 " the binary log, but not in this data set"
             )
-
-
-__all__ = ["Counted", "SourceSums"]

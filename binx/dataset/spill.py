@@ -11,11 +11,7 @@ import pyarrow as pa
 
 
 class Spill:
-    """Record batches in a temporary file.
-
-    Args:
-        folder: where the file is made when there is something to set aside; it goes with the process.
-    """
+    """Record batches in a temporary file."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self._folder = folder
@@ -59,6 +55,3 @@ class Spill:
         if self._file is not None:
             self._file.close()
             self._file = None
-
-
-__all__ = ["Spill"]

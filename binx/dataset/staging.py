@@ -61,11 +61,6 @@ class Staged(NamedTuple):
 def commit_staged(transaction: Transaction, staged: Staged, attempt: str | None = None) -> None:
     """Commit a source that is written.
 
-    Args:
-        transaction: the source's.
-        staged: what was written.
-        attempt: the attempt that wrote it; None where the transaction did itself.
-
     Raises:
         OutputError: something cannot be written.
     """
@@ -102,13 +97,7 @@ class ChainState:
 
 
 class Beginning(NamedTuple):
-    """What an export begins with.
-
-    Attributes:
-        catalog: tables known there; None for none.
-        state: where in the chain the first log stands.
-        behind: name of the log that the export continues from, None if it does not continue.
-    """
+    """What an export begins with."""
 
     catalog: Catalog | None
     state: ChainState
@@ -117,11 +106,6 @@ class Beginning(NamedTuple):
 
 def find_beginning(folder: str, files: Sequence[BinlogFile], catalog: Catalog | None) -> Beginning:
     """Find where an export begins: with the given tables, or after the previous log if the data set has it.
-
-    Args:
-        folder: the data set's folder, or a URI.
-        files: the logs to export, in chain order.
-        catalog: tables known beforehand, if any.
 
     Raises:
         UsageError: the folder is a URI of an unknown file system.

@@ -74,11 +74,6 @@ class StagingArea(Protocol):
     def take(self, source: str, attempt: str | None, files: Iterable[str]) -> None:
         """Move files, by their names, to their places in the data set; what else attempts handed in goes.
 
-        Args:
-            source: whose they are.
-            attempt: the one that handed them in; None where they were written here.
-            files: the names.
-
         Raises:
             OutputError: one cannot be moved; those before it are.
         """
@@ -98,11 +93,7 @@ class StagingArea(Protocol):
 
 
 class LocalStagingArea:
-    """Files below a data set's folder.
-
-    Args:
-        store: the data set's.
-    """
+    """Files below a data set's folder."""
 
     def __init__(self, store: LocalStore) -> None:
         self._store = store
@@ -175,11 +166,7 @@ class LocalStagingArea:
 
 
 class RemoteStagingArea:
-    """Files on this machine, for a data set that is elsewhere.
-
-    Args:
-        store: the data set's.
-    """
+    """Files on this machine, for a data set that is elsewhere."""
 
     def __init__(self, store: RemoteStore) -> None:
         self._store = store
@@ -291,6 +278,3 @@ def _handed_in(source: str, attempt: str, name: str) -> str:
 def _remove_empty(folder: Path) -> None:
     with suppress(OSError):
         folder.rmdir()
-
-
-__all__ = ["STAGING", "StagingArea", "staged_name", "staging_area_of"]

@@ -70,12 +70,7 @@ def _effect_type() -> pa.DataType:
 def statements_batch(
     statements: Sequence[Statement], options: ArrowOptions = DEFAULT_ARROW_OPTIONS
 ) -> pa.RecordBatch:
-    """The statements, one row each.
-
-    Args:
-        statements: in the order of the log.
-        options: choices about the Arrow types that effects name.
-    """
+    """The statements, one row each."""
     columns: dict[str, list[Any]] = {
         "commit_version": [statement.commit_version for statement in statements],
         "commit_timestamp": [statement.commit_timestamp for statement in statements],

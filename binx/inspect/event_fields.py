@@ -27,10 +27,6 @@ def event_fields(event: Event, description: FormatDescription) -> dict[str, Any]
     """The fields of an event that are known, by name.
 
     Bytes are in hexadecimal, times in RFC 3339; what an event does not say is left out.
-
-    Args:
-        event: what :func:`~binx.event.parse_event` gave.
-        description: the format description that rules it.
     """
     special = _SPECIAL.get(type(event))
     fields = special(event, description) if special is not None else _plain_fields(event)
@@ -163,6 +159,3 @@ _SPECIAL: dict[type, Callable[[Any, FormatDescription], dict[str, Any]]] = {
     UserVar: _user_var,
     TransactionPayload: _payload,
 }
-
-
-__all__ = ["event_fields"]

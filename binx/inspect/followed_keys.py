@@ -31,11 +31,7 @@ class Touched(NamedTuple):
 
 
 class FollowedKeys:
-    """The keys that a row has had so far: the one asked for, and those that changes gave it.
-
-    Args:
-        values: the first key's values as text, in the key's order.
-    """
+    """The keys that a row has had so far: the one asked for, and those that changes gave it."""
 
     def __init__(self, values: Sequence[str]) -> None:
         self._keys = [RowKey(tuple(map(key_literal, values)), ChangePlace(-1, -1))]
@@ -115,6 +111,3 @@ def _places(group: ChangeGroup, marks: pa.BooleanArray, images: BatchImages) -> 
     versions = group.images.pick(images.system("_commit_version")).filter(marks).to_pylist()
     rows = group.images.pick(images.system("_row")).filter(marks).to_pylist()
     return [ChangePlace(version, row) for version, row in zip(versions, rows, strict=True)]
-
-
-__all__ = ["FollowedKeys", "Touched"]

@@ -15,13 +15,7 @@ _PRINTABLE = range(0x20, 0x7F)
 
 
 class HexLine(NamedTuple):
-    """Some bytes of an event.
-
-    Attributes:
-        offset: of the first of them in the event.
-        data: at most 16 bytes.
-        meaning: what they say.
-    """
+    """Some bytes of an event."""
 
     offset: int
     data: bytes
@@ -33,13 +27,7 @@ class HexLine(NamedTuple):
 
 
 def hex_lines(header: EventHeader, data: memoryview, checksum_size: int) -> Iterator[HexLine]:
-    """An event as annotated lines of hexadecimal digits.
-
-    Args:
-        header: its header.
-        data: all its bytes; of a large payload, the first.
-        checksum_size: how many of the last are a checksum.
-    """
+    """An event as annotated lines of hexadecimal digits."""
     meanings = (
         f"timestamp {header.timestamp} ({format_time(header.timestamp * 1_000_000)})",
         f"type {header.type} ({header.name})",
@@ -68,6 +56,3 @@ def hex_lines(header: EventHeader, data: memoryview, checksum_size: int) -> Iter
 def _flag_names(header: EventHeader) -> str:
     names = [str(flag.name) for flag in type(header.flags) if header.flags & flag]
     return f" ({', '.join(names)})" if names else ""
-
-
-__all__ = ["HexLine", "hex_lines"]

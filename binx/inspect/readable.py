@@ -24,12 +24,7 @@ LONG_KINDS = frozenset({Kind.TEXT, Kind.BINARY, Kind.JSON})
 
 
 class LongValue:
-    """A value of 1 MiB or more, in the memory of its column.
-
-    Attributes:
-        size: its bytes.
-        is_text: whether it is text; else bytes, which are hexadecimal digits as text.
-    """
+    """A value of 1 MiB or more, in the memory of its column."""
 
     def __init__(self, array: pa.Array, row: int, charset: Charset | None) -> None:
         self._array = array
@@ -112,6 +107,3 @@ def charset_of(array: pa.Array, logical: LogicalType) -> Charset | None:
         return None
     own = None if logical.charset is None else charset_of_name(logical.charset)
     return own if own is not None and pa.types.is_binary(array.type) else _UTF8
-
-
-__all__ = ["LONG_KINDS", "LongValue", "ReadableRows", "charset_of"]

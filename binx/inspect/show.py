@@ -34,24 +34,14 @@ _PAGES = 16
 
 
 class ShownTransaction(NamedTuple):
-    """A transaction whose events follow.
-
-    Attributes:
-        facts: a row of the data set's ``transactions``; times in µs since 1970.
-        description: the format description that rules its events.
-    """
+    """A transaction whose events follow."""
 
     facts: dict[str, Any]
     description: FormatDescription
 
 
 class ShownRows:
-    """The row changes of one event, to be taken before the next event.
-
-    Args:
-        rows: their texts.
-        read: makes a row change of its text.
-    """
+    """The row changes of one event, to be taken before the next event."""
 
     def __init__(self, rows: EventRows, read: Callable[[Iterable[bytes]], dict[str, Any]]) -> None:
         self._rows = rows
@@ -77,12 +67,7 @@ class ShownRows:
 
 
 class ShownEvent:
-    """An event of the transaction that came last.
-
-    Attributes:
-        raw: its header and bytes.
-        rows: the row changes that it holds.
-    """
+    """An event of the transaction that came last."""
 
     def __init__(self, raw: RawEvent, description: FormatDescription, rows: ShownRows) -> None:
         self.raw = raw
@@ -216,6 +201,3 @@ def _names_columns(table_map: TableMap) -> bool:
 def _document(text: Iterable[bytes]) -> dict[str, Any]:
     document: dict[str, Any] = json.loads(b"".join(text))
     return document
-
-
-__all__ = ["Showing", "ShownEvent", "ShownRows", "ShownTransaction"]

@@ -75,13 +75,7 @@ class RowChange:
 
 
 class _Written(NamedTuple):
-    """A change that can be written.
-
-    Attributes:
-        piece: what writes it.
-        number: its place there.
-        moved: whether it gave the row another key.
-    """
+    """A change that can be written."""
 
     piece: Piece
     number: int
@@ -93,11 +87,7 @@ class _Written(NamedTuple):
 
 
 class _StatementText(NamedTuple):
-    """A statement that can be written.
-
-    Attributes:
-        document: the statement as JSON has it.
-    """
+    """A statement that can be written."""
 
     document: dict[str, Any]
 
@@ -126,9 +116,6 @@ class RowLife:
 
     Raises:
         UsageError: neither or both of key and condition are given.
-
-    Attributes:
-        search: the search behind it.
     """
 
     def __init__(
@@ -341,6 +328,3 @@ def _line(told: RowChange, written: _Written | _StatementText) -> Iterator[bytes
 def _document(text: Iterable[bytes]) -> dict[str, Any]:
     document: dict[str, Any] = json.loads(b"".join(text))
     return document
-
-
-__all__ = ["RowChange", "RowLife"]

@@ -36,10 +36,6 @@ class AgeFile:
 
     It is decrypted as a whole, into an unnamed file, since pyrage reads from the beginning to the end.
 
-    Args:
-        inner: the encrypted bytes; closed with this.
-        identities: one of which must be a recipient.
-
     Raises:
         EncryptedError: none is, or the package that decrypts is not installed.
         DamagedError: the file is cut, or not as it was written.
@@ -184,6 +180,3 @@ def refuse_armor(path: str) -> EncryptedError:
         "the file is an armored age file (--armor), which binx does not read; decrypt it: age -d",
         path=path,
     )
-
-
-__all__ = ["MOST_DECRYPTED", "AgeFile", "refuse_armor"]

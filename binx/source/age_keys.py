@@ -23,12 +23,7 @@ _SECRET = "AGE-SECRET-KEY-"
 
 @dataclass(frozen=True, slots=True)
 class Identities:
-    """Identities at hand.
-
-    Attributes:
-        found: the identities as age writes them; never shown.
-        origin: where they are from, for messages.
-    """
+    """Identities at hand."""
 
     found: tuple[str, ...] = field(default=(), repr=False)
     origin: str = ""
@@ -89,9 +84,6 @@ def given_identities(paths: Sequence[str] = ()) -> Identities:
 
     They are taken from files only: a command line is shown to all users of a machine.
 
-    Args:
-        paths: of files as ``age-keygen`` writes them.
-
     Raises:
         SourceError: a file cannot be read.
         UsageError: a line is no identity of this kind, or there is none.
@@ -120,13 +112,3 @@ def _keys_in(path: str, parse: Callable[[str], str]) -> Iterator[str]:
             count += 1
     if not count:
         raise UsageError("expected keys in the file, one a line, found none", path=path)
-
-
-__all__ = [
-    "IDENTITY_VARIABLE",
-    "Identities",
-    "given_identities",
-    "parse_recipient",
-    "pyrage",
-    "read_recipients",
-]

@@ -34,10 +34,6 @@ except Exception:
 def check_credentials(uri: str, error_type: type[SourceError | OutputError]) -> None:
     """Raise an error where reaching an Azure store would end the process; asked once for a container.
 
-    Args:
-        uri: of any store.
-        error_type: of the error.
-
     Raises:
         SourceError, OutputError: there are no credentials that work.
     """
@@ -70,6 +66,3 @@ def _refusal(uri: str) -> str | None:
     lines = asked.stderr.decode("utf-8", "replace").splitlines()
     said = next((line.partition(_SAID)[2] for line in lines if _SAID in line), "no reason is given")
     return said.strip().rstrip(".")
-
-
-__all__ = ["check_credentials"]

@@ -50,11 +50,7 @@ class Source(Protocol):
 
 
 class WrappedSource:
-    """A source that gives what another one does; whatever differs is for those who make more of it.
-
-    Args:
-        source: the other one; it is closed with this.
-    """
+    """A source that gives what another one does; whatever differs is for those who make more of it."""
 
     def __init__(self, source: Source) -> None:
         self._source = source

@@ -6,12 +6,7 @@ from binx.source.base import Source, WrappedSource
 
 
 class BorrowedHead(WrappedSource):
-    """A source whose first bytes are another one's.
-
-    Args:
-        source: the log; it is closed with this.
-        head: the magic and the first event of the other one.
-    """
+    """A source whose first bytes are another one's."""
 
     def __init__(self, source: Source, head: bytes) -> None:
         super().__init__(source)
@@ -25,6 +20,3 @@ class BorrowedHead(WrappedSource):
         if stop <= borrowed:
             return self._head[start:stop]
         return memoryview(bytes(self._head[start:]) + bytes(super().window(borrowed, stop)))
-
-
-__all__ = ["BorrowedHead"]

@@ -15,9 +15,6 @@ class Buffers:
     Reading into memory that is in the processor's cache already is what makes reading a file faster than
     mapping it, and unlike a mapping it cannot fault when the file is cut while it is read. Threads may share
     them.
-
-    Args:
-        size: bytes of a buffer; whoever wants more gets memory of its own.
     """
 
     def __init__(self, size: int) -> None:

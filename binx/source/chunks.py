@@ -58,13 +58,7 @@ _CACHE = ChunkCache(KEPT_BYTES)
 
 
 class ChunkedSource:
-    """A binary log that is made piece by piece, of what is stored: a :class:`~binx.source.base.Source`.
-
-    Args:
-        path: how messages call it.
-        name: the binary log's name.
-        size: bytes of the binary log.
-    """
+    """A binary log that is made piece by piece, of what is stored: a :class:`~binx.source.base.Source`."""
 
     def __init__(self, path: str, name: str, size: int) -> None:
         self.path = path

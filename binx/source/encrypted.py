@@ -97,10 +97,6 @@ def parse_header(data: memoryview | bytes, path: str) -> EncryptionHeader:
 class EncryptedFile(ChunkedSource):
     """The binary log inside an encrypted one.
 
-    Args:
-        inner: the encrypted bytes; closed with this.
-        keys: the keys at hand.
-
     Raises:
         EncryptedError: no key fits, or the package that decrypts is not installed.
         TruncatedError: the file is cut inside its header.

@@ -104,9 +104,6 @@ class _Members:
 class GzipLayout:
     """A gzip file that was decompressed once, and the places at which it can be begun again.
 
-    Args:
-        inner: the compressed bytes.
-
     Raises:
         NotABinlogError: something else than a binary log is in it.
         DamagedError, TruncatedError: the compressed bytes are damaged or cut.

@@ -15,11 +15,7 @@ from binx.source.chunks import CHUNK_BYTES, ChunkedSource
 
 
 class Decoder(Protocol):
-    """Decompressed bytes from some offset on.
-
-    Attributes:
-        stop: the offset behind the last byte that it gives.
-    """
+    """Decompressed bytes from some offset on."""
 
     stop: int
 
@@ -49,16 +45,7 @@ class Layout(Protocol):
 
 
 class Inflated(ChunkedSource):
-    """What a compressed source decompresses to.
-
-    Args:
-        inner: the compressed bytes; closed with this.
-        layout: how they are decompressed.
-        name: the binary log's name.
-
-    Attributes:
-        inner: the compressed bytes.
-    """
+    """What a compressed source decompresses to."""
 
     def __init__(self, inner: Source, layout: Layout, name: str) -> None:
         super().__init__(inner.path, name, layout.size)

@@ -9,13 +9,7 @@ from binx.source.magic import MAGIC
 
 
 class JoinedSource:
-    """A relay log and what of the next ones belongs to its last transaction.
-
-    Args:
-        first: the log; closed with this.
-        others: the next ones, closed by their own files.
-        size: bytes up to the transaction's end.
-    """
+    """A relay log and what of the next ones belongs to its last transaction."""
 
     def __init__(self, first: Source, others: Sequence[Source], size: int | None = None) -> None:
         self._parts: list[tuple[int, Source, int]] = [(0, first, 0)]

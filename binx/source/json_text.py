@@ -15,12 +15,7 @@ _UNSAFE = "[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
 
 
 def json_text(document: Any, *, indent: int | None = None) -> str:
-    """A document as JSON; characters beyond ASCII stand as they are, but for those that control.
-
-    Args:
-        document: what :mod:`json` takes.
-        indent: as there.
-    """
+    """A document as JSON; characters beyond ASCII stand as they are, but for those that control."""
     if indent is None:
         text = json.dumps(document, ensure_ascii=False)
     else:
@@ -56,6 +51,3 @@ def _escaped_bytes(found: re.Match[bytes]) -> bytes:
 
 def _escaped(found: re.Match[str]) -> str:
     return f"\\u{ord(found[0]):04x}"
-
-
-__all__ = ["json_text", "safe_chunks"]

@@ -54,11 +54,6 @@ def is_zstd(data: memoryview | bytes) -> bool:
 def check_inside(data: bytes, path: str, kind: str) -> None:
     """See that a compressed file holds a binary log, before more of it is decompressed.
 
-    Args:
-        data: the first decompressed bytes.
-        path: how messages call the file.
-        kind: the compression's name.
-
     Raises:
         NotABinlogError: it holds something else.
     """

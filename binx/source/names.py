@@ -47,11 +47,6 @@ def is_named_next(told: str, before: str, name: str) -> bool:
 
     Logs that were all renamed alike keep their numbers, as those do that ``mysqlbinlog --raw`` writes with
     ``--result-file=PREFIX``.
-
-    Args:
-        told: the name that the log before gives.
-        before: what the log before is called.
-        name: what the log is called.
     """
     if told == name:
         return True

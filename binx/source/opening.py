@@ -66,10 +66,6 @@ def is_encrypted(source: Source) -> bool:
 def decrypted(source: Source, keys: Keys | None = None) -> Source:
     """The source itself, or what is inside of it where it is an age file.
 
-    Args:
-        source: the file; it is closed with what is returned.
-        keys: as :func:`open_source`.
-
     Raises:
         EncryptedError: it is an age file, and no identity is one of its recipients.
         SourceError, DamagedError, UsageError: as :func:`open_source`, and of the identities; the source is

@@ -18,14 +18,6 @@ class PlainFile:
     Its size is that of the moment it was opened: a binary log that a server is still writing shows no more
     than it held then. The file is read, never mapped: one that is cut meanwhile is an error that can be told,
     where a mapping would end the process. Threads may ask for windows side by side.
-
-    Args:
-        descriptor: the open file; it is closed with this object.
-        path: how messages call it.
-        name: the binary log's name.
-
-    Attributes:
-        size: bytes at the moment of opening.
     """
 
     def __init__(self, descriptor: int, path: str, name: str) -> None:

@@ -37,13 +37,7 @@ def is_uri(path: str) -> bool:
 
 
 class RemoteFile(ChunkedSource):
-    """A file that ``pyarrow.fs`` opens.
-
-    Args:
-        file: opened for reading at any place; closed with this.
-        path: the URI.
-        name: the binary log's name.
-    """
+    """A file that ``pyarrow.fs`` opens."""
 
     def __init__(self, file: NativeFile, path: str, name: str) -> None:
         super().__init__(path, name, file.size())
@@ -79,11 +73,6 @@ class RemoteFile(ChunkedSource):
     @classmethod
     def inside(cls, system: FileSystem, path: str, uri: str) -> Self:
         """Open a file of a file system that is reached already.
-
-        Args:
-            system: the file system.
-            path: the file's path in it.
-            uri: for messages.
 
         Raises:
             SourceError, NotABinlogError: as :meth:`open`.
@@ -130,9 +119,6 @@ def is_folder(uri: str) -> bool:
 def as_folder(uri: str) -> str | None:
     """The URI that ends in ``/`` of one that names a folder without that; None where it names none.
 
-    Args:
-        uri: of a file, or of a folder without ``/``.
-
     Raises:
         SourceError: no permission, no answer.
         UsageError: a file system that is not known, or a secret in the URI.
@@ -163,9 +149,6 @@ def beside(uri: str, name: str) -> str:
 
 def list_folder(uri: str) -> list[str]:
     """The names of the files directly in a folder, sorted.
-
-    Args:
-        uri: a folder's.
 
     Raises:
         SourceError: no permission, no answer, no such folder.

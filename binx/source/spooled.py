@@ -16,11 +16,6 @@ STANDARD_INPUT_NAME = "stdin"
 def spool(stream: BinaryIO, path: str = "-", name: str = STANDARD_INPUT_NAME) -> PlainFile:
     """Copy a stream to a temporary file that has no name.
 
-    Args:
-        stream: what to read to its end.
-        path: how messages call it.
-        name: the binary log's name, which a stream does not tell.
-
     Raises:
         SourceError: the stream cannot be read, or the temporary folder has no space.
         NotABinlogError: the stream was empty.

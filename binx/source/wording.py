@@ -27,6 +27,3 @@ def shortened(text: str, size: int) -> str:
 def encoded(text: str) -> bytes:
     """A text in UTF-8; what no UTF-8 can hold is escaped."""
     return text.encode("utf-8", "backslashreplace")
-
-
-__all__ = ["counted", "encoded", "listed", "shortened"]

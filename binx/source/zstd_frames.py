@@ -111,10 +111,6 @@ class _FrameDecoder:
 class ZstdLayout:
     """The frames of a zstd file.
 
-    Args:
-        inner: the compressed bytes.
-        of_logs: whether there must be a binary log inside.
-
     Raises:
         NotABinlogError: something else than a binary log is in it.
         DamagedError, TruncatedError: the compressed bytes are damaged or cut.

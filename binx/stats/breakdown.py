@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from binx.kernels.transactions.table import FLAG_HAS_THREAD
 from binx.log.arrow import arrow_array, arrow_scalar
-from binx.log.scanning import TransactionScan
+from binx.log.scanning import KIND_NAMES, TransactionScan
 from binx.log.selection.gtid_keys import source_of
 from binx.log.selection.moments import MICROSECONDS
 from binx.log.selection.zones import format_in_zone, zone_offset
@@ -31,7 +31,7 @@ from binx.stats.dimensions import (
     size_step,
     time_floor,
 )
-from binx.stats.transaction import KIND_NAMES, Page
+from binx.stats.transaction import Page
 
 GROUPS_MAXIMUM = 65_536
 """Groups that are kept, at least; behind twice as many, those with fewest bytes are given up."""
@@ -44,13 +44,7 @@ _TABLE, _INSERTS, _UPDATES, _DELETES, _BYTES = range(5)
 
 
 class GroupSums:
-    """The sums while the logs are read.
-
-    Args:
-        by: the dimensions.
-        quick: whether rows are not known.
-        zone: by whose clock hours and days begin.
-    """
+    """The sums while the logs are read."""
 
     def __init__(self, by: Sequence[Dimension], *, quick: bool = False, zone: tzinfo = UTC) -> None:
         self._by = tuple(dict.fromkeys(by))
@@ -267,6 +261,3 @@ def _size_steps(sizes: pa.Array) -> pa.Array:
     for step in range(1, size_step(largest.bit_length()) + 1):
         steps = pc.add(steps, pc.greater_equal(sizes, _integer(size_bound(step))).cast(_INT64))
     return steps
-
-
-__all__ = ["GROUPS_MAXIMUM", "GroupSums"]

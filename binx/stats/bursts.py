@@ -45,6 +45,3 @@ def _median(sizes: list[int]) -> float:
     """As ``statistics`` has it, which takes longer to load than all figures of a small log."""
     ordered, half = sorted(sizes), len(sizes) // 2
     return ordered[half] if len(sizes) % 2 else (ordered[half - 1] + ordered[half]) / 2
-
-
-__all__ = ["bursts"]

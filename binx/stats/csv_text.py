@@ -13,12 +13,7 @@ _LINES = 1_024
 
 
 def csv_texts(breakdown: Breakdown, top: int | None = None) -> Iterator[str]:
-    """The lines, many at a time; the first one names the columns, and what is not known is empty.
-
-    Args:
-        breakdown: the groups.
-        top: how many of those with most bytes; None for all.
-    """
+    """The lines, many at a time; the first one names the columns, and what is not known is empty."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow([*breakdown.columns, *MEASURES])
@@ -30,6 +25,3 @@ def csv_texts(breakdown: Breakdown, top: int | None = None) -> Iterator[str]:
             text.seek(0)
             text.truncate()
     yield text.getvalue()
-
-
-__all__ = ["csv_texts"]

@@ -160,10 +160,6 @@ def time_floor(dimension: Dimension, offset: ZoneOffset) -> Callable[[int], int]
     """When an hour or a day begins by a zone's clock, in seconds since 1970, for a quarter of an hour.
 
     Zones change their offset at quarters of an hour, so that one answer serves for a whole quarter.
-
-    Args:
-        dimension: HOUR or DAY.
-        offset: of the zone.
     """
     width = _HOUR if dimension is Dimension.HOUR else _DAY
 
@@ -181,19 +177,3 @@ def time_floor(dimension: Dimension, offset: ZoneOffset) -> Callable[[int], int]
 def distinct_columns(by: Sequence[Dimension]) -> tuple[str, ...]:
     """The columns of several dimensions, each once."""
     return tuple(dict.fromkeys(column for one in by for column in one.columns))
-
-
-__all__ = [
-    "MEASURES",
-    "MINUTE",
-    "NONE",
-    "QUARTER",
-    "Breakdown",
-    "Dimension",
-    "Group",
-    "distinct_columns",
-    "parse_dimensions",
-    "size_bound",
-    "size_step",
-    "time_floor",
-]

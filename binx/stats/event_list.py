@@ -88,9 +88,6 @@ class EventListing:
         on_damage: whether the listing goes on behind what cannot be followed.
         as_json: JSON objects; else fields with tabs between.
         zone: the time zone of moments.
-
-    Attributes:
-        problems: what was found to be wrong, a sentence a log.
     """
 
     def __init__(
@@ -290,11 +287,7 @@ def _check_end(file: BinlogFile, walk: EventWalk, *, truncated: bool, goes_on: b
 
 
 class _Follower:
-    """Feeds a walk with windows of its file, and does what needs Python on the way.
-
-    Attributes:
-        truncated: whether the file ends inside an event.
-    """
+    """Feeds a walk with windows of its file, and does what needs Python on the way."""
 
     def __init__(self, file: BinlogFile, walk: EventWalk, *, verify: bool) -> None:
         self.truncated = False
@@ -361,6 +354,3 @@ class _Follower:
             with told_of(payload.position):
                 self._walk.feed_inner(events)
             yield
-
-
-__all__ = ["EVENT_COLUMNS", "PLAIN_EVENT_COLUMNS", "EventListing", "flag_names", "parse_types"]

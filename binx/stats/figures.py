@@ -128,11 +128,7 @@ class Statistics:
         return tuple(name for name, complete in kept.items() if not complete)
 
     def as_dict(self, top: int | None = None) -> dict[str, Any]:
-        """All of it as JSON has it: records are objects, times are in RFC 3339.
-
-        Args:
-            top: how many groups of the breakdown, those with most bytes; None for all.
-        """
+        """All of it as JSON has it: records are objects, times are in RFC 3339."""
         document: dict[str, Any] = _plain(self)
         if self.breakdown is not None:
             document["breakdown"] = _plain(self.breakdown.as_dict(top))

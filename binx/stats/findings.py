@@ -289,6 +289,3 @@ def _names(names: Iterable[str]) -> str:
 
 def _shortened(text: str, size: int = 200) -> str:
     return text if len(text) <= size else f"{text[:size]}…"
-
-
-__all__ = ["HUGE_BYTES", "LONG_SECONDS", "Evidence", "TableFacts", "findings"]

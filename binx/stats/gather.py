@@ -370,6 +370,3 @@ class _Gathering:
     def _event_types(self) -> tuple[EventFigures, ...]:
         figures = [EventFigures(event_name(number), *sums) for number, sums in self._events.items()]
         return tuple(sorted(figures, key=lambda one: (-one.bytes, one.type)))
-
-
-__all__ = ["gather"]

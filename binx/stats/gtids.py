@@ -47,6 +47,3 @@ class GtidCollector:
             self._intervals = sum(1 for _ in self._set)
         if self._limit is not None and self._intervals > self._limit:
             self._given_up, self._set = True, GtidSet()
-
-
-__all__ = ["INTERVALS_MAXIMUM", "GtidCollector"]

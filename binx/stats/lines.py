@@ -64,13 +64,7 @@ def parse_columns(text: str) -> tuple[str, ...]:
 
 
 class LineWriter:
-    """Makes lines of pages.
-
-    Args:
-        columns: their names; None for those that are usual.
-        as_json: JSON objects; else fields with tabs between, which have no separators in numbers.
-        zone: the time zone of moments.
-    """
+    """Makes lines of pages."""
 
     def __init__(
         self, columns: Sequence[str] | None = None, *, as_json: bool = False, zone: tzinfo = UTC
@@ -132,6 +126,3 @@ def _plain_name(db: str, table: str) -> str:
 
 def _json_name(db: str, table: str) -> str:
     return f'{{"db": {json_string(db)}, "table": {json_string(table)}'
-
-
-__all__ = ["ALIASES", "COLUMNS", "JSON_COLUMNS", "PLAIN_COLUMNS", "LineWriter", "Lines", "parse_columns"]

@@ -17,7 +17,7 @@ from binx.log.scanning import TransactionScan
 from binx.log.selection.selection import Selection, required_level
 from binx.slices.search import Search
 from binx.stats.lines import Lines, LineWriter
-from binx.stats.transaction import KIND_NAMES, ListedTransaction, Page, TableChanges
+from binx.stats.transaction import ListedTransaction, Page
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -266,13 +266,3 @@ def _measure(order: Order) -> Measure:
         Order.TIME: Measure.MEASURE_COMMIT_TIME,
         Order.DURATION: Measure.MEASURE_DURATION,
     }[order]
-
-
-__all__ = [
-    "KIND_NAMES",
-    "RANKED_MAXIMUM",
-    "ListedTransaction",
-    "Listing",
-    "Order",
-    "TableChanges",
-]

@@ -57,14 +57,7 @@ class Ranking(Generic[Item]):
 
 
 class Best(Ranking[ListedTransaction]):
-    """The few transactions with most of a measure, described but for the text of schema statements.
-
-    Args:
-        measure: what they are ranked by.
-        limit: how many are kept.
-        smallest: whether those with least are wanted.
-        floor: take only what goes beyond this value.
-    """
+    """The few transactions with most of a measure, described but for the text of schema statements."""
 
     def __init__(
         self, measure: Measure, limit: int, *, smallest: bool = False, floor: int | None = None
@@ -90,6 +83,3 @@ def _described_without_text(page: Page, indexes: Sequence[int]) -> list[ListedTr
 def _key(value: int, smallest: bool) -> int:
     """The measure as a key by which the best sorts first, and such a key as the measure."""
     return value if smallest else -value
-
-
-__all__ = ["Best", "Ranking", "described"]

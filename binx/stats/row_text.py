@@ -30,6 +30,3 @@ def padded_names(names: Sequence[str]) -> dict[str, str]:
 def difference_text(operations: object) -> str:
     """Operations that changed a part of a document."""
     return safe_text(f"changed by {json.dumps(operations, ensure_ascii=False)}")
-
-
-__all__ = ["ARROW", "CHANGED", "INDENT", "OPERATIONS", "difference_text", "padded_names"]

@@ -107,6 +107,3 @@ def _difference_lines(text: bytes | None) -> bytes | None:
         for name, operations in json.loads(text).items()
     )
     return encoded("".join(lines))
-
-
-__all__ = ["shown_rows"]

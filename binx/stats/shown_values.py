@@ -27,12 +27,7 @@ LONG_SHOWN = 1024
 
 
 def shown_values(array: pa.Array, logical: LogicalType) -> tuple[Spelled, ...]:
-    """A column as texts.
-
-    Args:
-        array: the column, as :func:`~binx.slices.json_values.json_values` takes it.
-        logical: its type.
-    """
+    """A column as texts."""
     if logical.kind in LONG_KINDS and is_long(array):
         return (_with_long(array, logical),)
     special = _SPECIAL.get(logical.kind)
@@ -100,6 +95,3 @@ _SPECIAL: dict[Kind, Callable[[pa.Array, LogicalType], Spelled]] = {
     Kind.JSON: _json,
     Kind.VECTOR: _vector,
 }
-
-
-__all__ = ["NULL", "long_text", "shown_values"]

@@ -25,12 +25,7 @@ _ORDER = [("key", "ascending"), ("ordinal", "ascending")]
 
 
 class TextSorter:
-    """Sorts texts by a key, the least first; of equals, those that came first.
-
-    Args:
-        memory: bytes held before they go to disk.
-        runs: how many runs are merged at a time.
-    """
+    """Sorts texts by a key, the least first; of equals, those that came first."""
 
     def __init__(self, *, memory: int = MEMORY_BYTES, runs: int = RUNS) -> None:
         self._memory = memory
@@ -154,6 +149,3 @@ def texts_bytes(texts: pa.Array) -> memoryview:
     """The bytes of texts, one behind the other, without a copy."""
     offsets = memoryview(texts.buffers()[1]).cast("q")[texts.offset :]
     return memoryview(texts.buffers()[2] or b"")[offsets[0] : offsets[len(texts)]]
-
-
-__all__ = ["MEMORY_BYTES", "RUNS", "TextSorter", "texts_bytes"]

@@ -91,6 +91,3 @@ class StatementReader:
             ]
             made = sum(map(is_schema_statement, texts))
             self.only_tables_made += made == table.value("statements", index)
-
-
-__all__ = ["DDL_LISTED", "DDL_LOOKED_AT", "MIXTURES_LOOKED_AT", "StatementReader"]

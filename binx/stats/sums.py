@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from binx.kernels.transactions.sums import Tally
+from binx.log.scanning import KIND_NAMES
 from binx.log.selection.moments import MICROSECONDS
 from binx.stats.dimensions import size_bound, size_step
 from binx.stats.records import (
@@ -14,7 +15,6 @@ from binx.stats.records import (
     SizeFigures,
     ThreadFigures,
 )
-from binx.stats.transaction import KIND_NAMES
 
 _THREAD_BITS = 32
 _THREAD_MASK = (1 << _THREAD_BITS) - 1
@@ -77,13 +77,3 @@ def compression_figures(tally: Tally) -> Compression:
     """What was compressed as a whole."""
     transactions, size, _, uncompressed = tally.compressed
     return Compression(transactions, size, uncompressed, round(uncompressed / size, 2) if size else None)
-
-
-__all__ = [
-    "compression_figures",
-    "histogram",
-    "kind_figures",
-    "server_figures",
-    "size_figures",
-    "thread_figures",
-]

@@ -19,12 +19,7 @@ _NOTHING = (0, 0, 0, 0)
 
 
 class TableSums:
-    """The sums of all scans so far.
-
-    Attributes:
-        facts: what table maps say of the tables that were changed.
-        complete: whether no table was given up.
-    """
+    """The sums of all scans so far."""
 
     def __init__(self) -> None:
         self.facts = TableFacts()
@@ -94,6 +89,3 @@ class TableSums:
         self.facts.uncounted &= kept
         for tables in self.facts.unknown_metadata.values():
             tables.intersection_update(kept)
-
-
-__all__ = ["TABLES_MAXIMUM", "TableSums"]

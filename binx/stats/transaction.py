@@ -207,10 +207,6 @@ class Page:
     def describe(self, index: int, *, with_text: bool = True) -> ListedTransaction:
         """One transaction.
 
-        Args:
-            index: its place in the table.
-            with_text: whether the text of a schema statement is read.
-
         Raises:
             SourceError: the text is to be read, and the file cannot be.
         """
@@ -277,13 +273,3 @@ class Page:
                 self._names[number] = self.scan.table_name(number)
             changes.append(TableChanges(*self._names[number], inserts, updates, deletes))
         return tuple(changes)
-
-
-__all__ = [
-    "KIND_NAMES",
-    "ListedTransaction",
-    "Page",
-    "TableChanges",
-    "duration_json",
-    "moment_json",
-]

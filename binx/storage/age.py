@@ -22,13 +22,6 @@ class AgeWriter:
     The file is also encrypted to a key of its own, which exists in this process alone, so that whoever has
     written it can prove what it holds without a recipient's secret.
 
-    Args:
-        output: where the encrypted bytes go; it stays open.
-        recipients: whom the file is encrypted to, as age writes them.
-
-    Attributes:
-        key: the file's own key.
-
     Raises:
         EncryptedError: the package pyrage is not installed.
     """
@@ -94,6 +87,3 @@ class _Output:
 
     def flush(self) -> None:
         """Nothing is held back."""
-
-
-__all__ = ["AgeWriter"]

@@ -8,16 +8,9 @@ import os
 def write_whole(descriptor: int, data: bytes | memoryview) -> None:
     """Write all bytes, in as many steps as the system takes.
 
-    Args:
-        descriptor: of a file or a pipe; it waits until it can take more.
-        data: the bytes.
-
     Raises:
         OSError: the system does not take them.
     """
     left = memoryview(data)
     while left:
         left = left[os.write(descriptor, left) :]
-
-
-__all__ = ["write_whole"]

@@ -62,23 +62,13 @@ def begin_to_synchronize_small(descriptor: int, size: int) -> None:
     """Have the system begin to bring a small file to the disk that :func:`synchronize` will wait for.
 
     Space on the disk is found for it now, and not within a write of the journal for each of thousands.
-
-    Args:
-        descriptor: of a file that is written.
-        size: its bytes.
     """
     if size <= _SMALL:
         begin_to_synchronize(descriptor, 0, size)
 
 
 def begin_to_synchronize(descriptor: int, start: int, stop: int) -> None:
-    """Have the system begin to bring a part of a file to the disk, once, just after it was written.
-
-    Args:
-        descriptor: of the file.
-        start: where the part begins.
-        stop: where it ends.
-    """
+    """Have the system begin to bring a part of a file to the disk, once, just after it was written."""
     if sys.platform != "linux":
         return
     with suppress(OSError):
@@ -93,6 +83,3 @@ def _synchronize(path: str | Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-__all__ = ["begin_to_synchronize", "synchronize"]

@@ -14,9 +14,6 @@ _WRITTEN_AT_ONCE = 256 * 1024
 class HashedFile:
     """A file for one writer, as ``pyarrow`` takes files of Python.
 
-    Args:
-        path: where it is made anew.
-
     Raises:
         OSError: it cannot be made; so do the methods where it cannot be written.
     """
@@ -54,6 +51,3 @@ class HashedFile:
     def close(self) -> None:
         """Write what is held."""
         self._file.close()
-
-
-__all__ = ["HashedFile"]

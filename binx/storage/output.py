@@ -57,10 +57,6 @@ class Sink(Protocol):
 class OutputStream(io.RawIOBase):
     """A binary stream whose writes are whole and whose errors are :class:`~binx.errors.OutputError`.
 
-    Args:
-        raw: the unbuffered stream beneath.
-        path: the output's name as the user gave it, for messages.
-
     Attributes:
         bytes_written: of what was given to be written.
         notes: what whoever reads the output should know.
@@ -205,9 +201,6 @@ class output_errors:  # noqa: N801 - it reads as what it does, like contextlib's
     """Say of an operating system's error what could not be written.
 
     A generator would take longer than what is done within: a log of thousands of tables has as many files.
-
-    Args:
-        path: of what is written, where the error does not tell.
 
     Raises:
         OutputError: in its place, when the block is left.

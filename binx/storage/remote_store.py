@@ -39,9 +39,6 @@ class RemoteStore:
     place write the same objects, and do no harm, but where objects are encrypted: no two encryptions are the
     same, and a manifest of one machine may come to lie beside an object of the other.
 
-    Args:
-        uri: as ``pyarrow.fs`` takes it: ``s3://bucket/prefix``.
-
     Raises:
         UsageError: a file system that is not known.
         OutputError: it cannot be reached.
@@ -237,6 +234,3 @@ def _output_errors(where: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise OutputError(f"cannot be written: {shortened(error)}", path=where) from error
-
-
-__all__ = ["RemoteStore"]

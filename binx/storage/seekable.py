@@ -45,13 +45,7 @@ MOST_FRAMES = 0x8000000
 
 @dataclass(frozen=True, slots=True)
 class SeekableReport:
-    """What was written.
-
-    Attributes:
-        frames: how many, the table not counted.
-        bytes: of the compressed file.
-        sha256: of the bytes that went in.
-    """
+    """What was written."""
 
     frames: int
     bytes: int
@@ -59,12 +53,7 @@ class SeekableReport:
 
 
 class SeekableWriter:
-    """Compresses what is written to it, in frames.
-
-    Args:
-        output: where the compressed bytes go; it stays open.
-        level: zstd's level of compression.
-    """
+    """Compresses what is written to it, in frames."""
 
     def __init__(self, output: Sink, level: int = LEVEL) -> None:
         self._output = output
@@ -174,6 +163,3 @@ def _spaced(cuts: Iterable[int], frame_bytes: int) -> Iterable[int]:
         if cut - begun >= frame_bytes:
             yield cut
             begun = cut
-
-
-__all__ = ["FRAME_BYTES", "LEVEL", "SeekableReport", "SeekableWriter", "write_seekable"]

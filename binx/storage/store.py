@@ -26,11 +26,7 @@ _FILE_SCHEME = "file://"
 
 
 class CountedSink(Sink, Protocol):
-    """What an export writes into, which knows how much that was.
-
-    Attributes:
-        bytes_written: of what was given to be written.
-    """
+    """What an export writes into, which knows how much that was."""
 
     bytes_written: int
 
@@ -125,11 +121,7 @@ class Store(Protocol):
 
 
 class LocalStore:
-    """A folder.
-
-    Args:
-        folder: its path.
-    """
+    """A folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -248,9 +240,6 @@ def _make_folder(path: str) -> None:
 def open_store(place: str) -> Store:
     """The store that a user names.
 
-    Args:
-        place: a folder, or a URI.
-
     Raises:
         UsageError: a file system that is not known.
         OutputError: it cannot be reached.
@@ -267,9 +256,6 @@ def open_store(place: str) -> Store:
 @contextmanager
 def open_file(path: str) -> Iterator[CountedSink]:
     """Open a file for writing, here or elsewhere; it appears whole when the block is left without an error.
-
-    Args:
-        path: a path as :func:`~binx.storage.output.open_output` takes it, or a URI.
 
     Raises:
         UsageError: a file system that is not known.
@@ -291,10 +277,6 @@ class LockedError(OutputError):
 @contextmanager
 def hold_lock(path: Path, where: str) -> Iterator[None]:
     """Hold a lock file; it stays, as another process may be about to lock it.
-
-    Args:
-        path: the lock file.
-        where: what it protects, for messages.
 
     Raises:
         LockedError: another process holds it.
@@ -326,15 +308,3 @@ def _holder(descriptor: int) -> str:
     """The number of the process that holds a lock, as it has written it down."""
     text = os.pread(descriptor, 32, 0).strip()
     return f" ({int(text)})" if text.isdigit() else ""
-
-
-__all__ = [
-    "MANIFESTS",
-    "CountedSink",
-    "LocalStore",
-    "LockedError",
-    "Store",
-    "hold_lock",
-    "open_file",
-    "open_store",
-]

@@ -22,9 +22,6 @@ def create_beside(target: str) -> tuple[str, int]:
 
     As long as it is open, :func:`remove_leftovers` leaves it alone.
 
-    Returns:
-        Its path, and a descriptor that can write it.
-
     Raises:
         OSError: it cannot be made.
     """
@@ -58,10 +55,6 @@ def remove_leftovers(folder: Path) -> None:
 def remove_folder(folder: str | Path, *, ignore_errors: bool = False) -> None:
     """Remove a folder and what is in it.
 
-    Args:
-        folder: where.
-        ignore_errors: leave what cannot be removed, and a folder that is not there.
-
     Raises:
         OSError: it cannot be removed.
     """
@@ -82,6 +75,3 @@ def _is_ours(descriptor: int, temporary: str) -> bool:
     except OSError:
         return True  # A file system without locks; there nothing is taken for a leftover either.
     return os.path.exists(temporary)
-
-
-__all__ = ["create_beside", "remove_folder", "remove_leftovers"]

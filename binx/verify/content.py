@@ -35,17 +35,7 @@ _ENDS = (EventType.ROTATE, EventType.STOP)
 
 
 class ContentCheck:
-    """A file on its way through all checks.
-
-    Args:
-        ends: the file with its ends read.
-        checksums: whether checksums are compared.
-
-    Attributes:
-        gtids: of the whole transactions.
-        problems: what is wrong within the file.
-        notes: what is worth knowing.
-    """
+    """A file on its way through all checks."""
 
     def __init__(self, ends: FileEnds, *, checksums: bool) -> None:
         self.gtids = GtidSet()
@@ -64,9 +54,6 @@ class ContentCheck:
 
     def run(self, progress: Callable[[int], None]) -> FileReport:
         """Read the file.
-
-        Args:
-            progress: called now and then with how far it has been read.
 
         Raises:
             SourceError: it cannot be read.
@@ -330,6 +317,3 @@ def _repeated_in(runs: Sequence[tuple[GtidSource, int, int]]) -> GtidSet:
         repeated |= seen & one
         seen |= one
     return repeated
-
-
-__all__ = ["ContentCheck"]

@@ -23,12 +23,7 @@ _KINDS = {
 
 
 def link_problems(ends: Sequence[FileEnds], contents: Sequence[GtidSet]) -> Iterator[Problem]:
-    """What does not fit between files that follow each other.
-
-    Args:
-        ends: the files in the order of their chain.
-        contents: for each, the GTIDs of its whole transactions.
-    """
+    """What does not fit between files that follow each other."""
     for (before, content), (after, later) in pairwise(zip(ends, contents, strict=True)):
         found = ends_problems([before, after])
         for problem in found:
@@ -90,6 +85,3 @@ def gap_notes(
             f" present: {missing}; normal on replicas that filter or commit out of order, and in group"
             " replication"
         )
-
-
-__all__ = ["gap_notes", "link_problems"]

@@ -181,6 +181,3 @@ class Problem(NamedTuple):
             "meaning": self.meaning,
             "action": self.action,
         }
-
-
-__all__ = ["ADVICE", "Advice", "Problem", "ProblemKind"]

@@ -56,14 +56,7 @@ class FileReport(NamedTuple):
 
 
 class VerifyReport(NamedTuple):
-    """The results for all files.
-
-    Attributes:
-        files: in chain order.
-        problems: in file order.
-        notes: remarks about things that are normal but worth knowing.
-        checksums: whether checksums were verified.
-    """
+    """The results for all files."""
 
     files: tuple[FileReport, ...]
     problems: tuple[Problem, ...]
@@ -104,6 +97,3 @@ class VerifyReport(NamedTuple):
             "notes": list(self.notes),
         }
         return json_text(document)
-
-
-__all__ = ["FileReport", "VerifyReport"]

@@ -100,6 +100,3 @@ def _unread(path: str) -> FileReport:
 def _unreadable(path: str, error: BinxError) -> Problem:
     kind = next(kind for expected, kind in _UNREADABLE if isinstance(error, expected))
     return Problem(kind, path, error.message, error.offset)
-
-
-__all__ = ["verify"]

@@ -38,25 +38,14 @@ _FLIPPED = {"=": "=", "<>": "<>", "<=>": "<=>", "<": ">", "<=": ">=", ">": "<", 
 
 
 class ColumnName(NamedTuple):
-    """A column of the condition.
-
-    Attributes:
-        image: ``before`` or ``after``; None for whichever image is looked at.
-        name: its name, case-folded.
-    """
+    """A column of the condition."""
 
     image: str | None
     name: str
 
 
 class Frame:
-    """Row changes of one group, as a condition sees them.
-
-    Args:
-        images: the batch.
-        group: the changes.
-        default: the image that columns without ``before.`` or ``after.`` mean.
-    """
+    """Row changes of one group, as a condition sees them."""
 
     def __init__(self, images: BatchImages, group: ChangeGroup, default: str) -> None:
         self._images = images
@@ -129,13 +118,6 @@ Evaluate = Callable[[Frame], pa.BooleanArray]
 
 class Condition:
     """A condition on rows.
-
-    Args:
-        text: the SQL.
-
-    Attributes:
-        text: the SQL.
-        columns: the names of its columns, case-folded.
 
     Raises:
         UsageError: it cannot be understood.
@@ -366,6 +348,3 @@ def _refused(node: exp.Expr) -> UsageError:
         f"{shown!r} is not supported in a condition, which consists of columns and literals, compared"
         " by = <> < <= > >= <=>, IN, BETWEEN, LIKE, REGEXP or IS NULL, joined by AND, OR, XOR and NOT"
     )
-
-
-__all__ = ["Condition"]

@@ -85,6 +85,3 @@ def _digits(node: exp.HexString | exp.BitString) -> Literal:
         return Literal(number.to_bytes(max(1, (len(digits) + 7) // 8)))
     except ValueError:
         raise UsageError(f"expected the digits of x'…' or b'…', found {digits[:_SHOWN]!r}") from None
-
-
-__all__ = ["as_number", "literal_of"]

@@ -21,12 +21,7 @@ def leading_number(text: str) -> float:
 
 
 def numbers_of(values: pa.Array, type_of: LogicalType) -> pa.Array:
-    """What a column's values are as numbers, float64.
-
-    Args:
-        values: texts, bytes or members; numbers of members whose texts are not known.
-        type_of: the column's type, of `NUMBERED`.
-    """
+    """What a column's values are as numbers, float64."""
     if pa.types.is_integer(values.type):
         return values.cast(pa.float64())
     encoded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
@@ -42,6 +37,3 @@ def _number(value: str | bytes, type_of: LogicalType) -> float:
     if type_of.kind is Kind.ENUM:
         return float(members.index(text) + 1 if text in members else 0)
     return float(sum(1 << members.index(one) for one in text.split(",") if one in members))
-
-
-__all__ = ["NUMBERED", "leading_number", "numbers_of"]

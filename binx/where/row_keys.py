@@ -69,6 +69,3 @@ def same_key(key: RowKey, other: RowKey) -> bool:
         return str(part.value if isinstance(part, Literal) else part.as_py())
 
     return [plain(part) for part in key.parts] == [plain(part) for part in other.parts]
-
-
-__all__ = ["ChangePlace", "RowKey", "images_with_key", "key_literal", "same_key"]

@@ -65,12 +65,6 @@ class RowFilter(AskedCondition):
 
         Tables must come in the order of the chain.
 
-        Args:
-            file: where the transactions are.
-            table: the transactions.
-            mask: the marks.
-            lost: transactions that cannot be decoded.
-
         Raises:
             DamagedError, UnsupportedError: a transaction cannot be decoded.
         """
@@ -138,6 +132,3 @@ class RowFilter(AskedCondition):
         return [
             (group, pa.repeat(pa.scalar(False), images.size_of(group.images))) for group in images.groups()
         ]
-
-
-__all__ = ["RowFilter"]

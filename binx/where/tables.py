@@ -28,11 +28,7 @@ class RowsSeen:
 
 
 class AskedCondition:
-    """A condition, and what came of asking it so far.
-
-    Args:
-        condition: what a row change must match.
-    """
+    """A condition, and what came of asking it so far."""
 
     def __init__(self, condition: Condition) -> None:
         self._condition = condition
@@ -102,6 +98,3 @@ def _name_of(images: BatchImages) -> str:
 
 def _warning(table: str, why: str) -> str:
     return f"{table}: rows to which the condition does not apply were skipped: {why}"
-
-
-__all__ = ["AskedCondition", "RowsSeen"]

@@ -109,12 +109,6 @@ def check_expression(pattern: str) -> None:
 def compared(operand: Operand, sign: str, other: Literal | Operand, name: str) -> pa.BooleanArray:
     """Compare a column with a literal or with another column.
 
-    Args:
-        operand: the column.
-        sign: ``=``, ``<>``, ``<``, ``<=``, ``>``, ``>=`` or ``<=>``.
-        other: what it is compared with.
-        name: the column's name, for messages.
-
     Raises:
         IncomparableError: the two cannot be compared.
     """

@@ -43,7 +43,8 @@ from binx.log.damage.on_damage import OnDamage
 from binx.log.index.lookup import IndexUse
 from binx.log.selection.selection import Selection
 from binx.stats.lines import ALIASES, COLUMNS, LineWriter, parse_columns
-from binx.stats.listing import ListedTransaction, Listing, Order
+from binx.stats.listing import Listing, Order
+from binx.stats.transaction import ListedTransaction
 
 if TYPE_CHECKING:
     from binx.where.condition import Condition
@@ -201,11 +202,7 @@ def ls_command(
 
 
 class _Shown:
-    """Transactions on their way to a terminal, which may have no room for the UUIDs of their GTIDs.
-
-    Attributes:
-        any: whether there was one.
-    """
+    """Transactions on their way to a terminal, which may have no room for the UUIDs of their GTIDs."""
 
     def __init__(self, listing: Listing) -> None:
         self.any = False

@@ -184,13 +184,7 @@ def _texts(showing: Showing, writer: ShowText | _Documents) -> Iterator[Iterable
 
 
 class _Documents:
-    """Events as JSON objects.
-
-    Args:
-        zone: the time zone of moments.
-        with_bytes: add all bytes of an event in hexadecimal.
-        most_rows: how many rows of each transaction; None for all.
-    """
+    """Events as JSON objects."""
 
     def __init__(self, zone: tzinfo, *, with_bytes: bool, most_rows: int | None) -> None:
         self._zone = zone

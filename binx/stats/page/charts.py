@@ -151,6 +151,3 @@ def _byte_step(largest: int) -> int:
     while unit * 1024 <= largest:
         unit *= 1024
     return _number_step(-(-largest // unit)) * unit
-
-
-__all__ = ["meter", "mixture", "time_charts"]

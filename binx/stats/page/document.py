@@ -22,11 +22,6 @@ def html_page(figures: Statistics, *, top: int = 10, zone: tzinfo = UTC) -> str:
     """One page with all figures: charts inline, no scripts, nothing from elsewhere.
 
     The same figures give the same page. It is well-formed XML too.
-
-    Args:
-        figures: of the logs.
-        top: how many rows of those tables that may have many.
-        zone: by whose clock times are shown.
     """
     title = f"Binary logs: {_files(figures)}"
     head = element(
@@ -104,6 +99,3 @@ def _warnings(figures: Statistics) -> Markup:
         return joined()
     items = [element("li", text) for text in texts]
     return element("section", element("h2", "Warnings"), element("ul", *items), class_="warnings")
-
-
-__all__ = ["html_page"]

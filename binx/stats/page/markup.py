@@ -52,6 +52,3 @@ def joined(*children: Child) -> Markup:
 
 def _number(value: str | int | float) -> str:
     return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
-
-
-__all__ = ["Child", "Markup", "element", "escaped", "joined"]

@@ -58,13 +58,7 @@ _KEYS = {
 
 
 def all_sections(figures: Statistics, top: int, zone: tzinfo) -> Iterator[Markup]:
-    """All of them.
-
-    Args:
-        figures: of the logs.
-        top: how many rows of those tables that may have many.
-        zone: by whose clock times are shown.
-    """
+    """All of them."""
     if figures.breakdown is not None:
         yield _breakdown(figures.breakdown, top, zone)
     yield _over_time(figures, top, zone)
@@ -335,6 +329,3 @@ def _share(part: int, whole: int) -> str | None:
 
 def _shortened(text: str, size: int) -> str:
     return text if len(text) <= size else f"{text[:size]}…"
-
-
-__all__ = ["all_sections"]

@@ -63,5 +63,3 @@ footer { color: var(--soft); font-size: 13px; margin-top: 20px; }
   .pair section { break-inside: avoid; } }
 """
 """Without ``<`` and ``&``, so that it is the same in HTML and in XML."""
-
-__all__ = ["STYLE"]

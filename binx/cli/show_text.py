@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import tzinfo
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -12,12 +12,13 @@ from binx.cli.sections import UNKNOWN
 from binx.inspect.hexdump import hex_lines
 from binx.log.selection.zones import zone_name
 from binx.source.wording import counted, encoded
-from binx.stats.row_text import ARROW, CHANGED, INDENT, OPERATIONS, difference_text, padded_names
 from binx.stats.text import (
+    ELLIPSIS,
     bytes_text,
     fit_difference,
     fit_text,
     number_text,
+    pad_text,
     safe_text,
     text_width,
     time_text,
@@ -25,8 +26,18 @@ from binx.stats.text import (
 )
 
 if TYPE_CHECKING:
+    from binx.inspect.readable import LongValue
     from binx.inspect.show import ShownEvent, ShownTransaction
     from binx.log.events import RawEvent
+
+INDENT = " " * 14
+"""Stands before lines below an event."""
+_CHANGED = f"{INDENT[:-2]}*   "
+"""Stands before the name of a column that an update changed."""
+_OPERATIONS = {"insert": "INSERT INTO", "update": "UPDATE", "delete": "DELETE FROM"}
+_NAME_MOST = 32
+_VALUE_MOST = 1024
+"""Characters that are shown of a value of 1 MiB and more."""
 
 _LONG = ("sql", "options", "columns")
 """Fields that have lines of their own."""
@@ -66,7 +77,7 @@ class ShowText:
         self._with_bytes = with_bytes
         self._most_rows = most_rows
         self._rows = 0
-        self._arrow = " \N{RIGHTWARDS ARROW} " if width is not None else ARROW
+        self._arrow = " \N{RIGHTWARDS ARROW} " if width is not None else " -> "
         self._checksum_size = 0
 
     def transaction(self, shown: ShownTransaction) -> Iterator[str]:
@@ -95,11 +106,6 @@ class ShowText:
             if facts[key] is not None
         ]
         yield self.cut(f"  made by    {', '.join(about)}; {facts['kind']}")
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether lines are neither cut nor coloured."""
-        return self._width is None and not self._colour
 
     def head(self, shown: ShownTransaction) -> Iterator[bytes]:
         """What a transaction is, before its events, in chunks."""
@@ -165,18 +171,14 @@ class ShowText:
         return wrap_text(text, self._width, head, f"{INDENT}  ")
 
     def rows(self, shown: ShownEvent) -> Iterator[bytes]:
-        """The event's rows, in chunks, which a kernel writes where nothing is cut or coloured."""
+        """The event's rows, line by line."""
         if shown.row_count is None:
             return
         room = None if self._most_rows is None else max(self._most_rows - self._rows, 0)
-        if self.is_plain:
-            yield from shown.rows.text(room)
-        else:
-            for row in islice(shown.rows, room):
-                table = f"{safe_text(row['db'])}.{safe_text(row['table'])}"
-                yield _line(self.cut(f"{INDENT}{OPERATIONS[row['type']]} {table}", BOLD))
-                for line in self.values(row):
-                    yield _line(line)
+        for row in islice(shown.rows, room):
+            table = f"{safe_text(row['db'])}.{safe_text(row['table'])}"
+            yield _line(self.cut(f"{INDENT}{_OPERATIONS[row['type']]} {table}", BOLD))
+            yield from map(_line, self.values(row))
         self._rows += shown.row_count
 
     def left_out(self) -> Iterator[str]:
@@ -194,7 +196,7 @@ class ShowText:
         """A row change column by column, what it changed marked."""
         before, after = row.get("before"), row.get("after")
         names = list(dict.fromkeys([*(before or ()), *(after or ())]))
-        for name, shown in padded_names(names).items():
+        for name, shown in _padded(names).items():
             if before is None or after is None:
                 yield self.cut(f"{INDENT}  {shown}  {value_text((after or before or {})[name])}")
             elif name not in after:
@@ -206,11 +208,13 @@ class ShowText:
             else:
                 yield from self._change(shown, value_text(before[name]), value_text(after[name]))
         for name, operations in (row.get("json_diff") or {}).items():
-            yield self._got(safe_text(name), difference_text(operations))
+            yield self._got(
+                safe_text(name), safe_text(f"changed by {json.dumps(operations, ensure_ascii=False)}")
+            )
 
     def _got(self, name: str, new: str) -> str:
         """A column of which the log does not tell what it was before."""
-        head, arrow = CHANGED + name + "  ", self._arrow.lstrip()
+        head, arrow = _CHANGED + name + "  ", self._arrow.lstrip()
         if self._width is not None:
             new = fit_text(new, max(self._width - text_width(head + arrow), 1))
         return f"{self._coloured(head, BOLD)}{arrow}{self._coloured(new, _NEW)}"
@@ -220,7 +224,7 @@ class ShowText:
 
         Values that are too long for a line of their own are cut so that the first difference shows.
         """
-        head, arrow = CHANGED + name + "  ", self._arrow
+        head, arrow = _CHANGED + name + "  ", self._arrow
         below = self._width is not None and text_width(head + old + arrow + new) > self._width
         if below:
             arrow = self._arrow.lstrip()
@@ -230,7 +234,7 @@ class ShowText:
         if not below:
             yield f"{head}{old}{arrow}{new}"
             return
-        indent = " " * (len(CHANGED) + text_width(name) + 2)
+        indent = " " * (len(_CHANGED) + text_width(name) + 2)
         yield f"{head}{' ' * len(arrow)}{old}"
         yield f"{indent}{arrow}{new}"
 
@@ -255,17 +259,29 @@ class ShowText:
 def value_text(value: Any) -> str:
     """A value of a column: bytes as 0x…, text in quotes, all else as JSON has it; the start of a long one."""
     from binx.inspect.readable import LongValue
-    from binx.stats.shown_values import long_text
 
     if value is None:
         return "NULL"
     if isinstance(value, LongValue):
-        return long_text(value)
+        return _long_text(value)
     if isinstance(value, dict) and list(value) == ["hex"]:
         return f"0x{value['hex']}"
     if isinstance(value, dict) and list(value) == ["document"]:
         return safe_text(value["document"])
     return safe_text(json.dumps(value, ensure_ascii=False))
+
+
+def _long_text(value: LongValue) -> str:
+    """The start of a long value, and how many bytes it has."""
+    start = next(value.text())[:_VALUE_MOST]
+    opening = '"' if value.is_text else "0x"
+    return f"{opening}{safe_text(start)}{ELLIPSIS} ({number_text(value.size)} bytes)"
+
+
+def _padded(names: Sequence[str]) -> dict[str, str]:
+    """Names as they stand below each other."""
+    size = min(max([text_width(safe_text(name)) for name in names], default=0), _NAME_MOST)
+    return {name: pad_text(safe_text(name), size) for name in names}
 
 
 def _line(text: str) -> bytes:

@@ -23,7 +23,7 @@ from binx.log.selection.selection import Selection
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
 from binx.rows.decoder_warnings import decoder_warnings
-from binx.slices.changes import Begin, Renderer, Selected, ordered_changes
+from binx.slices.changes import Begin, Selected, ordered_changes
 from binx.slices.event_rows import EventRows, events_with_rows
 from binx.slices.json_lines import JsonRows
 from binx.slices.json_values import json_values
@@ -62,7 +62,7 @@ class ShownRows:
         return self._rows.count
 
     def text(self, most: int | None = None) -> Iterator[bytes]:
-        """All of them, or at most so many: JSON objects with commas between, or what was asked for."""
+        """All of them, or at most so many: JSON objects with commas between."""
         return self._rows.text(most)
 
 
@@ -94,7 +94,6 @@ class Showing:
         catalog: tables known beforehand.
         readable: give bytes as ``{"hex": …}``, which people can tell from text, and long values as
             :class:`~binx.inspect.readable.LongValue`; else as ``extract --format json`` does.
-        rows: says what the text of row changes is, in place of JSON; they are then given as text alone.
         verify: whether checksums are compared.
         on_damage: what is done where a log is damaged; salvage leaves out what cannot be decoded, too.
     """
@@ -106,7 +105,6 @@ class Showing:
         *,
         catalog: Catalog | None = None,
         readable: bool = False,
-        rows: Renderer | None = None,
         verify: bool = True,
         on_damage: OnDamage = OnDamage.STOP,
     ) -> None:
@@ -117,7 +115,7 @@ class Showing:
         self._search = self._new_search(selection)
         readable_rows = ReadableRows()
         self._read = readable_rows.document if readable else _document
-        self._render = rows or JsonRows(
+        self._render = JsonRows(
             lines=False, values=readable_rows.values if readable else json_values, between=not readable
         )
         self._decoders: list[ChangeDecoder] = []

@@ -117,7 +117,6 @@ def show_command(
 ) -> ExitCode:
     """Show the events of transactions: statements with session variables, rows with names and values."""
     from binx.inspect.show import Showing
-    from binx.stats.shown_rows import shown_rows
 
     if position is not None:
         if selection.start is not None:
@@ -147,7 +146,6 @@ def show_command(
             selection,
             catalog=known_tables(dump, chain),
             readable=not as_json,
-            rows=shown_rows if text.is_plain and not as_json else None,
             verify=not no_checksums,
             on_damage=OnDamage(on_damage),
         )

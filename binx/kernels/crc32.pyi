@@ -13,15 +13,8 @@ def checksum(data: Buffer, seed: int = 0) -> int:
         seed: the checksum of what came before, 0 at the start.
     """
 
+def checksum_by_tables(data: Buffer, seed: int = 0) -> int:
+    """Give the same as :func:`checksum` by the implementation that runs on any processor."""
+
 def backend() -> str:
-    """The implementation in use: ``vpclmul``, ``pclmul``, ``armv8`` or ``tables``."""
-
-def backends() -> tuple[str, ...]:
-    """Every implementation that this processor can run, fastest first."""
-
-def checksum_by(backend: str, data: Buffer, seed: int = 0) -> int:
-    """Give the same as :func:`checksum` by an implementation of :func:`backends`.
-
-    Raises:
-        ValueError: this processor has no such implementation.
-    """
+    """The implementation in use: ``pclmul`` or ``tables``."""

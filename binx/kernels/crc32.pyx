@@ -3,18 +3,14 @@
 
 Events are many and short, so what counts is the cost of a call, not only the
 speed on long buffers; zlib's headers cannot be assumed where binx is compiled,
-and a call into Python for each event costs more than the sum itself. Four
-implementations stand here, and the fastest that compiler and processor have is
-chosen at import:
+and a call into Python for each event costs more than the sum itself. Two
+implementations stand here; the first is chosen at import where compiler and
+processor have it:
 
-``vpclmul``
-    the next one's four lanes in one AVX-512 register; the data begins behind zeros, so that it ends with one.
 ``pclmul``
     carry-less multiplication on x86-64: four lanes of 128 bits folded over the
     data, then Barrett reduction (V. Gopal and others, "Fast CRC Computation for
     Generic Polynomials Using PCLMULQDQ Instruction", Intel, 2009).
-``armv8``
-    the CRC32 instructions of ARMv8, eight bytes a step.
 ``tables``
     sixteen tables of 256 entries, sixteen bytes a step; runs anywhere.
 
@@ -91,7 +87,7 @@ cdef extern from *:
     /* A product of two bit-reflected 64-bit polynomials comes out multiplied by x, so the factor for a
        distance of n bits is x^(n-1) mod P. Of each pair, the first moves a block's earlier half, the second
        its later half. */
-    static uint64_t binx_crc_over_128[2], binx_crc_over_512[2], binx_crc_over_2048[2];
+    static uint64_t binx_crc_over_128[2], binx_crc_over_512[2];
     static uint64_t binx_crc_lanes[8];   /* over 384, 256, 128 bits and nothing: brings four lanes together */
     static uint64_t binx_crc_reduce[2];  /* x^95 mod P, P */
     static uint64_t binx_crc_quotient;   /* the quotient of x^95 by P */
@@ -118,7 +114,6 @@ cdef extern from *:
         int i;
         binx_crc_make_pair(binx_crc_over_128, 128);
         binx_crc_make_pair(binx_crc_over_512, 512);
-        binx_crc_make_pair(binx_crc_over_2048, 2048);
         for (i = 0; i < 3; i++)
             binx_crc_make_pair(binx_crc_lanes + 2 * i, 384 - 128 * i);
         binx_crc_reduce[0] = binx_crc_power(95);
@@ -195,170 +190,24 @@ cdef extern from *:
         return binx_crc_finish(sum, p, end);
     }
 
-    #if (defined(__clang__) && __clang_major__ >= 9) || (!defined(__clang__) && __GNUC__ >= 9)
-    #define BINX_CRC_VPCLMUL 1
-    #define BINX_CRC_WIDE_TARGET __attribute__((target("pclmul,sse4.1,avx512f,avx512vl,avx512bw,vpclmulqdq")))
-
-    /* What the start of a sum of nothing before is added to: its bytes stand behind 64 zeros. */
-    static uint8_t binx_crc_start[192];
-
-    BINX_CRC_WIDE_TARGET static inline __m512i binx_crc_wide_moved(__m512i block, __m512i pair, __m512i next)
-    {
-        return _mm512_ternarylogic_epi64(_mm512_clmulepi64_epi128(block, pair, 0x00),
-                                         _mm512_clmulepi64_epi128(block, pair, 0x11), next, 0x96);
-    }
-
-    /* The four lanes in one register, and four such registers where the data is long enough for them.
-
-       Zeros before the data change nothing but where the start of the sum belongs, so the first register has the
-       data's first bytes behind zeros, as many as leave whole registers: no steps for the last bytes, whose
-       number no branch predictor knows. */
-    BINX_CRC_WIDE_TARGET static uint32_t binx_crc_vpclmul(uint32_t seed, const uint8_t *p, int64_t size)
-    {
-        const uint8_t *start = binx_crc_start, *end = p + size;
-        unsigned int odd = (unsigned int)size & 63;
-        uint8_t seeded[192];
-        __m512i sum, over_512;
-        __m128i last;
-        if (size < 16)
-            return binx_crc_tables(seed, p, size);
-        if (seed) {
-            uint32_t begun = ~seed;
-            memset(seeded, 0, sizeof seeded);
-            memcpy(seeded + 64, &begun, sizeof begun);
-            start = seeded;
-        }
-        /* Bytes before the data are masked, and so not read. */
-        sum = _mm512_maskz_loadu_epi8(~(~(__mmask64)0 >> odd), (const void *)((uintptr_t)p + odd - 64));
-        sum = _mm512_xor_si512(sum, _mm512_loadu_si512(start + odd));
-        p += odd;
-        over_512 = _mm512_broadcast_i32x4(binx_crc_load(binx_crc_over_512));
-        if (size >= 64) {
-            /* Of the start, what the first register had no room for. */
-            __m512i next = _mm512_xor_si512(_mm512_loadu_si512(p), _mm512_loadu_si512(start + 64 + odd));
-            sum = binx_crc_wide_moved(sum, over_512, next);
-            p += 64;
-        }
-        if (size >= 512) {
-            __m512i over = _mm512_broadcast_i32x4(binx_crc_load(binx_crc_over_2048));
-            __m512i b = _mm512_loadu_si512(p);
-            __m512i c = _mm512_loadu_si512(p + 64);
-            __m512i d = _mm512_loadu_si512(p + 128);
-            for (p += 192; end - p >= 256; p += 256) {
-                sum = binx_crc_wide_moved(sum, over, _mm512_loadu_si512(p));
-                b = binx_crc_wide_moved(b, over, _mm512_loadu_si512(p + 64));
-                c = binx_crc_wide_moved(c, over, _mm512_loadu_si512(p + 128));
-                d = binx_crc_wide_moved(d, over, _mm512_loadu_si512(p + 192));
-            }
-            b = binx_crc_wide_moved(sum, over_512, b);
-            c = binx_crc_wide_moved(b, over_512, c);
-            sum = binx_crc_wide_moved(c, over_512, d);
-        }
-        for (; end - p >= 64; p += 64)
-            sum = binx_crc_wide_moved(sum, over_512, _mm512_loadu_si512(p));
-        last = _mm512_extracti32x4_epi32(sum, 3);
-        sum = binx_crc_wide_moved(sum, _mm512_loadu_si512(binx_crc_lanes), _mm512_setzero_si512());
-        last = _mm_xor_si128(_mm_xor_si128(last, _mm512_castsi512_si128(sum)),
-                             _mm_xor_si128(_mm512_extracti32x4_epi32(sum, 1),
-                                           _mm512_extracti32x4_epi32(sum, 2)));
-        return binx_crc_finish(last, end, end);
-    }
-    #endif
-    #endif
-
-    #if defined(__aarch64__) && !defined(__AARCH64EB__)
-    #if defined(__ARM_FEATURE_CRC32)
-    #define BINX_CRC_ARMV8 1
-    #define BINX_CRC_ARM_TARGET
-    #elif defined(__linux__) && defined(__GNUC__) && !defined(__clang__)
-    /* The first ARMv8 processors lack the instructions, and gcc leaves them out unless told otherwise. */
-    #define BINX_CRC_ARMV8 1
-    #define BINX_CRC_ARM_TARGET __attribute__((target("+crc")))
-    #define BINX_CRC_ARM_ASKS 1
-    #include <sys/auxv.h>
-    #include <asm/hwcap.h>
-    #endif
-    #endif
-
-    #if defined(BINX_CRC_ARMV8)
-    #include <arm_acle.h>
-
-    BINX_CRC_ARM_TARGET static uint32_t binx_crc_armv8(uint32_t seed, const uint8_t *p, int64_t size)
-    {
-        uint32_t sum = ~seed;
-        uint64_t word;
-        for (; size >= 8; p += 8, size -= 8) {
-            memcpy(&word, p, 8);
-            sum = __crc32d(sum, word);
-        }
-        for (; size > 0; p++, size--)
-            sum = __crc32b(sum, *p);
-        return ~sum;
-    }
     #endif
 
     static binx_crc_function binx_crc = binx_crc_tables;
 
-    static const struct binx_crc_backend {
-        const char *name;
-        binx_crc_function function;
-    } binx_crc_backends[] = {
-    #if defined(BINX_CRC_VPCLMUL)
-        {"vpclmul", binx_crc_vpclmul},
-    #endif
-    #if defined(BINX_CRC_PCLMUL)
-        {"pclmul", binx_crc_pclmul},
-    #endif
-    #if defined(BINX_CRC_ARMV8)
-        {"armv8", binx_crc_armv8},
-    #endif
-        {"tables", binx_crc_tables},
-    };
-
-    static const int binx_crc_backend_count = sizeof binx_crc_backends / sizeof binx_crc_backends[0];
-
-    static int binx_crc_runs_here(int i)
-    {
-    #if defined(BINX_CRC_VPCLMUL)
-        if (binx_crc_backends[i].function == binx_crc_vpclmul)
-            return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl")
-                   && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("vpclmulqdq");
-    #endif
-    #if defined(BINX_CRC_PCLMUL)
-        if (binx_crc_backends[i].function == binx_crc_pclmul)
-            return __builtin_cpu_supports("pclmul") && __builtin_cpu_supports("sse4.1");
-    #endif
-    #if defined(BINX_CRC_ARM_ASKS)
-        if (binx_crc_backends[i].function == binx_crc_armv8)
-            return (getauxval(AT_HWCAP) & HWCAP_CRC32) != 0;
-    #endif
-        (void)i;
-        return 1;
-    }
-
     static void binx_crc_prepare(void)
     {
-        int i = 0;
         binx_crc_make_tables();
     #if defined(BINX_CRC_PCLMUL)
-        binx_crc_make_pclmul();
+        if (__builtin_cpu_supports("pclmul") && __builtin_cpu_supports("sse4.1")) {
+            binx_crc_make_pclmul();
+            binx_crc = binx_crc_pclmul;
+        }
     #endif
-    #if defined(BINX_CRC_VPCLMUL)
-        memset(binx_crc_start + 64, 0xFF, 4);
-    #endif
-        while (!binx_crc_runs_here(i))
-            i++;
-        binx_crc = binx_crc_backends[i].function;
     }
     """
     ctypedef uint32_t (*CrcFunction "binx_crc_function")(uint32_t, const uint8_t *, int64_t) noexcept nogil
-    ctypedef struct Backend "const struct binx_crc_backend":
-        const char *name
-        CrcFunction function
     CrcFunction chosen "binx_crc"
-    Backend table_of_backends "binx_crc_backends"[]
-    int backend_count "binx_crc_backend_count"
-    bint runs_here "binx_crc_runs_here"(int i) noexcept nogil
+    uint32_t by_tables "binx_crc_tables"(uint32_t seed, const uint8_t *data, int64_t size) noexcept nogil
     void prepare "binx_crc_prepare"() noexcept nogil
 
 
@@ -377,18 +226,9 @@ def checksum(const uint8_t[::1] data not None, uint32_t seed=0) -> int:
     return result
 
 
+def checksum_by_tables(const uint8_t[::1] data not None, uint32_t seed=0) -> int:
+    return by_tables(seed, &data[0], data.shape[0])
+
+
 def backend() -> str:
-    return backends()[0]
-
-
-def backends() -> tuple[str, ...]:
-    return tuple([table_of_backends[i].name.decode("ascii") for i in range(backend_count) if runs_here(i)])
-
-
-def checksum_by(str backend, const uint8_t[::1] data not None, uint32_t seed=0) -> int:
-    cdef bytes name = backend.encode()
-    cdef int i
-    for i in range(backend_count):
-        if runs_here(i) and table_of_backends[i].name == name:
-            return table_of_backends[i].function(seed, &data[0], data.shape[0])
-    raise ValueError(f"expected one of {', '.join(backends())}, found {backend!r}")
+    return "tables" if chosen == by_tables else "pclmul"

@@ -11,7 +11,6 @@ from binx.errors import BinxError, DamagedError
 from binx.event.header import HEADER_SIZE, EventHeader, parse_header
 from binx.event.payload import KeptPayloads, told_of, whole_events
 from binx.event.plain import plain_rows_event
-from binx.kernels.memory import Spare
 from binx.kernels.rows.builder import RowBuilder
 from binx.kernels.rows.images import Need, RowDecoder
 from binx.kernels.transactions.table import GtidKind, TransactionTable
@@ -64,10 +63,6 @@ class DecoderOptions(NamedTuple):
     as_stored: bool = False
     tables: int = 0
 
-    def spare(self) -> Spare:
-        """What keeps the memory of rows that were written for those that come next; decoders may share it."""
-        return Spare(self.memory)
-
     @property
     def payload_bytes(self) -> int:
         """How much of compressed transactions is kept from when they are found to when they are decoded."""
@@ -102,7 +97,6 @@ class ChangeDecoder:
         catalog: the tables known so far; moved on by the schema statements met.
         wanted: whether a table's rows are to be decoded, by database and name.
         options: batching and types.
-        spare: memory of rows that were written, as :meth:`DecoderOptions.spare` makes it; by default its own.
 
     Attributes:
         payloads: where the scan has put the events of compressed transactions; None: nowhere.
@@ -116,7 +110,6 @@ class ChangeDecoder:
         catalog: Catalog,
         wanted: Callable[[str, str], bool] = lambda db, table: True,
         options: DecoderOptions | None = None,
-        spare: Spare | None = None,
     ) -> None:
         self.file = file
         self.wanted = wanted
@@ -127,7 +120,6 @@ class ChangeDecoder:
         self._decoder = RowDecoder(
             file.file_number, self.options.row_group_rows, self.options.memory // 2, self.options.memory
         )
-        self._spare = spare or self.options.spare()
         self._decoder.with_markers = self.options.markers
         self._decoder.table_limit = self.options.tables
         self.resolve_only = False
@@ -365,7 +357,7 @@ class ChangeDecoder:
         builder = self._builders.get(changes)
         if builder is None:
             plan = changes.alike.plan(decoder.maps, number)
-            builder = RowBuilder(plan, changes, (changes.db, changes.name), self._spare)
+            builder = RowBuilder(plan, changes)
             self._builders[changes] = builder
         decoder.set_builder(number, builder)
 

@@ -346,31 +346,6 @@ def test_memory_of_a_batch_that_is_let_go_of_serves_the_next_one_and_shows_nothi
     assert texts == [str(number) for number in numbers]
 
 
-def test_memory_of_a_slice_serves_the_next_one_however_many_rows_that_has() -> None:
-    options = DecoderOptions(row_group_rows=9_000)
-    spare = options.spare()
-    addresses: list[set[int]] = []
-    for transactions in (2, 9, 1, 9):
-        read: list[tuple[int, str]] = []
-        used: set[int] = set()
-        file = BinlogFile(Bytes(_orders(transactions, 3_000)))
-        decoder = ChangeDecoder(file, Catalog(), options=options, spare=spare)
-
-        def take(batch: pa.RecordBatch, read: list[tuple[int, str]], used: set[int]) -> None:
-            number, text = batch.columns[-2:]
-            read += zip(number.to_pylist(), text.to_pylist(), strict=True)
-            used |= {number.buffers()[1].address, text.buffers()[2].address}
-
-        for table in file.scan(Level.LEVEL_TABLES, verify=False):
-            for item in itertools.chain(decoder.decode(table, table.mask()), decoder.finish()):
-                assert isinstance(item, ChangeBatch)
-                take(item.batch, read, used)
-                del item
-        assert read == [(number, str(number)) for number in range(transactions * 3_000)]
-        addresses.append(used)
-    assert addresses[1] & addresses[3]
-
-
 @pytest.mark.parametrize("server", ["mysql-9.7", "mariadb-10.11"])
 @pytest.mark.parametrize("wrong", [False, True])
 def test_large_texts_are_decoded_as_small_ones(

@@ -9,7 +9,6 @@ from binx.cli.options import FILES, NO_CHECKSUMS, QUIET
 from binx.cli.progress import progress_bar
 from binx.cli.terminal import TextOutput, say_error, say_note, text_output
 from binx.errors import BinxError, ExitCode, OutputError, SourceError, UsageError
-from binx.kernels.memory import keep_freed
 from binx.log.chain.inputs import STANDARD_INPUT, WatchedSource, expand_paths
 from binx.log.file import BinlogFile
 from binx.log.index.making import WRITTEN, IndexedLog, index_log
@@ -89,7 +88,6 @@ def index_command(
             " store: their index files are written next to them"
         )
     paths = expand_paths(files)
-    keep_freed()
     code = ExitCode.DONE
     encrypted = 0
     with text_output(plain=as_json) as output, progress_bar("index", quiet=quiet) as bar:

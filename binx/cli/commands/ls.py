@@ -36,7 +36,6 @@ from binx.cli.terminal import (
     text_output,
 )
 from binx.errors import ExitCode, UsageError
-from binx.kernels.memory import keep_freed
 from binx.log.chain.chain import ends_problems
 from binx.log.chain.inputs import open_chain
 from binx.log.damage.on_damage import OnDamage
@@ -157,7 +156,6 @@ def ls_command(
             say_note(line)
     order, turned = sort
     notes: list[str] = []
-    keep_freed()
     with (
         text_output(plain=as_json) as output,
         progress_bar("ls", quiet=quiet) as bar,

@@ -29,7 +29,6 @@ from binx.cli.summary import Summary
 from binx.cli.terminal import say_note, say_warning, text_output
 from binx.dataset.options import MEMORY_BYTES, ParquetOptions
 from binx.errors import ExitCode, UsageError
-from binx.kernels.memory import keep_freed
 from binx.log.chain.chain import ends_problems
 from binx.log.chain.inputs import open_chain
 from binx.log.damage.on_damage import OnDamage
@@ -247,7 +246,6 @@ def _engine(
     if name == "native":
         from binx.dataset.parquet import to_parquet
 
-        keep_freed()
         yield to_parquet
         return
     from binx.spark.export import to_parquet_on_spark

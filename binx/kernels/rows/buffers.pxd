@@ -6,7 +6,6 @@ from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from binx.kernels.cursor cimport Cursor
 from binx.kernels.json.diffs cimport Patch
-from binx.kernels.memory cimport Memory, Spare
 from binx.kernels.output cimport Output
 
 cpdef enum Codec:
@@ -82,12 +81,8 @@ cdef class RowBuffers:
     cdef readonly int32_t columns
     cdef int64_t capacity
     cdef int64_t row_bytes
-    # What the batches before had: of rows, and of bytes beside the fixed widths of each column and of identifiers.
+    # Rows of the batch before: a table that has filled a batch fills the next one.
     cdef int64_t rows_before
-    cdef int64_t *data_before
-    cdef int64_t text_before
-    cdef int64_t ids_before
-    cdef Spare spare
     cdef int64_t variable_bytes
     cdef Column *column
     cdef Output change_types
@@ -113,13 +108,8 @@ cdef class RowBuffers:
     cdef Output misfits
     cdef Output misfit_text
     cdef readonly object key
-    cdef object name
     cdef int grow(self) except -1 nogil
     cdef int keep(self, Output *output, int64_t held, int64_t size) except -1 nogil
-    cdef int begin_large(self) except -1 with gil
-    cdef int remember_sizes(self) except -1
-    cdef int recall_sizes(self) except -1
-    cdef Memory over(self, Output *output, int64_t size)
     cdef int rewind(self, int64_t rows, int64_t variable_bytes) except -1 nogil
 
     @cython.final

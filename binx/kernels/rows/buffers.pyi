@@ -3,8 +3,6 @@
 from enum import IntEnum
 from typing import Any, Final
 
-from binx.kernels.memory import Spare
-
 class Codec(IntEnum):
     """How a value of a row image becomes a value of an Arrow column."""
 
@@ -45,9 +43,7 @@ ITEM_SIZES: Final[dict[int, int]]
 class RowBuffers:
     """The columns of one table."""
 
-    def __init__(
-        self, plan: list[tuple[int, int, int, int]], key: object, name: object, spare: Spare
-    ) -> None:
+    def __init__(self, plan: list[tuple[int, int, int, int]], key: object) -> None:
         """Begin with no rows.
 
         Args:
@@ -55,8 +51,6 @@ class RowBuffers:
                 parameter is precision << 8 | scale for DECIMAL, fractional digits for times, the padded
                 length for BINARY, the number of members for ENUM.
             key: whatever the caller knows the table by.
-            name: what the table's rows in other slices of the log are known by, too.
-            spare: where the memory of batches that are done with is kept for the next ones.
         """
 
     @property

@@ -11,7 +11,7 @@ from libc.string cimport memset
 
 from binx.kernels.json.diffs cimport release_patch
 from binx.kernels.rows.layouts cimport bit_at
-from binx.kernels.memory cimport SPARE_LEAST, Memory, Spare, hand_over, reserve_of
+from binx.kernels.memory cimport Memory, hand_over
 from binx.kernels.output cimport Output, release, reserve, with_slack
 from binx.kernels.rows.decimal cimport check_decimal, decimal_size
 from binx.kernels.rows.fast_values cimport choose_way
@@ -120,20 +120,15 @@ cdef class RowBuffers:
             parameter is precision << 8 | scale for DECIMAL, fractional digits for times, the padded length for
             BINARY, the number of members for ENUM.
         key: whatever the caller knows the table by.
-        name: what the table's rows in other slices of the log are known by, too.
-        spare: where the memory of batches that are done with is kept for the next ones.
     """
 
-    def __cinit__(self, list plan, object key, object name, Spare spare not None):
+    def __cinit__(self, list plan, object key):
         cdef Column *column
         self.columns = len(plan)
         self.key = key
-        self.name = name
-        self.spare = spare
         self.last_ordinal = -1
         self.column = <Column *> calloc(self.columns + 1, sizeof(Column))
-        self.data_before = <int64_t *> calloc(self.columns + 1, sizeof(int64_t))
-        if self.column == NULL or self.data_before == NULL:
+        if self.column == NULL:
             raise MemoryError
         self.row_bytes = 53
         for i, (codec, prefix, width, parameter) in enumerate(plan):
@@ -146,7 +141,6 @@ cdef class RowBuffers:
             column.item = item_size(codec)
             choose_way(column)
             self.row_bytes += column.item + 1
-        self.recall_sizes()
 
     def __dealloc__(self):
         cdef int32_t i
@@ -157,7 +151,6 @@ cdef class RowBuffers:
                 release(&self.column[i].extra)
                 release(&self.column[i].validity)
             free(self.column)
-        free(self.data_before)
         release(&self.change_types)
         release(&self.commit_versions)
         release(&self.commit_timestamps)
@@ -187,8 +180,6 @@ cdef class RowBuffers:
         cdef int64_t capacity = self.capacity * 2 if self.capacity else with_slack(self.rows_before)
         cdef int32_t i
         cdef Column *column
-        if self.capacity == 0 and self.rows_before * self.row_bytes >= SPARE_LEAST:
-            self.begin_large()
         for i in range(self.columns):
             column = &self.column[i]
             # One value more: offsets have an end behind the last row.
@@ -213,26 +204,7 @@ cdef class RowBuffers:
     cdef int keep(self, Output *output, int64_t held, int64_t size) except -1 nogil:
         """Make a buffer hold ``size`` bytes of which the first ``held`` are kept; what is behind them is written later."""
         output.size = held
-        return reserve_of(self.spare, output, size - held)
-
-    cdef int begin_large(self) except -1 with gil:
-        """Get memory for as much as the batch before had, and a little more."""
-        cdef int64_t rows = with_slack(self.rows_before)
-        cdef int32_t i
-        for i in range(self.columns):
-            self.spare.take(&self.column[i].values, (rows + 1) * self.column[i].item)
-            if self.data_before[i]:
-                self.spare.take(&self.column[i].data, with_slack(self.data_before[i]))
-        self.spare.take(&self.change_types, rows)
-        self.spare.take(&self.commit_versions, rows * 8)
-        self.spare.take(&self.commit_timestamps, rows * 8)
-        self.spare.take(&self.row_numbers, rows * 8)
-        self.spare.take(&self.transactions, rows * 4)
-        self.spare.take(&self.event_timestamps, rows * 8)
-        self.spare.take(&self.positions, rows * 8)
-        self.spare.take(&self.id_text, with_slack(self.text_before))
-        self.spare.take(&self.id_offsets, with_slack(self.ids_before))
-        return 0
+        return reserve(output, size - held)
 
     cdef int rewind(self, int64_t rows, int64_t variable_bytes) except -1 nogil:
         """Forget all behind the first ``rows`` rows, the one that was begun and not ended included.
@@ -266,25 +238,6 @@ cdef class RowBuffers:
         self.rows = rows
         return 0
 
-    cdef int remember_sizes(self) except -1:
-        """Keep what the batches have come to for the table's rows in the next slice, if that is worth it."""
-        if self.rows_before * self.row_bytes >= SPARE_LEAST:
-            data = [self.data_before[i] for i in range(self.columns)]
-            self.spare.sizes[self.name] = self.rows_before, self.text_before, self.ids_before, data
-        return 0
-
-    cdef int recall_sizes(self) except -1:
-        cdef list data
-        sizes = self.spare.sizes.get(self.name)
-        if sizes is not None and len(sizes[3]) == self.columns:
-            self.rows_before, self.text_before, self.ids_before, data = sizes
-            for i in range(self.columns):
-                self.data_before[i] = data[i]
-        return 0
-
-    cdef Memory over(self, Output *output, int64_t size):
-        return hand_over(output, size, self.spare)
-
     def finish(self):
         """Hand all rows over and start anew.
 
@@ -299,33 +252,30 @@ cdef class RowBuffers:
         columns = []
         for i in range(self.columns):
             column = &self.column[i]
-            validity = self.over(&column.validity, (rows + 7) >> 3) if column.nulls else None
+            validity = hand_over(&column.validity, (rows + 7) >> 3) if column.nulls else None
             offsets = has_offsets(column.codec)
-            self.data_before[i] = at_least_half(column.data.size, self.data_before[i])
             columns.append((
                 validity,
                 column.nulls,
-                self.over(&column.values, (rows + offsets) * column.item),
-                self.over(&column.data, column.data.size) if offsets else None,
-                self.over(&column.extra, column.extra.size) if column.codec == CODEC_GEOMETRY else None,
+                hand_over(&column.values, (rows + offsets) * column.item),
+                hand_over(&column.data, column.data.size) if offsets else None,
+                hand_over(&column.extra, column.extra.size) if column.codec == CODEC_GEOMETRY else None,
             ))
             release(&column.validity)
             column.nulls = 0
-        self.text_before = at_least_half(self.id_text.size, self.text_before)
-        self.ids_before = at_least_half(self.id_offsets.size, self.ids_before)
         result = {
             "rows": rows,
-            "change_type": self.over(&self.change_types, rows),
-            "commit_version": self.over(&self.commit_versions, rows * 8),
-            "commit_timestamp": self.over(&self.commit_timestamps, rows * 8),
-            "row": self.over(&self.row_numbers, rows * 8),
-            "transaction": self.over(&self.transactions, rows * 4),
-            "event_timestamp": self.over(&self.event_timestamps, rows * 8),
-            "position": self.over(&self.positions, rows * 8),
+            "change_type": hand_over(&self.change_types, rows),
+            "commit_version": hand_over(&self.commit_versions, rows * 8),
+            "commit_timestamp": hand_over(&self.commit_timestamps, rows * 8),
+            "row": hand_over(&self.row_numbers, rows * 8),
+            "transaction": hand_over(&self.transactions, rows * 4),
+            "event_timestamp": hand_over(&self.event_timestamps, rows * 8),
+            "position": hand_over(&self.positions, rows * 8),
             "present": None,
             "identifiers": (
-                self.over(&self.id_offsets, self.id_offsets.size),
-                self.over(&self.id_text, self.id_text.size),
+                hand_over(&self.id_offsets, self.id_offsets.size),
+                hand_over(&self.id_text, self.id_text.size),
                 self.ids,
             ),
             "columns": columns,
@@ -334,14 +284,13 @@ cdef class RowBuffers:
         }
         if self.present_offsets.data != NULL:
             result["present"] = (
-                self.over(&self.present_validity, (rows + 7) >> 3),
-                self.over(&self.present_offsets, (rows + 1) * OFFSET_SIZE),
-                self.over(&self.present_bits, self.present_bits.size),
+                hand_over(&self.present_validity, (rows + 7) >> 3),
+                hand_over(&self.present_offsets, (rows + 1) * OFFSET_SIZE),
+                hand_over(&self.present_bits, self.present_bits.size),
                 rows - self.partial_rows,
             )
         # A table that has filled a batch will fill the next one: it gets its memory at once, and copies nothing.
-        self.rows_before = at_least_half(rows, self.rows_before)
-        self.remember_sizes()
+        self.rows_before = rows
         self.rows = 0
         self.capacity = 0
         self.variable_bytes = 0
@@ -349,11 +298,6 @@ cdef class RowBuffers:
         self.ids = 0
         self.last_ordinal = -1
         return result
-
-
-cdef int64_t at_least_half(int64_t size, int64_t before) noexcept nogil:
-    """What to expect after a size: a slice ends with batches that are not full."""
-    return max(size, before // 2)
 
 
 cdef void forget(Output *places, Output *text, int64_t rows) noexcept nogil:

@@ -14,7 +14,6 @@ from binx.kernels.rows.counting cimport RowsEvent, bad_rows, open_after_image
 from binx.kernels.cursor cimport Cursor, cursor_over, little, remaining, take
 from binx.kernels.json.diffs cimport apply_diff, render_diff
 from binx.kernels.rows.layouts cimport TableLayout, bit_at
-from binx.kernels.memory cimport reserve_of
 from binx.kernels.output cimport append, reserve
 from binx.kernels.rows.temporal cimport TEXT_SIZE
 from binx.kernels.rows.values cimport DATA_MAXIMUM, decode_value, too_large
@@ -67,10 +66,10 @@ cdef class RowBuilder(RowBuffers):
             return 0
         if self.ids == 0:
             append(&self.id_offsets, &end, OFFSET_SIZE)
-        reserve_of(self.spare, &self.id_text, origin.identifier_size)
+        reserve(&self.id_text, origin.identifier_size)
         append(&self.id_text, origin.identifier, origin.identifier_size)
         end = <int32_t> self.id_text.size
-        reserve_of(self.spare, &self.id_offsets, OFFSET_SIZE)
+        reserve(&self.id_offsets, OFFSET_SIZE)
         append(&self.id_offsets, &end, OFFSET_SIZE)
         self.ids += 1
         self.last_ordinal = origin.ordinal
@@ -147,7 +146,7 @@ cdef class RowBuilder(RowBuffers):
                 continue
             way = column.way
             if way == WAY_BYTES:
-                held += copy_bytes(&at, column, row, self.spare)
+                held += copy_bytes(&at, column, row)
                 column += 1
                 continue
             data = take(&at, 0 if way == WAY_NONE else column.width)

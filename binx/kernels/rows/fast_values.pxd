@@ -10,8 +10,8 @@ from libc.string cimport memcpy
 
 from binx.kernels.rows.buffers cimport *
 from binx.kernels.cursor cimport Cursor, big_within, little, remaining, take
+from binx.kernels.output cimport reserve
 from binx.kernels.rows.decimal cimport SMALL_PRECISION, bytes_of_digits, decimal_size, digits_before, power_of_ten
-from binx.kernels.memory cimport Spare, reserve_of
 from binx.kernels.rows.temporal cimport SECOND, DateTime, days_of, real_date
 from binx.kernels.rows.values cimport DATA_MAXIMUM, too_large
 
@@ -86,7 +86,7 @@ cdef inline void choose_way(Column *column) noexcept nogil:
             column.way = WAY_DECIMAL
 
 
-cdef inline int64_t copy_bytes(Cursor *image, Column *column, int64_t row, Spare spare) except -1 nogil:
+cdef inline int64_t copy_bytes(Cursor *image, Column *column, int64_t row) except -1 nogil:
     """Append a value of bytes; returns how many."""
     cdef int64_t size = <int64_t> little(take(image, column.prefix), column.prefix)
     cdef bint short = size <= SHORT and remaining(image) >= SHORT
@@ -94,10 +94,10 @@ cdef inline int64_t copy_bytes(Cursor *image, Column *column, int64_t row, Spare
     if column.data.size + size > DATA_MAXIMUM:
         too_large(image[0])
     if short:
-        reserve_of(spare, &column.data, SHORT)
+        reserve(&column.data, SHORT)
         memcpy(column.data.data + column.data.size, data, SHORT)
     elif size:
-        reserve_of(spare, &column.data, size)
+        reserve(&column.data, size)
         memcpy(column.data.data + column.data.size, data, size)
     column.data.size += size
     (<int32_t *> column.values.data)[row + 1] = <int32_t> column.data.size

@@ -99,8 +99,8 @@ cdef int lay_out(Cursor *body, uint8_t type, Cursor *metadata, ColumnLayout *col
         column.width = (length + 7) // 8
     elif type == TYPE_NEWDECIMAL:
         meta = take(metadata, 2)
-        if meta[0] < 1 or meta[0] > 65 or meta[1] > 30 or meta[1] > meta[0]:
-            refuse(body, "expected a DECIMAL of at most 65 digits with at most 30 behind the point, found another")
+        if meta[0] < 1 or meta[0] > 65 or meta[1] > 38 or meta[1] > meta[0]:
+            refuse(body, "expected a DECIMAL of at most 65 digits with at most 38 behind the point, found another")
         column.metadata = <uint16_t> (meta[0] << 8 | meta[1])
         column.width = decimal_size(meta[0], meta[1])
     elif type == TYPE_STRING:

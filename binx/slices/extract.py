@@ -306,7 +306,7 @@ class _Extraction:
             self._chain, Selection(), verify=options.verify, on_damage=options.on_damage, tells=False
         )
         search.leave_out_undecodable(self._known_tables())
-        return search.selected()
+        return search.selected(rolled_back=False)
 
     def _write_json(self, stream: OutputStream) -> None:
         from binx.rows.decoder_warnings import decoder_warnings

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -37,7 +38,13 @@ CHANGED = "UPDATE child SET name = 'new' WHERE id = 10"
 
 
 def referring_undone(
-    server: Server, change: str, *, tables: str = REFERRING, changed: str = CHANGED, with_tables: bool = True
+    server: Server,
+    change: str,
+    *,
+    tables: str = REFERRING,
+    changed: str = CHANGED,
+    with_tables: bool = True,
+    on_conflict: OnConflict = OnConflict.STOP,
 ) -> tuple[bytes, tuple[str, ...]]:
     """What undoes a change of rows that others refer to, and what is said of rows that are not known."""
     drop_databases(server)
@@ -64,7 +71,7 @@ def referring_undone(
             part.table.mark_statements(mask)
             yield part._replace(mask=mask)
 
-    report = write_undo(selected(), output, catalog, every=lambda: everything(given))
+    report = write_undo(selected(), output, catalog, on_conflict=on_conflict, every=lambda: everything(given))
     return output.getvalue(), report.unknown
 
 
@@ -90,6 +97,18 @@ def test_rows_that_foreign_keys_deleted_or_changed_come_back(server: Server, cha
     assert unknown == ()
     server.sql(undo)
     assert all_rows(server) == before
+
+
+def test_rows_come_back_without_what_was_rolled_back(server: Server) -> None:
+    changed = (
+        "BEGIN; SAVEPOINT s; UPDATE child SET name = 'never' WHERE id = 10; ROLLBACK TO s; COMMIT;"
+        "XA START 'x'; UPDATE child SET name = 'b' WHERE id = 12; XA END 'x'; XA PREPARE 'x'; XA COMMIT 'x';"
+        "XA START 'x'; UPDATE child SET name = 'never', p = 3; XA END 'x'; XA PREPARE 'x'; XA ROLLBACK 'x'"
+    )
+    undo, unknown = referring_undone(server, "DELETE FROM parent WHERE id = 1", changed=changed)
+    assert unknown == ()
+    server.sql(undo)
+    assert all_rows(server)[1] == [("10", "1", "a"), ("11", "1", "B"), ("12", "1", "b"), ("20", "2", "c")]
 
 
 def test_rows_that_foreign_keys_deleted_and_the_logs_lack_are_listed(mariadb: MariaDBServer) -> None:
@@ -178,6 +197,48 @@ def test_rows_that_followed_a_key_and_went_with_it_are_listed(mariadb: MariaDBSe
     assert (found["line"], found["detail"]) == ([("2", "1")], [("3", "2", "1")])
 
 
+FOLLOWING = """
+CREATE DATABASE small; USE small; CREATE TABLE a (id INT PRIMARY KEY) ENGINE = InnoDB;
+CREATE TABLE line (a INT, n VARCHAR(9), PRIMARY KEY (a, n),
+FOREIGN KEY (a) REFERENCES a (id) ON DELETE CASCADE ON UPDATE CASCADE) ENGINE = InnoDB;
+CREATE TABLE detail (id INT PRIMARY KEY, a INT, n VARCHAR(9),
+FOREIGN KEY (a, n) REFERENCES line (a, n) ON DELETE SET NULL ON UPDATE CASCADE) ENGINE = InnoDB;
+INSERT INTO a VALUES (1), (2), (3); INSERT INTO line VALUES (1, 'x'), (1, 'y'), (2, 'x');
+INSERT INTO detail VALUES (1, 1, 'x'), (2, 1, 'y'), (3, 2, 'x');
+"""
+
+
+@pytest.mark.parametrize(
+    ("since", "told"),
+    [
+        ("DO 0", []),
+        ("DELETE FROM detail WHERE id = 1", ["detail id=1"]),
+        ("UPDATE detail SET a = 9, n = 'y' WHERE id = 1", ["detail id=1"]),
+        ("UPDATE detail SET n = NULL WHERE id = 3", []),
+        ("DELETE FROM detail WHERE id = 2; DELETE FROM line WHERE n = 'y'", ["detail id=2", "line a=1 n=y"]),
+        ("UPDATE a SET id = 8 WHERE id = 9", ["detail id=1", "detail id=2", "line a=1 n=x", "line a=1 n=y"]),
+    ],
+)
+@pytest.mark.parametrize("moves", [1, 2])
+def test_rows_that_follow_a_key_back_are_listed_where_they_are_not_there(
+    mariadb: MariaDBServer, moves: int, since: str, told: list[str]
+) -> None:
+    """What happened to them since stands in a log that is not given."""
+    change = "UPDATE a SET id = 9 WHERE id = 1"
+    if moves == 2:
+        change = "UPDATE a SET id = 7 WHERE id = 1; UPDATE a SET id = 9 WHERE id = 7"
+    undo, unknown = referring_undone(
+        mariadb, change, tables=FOLLOWING, changed="DO 0", on_conflict=OnConflict.SKIP
+    )
+    assert unknown == ()
+    assert b"-- rows of small.detail follow what they refer to" in undo
+    mariadb.sql(f"USE small; {since}")
+    printed = mariadb.sql(undo)
+    assert sorted(re.findall(r"small\.((?:line|detail) .*?); ", printed)) == told
+    if told == []:
+        assert mariadb.query("SELECT * FROM small.line") == [("1", "x"), ("1", "y"), ("2", "x")]
+
+
 @pytest.mark.parametrize(
     ("changed", "doubt"),
     [
@@ -213,6 +274,8 @@ CREATE TABLE parent (id INT PRIMARY KEY, u INT UNIQUE) ENGINE = InnoDB;
 CREATE TABLE child (id INT PRIMARY KEY, p INT, u INT UNIQUE,
 FOREIGN KEY (p) REFERENCES parent (id) ON UPDATE {action}) ENGINE = InnoDB;
 INSERT INTO parent VALUES (1, 1), (2, 2), (3, 3), (4, 4); INSERT INTO child VALUES (1, 1, 1), (2, 2, 2);
+CREATE TABLE tree (id INT PRIMARY KEY, up INT, FOREIGN KEY (up) REFERENCES tree (id)
+ON DELETE CASCADE) ENGINE = InnoDB; INSERT INTO tree VALUES (1, 1), (2, 2);
 """
 
 
@@ -228,6 +291,9 @@ INSERT INTO parent VALUES (1, 1), (2, 2), (3, 3), (4, 4); INSERT INTO child VALU
             "INSERT INTO child VALUES (9, 14, 9)",
             "parent id=14",
         ),
+        ("DELETE FROM child", "DELETE FROM parent WHERE id = 2", "child id=2"),
+        ("DELETE FROM child", "INSERT INTO child VALUES (2, 3, 9)", "child id=2"),
+        ("DELETE FROM tree", "INSERT INTO tree VALUES (2, NULL)", "tree id=2"),
     ],
 )
 @pytest.mark.parametrize("action", ["RESTRICT", "SET NULL"])

@@ -29,7 +29,8 @@ class XaEnds:
         self._all_pass = all_pass
         self._passed: dict[str, bool] = {}
 
-    def steps(self, table: TransactionTable, mask: bytearray) -> list[int]:
+    @staticmethod
+    def steps(table: TransactionTable, mask: bytearray) -> list[int]:
         """The indexes of the marked transactions that prepare or end an XA transaction."""
         steps = bytearray(mask)
         table.keep_range(steps, "kind", Kind.KIND_XA_PREPARE, Kind.KIND_XA_ROLLBACK)
@@ -52,14 +53,14 @@ class XaEnds:
         is_end = table.value("kind", index) != Kind.KIND_XA_PREPARE
         if self._all_pass:
             return taken or is_end
-        xid = _xid(file, table, index)
+        xid = xid_of(file, table, index)
         if is_end:
             return self._passed.pop(xid, True) or taken
         self._passed[xid] = taken
         return taken
 
 
-def _xid(file: BinlogFile, table: TransactionTable, index: int) -> str:
+def xid_of(file: BinlogFile, table: TransactionTable, index: int) -> str:
     """The name of an XA transaction, as the step's GTID event (MariaDB's) or its first statement has it."""
     start, end = table.value("start", index), table.value("end", index)
     for _, event in transaction_events(file, start, end, table.format):
@@ -70,4 +71,4 @@ def _xid(file: BinlogFile, table: TransactionTable, index: int) -> str:
     return ""
 
 
-__all__ = ["XaEnds"]
+__all__ = ["XaEnds", "xid_of"]

@@ -39,7 +39,7 @@ from binx.slices.sql.foreign_keys import (
     places_of,
 )
 from binx.slices.sql.literals import identifier
-from binx.slices.sql.referring_rows import ReferringRow, ReferringRows
+from binx.slices.sql.referring_rows import CHECK, ReferringRow, ReferringRows
 from binx.slices.sql.restoring import RestoringSql
 from binx.slices.sql.table_changes import table_changes
 from binx.slices.sql.tables import SqlDialect, SqlTable
@@ -67,10 +67,12 @@ class Restored:
     Attributes:
         texts: by commit version, the statements behind those that undo the transaction.
         unknown: what is not known, in sentences.
+        warnings: about rows that are not looked at, in sentences.
     """
 
     texts: dict[int, list[bytes]] = field(default_factory=dict)
     unknown: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
 
 
 class Cascades:
@@ -91,15 +93,7 @@ class Cascades:
 
     def ties_of(self, db: str, table: str) -> Ties:
         """The foreign keys of a table."""
-        to, of = self._keys.to((db, table)), self._keys.of((db, table))
-        return Ties(
-            [(self._written(child.name), child) for child in to],
-            [(self._written(child.parent), child) for child in of],
-        )
-
-    def _written(self, name: Name) -> Name:
-        """A table's name in the script."""
-        return self._databases[name[0]], name[1]
+        return _ties((db, table), self._keys, self._databases)
 
     def take(self, table: SqlTable, images: BatchImages, file: BinlogFile) -> None:
         """Take in row changes that are undone, of tables that others may refer to."""
@@ -107,10 +101,8 @@ class Cascades:
             return
         for child in self._keys.to(table.logged):
             for gone in gone_rows(child, table, images, file):
-                # What followed a key that is set back follows it back, but not to another spelling of it.
-                if gone.deleted or child.key.on_update != CASCADE or not child.compares_bytes:
-                    self._wanted[child].add(child.fold(gone.value))
-                    self._undone.add(gone.place)
+                self._wanted[child].add(child.fold(gone.value))
+                self._undone.add(gone.place)
 
     @property
     def found(self) -> bool:
@@ -140,7 +132,14 @@ class Cascades:
         rows = ReferringRows(wanted, steps.keys, frozenset(self._undone))
         for _, _, do, arguments in sorted(steps.steps, key=lambda step: step[:2]):
             do(rows, *arguments)
-        return Restored(rows.result.texts, [*self._unknown(rows, steps)])
+        for row, version in rows.result.checks.items():
+            rows.result.texts[version].append(row.texts[CHECK])
+        warnings = [
+            f"rows of {'.'.join(name)} follow what they refer to (ON UPDATE CASCADE); whether they are as"
+            " before is checked as far as these logs tell what they were"
+            for name in rows.result.following
+        ]
+        return Restored(rows.result.texts, [*self._unknown(rows, steps)], warnings)
 
     def _unknown(self, rows: ReferringRows, steps: _Steps) -> Iterator[str]:
         for child, values in rows.result.asked.items():
@@ -165,6 +164,14 @@ class Cascades:
                 " as only a collation tells whether they referred to what was:"
                 f" {', '.join(steps.keys[table])}={_some([*keys])}"
             )
+
+
+def _ties(name: Name, keys: ForeignKeys, databases: DatabaseNames) -> Ties:
+    """The foreign keys of a table, with the names that tables have in the script."""
+    return Ties(
+        [((databases[child.name[0]], child.name[1]), child) for child in keys.to(name)],
+        [((databases[child.parent[0]], child.parent[1]), child) for child in keys.of(name)],
+    )
 
 
 def _further_values(new: _Wanted, selected: Iterable[Selected], catalog: Catalog) -> _Wanted:
@@ -251,9 +258,10 @@ class _Steps:
             table = SqlTable(item.table.resolved, self._databases[item.table.db])
             images = BatchImages(item)
             if any(child.name == table.logged for child in self._wanted):
-                to = keys.to(table.logged)
-                self._check.know((self._databases[child.name[0]], child.name[1]) for child in to)
-                self._follow(table, images, SqlDialect.of(file.format))
+                ties = _ties(table.logged, keys, self._databases)
+                self._check.know(written for written, _ in ties.to)
+                dialect = SqlDialect.of(file.format)
+                self._follow(table, images, RestoringSql(table, images, dialect, ties, self._check))
             for child, values in self._wanted.items():
                 if child.parent == table.logged:
                     gone = gone_rows(child, table, images, file)
@@ -280,7 +288,7 @@ class _Steps:
             if empties or (sql is not None and effect.type != "statement"):
                 self.steps.append((place, _DDL, ReferringRows.clear, (name,)))
 
-    def _follow(self, table: SqlTable, images: BatchImages, dialect: SqlDialect) -> None:
+    def _follow(self, table: SqlTable, images: BatchImages, statements: RestoringSql) -> None:
         name = table.logged
         of = [child for child in self._wanted if child.name == name]
         if not table.key or any(columns_of(table, child.key.columns) is None for child in of):
@@ -294,7 +302,7 @@ class _Steps:
                 taken = zip(places_of(images, before), keys, strict=True)
                 self.steps += [(place, _BEFORE, ReferringRows.take, (name, key)) for place, key in taken]
             if after is not None and (some := _referring(of, self._wanted, table, images, after)) is not None:
-                rows = self._rows(of, table, images, some, before is None, dialect)
+                rows = self._rows(of, table, images, some, before is None, statements)
                 put = zip(places_of(images, some), rows, strict=True)
                 self.steps += [(place, _AFTER, ReferringRows.put, (name, row)) for place, row in put]
 
@@ -305,9 +313,8 @@ class _Steps:
         images: BatchImages,
         some: Images,
         inserted: bool,
-        dialect: SqlDialect,
+        statements: RestoringSql,
     ) -> Iterator[ReferringRow]:
-        statements = RestoringSql(table, images, dialect, self._check)
         texts: dict[Child | str, list[bytes]] = {}
         for child in of:
             actions = {child.key.on_delete, child.key.on_update}
@@ -316,6 +323,11 @@ class _Steps:
             if "SET NULL" in actions:
                 columns, (db, name) = columns_of(table, child.key.columns) or (), child.parent
                 texts[child] = statements.sets(some, columns, (self._databases[db], name), child)
+        if any(child.key.on_update == CASCADE for child in of):
+            referring = (columns_of(table, child.key.columns) or () for child in of)
+            texts[CHECK] = statements.checks(
+                some, sorted({place for places in referring for place in places})
+            )
         to = (child.key.referenced for child in self._wanted if child.parent == table.logged)
         named = {name.casefold() for names in (*to, *(child.key.columns for child in of)) for name in names}
         places = {

@@ -13,8 +13,11 @@ from itertools import zip_longest
 
 from binx.slices.sql.foreign_keys import BETWEEN, CASCADE, CHANGES_NOTHING, Child, Gone, Name, Place
 
+CHECK = "CHECK"
+"""The statement that counts a row which is as it was, and keeps the key of one that is not."""
 
-@dataclass(slots=True)
+
+@dataclass(slots=True, eq=False)
 class ReferringRow:
     """A row that refers to another one, as its last image says.
 
@@ -22,7 +25,8 @@ class ReferringRow:
         columns: values of its key, of what it refers to, and of what others refer to, by folded name.
         since: the transaction that gave it the image.
         inserted: whether that transaction inserted it.
-        texts: the statements that restore it: if it was deleted, and if a foreign key was set to NULL.
+        texts: the statements that restore it: if it was deleted, and if a foreign key was set to NULL; and
+            the one that checks it.
         followed: whether a foreign key has changed it since, so that the statements restore too old values.
         doubtful: whether a foreign key may have changed or deleted it since, as a collation tells.
     """
@@ -57,6 +61,8 @@ class CascadeResult:
         doubts: statements that may have changed rows that did, shortened.
         stale: keys of rows that cannot be restored, as a foreign key had changed them before.
         alike: keys of rows of which only a collation tells whether they referred to what is undone.
+        checks: rows that follow back what is undone, and the commit version of that.
+        following: the tables that have such rows.
     """
 
     texts: dict[int, list[bytes]] = field(default_factory=lambda: defaultdict(list))
@@ -64,6 +70,8 @@ class CascadeResult:
     doubts: dict[Child, dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
     stale: dict[Name, dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
     alike: dict[Name, dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
+    checks: dict[ReferringRow, int] = field(default_factory=dict)
+    following: dict[Name, None] = field(default_factory=dict)
 
 
 class _Rows:
@@ -158,7 +166,9 @@ class ReferringRows:
             return
         undone = gone.place in self._undone
         follows = action == CASCADE and not gone.deleted
-        if undone and not follows:
+        if undone and follows:
+            self.result.following[child.name] = None
+        elif undone:
             self.result.asked[child][gone.value] = None
             self.result.doubts[child].update(self._doubts[child.name])
         table = self._tables.get(child.name)
@@ -192,12 +202,16 @@ class ReferringRows:
 
     def _restore(self, child: Child, row: ReferringRow, key: str, gone: Gone, *, certain: bool) -> None:
         action = child.key.on_delete if gone.deleted else child.key.on_update
+        if action == CASCADE and not gone.deleted and certain:
+            # It follows back, to what its image says. What gave it an image in the same transaction is undone
+            # behind the check, and looks for the row itself.
+            if not row.followed and row.since != gone.place.version and not self._doubts[child.name]:
+                self.result.checks[row] = gone.place.version
+            return
         text = row.texts.get(CASCADE if action == CASCADE else child)
+        self.result.checks.pop(row, None)
         if not certain:
             self.result.alike[child.name][key] = None
-        elif action == CASCADE and not gone.deleted:
-            # It follows back.
-            return
         elif row.followed or text is None:
             self.result.stale[child.name][key] = None
         else:
@@ -209,4 +223,4 @@ class ReferringRows:
         return {child: value for child, value in found if value is not None}
 
 
-__all__ = ["CascadeResult", "ReferringRow", "ReferringRows"]
+__all__ = ["CHECK", "CascadeResult", "ReferringRow", "ReferringRows"]

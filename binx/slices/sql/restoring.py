@@ -16,13 +16,17 @@ from binx.slices.sql.undo_conditions import ConditionsSql, Ties
 class RestoringSql(ConditionsSql):
     """The statements that restore rows of one batch."""
 
-    def __init__(self, table: SqlTable, images: BatchImages, dialect: SqlDialect, check: UndoCheck) -> None:
-        super().__init__(table, images, dialect, Ties((), ()))
+    def __init__(
+        self, table: SqlTable, images: BatchImages, dialect: SqlDialect, ties: Ties, check: UndoCheck
+    ) -> None:
+        super().__init__(table, images, dialect, ties)
         self._check = check
 
     def inserts(self, rows: Images) -> list[bytes]:
         """An INSERT for each row."""
         check = self._check.of(self._table, self._dialect, "insert")
+        if self.may_lack(self._check):
+            return self._texts(rows, self.insert_if_there(rows, check), None)
         return self._texts(rows, self._insert(rows), check.around_insert(self._inserted(rows)))
 
     def sets(self, rows: Images, columns: tuple[int, ...], written: Name, child: Child) -> list[bytes]:
@@ -50,6 +54,26 @@ class RestoringSql(ConditionsSql):
                 yield f" AND {self._table.names[place]} IS NULL".encode()
             yield from self.if_there(written, child, columns, rows)
             yield from check.behind_row([b"ROW_COUNT()>0"], shown)
+
+        return self._texts(rows, parts(), None)
+
+    def checks(self, rows: Images, columns: Iterable[int]) -> list[bytes]:
+        """For each row, what counts it if it has its key and its values of some columns, or keeps its key."""
+        check = self._check.of(self._table, self._dialect)
+        shown = {place: self._literals(b"", place, rows) for place in self._table.key}
+
+        def parts() -> Iterator[bytes | Part]:
+            lead = f"SET @found=EXISTS (SELECT 1 FROM {self._table.name} WHERE "
+            for place in self._table.key:
+                yield from self._literals(
+                    f"{lead}{self._table.names[place]}=".encode(), place, rows, exact=True
+                )
+                lead = " AND "
+            for place in columns:
+                yield b" AND "
+                yield from self._equal(place, rows)
+            yield b")"
+            yield from check.behind_row([b"@found"], shown)
 
         return self._texts(rows, parts(), None)
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
+from binx.kernels.transactions.table import Kind
 from binx.log.file import BinlogFile
+from binx.log.selection.xa_ends import XaEnds, xid_of
 from binx.rows.batches import ChangeBatch
 from binx.rows.columns.types import ArrowOptions
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder, DecoderOptions
+from binx.rows.marks import WITHOUT_ROWS
 from binx.rows.statements import Statement
 from binx.slices.changes import Selected
 
@@ -40,4 +43,35 @@ def table_changes(
             yield batch, part.file
 
 
-__all__ = ["table_changes"]
+def without_rolled_back(every: Callable[[], Iterable[Selected]]) -> Callable[[], Iterator[Selected]]:
+    """The same transactions without the rows of XA transactions that were rolled back in the end."""
+    rolled_back: set[tuple[str, int]] | None = None
+
+    def lasting() -> Iterator[Selected]:
+        nonlocal rolled_back
+        if rolled_back is None:
+            rolled_back = _rolled_back(every())
+        for part in every():
+            for index in XaEnds.steps(part.table, part.mask) if rolled_back else ():
+                if (part.file.path, part.table.value("start", index)) in rolled_back:
+                    part.mask[index] = WITHOUT_ROWS
+            yield part
+
+    return lasting
+
+
+def _rolled_back(selected: Iterable[Selected]) -> set[tuple[str, int]]:
+    """Where the XA transactions stand that were rolled back: file, and offset of what prepared them."""
+    prepared: dict[str, tuple[str, int]] = {}
+    found: set[tuple[str, int]] = set()
+    for part in selected:
+        for index in XaEnds.steps(part.table, part.mask):
+            kind, xid = part.table.value("kind", index), xid_of(part.file, part.table, index)
+            if kind == Kind.KIND_XA_PREPARE:
+                prepared[xid] = part.file.path, part.table.value("start", index)
+            elif (place := prepared.pop(xid, None)) is not None and kind == Kind.KIND_XA_ROLLBACK:
+                found.add(place)
+    return found
+
+
+__all__ = ["table_changes", "without_rolled_back"]

@@ -34,6 +34,7 @@ from binx.slices.sql.refusals import refuse_other_flavour
 from binx.slices.sql.script import PARTIAL, comment_text
 from binx.slices.sql.session import SqlSession
 from binx.slices.sql.sizes import STATEMENT_BYTES, StatementSizes
+from binx.slices.sql.table_changes import without_rolled_back
 from binx.slices.sql.tables import SqlDialect, UntoldTables
 from binx.slices.sql.undo_check import ROWS_BEFORE_KEYS, UndoCheck
 from binx.slices.sql.undo_rows import Obstacles, UndoRows
@@ -100,6 +101,7 @@ def write_undo(
         DamagedError, UnsupportedError: a transaction cannot be decoded.
         OutputError: the output, or the temporary folder, cannot be written.
     """
+    every = None if every is None else without_rolled_back(every)
     with Backwards() as spool:
         again = None if every is None else ChangedAgain()
         known = catalog.copy()
@@ -129,6 +131,7 @@ def write_undo(
         undoing.statements.finish()
         if cascades.found and every is not None:
             undoing.restored = cascades.restored(every, known, check)
+            undoing.warnings += undoing.restored.warnings
         if again is not None and every is not None:
             undoing.warnings += again.warnings(every(), known)
         return undoing.copy_out(output)

@@ -50,9 +50,10 @@ class UndoCheck:
         self._not_compared: dict[str, dict[str, None]] = {}
         self._known: set[tuple[str, str]] = set()
 
-    def of(self, table: SqlTable, dialect: SqlDialect, operation: str) -> TableCheck:
-        """The check of a table whose rows the script inserts, updates or deletes."""
-        self._operations.setdefault((table.db, table.table), set()).add(operation.upper())
+    def of(self, table: SqlTable, dialect: SqlDialect, operation: str | None = None) -> TableCheck:
+        """The check of a table whose rows the script inserts, updates or deletes, or only looks at."""
+        if operation is not None:
+            self._operations.setdefault((table.db, table.table), set()).add(operation.upper())
         number = self._tables.setdefault(f"{table.db}.{table.table}", len(self._tables) + 1)
         return TableCheck(table, number, dialect, self.on_conflict)
 

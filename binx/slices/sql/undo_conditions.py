@@ -18,7 +18,9 @@ from binx.slices.changed import changed_values
 from binx.slices.sql.change_rows import BatchSql
 from binx.slices.sql.foreign_keys import CASCADE, CHANGES_NOTHING, Child, Name, columns_of
 from binx.slices.sql.literals import identifier
+from binx.slices.sql.on_conflict import OnConflict
 from binx.slices.sql.tables import SqlDialect, SqlTable
+from binx.slices.sql.undo_check import TableCheck, UndoCheck
 
 
 class Ties:
@@ -78,6 +80,34 @@ class ConditionsSql(BatchSql):
             which = self._changed(group, own)
             if which is not None and own is not None:
                 yield from _where(which, self.if_there(written, child, own, before))
+
+    def may_lack(self, check: UndoCheck) -> bool:
+        """Whether rows that are inserted may lack what they refer to, which must not end the script."""
+        return bool(self._ties.of) and not self._unchecked and check.on_conflict is OnConflict.SKIP
+
+    def insert_if_there(self, before: Images, check: TableCheck) -> Iterator[bytes | Part]:
+        """An INSERT of a row that does nothing where what it refers to is gone, or its key is taken.
+
+        Args:
+            before: the row.
+            check: what counts it.
+        """
+        table, inserted = self._table, self._inserted(before)
+        names = ", ".join(table.names[place] for place in inserted)
+        yield f"INSERT INTO {table.name} ({names}) SELECT ".encode()
+        for number, place in enumerate(inserted):
+            yield from self._literals(b", " if number else b"", place, before)
+        yield b" FROM DUAL WHERE TRUE"
+        for written, child in self._ties.of:
+            places = columns_of(table, child.key.columns)
+            if places is not None and {*places} <= {*before.columns}:
+                yield from self.if_there(written, child, places, before)
+        first = table.names[inserted[0]]
+        yield f" ON DUPLICATE KEY UPDATE {first}={table.name}.{first}".encode()
+        shown = {
+            place: self._literals(b"", place, before) for place in check.shown if place in before.columns
+        }
+        yield from check.behind_row([b"ROW_COUNT()>0"], shown)
 
     def _unique_keys(self) -> Iterator[tuple[int, ...]]:
         if not self._table.key:
@@ -150,6 +180,13 @@ class ConditionsSql(BatchSql):
         for place in places:
             yield from self._literals(b"", place, before, exact=True)
             yield b" IS NULL OR "
+        own = columns_of(self._table, child.key.referenced) if child.name == child.parent else None
+        if own is not None and {*own} <= {*before.columns}:
+            # A row may refer to itself.
+            for number, (place, referred) in enumerate(zip(places, own, strict=True)):
+                yield from self._literals(b" AND " if number else b"", place, before, exact=True)
+                yield from self._literals(b"=", referred, before, exact=True)
+            yield b" OR "
         yield f"EXISTS (SELECT 1 FROM (SELECT 1 FROM {name} WHERE ".encode()
         yield from self._values(map(identifier, child.key.referenced), places, dict.fromkeys(places, before))
         yield b" LIMIT 1) AS referred_to))"

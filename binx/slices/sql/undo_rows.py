@@ -157,7 +157,11 @@ class _BatchUndo(ConditionsSql):
             return
         if group.after is None:
             assert group.before is not None
-            yield from self._insert(group.before)
+            if self.may_lack(self._check):
+                check = self._check.of(self._table, self._dialect, _UNDONE_BY[group.operation])
+                yield from self.insert_if_there(group.before, check)
+            else:
+                yield from self._insert(group.before)
             return
         table, known = self._table, _known(group)
         check = self._check.of(table, self._dialect, _UNDONE_BY[group.operation])
@@ -204,6 +208,8 @@ class _BatchUndo(ConditionsSql):
     def _statement(self, group: ChangeGroup) -> tuple[bytes, bytes, bytes] | None:
         """What stands around the rows that were deleted, which one statement inserts together."""
         if group.after is not None or group.before is None or self._obstacle(group) is not None:
+            return None
+        if self.may_lack(self._check):
             return None
         check = self._check.of(self._table, self._dialect, _UNDONE_BY[group.operation])
         return check.around_insert(self._inserted(group.before))

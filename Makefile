@@ -95,8 +95,8 @@ bench: $(VENV)/.installed ## benchmark against mysqlbinlog (BENCH="--size 1000" 
 testdata: $(VENV)/.installed ## regenerate testdata/ with real servers
 	$(BIN)/python testdata/make.py
 
-man: $(VENV)/.installed ## make the manual pages in man/ from the commands' help and the docs
-	$(BIN)/python -m binx.cli.manpages man docs
+man: $(VENV)/.installed ## make the manual pages in man/ from the commands' help
+	$(BIN)/python -m binx.cli.manpages man
 
 wheel: man ## build the wheel, and collect those of its dependencies, in dist/wheels
 	rm -rf dist/wheels build/lib* build/bdist*
@@ -108,7 +108,7 @@ standalone: wheel ## build dist/binx, a folder that runs without Python (and wit
 	build/standalone/bin/python -m pip install --quiet --no-index --find-links dist/wheels --force-reinstall 'binx[encryption]'
 	build/standalone/bin/pyinstaller --noconfirm --log-level ERROR --name binx --distpath dist --workpath build/pyinstaller \
 		--specpath build --collect-submodules binx --recursive-copy-metadata binx --collect-all tzdata build/standalone/bin/binx
-	mkdir -p dist/binx/man && cp man/*.[15] dist/binx/man/ && cp LICENSE dist/binx/
+	mkdir -p dist/binx/man && cp man/*.1 dist/binx/man/ && cp LICENSE dist/binx/
 
 bare: standalone ## run the wheel and the folder in bare Debian roots (as root, with debootstrap)
 	$(BIN)/python -m tests.bare

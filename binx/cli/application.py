@@ -9,10 +9,8 @@ from importlib import import_module
 from typing import NamedTuple
 
 import click
-from click.shell_completion import add_completion_class
 
 from binx import __version__
-from binx.cli.bash import Bash
 from binx.cli.command import HELP_NAMES, Command
 from binx.kernels.crc32 import backend
 
@@ -147,6 +145,3 @@ def application(ctx: click.Context) -> None:
     """Without a command, the overview is printed."""
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
-
-
-add_completion_class(Bash, "bash")

@@ -1,7 +1,4 @@
-"""The manual pages, made from the commands and the documentation: ``python -m binx.cli.manpages man docs``.
-
-Commands have pages in section 1, formats of files in section 5, in man(7)'s macros.
-"""
+"""The manual pages, made from the commands in man(7)'s macros: ``python -m binx.cli.manpages man``."""
 
 from __future__ import annotations
 
@@ -15,10 +12,11 @@ import click
 from binx import __version__
 from binx.cli.application import DESCRIPTION, ENTRIES, EXAMPLES, PROGRAM, application, load_command
 from binx.cli.command import Command, Example
-from binx.cli.manpages_formats import PAGES, SECTION, FormatPage, body_of
-from binx.cli.roff import escaped, guarded
 
 _SECTION = 1
+_ESCAPES = str.maketrans(
+    {"\\": r"\e", "-": r"\-", "'": r"\(aq", "`": r"\(ga", "^": r"\(ha", "~": r"\(ti", '"': r"\(dq"}
+)
 _CODE = re.compile(r"`([^`]+)`")
 _REFERENCE = re.compile(r"\b([a-z][a-z-]*)\((\d)\)")
 
@@ -65,30 +63,22 @@ _ENVIRONMENT = (
 )
 
 
-def pages(docs: Path) -> dict[str, str]:
-    """All pages by file name.
-
-    Args:
-        docs: the folder of the documentation.
-    """
+def pages() -> dict[str, str]:
+    """All pages by file name."""
     made = {f"{PROGRAM}.{_SECTION}": _main_page()}
     with click.Context(application, info_name=PROGRAM) as parent:
         for entry in ENTRIES:
             text = _command_page(load_command(entry.name), entry.summary, parent)
             made[f"{PROGRAM}-{entry.name}.{_SECTION}"] = text
-    for page in PAGES:
-        made[f"{page.name}.{SECTION}"] = _format_page(page, docs)
     return made
 
 
-def write_pages(folder: Path, docs: Path) -> None:
+def write_pages(folder: Path) -> None:
     """Write all pages into a folder, and remove those of former commands."""
     folder.mkdir(parents=True, exist_ok=True)
-    made = pages(docs)
-    for old in folder.glob(f"{PROGRAM}*.[{_SECTION}{SECTION}]"):
-        if old.name not in made:
-            old.unlink()
-    for name, text in made.items():
+    for old in folder.glob(f"{PROGRAM}*.[0-9]"):
+        old.unlink()
+    for name, text in pages().items():
         (folder / name).write_text(text, "utf-8")
 
 
@@ -105,7 +95,7 @@ def _main_page() -> str:
     lines += [".TP", r"\fB\-h\fR, \fB\-\-help\fR", "Show the overview and exit; after a command, its help."]
     lines += _common_sections()
     lines += _examples([Example("", line) for line in EXAMPLES])
-    lines += _see_also([f"{PROGRAM}-{entry.name}" for entry in ENTRIES], [page.name for page in PAGES])
+    lines += _see_also([f"{PROGRAM}-{entry.name}" for entry in ENTRIES])
     return _joined(lines)
 
 
@@ -135,17 +125,10 @@ def _command_page(command: Command, summary: str, parent: click.Context) -> str:
     return _joined(lines)
 
 
-def _format_page(page: FormatPage, docs: Path) -> str:
-    lines = _head(page.name, page.summary, SECTION, "File Formats")
-    lines += [".SH DESCRIPTION", *body_of((docs / page.source).read_text("utf-8"))]
-    lines += _see_also([PROGRAM])
-    return _joined(lines)
-
-
-def _head(name: str, summary: str, section: int = _SECTION, title: str = "User Commands") -> list[str]:
+def _head(name: str, summary: str) -> list[str]:
     return [
         r".\" Made by python -m binx.cli.manpages; changes belong there.",
-        rf'.TH {escaped(name.upper())} {section} "" "binx {__version__}" "{title}"',
+        rf'.TH {escaped(name.upper())} {_SECTION} "" "binx {__version__}" "User Commands"',
         ".SH NAME",
         rf"{escaped(name)} \- {escaped(summary)}",
     ]
@@ -172,9 +155,8 @@ def _examples(examples: tuple[Example, ...] | list[Example]) -> list[str]:
     return lines
 
 
-def _see_also(names: list[str], formats: list[str] | None = None) -> list[str]:
+def _see_also(names: list[str]) -> list[str]:
     references = [rf"\fB{escaped(name)}\fR({_SECTION})" for name in names]
-    references += [rf"\fB{escaped(name)}\fR({SECTION})" for name in formats or []]
     return [".SH SEE ALSO", ", ".join([*references, r"\fBmysqlbinlog\fR(1)"])]
 
 
@@ -200,10 +182,20 @@ def _marked(text: str) -> Iterator[str]:
             yield _REFERENCE.sub(r"\\fB\1\\fR(\2)", escaped(part).replace(r"\-", "-")).replace("-", r"\-")
 
 
+def escaped(text: str) -> str:
+    """Text as it is to be read; characters beyond ASCII by their number, as roff's input has none."""
+    plain = text.translate(_ESCAPES)
+    return "".join(char if char.isascii() else rf"\[u{ord(char):04X}]" for char in plain)
+
+
+def guarded(line: str) -> str:
+    r"""A line that is no macro by accident: one that begins with a dot or an apostrophe gets ``\&``."""
+    return rf"\&{line}" if line.startswith((".", "'")) else line
+
+
 def _joined(lines: list[str]) -> str:
     return "\n".join(lines) + "\n"
 
 
 if __name__ == "__main__":
-    given = [Path(argument) for argument in sys.argv[1:]]
-    write_pages(*(given if len(given) == 2 else [Path("man"), Path("docs")]))
+    write_pages(Path(*sys.argv[1:2] or ["man"]))

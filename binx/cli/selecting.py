@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from binx.cli.command import combined, option, parsed
-from binx.cli.completing import complete_databases, complete_gtids, complete_kinds, complete_tables
 from binx.cli.options import COUNT, NUMBER, SIZE
 from binx.errors import UsageError
 from binx.event.gtid.sets import GtidSet
@@ -81,7 +80,6 @@ _SELECTION_OPTIONS = combined(
         metavar="SET",
         multiple=True,
         type=parsed(_gtid_set),
-        shell_complete=complete_gtids,
         section=SELECTION,
         help="GTID in this set: uuid:1-5:7, uuid:100-, uuid:tag:1-3, 0-1-100..200; separate several by"
         " commas. The first digits of a UUID are enough.",
@@ -93,7 +91,6 @@ _SELECTION_OPTIONS = combined(
         metavar="SET",
         multiple=True,
         type=parsed(_gtid_set),
-        shell_complete=complete_gtids,
         section=SELECTION,
         help="GTID not in this set.",
     ),
@@ -101,7 +98,6 @@ _SELECTION_OPTIONS = combined(
         "--from-gtid",
         metavar="GTID",
         type=parsed(_gtid_set),
-        shell_complete=complete_gtids,
         section=SELECTION,
         help="From this transaction on, in the order of the logs.",
     ),
@@ -109,7 +105,6 @@ _SELECTION_OPTIONS = combined(
         "--until-gtid",
         metavar="GTID",
         type=parsed(_gtid_set),
-        shell_complete=complete_gtids,
         section=SELECTION,
         help="Up to this transaction, itself included.",
     ),
@@ -152,7 +147,6 @@ _SELECTION_OPTIONS = combined(
         aliases=["--database"],
         metavar="GLOB",
         multiple=True,
-        shell_complete=complete_databases,
         section=SELECTION,
         help="Touching a table in this database; * and ? match.",
     ),
@@ -161,7 +155,6 @@ _SELECTION_OPTIONS = combined(
         "tables",
         metavar="DB.TABLE",
         multiple=True,
-        shell_complete=complete_tables,
         section=SELECTION,
         help="Touching this table; * and ? match: 'shop.*'.",
     ),
@@ -198,7 +191,6 @@ _SELECTION_OPTIONS = combined(
         metavar="LIST",
         multiple=True,
         type=parsed(parse_kinds),
-        shell_complete=complete_kinds,
         section=SELECTION,
         help="Of this kind: ddl, dml, xa, rollback and so on; separate several by commas.",
     ),

@@ -11,14 +11,12 @@ import pytest
 
 from binx.cli.application import ENTRIES
 from binx.cli.manpages import pages, write_pages
-from binx.cli.manpages_formats import PAGES, body_of
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
-NAMES = ["binx.1", *(f"binx-{entry.name}.1" for entry in ENTRIES), *(f"{page.name}.5" for page in PAGES)]
+NAMES = ["binx.1", *(f"binx-{entry.name}.1" for entry in ENTRIES)]
 
 
 def test_there_is_a_page_for_every_command() -> None:
-    assert sorted(pages(DOCS)) == sorted(NAMES)
+    assert sorted(pages()) == sorted(NAMES)
 
 
 def groff(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -33,13 +31,13 @@ def groff(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_groff_has_nothing_to_say(name: str, tmp_path: Path) -> None:
-    write_pages(tmp_path, DOCS)
+    write_pages(tmp_path)
     done = groff("-ww", "-z", "-Tutf8", str(tmp_path / name))
     assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_text_comes_out_as_it_was_written(tmp_path: Path) -> None:
-    write_pages(tmp_path, DOCS)
+    write_pages(tmp_path)
     done = groff("-Tascii", "-P-cbou", str(tmp_path / "binx-extract.1"))
     assert done.returncode == 0
     shown = " ".join(done.stdout.split())
@@ -54,30 +52,5 @@ def test_pages_of_commands_that_are_gone_are_removed(tmp_path: Path) -> None:
     (tmp_path / "binx-gone.1").touch()
     (tmp_path / "binx-gone.5").touch()
     (tmp_path / "other.1").touch()
-    write_pages(tmp_path, DOCS)
+    write_pages(tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*NAMES, "other.1"])
-
-
-def test_markdown_becomes_macros() -> None:
-    text = "# Title\n\nSome `code`, **bold** and [a link](x.md).\n\n## Part\n\n"
-    table = "| a | b |\n|---|---|\n| `x` | y \\| é |\n"
-    assert body_of(f"{text}{table}\n- one\n- two\n\n```\n.code\n```\n") == [
-        ".PP",
-        r"Some \fBcode\fR, \fBbold\fR and a link.",
-        ".SH PART",
-        ".TP",
-        r"\fBx\fR",
-        r"y | \[u00E9]",
-        r".IP \(bu 2",
-        "one",
-        r".IP \(bu 2",
-        "two",
-        ".PP",
-        ".RS 4",
-        ".nf",
-        ".ft CR",
-        r"\&.code",
-        ".ft R",
-        ".fi",
-        ".RE",
-    ]

@@ -16,9 +16,7 @@ EXAMPLES = (
 )
 
 DETAILS = (
-    "Commands, options, option values and files are completed. --table, --db, --gtid and --exclude-gtid are"
-    " completed from the logs already on the command line: from their index files (see binx-index(1)), or"
-    " from the logs themselves if those without index files are at most 64 MiB together.",
+    "Commands, options, option values and files are completed.",
     'To install it, add the line `eval "$(binx completion bash)"` to ~/.bashrc, or with zsh in place of'
     " bash to ~/.zshrc. Requires Bash 4.4 or newer.",
 )
@@ -29,7 +27,7 @@ DETAILS = (
 @QUIET
 @click.pass_context
 def completion_command(ctx: click.Context, shell: str, quiet: bool) -> ExitCode:
-    """Print a script that completes commands, options, tables and GTIDs in bash, zsh or fish."""
+    """Print a script that completes commands, options and files in bash, zsh or fish."""
     kind = get_completion_class(shell)
     root = ctx.find_root()
     name = root.info_name or ""

@@ -45,7 +45,7 @@ DETAILS = (
     "The index file of an encrypted log is not encrypted: it contains GTIDs, times and table names in the"
     " clear and needs the same protection as the keys. Only binx archive --encrypt-to encrypts index files.",
     "An index file is a Parquet file with one row per transaction and the columns of the data set's"
-    " transactions; epoch and seqno count within the log only. See binx-index-file(5).",
+    " transactions; epoch and seqno count within the log only.",
 )
 
 

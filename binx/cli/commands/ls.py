@@ -8,7 +8,6 @@ from datetime import tzinfo
 from typing import TYPE_CHECKING
 
 from binx.cli.command import OUTPUT, Example, command, option, parsed
-from binx.cli.completing import complete_orders
 from binx.cli.options import (
     FILES,
     LOOK,
@@ -69,7 +68,7 @@ DETAILS = (
     " each line has these fields, separated by tabs: commit time, GTID, kind, bytes, rows, file, start, and"
     " the changes per table (+ rows inserted, ~ updated, - deleted), or the text of DDL. Numbers have no"
     " separators; unknown values are a hyphen. With --json, each line is an object whose names are those of"
-    " the data set's transactions; see binx-parquet(5).",
+    " the data set's transactions; see binx-to-parquet(1).",
     f"--columns takes {', '.join(COLUMNS)}; also {_SHORTER}. duration is from the start of the first"
     " statement to the commit, in whole seconds, as the start is logged; in JSON its least and most seconds.",
     "--sort takes log, size, rows, time and duration. Without a direction, the largest, longest or earliest"
@@ -107,7 +106,6 @@ def _parse_sort(text: str) -> tuple[Order, bool]:
     "--sort",
     metavar="KEY[:asc|:desc]",
     type=parsed(_parse_sort),
-    shell_complete=complete_orders,
     default=Order.LOG.value,
     show_default=True,
     section=OUTPUT,

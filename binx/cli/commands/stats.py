@@ -8,7 +8,6 @@ from datetime import tzinfo
 
 from binx.cli.breakdown import breakdown_section
 from binx.cli.command import OUTPUT, PATH, Example, command, option, parsed
-from binx.cli.completing import complete_dimensions
 from binx.cli.figures import sections
 from binx.cli.options import COUNT, FILES, LOOK, NO_CHECKSUMS, ON_DAMAGE, QUIET, ZONE, index_options
 from binx.cli.progress import progress_bar
@@ -85,7 +84,6 @@ DETAILS = (
     metavar="LIST",
     multiple=True,
     type=parsed(parse_dimensions),
-    shell_complete=complete_dimensions,
     section=OUTPUT,
     help="Group by these: hour,table; also db, server, thread, kind, size, day and so on.",
 )

@@ -67,7 +67,7 @@ DETAILS = (
     " commit: it names every file that belongs to the log and accounts for each row image, as written to"
     " Parquet, filtered or undecodable. Ignore files that no manifest lists. A log already exported with"
     " the same options is kept; with other options, such as other tables, it is exported again and its"
-    " previous files are removed, so use a separate folder for each selection. See binx-parquet(5).",
+    " previous files are removed, so use a separate folder for each selection.",
     "Column names come from the log (binlog_row_metadata=FULL), else from DDL in the logs and --schema;"
     " otherwise columns are called c1, c2 and so on. The data set stores the table definitions known at the"
     " end of each log. An export continues from the log directly before its first one, if the data set has"

@@ -18,23 +18,15 @@ EXAMPLES = (
         "binx archive mysql-bin.index --to sealed --encrypt-to"
         " age1dkzd62lh6n2t6aj9jh3v099ded0gv9nvnavvpa3q2e6vgt89lv2s5jd6jj",
     ),
+    Example("extract a transaction from the archive", "binx extract --gtid UUID:1006 archive -o one.binlog"),
     Example(
-        "extract a transaction from the archive",
-        "binx extract --gtid UUID:1006 archive -o one.binlog",
-    ),
-    Example(
-        "check that the archive is intact and complete",
-        "binx archive --check mysql-bin.index --to archive",
+        "check that the archive is intact and complete", "binx archive --check mysql-bin.index --to archive"
     ),
     Example("list what is archived", "binx archive --list --to archive"),
     Example(
-        "which logs of the archive are older than a year",
-        "binx archive --expire 365 --dry-run --to archive",
+        "which logs of the archive are older than a year", "binx archive --expire 365 --dry-run --to archive"
     ),
-    Example(
-        "restore a log",
-        "binx archive --restore mysql-bin.000003 --to archive -o restored.000003",
-    ),
+    Example("restore a log", "binx archive --restore mysql-bin.000003 --to archive -o restored.000003"),
     Example(
         "restore the transactions of some minutes",
         "binx archive --since '2026-11-21 09:30' --until '2026-11-21 09:45' --to archive -o span.binlog",

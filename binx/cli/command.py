@@ -39,7 +39,7 @@ class Option(click.Option):
         self,
         names: Sequence[str],
         *args: Any,
-        section: str = OTHER,
+        section: str = OUTPUT,
         aliases: Sequence[str] = (),
         **settings: Any,
     ) -> None:
@@ -172,6 +172,10 @@ class Command(click.Command):
 
 class _Path(click.Path):
     """The path of a file or folder, which need not be there."""
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
+        """What help calls it."""
+        return "FILE"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The path; a variable of a shell that is not set is none."""

@@ -117,14 +117,7 @@ def _tables(figures: Statistics, top: int) -> Section:
     tables = figures.tables or ()
     whole = sum(one.bytes for one in tables)
     rows = [
-        (
-            f"{one.db}.{one.table}",
-            one.bytes,
-            one.inserts,
-            one.updates,
-            one.deletes,
-            share(one.bytes, whole),
-        )
+        (f"{one.db}.{one.table}", one.bytes, one.inserts, one.updates, one.deletes, share(one.bytes, whole))
         for one in tables[:top]
     ]
     return Section(title_of("Tables", len(rows), len(tables)), columns, rows)
@@ -143,15 +136,7 @@ def _databases(figures: Statistics, top: int) -> Section:
     databases = figures.databases or ()
     whole = sum(one.bytes for one in databases)
     rows = [
-        (
-            one.db,
-            one.tables,
-            one.bytes,
-            one.inserts,
-            one.updates,
-            one.deletes,
-            share(one.bytes, whole),
-        )
+        (one.db, one.tables, one.bytes, one.inserts, one.updates, one.deletes, share(one.bytes, whole))
         for one in databases[:top]
     ]
     return Section(title_of("Databases", len(rows), len(databases)), columns, rows)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from binx.cli.command import OUTPUT, PATH, combined, option, parsed
+from binx.cli.command import OTHER, PATH, combined, option, parsed
 from binx.cli.pager import NO_PAGER
 from binx.cli.terminal import LAYOUT, say_note, say_warning
 from binx.errors import BinxError, UsageError
@@ -28,8 +28,17 @@ if TYPE_CHECKING:
 
 SPARK = "Spark"
 
-NUMBER = click.IntRange(min=0)
-COUNT = click.IntRange(min=1, max=2**63 - 1)
+
+class _Number(click.IntRange):
+    """A whole number, which help calls N."""
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
+        """What help calls it."""
+        return "N"
+
+
+NUMBER = _Number(min=0)
+COUNT = _Number(min=1, max=2**63 - 1)
 SIZE = parsed(parse_size)
 
 
@@ -51,29 +60,29 @@ def _tell_steps(_: click.Context, __: click.Parameter, asked: bool) -> None:
 _FILES = click.argument("files", metavar="FILE...", type=PATH, nargs=-1, required=True)
 _KEYRING = option(
     "--keyring",
-    metavar="FILE",
     type=PATH,
     multiple=True,
     expose_value=False,
     callback=_to_environment("BINX_KEYRING"),
     help="Keyring file of the server, for encrypted logs; may be repeated.",
+    section=OTHER,
 )
 _KEY_FILE = option(
     "--key-file",
-    metavar="FILE",
     type=PATH,
     expose_value=False,
     callback=_to_environment("BINX_KEY_FILE"),
     help="File with one key (32 bytes or 64 hex digits), for encrypted logs.",
+    section=OTHER,
 )
 _IDENTITY = option(
     "--identity",
-    metavar="FILE",
     type=PATH,
     multiple=True,
     expose_value=False,
     callback=_to_environment("BINX_IDENTITY"),
     help="File of age identities (from age-keygen), for age-encrypted files; may be repeated.",
+    section=OTHER,
 )
 KEYS = combined(_KEYRING, _KEY_FILE, _IDENTITY)
 """The keys of encrypted logs and files."""
@@ -86,29 +95,31 @@ VERBOSE = option(
     expose_value=False,
     callback=_tell_steps,
     help="Report what is done with each file, and why.",
+    section=OTHER,
 )
 
 FILES = combined(_FILES, VERBOSE, KEYS)
 """The files that a command reads, whether to tell of them, and the keys of those that are encrypted."""
 
-NO_CHECKSUMS = option("--no-checksums", is_flag=True, help="Do not verify event checksums.")
+NO_CHECKSUMS = option("--no-checksums", is_flag=True, help="Do not verify event checksums.", section=OTHER)
 _ON_DAMAGE = option(
     "--on-damage",
     type=click.Choice(["stop", "salvage"]),
     default="stop",
     show_default=True,
     help="On damage: stop, or read on behind it and list what could not be read.",
+    section=OTHER,
 )
 
 
 def _format_from(help_text: str) -> Callable[[Any], Any]:
     return option(
         "--format-from",
-        metavar="FILE",
         type=PATH,
         expose_value=False,
         callback=_to_environment(FORMAT_FROM),
         help=help_text,
+        section=OTHER,
     )
 
 
@@ -127,7 +138,6 @@ SCHEMA = option(
     "--schema",
     metavar="FILE[@WHEN]",
     type=PATH,
-    section=OUTPUT,
     help="Table definitions, as written by mysqldump --no-data, as of WHEN: the start or end of the logs, a"
     " GTID or a time; by default as its comments say (--source-data, GTID_PURGED). DDL in the logs goes on"
     " from there. For rows before it, a table is known only if no DDL in between changed it.",
@@ -139,7 +149,6 @@ ZONE = option(
     type=parsed(parse_zone),
     default="UTC",
     show_default=True,
-    section=OUTPUT,
     help="Time zone for displayed times: Europe/Berlin, +02:00, local.",
 )
 COMPRESSION = option(
@@ -147,7 +156,6 @@ COMPRESSION = option(
     type=click.Choice(["zstd", "snappy", "lz4", "none"]),
     default="zstd",
     show_default=True,
-    section=OUTPUT,
     help="Compression of the Parquet files.",
 )
 
@@ -167,7 +175,6 @@ LOOK = combined(
         type=click.Choice(["screen", "text"]),
         expose_value=False,
         callback=_noted(LAYOUT),
-        section=OUTPUT,
         help="As on a terminal, or as in a pipe.  [default: by what standard output is]",
     ),
     option(
@@ -175,13 +182,12 @@ LOOK = combined(
         is_flag=True,
         expose_value=False,
         callback=_noted(NO_PAGER),
-        section=OUTPUT,
         help="Do not use a pager for long output on a terminal.",
     ),
 )
 """How output looks, for people and for programs that read text."""
 
-QUIET = option("-q", "--quiet", is_flag=True, help="Print only data and errors.")
+QUIET = option("-q", "--quiet", is_flag=True, help="Print only data and errors.", section=OTHER)
 
 
 def schema_dump(schema: str | None) -> SchemaDump | None:
@@ -204,11 +210,11 @@ INDEX_DIR = option(
     envvar="BINX_INDEX_DIR",
     type=PATH,
     help="Folder of the index files.  [default: next to the logs]",
+    section=OTHER,
 )
 
 _INDEX_OPTIONS = combined(
-    option("--no-index", is_flag=True, help="Ignore index files and read the logs."),
-    INDEX_DIR,
+    option("--no-index", is_flag=True, help="Ignore index files and read the logs.", section=OTHER), INDEX_DIR
 )
 
 

@@ -161,7 +161,6 @@ _SELECTION_OPTIONS = combined(
     option(
         "--server-id",
         "server_ids",
-        metavar="N",
         multiple=True,
         type=NUMBER,
         section=SELECTION,
@@ -170,20 +169,13 @@ _SELECTION_OPTIONS = combined(
     option(
         "--thread-id",
         "thread_ids",
-        metavar="N",
         multiple=True,
         type=NUMBER,
         section=SELECTION,
         help="Executed by this connection.",
     ),
     option(
-        "--xid",
-        "xids",
-        metavar="N",
-        multiple=True,
-        type=NUMBER,
-        section=SELECTION,
-        help="With this storage engine XID.",
+        "--xid", "xids", multiple=True, type=NUMBER, section=SELECTION, help="With this storage engine XID."
     ),
     option(
         "--kind",
@@ -209,7 +201,7 @@ _SELECTION_OPTIONS = combined(
         section=SELECTION,
         help="At least this size in the file: 4096, 64K, 10M.",
     ),
-    option("--limit", metavar="N", type=COUNT, section=SELECTION, help="Only the first N that match."),
+    option("--limit", type=COUNT, section=SELECTION, help="Only the first N that match."),
 )
 
 

@@ -14,7 +14,7 @@ from binx.archive.run import ArchiveRun
 from binx.archive.run_report import ArchiveRequest
 from binx.cli.archive_page import DETAILS, EXAMPLES
 from binx.cli.archive_text import tell_check, tell_log, tell_logs, tell_run
-from binx.cli.command import OUTPUT, PATH, command, option, parsed
+from binx.cli.command import PATH, command, option, parsed
 from binx.cli.options import COUNT, KEYS, NUMBER, QUIET
 from binx.cli.progress import ProgressBar, progress_bar
 from binx.cli.selecting import understood
@@ -45,14 +45,12 @@ _NAMELESS = "-"
     metavar="DEST",
     type=PATH,
     required=True,
-    section=OUTPUT,
     help="The archive: a folder or a URI such as s3://bucket/logs.",
 )
 @option(
     "--parquet",
     metavar="DIR",
     type=PATH,
-    section=OUTPUT,
     help="Also export row changes to this data set, as to-parquet does; a folder or a URI.",
 )
 @option(
@@ -60,25 +58,19 @@ _NAMELESS = "-"
     "prune_days",
     metavar="DAYS",
     type=NUMBER,
-    section=OUTPUT,
     help="Delete logs of SOURCE that are older than this and verified to be archived; see the manual page.",
 )
-@option(
-    "--decrypt", is_flag=True, section=OUTPUT, help="Also archive logs encrypted by the server, decrypted."
-)
+@option("--decrypt", is_flag=True, help="Also archive logs encrypted by the server, decrypted.")
 @option(
     "--encrypt-to",
     metavar="RECIPIENT",
     multiple=True,
-    section=OUTPUT,
     help="Encrypt with age to this public key (age1…); may be repeated.",
 )
 @option(
     "--encrypt-to-file",
-    metavar="FILE",
     type=PATH,
     multiple=True,
-    section=OUTPUT,
     help="Encrypt to the recipients in this file, one per line, as with age -R.",
 )
 @option(
@@ -86,32 +78,18 @@ _NAMELESS = "-"
     type=click.Choice(["leave", "keep"]),
     default="leave",
     show_default=True,
-    section=OUTPUT,
     help="Damaged logs: leave them out, or archive their bytes unchanged.",
 )
-@option("--dry-run", is_flag=True, section=OUTPUT, help="Write nothing; report what would be done.")
-@option(
-    "--json",
-    "as_json",
-    is_flag=True,
-    section=OUTPUT,
-    help="Print one JSON object per log, and one for the run.",
-)
-@option("--max-files", metavar="N", type=COUNT, section=LIMITS, help="Archive at most N logs.")
-@option(
-    "--max-seconds",
-    metavar="N",
-    type=NUMBER,
-    section=LIMITS,
-    help="Do not start another log after N seconds.",
-)
+@option("--dry-run", is_flag=True, help="Write nothing; report what would be done.")
+@option("--json", "as_json", is_flag=True, help="Print one JSON object per log, and one for the run.")
+@option("--max-files", type=COUNT, section=LIMITS, help="Archive at most N logs.")
+@option("--max-seconds", type=NUMBER, section=LIMITS, help="Do not start another log after N seconds.")
 @option("--list", "lists", is_flag=True, section=ASK, help="List the archived logs.")
 @option(
     "--expire",
     "expire_days",
     metavar="DAYS",
     type=NUMBER,
-    section=OUTPUT,
     help="Delete from the archive the logs whose last transaction is older; often their only copy.",
 )
 @option("--check", is_flag=True, section=ASK, help="Check what the archive covers; hashes every object.")
@@ -147,20 +125,9 @@ _NAMELESS = "-"
     section=ASK,
     help="Restore transactions committed before this time.",
 )
+@option("--server-id", type=NUMBER, section=ASK, help="Restore transactions from logs of this server.")
 @option(
-    "--server-id",
-    metavar="N",
-    type=NUMBER,
-    section=ASK,
-    help="Restore transactions from logs of this server.",
-)
-@option(
-    "-o",
-    "--output",
-    metavar="FILE",
-    type=PATH,
-    section=ASK,
-    help="Output file for what is restored; - is standard output.",
+    "-o", "--output", type=PATH, section=ASK, help="Output file for what is restored; - is standard output."
 )
 @KEYS
 @QUIET

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import click
 
 from binx.cli.application import NAMES, load_command
-from binx.cli.command import OUTPUT, Command, Example, Option, command, option
+from binx.cli.command import Command, Example, Option, command, option
 from binx.cli.defaults import SHARED, config_path, read_config, settings_of, unknown, variable_name
 from binx.cli.options import QUIET
 from binx.cli.sections import TEXT, Column, Section, lines_for_people, plain_lines
@@ -43,9 +43,9 @@ _WIDTH = 78
 
 
 @command("config", examples=EXAMPLES, details=DETAILS, takes_defaults=False)
-@option("--path", "only_path", is_flag=True, section=OUTPUT, help="Print the path of the configuration file.")
-@option("--template", is_flag=True, section=OUTPUT, help="Print a template of the configuration file.")
-@option("--json", "as_json", is_flag=True, section=OUTPUT, help="Print one JSON object.")
+@option("--path", "only_path", is_flag=True, help="Print the path of the configuration file.")
+@option("--template", is_flag=True, help="Print a template of the configuration file.")
+@option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @QUIET
 @click.pass_context
 def config_command(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from binx.cli.command import OUTPUT, PATH, Example, command, option, parsed
+from binx.cli.command import PATH, Example, command, option, parsed
 from binx.cli.diff_text import diff_document, diff_lines
 from binx.cli.options import (
     COUNT,
@@ -70,15 +70,13 @@ DETAILS = (
 @click.argument("left", metavar="A", type=PATH)
 @click.argument("right", metavar="B", type=PATH)
 @selection_options
-@option("--gtids", "gtids_only", is_flag=True, section=OUTPUT, help="Compare only GTIDs, not contents.")
+@option("--gtids", "gtids_only", is_flag=True, help="Compare only GTIDs, not contents.")
 @option(
     "--show",
     "most",
-    metavar="N",
     type=COUNT,
     default=10,
     show_default=True,
-    section=OUTPUT,
     help="Show details of at most N differing transactions.",
 )
 @option(
@@ -99,7 +97,7 @@ DETAILS = (
 )
 @SCHEMA
 @LOOK
-@option("--json", "as_json", is_flag=True, section=OUTPUT, help="Print one JSON object.")
+@option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @NO_CHECKSUMS
 @ON_DAMAGE
 @QUIET

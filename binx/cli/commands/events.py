@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from datetime import tzinfo
 
-from binx.cli.command import OUTPUT, Example, command, option, parsed
+from binx.cli.command import Example, command, option, parsed
 from binx.cli.options import COUNT, FILES, LOOK, NO_CHECKSUMS, ON_DAMAGE, QUIET, ZONE
 from binx.cli.progress import progress_bar
 from binx.cli.sections import GAP, ROOMY, UNKNOWN, short_transaction
@@ -76,11 +76,11 @@ _HEAD, _FAINT, _BAD, _END = "\x1b[1m", "\x1b[2m", "\x1b[1;31m", "\x1b[0m"
     section="Which events",
     help="Starting before this position.",
 )
-@option("--limit", metavar="N", type=COUNT, section="Which events", help="Only the first N that match.")
+@option("--limit", type=COUNT, section="Which events", help="Only the first N that match.")
 @option("--inner", is_flag=True, section="Which events", help="Include events inside compressed payloads.")
 @ZONE
 @LOOK
-@option("--json", "as_json", is_flag=True, section=OUTPUT, help="Print one JSON object per line.")
+@option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 @NO_CHECKSUMS
 @ON_DAMAGE
 @QUIET

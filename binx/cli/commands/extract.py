@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from binx.cli.command import OUTPUT, PATH, Example, command, option
+from binx.cli.command import PATH, Example, command, option
 from binx.cli.options import (
     FILES,
     NO_CHECKSUMS,
@@ -187,19 +187,13 @@ class RenamedDatabase(click.ParamType[tuple[str, str]]):
     type=click.Choice([*(one.value for one in SliceFormat)]),
     default=SliceFormat.BINLOG.value,
     show_default=True,
-    section=OUTPUT,
     help="Output format.",
 )
-@option(
-    "--verbatim", is_flag=True, section=OUTPUT, help="binlog: copy the bytes unchanged, including positions."
-)
-@option(
-    "--rows", is_flag=True, section=OUTPUT, help="json: one line per row change instead of per transaction."
-)
+@option("--verbatim", is_flag=True, help="binlog: copy the bytes unchanged, including positions.")
+@option("--rows", is_flag=True, help="json: one line per row change instead of per transaction.")
 @option(
     "--reverse",
     is_flag=True,
-    section=OUTPUT,
     help="sql, binlog: write what undoes the transactions, newest first; with the default, binlog, as a"
     " binary log, which cannot check itself.",
 )
@@ -208,20 +202,17 @@ class RenamedDatabase(click.ParamType[tuple[str, str]]):
     type=click.Choice([*(one.value for one in OnConflict)]),
     default=OnConflict.STOP.value,
     show_default=True,
-    section=OUTPUT,
     help="reverse: rows changed since: undo nothing, leave them alone, or overwrite them.",
 )
 @option(
     "--only-matching",
     is_flag=True,
-    section=OUTPUT,
     help="sql, json: only rows that match --table, --db and --where, not whole transactions.",
 )
 @option(
     "--operations",
     metavar="LIST",
     type=OperationsType(),
-    section=OUTPUT,
     help="sql, json: only these row changes: some of insert,update,delete.",
 )
 @option(
@@ -230,22 +221,16 @@ class RenamedDatabase(click.ParamType[tuple[str, str]]):
     metavar="OLD=NEW",
     type=RenamedDatabase(),
     multiple=True,
-    section=OUTPUT,
     help="binlog, sql: write rows and statements of database OLD for NEW; repeatable.",
 )
 @option(
     "--statement-bytes",
     metavar="SIZE",
     type=SIZE,
-    section=OUTPUT,
     help="sql: maximum size of an INSERT of several rows.  [default: 1MiB]",
 )
 @option(
-    "--fragment-bytes",
-    metavar="SIZE",
-    type=SIZE,
-    section=OUTPUT,
-    help="thl: maximum size of a fragment.  [default: 1000000]",
+    "--fragment-bytes", metavar="SIZE", type=SIZE, help="thl: maximum size of a fragment.  [default: 1000000]"
 )
 @SCHEMA
 @option(
@@ -253,7 +238,6 @@ class RenamedDatabase(click.ParamType[tuple[str, str]]):
     "--output",
     metavar="OUT",
     default="-",
-    section=OUTPUT,
     type=PATH,
     help="Output file; it appears once it is complete.  [default: standard output]",
 )

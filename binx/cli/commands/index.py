@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from binx.cli.command import OUTPUT, PATH, Example, command, option
+from binx.cli.command import PATH, Example, command, option
 from binx.cli.options import FILES, NO_CHECKSUMS, QUIET
 from binx.cli.progress import progress_bar
 from binx.cli.terminal import TextOutput, say_error, say_note, text_output
@@ -50,21 +50,18 @@ DETAILS = (
 
 
 @command("index", examples=EXAMPLES, details=DETAILS)
-@option(
-    "--check", is_flag=True, section=OUTPUT, help="Write nothing; report which index files are up to date."
-)
-@option("--force", is_flag=True, section=OUTPUT, help="Also rewrite index files that are up to date.")
+@option("--check", is_flag=True, help="Write nothing; report which index files are up to date.")
+@option("--force", is_flag=True, help="Also rewrite index files that are up to date.")
 @option(
     "-o",
     "--output",
     "folder",
     metavar="DIR",
     envvar="BINX_INDEX_DIR",
-    section=OUTPUT,
     type=PATH,
     help="Write index files to this folder instead of next to the logs.",
 )
-@option("--json", "as_json", is_flag=True, section=OUTPUT, help="Print one JSON object per line.")
+@option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 @NO_CHECKSUMS
 @QUIET
 @FILES
@@ -98,13 +95,7 @@ def index_command(
                 with BinlogFile.open(path) as file:
                     is_secret = is_encrypted(file.source)
                     file.source = WatchedSource(file.source, bar.advance)
-                    done = index_log(
-                        file,
-                        folder,
-                        check=check,
-                        force=force,
-                        verify=not no_checksums,
-                    )
+                    done = index_log(file, folder, check=check, force=force, verify=not no_checksums)
             except BinxError as error:
                 say_error(str(error))
                 code = ExitCode.FAILED

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from binx.cli.command import OUTPUT, PATH, Example, command, option, parsed
+from binx.cli.command import PATH, Example, command, option, parsed
 from binx.cli.options import COMPRESSION, QUIET, SPARK_OPTIONS
 from binx.cli.progress import progress_bar
 from binx.cli.terminal import TextOutput, text_output
@@ -20,10 +20,7 @@ EXAMPLES = (
         "history and current state of all tables; later runs process only what is new",
         "binx load lake --output tables",
     ),
-    Example(
-        "the same with Delta's transaction logs",
-        "binx load lake --output delta --format delta",
-    ),
+    Example("the same with Delta's transaction logs", "binx load lake --output delta --format delta"),
     Example(
         "one table, with every version of each row and its validity",
         "binx load lake --output tables --table shop.orders --scd2",
@@ -45,29 +42,14 @@ _FIGURES = ("listed", "loaded", "inserts", "updates", "deletes", "current")
 
 
 @command("load", examples=EXAMPLES, details=DETAILS)
-@option(
-    "-o",
-    "--output",
-    metavar="OUT",
-    type=PATH,
-    section=OUTPUT,
-    help="Output folder of the tables.",
-)
-@option(
-    "--table",
-    "tables",
-    metavar="DB.TABLE",
-    multiple=True,
-    section=OUTPUT,
-    help="Only these tables; * and ? match.",
-)
+@option("-o", "--output", metavar="OUT", type=PATH, help="Output folder of the tables.")
+@option("--table", "tables", metavar="DB.TABLE", multiple=True, help="Only these tables; * and ? match.")
 @option(
     "--key",
     "keys",
     metavar="DB.TABLE=COLUMN,...",
     multiple=True,
     type=parsed(parse_key),
-    section=OUTPUT,
     help="Key columns of a table that has no recorded key; remembered.",
 )
 @option(
@@ -75,26 +57,14 @@ _FIGURES = ("listed", "loaded", "inserts", "updates", "deletes", "current")
     "chains",
     metavar="SERVER",
     multiple=True,
-    section=OUTPUT,
     help="Order in which servers are applied; may be repeated.  [default: by first commit]",
 )
-@option("--scd2", is_flag=True, section=OUTPUT, help="Also write every version of each row.")
+@option("--scd2", is_flag=True, help="Also write every version of each row.")
+@option("--rebuild", metavar="DB.TABLE", multiple=True, help="Make a table's state anew from its history.")
 @option(
-    "--rebuild",
-    metavar="DB.TABLE",
-    multiple=True,
-    section=OUTPUT,
-    help="Make a table's state anew from its history.",
+    "--accept-losses", is_flag=True, help="Note what is missing as seen: it no longer changes the exit code."
 )
-@option(
-    "--accept-losses",
-    is_flag=True,
-    section=OUTPUT,
-    help="Note what is missing as seen: it no longer changes the exit code.",
-)
-@option(
-    "--verify", is_flag=True, section=OUTPUT, help="Verify new files against the hashes in their manifests."
-)
+@option("--verify", is_flag=True, help="Verify new files against the hashes in their manifests.")
 @COMPRESSION
 @option(
     "--format",
@@ -102,16 +72,11 @@ _FIGURES = ("listed", "loaded", "inserts", "updates", "deletes", "current")
     type=click.Choice(FORMATS),
     default=PARQUET,
     show_default=True,
-    section=OUTPUT,
     help=f"{DELTA} also writes Delta's transaction logs.",
 )
-@option(
-    "--break-lock", is_flag=True, section=OUTPUT, help="Remove the lock of a run that is no longer running."
-)
-@option(
-    "--status", metavar="OUT", type=PATH, section=OUTPUT, help="Show what is loaded in OUT, and load nothing."
-)
-@option("--json", "as_json", is_flag=True, section=OUTPUT, help="Print the summary as one JSON object.")
+@option("--break-lock", is_flag=True, help="Remove the lock of a run that is no longer running.")
+@option("--status", metavar="OUT", type=PATH, help="Show what is loaded in OUT, and load nothing.")
+@option("--json", "as_json", is_flag=True, help="Print the summary as one JSON object.")
 @SPARK_OPTIONS
 @option("--input", "inputs", metavar="DIR", multiple=True, hidden=True)
 @QUIET

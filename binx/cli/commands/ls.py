@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from datetime import tzinfo
 from typing import TYPE_CHECKING
 
-from binx.cli.command import OUTPUT, Example, command, option, parsed
+from binx.cli.command import Example, command, option, parsed
 from binx.cli.options import (
     FILES,
     LOOK,
@@ -108,24 +108,20 @@ def _parse_sort(text: str) -> tuple[Order, bool]:
     type=parsed(_parse_sort),
     default=Order.LOG.value,
     show_default=True,
-    section=OUTPUT,
     help="Sort by size, rows, time, duration or log order.",
 )
-@option("--reverse", is_flag=True, section=OUTPUT, help="Reverse the sort order.")
+@option("--reverse", is_flag=True, help="Reverse the sort order.")
 @option(
     "--columns",
     metavar="LIST",
     type=parsed(parse_columns),
-    section=OUTPUT,
     help="Columns to show, separated by commas: time,gtid,size,thread and so on.",
 )
 @SCHEMA
 @ZONE
-@option(
-    "--quick", is_flag=True, section=OUTPUT, help="Do not read rows; row counts and tables are not shown."
-)
+@option("--quick", is_flag=True, help="Do not read rows; row counts and tables are not shown.")
 @LOOK
-@option("--json", "as_json", is_flag=True, section=OUTPUT, help="Print one JSON object per line.")
+@option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 @NO_CHECKSUMS
 @ON_DAMAGE
 @index_options

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from datetime import tzinfo
 from typing import TYPE_CHECKING, Any
 
-from binx.cli.command import OUTPUT, Example, command, option, parsed
+from binx.cli.command import Example, command, option, parsed
 from binx.cli.options import (
     COUNT,
     FILES,
@@ -49,8 +49,7 @@ _HEX_BYTES = 64 * 1024
 
 EXAMPLES = (
     Example(
-        "what one transaction did",
-        "binx show --gtid 3e11fa47-71ca-11e1-9e33-c80aa9429562:23 mysql-bin.*",
+        "what one transaction did", "binx show --gtid 3e11fa47-71ca-11e1-9e33-c80aa9429562:23 mysql-bin.*"
     ),
     Example("the transaction around an offset", "binx show --position mysql-bin.000003:4711 mysql-bin.*"),
     Example("every byte of the first transaction", "binx show --limit 1 --hex mysql-bin.000003"),
@@ -85,19 +84,12 @@ DETAILS = (
     section=SELECTION,
     help="The transaction at this position, or else the next one: POS, or FILE:POS.",
 )
-@option(
-    "--rows",
-    "most_rows",
-    metavar="N",
-    type=COUNT,
-    section=OUTPUT,
-    help="Show at most N rows of each transaction.",
-)
-@option("--hex", "with_bytes", is_flag=True, section=OUTPUT, help="Also show the bytes of each event.")
+@option("--rows", "most_rows", type=COUNT, help="Show at most N rows of each transaction.")
+@option("--hex", "with_bytes", is_flag=True, help="Also show the bytes of each event.")
 @SCHEMA
 @ZONE
 @LOOK
-@option("--json", "as_json", is_flag=True, section=OUTPUT, help="Print one JSON object per event.")
+@option("--json", "as_json", is_flag=True, help="Print one JSON object per event.")
 @NO_CHECKSUMS
 @ON_DAMAGE
 @QUIET

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from datetime import tzinfo
 
 from binx.cli.breakdown import breakdown_section
-from binx.cli.command import OUTPUT, PATH, Example, command, option, parsed
+from binx.cli.command import PATH, Example, command, option, parsed
 from binx.cli.figures import sections
 from binx.cli.options import COUNT, FILES, LOOK, NO_CHECKSUMS, ON_DAMAGE, QUIET, ZONE, index_options
 from binx.cli.progress import progress_bar
@@ -84,30 +84,15 @@ DETAILS = (
     metavar="LIST",
     multiple=True,
     type=parsed(parse_dimensions),
-    section=OUTPUT,
     help="Group by these: hour,table; also db, server, thread, kind, size, day and so on.",
 )
-@option(
-    "--top", metavar="N", type=COUNT, section=OUTPUT, help=f"Number of entries per table.  [default: {_TOP}]"
-)
+@option("--top", type=COUNT, help=f"Number of entries per table.  [default: {_TOP}]")
 @ZONE
-@option("--quick", is_flag=True, section=OUTPUT, help="Do not read rows.")
+@option("--quick", is_flag=True, help="Do not read rows.")
 @LOOK
-@option("--json", "as_json", is_flag=True, section=OUTPUT, help="Print one JSON object.")
-@option(
-    "--csv",
-    "as_csv",
-    is_flag=True,
-    section=OUTPUT,
-    help="Print the groups of --by as CSV (default: by table).",
-)
-@option(
-    "--html",
-    metavar="FILE",
-    type=PATH,
-    section=OUTPUT,
-    help="Write a self-contained HTML page with charts.",
-)
+@option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@option("--csv", "as_csv", is_flag=True, help="Print the groups of --by as CSV (default: by table).")
+@option("--html", type=PATH, help="Write a self-contained HTML page with charts.")
 @NO_CHECKSUMS
 @ON_DAMAGE
 @index_options

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from binx.cli.command import OUTPUT, PATH, Example, command, option
+from binx.cli.command import PATH, Example, command, option
 from binx.cli.options import (
     COMPRESSION,
     COUNT,
@@ -42,10 +42,7 @@ if TYPE_CHECKING:
     from binx.where.condition import Condition
 
 EXAMPLES = (
-    Example(
-        "all logs of a server; later runs add new logs",
-        "binx to-parquet mysql-bin.index -o lake",
-    ),
+    Example("all logs of a server; later runs add new logs", "binx to-parquet mysql-bin.index -o lake"),
     Example(
         "one table, with column names from a dump, if the server does not log them",
         "binx to-parquet --schema schema.sql --table shop.orders mysql-bin.* -o orders",
@@ -102,7 +99,6 @@ _HIGHEST_LEVEL = 22
     metavar="DIR",
     required=True,
     type=PATH,
-    section=OUTPUT,
     help="Folder of the data set (created if missing), or a URI such as s3://bucket/lake.",
 )
 @COMPRESSION
@@ -110,28 +106,18 @@ _HIGHEST_LEVEL = 22
     "--compression-level",
     metavar="N",
     type=click.IntRange(1, _HIGHEST_LEVEL),
-    section=OUTPUT,
     help="zstd level, 1 to 22.  [default: 1]",
 )
-@option(
-    "--row-group-rows",
-    metavar="N",
-    type=COUNT,
-    section=OUTPUT,
-    help="Maximum number of rows in a row group.  [default: 131072]",
-)
+@option("--row-group-rows", type=COUNT, help="Maximum number of rows in a row group.  [default: 131072]")
 @option(
     "--memory",
     metavar="MB",
     type=click.IntRange(_LEAST_MEMORY, _MOST_MEMORY),
-    section=OUTPUT,
     help="Memory for rows before they are written, for each job.  [default: 64]",
 )
 @option(
     "--jobs",
-    metavar="N",
     type=COUNT,
-    section=OUTPUT,
     help="Number of logs to decode at a time; with 1, only one processor is used. The files are the same."
     " Each log needs its own memory.  [default: 2]",
 )
@@ -140,7 +126,6 @@ _HIGHEST_LEVEL = 22
     type=click.Choice(["uint64", "decimal"]),
     default="uint64",
     show_default=True,
-    section=OUTPUT,
     help="Parquet type for BIGINT UNSIGNED.",
 )
 @SCHEMA
@@ -153,8 +138,8 @@ _HIGHEST_LEVEL = 22
     help="Decode on this machine, or on Spark executors, one task per log.",
 )
 @SPARK_OPTIONS
-@option("--force", is_flag=True, section=OUTPUT, help="Rewrite logs that were already exported.")
-@option("--json", "as_json", is_flag=True, section=OUTPUT, help="Print one JSON object per log.")
+@option("--force", is_flag=True, help="Rewrite logs that were already exported.")
+@option("--json", "as_json", is_flag=True, help="Print one JSON object per log.")
 @selection_options
 @WHERE
 @ON_DAMAGE
@@ -237,10 +222,7 @@ def to_parquet_command(
 
 @contextmanager
 def _engine(
-    name: str,
-    master: str | None,
-    driver_memory: str | None,
-    settings: Mapping[str, str],
+    name: str, master: str | None, driver_memory: str | None, settings: Mapping[str, str]
 ) -> Iterator[Callable[..., Iterator[SourceReport]]]:
     """What exports: a function as ``to_parquet`` is, and what it needs to run."""
     if name == "native":

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from textwrap import wrap
 
-from binx.cli.command import OUTPUT, Example, command, option
+from binx.cli.command import Example, command, option
 from binx.cli.options import FILES, FORMAT_OF, LOOK, QUIET
 from binx.cli.progress import progress_bar
 from binx.cli.terminal import TextOutput, has_colour, is_for_screen, say_note, terminal_width, text_output
@@ -40,10 +40,10 @@ _DAMAGED = "damaged"
 
 
 @command("verify", examples=EXAMPLES, details=DETAILS)
-@option("--quick", is_flag=True, section=OUTPUT, help="Do not verify checksums.")
+@option("--quick", is_flag=True, help="Do not verify checksums.")
 @LOOK
 @FORMAT_OF
-@option("--json", "as_json", is_flag=True, section=OUTPUT, help="Print one JSON object.")
+@option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @QUIET
 @FILES
 def verify_command(quick: bool, as_json: bool, quiet: bool, files: tuple[str, ...]) -> ExitCode:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from datetime import tzinfo
 from typing import TYPE_CHECKING
 
-from binx.cli.command import OUTPUT, Example, command, option
+from binx.cli.command import Example, command, option
 from binx.cli.options import (
     FILES,
     LOOK,
@@ -94,7 +94,7 @@ DETAILS = (
 @SCHEMA
 @ZONE
 @LOOK
-@option("--json", "as_json", is_flag=True, section=OUTPUT, help="Print one JSON object per change.")
+@option("--json", "as_json", is_flag=True, help="Print one JSON object per change.")
 @NO_CHECKSUMS
 @ON_DAMAGE
 @index_options

@@ -7,7 +7,7 @@ from datetime import UTC, tzinfo
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
-from binx.cli.sections import GAP, ROOMY, UNKNOWN, short_transaction
+from binx.cli.layout import GAP, ROOMY, UNKNOWN
 from binx.log.selection.zones import zone_name
 from binx.stats.text import (
     bytes_text,
@@ -16,6 +16,7 @@ from binx.stats.text import (
     pad_text,
     safe_text,
     second_text,
+    short_transaction,
     tables_text,
     text_width,
     time_text,

@@ -8,7 +8,7 @@ from datetime import tzinfo
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from binx.cli.sections import UNKNOWN
+from binx.cli.layout import UNKNOWN
 from binx.inspect.hexdump import hex_lines
 from binx.log.selection.zones import zone_name
 from binx.source.wording import counted, encoded

@@ -32,6 +32,7 @@ _LATEST = 253_402_300_799_999_999
 _SECONDS = len("2026-11-21 09:49:11")
 _COMBINING = frozenset({"Mn", "Me"})
 _PERIODS = (("week", 604_800), ("day", 86_400), ("hour", 3_600), ("minute", 60), ("second", 1))
+_UUID_SHOWN = 8
 _WIDE = frozenset({"W", "F"})
 
 
@@ -124,6 +125,17 @@ def json_string(text: str) -> str:
     """A name as a string of JSON."""
     # Here and not above: plain listings do without it.
     return json.dumps(printable(text), ensure_ascii=False)
+
+
+def short_source(source: str) -> str:
+    """The first digits of a server's UUID."""
+    return f"{source[:_UUID_SHOWN]}{ELLIPSIS}"
+
+
+def short_transaction(transaction: str) -> str:
+    """A GTID with the first digits of its UUID, which is enough to tell servers apart."""
+    source, colon, number = transaction.partition(":")
+    return f"{short_source(source)}:{number}" if colon else source
 
 
 def text_width(text: str) -> int:

@@ -14,10 +14,11 @@ import click
 from binx.cli.application import NAMES, load_command
 from binx.cli.command import Command, Example, Option, command, option
 from binx.cli.defaults import SHARED, config_path, read_config, settings_of, unknown, variable_name
+from binx.cli.layout import lines_for_people, plain_lines
 from binx.cli.options import QUIET
-from binx.cli.sections import TEXT, Column, Section, lines_for_people, plain_lines
 from binx.cli.terminal import has_colour, is_terminal, say_note, terminal_width, text_output
 from binx.errors import ExitCode, UsageError
+from binx.stats.sections import TEXT, Column, Section
 
 EXAMPLES = (
     Example("which defaults are set, and where", "binx config"),

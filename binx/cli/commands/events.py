@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from datetime import tzinfo
 
 from binx.cli.command import Example, command, option, parsed
+from binx.cli.layout import GAP, ROOMY, UNKNOWN
 from binx.cli.options import COUNT, FILES, LOOK, NO_CHECKSUMS, ON_DAMAGE, QUIET, ZONE
 from binx.cli.progress import progress_bar
-from binx.cli.sections import GAP, ROOMY, UNKNOWN, short_transaction
 from binx.cli.terminal import has_colour, is_for_screen, say_warning, terminal_width, text_output
 from binx.errors import ExitCode
 from binx.log.chain.inputs import open_chain
@@ -17,7 +17,7 @@ from binx.log.damage.on_damage import OnDamage
 from binx.log.selection.moments import Position, parse_position, place_of
 from binx.log.selection.zones import zone_name
 from binx.stats.event_list import PLAIN_EVENT_COLUMNS, EventListing, parse_types
-from binx.stats.text import fit_text, number_text, pad_text
+from binx.stats.text import fit_text, number_text, pad_text, short_transaction
 
 EXAMPLES = (
     Example("every event of a log", "binx events mysql-bin.000003"),

@@ -8,6 +8,7 @@ from datetime import tzinfo
 from typing import TYPE_CHECKING
 
 from binx.cli.command import Example, command, option, parsed
+from binx.cli.layout import ROOMY
 from binx.cli.options import (
     FILES,
     LOOK,
@@ -21,7 +22,6 @@ from binx.cli.options import (
     schema_dump,
 )
 from binx.cli.progress import ProgressBar, progress_bar
-from binx.cli.sections import short_source, shortens
 from binx.cli.selecting import WHERE, selection_options, understood
 from binx.cli.terminal import (
     TextOutput,
@@ -42,6 +42,7 @@ from binx.log.index.lookup import IndexUse
 from binx.log.selection.selection import Selection
 from binx.stats.lines import ALIASES, COLUMNS, LineWriter, parse_columns
 from binx.stats.listing import Listing, Order
+from binx.stats.text import short_source
 from binx.stats.transaction import ListedTransaction
 
 if TYPE_CHECKING:
@@ -181,7 +182,7 @@ def ls_command(
             _show(shown, columns, zone, output, bar)
             listed = shown.any
             named = columns is None or not {"gtid", "transaction"}.isdisjoint(columns)
-            notes = shown.shortened() if named and shortens(terminal_width(sys.stdout)) else []
+            notes = shown.shortened() if named and terminal_width(sys.stdout) < ROOMY else []
     if not quiet:
         for note in notes:
             say_note(note)

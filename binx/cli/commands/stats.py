@@ -6,12 +6,10 @@ import sys
 from collections.abc import Iterator
 from datetime import tzinfo
 
-from binx.cli.breakdown import breakdown_section
 from binx.cli.command import PATH, Example, command, option, parsed
-from binx.cli.figures import sections
+from binx.cli.layout import lines_for_people, list_for_people, plain_lines, plain_list
 from binx.cli.options import COUNT, FILES, LOOK, NO_CHECKSUMS, ON_DAMAGE, QUIET, ZONE, index_options
 from binx.cli.progress import progress_bar
-from binx.cli.sections import Section, lines_for_people, list_for_people, plain_lines, plain_list
 from binx.cli.selecting import selection_options, understood
 from binx.cli.terminal import (
     TextOutput,
@@ -33,6 +31,7 @@ from binx.stats.dimensions import Dimension, parse_dimensions
 from binx.stats.figures import Statistics
 from binx.stats.gather import gather
 from binx.stats.page import html_page
+from binx.stats.sections import Section, breakdown_section, sections, total
 
 EXAMPLES = (
     Example("what filled these logs", "binx stats mysql-bin.*"),
@@ -177,6 +176,7 @@ def _show(figures: Statistics, top: int | None, zone: tzinfo, output: TextOutput
 def _sections(figures: Statistics, top: int | None, zone: tzinfo) -> Iterator[Section]:
     """All tables, or the one that was asked for."""
     if figures.breakdown is None:
+        yield total(figures)
         yield from sections(figures, top or _TOP, zone)
     else:
         is_over_time = Dimension(figures.breakdown.by[0]).is_time

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, tzinfo
+from typing import Any
 
 from binx import __version__
 from binx.log.selection.zones import zone_name
 from binx.source.wording import counted
 from binx.stats.figures import Statistics
-from binx.stats.page.markup import Markup, element, joined
-from binx.stats.page.sections import all_sections
+from binx.stats.page.charts import meter, mixture, time_charts
+from binx.stats.page.markup import Child, Markup, element, joined
 from binx.stats.page.style import STYLE
+from binx.stats.sections import BARS, BYTES, Section, breakdown_section, sections
 from binx.stats.text import bytes_text, duration_text, number_text, second_text
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 _NAMES_SHOWN = 3
+_CHARACTERS = 400
+_CHANGES = ("Inserts", "Updates", "Deletes")
+_LEGEND = {"insert": "inserts", "update": "updates", "delete": "deletes"}
 
 
 def html_page(figures: Statistics, *, top: int = 10, zone: tzinfo = UTC) -> str:
@@ -38,7 +43,7 @@ def html_page(figures: Statistics, *, top: int = 10, zone: tzinfo = UTC) -> str:
         *_about(figures, zone),
         element("div", *_tiles(figures), class_="tiles"),
         _warnings(figures),
-        *all_sections(figures, top, zone),
+        *_tables(figures, top, zone),
         element("footer", f"binx {__version__}; times are those of {zone_name(zone)}"),
     )
     page = element("html", head, body, lang="en", xmlns="http://www.w3.org/1999/xhtml")
@@ -99,3 +104,60 @@ def _warnings(figures: Statistics) -> Markup:
         return joined()
     items = [element("li", text) for text in texts]
     return element("section", element("h2", "Warnings"), element("ul", *items), class_="warnings")
+
+
+def _tables(figures: Statistics, top: int, zone: tzinfo) -> Iterator[Markup]:
+    """The charts and the tables that a terminal has too."""
+    if figures.breakdown is not None:
+        yield _table(breakdown_section(figures.breakdown, top, zone))
+    if figures.histogram is not None:
+        legend = _legend({"burst": "bursts: over four times the usual bytes"}) if figures.bursts else None
+        content = joined(legend, time_charts(figures.histogram, figures.bursts, zone))
+        yield element("section", element("h2", f"Over time ({zone_name(zone)})"), content)
+    yield from map(_table, sections(figures, top, zone))
+
+
+def _table(section: Section) -> Markup:
+    """A table; sizes have a bar beside them, and row changes one of how they divide."""
+    titles = [column.title for column in section.columns]
+    changes = [titles.index(name) for name in _CHANGES] if set(_CHANGES) <= set(titles) else []
+    sizes = next((place for place, column in enumerate(section.columns) if column.form is BYTES), None)
+    has_bars = any(column.form.kind == BARS for column in section.columns)
+    if has_bars or len(section.rows) < 2 or sizes is None:
+        sizes = None
+    largest = 0 if sizes is None else max(row[sizes] for row in section.rows)
+
+    def cells(row: Sequence[Any]) -> Iterator[Markup]:
+        for place, (column, value) in enumerate(zip(section.columns, row, strict=True)):
+            if column.form.kind == BARS:
+                shown: Child = meter(value.value, value.largest)
+            else:
+                shown = "–" if value is None else _shortened(column.form.people(value))
+            yield element("td", shown, class_=column.form.kind)
+            if place == sizes:
+                yield element("td", meter(value, largest), class_=BARS)
+        if changes:
+            yield element("td", mixture(*(row[place] or 0 for place in changes)), class_=BARS)
+
+    heads = []
+    for place, column in enumerate(section.columns):
+        heads.append(element("th", column.title, class_=column.form.kind))
+        heads += [element("th", class_=BARS)] if place == sizes else []
+    heads += [element("th", "Mix", class_=BARS)] if changes else []
+    table = element(
+        "table",
+        element("thead", element("tr", *heads)),
+        element("tbody", *(element("tr", *cells(row)) for row in section.rows)),
+    )
+    content = joined(_legend(_LEGEND) if changes else None, table)
+    return element("section", element("h2", section.title), content)
+
+
+def _legend(names: Mapping[str, str]) -> Markup:
+    """What the colours of the charts mean, by their classes."""
+    keys = (element("span", element("i", class_=name), text) for name, text in names.items())
+    return element("p", *keys, class_="legend")
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _CHARACTERS else f"{text[:_CHARACTERS]}…"

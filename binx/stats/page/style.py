@@ -12,7 +12,6 @@ body { margin: 0 auto; max-width: 1120px; padding: 28px 24px 40px; background: v
   font: 15px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; }
 h1 { font-size: 26px; line-height: 1.2; margin: 0 0 4px; }
 h2 { font-size: 17px; margin: 0 0 12px; }
-h2 small { font-weight: 400; color: var(--soft); font-size: 14px; }
 p { margin: 0 0 8px; }
 .soft { color: var(--soft); }
 .tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(128px, 1fr)); gap: 12px;
@@ -25,7 +24,6 @@ section { padding: 16px 18px; margin: 0 0 16px; overflow-x: auto; }
 section.warnings { background: var(--note); border-color: var(--edge); }
 .warnings ul { margin: 0; padding-left: 20px; }
 .warnings li { margin: 0 0 4px; overflow-wrap: anywhere; }
-.pair { display: grid; grid-template-columns: 1fr 1fr; gap: 0 16px; align-items: start; }
 table { border-collapse: collapse; width: 100%; font-size: 14px; }
 th { text-align: left; font-weight: 500; color: var(--soft); border-bottom: 1px solid var(--line);
   padding: 3px 12px 5px 0; white-space: nowrap; }
@@ -50,7 +48,7 @@ code { font: 13px/1.45 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace;
 .insert { fill: var(--insert); background: var(--insert); } .update { fill: var(--update);
   background: var(--update); } .delete { fill: var(--delete); background: var(--delete); }
 footer { color: var(--soft); font-size: 13px; margin-top: 20px; }
-@media (max-width: 760px) { .pair { grid-template-columns: 1fr; } body { padding: 16px 12px; } }
+@media (max-width: 760px) { body { padding: 16px 12px; } }
 @media print { @page { margin: 14mm 12mm; } body { max-width: none; padding: 0; font-size: 11px;
     --page: #ffffff; }
   * { -webkit-print-color-adjust: exact; print-color-adjust: exact; } table, code { font-size: 10px; }
@@ -58,8 +56,7 @@ footer { color: var(--soft); font-size: 13px; margin-top: 20px; }
   tr, .tile, .chart { break-inside: avoid; } thead { display: table-header-group; }
   section { overflow: visible; padding: 10px 12px; margin-bottom: 10px; } .chart { min-width: 0; }
   .tiles { grid-template-columns: repeat(4, 1fr); gap: 8px; margin: 12px 0; }
-  .tile span, .legend, h2 small, footer { font-size: 10px; } .meter { min-width: 80px; }
-  .meter svg { height: 9px; margin-top: 3px; } .pair { grid-template-columns: 1fr 1fr; gap: 0 10px; }
-  .pair section { break-inside: avoid; } }
+  .tile span, .legend, footer { font-size: 10px; } .meter { min-width: 80px; }
+  .meter svg { height: 9px; margin-top: 3px; } }
 """
 """Without ``<`` and ``&``, so that it is the same in HTML and in XML."""

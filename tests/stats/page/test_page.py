@@ -143,7 +143,7 @@ def test_a_quick_look_and_a_selection_are_told() -> None:
     paths = shop_of("mariadb-10.11")
     text = Reader(html_page(figures_of(paths, quick=True))).text
     assert "Quick overview" in text
-    assert "Tables by bytes" not in text
+    assert "Databases" not in text
     text = Reader(html_page(figures_of(paths, selection=Selection(tables=("shop.*",))))).text
     assert "Only transactions with tables: ['shop.*']" in text
 

@@ -7,23 +7,11 @@ columns that matter least are left out, and only then are texts cut off.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, tzinfo
 from textwrap import wrap
-from typing import Any, NamedTuple
+from typing import Any
 
-from binx.log.selection.zones import format_in_zone
-from binx.stats.text import (
-    ELLIPSIS,
-    bytes_text,
-    fit_text,
-    number_text,
-    pad_text,
-    safe_text,
-    second_text,
-    text_width,
-    transaction_duration_text,
-)
-from binx.stats.transaction import moment_json
+from binx.stats.sections import NUMBERS, Column, Section
+from binx.stats.text import fit_text, pad_text, safe_text, text_width
 
 GAP = "  "
 UNKNOWN = "-"
@@ -32,99 +20,6 @@ ROOMY = 110
 
 _HEAD, _TITLE, _END = "\x1b[2m", "\x1b[1m", "\x1b[0m"
 _LEAST = 12
-_UUID_SHOWN = 8
-_BAR = "\N{FULL BLOCK}"
-_BAR_PARTS = ("", *map(chr, range(0x258F, 0x2588, -1)))
-
-
-class Form(NamedTuple):
-    """How a sort of values is written.
-
-    Attributes:
-        people: on a terminal.
-        programs: in a pipe.
-        short: on a narrow terminal.
-        right: whether a column of them is flush right.
-    """
-
-    people: Callable[[Any], str]
-    programs: Callable[[Any], str]
-    short: Callable[[Any], str]
-    right: bool = True
-
-
-def short_transaction(transaction: str) -> str:
-    """A GTID with the first digits of its UUID, which is enough to tell servers apart."""
-    source, colon, number = transaction.partition(":")
-    return f"{short_source(source)}:{number}" if colon else source
-
-
-def short_source(source: str) -> str:
-    """The first digits of a server's UUID."""
-    return f"{source[:_UUID_SHOWN]}{ELLIPSIS}"
-
-
-def shortens(width: int) -> bool:
-    """Whether a terminal has no room for whole UUIDs."""
-    return width < ROOMY
-
-
-def time_form(zone: tzinfo) -> Form:
-    """How moments are written by a zone's clock; in a pipe as RFC 3339 has it."""
-
-    def programs(moment: int) -> str:
-        try:
-            return str(moment_json(moment)) if zone is UTC else format_in_zone(moment, zone)
-        except OverflowError:
-            return str(moment)
-
-    def people(moment: int) -> str:
-        return second_text(moment, zone)
-
-    return Form(people, programs, people, right=False)
-
-
-TEXT = Form(safe_text, safe_text, safe_text, right=False)
-NUMBER = Form(number_text, str, number_text)
-BYTES = Form(bytes_text, str, bytes_text)
-TIME = time_form(UTC)
-DURATION = Form(transaction_duration_text, str, transaction_duration_text)
-SHARE = Form("{:.1%}".format, "{:.4f}".format, "{:.1%}".format)
-TIMES = Form("{:.1f}".format, "{:.1f}".format, "{:.1f}".format)
-RATIO = Form("{:.2f}".format, "{:.4f}".format, "{:.2f}".format)
-TRANSACTION = Form(safe_text, safe_text, short_transaction, right=False)
-
-
-class Column(NamedTuple):
-    """A column of a section.
-
-    Attributes:
-        title: its head.
-        form: how its values are written.
-        spare: how early it is left out where the terminal is narrow, the highest first; 0 for never.
-        cut: whether its texts are cut off where that is not enough.
-    """
-
-    title: str
-    form: Form
-    spare: int = 0
-    cut: bool = False
-
-
-class Section(NamedTuple):
-    """A table with its title; None is a value that is not known."""
-
-    title: str
-    columns: Sequence[Column]
-    rows: Sequence[Sequence[Any]]
-
-
-def bar(value: int, largest: int, width: int) -> str:
-    """A bar of block characters, in eighths of a column; at least one eighth where there is something."""
-    if largest <= 0 or value <= 0:
-        return ""
-    eighths = max(1, round(value * width * 8 / largest))
-    return _BAR * (eighths // 8) + _BAR_PARTS[eighths % 8]
 
 
 def plain_lines(section: Section) -> list[str]:
@@ -206,7 +101,7 @@ def _fitted(columns: Sequence[Column], widths: Sequence[int], width: int) -> lis
 def _aligned(columns: Sequence[Column], cells: Sequence[Sequence[str]], widths: Sequence[int]) -> list[str]:
     return [
         GAP.join(
-            pad_text(fit_text(text, size), size, right=column.form.right)
+            pad_text(fit_text(text, size), size, right=column.form.kind == NUMBERS)
             for text, size, column in zip(texts, widths, columns, strict=True)
         ).rstrip()
         for texts in cells

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import csv
+import io
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
@@ -10,6 +12,7 @@ from typing import Any
 
 from binx.errors import UsageError
 from binx.log.selection.zones import ZoneOffset
+from binx.source.names import printable
 
 NONE = -1
 """The key of what a transaction does not have, such as a connection."""
@@ -20,6 +23,7 @@ CLASS_BITS = 2
 MINUTE, QUARTER = 60, 900
 """Their seconds."""
 
+_CSV_LINES = 1_024
 _HOUR, _DAY = 3_600, 86_400
 _QUARTERS_REMEMBERED = 4_096
 
@@ -177,3 +181,21 @@ def time_floor(dimension: Dimension, offset: ZoneOffset) -> Callable[[int], int]
 def distinct_columns(by: Sequence[Dimension]) -> tuple[str, ...]:
     """The columns of several dimensions, each once."""
     return tuple(dict.fromkeys(column for one in by for column in one.columns))
+
+
+def csv_texts(breakdown: Breakdown, top: int | None = None) -> Iterator[str]:
+    """A breakdown as CSV, many lines at a time: RFC 4180 with line feeds, the columns' names on top.
+
+    What is not known is empty.
+    """
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([*breakdown.columns, *MEASURES])
+    for place, group in enumerate(breakdown.largest(top)):
+        keys = [printable(key) if isinstance(key, str) else key for key in group.keys]
+        writer.writerow([*keys, *group.measures])
+        if place % _CSV_LINES == 0:
+            yield text.getvalue()
+            text.seek(0)
+            text.truncate()
+    yield text.getvalue()

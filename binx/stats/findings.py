@@ -67,28 +67,13 @@ class TableFacts:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What the findings are drawn from.
+    """What the findings are drawn from; steps are in µs.
 
     Attributes:
-        files: the logs.
-        unknown_events: ignorable events of types that binx does not know, by type.
-        problems: what does not fit between them.
-        kinds: transactions by kind.
         largest: the transactions with most bytes, four at least where there are so many.
-        huge_count: transactions of more than HUGE_BYTES.
-        longest: the transactions with most time from first statement to commit.
-        long_count: transactions of more than LONG_SECONDS.
-        transaction_bytes: of all transactions.
         tables: what table maps say; empty where only the index was read.
         with_text: transactions that hold statements and are no DDL.
-        backward_steps: how often the commit time went back.
-        largest_step: by how many µs, at most.
-        backward_event_steps: how often the time of events went back where GTID events have none.
-        largest_event_step: by how many µs, at most.
-        missing_gtids: GTIDs that are not there.
-        missing_count: how many.
         cascades: statements that define foreign keys which change rows by themselves.
-        versions: flavour and version of the servers that wrote the logs.
     """
 
     files: Sequence[FileFigures]

@@ -30,15 +30,15 @@ from binx.log.scan import Scan
 from binx.log.scanning import TransactionScan
 from binx.log.selection.moments import MICROSECONDS
 from binx.log.selection.selection import Selection, Selector, required_level
-from binx.stats.bursts import bursts
 from binx.stats.dimensions import Dimension
 from binx.stats.figures import Statistics
 from binx.stats.findings import HUGE_BYTES, LONG_SECONDS, Evidence, findings
 from binx.stats.gtids import INTERVALS_MAXIMUM, GtidCollector
-from binx.stats.ranking import Best
+from binx.stats.ranking import Ranking, described_without_text
 from binx.stats.records import EventFigures, FileFigures, Point
 from binx.stats.statements import StatementReader
 from binx.stats.sums import (
+    bursts,
     compression_figures,
     histogram,
     kind_figures,
@@ -160,8 +160,9 @@ class _Gathering:
         self._top = top
         self._tally = Tally()
         self._groups = _group_sums(by, zone, quick=quick)
-        self._largest = Best(Measure.MEASURE_BYTES, max(top, _RANKED_LEAST))
-        self._longest = Best(Measure.MEASURE_DURATION, top, floor=0)
+        most = max(top, _RANKED_LEAST)
+        self._largest = Ranking(Measure.MEASURE_BYTES, most, described_without_text)
+        self._longest = Ranking(Measure.MEASURE_DURATION, top, described_without_text, floor=0)
         self._huge_count = 0
         self._long_count = 0
         self._tables = TableSums()
@@ -281,9 +282,9 @@ class _Gathering:
             unknown_events=self._unknown_events,
             problems=ends_problems(ends),
             kinds=kinds,
-            largest=self._largest.transactions,
+            largest=self._largest.items,
             huge_count=self._huge_count,
-            longest=self._longest.transactions,
+            longest=self._longest.items,
             long_count=self._long_count,
             transaction_bytes=transaction_bytes,
             tables=self._tables.facts,
@@ -308,8 +309,8 @@ class _Gathering:
             ),
             tables=self._tables.tables() if known else None,
             kinds=kinds,
-            largest=self._largest.transactions[: self._top],
-            longest=self._longest.transactions,
+            largest=self._largest.items[: self._top],
+            longest=self._longest.items,
             histogram=over_time,
             warnings=findings(evidence),
             quick=self._quick,

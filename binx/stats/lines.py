@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, tzinfo
 from itertools import pairwise
-from typing import NamedTuple
 
 from binx.errors import UsageError
 from binx.kernels.render.transactions import TextColumn, TransactionTexts
@@ -34,18 +33,6 @@ JSON_COLUMNS = COLUMNS[: TextColumn.COLUMN_DURATION]
 
 PLAIN_COLUMNS = ("commit_timestamp", "gtid", "kind", "bytes", "rows", "file", "start", "tables")
 """What a plain line has unless other columns are asked for."""
-
-
-class Lines(NamedTuple):
-    """Some lines.
-
-    Attributes:
-        text: all of them.
-        ends: where each ends in the text; 8 bytes each, native byte order.
-    """
-
-    text: bytes
-    ends: bytes
 
 
 def parse_columns(text: str) -> tuple[str, ...]:
@@ -80,9 +67,9 @@ class LineWriter:
         )
         self._page: Page | None = None
 
-    def lines(self, page: Page) -> Lines:
+    def lines(self, page: Page) -> bytes:
         """The lines of a page's transactions that are wanted."""
-        return self._render(page, page.mask)
+        return self._render(page, page.mask)[0]
 
     def each(self, page: Page, indexes: Sequence[int]) -> list[bytes]:
         """A line for each of some places in a page, which ascend."""
@@ -93,12 +80,13 @@ class LineWriter:
         places = [0, *memoryview(ends).cast("q")]
         return [text[start:end] for start, end in pairwise(places)]
 
-    def _render(self, page: Page, mask: bytearray | None) -> Lines:
+    def _render(self, page: Page, mask: bytearray | None) -> tuple[bytes, bytes]:
+        """Lines, and where each ends in them: 8 bytes each, native byte order."""
         if self._page is None or self._page.scan is not page.scan:
             self._begin_file(page)
         self._page = page
         first_seqno = page.first_seqno if page.numbered else -1
-        return Lines(*self._lines.render(page.table, mask, first_seqno))
+        return self._lines.render(page.table, mask, first_seqno)
 
     def _begin_file(self, page: Page) -> None:
         name_of = _json_name if self._json else _plain_name

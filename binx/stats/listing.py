@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
+import pickle
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import Enum
-from itertools import accumulate
 from typing import TYPE_CHECKING, TypeVar
 
 from binx.errors import BinxError, UsageError
 from binx.event.gtid.sets import GtidSet
+from binx.kernels.transactions.selection import Measure, measures
 from binx.kernels.walk.scan import Level
 from binx.log.chain.ends import FileEnds
 from binx.log.damage.on_damage import OnDamage
 from binx.log.scanning import TransactionScan
 from binx.log.selection.selection import Selection, required_level
 from binx.slices.search import Search
-from binx.stats.lines import Lines, LineWriter
+from binx.stats.lines import LineWriter
+from binx.stats.ranking import Ranking, described
 from binx.stats.transaction import ListedTransaction, Page
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from binx.kernels.transactions.selection import Measure
     from binx.rows.ddl.catalog import Catalog
     from binx.where.condition import Condition
 
@@ -129,20 +128,16 @@ class Listing:
         Raises:
             DamagedError, UnsupportedError: after all that could be read.
         """
-        from binx.stats.ranking import described
-
         if self._order is Order.LOG:
             for page in self._in_log_order():
                 yield from described(page, page.indexes())
         elif self._limit is not None and self._limit <= RANKED_MAXIMUM:
             yield from self._ranked(described)
         else:
-            import pickle
-
             for texts in self._sorted(_pickled):
-                yield from (pickle.loads(text) for text in texts.to_pylist())
+                yield from map(pickle.loads, texts)
 
-    def lines(self, writer: LineWriter) -> Iterator[bytes | memoryview]:
+    def lines(self, writer: LineWriter) -> Iterator[bytes]:
         """The same as text, many lines at a time.
 
         Raises:
@@ -150,13 +145,11 @@ class Listing:
         """
         if self._order is Order.LOG:
             for page in self._in_log_order():
-                yield writer.lines(page).text
+                yield writer.lines(page)
         elif self._limit is not None and self._limit <= RANKED_MAXIMUM:
             yield from self._ranked(writer.each)
         else:
-            from binx.stats.sorting import texts_bytes
-
-            yield from map(texts_bytes, self._sorted(writer.lines))
+            yield from map(b"".join, self._sorted(lambda page: writer.each(page, page.indexes())))
 
     def _pages(self) -> Iterator[Page]:
         last: TransactionScan | None = None
@@ -199,8 +192,6 @@ class Listing:
 
     def _ranked(self, describe: Callable[[Page, Sequence[int]], Sequence[Item]]) -> Iterator[Item]:
         """The best few, and only then what went wrong."""
-        from binx.stats.ranking import Ranking
-
         assert self._limit is not None
         ranking = Ranking(_measure(self._order), self._limit, describe, smallest=self._smallest)
         damage = self._take_all(ranking.take)
@@ -208,32 +199,20 @@ class Listing:
         if damage is not None:
             raise damage
 
-    def _sorted(self, lines: Callable[[Page], Lines]) -> Iterator[pa.Array]:
+    def _sorted(self, texts_of: Callable[[Page], Iterable[bytes]]) -> Iterator[list[bytes]]:
         """The texts of all, and only then what went wrong."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        from binx.kernels.transactions.selection import measures
         from binx.stats.sorting import TextSorter
 
         sorter = TextSorter()
         measure = _measure(self._order)
 
         def take(page: Page) -> None:
-            values = pa.py_buffer(measures(page.table, page.mask, measure))
-            keys = pa.Array.from_buffers(pa.int64(), values.size // 8, [None, values])
-            if not self._smallest:
-                keys = pc.negate(keys)
-            sorter.add(keys, page.first_seqno, pa.array(page.indexes(), pa.int64()), *lines(page))
+            values = array("q", measures(page.table, page.mask, measure))
+            keys = values if self._smallest else [-value for value in values]
+            sorter.add(keys, (page.first_seqno + index for index in page.indexes()), texts_of(page))
 
         damage = self._take_all(take)
-        left = self._limit
-        for texts in sorter.texts():
-            yield texts if left is None else texts.slice(0, left)
-            left = None if left is None else left - len(texts)
-            if left is not None and left <= 0:
-                sorter.close()
-                break
+        yield from sorter.texts(self._limit)
         if damage is not None:
             raise damage
 
@@ -247,19 +226,12 @@ class Listing:
         return None
 
 
-def _pickled(page: Page) -> Lines:
+def _pickled(page: Page) -> Iterator[bytes]:
     """A page's transactions for the way through a file of our own and back."""
-    import pickle
-
-    from binx.stats.ranking import described
-
-    texts = [pickle.dumps(one, pickle.HIGHEST_PROTOCOL) for one in described(page, page.indexes())]
-    return Lines(b"".join(texts), array("q", accumulate(map(len, texts))).tobytes())
+    return (pickle.dumps(one) for one in described(page, page.indexes()))
 
 
 def _measure(order: Order) -> Measure:
-    from binx.kernels.transactions.selection import Measure
-
     return {
         Order.BYTES: Measure.MEASURE_BYTES,
         Order.ROWS: Measure.MEASURE_ROWS,

@@ -56,26 +56,12 @@ class Ranking(Generic[Item]):
         return tuple(item for _, _, item in self._kept)
 
 
-class Best(Ranking[ListedTransaction]):
-    """The few transactions with most of a measure, described but for the text of schema statements."""
-
-    def __init__(
-        self, measure: Measure, limit: int, *, smallest: bool = False, floor: int | None = None
-    ) -> None:
-        super().__init__(measure, limit, _described_without_text, smallest=smallest, floor=floor)
-
-    @property
-    def transactions(self) -> tuple[ListedTransaction, ...]:
-        """Those found so far, the best first."""
-        return self.items
-
-
 def described(page: Page, indexes: Sequence[int]) -> list[ListedTransaction]:
     """Some of a page's transactions."""
     return [page.describe(index) for index in indexes]
 
 
-def _described_without_text(page: Page, indexes: Sequence[int]) -> list[ListedTransaction]:
+def described_without_text(page: Page, indexes: Sequence[int]) -> list[ListedTransaction]:
     """The same from the table alone: no event is read, so none can be found damaged."""
     return [page.describe(index, with_text=False) for index in indexes]
 

@@ -198,7 +198,7 @@ class Histogram:
 
 @dataclass(frozen=True, slots=True)
 class Burst:
-    """A period in which far more was written than usual, see :func:`binx.stats.bursts.bursts`.
+    """A period in which far more was written than usual, see :func:`binx.stats.sums.bursts`.
 
     Attributes:
         start: µs since 1970.

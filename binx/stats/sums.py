@@ -1,6 +1,9 @@
-"""The figures that running sums tell: by kind, server, connection, size and time."""
+"""The figures that running sums tell: by kind, server, connection, size and time, and bursts among those."""
 
 from __future__ import annotations
+
+from itertools import groupby
+from statistics import median
 
 from binx.kernels.transactions.sums import Tally
 from binx.log.scanning import KIND_NAMES
@@ -8,6 +11,7 @@ from binx.log.selection.moments import MICROSECONDS
 from binx.stats.dimensions import size_bound, size_step
 from binx.stats.records import (
     Bucket,
+    Burst,
     Compression,
     Histogram,
     KindFigures,
@@ -16,6 +20,9 @@ from binx.stats.records import (
     ThreadFigures,
 )
 
+_BURST_TIMES = 4
+_BURST_SPANS = 8
+_BURST_SHARE = 100
 _THREAD_BITS = 32
 _THREAD_MASK = (1 << _THREAD_BITS) - 1
 
@@ -77,3 +84,32 @@ def compression_figures(tally: Tally) -> Compression:
     """What was compressed as a whole."""
     transactions, size, _, uncompressed = tally.compressed
     return Compression(transactions, size, uncompressed, round(uncompressed / size, 2) if size else None)
+
+
+def bursts(histogram: Histogram | None) -> tuple[Burst, ...]:
+    """The runs of neighbouring spans that each have over four times the usual bytes, the largest first.
+
+    What is usual is the median of the spans in which anything was committed. A run counts where it has at
+    least a hundredth of all bytes; of fewer than eight spans with transactions none is unusual.
+    """
+    if histogram is None:
+        return ()
+    sizes = [bucket.bytes for bucket in histogram.buckets if bucket.transactions]
+    if len(sizes) < _BURST_SPANS:
+        return ()
+    usual = median(sizes)
+    found = []
+    for above, run in groupby(histogram.buckets, key=lambda bucket: bucket.bytes > _BURST_TIMES * usual):
+        spans = list(run)
+        size = sum(span.bytes for span in spans)
+        if above and size * _BURST_SHARE >= sum(sizes):
+            found.append(
+                Burst(
+                    start=spans[0].start,
+                    end=spans[-1].start + histogram.bucket_seconds * MICROSECONDS,
+                    transactions=sum(span.transactions for span in spans),
+                    bytes=size,
+                    times_usual=round(size / len(spans) / usual, 1),
+                )
+            )
+    return tuple(sorted(found, key=lambda burst: (-burst.bytes, burst.start)))

@@ -20,8 +20,15 @@ from binx.log.file import BinlogFile
 from binx.log.selection.moments import parse_time
 from binx.log.selection.selection import Selection
 from binx.stats import breakdown as breakdown_module
-from binx.stats.csv_text import csv_texts
-from binx.stats.dimensions import Breakdown, Dimension, Group, parse_dimensions, size_bound, size_step
+from binx.stats.dimensions import (
+    Breakdown,
+    Dimension,
+    Group,
+    csv_texts,
+    parse_dimensions,
+    size_bound,
+    size_step,
+)
 from binx.stats.figures import Statistics
 from binx.stats.gather import gather
 from tests.stats.logs import Statement, log_of, shop_of

@@ -26,8 +26,7 @@ from binx.log.chain.inputs import open_logs
 from binx.log.damage.on_damage import OnDamage
 from binx.log.index.lookup import IndexUse
 from binx.log.selection.selection import Selection
-from binx.stats.csv_text import csv_texts
-from binx.stats.dimensions import Dimension, parse_dimensions
+from binx.stats.dimensions import Dimension, csv_texts, parse_dimensions
 from binx.stats.figures import Statistics
 from binx.stats.gather import gather
 from binx.stats.page import html_page

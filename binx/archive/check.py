@@ -6,12 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import pairwise
 
-from binx.archive.check_report import CheckProblem, CheckReport, Finding, TailLog
 from binx.archive.manifest import INDEX, ArchivedLog, StoredObject, find_log, object_names, read_manifests
-from binx.archive.opening import open_archived, without_superseded
+from binx.archive.opening import open_archived, unopened_ends, without_superseded
 from binx.archive.restore import check_object
+from binx.archive.run_report import CheckProblem, CheckReport, Finding, TailLog
 from binx.archive.sources import open_source_logs
-from binx.archive.unopened import unopened_ends
 from binx.errors import AbsentError, BinxError, EncryptedError, SourceError
 from binx.event.gtid.sets import GtidSet
 from binx.log.chain.chain import order_ends

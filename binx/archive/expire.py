@@ -10,13 +10,11 @@ from contextlib import nullcontext
 from time import time
 
 from binx.archive.manifest import ArchivedLog, manifest_name, read_manifests
-from binx.archive.opening import without_superseded
+from binx.archive.opening import by_chain, unopened_ends, without_superseded
 from binx.archive.restore import check_object
 from binx.archive.run_report import LogReport, State
-from binx.archive.unopened import unopened_ends
 from binx.errors import BinxError, DamagedError
 from binx.event.gtid.sets import GtidSet
-from binx.log.chain.chain import order_ends
 from binx.log.selection.moments import MICROSECONDS
 from binx.storage.store import Store
 
@@ -60,14 +58,13 @@ def expire(store: Store, days: int, *, dry_run: bool = False) -> Iterator[LogRep
 def _chains(store: Store, logs: Sequence[ArchivedLog]) -> list[list[ArchivedLog]]:
     """The logs by chain, each in its order; a copy that a better one supersedes stands before that."""
     kept, superseded = without_superseded(logs)
-    ends = [(unopened_ends(store, log), log) for log in kept]
-    by_file = {id(one.file): log for one, log in ends}
-    chains: dict[int, list[ArchivedLog]] = {}
-    for one in order_ends(ends for ends, _ in ends):
-        log = by_file[id(one.file)]
-        copies = [other for other in superseded if (other.name, other.identity) == (log.name, log.identity)]
-        chains.setdefault(one.chain, []).extend([*copies, log])
-    return list(chains.values())
+    chains = by_chain((unopened_ends(store, log), log) for log in kept)
+    return [[copy for _, log in chain for copy in _copies(log, superseded)] for chain in chains]
+
+
+def _copies(log: ArchivedLog, superseded: Sequence[ArchivedLog]) -> list[ArchivedLog]:
+    identity = (log.name, log.identity)
+    return [*(other for other in superseded if (other.name, other.identity) == identity), log]
 
 
 def _old(chain: Sequence[ArchivedLog], latest: float) -> list[ArchivedLog]:

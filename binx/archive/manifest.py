@@ -8,13 +8,13 @@ from dataclasses import asdict, dataclass
 from typing import Any, get_args, get_origin, get_type_hints
 
 from binx import __version__
-from binx.archive.digests import digest_of
 from binx.errors import BinxError, DamagedError, NotABinlogError, SourceError, UnsupportedError, UsageError
 from binx.event.gtid.sets import GtidSet
 from binx.log.file import BinlogFile
 from binx.log.index.log_facts import log_checksums
 from binx.log.index.lookup import SUFFIX as INDEX_SUFFIX
 from binx.source.names import ENCRYPTION_SUFFIX, ZSTD_SUFFIX
+from binx.storage.hashing import digest_of
 from binx.storage.store import MANIFESTS, Store
 
 CONTRACT = 2

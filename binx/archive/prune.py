@@ -7,7 +7,6 @@ from contextlib import suppress
 from pathlib import Path
 from time import time
 
-from binx.archive.digests import digest_of
 from binx.archive.manifest import (
     ArchivedLog,
     decode_manifest,
@@ -15,14 +14,15 @@ from binx.archive.manifest import (
     manifest_name,
     read_object,
 )
+from binx.archive.opening import by_chain
 from binx.archive.restore import check_object
 from binx.archive.sources import SourceLogs
 from binx.errors import DamagedError, OutputError
-from binx.log.chain.chain import order_ends
 from binx.log.chain.ends import FileEnds
 from binx.source.names import number_of
 from binx.source.remote import is_uri
 from binx.storage.durable import synchronize
+from binx.storage.hashing import digest_of
 from binx.storage.store import Store
 
 _DAY = 24 * 60 * 60
@@ -41,7 +41,7 @@ def prunable(
     """
     newest_time = time() - days * _DAY
     chosen: list[tuple[FileEnds, ArchivedLog]] = []
-    for chain in chains(logs):
+    for chain in _chains(logs):
         for ends in chain[:-1]:
             if any(one.is_within(chain[0].file.name, ends.file.name) for one in logs.unreadable):
                 break
@@ -54,12 +54,10 @@ def prunable(
     return chosen
 
 
-def chains(logs: SourceLogs) -> list[list[FileEnds]]:
+def _chains(logs: SourceLogs) -> list[list[FileEnds]]:
     """The source's logs by chain, each in its order."""
-    found: dict[int, list[FileEnds]] = {}
-    for ends in order_ends([*logs.closed, *logs.open]):
-        found.setdefault(ends.chain, []).append(ends)
-    return list(found.values())
+    chains = by_chain((ends, None) for ends in (*logs.closed, *logs.open))
+    return [[ends for ends, _ in chain] for chain in chains]
 
 
 def prove(store: Store, ends: FileEnds, log: ArchivedLog) -> None:
@@ -98,7 +96,7 @@ def remove(ends: FileEnds) -> None:
 
 def purge_statement(logs: SourceLogs, last: FileEnds) -> str:
     """What removes a server's logs up to one of them, that one included, on that server."""
-    chain = next(chain for chain in chains(logs) if last in chain)
+    chain = next(chain for chain in _chains(logs) if last in chain)
     following = chain[chain.index(last) + 1].file.name
     between = [log.name for log in logs.unreadable if log.is_within(last.file.name, following)]
     quoted = min([following, *between], key=number_of).replace("\\", "\\\\").replace("'", "''")

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from binx.archive.digests import object_digest
 from binx.archive.manifest import ArchivedLog, StoredObject, read_manifests
 from binx.archive.opening import of_server, open_in_order, without_superseded
 from binx.errors import AbsentError, BinxError, DamagedError, OutputError, SourceError, UsageError
@@ -18,6 +17,7 @@ from binx.log.selection.selection import Selection
 from binx.slices.extract import ExtractReport, extract
 from binx.source import READ_BYTES
 from binx.source.opening import decompressed, decrypted
+from binx.storage.hashing import object_digest
 from binx.storage.output import STANDARD_OUTPUT, open_output
 from binx.storage.store import Store
 

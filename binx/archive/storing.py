@@ -7,13 +7,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from binx.archive.digests import DigestSink
 from binx.archive.manifest import StoredObject
 from binx.source import Source
 from binx.source.age import AgeFile
 from binx.source.age_keys import Identities
 from binx.source.names import ENCRYPTION_SUFFIX
 from binx.storage.age import AgeWriter
+from binx.storage.hashing import DigestSink
 from binx.storage.output import Sink
 from binx.storage.store import Store
 

@@ -7,14 +7,13 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from binx.archive.manifest import ArchivedLog
-from binx.archive.opening import open_archived, without_superseded
+from binx.archive.opening import by_chain, open_archived, without_superseded
 from binx.dataset.dataset import DataSet, escape_name
 from binx.dataset.options import ParquetOptions
 from binx.dataset.parquet import to_parquet
 from binx.dataset.staging import ChainState
 from binx.kernels.walk.scan import Level
-from binx.log.chain.chain import order_ends
-from binx.log.chain.ends import FileEnds, known_ends
+from binx.log.chain.ends import known_ends
 from binx.log.damage.on_damage import OnDamage
 from binx.log.file import BinlogFile
 from binx.rows.ddl.catalog import Catalog
@@ -61,16 +60,11 @@ def export_tables(store: Store, logs: Sequence[ArchivedLog], place: str) -> Iter
 
 def _chains(store: Store, logs: Sequence[ArchivedLog]) -> list[list[ArchivedLog]]:
     """The logs by chain, each in its order."""
-    opened: dict[int, ArchivedLog] = {}
-    ends: list[FileEnds] = []
+    read = []
     for log in logs:
         with ExitStack() as stack:
-            ends.append(known_ends(open_archived(store, log, stack)))
-        opened[id(ends[-1].file)] = log
-    chains: dict[int, list[ArchivedLog]] = {}
-    for one in order_ends(ends):
-        chains.setdefault(one.chain, []).append(opened[id(one.file)])
-    return list(chains.values())
+            read.append((known_ends(open_archived(store, log, stack)), log))
+    return [[log for _, log in chain] for chain in by_chain(read)]
 
 
 def _export_chain(

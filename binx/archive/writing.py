@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
 
-from binx.archive.digests import digest_of, object_digest
 from binx.archive.manifest import (
     INDEX,
     LOG,
+    UNKNOWN,
+    UNKNOWN_IDENTITY,
     ArchivedLog,
     StoredObject,
     encode_manifest,
@@ -17,6 +18,7 @@ from binx.archive.manifest import (
     object_names,
     stem,
 )
+from binx.archive.sources import UnreadableLog
 from binx.archive.storing import Storage, Written
 from binx.errors import BinxError, DamagedError, OutputError, SourceError, UnsupportedError
 from binx.log.chain.ends import FileEnds
@@ -27,6 +29,8 @@ from binx.log.index.log_facts import log_checksums
 from binx.log.index.writer import write_index_to
 from binx.source import Source
 from binx.source.opening import decompressed, is_encrypted
+from binx.source.plain import PlainFile
+from binx.storage.hashing import digest_of, object_digest
 from binx.storage.seekable import FRAME_BYTES, write_seekable
 from binx.storage.store import Store
 from binx.verify.content import ContentCheck
@@ -262,3 +266,52 @@ def _described(
 
 def _sentence(problem: Problem) -> str:
     return f"{problem.kind.value}: {problem.message}"
+
+
+def keep_unreadable(
+    unreadable: UnreadableLog, storage: Storage, held: Sequence[ArchivedLog]
+) -> ArchivedLog | None:
+    """Take such a log into the archive; None where it is there already.
+
+    Raises:
+        SourceError, NotABinlogError: it cannot be read, is empty, or changed meanwhile.
+        OutputError: the archive cannot be written, or does not give back what was written.
+    """
+    with closing(PlainFile.open(unreadable.path)) as source:
+        sha256 = digest_of(source)
+        if any((log.name, log.sha256) == (source.name, sha256) for log in held):
+            return None
+        log_stem = stem(source.name, UNKNOWN_IDENTITY, sha256)
+        cuts = range(LONGEST_FRAME, source.size, LONGEST_FRAME)
+        name, _ = object_names(log_stem)
+        log = write_log(source, cuts, storage, name, sha256)
+        read_back(storage, log, None, sha256)
+        archived = ArchivedLog(
+            name=source.name,
+            identity=UNKNOWN_IDENTITY,
+            bytes=source.size,
+            sha256=sha256,
+            head_crc32=0,
+            tail_bytes=0,
+            tail_crc32=0,
+            server_id=0,
+            server_version="",
+            flavour=UNKNOWN,
+            create_timestamp=0,
+            header_timestamp=0,
+            in_use=False,
+            ending=UNKNOWN,
+            unfinished_bytes=0,
+            decrypted=False,
+            next_file=None,
+            previous_gtids=None,
+            gtid_set="",
+            transactions=0,
+            first_commit=None,
+            last_commit=None,
+            problems=(),
+            objects=(log.stored,),
+            damage=(f"{ProblemKind.FORMAT.value}: {unreadable.error.message}",),
+        )
+    storage.remove_unencrypted([name])
+    return commit(storage, archived)

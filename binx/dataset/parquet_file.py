@@ -12,7 +12,7 @@ from binx.dataset.dataset import Transaction, WrittenFile
 from binx.dataset.encodings import writer_settings
 from binx.dataset.options import ParquetOptions
 from binx.dataset.spill import Spill
-from binx.storage.hashed_file import HashedFile
+from binx.storage.hashing import HashedFile
 from binx.storage.output import output_errors
 
 OPEN_FILES = 64

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from binx.archive.check import check_archive
-from binx.archive.check_report import CheckReport
 from binx.archive.run import ArchiveRun
-from binx.archive.run_report import ArchiveRequest, LogReport, RunReport, State
+from binx.archive.run_report import ArchiveRequest, CheckReport, LogReport, RunReport, State
 from binx.source import PlainFile
 from binx.source.age import AgeFile
 from binx.source.age_keys import Identities

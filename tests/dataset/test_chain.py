@@ -21,7 +21,7 @@ from binx.log.file import BinlogFile, open_files
 from binx.log.selection.selection import Selection, Selector
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import DecoderOptions
-from binx.storage import hashed_file
+from binx.storage import hashing
 from binx.where.condition import Condition
 from tests.dataset.slices import TESTDATA
 from tests.dataset.test_parquet import contents
@@ -173,7 +173,7 @@ def test_an_error_of_whoever_writes_ends_the_log_and_leaves_nothing(
     def full(self: object, data: object) -> int:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(hashed_file.HashedFile, "write", full)
+    monkeypatch.setattr(hashing.HashedFile, "write", full)
     with pytest.raises(OutputError, match="no space left"):
         export(tmp_path / "out", CHAINS["mysql-9.7/shop"], jobs)
     assert not (tmp_path / "out/_staging").exists()

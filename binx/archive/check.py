@@ -22,8 +22,8 @@ from binx.log.selection.gtid_keys import marked_gtids
 from binx.source.names import unencrypted_name
 from binx.source.wording import counted
 from binx.storage.store import Store
-from binx.verify.links import link_problems
 from binx.verify.problems import ProblemKind
+from binx.verify.run import link_problems
 
 
 def check_archive(

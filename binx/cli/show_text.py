@@ -9,7 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from binx.cli.layout import UNKNOWN
-from binx.inspect.hexdump import hex_lines
+from binx.inspect.event_fields import hex_lines
 from binx.log.selection.zones import zone_name
 from binx.source.wording import counted, encoded
 from binx.stats.text import (

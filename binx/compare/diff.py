@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import islice, starmap, zip_longest
 from typing import NamedTuple
 
-from binx.compare.digests import GtidKeys
+from binx.compare.contents import GtidKeys
 from binx.compare.effects import Verdict, agree, compared, unmatched
 from binx.compare.side import ShownChange, Side, SideReading
 from binx.errors import RefusedError

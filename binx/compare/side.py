@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from binx.compare.contents import digested, statement_facts
-from binx.compare.digests import Digests, GtidKeys
+from binx.compare.contents import Digests, GtidKeys, digested, statement_facts
 from binx.compare.effects import ROWS_KEPT, Effect
 from binx.compare.forms import statement_form
 from binx.event.gtid.sets import GtidSet

@@ -18,11 +18,10 @@ from typing import Any, NamedTuple
 
 from binx.dataset.staging_area import staged_name, staging_area_of
 from binx.errors import OutputError, SourceError
-from binx.storage.descriptors import write_whole
 from binx.storage.durable import begin_to_synchronize_small, synchronize
 from binx.storage.output import output_errors
 from binx.storage.store import MANIFESTS, LocalStore, LockedError, open_store
-from binx.storage.temporary_files import remove_folder
+from binx.storage.temporary_files import remove_folder, write_whole
 
 _NAME_BYTES = 200
 """Longest folder name made from a table's; file systems take 255 bytes."""

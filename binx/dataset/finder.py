@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from binx.dataset.salvaging import Salvaging
-from binx.dataset.source_sums import Counted
+from binx.dataset.source_report import Counted
 from binx.event.gtid.sets import GtidSet
 from binx.event.payload import KeptPayloads
 from binx.kernels.transactions.index_tables import join

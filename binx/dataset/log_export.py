@@ -7,7 +7,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from binx.dataset import continuation
-from binx.dataset.background import Background
 from binx.dataset.dataset import DataSet, Transaction
 from binx.dataset.digest import LogDigest
 from binx.dataset.finder import STEP_BYTES, Finder, Found
@@ -15,9 +14,8 @@ from binx.dataset.manifest import CONTRACT, manifest, source_record
 from binx.dataset.options import ParquetOptions
 from binx.dataset.salvaging import Salvaging, damage_sentences
 from binx.dataset.schema_records import schema_record_of
-from binx.dataset.source_files import SourceFiles
-from binx.dataset.source_report import SourceReport
-from binx.dataset.source_sums import Counted, SourceSums
+from binx.dataset.source_files import Background, SourceFiles
+from binx.dataset.source_report import Counted, SourceReport, SourceSums
 from binx.dataset.staging import ChainState, Staged, source_name
 from binx.event.payload import KeptPayloads
 from binx.kernels.walk.scan import Level

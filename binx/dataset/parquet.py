@@ -12,11 +12,17 @@ from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
 from binx.dataset.dataset import DataSet, Transaction
-from binx.dataset.log_numbers import check_log_numbers
 from binx.dataset.one_log import ExportedLog, Request, export_log
 from binx.dataset.options import ParquetOptions
 from binx.dataset.plan import Place, packed, survey, unpacked
-from binx.dataset.staging import ChainState, SourceReport, commit_staged, find_beginning, source_name
+from binx.dataset.staging import (
+    ChainState,
+    SourceReport,
+    check_log_numbers,
+    commit_staged,
+    find_beginning,
+    source_name,
+)
 from binx.errors import ResourceError
 from binx.log.damage.on_damage import OnDamage
 from binx.log.file import BinlogFile

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable
+from collections import Counter, deque
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
-from binx.dataset.background import Background
 from binx.dataset.dataset import Transaction, WrittenFile, escape_name
-from binx.dataset.file_columns import with_statistics
+from binx.dataset.encodings import with_statistics
 from binx.dataset.manifest import file_entry
 from binx.dataset.options import ParquetOptions
 from binx.dataset.parquet_file import FileKind, ParquetFile, Shared
 from binx.dataset.schema_records import schema_path
 from binx.dataset.statements import STATEMENTS_BATCH, statements_batch, statements_schema
+from binx.errors import ResourceError
 from binx.log.index.transactions import index_schema
 from binx.rows.batches import ChangeBatch, TableChanges
 from binx.rows.statements import Statement
@@ -27,8 +28,6 @@ _IDENTIFIERS = {
     _TRANSACTIONS: ("transaction", "gtid"),
     _STATEMENTS: ("transaction",),
 }
-
-
 CHUNKS = 32_768
 """Columns of all row groups that a file gets: what its foot says of each is held until it is closed."""
 
@@ -217,3 +216,57 @@ class SourceFiles:
 
 def _changes_key(changes: TableChanges) -> tuple[object, ...]:
     return (changes.db, changes.name, changes.version, changes.stored)
+
+
+class Background:
+    """Does work in the order in which it comes.
+
+    Args:
+        limit: bytes that work which waits may hold; whoever hands over more waits for what came before.
+        has_thread: whether it is done in a thread; else it is done when it is handed over.
+    """
+
+    def __init__(self, limit: int, *, has_thread: bool) -> None:
+        self._limit = limit
+        self._pool = ThreadPoolExecutor(1, "binx-write") if has_thread else None
+        self._waiting: deque[tuple[Future[object], int]] = deque()
+        self._held = 0
+
+    def do(self, work: Callable[[], object], size: int = 0) -> None:
+        """Hand over work that holds so many bytes.
+
+        Raises:
+            ResourceError: the system starts no thread.
+            BaseException: what work that was handed over before has raised.
+        """
+        if self._pool is None:
+            work()
+            return
+        while self._waiting and (self._waiting[0][0].done() or self._held + size > self._limit):
+            self._take_oldest()
+        try:
+            future: Future[object] = self._pool.submit(work)
+        except RuntimeError as error:
+            raise ResourceError.of("threads", error) from error
+        self._waiting.append((future, size))
+        self._held += size
+
+    def join(self) -> None:
+        """Wait until all work is done.
+
+        Raises:
+            BaseException: what some of it has raised.
+        """
+        while self._waiting:
+            self._take_oldest()
+
+    def close(self) -> None:
+        """Forget work that is not begun, and wait until nothing is worked on."""
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+        self._waiting.clear()
+
+    def _take_oldest(self) -> None:
+        future, size = self._waiting.popleft()
+        self._held -= size
+        future.result()

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from binx.dataset.continuation import TablesRecord, find_behind
 from binx.dataset.dataset import Transaction, WrittenFile, escape_name
 from binx.dataset.schema_records import SchemaRecord, SchemaWriter
+from binx.errors import OutputError, RefusedError, SourceError
 from binx.log.file import BinlogFile
-from binx.storage.store import open_store
+from binx.source.names import number_of
+from binx.source.plain import STANDARD_INPUT_NAME
+from binx.storage.store import MANIFESTS, Store, open_store
 
 if TYPE_CHECKING:
     from binx.rows.ddl.catalog import Catalog
     from binx.where.rows import RowFilter
+
+
+_SOURCE = re.compile(r"(?P<name>.+)\.[0-9a-f]{8}\.json")
 
 
 class SourceReport(NamedTuple):
@@ -116,3 +123,32 @@ def find_beginning(folder: str, files: Sequence[BinlogFile], catalog: Catalog | 
     if behind is None:
         return Beginning(catalog, ChainState())
     return Beginning(behind.catalog, ChainState(behind.epoch, behind.seqno), behind.log)
+
+
+def check_log_numbers(files: Sequence[BinlogFile], store: Store) -> None:
+    """See to it that the changes of all logs in a data set can be told apart and ordered.
+
+    A log whose name has no number counts as number 0: that may be one alone.
+
+    Raises:
+        RefusedError: a log comes from standard input; or it has no number, and is not alone in the data set.
+        OutputError: the data set cannot be read.
+    """
+    if any(file.name == STANDARD_INPUT_NAME for file in files):
+        raise RefusedError(
+            "a log from standard input has no name, and the data set orders changes by the number in it;"
+            " save the log under its own name first"
+        )
+    try:
+        there = [found for name in store.names(MANIFESTS) if (found := _SOURCE.fullmatch(name))]
+    except SourceError as error:
+        raise OutputError(error.message, path=error.path) from error
+    given = {f"{source_name(file)}.json": file.name for file in files}
+    names = given | {found[0]: found["name"] for found in there}
+    unnumbered = next((name for name in names.values() if not number_of(name)), None)
+    if unnumbered is not None and len(names) > 1:
+        raise RefusedError(
+            "expected a log's name to end in its number, such as mysql-bin.000042, by which the data set"
+            f" orders the changes of several logs, found {unnumbered}; call it as its server did, or give it"
+            " a data set of its own"
+        )

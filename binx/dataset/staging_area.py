@@ -101,22 +101,18 @@ class LocalStagingArea:
         self._marked: set[str] = set()
 
     def folder(self, source: str) -> Path:
-        """As :class:`StagingArea` says."""
         return self._staging / source
 
     def is_empty(self) -> bool:
-        """As :class:`StagingArea` says."""
         return not self._staging.is_dir()
 
     def begun(self) -> list[str] | None:
-        """As :class:`StagingArea` says."""
         if self.is_empty():
             return None
         with output_errors(self._staging):
             return sorted(entry.name for entry in self._staging.iterdir())
 
     def begin(self, source: str) -> bool:
-        """As :class:`StagingArea` says."""
         folder = self.folder(source)
         if was_begun := folder.exists():
             self._marked.add(source)
@@ -126,7 +122,6 @@ class LocalStagingArea:
         return was_begun
 
     def attempt(self, source: str, name: str) -> Path:
-        """As :class:`StagingArea` says."""
         folder = self.folder(source) / name
         with output_errors(folder):
             folder.mkdir()
@@ -140,12 +135,10 @@ class LocalStagingArea:
         self._marked.add(source)
 
     def take(self, source: str, attempt: str | None, files: Iterable[str]) -> None:
-        """As :class:`StagingArea` says."""
         folder = self.folder(source) / (attempt or "")
         self._store.take(_staged_files(folder, files))
 
     def clear(self, source: str) -> None:
-        """As :class:`StagingArea` says."""
         with output_errors(self._staging):
             remove_folder(self.folder(source))
         self._marked.discard(source)
@@ -161,7 +154,6 @@ class LocalStagingArea:
                 remove_folder(entry, ignore_errors=True)
 
     def close(self) -> None:
-        """As :class:`StagingArea` says."""
         _remove_empty(self._staging)
 
 
@@ -173,7 +165,6 @@ class RemoteStagingArea:
         self._root = store.on_its_way
 
     def folder(self, source: str) -> Path:
-        """As :class:`StagingArea` says."""
         return self._root / source
 
     def is_empty(self) -> bool:
@@ -192,7 +183,6 @@ class RemoteStagingArea:
         return found or None
 
     def begin(self, source: str) -> bool:
-        """As :class:`StagingArea` says."""
         was_begun = self._store.read(f"{STAGING}/{source}") is not None
         folder = self.folder(source)
         self._store.make_on_its_way()
@@ -202,7 +192,6 @@ class RemoteStagingArea:
         return was_begun
 
     def attempt(self, source: str, name: str) -> Path:
-        """As :class:`StagingArea` says."""
         folder = self._written_to(source, name)
         self._store.make_on_its_way()
         with output_errors(folder):
@@ -210,7 +199,6 @@ class RemoteStagingArea:
         return folder
 
     def hand_in(self, source: str, attempt: str, files: Iterable[str]) -> None:
-        """As :class:`StagingArea` says."""
         folder = self._written_to(source, attempt)
         self._store.take(
             (path, _handed_in(source, attempt, name)) for path, name in _staged_files(folder, files)
@@ -218,11 +206,9 @@ class RemoteStagingArea:
         remove_folder(folder, ignore_errors=True)
 
     def mark(self, source: str) -> None:
-        """As :class:`StagingArea` says."""
         self._store.put(f"{STAGING}/{source}", b"its commit has begun\n")
 
     def take(self, source: str, attempt: str | None, files: Iterable[str]) -> None:
-        """As :class:`StagingArea` says."""
         if attempt is None:
             folder = self.folder(source)
             self._store.take(_staged_files(folder, files))
@@ -233,16 +219,13 @@ class RemoteStagingArea:
             self._store.remove(name)
 
     def clear(self, source: str) -> None:
-        """As :class:`StagingArea` says."""
         self.abandon(source)
         self._store.remove(f"{STAGING}/{source}")
 
     def abandon(self, source: str) -> None:
-        """As :class:`StagingArea` says."""
         remove_folder(self.folder(source), ignore_errors=True)
 
     def close(self) -> None:
-        """As :class:`StagingArea` says."""
         _remove_empty(self._root)
 
     def _written_to(self, source: str, attempt: str) -> Path:

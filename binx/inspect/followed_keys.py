@@ -13,7 +13,7 @@ from binx.rows.columns.names import ResolvedTable
 from binx.rows.images import BatchImages, ChangeGroup
 from binx.source.wording import counted
 from binx.where.condition import AFTER, BEFORE, ColumnName, Frame
-from binx.where.row_keys import ChangePlace, RowKey, images_with_key, key_literal, same_key
+from binx.where.rows import ChangePlace, RowKey, images_with_key, key_literal, same_key
 
 
 class Touched(NamedTuple):

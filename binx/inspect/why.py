@@ -39,7 +39,7 @@ from binx.slices.pieces import Piece
 from binx.slices.search import Search
 from binx.source.json_text import json_text
 from binx.where.condition import Condition
-from binx.where.row_keys import ChangePlace
+from binx.where.rows import ChangePlace
 from binx.where.tables import AskedCondition
 
 _FEW_ROWS = 64

@@ -23,7 +23,7 @@ from binx.log.damage.on_damage import OnDamage
 from binx.log.scan import Resumption, Scan
 from binx.log.steps import tell
 from binx.source import READ_BYTES, PlainFile, Source, open_source
-from binx.source.borrowed import BorrowedHead
+from binx.source.base import BorrowedHead
 from binx.source.names import number_of
 
 if TYPE_CHECKING:

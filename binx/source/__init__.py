@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from binx.source.base import READ_BYTES, WINDOW_BYTES, Source
 from binx.source.opening import open_source
-from binx.source.plain import PlainFile
-from binx.source.spooled import spool
+from binx.source.plain import PlainFile, spool
 
 __all__ = ["READ_BYTES", "WINDOW_BYTES", "PlainFile", "Source", "open_source", "spool"]

@@ -8,15 +8,14 @@ from binx.errors import SourceError
 from binx.source.age import AgeFile, refuse_armor
 from binx.source.age_keys import given_identities
 from binx.source.base import Source
+from binx.source.chunks import Inflated
 from binx.source.encrypted import EncryptedFile
 from binx.source.gzip_members import GzipLayout
-from binx.source.inflated import Inflated
 from binx.source.keyring import Keys, given_keys
 from binx.source.magic import ENCRYPTED_MAGIC, is_age, is_armored, is_gzip, is_zstd
 from binx.source.names import log_name
-from binx.source.plain import PlainFile
+from binx.source.plain import PlainFile, spool
 from binx.source.remote import RemoteFile, is_uri
-from binx.source.spooled import spool
 from binx.source.zstd_frames import ZstdLayout
 
 _HEAD = 4

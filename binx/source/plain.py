@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
-from typing import Self
+import tempfile
+from collections import deque
+from threading import Lock
+from typing import BinaryIO, Self
 
 from binx.errors import NotABinlogError, SourceError
 from binx.source.base import READ_BYTES
-from binx.source.buffers import Buffers
 from binx.source.names import own_name, printable
+
+_SPARE = 80
+"""Buffers that are kept at most: more than the windows of what waits to be decoded and hashed."""
+
+STANDARD_INPUT_NAME = "stdin"
 
 
 class PlainFile:
@@ -93,3 +101,73 @@ class PlainFile:
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
+
+
+class Buffers:
+    """A few buffers of one size, handed out by turns.
+
+    Reading into memory that is in the processor's cache already is what makes reading a file faster than
+    mapping it, and unlike a mapping it cannot fault when the file is cut while it is read. Threads may share
+    them.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._kept: deque[bytearray] = deque()
+        self._lock = Lock()
+
+    def take(self, size: int) -> memoryview:
+        """Memory of ``size`` bytes that is not looked at by anyone else."""
+        if size > self._size:
+            return memoryview(bytearray(size))
+        with self._lock:
+            # The one that was handed out first is the likeliest to have come back.
+            for _ in range(len(self._kept)):
+                buffer = self._kept[0]
+                self._kept.rotate(-1)
+                if _is_free(buffer):
+                    return memoryview(buffer)[:size]
+            buffer = bytearray(self._size)
+            if len(self._kept) < _SPARE:
+                self._kept.append(buffer)
+            return memoryview(buffer)[:size]
+
+    def clear(self) -> None:
+        """Keep no buffer any longer."""
+        with self._lock:
+            self._kept.clear()
+
+
+def _is_free(buffer: bytearray) -> bool:
+    """Whether no view of the buffer exists: Python resizes it only then."""
+    try:
+        buffer.append(0)
+    except BufferError:
+        return False
+    buffer.pop()
+    return True
+
+
+def spool(stream: BinaryIO, path: str = "-", name: str = STANDARD_INPUT_NAME) -> PlainFile:
+    """Copy a stream to a temporary file that has no name.
+
+    Raises:
+        SourceError: the stream cannot be read, or the temporary folder has no space.
+        NotABinlogError: the stream was empty.
+    """
+    with tempfile.TemporaryFile(prefix="binx-") as file:
+        try:
+            shutil.copyfileobj(stream, file, 4 * 1024 * 1024)
+            file.flush()
+        except OSError as error:
+            raise SourceError(
+                f"cannot be written to {tempfile.gettempdir()}: {error.strerror}; set TMPDIR to a"
+                " folder with more space",
+                path=path,
+            ) from error
+        descriptor = os.dup(file.fileno())
+    try:
+        return PlainFile(descriptor, path, name)
+    except BaseException:
+        os.close(descriptor)
+        raise

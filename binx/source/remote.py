@@ -6,11 +6,14 @@ A log is read by ranges, some megabytes at a time, since each question costs a r
 from __future__ import annotations
 
 import re
+import signal
+import subprocess
+import sys
+from functools import cache
 from typing import TYPE_CHECKING, Self
-from urllib.parse import quote
+from urllib.parse import parse_qs, quote
 
 from binx.errors import NotABinlogError, OutputError, SourceError, UsageError
-from binx.source.azure import check_credentials
 from binx.source.chunks import ChunkedSource, even_span
 
 if TYPE_CHECKING:
@@ -24,11 +27,23 @@ RETRY_SECONDS = 60
 """Seconds for which Google's store is asked again and again, where the URI says nothing else."""
 
 _RETRY_OPTION = "retry_limit_seconds"
-
 _URI_CHARACTERS = "%:/?#[]@!$&'()*+,;="
 """What a URI may hold beside letters, digits and ``-._~`` (RFC 3986)."""
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+_SCHEMES = ("abfs", "abfss")
+_NEEDS_NO_TOKEN = frozenset({"account_key", "sig"})
+_SAID = "what():"
+_ASK = """
+import sys
+from pyarrow import fs
+try:
+    system, path = fs.FileSystem.from_uri(sys.argv[1])
+    system.get_file_info(path)
+except Exception:
+    pass
+"""
+"""What Arrow can tell as an error is told where it comes again."""
 
 
 def is_uri(path: str) -> bool:
@@ -224,3 +239,40 @@ def refuse_secret(uri: str) -> None:
             "a URI must not contain a secret, because messages and process lists show it; set it in"
             " the environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY) or in a profile"
         )
+
+
+def check_credentials(uri: str, error_type: type[SourceError | OutputError]) -> None:
+    """Raise an error where reaching an Azure store would end the process; asked once for a container.
+
+    Raises:
+        SourceError, OutputError: there are no credentials that work.
+    """
+    place, _, options = uri.partition("?")
+    scheme, _, rest = place.partition("://")
+    if scheme.lower() not in _SCHEMES or not _needs_token(options):
+        return
+    said = _refusal(f"{scheme}://{rest.partition('/')[0]}/{'?' if options else ''}{options}")
+    if said is not None:
+        raise error_type(
+            f"no working Azure credentials: {said}. Run `az login`, set AZURE_TENANT_ID, AZURE_CLIENT_ID and"
+            " AZURE_CLIENT_SECRET, or use the machine's identity; for a public container, append"
+            " ?credential_kind=anonymous to the URI",
+            path=uri,
+        )
+
+
+def _needs_token(options: str) -> bool:
+    named = parse_qs(options, keep_blank_values=True)
+    return named.get("credential_kind") != ["anonymous"] and _NEEDS_NO_TOKEN.isdisjoint(named)
+
+
+@cache
+def _refusal(uri: str) -> str | None:
+    """What Azure's library says where it ends a process that asks for something; None where it does not."""
+    command = [sys.executable, "-c", _ASK, uri]
+    asked = subprocess.run(command, check=False, stdin=subprocess.DEVNULL, capture_output=True)
+    if asked.returncode != -signal.SIGABRT:
+        return None
+    lines = asked.stderr.decode("utf-8", "replace").splitlines()
+    said = next((line.partition(_SAID)[2] for line in lines if _SAID in line), "no reason is given")
+    return said.strip().rstrip(".")

@@ -17,17 +17,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from binx.dataset.dataset import DataSet
-from binx.dataset.log_numbers import check_log_numbers
 from binx.dataset.one_log import ExportedLog, Request
 from binx.dataset.options import ParquetOptions
 from binx.dataset.plan import Place, Surveyed, packed
-from binx.dataset.staging import ChainState, SourceReport, commit_staged, source_name
+from binx.dataset.staging import ChainState, SourceReport, check_log_numbers, commit_staged, source_name
 from binx.errors import BinxError, RefusedError
 from binx.log.file import BinlogFile
 from binx.log.selection.selection import Selection, Selector
 from binx.rows.ddl.catalog import Catalog
+from binx.source.plain import STANDARD_INPUT_NAME
 from binx.source.remote import is_uri
-from binx.source.spooled import STANDARD_INPUT_NAME
 from binx.spark.executors import check_executors
 from binx.spark.export_tasks import Answer, Share, Survey, TaskLog, survey_logs, write_share
 from binx.spark.log_place import LogPlace

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Self
 from binx.errors import StaleError
 from binx.log.file import BinlogFile
 from binx.source import open_source
-from binx.source.joined import JoinedSource
+from binx.source.base import JoinedSource
 from binx.source.remote import is_uri
 
 if TYPE_CHECKING:

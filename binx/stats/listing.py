@@ -201,7 +201,7 @@ class Listing:
 
     def _sorted(self, texts_of: Callable[[Page], Iterable[bytes]]) -> Iterator[list[bytes]]:
         """The texts of all, and only then what went wrong."""
-        from binx.stats.sorting import TextSorter
+        from binx.stats.ranking import TextSorter
 
         sorter = TextSorter()
         measure = _measure(self._order)

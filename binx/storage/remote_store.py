@@ -98,23 +98,18 @@ class RemoteStore:
             )
 
     def names(self, folder: str = "") -> list[str]:
-        """As :class:`~binx.storage.store.Store` says."""
         return [path.rpartition("/")[2] for path in self._listed(folder, recursive=False)]
 
     def find(self, folder: str) -> list[str]:
-        """As :class:`~binx.storage.store.Store` says."""
         return [path.removeprefix(f"{self._root}/") for path in self._listed(folder, recursive=True)]
 
     def path(self, name: str) -> str:
-        """As :class:`~binx.storage.store.Store` says."""
         return f"{self._uri}/{quote(name)}{self._query}"
 
     def open(self, name: str) -> Source:
-        """As :class:`~binx.storage.store.Store` says."""
         return RemoteFile.inside(self._system, self._inside(name), self.path(name))
 
     def read(self, name: str) -> bytes | None:
-        """As :class:`~binx.storage.store.Store` says."""
         try:
             with self._system.open_input_file(self._inside(name)) as file:
                 data: bytes = file.read()
@@ -152,13 +147,11 @@ class RemoteStore:
             raise
 
     def put(self, name: str, data: bytes) -> None:
-        """As :class:`~binx.storage.store.Store` says."""
         self._make_folder(name)
         with self.writing(name) as sink:
             sink.write(data)
 
     def take(self, files: Iterable[tuple[str, str]]) -> None:
-        """As :class:`~binx.storage.store.Store` says."""
         for path, name in files:
             self._make_folder(name)
             with output_errors(path), Path(path).open("rb") as file, self.writing(name) as sink:
@@ -179,7 +172,6 @@ class RemoteStore:
             self._system.move(self._inside(name), self._inside(to))
 
     def remove(self, name: str) -> None:
-        """As :class:`~binx.storage.store.Store` says."""
         with _output_errors(self._shown(name)), suppress(FileNotFoundError):
             self._system.delete_file(self._inside(name))
 

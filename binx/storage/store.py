@@ -138,7 +138,6 @@ class LocalStore:
         return self._folder
 
     def prepare(self, folders: Iterable[str] = ()) -> None:
-        """As :class:`Store` says."""
         with output_errors(self._folder):
             self._folder.mkdir(parents=True, exist_ok=True)
             inside = [self._folder / name for name in folders]
@@ -148,14 +147,12 @@ class LocalStore:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """As :class:`Store` says."""
         with output_errors(self._folder):
             self._folder.mkdir(parents=True, exist_ok=True)
         with hold_lock(self._folder / LOCK, self.where):
             yield
 
     def names(self, folder: str = "") -> list[str]:
-        """As :class:`Store` says."""
         place = self._folder / folder
         try:
             return sorted(entry.name for entry in os.scandir(place) if entry.is_file())
@@ -165,7 +162,6 @@ class LocalStore:
             raise SourceError(f"cannot be read: {error.strerror}", path=str(place)) from error
 
     def find(self, folder: str) -> list[str]:
-        """As :class:`Store` says."""
         found = (path for path in (self._folder / folder).rglob("*") if path.is_file())
         try:
             return sorted(path.relative_to(self._folder).as_posix() for path in found)
@@ -173,15 +169,12 @@ class LocalStore:
             raise SourceError(f"cannot be read: {error.strerror}", path=self.path(folder)) from error
 
     def path(self, name: str) -> str:
-        """As :class:`Store` says."""
         return self._inside + name
 
     def open(self, name: str) -> Source:
-        """As :class:`Store` says."""
         return PlainFile.open(self.path(name))
 
     def read(self, name: str) -> bytes | None:
-        """As :class:`Store` says."""
         try:
             with open(self.path(name), "rb", buffering=0) as file:
                 return file.readall()
@@ -197,7 +190,6 @@ class LocalStore:
             yield stream
 
     def put(self, name: str, data: bytes) -> None:
-        """As :class:`Store` says."""
         path = self._folder / name
         with output_errors(path):
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -219,7 +211,6 @@ class LocalStore:
         synchronize(folders)
 
     def remove(self, name: str) -> None:
-        """As :class:`Store` says."""
         path = self._folder / name
         with output_errors(path):
             path.unlink(missing_ok=True)

@@ -75,3 +75,14 @@ def _is_ours(descriptor: int, temporary: str) -> bool:
     except OSError:
         return True  # A file system without locks; there nothing is taken for a leftover either.
     return os.path.exists(temporary)
+
+
+def write_whole(descriptor: int, data: bytes | memoryview) -> None:
+    """Write all bytes, in as many steps as the system takes.
+
+    Raises:
+        OSError: the system does not take them.
+    """
+    left = memoryview(data)
+    while left:
+        left = left[os.write(descriptor, left) :]

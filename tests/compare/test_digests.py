@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from binx.compare.digests import DIGEST_BYTES, Digests, GtidKeys
+from binx.compare.contents import DIGEST_BYTES, Digests, GtidKeys
 
 GTIDS = [
     "bf1c133d-e590-11f1-8de0-02fc00000001:1",

@@ -7,7 +7,7 @@ from threading import Event, current_thread
 
 import pytest
 
-from binx.dataset.background import Background
+from binx.dataset.source_files import Background
 from binx.errors import ResourceError
 
 

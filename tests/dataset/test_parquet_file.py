@@ -11,8 +11,7 @@ import pytest
 from binx.dataset import parquet_file
 from binx.dataset.dataset import DataSet
 from binx.dataset.options import ParquetOptions
-from binx.dataset.parquet_file import FileKind, ParquetFile, Shared
-from binx.dataset.spill import Spill
+from binx.dataset.parquet_file import FileKind, ParquetFile, Shared, Spill
 from binx.rows.decoder import DecoderOptions
 from tests.dataset.tables import many_rows
 from tests.dataset.writing import sha256

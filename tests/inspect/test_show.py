@@ -13,7 +13,7 @@ import pytest
 
 from binx.event.gtid.sets import GtidSet
 from binx.event.header import HEADER_SIZE
-from binx.inspect.hexdump import hex_lines
+from binx.inspect.event_fields import hex_lines
 from binx.inspect.show import Showing, ShownEvent, ShownTransaction
 from binx.log.chain.ends import FileEnds, read_ends
 from binx.log.chain.inputs import open_chain

@@ -19,7 +19,7 @@ from binx.log.selection.selection import Selection
 from binx.rows import decoder as decoder_module
 from binx.rows.ddl.catalog import Catalog
 from binx.where.condition import Condition
-from binx.where.row_keys import key_literal
+from binx.where.rows import key_literal
 from tests.log import building as b
 from tests.slices.sql.sql_of import json_of
 

@@ -19,8 +19,7 @@ from hypothesis import strategies as st
 
 from binx.errors import BinxError, DamagedError, NotABinlogError, SourceError, TruncatedError
 from binx.source import open_source, opening, spool
-from binx.source.chunks import CHUNK_BYTES, ChunkCache
-from binx.source.inflated import Inflated
+from binx.source.chunks import CHUNK_BYTES, ChunkCache, Inflated
 
 MAGIC = b"\xfebin"
 LOG = MAGIC + random.Random(7).randbytes(3 * CHUNK_BYTES // 2) + bytes(6 * CHUNK_BYTES) + b"end"

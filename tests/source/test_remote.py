@@ -15,8 +15,7 @@ from binx.errors import NotABinlogError, OutputError, SourceError, UsageError
 from binx.log.chain.inputs import expand_paths, open_chain
 from binx.log.file import BinlogFile
 from binx.source import open_source
-from binx.source.azure import check_credentials
-from binx.source.remote import RANGE_BYTES, RemoteFile, list_folder, shortened
+from binx.source.remote import RANGE_BYTES, RemoteFile, check_credentials, list_folder, shortened
 from binx.storage.remote_store import RemoteStore
 from tests.cli.process import binx
 from tests.conftest import PROJECT

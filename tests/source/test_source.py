@@ -10,7 +10,7 @@ import pytest
 
 from binx.errors import NotABinlogError, SourceError
 from binx.source import PlainFile, open_source, spool
-from binx.source.buffers import Buffers
+from binx.source.plain import Buffers
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from binx.event.header import HEADER_SIZE, EventHeader, EventType, parse_header
 from binx.kernels.crc32 import checksum
 from binx.log.file import BinlogFile
 from binx.source import Source
-from binx.source.joined import JoinedSource
+from binx.source.base import JoinedSource
 
 if TYPE_CHECKING:
     from binx.event.mariadb import MariadbGtidPosition

@@ -25,7 +25,7 @@ from binx.log.damage.on_damage import OnDamage
 from binx.log.file import BinlogFile
 from binx.log.scan import Resumption, Scan
 from binx.log.steps import tell
-from binx.source.joined import JoinedSource
+from binx.source.base import JoinedSource
 
 _ABOUT_THE_FILE = frozenset(
     {

@@ -19,7 +19,7 @@ from binx.log.damage.on_damage import OnDamage
 from binx.log.file import open_files
 from binx.log.selection.selection import Selection
 from binx.slices.extract import ExtractOptions, extract
-from binx.source.joined import JoinedSource
+from binx.source.base import JoinedSource
 from tests.conftest import PROJECT
 from tests.log.memory import Bytes
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from time import monotonic
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import TYPE_CHECKING
 
 from binx.cli.terminal import has_colour, is_terminal, terminal_width
 from binx.stats.text import bytes_text
@@ -82,9 +81,6 @@ def progress_bar(label: str, *, quiet: bool) -> Iterator[ProgressBar]:
     """A progress bar that is gone at the end; what ends the work early has a note of how far it got."""
     shown = is_terminal(sys.stderr) and not quiet
     bar = ProgressBar(shown=shown, label=label)
-    given = sys.stdin
-    if given is not None and not is_terminal(given):
-        sys.stdin = io.TextIOWrapper(io.BufferedReader(_Counted(given.buffer, bar)))
     try:
         yield bar
     except BaseException as error:
@@ -93,26 +89,6 @@ def progress_bar(label: str, *, quiet: bool) -> Iterator[ProgressBar]:
         raise
     finally:
         bar.close()
-        sys.stdin = given
-
-
-class _Counted(io.RawIOBase):
-    """Standard input, of which nobody knows how much will come, told to a bar as it comes."""
-
-    def __init__(self, stream: BinaryIO, bar: ProgressBar) -> None:
-        super().__init__()
-        self._stream = stream
-        self._bar = bar
-
-    def readable(self) -> bool:
-        """It is."""
-        return True
-
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        """Read some."""
-        read = cast("io.BufferedReader", self._stream).readinto1(buffer)
-        self._bar.advance(read)
-        return read
 
 
 def _start(label: str, total: int) -> Progress:
@@ -121,20 +97,10 @@ def _start(label: str, total: int) -> Progress:
         BarColumn,
         DownloadColumn,
         Progress,
-        ProgressColumn,
-        Task,
         TextColumn,
         TimeRemainingColumn,
+        TransferSpeedColumn,
     )
-    from rich.text import Text
-
-    class Rate(ProgressColumn):
-        """Bytes a second, in the units of what is done."""
-
-        def render(self, task: Task) -> Text:
-            """The rate."""
-            rate = task.finished_speed or task.speed
-            return Text(f"{bytes_text(int(rate))}/s" if rate else "", style="progress.data.speed")
 
     console = Console(
         stderr=True, width=terminal_width(sys.stderr), no_color=not has_colour(sys.stderr), highlight=False
@@ -143,7 +109,7 @@ def _start(label: str, total: int) -> Progress:
         TextColumn("{task.description}"),
         BarColumn(bar_width=None),
         DownloadColumn(binary_units=True),
-        Rate(),
+        TransferSpeedColumn(),
         TimeRemainingColumn(),
         console=console,
         transient=True,

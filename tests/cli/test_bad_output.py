@@ -135,25 +135,6 @@ def test_extract_does_not_write_over_a_log_that_it_reads(shop: Shop, tmp_path: P
     assert log.read_bytes() == before
 
 
-def test_output_into_a_folder_that_is_not_there(shop: Shop, tmp_path: Path) -> None:
-    ended = binx("extract", shop.logs[0], "-o", tmp_path / "no" / "x.binlog")
-    assert ended.code == 1
-    assert "its folder does not exist" in ended.err
-
-
-def test_output_that_is_a_folder(shop: Shop, tmp_path: Path) -> None:
-    ended = binx("extract", shop.logs[0], "-o", tmp_path)
-    assert ended.code == 1
-    assert f"{tmp_path}: cannot be written: it is a folder" in ended.err
-
-
-def test_data_set_that_is_a_file(shop: Shop, tmp_path: Path) -> None:
-    (tmp_path / "lake").touch()
-    ended = binx("to-parquet", shop.logs[0], "-o", tmp_path / "lake")
-    assert ended.code == 1
-    assert "Traceback" not in ended.err
-
-
 @pytest.mark.parametrize(
     "arguments",
     [["ls"], ["ls", "--json"], ["stats"], ["stats", "--json"], ["extract"], ["--help"]],
@@ -200,7 +181,7 @@ def test_a_signal_while_standard_input_is_read(
     process.send_signal(number)
     _, err = process.communicate()
     assert process.returncode == 128 + number
-    assert re.fullmatch(rf"binx: {said}; [\d.]+ [KM]iB done\n", err.decode())
+    assert err.decode() == f"binx: {said}\n"
     assert not list(tmp_path.iterdir())
 
 

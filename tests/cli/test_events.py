@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import shlex
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from binx.stats.event_list import EVENT_COLUMNS, PLAIN_EVENT_COLUMNS
 from tests.cli.conftest import Shop
-from tests.cli.process import BINX, binx, on_terminal
+from tests.cli.process import binx, on_terminal
 
 
 def test_events_of_all_files_come_in_the_order_of_their_chain(shop: Shop) -> None:
@@ -75,20 +73,6 @@ def test_a_cut_file_is_listed_up_to_the_cut(shop: Shop, tmp_path: Path) -> None:
     assert ended.code == 1
     assert ended.lines == binx("events", shop.logs[0]).lines[:-1]
     assert "ends inside an event" in ended.err
-
-
-def test_a_reader_that_leaves_early_is_no_failure(shop: Shop) -> None:
-    line = shlex.join([*BINX, "events", *map(str, shop.logs)])
-    done = subprocess.run(
-        ["bash", "-o", "pipefail", "-c", f"{line} | head -n 1"], capture_output=True, text=True, check=False
-    )
-    assert (done.returncode, done.stderr, done.stdout.count("\n")) == (0, "", 1)
-
-
-def test_standard_input_lists_as_the_file_does(shop: Shop) -> None:
-    data = shop.logs[0].read_bytes()
-    piped = binx("events", "-", stdin=data).out.replace("stdin\t", f"{shop.logs[0].name}\t")
-    assert piped == binx("events", shop.logs[0]).out
 
 
 def test_a_terminal_has_a_head_for_each_file(shop: Shop) -> None:

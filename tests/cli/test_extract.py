@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
 import shutil
 from pathlib import Path
 
@@ -35,22 +33,6 @@ def test_standard_output_has_the_same_bytes(shop: Shop, tmp_path: Path) -> None:
     assert binx(*arguments, "-o", target).err == ""
     assert binx(*arguments, "-o", "-").out == binx(*arguments).out
     assert target.read_bytes().decode("utf-8", "replace") == binx(*arguments).out
-
-
-def test_several_sets_are_one_and_others_are_left_out(shop: Shop, tmp_path: Path) -> None:
-    target = tmp_path / "some.binlog"
-    source = shop.demo["gtid"].partition(":")[0]
-    binx(
-        "extract", "--gtid", f"{source}:10-12", "--gtid", f" {source}:5 , {source}:20-21 ",
-        "--exclude-gtid", f"{source}:11", *shop.logs, "-o", target,
-    )  # fmt: skip
-    assert gtids_of(target) == [f"{source}:{number}" for number in (5, 10, 12, 20, 21)]
-
-
-def test_mariadb_gtids(mariadb_shop: Shop, tmp_path: Path) -> None:
-    target = tmp_path / "some.binlog"
-    assert binx("extract", "--gtid", "0-10-1006..1008", *mariadb_shop.logs, "-o", target).code == 0
-    assert gtids_of(target) == ["0-10-1006", "0-10-1007", "0-10-1008"]
 
 
 def test_what_is_there_is_written_and_what_is_missing_is_listed(shop: Shop, tmp_path: Path) -> None:
@@ -95,14 +77,6 @@ def test_a_position_needs_its_file_where_there_are_several(shop: Shop) -> None:
     assert "expected FILE:POS" in ended.err
 
 
-def test_the_same_input_gives_the_same_bytes(shop: Shop, tmp_path: Path) -> None:
-    outputs = []
-    for name in ("a", "b"):
-        binx("extract", *shop.logs, "-o", tmp_path / name)
-        outputs.append((tmp_path / name).read_bytes())
-    assert outputs[0] == outputs[1]
-
-
 def test_a_log_and_its_copy_are_told_of(shop: Shop, tmp_path: Path) -> None:
     copy = tmp_path / shop.logs[0].name
     shutil.copy(shop.logs[0], copy)
@@ -120,28 +94,6 @@ def test_a_gap_in_the_chain_is_told_where_no_gtids_are_asked_for(shop: Shop, tmp
     ) in ended.err
     wanted = binx("extract", "--gtid", shop.demo["gtid"], *shop.logs[::2], "-o", tmp_path / "one")
     assert "to follow" not in wanted.err
-
-
-def test_verbatim_keeps_the_bytes(shop: Shop, tmp_path: Path) -> None:
-    target = tmp_path / "one.binlog"
-    binx("extract", "--verbatim", "--gtid", shop.demo["gtid"], *shop.logs, "-o", target)
-    source = (shop.folder / shop.demo["file"]).read_bytes()
-    assert source[shop.demo["start"] : shop.demo["end"]] in target.read_bytes()
-
-
-def test_standard_input(shop: Shop, tmp_path: Path) -> None:
-    data = (shop.folder / shop.demo["file"]).read_bytes()
-    target = tmp_path / "one.binlog"
-    assert binx("extract", "--gtid", shop.demo["gtid"], "-", "-o", target, stdin=data).code == 0
-    assert gtids_of(target) == [shop.demo["gtid"]]
-
-
-def test_the_output_gets_the_rights_of_a_new_file(shop: Shop, tmp_path: Path) -> None:
-    target = tmp_path / "one.binlog"
-    binx("extract", "--limit", "1", shop.logs[0], "-o", target)
-    mask = os.umask(0)
-    os.umask(mask)
-    assert target.stat().st_mode & 0o777 == 0o666 & ~mask
 
 
 def test_sql_that_undoes(shop: Shop, tmp_path: Path) -> None:
@@ -165,19 +117,6 @@ def test_sql_has_names_and_values(shop: Shop) -> None:
     statements = [line for line in ended.lines if line.startswith(("INSERT", "UPDATE", "DELETE"))]
     assert len(statements) == changed
     assert shop.demo["gtid"] in ended.out
-
-
-def test_json_is_an_object_a_line(shop: Shop) -> None:
-    ended = binx("extract", "--quiet", "--format", "json", "--gtid", shop.demo["gtid"], *shop.logs)
-    assert (ended.code, ended.err) == (0, "")
-    (line,) = ended.lines
-    assert shop.demo["gtid"] in json.dumps(json.loads(line))
-
-
-def test_json_rows_are_a_line_a_change(shop: Shop) -> None:
-    ended = binx("extract", "--quiet", "--format", "json", "--rows", "--gtid", shop.demo["gtid"], *shop.logs)
-    changed = sum(sum(kinds.values()) for kinds in shop.demo["tables"].values())
-    assert len([json.loads(line) for line in ended.lines]) == changed
 
 
 @pytest.mark.parametrize(

@@ -284,14 +284,6 @@ def test_no_name_moves_the_cursor(command: list[str], hostile: Path) -> None:
     assert shown <= {"\n", "\t"}, ascii(cost.text[:2000])
 
 
-def test_no_path_of_a_log_moves_the_cursor(tmp_path: Path) -> None:
-    path = tmp_path / f"a{ESCAPE[:8]}.000001"
-    path.write_bytes(b"no log at all")
-    for command in ("ls", "verify", "stats", "events", "show"):
-        cost = run(tmp_path, command, path.name)
-        assert {character for character in cost.text if not character.isprintable()} <= {"\n", "\t"}, command
-
-
 def test_no_name_leads_out_of_the_folder(tmp_path: Path) -> None:
     folder = tmp_path / "inside"
     folder.mkdir()

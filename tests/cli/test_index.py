@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import signal
 import subprocess
@@ -49,14 +48,6 @@ def test_index_files_are_written_once(logs: list[Path]) -> None:
     assert sorted(path.name for path in logs[0].parent.iterdir()) == sorted(
         name for log in logs for name in (log.name, f"{log.name}.binx")
     )
-
-
-def test_writing_again_gives_the_same_bytes(logs: list[Path]) -> None:
-    index = logs[0].with_name(f"{logs[0].name}.binx")
-    binx("index", logs[0])
-    first = index.read_bytes()
-    binx("index", "--force", logs[0])
-    assert index.read_bytes() == first
 
 
 def test_check_writes_nothing_and_tells_what_is_missing(logs: list[Path]) -> None:
@@ -106,15 +97,6 @@ def test_a_folder_of_index_files_is_made_and_found(shop: Shop, tmp_path: Path) -
     in_environment = binx("ls", "--quick", *shop.logs, env={"BINX_INDEX_DIR": str(folder)})
     assert with_option.out == in_environment.out == binx("ls", *shop.logs).out
     assert with_option.err == in_environment.err == ""
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_a_folder_that_cannot_be_written_to_is_told(logs: list[Path]) -> None:
-    logs[0].parent.chmod(0o500)
-    ended = binx("index", logs[0])
-    logs[0].parent.chmod(0o700)
-    assert ended.code == 1
-    assert "-o" in ended.err
 
 
 def test_a_pattern_that_matches_index_files_means_the_logs(indexed: list[Path], shop: Shop) -> None:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import shlex
 import struct
-import subprocess
 from collections import Counter
 from datetime import datetime
 from pathlib import Path
@@ -14,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Shop
-from tests.cli.process import BINX, binx, on_terminal
+from tests.cli.process import binx, on_terminal
 from tests.log import building as b
 
 
@@ -70,12 +68,6 @@ def test_json_has_the_names_of_the_data_set(shop: Shop) -> None:
     assert list(one) == schema.names
 
 
-def test_the_largest_come_first(shop: Shop) -> None:
-    largest = listed("--sort", "bytes", "--limit", "5", *shop.logs)
-    everything = sorted((one["bytes"] for one in listed(*shop.logs)), reverse=True)
-    assert [one["bytes"] for one in largest] == everything[:5]
-
-
 def test_files_come_in_the_order_of_their_chain(shop: Shop) -> None:
     assert binx("ls", *shop.logs[::-1]) == binx("ls", *shop.logs)
     assert binx("ls", "mysql-bin.index", cwd=shop.folder) == binx("ls", *shop.logs)
@@ -102,10 +94,6 @@ def test_times_are_echoed_in_utc_unless_quiet(shop: Shop) -> None:
         "binx: transactions committed from 2020-02-03T03:05:00Z to before 2099-01-01T00:00:00Z (UTC)\n"
     )
     assert binx("ls", "--quiet", *arguments).err == ""
-
-
-def test_a_listing_without_transactions_is_no_failure(shop: Shop) -> None:
-    assert binx("ls", "--quiet", "--until", "2001-01-01", *shop.logs).code == 0
 
 
 @pytest.mark.parametrize("as_json", [(), ("--json",)])
@@ -191,25 +179,6 @@ def test_a_sort_key_has_a_direction(shop: Shop, sort: str, key: str, reverse: bo
 def test_reverse_turns_a_direction_round(shop: Shop) -> None:
     log = shop.logs[4]
     assert binx("ls", "--sort", "size:asc", "--reverse", log) == binx("ls", "--sort", "size", log)
-
-
-def test_a_reader_that_leaves_early_is_no_failure(shop: Shop) -> None:
-    for options in ([], ["--json"], ["--sort", "size"]):
-        line = shlex.join([*BINX, "ls", *options, *map(str, shop.logs)])
-        done = subprocess.run(
-            ["bash", "-o", "pipefail", "-c", f"{line} | head -n 1"],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert (done.returncode, done.stderr, done.stdout.count("\n")) == (0, "", 1)
-
-
-def test_a_position_inside_a_transaction_is_moved_and_that_is_said(shop: Shop) -> None:
-    demo = shop.demo
-    ended = binx("ls", "--start-position", f"{demo['file']}:{demo['start'] + 5}", "--limit", "1", *shop.logs)
-    assert ended.lines[0].split("\t")[1] == demo["gtid"]
-    assert "is inside the transaction at" in ended.err
 
 
 def gtids(*arguments: str | Path) -> list[str]:

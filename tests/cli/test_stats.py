@@ -111,12 +111,6 @@ def test_a_gtid_that_is_not_there_ends_with_code_4(shop: Shop) -> None:
     assert f"not in these files: {uuid}:999999" in ended.err
 
 
-def test_times_are_shown_by_the_clock_that_was_asked_for(shop: Shop) -> None:
-    shown = binx("stats", "--tz", "Asia/Tokyo", *shop.logs).out
-    assert "first (asia/tokyo)" in shown
-    assert "+09:00" in shown
-
-
 def test_html_is_a_page_in_a_file_of_its_own(shop: Shop, tmp_path: Path) -> None:
     page = tmp_path / "report.html"
     ended = binx("stats", "--html", page, "--by", "kind", "--tz", "+02:00", *shop.logs)
@@ -126,14 +120,6 @@ def test_html_is_a_page_in_a_file_of_its_own(shop: Shop, tmp_path: Path) -> None
     assert "shop.orders" in text
     assert "By kind" in text
     assert binx("stats", "--html", "-", "--by", "kind", "--tz", "+02:00", *shop.logs).out == text
-
-
-def test_html_of_a_damaged_log_is_written_and_has_exit_code_3(shop: Shop, tmp_path: Path) -> None:
-    path, page = tmp_path / "mysql-bin.000001", tmp_path / "report.html"
-    path.write_bytes(shop.logs[0].read_bytes()[:-40_000])
-    ended = binx("stats", "--html", page, path)
-    assert ended.code == 3
-    assert "could not be read" in page.read_text("utf-8")
 
 
 def test_html_goes_with_no_other_format_and_into_a_folder_that_is_there(shop: Shop, tmp_path: Path) -> None:

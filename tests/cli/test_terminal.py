@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 import shutil
 import unicodedata
 from pathlib import Path
@@ -169,22 +168,9 @@ def test_whoever_waits_for_an_answer_sees_a_bar(shop: Shop, tmp_path: Path, argu
     assert re.search(rf"{arguments[0]} .*[\d.]+/[\d.]+ [KM]iB", shown)
 
 
-def test_of_standard_input_nobody_knows_the_end(shop: Shop) -> None:
-    line = f"cat {shop.logs[0]} | {shlex.join(after(IMPATIENT))} ls --limit 1 -"
-    shown = ESCAPE.sub("", on_terminal(width=100, command=["bash", "-c", line]).out)
-    assert re.search(r"ls .*[\d.]+/\? (bytes|[KM]iB)", shown)
-    assert re.search(r"ls .*[\d.]+/[\d.]+ [KM]iB", shown), "the rest is measured against what came"
-
-
 def test_quiet_shows_no_bar(shop: Shop, tmp_path: Path) -> None:
     arguments = ("extract", "--quiet", "-o", str(tmp_path / "output"), *map(str, shop.logs))
     assert on_terminal(*arguments, width=100, command=after(IMPATIENT)).out == ""
-
-
-def test_a_quick_command_shows_no_bar(shop: Shop, tmp_path: Path) -> None:
-    arguments = ("extract", "-o", str(tmp_path / "output"), *map(str, shop.logs))
-    shown = on_terminal(*arguments, width=100, command=after(PATIENT))
-    assert shown.out.startswith("binx: transactions written: 1,629 (")
 
 
 def test_a_pipe_never_gets_a_bar(shop: Shop, tmp_path: Path) -> None:

@@ -36,13 +36,6 @@ def test_lines_fit_the_terminal(shop: Shop, width: int) -> None:
     assert "\x1b[32m" in on_terminal(*KEY, *shop.logs, width=width).out
 
 
-def test_times_are_in_the_zone_that_is_asked_for(shop: Shop) -> None:
-    utc = binx(*KEY, *shop.logs).lines[0]
-    there = binx(*KEY, "--tz", "+05:30", *shop.logs).lines[0]
-    assert utc.startswith("2026-11-21 09:48:52")
-    assert there.startswith("2026-11-21 15:18:52")
-
-
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [

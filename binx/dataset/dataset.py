@@ -12,24 +12,21 @@ import io
 import json
 import os
 import re
+import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 from binx.dataset.staging_area import staged_name, staging_area_of
 from binx.errors import OutputError, SourceError
-from binx.storage.durable import begin_to_synchronize_small, synchronize
+from binx.storage.durable import synchronize
 from binx.storage.output import output_errors
 from binx.storage.store import MANIFESTS, LocalStore, LockedError, open_store
-from binx.storage.temporary_files import remove_folder, write_whole
 
 _NAME_BYTES = 200
 """Longest folder name made from a table's; file systems take 255 bytes."""
 
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_]*").fullmatch
-
-_WRITTEN_ANEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
-_NEW_FILE_MODE = 0o666
 
 _PLAIN_PUNCTUATION = frozenset("_-.$@+,")
 
@@ -184,13 +181,8 @@ class Transaction:
         Raises:
             OutputError: it cannot be written.
         """
-        with output_errors(self.shown(name)):
-            descriptor = os.open(self.path(name), _WRITTEN_ANEW, _NEW_FILE_MODE)
-            try:
-                write_whole(descriptor, data)
-                begin_to_synchronize_small(descriptor, len(data))
-            finally:
-                os.close(descriptor)
+        with output_errors(self.shown(name)), open(self.path(name), "wb") as file:
+            file.write(data)
 
     def place(self, names: Iterable[str]) -> None:
         """Move files to their places before the commit, which is of no effect on what readers see.
@@ -250,7 +242,7 @@ class Transaction:
     def abandon(self) -> None:
         """Remove what was written; the data set is as before, where no commit had begun."""
         if self._attempt is not None:
-            remove_folder(self.folder, ignore_errors=True)
+            shutil.rmtree(self.folder, ignore_errors=True)
         else:
             self._staging.abandon(self.source)
             self._staging.close()

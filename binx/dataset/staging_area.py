@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -16,7 +17,6 @@ from typing import TYPE_CHECKING, Protocol
 
 from binx.storage.output import output_errors
 from binx.storage.store import LocalStore, Store
-from binx.storage.temporary_files import remove_folder
 
 if TYPE_CHECKING:
     from binx.storage.remote_store import RemoteStore
@@ -117,7 +117,7 @@ class LocalStagingArea:
         if was_begun := folder.exists():
             self._marked.add(source)
         with output_errors(folder):
-            remove_folder(folder, ignore_errors=True)
+            shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(parents=True)
         return was_begun
 
@@ -140,18 +140,18 @@ class LocalStagingArea:
 
     def clear(self, source: str) -> None:
         with output_errors(self._staging):
-            remove_folder(self.folder(source))
+            shutil.rmtree(self.folder(source))
         self._marked.discard(source)
 
     def abandon(self, source: str) -> None:
         """As :class:`StagingArea` says: its folder stays, where its commit had begun."""
         folder = self.folder(source)
         if source not in self._marked:
-            remove_folder(folder, ignore_errors=True)
+            shutil.rmtree(folder, ignore_errors=True)
             return
         with suppress(OSError):
             for entry in folder.iterdir():
-                remove_folder(entry, ignore_errors=True)
+                shutil.rmtree(entry, ignore_errors=True)
 
     def close(self) -> None:
         _remove_empty(self._staging)
@@ -173,7 +173,7 @@ class RemoteStagingArea:
 
     def begun(self) -> list[str] | None:
         """As :class:`StagingArea` says; what any source or attempt left on this machine is removed."""
-        remove_folder(self._root, ignore_errors=True)
+        shutil.rmtree(self._root, ignore_errors=True)
         found = []
         for name in self._store.find(STAGING):
             if name.startswith(f"{_ATTEMPTS}/"):
@@ -187,7 +187,7 @@ class RemoteStagingArea:
         folder = self.folder(source)
         self._store.make_on_its_way()
         with output_errors(folder):
-            remove_folder(folder, ignore_errors=True)
+            shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir()
         return was_begun
 
@@ -203,7 +203,7 @@ class RemoteStagingArea:
         self._store.take(
             (path, _handed_in(source, attempt, name)) for path, name in _staged_files(folder, files)
         )
-        remove_folder(folder, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
 
     def mark(self, source: str) -> None:
         self._store.put(f"{STAGING}/{source}", b"its commit has begun\n")
@@ -223,7 +223,7 @@ class RemoteStagingArea:
         self._store.remove(f"{STAGING}/{source}")
 
     def abandon(self, source: str) -> None:
-        remove_folder(self.folder(source), ignore_errors=True)
+        shutil.rmtree(self.folder(source), ignore_errors=True)
 
     def close(self) -> None:
         _remove_empty(self._root)

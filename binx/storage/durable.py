@@ -7,7 +7,6 @@ after another wait for a write of its journal each.
 from __future__ import annotations
 
 import os
-import sys
 from collections import deque
 from collections.abc import Iterable
 from contextlib import suppress
@@ -18,9 +17,6 @@ from binx.storage.output import output_error
 
 _TOGETHER = 16
 """Files that are brought to the disk at the same time."""
-
-_SMALL = 1024 * 1024
-"""Bytes of a file of which there may be thousands."""
 
 
 def synchronize(paths: Iterable[str | Path]) -> None:
@@ -56,25 +52,6 @@ def synchronize(paths: Iterable[str | Path]) -> None:
         if isinstance(error, OSError):
             raise output_error(error, str(path)) from error
         raise error
-
-
-def begin_to_synchronize_small(descriptor: int, size: int) -> None:
-    """Have the system begin to bring a small file to the disk that :func:`synchronize` will wait for.
-
-    Space on the disk is found for it now, and not within a write of the journal for each of thousands.
-    """
-    if size <= _SMALL:
-        begin_to_synchronize(descriptor, 0, size)
-
-
-def begin_to_synchronize(descriptor: int, start: int, stop: int) -> None:
-    """Have the system begin to bring a part of a file to the disk, once, just after it was written."""
-    if sys.platform != "linux":
-        return
-    with suppress(OSError):
-        # It says that nobody will read it soon, upon which Linux begins to write it; of what is not on the
-        # disk it forgets nothing. Elsewhere it is no call, or does nothing.
-        os.posix_fadvise(descriptor, start, stop - start, os.POSIX_FADV_DONTNEED)
 
 
 def _synchronize(path: str | Path) -> None:

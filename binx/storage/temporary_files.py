@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-import shutil
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -52,20 +51,6 @@ def remove_leftovers(folder: Path) -> None:
                 os.close(descriptor)
 
 
-def remove_folder(folder: str | Path, *, ignore_errors: bool = False) -> None:
-    """Remove a folder and what is in it.
-
-    Raises:
-        OSError: it cannot be removed.
-    """
-    # The usual ones are empty or not there: shutil takes a while to load, with all kinds of compression.
-    try:
-        os.rmdir(folder)
-    except OSError as error:
-        if not (ignore_errors and error.errno == errno.ENOENT):
-            shutil.rmtree(folder, ignore_errors=ignore_errors)
-
-
 def _is_ours(descriptor: int, temporary: str) -> bool:
     """Lock a new file, so that it is not taken for a leftover, and see that it was not taken for one yet."""
     try:
@@ -75,14 +60,3 @@ def _is_ours(descriptor: int, temporary: str) -> bool:
     except OSError:
         return True  # A file system without locks; there nothing is taken for a leftover either.
     return os.path.exists(temporary)
-
-
-def write_whole(descriptor: int, data: bytes | memoryview) -> None:
-    """Write all bytes, in as many steps as the system takes.
-
-    Raises:
-        OSError: the system does not take them.
-    """
-    left = memoryview(data)
-    while left:
-        left = left[os.write(descriptor, left) :]

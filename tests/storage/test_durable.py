@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from binx.errors import OutputError
-from binx.storage.durable import begin_to_synchronize, begin_to_synchronize_small, synchronize
+from binx.storage.durable import synchronize
 from binx.storage.store import LocalStore
 
 MANY = 100
@@ -74,18 +74,6 @@ def test_what_cannot_be_brought_there_is_told_and_nothing_gets_its_name(
     with pytest.raises(OutputError, match="no space left"):
         LocalStore(tmp_path / "lake").take([(str(tmp_path / "rows"), "rows")])
     assert [path.name for path in tmp_path.iterdir()] == ["rows"]
-
-
-def test_a_file_whose_way_to_the_disk_has_begun_is_as_it_was(tmp_path: Path) -> None:
-    path = tmp_path / "rows"
-    with path.open("wb") as file:
-        file.write(b"rows")
-        file.flush()
-        begin_to_synchronize_small(file.fileno(), 4)
-        file.write(b" and rows")
-        file.flush()
-        begin_to_synchronize(file.fileno(), 4, 13)
-    assert path.read_bytes() == b"rows and rows"
 
 
 def test_nothing_is_nothing() -> None:

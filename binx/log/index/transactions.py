@@ -76,13 +76,17 @@ class TransactionRows:
         self.table = table
         self.epoch = epoch
         self.first_seqno = first_seqno
+        self._fields: dict[str | int, pa.Array] = {}
 
     def __len__(self) -> int:
         return len(self.table)
 
     def numbers(self, field: str) -> pa.Array:
         """A field of the kernel's records, as int64."""
-        return _int64(self.table.column(field))
+        found = self._fields.get(field)
+        if found is None:
+            found = self._fields[field] = _int64(self.table.column(field))
+        return found
 
     def flagged(self, flag: int) -> pa.Array:
         """Which records have a flag."""
@@ -127,7 +131,10 @@ class TransactionRows:
 
     def counts(self, which: int) -> pa.Array:
         """Of all transactions' tables 0 the number, 1 inserts, 2 updates, 3 deletes, 4 bytes, as int64."""
-        return _int64(self.table.count_column(which))
+        found = self._fields.get(which)
+        if found is None:
+            found = self._fields[which] = _int64(self.table.count_column(which))
+        return found
 
     def names(self) -> tuple[pa.Array, pa.Array]:
         """The databases and the names of all transactions' tables."""
@@ -139,6 +146,20 @@ class TransactionRows:
             arrow_array([pair[part] for pair in pairs], pa.string()).take(places) for part in (0, 1)
         )
         return databases, tables
+
+    def batch(self, *, records: bool = False) -> pa.RecordBatch:
+        """The transactions as Arrow.
+
+        Args:
+            records: as for :func:`index_schema`.
+
+        Raises:
+            UnsupportedError: a transaction begins behind 4 GiB, where no commit version can be given.
+        """
+        columns = TRANSACTION_COLUMNS + (RECORD_COLUMNS if records else ())
+        return pa.RecordBatch.from_arrays(
+            [column.values(self) for column in columns], schema=index_schema(records=records)
+        )
 
 
 def _number(value: int) -> pa.Scalar:
@@ -291,11 +312,7 @@ def index_batch(
     Raises:
         UnsupportedError: a transaction begins behind 4 GiB, where no commit version can be given.
     """
-    rows = TransactionRows(file, scan, table, epoch, first_seqno)
-    columns = TRANSACTION_COLUMNS + (RECORD_COLUMNS if records else ())
-    return pa.RecordBatch.from_arrays(
-        [column.values(rows) for column in columns], schema=index_schema(records=records)
-    )
+    return TransactionRows(file, scan, table, epoch, first_seqno).batch(records=records)
 
 
 def index_table(

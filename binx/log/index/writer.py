@@ -17,7 +17,7 @@ from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
 from binx.log.index.file import FACTS_KEY
 from binx.log.index.log_facts import IndexFacts, RowGroup, encode_facts, log_checksums, values_checksum
-from binx.log.index.transactions import index_batch, index_schema
+from binx.log.index.transactions import TransactionRows, index_schema
 from binx.log.scan import Scan
 from binx.log.scanning import ENDINGS
 from binx.storage.output import Sink
@@ -38,8 +38,11 @@ _WORDS = (
     "tables.list.element.table",
 )
 _TEXTS = ("transaction", "gtid")
+_PRUNED = ("commit_version", "server_id", "start", "end", "commit_timestamp")
+"""Whose least and largest values readers of Parquet pass over row groups by."""
+
 _TIME = pa.timestamp("us", tz="UTC")
-_COMPRESSION_LEVEL = 3
+_COMPRESSION_LEVEL = 1
 
 
 class IndexReport(NamedTuple):
@@ -96,20 +99,19 @@ def write_index_to(file: BinlogFile, sink: Sink, *, verify: bool = True) -> tupl
         schema,
         compression="zstd",
         compression_level=_COMPRESSION_LEVEL,
+        write_statistics=list(_PRUNED),
         use_dictionary=list(_WORDS),
         column_encoding=dict.fromkeys(numbers, "DELTA_BINARY_PACKED")
         | dict.fromkeys(_TEXTS, "DELTA_BYTE_ARRAY"),
     ) as writer:
         for table in _row_groups(scan):
-            batch = index_batch(
-                file, scan, table, epoch=int(file.format.at_startup), first_seqno=seqno, records=True
-            )
-            writer.write_batch(batch, row_group_size=len(table))
+            rows = TransactionRows(file, scan, table, int(file.format.at_startup), seqno)
+            writer.write_batch(rows.batch(records=True), row_group_size=len(table))
             position = table.format.position
             if position not in formats:
                 formats.append(position)
             start, end = table.value("start", 0), table.value("end", len(table) - 1)
-            groups.append(RowGroup(len(table), formats.index(position), start, end, _checksum(table)))
+            groups.append(RowGroup(len(table), formats.index(position), start, end, _checksum(rows)))
             sources = sources_of(table)
             seqno += len(table)
         facts = _facts(file, scan, tuple(sources), tuple(formats), tuple(groups))
@@ -118,10 +120,10 @@ def write_index_to(file: BinlogFile, sink: Sink, *, verify: bool = True) -> tupl
     return seqno - 1, scan.unfinished
 
 
-def _checksum(table: TransactionTable) -> int:
+def _checksum(rows: TransactionRows) -> int:
     """CRC32 of what the records of a row group are made of, as whoever reads them computes it."""
-    columns = [table.column(name) for name in COLUMN_NAMES]
-    return values_checksum([*columns, *map(table.count_column, range(COUNT_COLUMNS))])
+    numbers = [*map(rows.numbers, COLUMN_NAMES), *map(rows.counts, range(COUNT_COLUMNS))]
+    return values_checksum(column.buffers()[1] for column in numbers)
 
 
 def _facts(

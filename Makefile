@@ -95,8 +95,8 @@ bench: $(VENV)/.installed ## benchmark against mysqlbinlog (BENCH="--size 1000" 
 testdata: $(VENV)/.installed ## regenerate testdata/ with real servers
 	$(BIN)/python testdata/make.py
 
-man: $(VENV)/.installed ## make the manual pages in man/ from the commands' help
-	$(BIN)/python -m binx.cli.manpages man
+man: $(VENV)/.installed ## make the manual pages in man/ from the commands' help and docs/commands
+	$(BIN)/python -m binx.cli.manpages man docs
 
 wheel: man ## build the wheel, and collect those of its dependencies, in dist/wheels
 	rm -rf dist/wheels build/lib* build/bdist*

@@ -106,14 +106,12 @@ class Command(click.Command):
         name: str,
         *,
         examples: Sequence[Example],
-        details: Sequence[str] = (),
         takes_defaults: bool = True,
         **settings: Any,
     ) -> None:
         context = {"max_content_width": _WIDTH, "help_option_names": list(HELP_NAMES)}
         super().__init__(name, context_settings=context, **settings)
         self.examples = tuple(examples)
-        self.details = tuple(details)
         self.takes_defaults = takes_defaults
 
     @property

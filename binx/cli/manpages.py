@@ -1,4 +1,7 @@
-"""The manual pages, made from the commands in man(7)'s macros: ``python -m binx.cli.manpages man``."""
+"""The manual pages in man(7)'s macros: ``python -m binx.cli.manpages man docs``.
+
+They are made from the commands, and from what ``docs/commands`` says of each.
+"""
 
 from __future__ import annotations
 
@@ -63,22 +66,22 @@ _ENVIRONMENT = (
 )
 
 
-def pages() -> dict[str, str]:
-    """All pages by file name."""
+def pages(docs: Path) -> dict[str, str]:
+    """All pages by file name, with paragraphs from the folder of the documentation."""
     made = {f"{PROGRAM}.{_SECTION}": _main_page()}
     with click.Context(application, info_name=PROGRAM) as parent:
         for entry in ENTRIES:
-            text = _command_page(load_command(entry.name), entry.summary, parent)
+            text = _command_page(load_command(entry.name), entry.summary, parent, docs)
             made[f"{PROGRAM}-{entry.name}.{_SECTION}"] = text
     return made
 
 
-def write_pages(folder: Path) -> None:
+def write_pages(folder: Path, docs: Path) -> None:
     """Write all pages into a folder, and remove those of former commands."""
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob(f"{PROGRAM}*.[0-9]"):
         old.unlink()
-    for name, text in pages().items():
+    for name, text in pages(docs).items():
         (folder / name).write_text(text, "utf-8")
 
 
@@ -99,7 +102,7 @@ def _main_page() -> str:
     return _joined(lines)
 
 
-def _command_page(command: Command, summary: str, parent: click.Context) -> str:
+def _command_page(command: Command, summary: str, parent: click.Context, docs: Path) -> str:
     ctx = click.Context(command, info_name=command.name, parent=parent)
     name = f"{PROGRAM}-{command.name}"
     arguments = [one for one in command.get_params(ctx) if isinstance(one, click.Argument)]
@@ -110,7 +113,7 @@ def _command_page(command: Command, summary: str, parent: click.Context) -> str:
         lines.append(rf"\fI{escaped(one.human_readable_name.removesuffix('...'))}\fR{more}")
     lines += [".SH DESCRIPTION", _text(command.help or "")]
     reads_logs = any(one.name in ("files", "left") for one in arguments)
-    for paragraph in (*command.details, *([_FILES] if reads_logs else [])):
+    for paragraph in (*_details(docs, command.name or ""), *([_FILES] if reads_logs else [])):
         lines += [".PP", _text(paragraph)]
     lines.append(".SH OPTIONS")
     for title, parameters in command.sections(ctx).items():
@@ -123,6 +126,12 @@ def _command_page(command: Command, summary: str, parent: click.Context) -> str:
     lines += _examples(command.examples)
     lines += _see_also([PROGRAM])
     return _joined(lines)
+
+
+def _details(docs: Path, command: str) -> list[str]:
+    """The paragraphs of a command's page in the documentation."""
+    page = docs / "commands" / f"{command}.md"
+    return page.read_text("utf-8").strip().split("\n\n")[1:] if page.exists() else []
 
 
 def _head(name: str, summary: str) -> list[str]:
@@ -198,4 +207,4 @@ def _joined(lines: list[str]) -> str:
 
 
 if __name__ == "__main__":
-    write_pages(Path(*sys.argv[1:2] or ["man"]))
+    write_pages(*map(Path, sys.argv[1:]))

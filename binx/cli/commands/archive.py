@@ -12,9 +12,8 @@ from binx.archive.manifest import read_manifests
 from binx.archive.restore import find_named, restore_log, restore_span
 from binx.archive.run import ArchiveRun
 from binx.archive.run_report import ArchiveRequest
-from binx.cli.archive_page import DETAILS, EXAMPLES
 from binx.cli.archive_text import tell_check, tell_log, tell_logs, tell_run
-from binx.cli.command import PATH, command, option, parsed
+from binx.cli.command import PATH, Example, command, option, parsed
 from binx.cli.options import COUNT, KEYS, NUMBER, QUIET
 from binx.cli.progress import ProgressBar, progress_bar
 from binx.cli.selecting import understood
@@ -31,6 +30,35 @@ from binx.stats.text import bytes_text
 from binx.storage.output import STANDARD_OUTPUT
 from binx.storage.store import open_store
 
+EXAMPLES = (
+    Example(
+        "from cron: archive what was closed since the last run", "binx archive mysql-bin.index --to archive"
+    ),
+    Example("show what would be done", "binx archive --dry-run mysql-bin.index --to elsewhere"),
+    Example(
+        "also export tables, and print what the server may purge",
+        "binx archive mysql-bin.index --to archive --parquet lake --prune 7 --json",
+    ),
+    Example(
+        "encrypt, on a machine that has only the public key",
+        "binx archive mysql-bin.index --to sealed --encrypt-to"
+        " age1dkzd62lh6n2t6aj9jh3v099ded0gv9nvnavvpa3q2e6vgt89lv2s5jd6jj",
+    ),
+    Example("extract a transaction from the archive", "binx extract --gtid UUID:1006 archive -o one.binlog"),
+    Example(
+        "check that the archive is intact and complete", "binx archive --check mysql-bin.index --to archive"
+    ),
+    Example("list what is archived", "binx archive --list --to archive"),
+    Example(
+        "which logs of the archive are older than a year", "binx archive --expire 365 --dry-run --to archive"
+    ),
+    Example("restore a log", "binx archive --restore mysql-bin.000003 --to archive -o restored.000003"),
+    Example(
+        "restore the transactions of some minutes",
+        "binx archive --since '2026-11-21 09:30' --until '2026-11-21 09:45' --to archive -o span.binlog",
+    ),
+)
+
 LIMITS = "Limits"
 ASK = "Check and restore"
 
@@ -38,7 +66,7 @@ _NAMELESS = "-"
 """``--restore`` without the name of a log."""
 
 
-@command("archive", examples=EXAMPLES, details=DETAILS)
+@command("archive", examples=EXAMPLES)
 @option(
     "--to",
     "archive",

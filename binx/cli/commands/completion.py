@@ -15,14 +15,8 @@ EXAMPLES = (
     Example("the same for fish (for ~/.config/fish/completions)", "binx completion fish > binx.fish"),
 )
 
-DETAILS = (
-    "Commands, options, option values and files are completed.",
-    'To install it, add the line `eval "$(binx completion bash)"` to ~/.bashrc, or with zsh in place of'
-    " bash to ~/.zshrc. Requires Bash 4.4 or newer.",
-)
 
-
-@command("completion", examples=EXAMPLES, details=DETAILS, takes_defaults=False)
+@command("completion", examples=EXAMPLES, takes_defaults=False)
 @click.argument("shell", metavar="SHELL", type=click.Choice(["bash", "zsh", "fish"]))
 @QUIET
 @click.pass_context

@@ -25,15 +25,6 @@ EXAMPLES = (
     Example("a template with all options commented out", "binx config --template"),
 )
 
-DETAILS = (
-    "The command line takes precedence. Next come environment variables: BINX_COMMAND_OPTION, such as"
-    " BINX_TO_PARQUET_COMPRESSION, and for options shared by many commands BINX_OPTION, such as BINX_QUIET."
-    " Then come the command's table in the configuration file, and its top-level keys for shared options.",
-    "The file is TOML, with the long names of the options: `quiet = true` at the top level, `compression ="
-    ' "zstd"` in the table [to-parquet]. Its path is $BINX_CONFIG, or binx/config.toml in $XDG_CONFIG_HOME'
-    " or ~/.config. Unknown option names are errors.",
-)
-
 _COLUMNS = (
     Column("COMMAND", TEXT),
     Column("OPTION", TEXT),
@@ -43,7 +34,7 @@ _COLUMNS = (
 _WIDTH = 78
 
 
-@command("config", examples=EXAMPLES, details=DETAILS, takes_defaults=False)
+@command("config", examples=EXAMPLES, takes_defaults=False)
 @option("--path", "only_path", is_flag=True, help="Print the path of the configuration file.")
 @option("--template", is_flag=True, help="Print a template of the configuration file.")
 @option("--json", "as_json", is_flag=True, help="Print one JSON object.")

@@ -36,37 +36,8 @@ EXAMPLES = (
     ),
 )
 
-DETAILS = (
-    "A and B are the logs of two servers: each is a log, an .index file, a folder of logs, or a pattern in"
-    " quotes. Transactions are matched by GTID. A side lacks a transaction if it is neither in its logs nor"
-    " before them, according to PREVIOUS_GTIDS or GTID_LIST of its first log. Transactions that one side"
-    " has in its logs and the other had before its first log are reported separately, and their contents"
-    " are not compared.",
-    "Of the transactions a side lacks, those that replication will not bring are called errant: transactions"
-    " older than others it has from the same server (in MariaDB: the same domain), and all transactions of"
-    " a server from which it has none. If a side's GTIDs of a server begin later than those that it lacks,"
-    " it may have these from a dump or backup: PREVIOUS_GTIDS does not list what was purged. They are"
-    " reported as perhaps purged, and --purged-a and --purged-b take what gtid_purged says (in MariaDB,"
-    " gtid_slave_pos at the time of the restore, as a range from 1). A MariaDB replica that logs rows has no"
-    " GTID for transactions that are empty, which is no difference, or whose statements changed no rows,"
-    " which are listed.",
-    "Transactions that both sides have are compared by what they did to rows and definitions. How that is"
-    " logged may differ: times, positions, compression, table numbers, the order of tables and of rows,"
-    " savepoints, temporary tables, default databases, IF EXISTS. Transactions of which one side logged fewer"
-    " columns (binlog_row_image) are listed as logged otherwise if the values that both have are equal. Where"
-    " one side logged statements and the other row changes, nobody can compare them; these transactions"
-    " are listed, and so are tables with a column type unknown to binx. Of the first different transactions,"
-    " the values that differ are shown.",
-    "The exit status is 0 if nothing differs, 3 if something differs or was not compared, and 4 if a GTID"
-    " given with --gtid is in neither side's logs. With --json, one object is printed: equal, left and"
-    " right (files, gtids, before, transactions, anonymous), only_left and only_right (gtids, count,"
-    " errant, perhaps_purged, statements), common, compared, different (gtids, count), differences (gtid,"
-    " changes with left and right), logged_otherwise and statements (gtids, count), not_compared (db,"
-    " table).",
-)
 
-
-@command("diff", examples=EXAMPLES, details=DETAILS)
+@command("diff", examples=EXAMPLES)
 @click.argument("left", metavar="A", type=PATH)
 @click.argument("right", metavar="B", type=PATH)
 @selection_options

@@ -32,25 +32,12 @@ EXAMPLES = (
     ),
 )
 
-DETAILS = (
-    f"In a pipe, each line has these fields, separated by tabs: {', '.join(PLAIN_EVENT_COLUMNS)}. end is"
-    " the offset after the event; transaction is the offset at which the event's transaction begins, if that"
-    " is in the same log. With --json, each line is an object with these names plus inner,"
-    " next_position (the end position in the event header, 32 bits) and expected.",
-    "With --inner, the events inside a compressed payload follow it. Their position is that of the payload,"
-    " a plus sign and their offset in the decompressed payload; in JSON, inner is that offset. They have no"
-    " checksums.",
-    "An event with a wrong checksum is shown as bad. An event that cannot be read or is not valid at its"
-    " place has expected: false. Both are reported on standard error, and the exit status is then 3. The"
-    " listing ends at an invalid event size.",
-)
-
 _MEASURED = 200
 _WITH_TIMES = 80
 _HEAD, _FAINT, _BAD, _END = "\x1b[1m", "\x1b[2m", "\x1b[1;31m", "\x1b[0m"
 
 
-@command("events", examples=EXAMPLES, details=DETAILS)
+@command("events", examples=EXAMPLES)
 @option(
     "--type",
     "types",

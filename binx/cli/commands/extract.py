@@ -82,67 +82,6 @@ EXAMPLES = (
     ),
 )
 
-DETAILS = (
-    "The output contains whole transactions only. A position inside a transaction means the start of that"
-    " transaction. Notes on standard error say how times and positions were interpreted. Different options"
-    " must all match; of a repeated option, one match is enough.",
-    "Files are processed in chain order, regardless of the order on the command line. The search ends once"
-    " all requested GTIDs are found, and files ruled out by PREVIOUS_GTIDS are not read. If some GTIDs are"
-    " not in any file, the others are written, the missing ones are listed, and the exit status is 4.",
-    "With --format sql, each update and delete is one statement, and consecutive inserts of a table are"
-    " one of up to --statement-bytes, with column names, GTID_NEXT and TIMESTAMP; running the statements"
-    " on a server produces the same rows and the same GTIDs. Unlike with a binary log, triggers fire:"
-    " drop them first, since the log already contains their changes. Numbers and times inside JSON"
-    " documents become plain JSON and lose MySQL's internal types. If a statement exceeds the default"
-    " client limit of 16 MiB, the required max_allowed_packet is reported. Generated columns are left"
-    " out, because servers reject values for them; they are known only from CREATE TABLE or --schema, and"
-    " a warning names tables for which neither is available. With --format json, each line is a"
-    " transaction, or with --rows a row change. Column names come from the log, from DDL earlier in the"
-    " logs, or from --schema.",
-    "With --reverse, the statements undo the transactions, newest first, in one transaction: inserted"
-    " rows are deleted, deleted rows inserted, updated rows set back. Rows are matched by all columns"
-    " that can be compared. The script checks itself: it counts the rows that each statement changed,"
-    " prints per table how many were undone and the keys of those that were not, and ends in a rollback"
-    " and an error if any row was changed since, if a key is taken again, or if a trigger would fire."
-    " With --on-conflict skip, such rows are listed and left alone and the others are undone; with force,"
-    " rows are matched by key and overwritten; triggers fire with both. Rows that went by a foreign key,"
-    " which MariaDB and MySQL before 9.6 do not log, are restored from their last images in the logs"
-    " given; if the logs do not go back to the CREATE TABLE, what is not known is listed, and the exit"
-    " status is 3. If anything cannot be undone (DDL, changes logged as statements, row images without"
-    " the old values), everything that cannot be undone is listed and nothing is written.",
-    "With --reverse --format binlog, the undo is a binary log for mysqlbinlog --skip-gtids OUT | mysql,"
-    " as mariadb-binlog --flashback makes it, for both servers: row images are swapped and their order is"
-    " reversed. No triggers fire, no column names are needed, and generated columns keep their values. It"
-    " needs full row images, has no GTIDs, and cannot check itself: a row that was changed since is"
-    " overwritten if the server finds it by its key, and an error if not. Rows that foreign keys deleted"
-    " or changed without logging it are not restored.",
-    "--table, --db and --where select transactions, and all of their rows are written. With --only-matching,"
-    " only the rows that match are, and with --operations only some kinds of row changes, in SQL (--reverse"
-    " too) and JSON. Transactions are not whole then: SQL gives them no GTID, because a server that has it"
-    " would not take the rest, and statements are left out and counted; to undo, statements on the tables"
-    " themselves, but for CREATE TABLE, must not be among them. --rewrite-db OLD=NEW renames the"
-    " database of rows and the default database of statements; names in a statement's text stay, as with"
-    " mysqlbinlog's --rewrite-db, and are counted.",
-    "With --where, a transaction is selected if it changes a row whose image before or after the change"
-    " matches the condition; before.COLUMN and after.COLUMN refer to one of the two. A condition consists"
-    " of columns and literals, the operators = <> < <= > >= <=>, IN, BETWEEN, LIKE, REGEXP and IS NULL, and"
-    " AND, OR, XOR and NOT. Text is compared exactly with text, and with numbers by the number it starts"
-    " with, as servers do. TIMESTAMP literals are in UTC unless they have an offset such as +02:00, which IN"
-    " and BETWEEN do not take; DATETIME has no time zone, and its literals take no offset. Tables without the"
-    " columns do not match; use --table to select tables. If a column has, or once had, a type for which"
-    " the literal is not valid ('zz' for an INT), rows of those tables do not match, and a warning says so;"
-    " if that is so for all tables, it is an error.",
-    "If a log is damaged in a part that has to be read, nothing is written. With --on-damage salvage,"
-    " intact transactions are written, the lost byte ranges are listed, and the exit status is 3.",
-    "With --format thl, the output has the format of Tungsten Replicator's thl list. SEQ# counts the"
-    " transactions of the chain from 1, EPOCH# counts server starts, EVENTID is the file, the end offset of"
-    " the fragment and the connection, SOURCEID is the server id. COL is a value after the change, KEY one"
-    " before it. Transactions larger than --fragment-bytes are split between statements.",
-    "A binary log that is written has new positions and checksums and an empty PREVIOUS_GTIDS. The logical"
-    " clock is kept if the transactions are one contiguous run of one file, and made serial otherwise. A"
-    " binary log is never written to a terminal.",
-)
-
 
 class OperationsType(click.ParamType[frozenset[str]]):
     """Some of the operations, joined by commas."""
@@ -178,7 +117,7 @@ class RenamedDatabase(click.ParamType[tuple[str, str]]):
         return old, new
 
 
-@command("extract", examples=EXAMPLES, details=DETAILS)
+@command("extract", examples=EXAMPLES)
 @selection_options
 @WHERE
 @option(

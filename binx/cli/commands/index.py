@@ -29,27 +29,8 @@ EXAMPLES = (
     ),
 )
 
-DETAILS = (
-    "The index file of mysql-bin.000003 is mysql-bin.000003.binx in the same folder. ls, extract and stats"
-    " --quick use it automatically and give the same results as without it; with it, stats --quick also"
-    " knows rows and tables. An index file is only used if the size, the first event and the last 64 KiB of"
-    " the log are unchanged. Otherwise a warning is printed and the log itself is read. --no-index ignores"
-    " index files.",
-    "Index files that are up to date are not rewritten. A damaged log gets none. In a folder given with -o,"
-    " each index file has the identity of its log in its name, as in the data set; --index-dir or"
-    " BINX_INDEX_DIR tells the other commands where that folder is.",
-    "Each line reports the state of a log's index file: written, true (up to date), and with --check"
-    " absent, stale or damaged. With --json, each line is an object with log, index, state, transactions,"
-    " bytes, unfinished_bytes and problem. With --check, the exit status is 4 if a log has no"
-    " up-to-date index file.",
-    "The index file of an encrypted log is not encrypted: it contains GTIDs, times and table names in the"
-    " clear and needs the same protection as the keys. Only binx archive --encrypt-to encrypts index files.",
-    "An index file is a Parquet file with one row per transaction and the columns of the data set's"
-    " transactions; epoch and seqno count within the log only.",
-)
 
-
-@command("index", examples=EXAMPLES, details=DETAILS)
+@command("index", examples=EXAMPLES)
 @option("--check", is_flag=True, help="Write nothing; report which index files are up to date.")
 @option("--force", is_flag=True, help="Also rewrite index files that are up to date.")
 @option(

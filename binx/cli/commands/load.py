@@ -28,20 +28,10 @@ EXAMPLES = (
     Example("what is loaded, and which tables are complete", "binx load --status tables"),
 )
 
-DETAILS = (
-    "For each table, history/ contains all row changes and current/ the rows after the last change; views.sql"
-    " and views.spark.sql define views of them for DuckDB and Spark. A run that is killed changes nothing,"
-    " and the next one continues from what was there. The exit code is 3 as long as a table that is loaded is"
-    " not complete, unless --accept-losses was given since. Requires `pip install 'binx[spark]'` and Java;"
-    " `pip install 'binx[jre]'` installs a Java runtime if the machine has none. On a cluster, give --master,"
-    " or run the script printed by binx-spark-script(1) with spark-submit; it takes the same options, and"
-    " data sets also by --input.",
-)
-
 _FIGURES = ("listed", "loaded", "inserts", "updates", "deletes", "current")
 
 
-@command("load", examples=EXAMPLES, details=DETAILS)
+@command("load", examples=EXAMPLES)
 @option("-o", "--output", metavar="OUT", type=PATH, help="Output folder of the tables.")
 @option("--table", "tables", metavar="DB.TABLE", multiple=True, help="Only these tables; * and ? match.")
 @option(

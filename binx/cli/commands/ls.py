@@ -40,7 +40,7 @@ from binx.log.chain.inputs import open_chain
 from binx.log.damage.on_damage import OnDamage
 from binx.log.index.lookup import IndexUse
 from binx.log.selection.selection import Selection
-from binx.stats.lines import ALIASES, COLUMNS, LineWriter, parse_columns
+from binx.stats.lines import ALIASES, LineWriter, parse_columns
 from binx.stats.listing import Listing, Order
 from binx.stats.text import short_source
 from binx.stats.transaction import ListedTransaction
@@ -64,20 +64,6 @@ EXAMPLES = (
 
 _SHORTER = ", ".join(f"{short} for {name}" for short, name in ALIASES.items())
 
-DETAILS = (
-    "On a terminal, columns are as wide as their contents and are dropped when they do not fit. In a pipe,"
-    " each line has these fields, separated by tabs: commit time, GTID, kind, bytes, rows, file, start, and"
-    " the changes per table (+ rows inserted, ~ updated, - deleted), or the text of DDL. Numbers have no"
-    " separators; unknown values are a hyphen. With --json, each line is an object whose names are those of"
-    " the data set's transactions; see binx-to-parquet(1).",
-    f"--columns takes {', '.join(COLUMNS)}; also {_SHORTER}. duration is from the start of the first"
-    " statement to the commit, in whole seconds, as the start is logged; in JSON its least and most seconds.",
-    "--sort takes log, size, rows, time and duration. Without a direction, the largest, longest or earliest"
-    " come first. Sorting uses temporary files, so memory use stays bounded.",
-    "With --gtid, files ruled out by PREVIOUS_GTIDS are not read, and the search ends once all GTIDs are"
-    " found. seqno, a transaction's number in its chain, is unknown after files that were not read.",
-)
-
 _SOURCES_TOLD = 4
 """Servers whose UUIDs are told in full, at most."""
 
@@ -100,7 +86,7 @@ def _parse_sort(text: str) -> tuple[Order, bool]:
     return order, order is not Order.LOG and (direction == "asc") != (order is Order.TIME)
 
 
-@command("ls", examples=EXAMPLES, details=DETAILS)
+@command("ls", examples=EXAMPLES)
 @selection_options
 @WHERE
 @option(

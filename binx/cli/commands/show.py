@@ -60,22 +60,8 @@ EXAMPLES = (
     ),
 )
 
-DETAILS = (
-    "Each event is shown with its offset, type and contents. An event inside a compressed payload is"
-    " indented, with a plus sign and its offset in the decompressed payload. Statements are shown with"
-    " their session variables, rows events with their rows. In updates, changed columns are marked with an"
-    " asterisk and show both values; values that are not in the log are left out. Bytes are written as 0x"
-    " and hex digits, text in quotes.",
-    "Column names come from the log, from DDL earlier in the logs, or from --schema. Otherwise columns are"
-    " called c1, c2 and so on, and a note on standard error says so.",
-    "With --json, each line is an event: an object with transaction, position, inner, type, size,"
-    " server_id, timestamp, flags, fields, and for rows events row_count and rows in the form of extract"
-    " --format json --rows. --rows limits the rows of a transaction, but not row_count. --hex adds hex, all"
-    " bytes of the event.",
-)
 
-
-@command("show", examples=EXAMPLES, details=DETAILS)
+@command("show", examples=EXAMPLES)
 @selection_options
 @option(
     "--position",

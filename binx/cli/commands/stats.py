@@ -51,31 +51,8 @@ _BY = ", ".join(one.value for one in Dimension)
 _TOP = 10
 _STANDARD_OUTPUT = "-"
 
-DETAILS = (
-    f"--by takes {_BY}; several are separated by commas and combined: hour,table gives one line for each"
-    " table in each hour. By table and db, bytes are those of the rows events (before compression, if"
-    " transactions were compressed), and a transaction counts for each table it changed. Otherwise, bytes"
-    " are those of the transactions in the files. A source is a server's UUID, or MariaDB's domain and"
-    " server id, as in GTIDs. Groups are sorted by bytes, largest first, or by time if the first dimension"
-    " is a time.",
-    "--csv prints one table, the groups of --by (by default table); the first line has the column names.",
-    "--top sets how many groups, tables, transactions and connections are shown. With --json and --csv, or if"
-    " the first dimension is a time, all groups of --by are printed unless --top is given.",
-    "With options that select transactions, all figures are of the selected transactions, each as a whole:"
-    " a transaction that touches a selected table counts with all its tables. Events by type are then not"
-    " shown, and files that cannot contain matches are skipped.",
-    "--html writes one page with inline charts. It loads nothing from elsewhere, runs no scripts, supports"
-    " light and dark mode, and can be printed.",
-    "Memory does not grow with the size of the logs. Of more than 131,072 tables or groups of --by, or more"
-    " than 65,536 servers or connections, only those with the most bytes are kept, and a warning says so.",
-    "A damaged log is counted up to the damage, which is reported, and the exit status is 3; with"
-    " --on-damage salvage, what is intact behind it counts too. --quick reads"
-    " only a few bytes of each transaction if the log records transaction lengths, and has no rows, tables"
-    " and event types. If all logs have index files (binx-index(1)), it reads only those.",
-)
 
-
-@command("stats", examples=EXAMPLES, details=DETAILS)
+@command("stats", examples=EXAMPLES)
 @selection_options
 @option(
     "--by",

@@ -58,41 +58,13 @@ EXAMPLES = (
     Example("for programs", "binx to-parquet --json --quiet mysql-bin.000003 -o lake | jq .rows"),
 )
 
-DETAILS = (
-    "The data set contains changes/DB/TABLE/*.parquet, with one row per row image, and the folders"
-    " transactions/, statements/, schemas/ and _manifest/. The manifest of a log is written last and is its"
-    " commit: it names every file that belongs to the log and accounts for each row image, as written to"
-    " Parquet, filtered or undecodable. Ignore files that no manifest lists. A log already exported with"
-    " the same options is kept; with other options, such as other tables, it is exported again and its"
-    " previous files are removed, so use a separate folder for each selection.",
-    "Column names come from the log (binlog_row_metadata=FULL), else from DDL in the logs and --schema;"
-    " otherwise columns are called c1, c2 and so on. The data set stores the table definitions known at the"
-    " end of each log. An export continues from the log directly before its first one, if the data set has"
-    " it, so logs can be exported one by one while the server removes older ones. After a gap, nothing is"
-    " carried over: export the missing logs first, or give --schema with the definitions as of that point."
-    " --schema replaces what the data set knows.",
-    "With --where, only changes of rows whose image before or after matches the condition are written, and"
-    " only transactions that have some; the manifest counts all others as filtered. See binx-extract(1).",
-    "A damaged log is not committed. With --on-damage salvage, its intact transactions are; the manifest"
-    " lists the lost byte ranges, and its conservation sums count what could not be decoded.",
-    "DIR may be a URI such as s3://bucket/lake. The files of a log are then written to TMPDIR and uploaded"
-    " once it is decoded, the manifest last. Credentials come from the environment or a profile, never from"
-    " the URI.",
-    "With --engine spark, executors decode the logs, one task per log. The files are the same, and output"
-    " of tasks that fail or run twice is never committed. The logs and DIR must be at the same path or URI"
-    " on all machines, with the same versions of binx and pyarrow; this is checked first. --limit together"
-    " with --where needs the native engine.",
-    "The exit status is 3 if a manifest lists losses, such as damage or text that is not valid in its"
-    " character set.",
-)
-
 _MEGABYTE = 1 << 20
 _LEAST_MEMORY = 16
 _MOST_MEMORY = 1 << 40
 _HIGHEST_LEVEL = 22
 
 
-@command("to-parquet", examples=EXAMPLES, details=DETAILS)
+@command("to-parquet", examples=EXAMPLES)
 @option(
     "-o",
     "--output",

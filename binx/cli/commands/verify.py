@@ -21,25 +21,13 @@ EXAMPLES = (
     Example("the problems, for programs", "binx verify --json mysql-bin.* | jq -c '.problems[]'"),
 )
 
-DETAILS = (
-    "Checked are all headers, lengths and checksums; the order of events and the transaction lengths in"
-    " GTID events; positions; the logical clock; compressed payloads down to their last inner event; rows"
-    " against their table maps; the session variables of statements; and, across files, the names in ROTATE"
-    " events and the GTIDs that each log says came before it. Files are never changed.",
-    "A log that its server is still writing is normal: it is verified up to its last complete transaction,"
-    " and a note says so. After damage, checking continues at the next transaction that is certain to be"
-    " intact.",
-    "The exit status is 0 if nothing is wrong, 3 if problems are listed, and 4 if one of them is a missing"
-    " log of the chain. With --quick, checksums are not verified.",
-)
-
 _RED, _GREEN, _BOLD = "31", "32", "1"
 _INDENT = "   "
 _DAMAGED = "damaged"
 """How a log ends whose end cannot be read."""
 
 
-@command("verify", examples=EXAMPLES, details=DETAILS)
+@command("verify", examples=EXAMPLES)
 @option("--quick", is_flag=True, help="Do not verify checksums.")
 @LOOK
 @FORMAT_OF

@@ -58,29 +58,8 @@ EXAMPLES = (
     ),
 )
 
-DETAILS = (
-    "Each change is shown with its commit time, transaction, position, server and connection. In updates,"
-    " changed columns are marked with an asterisk and show both values. Values that are not in the log are"
-    " left out.",
-    "A row is identified by its primary key. If an update changes the key, the history continues under the"
-    " new key; rows that later get the old key are shown too. Key values are compared according to the type"
-    " of their column; 0x and hex digits are bytes.",
-    "The key columns come from the log (binlog_row_metadata=FULL), from a CREATE TABLE earlier in the logs,"
-    " or from --schema. With --where no key is needed, and each change that matches the condition before or"
-    " after is shown. --pk and --where cannot be combined.",
-    "Statements on the table stand between the changes: CREATE, ALTER, RENAME, TRUNCATE and DROP as what they"
-    " are, and changes logged as text (statement-based logging), for which the log does not tell the rows. If"
-    " a statement may have changed the row, the exit status is 3; a CREATE TABLE, or an ALTER TABLE that"
-    " keeps all rows, is no such statement. After a RENAME, the history of the rows continues under the new"
-    " name: give that one with --table.",
-    "With --json, each line is a change: an object as in extract --format json --rows, plus file, start,"
-    " server_id, thread_id, moved (whether the change gave the row another key) and uncertain (whether it is"
-    " a statement that may have changed the row). A statement has sql instead of values; its type is create,"
-    " alter, rename, truncate, drop or statement.",
-)
 
-
-@command("why", examples=EXAMPLES, details=DETAILS)
+@command("why", examples=EXAMPLES)
 @option(
     "--pk",
     "key",

@@ -11,6 +11,7 @@ import click
 
 from binx.cli.command import combined, option, parsed
 from binx.cli.options import COUNT, NUMBER, SIZE
+from binx.cli.terminal import say_note
 from binx.errors import UsageError
 from binx.event.gtid.sets import GtidSet
 from binx.log.scanning import KIND_NAMES
@@ -19,6 +20,7 @@ from binx.log.selection.moments import format_time, parse_position, parse_zoned_
 from binx.log.selection.selection import Selection, wanted_gtids
 
 if TYPE_CHECKING:
+    from binx.rows.ddl.schema_dump import SchemaDump
     from binx.where.condition import Condition
 
 SELECTION = "Which transactions"
@@ -270,11 +272,14 @@ def selection_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return decorated
 
 
-def understood(selection: Selection) -> list[str]:
-    """How the times of a selection were interpreted, as notes for the user."""
+def tell_understood(selection: Selection, dump: SchemaDump | None = None, *, quiet: bool) -> None:
+    """Tell how the times of a selection were interpreted, and what is unclear about a dump."""
+    if quiet:
+        return
     since, until = selection.since, selection.until
-    if since is None and until is None:
-        return []
-    first = "" if since is None else f" from {format_time(since)}"
-    last = "" if until is None else f"{' to' if first else ''} before {format_time(until)}"
-    return [f"transactions committed{first}{last} (UTC)"]
+    if since is not None or until is not None:
+        first = "" if since is None else f" from {format_time(since)}"
+        last = "" if until is None else f"{' to' if first else ''} before {format_time(until)}"
+        say_note(f"transactions committed{first}{last} (UTC)")
+    for line in dump.unclear if dump else ():
+        say_note(line)

@@ -19,7 +19,7 @@ from binx.event.column import (
     read_type_metadata,
 )
 from binx.event.format import Flavour, FormatDescription
-from binx.event.header import EventHeader
+from binx.event.header import HEADER_SIZE, EventFlag, EventHeader, EventType
 from binx.event.reader import Reader, body_reader
 from binx.event.table_metadata import ShareOfCollations, TableMetadata, parse_table_metadata
 
@@ -108,6 +108,21 @@ def parse_table_map(
             _known.clear()
         _known[key] = known
     return known
+
+
+def parse_kept_map(
+    kept: bytes, description: FormatDescription, position: int = 0, *, optional: bool = True
+) -> TableMap:
+    """Read TABLE_MAP from what scans keep of it: the body behind table id and flags.
+
+    Raises:
+        DamagedError: as :func:`parse_table_map`.
+    """
+    wide = description.post_header_length(EventType.TABLE_MAP, _POST_HEADER) != _POST_HEADER_BEFORE_5_1_4
+    body = memoryview(bytes(_POST_HEADER if wide else _POST_HEADER_BEFORE_5_1_4) + kept)
+    size = HEADER_SIZE + len(body)
+    header = EventHeader(0, EventType.TABLE_MAP, 0, size, 0, EventFlag(0), position)
+    return parse_table_map(body, header, description, optional=optional)
 
 
 def _parse(

@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from binx.event.format import Flavour, FormatDescription
-from binx.event.header import HEADER_SIZE, EventFlag, EventHeader, EventType
-from binx.event.table_map import TableMap, parse_table_map
+from binx.event.table_map import parse_kept_map
 from binx.inspect.event_fields import event_fields
 from binx.inspect.readable import ReadableRows
 from binx.kernels.walk.scan import Level
@@ -178,22 +177,15 @@ class Showing:
                 return None
             if mask.count(1):
                 found.append(Selected(scan, table, mask))
-                if len(found) > _PAGES or not all(_names_columns(one) for one in _map_bodies(found[-1])):
+                if len(found) > _PAGES or not _names_columns(found[-1]):
                     return None
         return found
 
 
-def _map_bodies(selected: Selected) -> Iterator[TableMap]:
-    description = selected.table.format
-    wide = description.post_header_length(EventType.TABLE_MAP, 8) != 6
-    for _, body in selected.scan.table_maps():
-        whole = memoryview(bytes(8 if wide else 6) + body)
-        header = EventHeader(0, EventType.TABLE_MAP, 0, HEADER_SIZE + len(whole), 0, EventFlag(0), 0)
-        yield parse_table_map(whole, header, description)
-
-
-def _names_columns(table_map: TableMap) -> bool:
-    return all(column.name is not None for column in table_map.columns)
+def _names_columns(selected: Selected) -> bool:
+    """Whether the log itself names the columns of all tables."""
+    maps = (parse_kept_map(body, selected.table.format) for _, body in selected.scan.table_maps())
+    return all(column.name is not None for table_map in maps for column in table_map.columns)
 
 
 def _document(text: Iterable[bytes]) -> dict[str, Any]:

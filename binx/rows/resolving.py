@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from binx.event.format import Flavour, FormatDescription
-from binx.event.header import HEADER_SIZE, EventFlag, EventHeader, EventType
-from binx.event.table_map import TableMap, parse_table_map
+from binx.event.table_map import TableMap, parse_kept_map
 from binx.kernels.rows.layouts import TableMaps
 from binx.kernels.transactions.table import TransactionTable
 from binx.log.file import BinlogFile
@@ -21,8 +20,6 @@ from binx.rows.ddl.catalog import Catalog, Followed
 
 if TYPE_CHECKING:
     from binx.rows.batches import TableChanges
-
-_EMPTY_TABLE_ID = b"\0" * 8
 
 
 class TableResolver:
@@ -139,18 +136,7 @@ class TableResolver:
 
     def _table_map(self, number: int, position: int, description: FormatDescription) -> TableMap:
         """A table map that was met, in full."""
-        wide = description.post_header_length(EventType.TABLE_MAP, 8) != 6
-        body = memoryview(_EMPTY_TABLE_ID[: 8 if wide else 6] + self._maps.body(number))
-        header = EventHeader(
-            timestamp=0,
-            type=EventType.TABLE_MAP,
-            server_id=0,
-            size=HEADER_SIZE + len(body),
-            next_position=0,
-            flags=EventFlag(0),
-            position=position,
-        )
-        return parse_table_map(body, header, description, optional=not self._as_stored)
+        return parse_kept_map(self._maps.body(number), description, position, optional=not self._as_stored)
 
     def apply(self, sql: str, db: str, context: StatementContext) -> tuple[list[int], Followed]:
         """Take in a schema statement.

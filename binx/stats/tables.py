@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from binx.errors import DamagedError, UnsupportedError
-from binx.event.header import EventFlag, EventHeader, EventType
-from binx.event.table_map import parse_table_map
+from binx.event.table_map import parse_kept_map
 from binx.log.scanning import TransactionScan
 from binx.stats.findings import TableFacts
 from binx.stats.records import DatabaseFigures, TableFigures
@@ -14,7 +13,6 @@ from binx.stats.records import DatabaseFigures, TableFigures
 TABLES_MAXIMUM = 65_536
 """Tables that are kept, at least; behind twice as many, those with fewest bytes are given up."""
 
-_TABLE_ID_AND_FLAGS = bytes(8)
 _NOTHING = (0, 0, 0, 0)
 
 
@@ -60,15 +58,11 @@ class TableSums:
 
     def _take_maps(self, scan: TransactionScan, changed: set[int]) -> None:
         self.facts.uncounted.update(f"{db}.{table}" for db, table in scan.uncounted_tables())
-        header = EventHeader(0, EventType.TABLE_MAP, 0, 0, 0, EventFlag(0), 0)
         for number, body in scan.table_maps():
             if number not in changed:
                 continue
-            width = 6 if scan.file.format.post_header_length(EventType.TABLE_MAP, 8) == 6 else 8
             try:
-                table_map = parse_table_map(
-                    memoryview(_TABLE_ID_AND_FLAGS[:width] + body), header, scan.file.format
-                )
+                table_map = parse_kept_map(body, scan.file.format)
             except (DamagedError, UnsupportedError):
                 continue  # Nothing more is known of it.
             for field_type, _ in table_map.unknown_metadata:

@@ -8,9 +8,9 @@ from binx.errors import BinxError, DamagedError, UnsupportedError
 from binx.event.format import MAGIC_SIZE, ChecksumAlgorithm, Flavour
 from binx.event.gtid.sets import GtidSet
 from binx.event.gtid.sources import GtidSource
-from binx.event.header import EventFlag, EventHeader, EventType
+from binx.event.header import EventType
 from binx.event.replication import Incident
-from binx.event.table_map import parse_table_map
+from binx.event.table_map import parse_kept_map
 from binx.kernels.rows.layouts import unknown_column
 from binx.kernels.transactions.selection import clock_faults, flagged
 from binx.kernels.transactions.table import FLAG_BY_LENGTH, FLAG_LENGTH_WRONG, Kind, TransactionTable
@@ -149,9 +149,6 @@ class ContentCheck:
 
     def _about_table_maps(self) -> Iterator[Problem]:
         """Read what rows need not: names of columns, and the optional metadata."""
-        description = self._file.format
-        width = 6 if description.post_header_length(EventType.TABLE_MAP, 8) == 6 else 8
-        header = EventHeader(0, EventType.TABLE_MAP, 0, 0, 0, EventFlag(0), 0)
         for number, body in self._scan.table_maps():
             if number < 0:
                 continue  # A map that the scan refused, which the damage tells.
@@ -159,7 +156,7 @@ class ContentCheck:
             try:
                 unknown = unknown_column(body)
                 if unknown is None:
-                    parse_table_map(memoryview(bytes(width) + body), header, description)
+                    parse_kept_map(body, self._file.format)
             except (DamagedError, UnsupportedError) as error:
                 words = f"a table map of {name} cannot be read completely: {error.message}"
                 yield Problem(ProblemKind.STRUCTURE, self._file.path, words)

@@ -16,7 +16,7 @@ from binx.cli.archive_text import tell_check, tell_log, tell_logs, tell_run
 from binx.cli.command import PATH, Example, command, option, parsed
 from binx.cli.options import COUNT, KEYS, NUMBER, QUIET
 from binx.cli.progress import ProgressBar, progress_bar
-from binx.cli.selecting import understood
+from binx.cli.selecting import tell_understood
 from binx.cli.terminal import ending, say_note, say_warning, text_output
 from binx.errors import AbsentError, ExitCode, UsageError
 from binx.event.gtid.sets import GtidSet
@@ -324,9 +324,7 @@ def _restore_log(archive: str, name: str, output: str, *, as_json: bool, quiet: 
 def _restore_span(
     archive: str, selection: Selection, server_id: int | None, output: str, *, as_json: bool, quiet: bool
 ) -> ExitCode:
-    if not quiet:
-        for line in understood(selection):
-            say_note(line)
+    tell_understood(selection, quiet=quiet)
     report = restore_span(open_store(archive), selection, output, server_id)
     for warning in report.warnings:
         say_warning(warning)

@@ -19,8 +19,8 @@ from binx.cli.options import (
     schema_dump,
 )
 from binx.cli.progress import progress_bar
-from binx.cli.selecting import SELECTION, selection_options, understood
-from binx.cli.terminal import ending, say_damage, say_note, text_output
+from binx.cli.selecting import SELECTION, selection_options, tell_understood
+from binx.cli.terminal import ending, say_damage, text_output
 from binx.errors import ExitCode
 from binx.event.gtid.sets import GtidSet
 from binx.log.chain.inputs import open_chain
@@ -92,9 +92,7 @@ def diff_command(
     from binx.compare.diff import diff_logs
 
     dump = schema_dump(schema)
-    if not quiet:
-        for line in [*understood(selection), *(dump.unclear if dump else ())]:
-            say_note(line)
+    tell_understood(selection, dump, quiet=quiet)
     with (
         text_output(plain=as_json) as output,
         progress_bar("diff", quiet=quiet) as bar,

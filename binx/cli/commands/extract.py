@@ -19,7 +19,7 @@ from binx.cli.options import (
     schema_dump,
 )
 from binx.cli.progress import progress_bar
-from binx.cli.selecting import WHERE, selection_options, understood
+from binx.cli.selecting import WHERE, selection_options, tell_understood
 from binx.cli.terminal import ending, say_note, say_warning
 from binx.errors import ExitCode, UsageError
 from binx.log.chain.chain import ProblemKind, ends_problems
@@ -226,9 +226,7 @@ def extract_command(
     _refuse_idle_options(options, schema)
     _refuse_idle_choice(options, selection)
     dump = schema_dump(schema)
-    if not quiet:
-        for line in [*understood(selection), *(dump.unclear if dump else ())]:
-            say_note(line)
+    tell_understood(selection, dump, quiet=quiet)
     with (
         progress_bar("extract", quiet=quiet) as bar,
         open_chain(files, bar.advance, index, options.on_damage) as chain,

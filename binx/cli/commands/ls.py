@@ -22,7 +22,7 @@ from binx.cli.options import (
     schema_dump,
 )
 from binx.cli.progress import ProgressBar, progress_bar
-from binx.cli.selecting import WHERE, selection_options, understood
+from binx.cli.selecting import WHERE, selection_options, tell_understood
 from binx.cli.terminal import (
     TextOutput,
     ending,
@@ -132,9 +132,7 @@ def ls_command(
 ) -> ExitCode:
     """List transactions, one per line: time, GTID, kind, size, rows and tables."""
     dump = schema_dump(schema)
-    if not quiet:
-        for line in [*understood(selection), *(dump.unclear if dump else ())]:
-            say_note(line)
+    tell_understood(selection, dump, quiet=quiet)
     order, turned = sort
     notes: list[str] = []
     with (

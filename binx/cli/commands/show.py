@@ -21,7 +21,7 @@ from binx.cli.options import (
     schema_dump,
 )
 from binx.cli.progress import progress_bar
-from binx.cli.selecting import SELECTION, selection_options, understood
+from binx.cli.selecting import SELECTION, selection_options, tell_understood
 from binx.cli.show_text import ShowText
 from binx.cli.terminal import (
     ending,
@@ -101,9 +101,7 @@ def show_command(
             raise UsageError("--position and --start-position cannot be combined")
         selection = selection._replace(start=position, limit=selection.limit or 1)
     dump = schema_dump(schema)
-    if not quiet:
-        for line in [*understood(selection), *(dump.unclear if dump else ())]:
-            say_note(line)
+    tell_understood(selection, dump, quiet=quiet)
     terminal = is_for_screen()
     text = ShowText(
         width=terminal_width(sys.stdout) if terminal else None,

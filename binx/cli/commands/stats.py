@@ -10,7 +10,7 @@ from binx.cli.command import PATH, Example, command, option, parsed
 from binx.cli.layout import lines_for_people, list_for_people, plain_lines, plain_list
 from binx.cli.options import COUNT, FILES, LOOK, NO_CHECKSUMS, ON_DAMAGE, QUIET, ZONE, index_options
 from binx.cli.progress import progress_bar
-from binx.cli.selecting import selection_options, understood
+from binx.cli.selecting import selection_options, tell_understood
 from binx.cli.terminal import (
     TextOutput,
     ending,
@@ -91,9 +91,7 @@ def stats_command(
     """Show what filled the logs: tables, sizes, times, the largest and longest transactions."""
     if as_json + as_csv + (html is not None) > 1:
         raise UsageError("--json, --csv and --html cannot be combined")
-    if not quiet:
-        for line in understood(selection):
-            say_note(line)
+    tell_understood(selection, quiet=quiet)
     dimensions = tuple(one for given in by for one in given) or ((Dimension.TABLE,) if as_csv else ())
     with text_output(html or _STANDARD_OUTPUT, plain=as_json or as_csv, told=as_csv and not quiet) as output:
         with (

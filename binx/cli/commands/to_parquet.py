@@ -24,7 +24,7 @@ from binx.cli.options import (
     schema_dump,
 )
 from binx.cli.progress import progress_bar
-from binx.cli.selecting import WHERE, selection_options, understood
+from binx.cli.selecting import WHERE, selection_options, tell_understood
 from binx.cli.summary import Summary
 from binx.cli.terminal import say_note, say_warning, text_output
 from binx.dataset.options import MEMORY_BYTES, ParquetOptions
@@ -151,9 +151,7 @@ def to_parquet_command(
         raise UsageError(f"--compression-level applies only to --compression zstd, not {compression}")
     damage = OnDamage(on_damage)
     dump = schema_dump(schema)
-    if not quiet:
-        for line in [*understood(selection), *(dump.unclear if dump else ())]:
-            say_note(line)
+    tell_understood(selection, dump, quiet=quiet)
     summary = Summary(as_json=as_json, quiet=quiet)
     with (
         text_output(plain=as_json) as text,

@@ -21,7 +21,7 @@ from binx.cli.options import (
     schema_dump,
 )
 from binx.cli.progress import progress_bar
-from binx.cli.selecting import SELECTION, WHERE, selection_options, understood
+from binx.cli.selecting import SELECTION, WHERE, selection_options, tell_understood
 from binx.cli.show_text import BOLD, ShowText
 from binx.cli.terminal import (
     has_colour,
@@ -98,9 +98,7 @@ def why_command(
     if len(selection.tables) != 1:
         raise UsageError("expected exactly one table: --table DB.TABLE")
     dump = schema_dump(schema)
-    if not quiet:
-        for line in [*understood(selection), *(dump.unclear if dump else ())]:
-            say_note(line)
+    tell_understood(selection, dump, quiet=quiet)
     found = uncertain = 0
     with (
         text_output(plain=as_json) as output,

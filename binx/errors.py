@@ -140,6 +140,24 @@ class OutputError(BinxError):
     """The output cannot be written: no space, no permission, a closed pipe."""
 
 
+class ServerError(BinxError):
+    """A server refuses what was asked of it.
+
+    Args:
+        message: what it said, and what to do.
+        server: what the server is called.
+        number: of its error; 0 where it gave none.
+    """
+
+    def __init__(self, message: str, *, server: str, number: int = 0) -> None:
+        super().__init__(message, path=server)
+        self.number = number
+
+
+class ConnectionLostError(ServerError):
+    """A server is not there, has gone away, or is silent; it may be back soon."""
+
+
 class ResourceError(BinxError):
     """No more threads or processes can be started."""
 

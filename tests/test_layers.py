@@ -29,6 +29,7 @@ LAYERS = (
     "verify",
     "archive",
     "spark",
+    "pull",
     "api",
     "cli",
 )
@@ -42,7 +43,8 @@ NEIGHBOURS = {
     "verify": {"stats"},
     "archive": {"stats"},
     "spark": {"stats", "verify", "archive"},
-    "api": {"stats", "verify", "archive", "spark"},
+    "pull": {"slices", "dataset", "inspect", "compare", "stats", "verify", "archive", "spark"},
+    "api": {"stats", "verify", "archive", "spark", "pull"},
 }
 
 SHARED = {"__version__"}

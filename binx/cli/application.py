@@ -39,6 +39,7 @@ ENTRIES = (
     Entry("diff", "Inspect", "compare the logs of two servers"),
     Entry("extract", "Export", "extract whole transactions"),
     Entry("to-parquet", "Export", "export row changes to Parquet"),
+    Entry("pull", "Archive", "copy a server's logs as it writes them"),
     Entry("archive", "Archive", "archive closed logs, check and restore them"),
     Entry("load", "Load", "build tables from the Parquet with Spark"),
     Entry("spark-script", "Load", "print the path of the Spark loader"),

@@ -49,7 +49,7 @@ cdef inline int frame_event(
 ) except -1 nogil:
     """Read the header of the event at ``position`` of a file whose bytes from ``origin`` on a window shows.
 
-    ``AT_EVENT``: the window has all of it; of a payload event that was ``vouched`` for the beginning does.
+    ``AT_EVENT``: the window has all of it; of an event that was ``vouched`` for the beginning does.
     ``AT_LIMIT``: the window cuts it, and the file goes on. ``AT_TRUNCATED``: the file cuts it. ``AT_END``:
     nothing is left. ``AT_FORMAT``: it is a format description. Of a type that binx does not know it must be
     marked as ignorable or have the right checksum, unless ``any_type`` is taken.
@@ -71,7 +71,7 @@ cdef inline int frame_event(
         bad_header(header, position)
     if header.size > file_size - position:
         return AT_TRUNCATED
-    if header.size > available and (header.type != TRANSACTION_PAYLOAD_EVENT or position != vouched):
+    if header.size > available and position != vouched:
         return AT_LIMIT
     if header.type == FORMAT_DESCRIPTION_EVENT:
         return AT_FORMAT

@@ -1,0 +1,326 @@
+"""``binx pull``: a server's logs, as it writes them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import monotonic
+from types import FrameType
+from typing import Any
+
+import click
+
+from binx.cli.command import OUTPUT, PATH, Example, command, option, parsed
+from binx.cli.options import QUIET
+from binx.cli.terminal import is_terminal, say_note, say_warning, terminal_width, text_output
+from binx.errors import ExitCode, UsageError
+from binx.event.gtid.sets import GtidSet
+from binx.log.selection.selection import wanted_gtids
+from binx.pull.defaults_file import read_defaults
+from binx.pull.follow import Pull, check_request
+from binx.pull.options import PORT, Login, PullRequest, Start, Tls, TlsMode, parse_url
+from binx.pull.state import read_status
+from binx.source.json_text import json_text
+from binx.stats.text import bytes_text, safe_text
+
+EXAMPLES = (
+    Example("fetch what is new, from cron", "binx pull mysql://binx@db1 --to /backup/db1"),
+    Example(
+        "follow the server; a commit waits for this copy",
+        "binx pull mysql://binx@db1 --to /backup/db1 --follow --semi-sync",
+    ),
+    Example("how far it is", "binx pull --status /backup/db1 --json | jq .lag_seconds"),
+)
+
+DETAILS = (
+    "The files are the server's own, byte for byte and under its names. Each event's checksum and position"
+    " and each transaction's end are checked before it is written; a transaction is acknowledged only when it"
+    " is whole and on the disk. Run again, binx compares the last transaction with the server's and continues"
+    " behind it. Logs that do not continue those in DIR are refused.",
+    "The password comes from MYSQL_PWD, from an option file (groups client and binx of /etc/my.cnf,"
+    " /etc/mysql/my.cnf and ~/.my.cnf, or of --defaults-file), or from --ask-password. The account needs"
+    " REPLICATION SLAVE and REPLICATION CLIENT (MariaDB: BINLOG MONITOR).",
+    "SIGTERM and SIGINT end it behind a whole transaction; with --follow the exit status is 0 then.",
+    "It requires the Python package PyMySQL: pip install 'binx[pull]'.",
+)
+
+SERVER, FROM, ASK = "Server", "Where to begin and end", "Status"
+_AUTO = "auto"
+_MINUTE, _BLINK = 60.0, 1.0
+
+
+def _start_gtids(text: str) -> GtidSet | str:
+    return text if text == _AUTO else wanted_gtids(text)
+
+
+@command("pull", examples=EXAMPLES, details=DETAILS)
+@option("--to", "folder", metavar="DIR", type=PATH, section=OUTPUT, help="The folder that the logs go to.")
+@option(
+    "--archive",
+    metavar="DEST",
+    type=PATH,
+    section=OUTPUT,
+    help="Archive each closed log, as binx archive does; a folder or a URI.",
+)
+@option(
+    "--parquet",
+    metavar="DIR",
+    type=PATH,
+    section=OUTPUT,
+    help="With --archive: also export row changes to this data set.",
+)
+@option(
+    "--sync",
+    type=click.Choice(["transaction", "interval"]),
+    default="transaction",
+    show_default=True,
+    section=OUTPUT,
+    help="Bring files to the disk as transactions arrive, several at once under load, or once per second.",
+)
+@option("--from", "log", metavar="LOG", section=FROM, help="Begin a new chain with this log.")
+@option(
+    "--from-gtid",
+    "gtids",
+    metavar="SET|auto",
+    type=parsed(_start_gtids),
+    section=FROM,
+    help="Begin with the log of the first transaction not in SET; auto: where DIR ends, after a failover.",
+)
+@option(
+    "--from-first", is_flag=True, section=FROM, help="Begin with the server's oldest log.  [default: yes]"
+)
+@option("--new-chain", is_flag=True, section=FROM, help="Begin a new chain in a folder of its own below DIR.")
+@option(
+    "--until-current",
+    is_flag=True,
+    section=FROM,
+    help="End where the server was when the command was started.  [default: yes]",
+)
+@option("--follow", is_flag=True, section=FROM, help="Wait for what the server will write; reconnect.")
+@option("--semi-sync", is_flag=True, section=SERVER, help="Acknowledge transactions, for which commits wait.")
+@option(
+    "--server-id",
+    metavar="N",
+    type=click.IntRange(1, 2**32 - 1),
+    section=SERVER,
+    help="What the server knows this replica by.  [default: made from host and DIR]",
+)
+@option(
+    "--heartbeat",
+    metavar="SECONDS",
+    type=click.FloatRange(0.1, 3600),
+    default=10.0,
+    show_default=True,
+    section=SERVER,
+    help="How often an idle server shows that it is alive; after three of these it counts as lost.",
+)
+@option("--socket", metavar="PATH", type=PATH, section=SERVER, help="Unix socket of the server.")
+@option("--user", metavar="NAME", section=SERVER, help="Account.  [default: your own name]")
+@option("--ask-password", is_flag=True, section=SERVER, help="Ask for the password on the terminal.")
+@option(
+    "--defaults-file",
+    metavar="FILE",
+    type=PATH,
+    section=SERVER,
+    help="Read only this option file, and not /etc/my.cnf, /etc/mysql/my.cnf and ~/.my.cnf.",
+)
+@option(
+    "--tls",
+    "tls_mode",
+    type=click.Choice([mode.value for mode in TlsMode]),
+    section=SERVER,
+    help="Encryption.  [default: verify-ca with --tls-ca, required with --tls-cert, else preferred]",
+)
+@option("--tls-ca", metavar="FILE", type=PATH, section=SERVER, help="Certificates of trusted authorities.")
+@option("--tls-cert", metavar="FILE", type=PATH, section=SERVER, help="Client certificate.")
+@option("--tls-key", metavar="FILE", type=PATH, section=SERVER, help="Its private key.")
+@option(
+    "--status",
+    metavar="DIR",
+    type=PATH,
+    section=ASK,
+    help="Report how far the pull into DIR is; connects to nothing.",
+)
+@option("--json", "as_json", is_flag=True, section=ASK, help="With --status: print one JSON object.")
+@QUIET
+@click.argument("server", metavar="[SERVER]", required=False)
+def pull_command(
+    server: str | None,
+    folder: str | None,
+    status: str | None,
+    as_json: bool,
+    quiet: bool,
+    **options: Any,
+) -> ExitCode:
+    """Copy a server's binary logs as it writes them: verified, durable, resumable.
+
+    SERVER is mysql://USER@HOST:PORT; without it, option files tell.
+    """
+    if status is not None:
+        return _tell_status(Path(status), as_json=as_json)
+    if as_json:
+        raise UsageError("--json applies only to --status")
+    if folder is None:
+        raise UsageError("expected a folder for the logs (--to)")
+    if options["follow"] and options["until_current"]:
+        raise UsageError("expected --until-current or --follow, found both")
+    gtids = options["gtids"]
+    if sum((options["log"] is not None, gtids is not None, options["from_first"])) > 1:
+        raise UsageError("expected one of --from, --from-gtid and --from-first, found several")
+    log = None if options["log"] is None else options["log"].partition(":")[0]
+    request = PullRequest(
+        _login(server, options),
+        Path(folder),
+        Start(log, gtids if isinstance(gtids, GtidSet) else None, continues=gtids == _AUTO),
+        new_chain=options["new_chain"],
+        follow=options["follow"],
+        semi_sync=options["semi_sync"],
+        interval=options["sync"] == "interval",
+        server_id=options["server_id"],
+        heartbeat=options["heartbeat"],
+        archive=options["archive"],
+        parquet=options["parquet"],
+    )
+    check_request(request)
+    with _Show(quiet=quiet) as show:
+        pull = Pull(request, show.note, show.tick)
+        with _ended_by_signals(pull) as ended:
+            done = pull.run()
+        show.note(f"{pull.progress.log}, position {pull.progress.position:,}: all before it is here")
+    if ended and not request.follow:
+        return ExitCode.INTERRUPTED if ended[0] == signal.SIGINT else ExitCode.TERMINATED
+    return ExitCode.DONE if done else ExitCode.LOSSES
+
+
+def _login(server: str | None, options: dict[str, Any]) -> Login:
+    """How to connect: by options and URL, else as option files say, else as the environment does."""
+    given = {} if server is None else parse_url(server)
+    if given.get("password"):
+        say_warning(
+            "other users of this machine can see the password in the command line; use MYSQL_PWD,"
+            " --defaults-file or --ask-password"
+        )
+    defaults = read_defaults(options["defaults_file"])
+    # A file's socket is that of the host that the file is about.
+    socket = options["socket"] or (defaults.get("socket") if server is None else None)
+    port = str(given.get("port") or defaults.get("port") or PORT)
+    if not port.isdecimal():
+        raise UsageError(f"expected a port, found {port!r} in the option file")
+    password = str(given.get("password") or defaults.get("password") or os.environ.get("MYSQL_PWD", ""))
+    if options["ask_password"]:
+        password = click.prompt("Password", hide_input=True, default="", show_default=False, err=True)
+    mode = options["tls_mode"] or defaults.get("ssl-mode", "").lower().replace("_", "-") or None
+    mode = {"disabled": TlsMode.DISABLE.value}.get(mode or "", mode)
+    if mode is not None and mode not in [one.value for one in TlsMode]:
+        raise UsageError(f"expected a mode of TLS, found {mode!r} in the option file")
+    files = [options[f"tls_{name}"] or defaults.get(f"ssl-{name}") for name in ("ca", "cert", "key")]
+    return Login(
+        host=str(given.get("host") or defaults.get("host") or "localhost"),
+        port=int(port),
+        socket=socket,
+        user=str(options["user"] or given.get("user") or defaults.get("user") or ""),
+        password=password,
+        tls=Tls.of(mode, *files),
+    )
+
+
+def _tell_status(folder: Path, *, as_json: bool) -> ExitCode:
+    found = read_status(folder)
+    with text_output(plain=as_json) as text:
+        if as_json:
+            text.line(json_text(found))
+            return ExitCode.DONE
+        for name, value in found.items():
+            if name == "chains":
+                for chain in value:
+                    what = [
+                        chain[key] or "."
+                        for key in ("folder", "flavour", "server_id", "server_uuid", "first")
+                    ]
+                    text.line(f"{'chain':<18}{safe_text(' '.join(map(str, what)))}")
+            else:
+                shown = _status_text(value)
+                text.line(f"{name.replace('_', ' '):<18}{safe_text(shown)}")
+    return ExitCode.DONE
+
+
+def _status_text(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return json_text(value) if isinstance(value, dict) else str(value)
+
+
+class _Show:
+    """Tells people how far a pull is: on a terminal in one line that changes, else in a line a minute.
+
+    Args:
+        quiet: whether to tell of nothing that is no error.
+    """
+
+    def __init__(self, *, quiet: bool) -> None:
+        self._quiet = quiet
+        self._live = is_terminal(sys.stderr) and not quiet
+        self._shown = False
+        self._last = monotonic()
+        self._bytes = 0
+
+    def __enter__(self) -> _Show:
+        """Begin."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Take the line away."""
+        self._clear()
+
+    def note(self, text: str) -> None:
+        """Tell of something that happened."""
+        self._clear()
+        if not self._quiet:
+            say_note(text)
+
+    def tick(self, pull: Pull) -> None:
+        """Look at a pull, some times a second."""
+        now = monotonic()
+        if self._quiet or now - self._last < (_BLINK if self._live else _MINUTE):
+            return
+        rate = (pull.progress.bytes - self._bytes) / (now - self._last)
+        self._last, self._bytes = now, pull.progress.bytes
+        lag = pull.lag
+        seconds = "" if lag.seconds is None else f", {lag.seconds:,.0f} s behind"
+        ahead = "" if not lag.bytes else f" ({bytes_text(lag.bytes)})"
+        place = f"{pull.progress.log}, position {pull.progress.position:,}"
+        line = f"{place}{seconds}{ahead}, {bytes_text(int(rate))}/s"
+        if not self._live:
+            say_note(line)
+            return
+        sys.stderr.write(f"\r\x1b[K{safe_text(line)[: terminal_width(sys.stderr) - 1]}")
+        sys.stderr.flush()
+        self._shown = True
+
+    def _clear(self) -> None:
+        if self._shown:
+            sys.stderr.write("\r\x1b[K")
+            self._shown = False
+
+
+@contextmanager
+def _ended_by_signals(pull: Pull) -> Iterator[list[int]]:
+    """Have SIGTERM and SIGINT end a pull behind a transaction; gives those that came."""
+    came: list[int] = []
+
+    def end(number: int, _frame: FrameType | None) -> None:
+        came.append(number)
+        pull.stop.set()
+
+    before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield came
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

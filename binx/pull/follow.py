@@ -1,0 +1,340 @@
+"""A pull from its beginning to its end: whose logs, from where, and on again behind whatever breaks it."""
+
+from __future__ import annotations
+
+import random
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from threading import Event
+from time import monotonic, time
+from typing import Any
+from zlib import crc32
+
+from binx.errors import (
+    AbsentError,
+    BinxError,
+    ConnectionLostError,
+    DamagedError,
+    OutputError,
+    RefusedError,
+    ServerError,
+    UsageError,
+)
+from binx.event.gtid.sets import GtidSet
+from binx.pull.archiving import Archiving
+from binx.pull.mirror import DiskFullError, Tail, read_tail
+from binx.pull.options import PullRequest
+from binx.pull.server import LogPlace, Server
+from binx.pull.state import LOCK, Chain, PullState, now_text, read_state
+from binx.pull.transfer import SILENT_PERIODS, Plan, Progress, Transfer, first_log
+from binx.source.names import number_of
+from binx.storage.output import output_errors
+from binx.storage.store import hold_lock
+
+_FIRST_POSITION = 4
+_SHORTEST_SILENCE = 5.0
+_FIRST_DELAY, _LONGEST_DELAY = 0.2, 30.0
+_SAME_DAMAGE = 3
+"""So often the same event must arrive damaged until it is believed that the server has it so."""
+
+_TRIES = 8
+"""So often in a row a pull that is to end tries to connect again."""
+
+_STATUS_SECONDS = 1.0
+_LAG_SECONDS = 10.0
+_FATAL_DUMP = 1236
+_MICROSECONDS = 1_000_000
+
+
+@dataclass(slots=True)
+class Lag:
+    """How far the server is ahead.
+
+    Attributes:
+        bytes: of its logs that are not here; None where it was not asked.
+        seconds: since the last transaction here was committed; 0 where nothing is missing.
+    """
+
+    bytes: int | None = None
+    seconds: float | None = None
+
+
+@dataclass(slots=True)
+class Pull:
+    """A pull.
+
+    Attributes:
+        request: what is asked.
+        tell: is told of what happens, a sentence at a time.
+        show: is called about twice a second while the server is followed.
+        stop: ends the pull behind a transaction when it is set.
+        progress: how far it has come.
+        lag: how far the server is ahead.
+    """
+
+    request: PullRequest
+    tell: Callable[[str], None]
+    show: Callable[[Pull], None] = lambda pull: None
+    stop: Event = field(default_factory=Event)
+    progress: Progress = field(default_factory=Progress)
+    lag: Lag = field(default_factory=Lag)
+    _state: PullState = field(default_factory=PullState)
+    _until: LogPlace | None = None
+    _control: Server | None = None
+    _archiving: Archiving | None = None
+    _connected: bool = False
+    _damage: tuple[str, int] = ("", 0)
+    _asked: float = 0.0
+    _told: float = 0.0
+    _begun: float = field(default_factory=monotonic)
+
+    def run(self) -> bool:
+        """Pull until the end that was asked for, or until stopped; whether all went well.
+
+        Raises:
+            ServerError: the server refuses; ConnectionLostError: it cannot be reached.
+            RefusedError: its logs do not continue what is here.
+            AbsentError: it does not have any more what comes next.
+            DamagedError: the same event arrived damaged again and again, or a log here is damaged.
+            OutputError: the folder cannot be written, or another process is writing to it.
+        """
+        folder = self.request.folder
+        with output_errors(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+        with hold_lock(folder / LOCK, str(folder)):
+            self._state = read_state(folder) or PullState()
+            try:
+                self._work()
+            except BinxError as error:
+                self._note_status(str(error))
+                raise
+            finally:
+                if self._archiving is not None and (self.stop.is_set() or not self._connected):
+                    self._archiving.terminate()
+            done = self._archiving is None or self._archiving.finish()
+            self._note_status(None)
+            return done
+
+    def _work(self) -> None:
+        """Connect, and again where the connection ends."""
+        failures = 0
+        while not self.stop.is_set():
+            before = self.progress.place
+            try:
+                self._transfer()
+                return
+            except (ConnectionLostError, DamagedError, DiskFullError) as error:
+                failures = 0 if self.progress.place > before else failures + 1
+                if not self._goes_on(error, failures):
+                    raise
+                delay = min(_FIRST_DELAY * 2**failures, _LONGEST_DELAY) * random.uniform(0.5, 1)
+                self.tell(f"{error}; trying again in {delay:.1f} s")
+                self._note_status(str(error))
+                self.progress.lost += 1
+                self.stop.wait(delay)
+            finally:
+                if self._control is not None:
+                    self._control.close()
+                    self._control = None
+
+    def _goes_on(self, error: BinxError, failures: int) -> bool:
+        """Whether to try again after an error."""
+        if not self._connected:
+            return False
+        if isinstance(error, DamagedError):
+            place, times = (str(error), 1)
+            if self._damage[0] == place:
+                times += self._damage[1]
+            self._damage = place, times
+            return times < _SAME_DAMAGE
+        return self.request.follow or (failures < _TRIES and not isinstance(error, DiskFullError))
+
+    def _transfer(self) -> None:
+        """Connect once, and take what the server sends."""
+        request = self.request
+        self._control = control = Server(request.login)
+        if request.semi_sync:
+            control.require_semi_sync()
+        if self._until is None and not request.follow:
+            self._until = control.end()
+        chain, tail = self._chain_of(control)
+        folder = request.folder / chain.folder
+        if request.archive is not None and self._archiving is None:
+            self._archiving = Archiving(folder, request.archive, request.parquet, self.tell)
+            self._archiving.start()
+        if not self._connected:
+            place = (
+                f"{tail.log}, position {tail.end}" if tail is not None else f"the beginning of {chain.first}"
+            )
+            self.tell(f"{control.name}: {control.facts.flavour.value} {control.facts.version}, from {place}")
+        self._connected = True
+        if tail is not None:
+            self.progress.log, self.progress.position = tail.log, tail.end
+        plan = Plan(
+            folder,
+            tail,
+            chain.first,
+            self._until,
+            request.semi_sync,
+            request.interval,
+            max(request.heartbeat * SILENT_PERIODS, _SHORTEST_SILENCE),
+            self.stop.is_set,
+            self._tick,
+        )
+        server = Server(request.login)
+        try:
+            server.register(self._server_id, request.heartbeat, semi_sync=request.semi_sync)
+            log, position = (chain.first, _FIRST_POSITION) if tail is None else (tail.log, tail.start)
+            server.dump(log, position, self._server_id)
+            Transfer(server, plan, self.progress).run()
+        except ServerError as error:
+            raise _explained(error, log) from error.__cause__
+        finally:
+            server.close()
+
+    def _chain_of(self, server: Server) -> tuple[Chain, Tail | None]:
+        """The chain that is pulled, and its newest log; a new one where one is wanted."""
+        request, chains = self.request, self._state.chains
+        wanted = request.new_chain and not self._connected
+        if chains and not wanted:
+            chain = chains[-1]
+            if chain.is_of(server.facts):
+                try:
+                    return chain, read_tail(request.folder / chain.folder)
+                except DamagedError as error:
+                    raise RefusedError(
+                        f"{error.message}; a log that was pulled is damaged now: remove it and those behind"
+                        " it, and they are pulled again",
+                        path=error.path,
+                        offset=error.offset,
+                    ) from error
+            if not request.start.continues:
+                raise chain.refuse(server.facts, server.name)
+        chain = Chain.of(server.facts, len(chains), self._first_log(server))
+        with output_errors(request.folder):
+            (request.folder / chain.folder).mkdir(exist_ok=True)
+        chains.append(chain)
+        self._state.write(request.folder)
+        return chain, read_tail(request.folder / chain.folder)
+
+    def _first_log(self, server: Server) -> str:
+        """The log that a new chain begins with."""
+        start, names = self.request.start, [name for name, _ in server.logs()]
+        gtids = start.gtids
+        if start.continues and self._state.chains:
+            tail = read_tail(self.request.folder / self._state.chains[-1].folder)
+            gtids = GtidSet() if tail is None else tail.gtids
+        if gtids:
+            asked = Server(self.request.login)
+            try:
+                asked.register(self._server_id, self.request.heartbeat, semi_sync=False)
+                asked.dump_behind(gtids, self._server_id)
+                return first_log(asked, _LONGEST_DELAY)
+            except ServerError as error:
+                raise _explained(error, "the GTIDs") from error.__cause__
+            finally:
+                asked.close()
+        if start.log is not None and start.log not in names:
+            raise AbsentError(
+                f"expected the log {start.log}, found {names[0]} to {names[-1]}", path=server.name
+            )
+        return start.log or names[0]
+
+    @property
+    def _server_id(self) -> int:
+        """What the server knows this pull by: another number for each machine and folder."""
+        if self.request.server_id is not None:
+            return self.request.server_id
+        name = f"{socket.gethostname()}:{self.request.folder.resolve()}".encode("utf-8", "surrogateescape")
+        return 1 << 31 | crc32(name) >> 1
+
+    def _tick(self) -> None:
+        """What is done now and then."""
+        now = monotonic()
+        if self._archiving is not None:
+            self._archiving.tend(self.progress.closed)
+        if now - self._asked > _LAG_SECONDS:
+            self._asked = now
+            self._ask_lag()
+        if now - self._told > _STATUS_SECONDS:
+            self._told = now
+            self._note_status(None)
+        self.show(self)
+
+    def _ask_lag(self) -> None:
+        """Ask the server how far it is."""
+        self.lag = Lag()
+        if self._control is None:
+            return
+        with suppress(BinxError):
+            here = number_of(self.progress.log)
+            ahead = sum(size for name, size in self._control.logs() if number_of(name) >= here)
+            self.lag.bytes = max(ahead - self.progress.position, 0)
+            last = self.progress.last
+            if not self.lag.bytes:
+                self.lag.seconds = 0.0
+            elif last is not None:
+                self.lag.seconds = max(time() - last.committed / _MICROSECONDS, 0)
+
+    def _note_status(self, error: str | None) -> None:
+        """Write down how far the pull has come; that there is no room for it is no reason to end."""
+        progress, last, told = self.progress, self.progress.last, self.progress.acknowledged
+        status: dict[str, Any] = {
+            "server": self.request.login.server,
+            "log": progress.log,
+            "position": progress.position,
+            "gtid": None if last is None else last.gtid,
+            "committed": None if last is None else last.committed,
+            "lag_seconds": self.lag.seconds,
+            "lag_bytes": self.lag.bytes,
+            "received_bytes": progress.bytes,
+            "seconds": round(monotonic() - self._begun, 1),
+            "closed_logs": progress.closed,
+            "reconnects": progress.lost,
+            "semi_sync": self.request.semi_sync,
+            "acknowledged": None if told is None else {"log": told.log, "position": told.position},
+            "archive_failures": 0 if self._archiving is None else self._archiving.failures,
+            "updated": now_text(),
+            "error": error,
+        }
+        self._state.status = status
+        if self._state.chains:
+            with suppress(OutputError):
+                self._state.write(self.request.folder)
+
+
+def _explained(error: ServerError, log: str) -> BinxError:
+    """What a server's refusal of a dump means for a mirror."""
+    if error.number != _FATAL_DUMP:
+        return error
+    text = error.message.lower()
+    if "could not find first log" in text or "purged" in text or "could not find gtid state" in text:
+        return AbsentError(
+            f"{error.message}; it does not have {log} any more: begin anew with --new-chain, and keep logs"
+            " longer on the server",
+            path=error.path,
+        )
+    if "impossible position" in text or "> file size" in text:
+        return RefusedError(
+            f"{error.message}; {log} is longer here than there: it has lost transactions, or was reset:"
+            " begin anew with --new-chain",
+            path=error.path,
+        )
+    return error
+
+
+def check_request(request: PullRequest) -> None:
+    """Refuse what contradicts itself.
+
+    Raises:
+        UsageError: it does.
+    """
+    if request.interval and request.semi_sync:
+        raise UsageError("--semi-sync needs each transaction on the disk; leave out --sync interval")
+    if request.parquet is not None and request.archive is None:
+        raise UsageError("--parquet requires --archive, which Parquet is made from")
+
+
+__all__ = ["Lag", "Pull", "check_request"]

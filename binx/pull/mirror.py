@@ -1,0 +1,257 @@
+"""The logs on disk, byte for byte as the server has them: begun, continued, compared, cut, made durable.
+
+A log that is written is marked as in use, as the server's own is, so that all who read it meanwhile know that
+its end may be cut.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from binx.errors import BinxError, OutputError, RefusedError
+from binx.event.format import MAGIC, MAGIC_SIZE, FormatDescription
+from binx.event.gtid.sets import GtidSet
+from binx.event.header import EventFlag
+from binx.kernels.walk.scan import Level
+from binx.log.chain.ends import known_ends
+from binx.log.damage.on_damage import OnDamage
+from binx.log.file import BinlogFile
+from binx.log.scan import Scan
+from binx.log.selection.gtid_keys import marked_gtids
+from binx.source.names import number_of
+from binx.storage.durable import synchronize
+from binx.storage.output import output_errors
+
+_FLAGS = 17
+_NEXT_POSITION = slice(13, 17)
+_CREATED = slice(19 + 2 + 50, 19 + 2 + 50 + 4)
+_CHECKSUM = slice(-4, None)
+_COMPARED_BYTES = 1 << 20
+
+
+class DiskFullError(OutputError):
+    """There is no room for what arrives; what was written before stays as it is."""
+
+
+class Tail(NamedTuple):
+    """The newest log of a chain, as it lies on the disk.
+
+    Attributes:
+        log: its name.
+        description: its format.
+        format_event: the bytes of its first event.
+        start: where its last whole transaction begins; where it has none, behind its first event.
+        end: offset behind all that is whole.
+        gtids: those of all transactions up to there, also of the logs before.
+        lists: whether the log lists those before it.
+        gtid: that of its last transaction.
+        committed: when that was committed, in µs since 1970.
+    """
+
+    log: str
+    description: FormatDescription
+    format_event: bytes
+    start: int
+    end: int
+    gtids: GtidSet
+    lists: bool
+    gtid: str | None
+    committed: int | None
+
+
+def logs_in(folder: Path) -> list[str]:
+    """The names of the logs in a folder, oldest first."""
+    names = [path.name for path in folder.iterdir() if path.is_file() and number_of(path.name)]
+    return sorted(names, key=number_of)
+
+
+def read_tail(folder: Path) -> Tail | None:
+    """Look at the newest log of a chain, whose every event is verified; None where there is none.
+
+    A log that was begun when the machine failed, and has no first event, is removed. Of one that is still in
+    use, what is damaged or cut counts as not there: it is read again from the server.
+
+    Raises:
+        DamagedError: a log that was closed is damaged.
+        OutputError: the folder cannot be written.
+    """
+    while names := logs_in(folder):
+        path = folder / names[-1]
+        try:
+            file = BinlogFile.open(str(path))
+        except BinxError:
+            if path.stat().st_size > _COMPARED_BYTES:
+                raise
+            with output_errors(path):
+                path.unlink()
+            continue
+        with file:
+            return _tail_of(file)
+    return None
+
+
+def _tail_of(file: BinlogFile) -> Tail:
+    scan = Scan(file, Level.LEVEL_EVENTS, verify=True, on_damage=OnDamage.STOP)
+    start, gtid, committed = file.first_position, None, None
+    runs = []
+    try:
+        for table in scan:
+            last = len(table) - 1
+            start, gtid = table.value("start", last), table.gtid(last)
+            committed = table.value("commit_timestamp", last)
+            runs += marked_gtids(table, table.mask())
+    except BinxError:
+        if not file.format.in_use:
+            raise
+    ends = known_ends(file)
+    listed = [] if ends.previous_gtids is None else [ends.previous_gtids]
+    return Tail(
+        file.name,
+        file.format,
+        bytes(file.source.window(MAGIC_SIZE, file.first_position)),
+        start,
+        scan.accounted,
+        GtidSet(runs).union(*listed),
+        ends.previous_gtids is not None or ends.gtid_list is not None,
+        gtid,
+        committed,
+    )
+
+
+def has_same_format(ours: bytes, theirs: bytes) -> bool:
+    """Whether two first events are of the same log.
+
+    Where a server is asked for a log from its middle, the first event comes without what tells a replica that
+    the log has begun: its position, and when the server was started.
+    """
+
+    def plain(event: bytes) -> bytes:
+        changed = bytearray(event)
+        for place in (_NEXT_POSITION, _CREATED, _CHECKSUM):
+            changed[place] = bytes(4)
+        changed[_FLAGS] &= ~EventFlag.IN_USE & 0xFF
+        return bytes(changed)
+
+    return len(ours) == len(theirs) and plain(ours) == plain(theirs)
+
+
+class LogFile:
+    """A log of the mirror that is written.
+
+    Args:
+        path: the log's.
+        stored: how many bytes of it are there already; what comes of these is compared.
+    """
+
+    def __init__(self, path: Path, stored: int) -> None:
+        self.path = path
+        self.stored = stored
+        self.is_dirty = False
+        self._is_cut = False
+        with output_errors(path):
+            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
+
+    @classmethod
+    def begin(cls, path: Path, format_event: bytes) -> LogFile:
+        """Begin a log with its first event.
+
+        Raises:
+            OutputError: it cannot be written.
+        """
+        file = cls(path, 0)
+        marked = bytearray(MAGIC + format_event)
+        marked[MAGIC_SIZE + _FLAGS] |= EventFlag.IN_USE
+        try:
+            file.put(0, memoryview(marked))
+            file.stored = len(marked)
+            file.synchronize()
+            synchronize([path.parent])
+        except BaseException:
+            file.close()
+            raise
+        return file
+
+    def put(self, position: int, data: memoryview) -> None:
+        """Write bytes where they belong; those that are there already must be the same.
+
+        Raises:
+            RefusedError: they are not.
+            DiskFullError, OutputError: they cannot be written.
+        """
+        with output_errors(self.path):
+            while data and position < self.stored:
+                count = min(len(data), self.stored - position, _COMPARED_BYTES)
+                if os.pread(self._descriptor, count, position) != data[:count]:
+                    raise RefusedError(
+                        "expected the server's log to go on where this one ends, found other bytes in the"
+                        " last transaction that both have; its logs were reset or restored, or it is another"
+                        " server: begin anew with --new-chain",
+                        path=str(self.path),
+                        offset=position,
+                    )
+                position += count
+                data = data[count:]
+            if data and not self._is_cut:
+                # What was damaged or unfinished when the file was opened, and now comes again.
+                os.ftruncate(self._descriptor, self.stored)
+                self._is_cut = True
+            while data:
+                try:
+                    written = os.pwrite(self._descriptor, data, position)
+                except OSError as error:
+                    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                        raise DiskFullError(
+                            "no space is left for the server's log", path=str(self.path)
+                        ) from error
+                    raise
+                position += written
+                data = data[written:]
+                self.is_dirty = True
+
+    def cut(self, end: int) -> None:
+        """Let nothing stand behind an offset.
+
+        Raises:
+            OutputError: the file cannot be written.
+        """
+        with output_errors(self.path):
+            if os.fstat(self._descriptor).st_size > end:
+                os.ftruncate(self._descriptor, end)
+                self.is_dirty = True
+
+    def synchronize(self) -> None:
+        """Bring all that was written to the disk.
+
+        Raises:
+            OutputError: the disk does not take it.
+        """
+        with output_errors(self.path):
+            os.fsync(self._descriptor)
+        self.is_dirty = False
+
+    def finish(self) -> None:
+        """Take the mark away that says that the log is in use, and bring all to the disk.
+
+        Raises:
+            OutputError: the disk does not take it.
+        """
+        with output_errors(self.path):
+            place = MAGIC_SIZE + _FLAGS
+            flags = os.pread(self._descriptor, 1, place)[0]
+            if flags & EventFlag.IN_USE:
+                # Only once all else is on the disk: a log that is not in use is one that is whole.
+                os.fsync(self._descriptor)
+                os.pwrite(self._descriptor, bytes([flags & ~EventFlag.IN_USE & 0xFF]), place)
+        self.synchronize()
+
+    def close(self) -> None:
+        """Give the file back."""
+        with suppress(OSError):
+            os.close(self._descriptor)
+
+
+__all__ = ["DiskFullError", "LogFile", "Tail", "has_same_format", "logs_in", "read_tail"]

@@ -1,0 +1,210 @@
+"""A socket read without waiting, and what comes over it: events of the file, and packets that are none.
+
+The kernel takes events off their packets into one buffer, in which :class:`Arrivals` keeps what is not judged
+yet. Memory is bounded: what does not fit is left on the socket.
+"""
+
+from __future__ import annotations
+
+import select
+import socket
+import ssl
+from typing import NamedTuple
+
+from binx.errors import ConnectionLostError, DamagedError
+from binx.event.format import CHECKSUM_SIZE
+from binx.event.header import HEADER_SIZE, EventHeader, EventType, event_size, parse_header
+from binx.kernels.crc32 import checksum
+from binx.kernels.packets import PacketStop, PacketStream
+from binx.pull.client import server_error
+
+RECEIVED_BYTES = 1 << 20
+EVENTS_BYTES = 4 << 20
+LARGE_BYTES = 1 << 20
+"""An event of more bytes is not kept whole in memory."""
+
+_OK, _END, _ERROR = 0x00, 0xFE, 0xFF
+_STATE_SIZE = 6
+_SEMI_SYNC_HEADER = 2
+_ACKNOWLEDGEMENT = 0xEF
+
+
+class SpecialEvent(NamedTuple):
+    """An event that is in no file, or begins one.
+
+    Attributes:
+        header: its header.
+        data: all its bytes.
+    """
+
+    header: EventHeader
+    data: bytes
+
+    def body(self, *, checksums: bool) -> memoryview:
+        """What stands between header and checksum.
+
+        Whether there is a checksum is not told of events in front of the first format description: one that
+        is right is taken for one.
+
+        Args:
+            checksums: whether there must be one.
+
+        Raises:
+            DamagedError: it is wrong.
+        """
+        view = memoryview(self.data)
+        stored = int.from_bytes(view[-CHECKSUM_SIZE:], "little")
+        if checksum(view[:-CHECKSUM_SIZE]) == stored:
+            return view[HEADER_SIZE:-CHECKSUM_SIZE]
+        if checksums:
+            raise DamagedError("expected the CRC32 of an event, found another", event=self.header.name)
+        return view[HEADER_SIZE:]
+
+
+class Arrivals:
+    """What one dump sends.
+
+    Args:
+        channel: the connection's socket; the dump's first packet is the next that comes.
+        server: what the server is called.
+        semi_sync: whether it asks for acknowledgements.
+    """
+
+    def __init__(self, channel: socket.socket, server: str, *, semi_sync: bool) -> None:
+        channel.setblocking(False)
+        self._channel = channel
+        self._server = server
+        self._prefix = 1 + (_SEMI_SYNC_HEADER if semi_sync else 0)
+        self._stream = PacketStream(semi_sync)
+        self._received = memoryview(bytearray(RECEIVED_BYTES))
+        self._used = self._filled = 0
+        self._events = memoryview(bytearray(EVENTS_BYTES))
+        self._start = self._end = 0
+        self.bytes = 0
+        """Bytes that came over the socket."""
+
+    def receive(self) -> bool:
+        """Take what waits on the socket; False where nothing does.
+
+        Raises:
+            ConnectionLostError: the connection is gone.
+            DamagedError: the packet to come is larger than any special one.
+        """
+        if self._used:
+            left = self._filled - self._used
+            self._received[:left] = self._received[self._used : self._filled]
+            self._used, self._filled = 0, left
+        if self._filled == len(self._received):
+            raise DamagedError("expected a small packet, found one of more than 1 MiB")
+        try:
+            count = self._channel.recv_into(self._received[self._filled :])
+        except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            return False
+        except OSError as error:
+            raise ConnectionLostError(f"the connection failed: {error}", server=self._server) from error
+        if count == 0:
+            raise ConnectionLostError("the server closed the connection", server=self._server)
+        self._filled += count
+        self.bytes += count
+        return True
+
+    def wait(self, seconds: float) -> None:
+        """Wait until something may have come."""
+        select.select([self._channel], [], [], seconds)
+
+    def unpack(self) -> SpecialEvent | bool:
+        """Add events of what was received to :attr:`window`.
+
+        Returns:
+            A special event that stands behind those; else whether to call again when the window was emptied.
+
+        Raises:
+            ServerError: the server ends the dump, or refuses it.
+            DamagedError: what came is not what a server sends.
+        """
+        if self._start:
+            left = self._end - self._start
+            self._events[:left] = self._events[self._start : self._end]
+            self._start, self._end = 0, left
+        used, made, stop = self._stream.unpack(
+            self._received[self._used : self._filled], self._events[self._end :]
+        )
+        self._used += used
+        self._end += made
+        if stop != PacketStop.PACKET_SPECIAL:
+            return stop == PacketStop.PACKET_FULL
+        if self._end > self._start:
+            # What stands before it comes first.
+            return True
+        packet = self._stream.special(self._received[self._used : self._filled])
+        if packet is None:
+            return False
+        self._used += 4 + len(packet)
+        return self._special(packet)
+
+    @property
+    def window(self) -> memoryview:
+        """Bytes of the file's events that were not taken yet; the last event may be cut."""
+        return self._events[self._start : self._end]
+
+    @property
+    def has_large(self) -> bool:
+        """Whether the window begins with an event that is taken piece by piece."""
+        return self._end - self._start >= HEADER_SIZE and event_size(self.window) > LARGE_BYTES
+
+    def take(self, count: int) -> None:
+        """Pass over the first bytes of the window."""
+        self._start += count
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether an event among those taken is one that the server wants acknowledged."""
+        return 0 <= self._stream.asked_at <= self._stream.made - (self._end - self._start)
+
+    def acknowledge(self, log: str, position: int) -> None:
+        """Tell the server that all before a place is on the disk.
+
+        Source: MySQL's plugin/semisync/semisync_replica.cc (``slaveReply``).
+
+        Raises:
+            ConnectionLostError: the connection is gone.
+        """
+        self._stream.asked_at = -1
+        body = (
+            bytes([_ACKNOWLEDGEMENT])
+            + position.to_bytes(8, "little")
+            + log.encode("utf-8", "surrogateescape")
+        )
+        left = memoryview(len(body).to_bytes(3, "little") + b"\0" + body)
+        while left:
+            try:
+                left = left[self._channel.send(left) :]
+            except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
+                select.select([], [self._channel], [], 1)
+            except OSError as error:
+                raise ConnectionLostError(f"the connection failed: {error}", server=self._server) from error
+
+    def _special(self, packet: bytes) -> SpecialEvent:
+        status = packet[0] if packet else _OK
+        if status == _ERROR:
+            number = int.from_bytes(packet[1:3], "little")
+            text = packet[3:]
+            if text[:1] != b"#":
+                raise DamagedError("expected an event or an error, found neither")
+            raise server_error(number, text[_STATE_SIZE:].decode("utf-8", "backslashreplace"), self._server)
+        if status == _END and len(packet) < 9:
+            raise ConnectionLostError("the server ended the dump", server=self._server)
+        data = packet[self._prefix :]
+        if status != _OK or len(data) < HEADER_SIZE:
+            raise DamagedError("expected an event or an error, found neither")
+        header = parse_header(data, 0)
+        if header.size != len(data):
+            raise DamagedError(
+                f"expected an event of {len(data)} bytes, found a size of {header.size}", event=header.name
+            )
+        return SpecialEvent(header, data)
+
+
+HEARTBEATS = (EventType.HEARTBEAT, EventType.HEARTBEAT_V2)
+
+__all__ = ["HEARTBEATS", "LARGE_BYTES", "Arrivals", "SpecialEvent"]

@@ -1,0 +1,174 @@
+"""What a folder of pulled logs says of itself: whose logs they are, and how far the pull has come.
+
+``pull.json`` stands in the folder. A chain is a run of logs of one server that continue each other; the first
+has its logs in the folder itself, each further one in a folder ``chain-N`` of its own.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from binx.errors import AbsentError, DamagedError, RefusedError, UnsupportedError
+from binx.pull.server import ServerFacts
+from binx.storage.output import open_output
+
+STATE = "pull.json"
+LOCK = ".pull.lock"
+CONTRACT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """A run of logs of one server.
+
+    Attributes:
+        folder: where they are, below the folder of the pull; empty for that itself.
+        first: the name of its first log.
+        flavour: ``mysql`` or ``mariadb``.
+        server_uuid: of the server; empty for MariaDB.
+        server_id: the server's.
+        server_version: when the chain was begun.
+        begun: when that was, as RFC 3339 has it.
+    """
+
+    folder: str
+    first: str
+    flavour: str
+    server_uuid: str
+    server_id: int
+    server_version: str
+    begun: str
+
+    @classmethod
+    def of(cls, facts: ServerFacts, number: int, first: str) -> Chain:
+        """A chain that begins now.
+
+        Args:
+            facts: the server's.
+            number: how many chains there are before it.
+            first: the name of its first log.
+        """
+        return cls(
+            f"chain-{number + 1}" if number else "",
+            first,
+            facts.flavour.value,
+            facts.uuid,
+            facts.server_id,
+            facts.version,
+            now_text(),
+        )
+
+    def is_of(self, facts: ServerFacts) -> bool:
+        """Whether a server is the one whose logs these are."""
+        return (self.flavour, self.server_uuid, self.server_id) == (
+            facts.flavour.value,
+            facts.uuid,
+            facts.server_id,
+        )
+
+    def refuse(self, facts: ServerFacts, server: str) -> RefusedError:
+        """The error about a server that is another one."""
+
+        def said(flavour: str, uuid: str, server_id: int) -> str:
+            return f"{flavour} server {server_id}{f' ({uuid})' if uuid else ''}"
+
+        return RefusedError(
+            f"expected {said(self.flavour, self.server_uuid, self.server_id)}, whose logs are here, found"
+            f" {said(facts.flavour.value, facts.uuid, facts.server_id)}; pull its logs into a new chain with"
+            " --new-chain, or where the other failed over to it, with --from-gtid auto",
+            path=server,
+        )
+
+
+@dataclass(slots=True)
+class PullState:
+    """The state of a folder.
+
+    Attributes:
+        chains: its chains, the one that is pulled last.
+        status: how far the last pull came, for people and programs.
+    """
+
+    chains: list[Chain] = field(default_factory=list)
+    status: dict[str, Any] = field(default_factory=dict)
+
+    def write(self, folder: Path) -> None:
+        """Put it in its place, whole and on the disk.
+
+        Raises:
+            OutputError: it cannot be written.
+        """
+        document = {
+            "contract": CONTRACT,
+            "chains": [asdict(chain) for chain in self.chains],
+            "status": self.status,
+        }
+        with open_output(str(folder / STATE), binary=False) as output:
+            output.write(json.dumps(document, indent=1).encode() + b"\n")
+
+
+def read_state(folder: Path) -> PullState | None:
+    """The state of a folder; None where nothing was pulled there.
+
+    Raises:
+        DamagedError: it cannot be understood.
+        UnsupportedError: a newer binx has written it.
+    """
+    path = folder / STATE
+    try:
+        document = json.loads(path.read_bytes())
+        if document["contract"] != CONTRACT:
+            raise UnsupportedError(
+                f"expected contract {CONTRACT}, found {document['contract']}", path=str(path)
+            )
+        return PullState([Chain(**chain) for chain in document["chains"]], dict(document["status"]))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (ValueError, KeyError, TypeError) as error:
+        raise DamagedError(
+            f"expected the state of a pull, found something else ({error})", path=str(path)
+        ) from error
+
+
+def read_status(folder: Path) -> dict[str, Any]:
+    """What is said of a folder from outside: its state, and whether a pull is running.
+
+    Raises:
+        AbsentError: nothing was pulled there.
+        DamagedError, UnsupportedError: as :func:`read_state`.
+    """
+    state = read_state(folder)
+    if state is None:
+        raise AbsentError(
+            "expected a folder that logs were pulled into, found none; check the path", path=str(folder)
+        )
+    return {
+        "running": _is_locked(folder / LOCK),
+        **state.status,
+        "chains": [asdict(chain) for chain in state.chains],
+    }
+
+
+def _is_locked(path: Path) -> bool:
+    """Whether a process holds a lock."""
+    try:
+        with path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def now_text() -> str:
+    """The time now, as RFC 3339 has it."""
+    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+__all__ = ["LOCK", "STATE", "Chain", "PullState", "now_text", "read_state", "read_status"]

@@ -1,0 +1,372 @@
+"""One connection's work: a server's log arrives, is checked, written, brought to the disk, acknowledged.
+
+In this order: an event is written only when it was checked (of one that is larger than the memory for it,
+what was written is cut off again if the check fails); the server is told only of whole transactions that are
+on the disk. However a transfer ends, the log on disk ends behind its last whole transaction.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import monotonic
+
+from binx.errors import BinxError, ConnectionLostError, DamagedError, RefusedError, ServerError
+from binx.event.format import MAGIC_SIZE, parse_format, verify_format_checksum
+from binx.event.gtid.sets import GtidSet
+from binx.event.header import EventType
+from binx.event.rotate import Rotate
+from binx.pull.checks import LargeEvent, LastTransaction, LogChecks
+from binx.pull.mirror import LogFile, Tail, has_same_format
+from binx.pull.packets import HEARTBEATS, Arrivals, SpecialEvent
+from binx.pull.server import LogPlace, Server
+from binx.source.names import is_named_next
+
+SILENT_PERIODS = 3
+"""Heartbeats that a server may miss before it is taken for gone."""
+
+_SYNCHRONIZE_SECONDS = 1.0
+_SYNCHRONIZE_BYTES = 64 << 20
+_WAIT_SECONDS = 0.5
+_ROTATE_FIXED = 8
+_LOG_NAME = re.compile(r"[^/\x00-\x1f\x7f.][^/\x00-\x1f\x7f]*\.\d{1,10}")
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far a pull has come; what stands here of logs is on the disk.
+
+    Attributes:
+        log: the log that is written.
+        position: offset behind all that is whole in it.
+        last: its last transaction.
+        bytes: what came over the network since the pull was begun.
+        written: bytes of logs that were written since then.
+        acknowledged: the place that the server was told last.
+        closed: logs that were closed since then.
+        lost: how often the connection was made again.
+    """
+
+    log: str = ""
+    position: int = 0
+    last: LastTransaction | None = None
+    bytes: int = 0
+    written: int = 0
+    acknowledged: LogPlace | None = None
+    closed: int = 0
+    lost: int = 0
+
+    @property
+    def place(self) -> LogPlace:
+        """Log and position."""
+        return LogPlace.of(self.log, self.position)
+
+
+@dataclass(slots=True)
+class Plan:
+    """What a transfer is to do.
+
+    Attributes:
+        folder: where the logs go.
+        tail: the newest log that is there.
+        log: where there is none, the log to begin with.
+        until: where to end; None: never.
+        semi_sync: whether the server asks for acknowledgements.
+        interval: whether to bring files to the disk once a second only.
+        silence: seconds without a packet after which the server is gone.
+        is_stopped: whether to end now.
+        tick: called about twice a second, and when something was brought to the disk.
+    """
+
+    folder: Path
+    tail: Tail | None
+    log: str
+    until: LogPlace | None
+    semi_sync: bool
+    interval: bool
+    silence: float
+    is_stopped: Callable[[], bool]
+    tick: Callable[[], None] = field(default=lambda: None)
+
+
+class Transfer:
+    """A dump that was asked for, until it ends.
+
+    Args:
+        server: what sends it.
+        plan: what is to be done.
+        progress: is kept up to date.
+    """
+
+    def __init__(self, server: Server, plan: Plan, progress: Progress) -> None:
+        self._server = server
+        self._plan = plan
+        self._progress = progress
+        self._arrivals = Arrivals(server.client.socket, server.name, semi_sync=plan.semi_sync)
+        self._file: LogFile | None = None
+        self._checks: LogChecks | None = None
+        self._large: LargeEvent | None = None
+        self._before = GtidSet() if plan.tail is None else plan.tail.gtids
+        self._links = plan.tail is not None
+        self._log = ""
+        self._expects = plan.log if plan.tail is None else plan.tail.log
+        self._synchronized = self._heard = monotonic()
+        self._behind = 0
+
+    def run(self) -> None:
+        """Work until the end that was planned, or until it is stopped.
+
+        Raises:
+            ConnectionLostError: the connection is gone, or silent.
+            DamagedError: what came is damaged; nothing of it was written, or is written any more.
+            RefusedError: it does not continue what is here.
+            ServerError: the server refuses.
+            OutputError: the disk does not take it.
+        """
+        try:
+            while not self._plan.is_stopped() and not self._is_reached():
+                if self._arrivals.receive():
+                    self._take()
+                    if self._is_due():
+                        self._settle()
+                else:
+                    self._settle()
+                    self._wait()
+        except BinxError as error:
+            if isinstance(error, DamagedError) and self._checks is not None:
+                raise error.at(path=self._checks.log, offset=self._checks.position) from error.__cause__
+            raise
+        finally:
+            self._end()
+
+    def _is_reached(self) -> bool:
+        until, checks = self._plan.until, self._checks
+        if until is None or checks is None or self._is_comparing:
+            return False
+        return LogPlace.of(checks.log, checks.whole) >= until
+
+    def _take(self) -> None:
+        """Use what was received."""
+        self._heard = monotonic()
+        goes_on = True
+        while goes_on:
+            found = self._arrivals.unpack()
+            before = len(self._arrivals.window)
+            self._take_events()
+            if isinstance(found, SpecialEvent):
+                self._take_special(found)
+                continue
+            goes_on = found
+            if goes_on and len(self._arrivals.window) == before:
+                raise DamagedError("expected whole events, found one that does not end")
+
+    def _take_events(self) -> None:
+        """Check and write the events that are there."""
+        arrivals, checks, file = self._arrivals, self._checks, self._file
+        if not len(arrivals.window):
+            return
+        if checks is None or file is None:
+            raise DamagedError("expected a format description first, found another event")
+        while True:
+            if self._large is None and arrivals.has_large:
+                self._large = LargeEvent(checks)
+            window = arrivals.window
+            if self._large is None:
+                position = checks.position
+                count = checks.feed(window)
+                self._follow()
+            else:
+                position = checks.position + self._large.seen
+                count = self._large.take(window)
+            if not count:
+                return
+            file.put(position, window[:count])
+            self._progress.written += count
+            self._behind += count
+            arrivals.take(count)
+            if self._large is not None and self._large.end():
+                self._large = None
+
+    def _follow(self) -> None:
+        """Compare a new log with those before it, as soon as it says what they were."""
+        checks, file = self._checks, self._file
+        if not self._links or checks is None or checks.listed is None or file is None or self._is_comparing:
+            return
+        self._links = False
+        try:
+            checks.follow(self._before)
+        except RefusedError:
+            # Begun only now: with it there, the next run would take it for proved.
+            file.path.unlink(missing_ok=True)
+            raise
+
+    def _take_special(self, event: SpecialEvent) -> None:
+        header = event.header
+        if header.type == EventType.FORMAT_DESCRIPTION:
+            self._take_format(event.data)
+            return
+        checks = self._checks
+        certain = self._server.facts.checksums if checks is None else checks.description.checksum_size > 0
+        body = event.body(checksums=certain)
+        if header.type == EventType.ROTATE:
+            name = bytes(body[_ROTATE_FIXED:]).decode("utf-8", "surrogateescape")
+            self._take_rotate(Rotate(name, int.from_bytes(body[:_ROTATE_FIXED], "little")))
+        elif header.type in HEARTBEATS and self._is_comparing:
+            raise self._shorter()
+
+    def _take_rotate(self, rotate: Rotate) -> None:
+        """A server says which log it sends next."""
+        name, checks, file = rotate.next_file, self._checks, self._file
+        if _LOG_NAME.fullmatch(name) is None:
+            raise DamagedError(f"expected the name of a log, found {name!r}")
+        if checks is None or file is None:
+            if name != self._expects:
+                raise RefusedError(f"expected the log {self._expects}, found that the server sends {name}")
+            self._log = name
+            return
+        if name == checks.log:
+            return
+        if self._is_comparing:
+            raise self._shorter()
+        if checks.whole != checks.position or len(self._arrivals.window):
+            raise DamagedError("expected a log to end behind a transaction, found one that is not whole")
+        if not is_named_next(_next_name(checks.log), checks.log, name):
+            raise RefusedError(f"expected {_next_name(checks.log)} behind {checks.log}, found {name}")
+        self._close_log()
+        self._log = name
+
+    def _take_format(self, event: bytes) -> None:
+        """A server sends the first event of a log, also where it was asked for a later one."""
+        description = parse_format(event, MAGIC_SIZE, origin=MAGIC_SIZE)
+        verify_format_checksum(event, description)
+        tail = self._plan.tail
+        if not self._log or (self._file is not None and self._checks is not None):
+            raise DamagedError("expected the name of a log in front of its first event, found none")
+        path = self._plan.folder / self._log
+        if tail is not None and self._log == tail.log:
+            if not has_same_format(tail.format_event, event):
+                raise RefusedError(
+                    "expected the log that is here, found another one of the same name; the server's logs"
+                    " were reset, or it is another server: begin anew with --new-chain",
+                    path=str(path),
+                )
+            self._file = LogFile(path, tail.end)
+            self._checks = LogChecks(self._log, tail.description, tail.start)
+            self._links = False
+            return
+        self._file = LogFile.begin(path, event)
+        self._checks = LogChecks(self._log, description, MAGIC_SIZE + len(event))
+        self._progress.log, self._progress.position = self._log, MAGIC_SIZE + len(event)
+
+    @property
+    def _is_comparing(self) -> bool:
+        """Whether what comes is here already."""
+        return (
+            self._file is not None and self._checks is not None and self._checks.position < self._file.stored
+        )
+
+    def _shorter(self) -> RefusedError:
+        checks = self._checks
+        return RefusedError(
+            "expected the server's log to have all that is here, found it to end before; it has lost"
+            " transactions, or was restored: begin anew with --new-chain",
+            path=None if checks is None else checks.log,
+            offset=None if checks is None else checks.position,
+        )
+
+    def _close_log(self) -> None:
+        """A log is over: bring it to the disk, and keep what the next one must continue."""
+        checks, file = self._checks, self._file
+        if checks is None or file is None:
+            return
+        listed = checks.listed
+        before = self._before if listed is None else self._before | listed
+        self._before = before | checks.gtids()
+        self._links = True
+        file.finish()
+        file.close()
+        self._settle()
+        self._file = self._checks = None
+        self._progress.closed += 1
+
+    def _is_due(self) -> bool:
+        """Whether what was written should be brought to the disk though more is waiting."""
+        if self._arrivals.is_asked:
+            return True
+        late = monotonic() - self._synchronized > _SYNCHRONIZE_SECONDS
+        return late or self._behind > _SYNCHRONIZE_BYTES
+
+    def _settle(self) -> None:
+        """Bring to the disk what was written, and tell the server."""
+        checks, file, progress = self._checks, self._file, self._progress
+        if checks is None or file is None or self._is_comparing:
+            return
+        asked = self._arrivals.is_asked
+        waits = self._plan.interval and monotonic() - self._synchronized < _SYNCHRONIZE_SECONDS
+        if file.is_dirty and (asked or not waits):
+            file.synchronize()
+            self._synchronized, self._behind = monotonic(), 0
+        if not file.is_dirty:
+            progress.log, progress.position = checks.log, checks.whole
+            progress.last = checks.last or progress.last
+            if asked:
+                self._arrivals.acknowledge(checks.log, checks.whole)
+                progress.acknowledged = LogPlace.of(checks.log, checks.whole)
+        progress.bytes += self._arrivals.bytes
+        self._arrivals.bytes = 0
+        self._plan.tick()
+
+    def _wait(self) -> None:
+        """Wait for the server, but not longer than it may be silent."""
+        if monotonic() - self._heard > self._plan.silence:
+            raise ConnectionLostError(
+                f"the server sent nothing for {self._plan.silence:g} s, not even a heartbeat",
+                server=self._server.name,
+            )
+        self._arrivals.wait(min(_WAIT_SECONDS, self._plan.silence))
+
+    def _end(self) -> None:
+        """Let the log end behind its last whole transaction."""
+        checks, file = self._checks, self._file
+        if checks is None or file is None:
+            return
+        try:
+            if checks.position >= file.stored and file.path.exists():
+                file.cut(checks.whole)
+                file.synchronize()
+                self._progress.log, self._progress.position = checks.log, checks.whole
+        finally:
+            file.close()
+
+
+def _next_name(log: str) -> str:
+    """The name of the log behind one, as servers count them."""
+    base, _, number = log.rpartition(".")
+    return f"{base}.{int(number) + 1:0{len(number)}d}"
+
+
+def first_log(server: Server, silence: float) -> str:
+    """The log that a server begins a dump with, which was asked for already.
+
+    Raises:
+        ServerError: the server refuses; ConnectionLostError: it is gone.
+        DamagedError: what comes is not what a server sends.
+    """
+    arrivals = Arrivals(server.client.socket, server.name, semi_sync=False)
+    begun = monotonic()
+    while monotonic() - begun < silence:
+        if not arrivals.receive():
+            arrivals.wait(_WAIT_SECONDS)
+            continue
+        found = arrivals.unpack()
+        if isinstance(found, SpecialEvent) and found.header.type == EventType.ROTATE:
+            body = found.body(checksums=server.facts.checksums)
+            name = bytes(body[_ROTATE_FIXED:]).decode("utf-8", "surrogateescape")
+            if _LOG_NAME.fullmatch(name):
+                return name
+    raise ServerError("the server did not say which log has the first transaction", server=server.name)
+
+
+__all__ = ["Plan", "Progress", "Transfer", "first_log"]

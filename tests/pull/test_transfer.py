@@ -1,0 +1,179 @@
+"""What a server sends ends up on the disk whole, or not at all; nothing here needs a server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from binx.errors import BinxError, ConnectionLostError, DamagedError, RefusedError, ServerError
+from binx.event.header import EventFlag
+from binx.pull.mirror import read_tail
+from binx.pull.server import LogPlace
+from binx.pull.transfer import Plan, Progress, Transfer
+from tests.conftest import TESTDATA
+from tests.pull.wire import Sender, Wire, events_of, heartbeat, rotate
+
+FOLDERS = ("mysql-9.7/shop", "mariadb-10.11/shop")
+NAMES = ("mysql-bin.000001", "mysql-bin.000002")
+IN_USE_AT = 4 + 17
+
+
+def logs_of(folder: str) -> list[bytes]:
+    return [(TESTDATA / folder / name).read_bytes() for name in NAMES]
+
+
+def pulled(
+    data: bytes, to: Path, until: LogPlace | None, *, semi_sync: bool = False, ends: bool = False
+) -> tuple[Progress, bytes]:
+    """Take what a server sends, behind what is there; how far it came, and what the server heard."""
+    progress = Progress()
+    plan = Plan(to, read_tail(to), NAMES[0], until, semi_sync, False, 5.0, lambda: False)
+    with Sender(data, ends=ends) as sender:
+        Transfer(sender.server, plan, progress).run()
+    return progress, sender.heard
+
+
+def end_of(log: bytes, name: str) -> LogPlace:
+    return LogPlace.of(name, len(log))
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_logs_are_the_servers_own(folder: str, tmp_path: Path) -> None:
+    logs = logs_of(folder)
+    wire = Wire().log(NAMES[0], logs[0]).log(NAMES[1], logs[1])
+    progress, _ = pulled(bytes(wire.data), tmp_path, end_of(logs[1], NAMES[1]))
+    assert (tmp_path / NAMES[0]).read_bytes() == logs[0]
+    written = bytearray((tmp_path / NAMES[1]).read_bytes())
+    assert written[IN_USE_AT] & EventFlag.IN_USE
+    written[IN_USE_AT] &= ~EventFlag.IN_USE & 0xFF
+    assert written == logs[1]
+    assert (progress.log, progress.position, progress.closed) == (NAMES[1], len(logs[1]), 1)
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_a_pull_goes_on_where_it_was_cut(folder: str, tmp_path: Path) -> None:
+    logs = logs_of(folder)
+    wire = bytes(Wire().log(NAMES[0], logs[0]).data)
+    size, last = 0, 0
+    for cut in [*range(100, len(wire), len(wire) // 23), len(wire)]:
+        tail = read_tail(tmp_path)
+        start = 4 if tail is None else tail.start
+        sent = bytes(Wire().log(NAMES[0], logs[0], start).data)[
+            : cut - last + (0 if tail is None else len(wire) // 20)
+        ]
+        with pytest.raises(ConnectionLostError):
+            pulled(sent, tmp_path, None, ends=True)
+        if (tmp_path / NAMES[0]).exists():
+            here = (tmp_path / NAMES[0]).read_bytes()
+            assert here[IN_USE_AT + 1 :] == logs[0][IN_USE_AT + 1 : len(here)]
+            assert len(here) >= size
+            size = len(here)
+            found = read_tail(tmp_path)
+            assert found is None or found.end == size
+        last = cut
+    assert size > len(logs[0]) // 2
+
+
+def test_a_killed_pulls_half_transaction_is_cut(tmp_path: Path) -> None:
+    log = logs_of(FOLDERS[0])[0]
+    begun = bytearray(log[: len(log) // 2] + bytes(1000))
+    begun[IN_USE_AT] |= EventFlag.IN_USE
+    (tmp_path / NAMES[0]).write_bytes(begun)
+    tail = read_tail(tmp_path)
+    assert tail is not None
+    assert tail.start < tail.end <= len(log) // 2
+    pulled(bytes(Wire().log(NAMES[0], log, tail.start).data), tmp_path, end_of(log, NAMES[0]))
+    assert (tmp_path / NAMES[0]).read_bytes()[IN_USE_AT + 1 :] == log[IN_USE_AT + 1 :]
+
+
+def test_damage_is_not_written(tmp_path: Path) -> None:
+    log = logs_of(FOLDERS[0])[0]
+    wire = Wire().log(NAMES[0], log)
+    wire.data[len(wire.data) * 2 // 3] ^= 8
+    with pytest.raises(DamagedError, match=NAMES[0]):
+        pulled(bytes(wire.data), tmp_path, None)
+    here = (tmp_path / NAMES[0]).read_bytes()
+    assert here[IN_USE_AT + 1 :] == log[IN_USE_AT + 1 : len(here)]
+    tail = read_tail(tmp_path)
+    assert tail is not None
+    assert tail.end == len(here)
+
+
+def test_what_is_acknowledged_is_on_the_disk(tmp_path: Path) -> None:
+    log = logs_of(FOLDERS[0])[0]
+    wire = Wire(semi_sync=True).send(rotate(NAMES[0]))
+    for one in events_of(log):
+        wire.send(one, asks=one[4] == 16)
+    progress, heard = pulled(bytes(wire.data), tmp_path, end_of(log, NAMES[0]), semi_sync=True)
+    told = progress.acknowledged
+    assert told is not None
+    reply = bytes([0xEF]) + told.position.to_bytes(8, "little") + NAMES[0].encode()
+    assert heard.endswith(len(reply).to_bytes(3, "little") + b"\0" + reply)
+    assert told.position <= progress.position
+
+
+def begun(tmp_path: Path) -> tuple[bytes, int]:
+    """A log of which more than half is here, and where its last transaction begins."""
+    log = logs_of(FOLDERS[0])[0]
+    (tmp_path / NAMES[0]).write_bytes(
+        log[:IN_USE_AT] + bytes([log[IN_USE_AT] | 1]) + log[IN_USE_AT + 1 :][: len(log) * 2 // 3]
+    )
+    tail = read_tail(tmp_path)
+    assert tail is not None
+    return log, tail.start
+
+
+def test_another_log_of_the_same_name_is_refused(tmp_path: Path) -> None:
+    _, start = begun(tmp_path)
+    before = (tmp_path / NAMES[0]).read_bytes()
+    other = logs_of(FOLDERS[0])[1]
+    with pytest.raises(BinxError):
+        pulled(bytes(Wire().log(NAMES[0], other, start).data), tmp_path, None)
+    assert (tmp_path / NAMES[0]).read_bytes() == before
+
+
+def test_a_log_that_ends_before_is_refused(tmp_path: Path) -> None:
+    log, start = begun(tmp_path)
+    wire = Wire().send(rotate(NAMES[0], start))
+    wire.log(NAMES[0], log[:0] + log, start)
+    head = bytes(Wire().log(NAMES[0], log[: 4 + len(next(events_of(log)))], start).data)
+    beat = Wire()
+    beat._number = 3
+    with pytest.raises(RefusedError, match="has lost transactions"):
+        pulled(head + bytes(beat.send(heartbeat(NAMES[0], start)).data), tmp_path, None)
+
+
+def test_names_that_lead_elsewhere_are_refused(tmp_path: Path) -> None:
+    for name in ("../mysql-bin.000001", "mysql-bin", ".000001", "a/b.000001", "mysql-bin.000001\n"):
+        with pytest.raises(BinxError):
+            pulled(bytes(Wire().log(name, logs_of(FOLDERS[0])[0]).data), tmp_path, None)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_gap_between_logs_is_refused(tmp_path: Path) -> None:
+    logs = logs_of(FOLDERS[0])
+    wire = Wire().log(NAMES[0], logs[0]).log("mysql-bin.000003", logs[1])
+    with pytest.raises(RefusedError, match=r"expected mysql-bin\.000002"):
+        pulled(bytes(wire.data), tmp_path, None)
+
+
+def test_a_log_that_lacks_what_came_before_is_not_kept(tmp_path: Path) -> None:
+    first, second = logs_of(FOLDERS[0])
+    events = list(events_of(first))
+    wire = Wire().send(rotate(NAMES[0]))
+    for one in events:
+        wire.send(one)
+    wire.send(rotate(NAMES[1]))
+    for one in events:
+        wire.send(one)
+    with pytest.raises(RefusedError, match="lacks"):
+        pulled(bytes(wire.data), tmp_path, None)
+    assert [path.name for path in tmp_path.iterdir()] == [NAMES[0]]
+    assert second != first
+
+
+def test_a_servers_error_is_told_in_its_words(tmp_path: Path) -> None:
+    wire = Wire().packet(b"\xff\xd4\x04#HY000no such log")
+    with pytest.raises(ServerError, match=r"no such log \(1236\)"):
+        pulled(bytes(wire.data), tmp_path, None)

@@ -40,12 +40,6 @@ class Backwards:
     def add(self, text: Iterable[bytes], transaction: int, mark: int = NO_MARK, rows: int = 0) -> None:
         """Put a text, given in chunks, behind the others.
 
-        Args:
-            text: the text.
-            transaction: whose.
-            mark: what the session must be.
-            rows: how many row changes it has.
-
         Raises:
             OutputError: the temporary folder has no space.
         """
@@ -90,6 +84,3 @@ class Backwards:
             piece = self._texts.read(min(size, PIECE_BYTES))
             size -= len(piece)
             yield piece
-
-
-__all__ = ["NO_MARK", "PIECE_BYTES", "Backwards"]

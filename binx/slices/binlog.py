@@ -59,9 +59,7 @@ class SliceReport(NamedTuple):
     """What a slice holds.
 
     Attributes:
-        transactions: how many.
         events: how many events, those at the head included; 0 for those of a verbatim slice's head.
-        bytes: size of the slice.
         renumbered: transactions whose logical clock was made serial; 0 where it was kept or there is none.
     """
 
@@ -127,6 +125,7 @@ class SliceWriter:
         self._rewriter = Rewriter(self.buffer_bytes, self._checksum_size, verbatim, self._serial, verify)
 
     def write(self) -> SliceReport:
+        """Write all of it."""
         plan, rewriter = self._plan, self._rewriter
         rewriter.put_bytes(MAGIC)
         self._write_head(plan.parts[0].file, plan.description)
@@ -386,6 +385,3 @@ def _compare_sums(header: EventHeader, found: int, stored: bytes) -> None:
             offset=header.position,
             event=header.name,
         )
-
-
-__all__ = ["Run", "SliceReport", "write_binlog"]

@@ -12,14 +12,7 @@ from binx.slices.long_texts import is_long, long_values_differ
 
 
 def changed_values(images: BatchImages, place: int, before: Images, after: Images) -> pa.BooleanArray:
-    """For which updates a column's value is another one than before, to the last bit.
-
-    Args:
-        images: the batch.
-        place: the column's, which is present after the updates.
-        before: the images before them; where these lack the column, each value counts as changed.
-        after: the images after them.
-    """
+    """For which updates a column's value is another one than before, to the last bit."""
     if place not in before.columns:
         return pa.repeat(pa.scalar(True), images.size_of(after))
     changed = None
@@ -69,6 +62,3 @@ def _bytes_of_floats(array: pa.Array) -> pa.Array:
         pa.binary(), len(array), [None, offsets.buffers()[1], array.values.buffers()[1]]
     )
     return pc.if_else(array.is_valid(), data, pa.scalar(None, pa.binary())) if array.null_count else data
-
-
-__all__ = ["changed_values"]

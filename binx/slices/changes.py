@@ -45,9 +45,7 @@ class Selected(NamedTuple):
 
     Attributes:
         scan: the scan; its file must stay open until the output is written.
-        table: some of its transactions.
         mask: a mark for each, as :meth:`~binx.rows.decoder.ChangeDecoder.decode` takes them.
-        epoch: see the data set's ``transactions``.
         first_seqno: the chain's number of the table's first transaction.
         behind_damage: statements that define tables may have been lost right before.
     """
@@ -70,10 +68,7 @@ class Begin:
     """A transaction begins.
 
     Attributes:
-        file: where it is.
         facts: a row of the data set's ``transactions``; times in µs since 1970.
-        table: the table of records that has it.
-        index: its place there.
     """
 
     file: BinlogFile
@@ -93,9 +88,6 @@ class RowTexts:
     """Row changes of the transaction that has begun.
 
     Attributes:
-        piece: the piece that they are of, which can write one thing at a time.
-        first: the place of the first of them.
-        last: the place behind the last.
         mark: what the renderer noted about them all.
     """
 
@@ -116,12 +108,7 @@ class RowTexts:
 
 @dataclass(frozen=True, slots=True)
 class WholeTexts:
-    """Whole transactions as text, with what stands around their row changes.
-
-    Attributes:
-        count: how many.
-        text: in chunks.
-    """
+    """Whole transactions as text, with what stands around their row changes."""
 
     count: int
     text: Iterator[bytes]
@@ -136,10 +123,7 @@ class Frame(NamedTuple):
     """What stands around the row changes of some transactions.
 
     Attributes:
-        transactions: how many.
         head_ends: where the text before each ends; 8 bytes each, native byte order.
-        heads: these texts.
-        foot: the text behind each.
     """
 
     transactions: int
@@ -357,16 +341,3 @@ class _Walk:
         self._last_version = piece.last_version
         if look.sizes is not None:
             look.sizes.take(piece.long_texts, piece.longest)
-
-
-__all__ = [
-    "Begin",
-    "End",
-    "Frame",
-    "Frames",
-    "Renderer",
-    "RowTexts",
-    "Selected",
-    "WholeTexts",
-    "ordered_changes",
-]

@@ -14,9 +14,6 @@ class DatabaseNames:
     """The names that databases get: those of tables' rows, and statements' default database.
 
     Names within the text of statements stay, as with mysqlbinlog's ``--rewrite-db``.
-
-    Args:
-        names: the new name by the old one; all others stay.
     """
 
     def __init__(self, names: Mapping[str, str]) -> None:
@@ -50,6 +47,3 @@ class DatabaseNames:
             f"statements whose text names {name}, which --rewrite-db leaves as it is: {count:,}"
             for name, count in self._spoken.items()
         ]
-
-
-__all__ = ["DatabaseNames"]

@@ -35,6 +35,3 @@ def event_flags(file: BinlogFile, positions: pa.Array) -> pa.Array:
             # A payload event of a few bytes at the file's end.
             done += 1
     return pa.Array.from_buffers(pa.uint8(), len(flags), [None, pa.py_buffer(flags)])
-
-
-__all__ = ["event_flags"]

@@ -129,11 +129,6 @@ def events_with_rows(
 ) -> Iterator[tuple[RawEvent, EventRows]]:
     """The events of one transaction, each with its row changes.
 
-    Args:
-        begin: the transaction, whose facts have ``start`` and ``end``.
-        items: what comes behind; see :func:`~binx.slices.changes.ordered_changes`.
-        decoders: those that it takes in.
-
     Raises:
         DamagedError, UnsupportedError: an event cannot be read, or its rows are not those that were decoded.
     """
@@ -179,6 +174,3 @@ def _count(counter: RowCounter, raw: RawEvent, description: FormatDescription) -
         body, number = memoryview(plain)[HEADER_SIZE:], plain[_TYPE_OFFSET]
     length = description.post_header_length(EventType(number), _ROWS_POST_HEADER)
     return counter.count(body, number, length, position)
-
-
-__all__ = ["EventRows", "events_with_rows"]

@@ -52,19 +52,8 @@ class ExtractOptions(NamedTuple):
     """How a slice is written.
 
     Attributes:
-        format: see SliceFormat.
-        verbatim: a binary log's bytes are copied as they are.
-        rows: of JSON, a line is a row change and not a transaction.
-        reverse: of SQL and binary logs, what undoes the transactions, newest first.
-        on_conflict: of SQL that undoes, what is done with rows that are not as the log left them.
         statement_bytes: of SQL, bytes up to which a statement inserts several rows; None for 1 MiB.
         fragment_bytes: of THL, bytes of events at which a fragment ends; None for Tungsten's default.
-        where: a condition; only transactions are taken that change a row which fulfils it.
-        only_matching: of SQL and JSON, only rows of the tables asked for that fulfil the condition.
-        operations: of SQL and JSON, only these row changes: some of OPERATIONS; None for all.
-        databases: names that databases get.
-        verify: checksums are compared.
-        on_damage: what is done where a file is damaged.
     """
 
     format: SliceFormat = SliceFormat.BINLOG
@@ -83,16 +72,7 @@ class ExtractOptions(NamedTuple):
 
 
 class ExtractReport(NamedTuple):
-    """What became of a request.
-
-    Attributes:
-        transactions: how many were written.
-        bytes: size of the output.
-        missing: GTIDs asked for that are in none of the files.
-        notes: what a user should know of how the selection was understood.
-        warnings: what the output lacks, in sentences.
-        damage: what could not be read and was passed over, or is not known, in sentences.
-    """
+    """What became of a request."""
 
     transactions: int
     bytes: int
@@ -112,13 +92,6 @@ def extract(
     """Write the selected transactions.
 
     What was found is written even where some of the GTIDs asked for are missing; the report names them.
-
-    Args:
-        chain: the files in their order, with their ends read; see :func:`binx.log.chain.inputs.open_chain`.
-        selection: which transactions.
-        output: a path, or ``-`` for standard output.
-        options: how.
-        catalog: tables known beforehand, for SQL, JSON and THL.
 
     Raises:
         AbsentError: no transaction passes; nothing was written.
@@ -337,6 +310,3 @@ class _Extraction:
         from binx.rows.ddl.catalog import Catalog
 
         return Catalog() if self._catalog is None else self._catalog.copy()
-
-
-__all__ = ["ExtractOptions", "ExtractReport", "SliceFormat", "extract"]

@@ -19,14 +19,7 @@ FRAMED = 4096
 
 
 class Heads:
-    """Makes frames around the row changes of transactions.
-
-    Args:
-        texts: the format of what stands before them.
-        foot: stands behind them.
-        shown: how a log's name is shown.
-        table: how a table's name is shown, given database and table.
-    """
+    """Makes frames around the row changes of transactions."""
 
     def __init__(
         self,
@@ -42,14 +35,7 @@ class Heads:
         self._scan: TransactionScan | None = None
 
     def frame(self, part: Selected, taken: array[int], first: int, count: int) -> Frame:
-        """The frame of some transactions.
-
-        Args:
-            part: where they are.
-            taken: the indexes of the transactions that are wanted.
-            first: the place there of the first of them.
-            count: how many.
-        """
+        """The frame of some transactions."""
         if self._scan is not part.scan:
             self._begin(part)
         heads, ends = self._texts.render_taken(part.table, taken, first, count, part.first_seqno)
@@ -65,6 +51,3 @@ class Heads:
             lambda number: encoded(self._table(*scan.table_name(number))),
             lambda start: anonymous_id(file, start).encode(),
         )
-
-
-__all__ = ["FRAMED", "Heads"]

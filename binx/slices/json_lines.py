@@ -220,8 +220,6 @@ class JsonRows:
     """Makes JSON of row changes; a renderer for :func:`~binx.slices.changes.ordered_changes`.
 
     Args:
-        lines: a line for each change, with its transaction; else a member of the transaction's array.
-        values: says how a column is spelled.
         between: a comma stands before each change of a rows event but the first.
     """
 
@@ -302,6 +300,3 @@ class _BatchJson:
         column = self._images.system("_json_diff")
         if column is not None and column.null_count < len(column):
             yield Part(b"", Spelled(Spelling.SPELL_TEXT, column, b', "json_diff": '), after.rows)
-
-
-__all__ = ["JsonRows", "write_json"]

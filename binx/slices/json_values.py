@@ -117,13 +117,7 @@ def _text(array: pa.Array, logical: LogicalType) -> tuple[Spelled]:
 
 
 def text_values(array: pa.Array, logical: LogicalType, escaped: Callable[[str], str]) -> Spelled:
-    """A column of text as strings of JSON, whatever its character set.
-
-    Args:
-        array: the column, as :func:`json_values` takes it.
-        logical: its type.
-        escaped: how a piece of a long text stands between the quotes.
-    """
+    """A column of text as strings of JSON, whatever its character set."""
     charset = None if logical.charset is None else charset_of_name(logical.charset)
     if charset is None or charset.name in UNMAPPED_CHARSETS or not pa.types.is_binary(array.type):
         return Spelled(Spelling.SPELL_JSON, array, null=NULL)

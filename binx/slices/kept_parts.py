@@ -17,9 +17,6 @@ class KeptParts:
 
     A log of few large transactions need not be searched a second time for what is known of these.
 
-    Args:
-        limit: bytes that may be kept.
-
     Attributes:
         parts: all parts, once the search has ended; None where they were too many.
     """
@@ -37,6 +34,3 @@ class KeptParts:
             elif self.parts is not None:
                 self.parts.append(part)
             yield part
-
-
-__all__ = ["KEPT_BYTES", "KeptParts"]

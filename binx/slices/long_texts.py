@@ -32,12 +32,7 @@ def is_long(array: pa.Array) -> bool:
 
 
 class LongText:
-    """The values of a column of bytes as text, in pieces.
-
-    Args:
-        array: the column.
-        charset: its character set.
-    """
+    """The values of a column of bytes as text, in pieces."""
 
     def __init__(self, array: pa.Array, charset: Charset) -> None:
         self._array = array
@@ -105,6 +100,3 @@ def long_values_differ(array: pa.Array, rows: pa.Array, others: pa.Array) -> pa.
         return value_of(array, one) != value_of(array, other)
 
     return arrow_array(list(map(differ, rows.to_pylist(), others.to_pylist())), pa.bool_())
-
-
-__all__ = ["CHUNK_BYTES", "LONG_BYTES", "LongText", "chunks_of", "is_long", "long_values_differ", "value_of"]

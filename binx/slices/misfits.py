@@ -18,15 +18,7 @@ def with_misfits(
     null: bytes,
     spell: Callable[[str], str] = str,
 ) -> tuple[Spelled, ...]:
-    """The texts of a column, in which misfits are null, with those of the misfits.
-
-    Args:
-        values: the column's texts.
-        column: the column.
-        misfits: row and text of each misfit; None where there are none.
-        null: what stands for null elsewhere.
-        spell: how the text of a misfit is written.
-    """
+    """The texts of a column, in which misfits are null, with those of the misfits."""
     if misfits is None:
         return values
     which = pc.is_in(
@@ -35,6 +27,3 @@ def with_misfits(
     nulls = pc.if_else(column.is_valid(), pa.scalar(None, TEXT), pa.scalar(null, TEXT))
     texts = pc.replace_with_mask(nulls, which, pa.array([spell(text).encode() for _, text in misfits], TEXT))
     return (*(one._replace(null=b"") for one in values), Spelled(Spelling.SPELL_TEXT, texts))
-
-
-__all__ = ["with_misfits"]

@@ -29,8 +29,6 @@ class Changes:
         versions: commit versions of a batch's rows, as memory of int64.
         numbers: their numbers within the transaction, as memory of int64.
         rows: which rows of the batch; None for all.
-        count: how many changes.
-        parts: what their texts consist of, as the kernel takes it.
         marks: a small number for each change, uint8; None where all are 0.
         statement: what stands before the first and behind the last of the changes that one statement takes
             together, and behind their number, which is written if this is not empty; None where each stands
@@ -52,15 +50,7 @@ def changes_of(
     marks: Callable[[ChangeGroup], pa.Array] | None = None,
     statement: Callable[[ChangeGroup], tuple[bytes, bytes, bytes] | None] | None = None,
 ) -> list[Changes]:
-    """A batch's row changes, those that are written alike together.
-
-    Args:
-        images: the batch.
-        parts: gives what the texts of a group's changes consist of.
-        marks: gives a small number for each change of a group; None where all are 0.
-        statement: gives what stands around the changes of a group that one statement takes together; see
-            :class:`Changes`.
-    """
+    """A batch's row changes, those that are written alike together."""
     versions, rows = images.integers("_commit_version"), images.integers("_row")
     return [
         Changes(
@@ -80,8 +70,6 @@ class Piece:
     """Row changes of several tables, merged by commit version and number.
 
     Args:
-        changes: those of each table.
-        backwards: let the changes of one run, of one transaction and mark, stand last first.
         separator: stands between two changes of one transaction.
         last_version: the transaction of the change that was written before the piece.
         packet: bytes beyond which the text of a change counts as long; None: none does.
@@ -89,7 +77,6 @@ class Piece:
 
     Attributes:
         versions: for each run of changes of one transaction and one mark its commit version.
-        marks: its mark.
         ends: the place behind its last change.
     """
 
@@ -155,15 +142,7 @@ class Piece:
         heads: bytes,
         foot: bytes,
     ) -> Iterator[bytes]:
-        """The text of some runs, each of which is a whole transaction, in chunks.
-
-        Args:
-            first: the first run.
-            last: the run behind the last.
-            head_ends: where the text before each transaction ends; 8 bytes each, native byte order.
-            heads: these texts.
-            foot: the text behind each.
-        """
+        """The text of some runs, each of which is a whole transaction, in chunks."""
         self._texts.begin_framed(first, last, head_ends, heads, foot)
         return self._chunks()
 
@@ -185,6 +164,3 @@ class Piece:
 
 def _bytes(array: pa.Array) -> memoryview:
     return memoryview(array.buffers()[1])[array.offset :][: len(array)]
-
-
-__all__ = ["CHUNK_BYTES", "Changes", "Piece", "changes_of"]

@@ -34,13 +34,7 @@ RENAMED = frozenset({EventType.TABLE_MAP, EventType.TRANSACTION_PAYLOAD, *_QUERI
 
 
 class EventRenamer:
-    """Gives events with other names of databases; a compressed transaction's come one by one.
-
-    Args:
-        names: the names that databases get.
-        file: the log.
-        description: how its events are written.
-    """
+    """Gives events with other names of databases; a compressed transaction's come one by one."""
 
     def __init__(self, names: DatabaseNames, file: BinlogFile, description: FormatDescription) -> None:
         self._names = names
@@ -119,6 +113,3 @@ def _new_name(names: DatabaseNames, old: bytes) -> bytes:
 def _listed(names: list[bytes]) -> bytes:
     """The status variable that lists databases."""
     return bytes([StatusCode.UPDATED_DB_NAMES, len(names)]) + b"".join(name + b"\0" for name in names)
-
-
-__all__ = ["RENAMED", "EventRenamer", "rename_table_map"]

@@ -70,13 +70,7 @@ _LOGS_CASCADES_SINCE = (9, 6, 0)
 
 
 class ReverseReport(NamedTuple):
-    """What became of a request.
-
-    Attributes:
-        undone: transactions that the log undoes.
-        nothing: transactions without row changes.
-        warnings: what the log cannot do, in sentences.
-    """
+    """What became of a request."""
 
     undone: int
     nothing: int
@@ -84,14 +78,7 @@ class ReverseReport(NamedTuple):
 
 
 class ReversePart(NamedTuple):
-    """Some of the transactions that are undone.
-
-    Attributes:
-        file: where they stand.
-        table: what the scan has found.
-        indexes: which of it.
-        widths: see :class:`~binx.rows.resolving.TableResolver`.
-    """
+    """Some of the transactions that are undone."""
 
     file: BinlogFile
     table: TransactionTable
@@ -104,10 +91,6 @@ def parts_of(search: Search, tables: Catalog) -> Iterator[ReversePart]:
 
     MariaDB's old times have lengths that only definitions tell, so its logs are read as for SQL. Others need
     no definitions, and logs before the wanted transactions are passed over.
-
-    Args:
-        search: the search.
-        tables: those known beforehand; moved on by the schema statements met.
 
     Raises:
         DamagedError, UnsupportedError: a file cannot be read.
@@ -140,11 +123,6 @@ def write_reversed(
     parts: Iterable[ReversePart], output: Sink, databases: DatabaseNames | None = None
 ) -> ReverseReport:
     """Write a binary log that undoes transactions, the newest first.
-
-    Args:
-        parts: the transactions, in the order of the log.
-        output: where to; see :func:`~binx.storage.output.open_output`.
-        databases: names that databases get.
 
     Raises:
         AbsentError: the parts hold no transaction with row changes.
@@ -382,6 +360,3 @@ class _ReverseWriter(SliceWriter):
                 self._drain()
             self._rewriter.put_event(event, self._checksum_size)
         self._drain()
-
-
-__all__ = ["ReversePart", "ReverseReport", "parts_of", "write_reversed"]

@@ -17,18 +17,7 @@ _NEEDED = ("XA ", "-- INCIDENT ")
 
 
 class RowChoice:
-    """Chooses row changes by their table, their operation and a condition; statements are none of them.
-
-    Args:
-        tables: those whose rows are wanted.
-        operations: those that are wanted: ``insert``, ``update``, ``delete``.
-        condition: what an image of the row must match.
-        undone: whether the rows are undone, which statements on their tables are in the way of.
-
-    Attributes:
-        takes_table: whether the rows of a table are wanted, by database and name.
-        left_out: statements that define tables or change data, and were left out so far.
-    """
+    """Chooses row changes by their table, their operation and a condition; statements are none of them."""
 
     def __init__(
         self,
@@ -73,6 +62,3 @@ class RowChoice:
         if not self.left_out:
             return []
         return [f"statements left out, as only rows were asked for: {self.left_out:,}"]
-
-
-__all__ = ["RowChoice"]

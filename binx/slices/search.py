@@ -33,8 +33,6 @@ class Run(NamedTuple):
     """Some of the transactions that one pass over a file has found.
 
     Attributes:
-        file: where they stand; it must stay open until the slice is written.
-        table: the transactions, as :class:`~binx.log.file.Scan` yields them.
         mask: a byte for each, 1 for those that are taken; None for all.
     """
 
@@ -47,9 +45,6 @@ class Numbered(NamedTuple):
     """Some transactions of a file, with what tells their places in the chain.
 
     Attributes:
-        scan: what gave them.
-        table: the transactions.
-        mask: a byte for each, 1 for those that pass.
         epoch: how many logs of the chain, up to this one, began with a server's start.
         first_seqno: the number in the chain of the first of them; it orders them in any case.
         is_numbered: whether nothing was passed over before, so that the number is that in the chain.
@@ -67,17 +62,10 @@ class Search:
     """A search for a selection's transactions through a chain of files.
 
     Args:
-        chain: the files in their order, with their ends read.
-        selection: what is wanted.
-        verify: whether checksums of the events that are walked are compared.
-        where: a condition; only transactions are taken that change a row which fulfils it.
-        tables: the tables known beforehand, for the condition; left as they are.
         on_damage: what is done where a file is damaged; salvage reads files whole, without their index.
         tells: whether to tell what is done with each file; not so where another search does the same.
 
     Attributes:
-        selector: knows what is missing yet.
-        taken: transactions that passed so far.
         passed_over: files that were ruled out so far, whose transactions nobody counted.
 
     Raises:
@@ -346,11 +334,7 @@ def _windows_kept(file: BinlogFile) -> AbstractContextManager[None]:
 
 
 class _Steps:
-    """What a search does with one file, told when it leaves the file.
-
-    Args:
-        search: the search, as it comes to the file.
-    """
+    """What a search does with one file, told when it leaves the file."""
 
     def __init__(self, search: Search) -> None:
         self._search = search
@@ -372,6 +356,3 @@ class _Steps:
         if left_out:
             text += f", {left_out:,} passed over"
         tell(file.path, f"{text}; everything requested is found" if search.complete else text)
-
-
-__all__ = ["Search"]

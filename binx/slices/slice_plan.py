@@ -25,9 +25,6 @@ class Range(NamedTuple):
     """Whole transactions that follow each other without a gap.
 
     Attributes:
-        start: offset in the file of the first.
-        end: offset behind the last.
-        transactions: how many.
         apart: it is one transaction whose GTID event takes more than patching in place.
     """
 
@@ -41,10 +38,6 @@ class Part:
     """Ranges of one file under one format description.
 
     They are kept as plain numbers, 24 bytes a range: a selection of every other transaction has millions.
-
-    Attributes:
-        file: the file.
-        description: how its events are written.
     """
 
     def __init__(self, file: BinlogFile, description: FormatDescription) -> None:
@@ -89,8 +82,6 @@ class SlicePlan(NamedTuple):
     """A slice that can be written.
 
     Attributes:
-        parts: what is taken, in order.
-        description: the format of the slice: that of the first part.
         contiguous: no transaction of the one file is left out between the first and the last.
     """
 

@@ -21,13 +21,7 @@ _READ = 1024
 
 
 class TransactionFacts:
-    """Facts about transactions, made for some of them at a time.
-
-    Args:
-        part: where they are.
-        taken: their indexes there.
-        facts: names of the facts that are wanted, beside the commit version; None for all.
-    """
+    """Facts about transactions, made for some of them at a time."""
 
     def __init__(self, part: Selected, taken: array[int], facts: Sequence[str] | None) -> None:
         self._part = part
@@ -80,6 +74,3 @@ def _listed(column: pa.Array) -> list[Any]:
         return memoryview(column.buffers()[1]).cast("q")[column.offset :][: len(column)].tolist()
     values: list[Any] = column.to_pylist()
     return values
-
-
-__all__ = ["TransactionFacts", "taken_indexes"]

@@ -14,7 +14,8 @@ from binx.event.parse import parse_event
 from binx.kernels.transactions.table import TransactionTable
 from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
-from binx.slices.binlog import Run, SliceReport, write_binlog
+from binx.slices.binlog import SliceReport, write_binlog
+from binx.slices.search import Run
 
 TESTDATA = Path(__file__).resolve().parent.parent.parent / "testdata"
 MYSQL, MARIADB = TESTDATA / "mysql-9.7", TESTDATA / "mariadb-10.11"

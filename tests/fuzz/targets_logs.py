@@ -18,9 +18,10 @@ from binx.log.events import raw_events
 from binx.log.file import BinlogFile
 from binx.log.selection.gtid_keys import kernel_intervals
 from binx.rows.ddl.catalog import Catalog
-from binx.slices.binlog import Run, write_binlog
+from binx.slices.binlog import write_binlog
 from binx.slices.changes import Selected
 from binx.slices.json_lines import write_json
+from binx.slices.search import Run
 from binx.slices.sql.on_conflict import OnConflict
 from binx.slices.sql.undo import write_undo
 from binx.slices.sql.write import write_sql

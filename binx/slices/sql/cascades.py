@@ -66,8 +66,6 @@ class Restored:
 
     Attributes:
         texts: by commit version, the statements behind those that undo the transaction.
-        unknown: what is not known, in sentences.
-        warnings: about rows that are not looked at, in sentences.
     """
 
     texts: dict[int, list[bytes]] = field(default_factory=dict)
@@ -79,9 +77,7 @@ class Cascades:
     """Finds the rows that went with rows which are undone.
 
     Args:
-        catalog: the tables, as the log that is read moves them on.
         before: the tables known before the first log; what these hold, the logs need not tell.
-        databases: names that databases get in the script.
     """
 
     def __init__(self, catalog: Catalog, before: Catalog, databases: DatabaseNames | None = None) -> None:
@@ -111,11 +107,6 @@ class Cascades:
 
     def restored(self, every: Callable[[], Iterable[Selected]], known: Catalog, check: UndoCheck) -> Restored:
         """What brings the rows back that went with those undone.
-
-        Args:
-            every: gives all transactions of the logs.
-            known: the tables known before them.
-            check: of the script.
 
         Raises:
             DamagedError, UnsupportedError, RefusedError: a transaction cannot be decoded, or is no SQL.
@@ -228,13 +219,7 @@ def _referring(
 
 
 class _Steps:
-    """What the logs say of rows that refer to some values, and of those that they refer to.
-
-    Attributes:
-        steps: what is done with the rows that are followed, by place and order.
-        keys: the key of each table, by which its rows are followed.
-        unreadable: tables whose rows cannot be followed.
-    """
+    """What the logs say of rows that refer to some values, and of those that they refer to."""
 
     def __init__(self, wanted: _Wanted, databases: DatabaseNames, check: UndoCheck) -> None:
         self._wanted = wanted
@@ -363,6 +348,3 @@ def _changes_columns(statement: Statement, name: Name) -> bool:
 def _some(values: list[str]) -> str:
     more = f" and {len(values) - LISTED:,} more" if len(values) > LISTED else ""
     return f"{'; '.join(value.replace(BETWEEN, ', ') for value in values[:LISTED])}{more}"
-
-
-__all__ = ["Cascades", "Restored"]

@@ -36,12 +36,7 @@ _FLOATS = frozenset({Kind.FLOAT32, Kind.FLOAT64})
 
 
 class SqlRows:
-    """Makes statements of row changes; a renderer for :func:`~binx.slices.changes.ordered_changes`.
-
-    Args:
-        dialect: the server that the statements are for.
-        databases: names that databases get.
-    """
+    """Makes statements of row changes; a renderer for :func:`~binx.slices.changes.ordered_changes`."""
 
     def __init__(self, dialect: SqlDialect, databases: DatabaseNames | None = None) -> None:
         self.dialect = dialect
@@ -89,12 +84,7 @@ class BatchSql:
         self._cache: dict[tuple[int, bool], tuple[Spelled, ...]] = {}
 
     def render(self, file: BinlogFile, told: Callable[..., list[Changes]] = changes_of) -> list[Changes]:
-        """The statements, with what orders them.
-
-        Args:
-            file: the log.
-            told: gives row changes as :func:`~binx.slices.pieces.changes_of` does.
-        """
+        """The statements, with what orders them."""
         marks = row_marks(self._images, file)
         if marks is None and self._images.changes.partial_rows:
             marks = pa.repeat(pa.scalar(0, pa.uint8()), self._images.changes.rows)

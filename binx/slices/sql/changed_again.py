@@ -32,13 +32,7 @@ _BETWEEN = b", "
 
 @dataclass(slots=True)
 class _Keys:
-    """The keys of a table's rows that are undone.
-
-    Attributes:
-        names: the key's columns.
-        pieces: keys as text, with the versions of the transactions that changed them.
-        count: how many.
-    """
+    """The keys of a table's rows that are undone."""
 
     names: tuple[str, ...]
     pieces: list[pa.Table] = field(default_factory=list)
@@ -83,10 +77,6 @@ class ChangedAgain:
 
     def warnings(self, all_transactions: Iterable[Selected], catalog: Catalog) -> list[str]:
         """Sentences about the rows that were changed again.
-
-        Args:
-            all_transactions: those of the same logs, selected or not.
-            catalog: the tables known beforehand; moved on by the schema statements met.
 
         Raises:
             DamagedError, UnsupportedError: a transaction cannot be decoded.
@@ -171,6 +161,3 @@ def _sentence(name: tuple[str, str], again: _Again) -> str:
         f"{'.'.join(name)}: later transactions changed rows again that are to be undone, and the script will"
         f" not find those: {'; '.join(again.rows)}{more}"
     )
-
-
-__all__ = ["ChangedAgain"]

@@ -22,11 +22,6 @@ _PLAIN_KINDS = frozenset({int(Kind.KIND_DML), int(Kind.KIND_EMPTY)})
 def check_sql(selected: Iterable[Selected], catalog: Catalog, choice: RowChoice | None = None) -> list[str]:
     """Find out whether the transactions can be written as SQL, without writing a byte.
 
-    Args:
-        selected: as :func:`~binx.slices.sql.write.write_sql` will get them, from scans of their own.
-        catalog: the tables known beforehand; left as it is.
-        choice: as for :func:`~binx.slices.sql.write.write_sql`.
-
     Returns:
         Warnings about tables and statements, in sentences.
 
@@ -111,6 +106,3 @@ def _has_statements(table: TransactionTable) -> bool:
     marks = table.mask()
     table.keep_range(marks, "statements", 1, 2**63 - 1)
     return any(marks) or not _PLAIN_KINDS.issuperset(memoryview(table.column("kind")).cast("q"))
-
-
-__all__ = ["check_sql"]

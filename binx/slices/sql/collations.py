@@ -87,6 +87,3 @@ def _without_variant(character: str) -> str:
     if character > "\uffff":
         return "\ufffd"
     return character if name.startswith("CJK") else name or character
-
-
-__all__ = ["fold", "may_be_equal"]

@@ -46,8 +46,6 @@ class Child(NamedTuple):
     """A foreign key, and the table that has it.
 
     Attributes:
-        name: the table.
-        key: the foreign key.
         collations: of its columns; ``binary`` where these are no text, None where it is not known.
     """
 
@@ -82,10 +80,7 @@ class Gone(NamedTuple):
     """A row that was referred to and is no more, or has other values now.
 
     Attributes:
-        place: where it went.
-        value: what was referred to.
         now: what it is now; None where it is NULL, or the row was deleted.
-        deleted: whether the row was.
     """
 
     place: Place
@@ -95,11 +90,7 @@ class Gone(NamedTuple):
 
 
 class ForeignKeys:
-    """The foreign keys of a catalog's tables, as it moves on.
-
-    Args:
-        catalog: the tables.
-    """
+    """The foreign keys of a catalog's tables, as it moves on."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
@@ -232,22 +223,3 @@ def places_of(images: BatchImages, rows: Images) -> list[Place]:
     versions = rows.pick(images.system("_commit_version")).to_pylist()
     numbers = rows.pick(images.system("_row")).to_pylist()
     return [Place(*place) for place in zip(versions, numbers, strict=True)]
-
-
-__all__ = [
-    "BETWEEN",
-    "CASCADE",
-    "CHANGES_NOTHING",
-    "Child",
-    "ForeignKeys",
-    "Gone",
-    "Name",
-    "Place",
-    "chosen_images",
-    "columns_of",
-    "folded",
-    "gone_rows",
-    "key_texts",
-    "logs_cascades",
-    "places_of",
-]

@@ -27,9 +27,7 @@ class _KeptPart(NamedTuple):
     """A part of the text of a plain insert, for any batch of the table.
 
     Attributes:
-        part: as the kernel takes it, without memory of a column.
         place: of its column in the batch; None where it has none.
-        width: bytes of the column's values; see :func:`~binx.rows.parts.buffers_memory`.
     """
 
     part: KernelPart
@@ -54,15 +52,7 @@ class KeptInserts:
         marks: Callable[[ChangeGroup], pa.Array] | None = None,
         statement: Callable[[ChangeGroup], tuple[bytes, bytes, bytes] | None] | None = None,
     ) -> list[Changes]:
-        """A batch's row changes, as :func:`~binx.slices.pieces.changes_of` gives them.
-
-        Args:
-            images: the batch.
-            parts: gives what the texts of a group's changes consist of; of the same table always in the same
-                way.
-            marks: gives a small number for each change of a group; None where all are 0.
-            statement: gives what stands around the changes that one statement takes together.
-        """
+        """A batch's row changes, as :func:`~binx.slices.pieces.changes_of` gives them."""
         batch = images.changes
         if not _is_plain(batch):
             return changes_of(images, parts, marks, statement=statement)
@@ -119,6 +109,3 @@ def _filled(batch: ChangeBatch, kept: _KeptPart) -> KernelPart:
     spelling, texts, parameter, listed, _, rows, mask, ask = part
     memory = buffers_memory(column, width, batch.rows)
     return spelling, texts, parameter, listed, memory, rows, mask, ask
-
-
-__all__ = ["KeptInserts"]

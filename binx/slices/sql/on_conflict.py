@@ -14,6 +14,3 @@ class OnConflict(Enum):
     """They are listed and left alone; all others are undone."""
     FORCE = "force"
     """They are found by their key alone, and set back whatever was done to them since."""
-
-
-__all__ = ["OnConflict"]

@@ -23,8 +23,6 @@ class ReferringRow:
 
     Attributes:
         columns: values of its key, of what it refers to, and of what others refer to, by folded name.
-        since: the transaction that gave it the image.
-        inserted: whether that transaction inserted it.
         texts: the statements that restore it: if it was deleted, and if a foreign key was set to NULL; and
             the one that checks it.
         followed: whether a foreign key has changed it since, so that the statements restore too old values.
@@ -57,12 +55,9 @@ class CascadeResult:
 
     Attributes:
         texts: the statements that restore rows, by the commit version of what is undone.
-        asked: values that rows may have referred to by a foreign key.
-        doubts: statements that may have changed rows that did, shortened.
         stale: keys of rows that cannot be restored, as a foreign key had changed them before.
         alike: keys of rows of which only a collation tells whether they referred to what is undone.
         checks: rows that follow back what is undone, and the commit version of that.
-        following: the tables that have such rows.
     """
 
     texts: dict[int, list[bytes]] = field(default_factory=lambda: defaultdict(list))
@@ -117,13 +112,7 @@ class _Rows:
 
 
 class ReferringRows:
-    """The rows of all tables that are followed.
-
-    Args:
-        children: the foreign keys that are followed.
-        keys: the columns of each table's key.
-        undone: the changes that are undone.
-    """
+    """The rows of all tables that are followed."""
 
     def __init__(
         self, children: Iterable[Child], keys: Mapping[Name, tuple[str, ...]], undone: frozenset[Place]
@@ -221,6 +210,3 @@ class ReferringRows:
         """What others may refer to in a row, by the foreign keys that do."""
         found = ((child, row.value(child.key.referenced)) for child in self._to[name])
         return {child: value for child, value in found if value is not None}
-
-
-__all__ = ["CHECK", "CascadeResult", "ReferringRow", "ReferringRows"]

@@ -83,6 +83,3 @@ def refuse_statement(statement: Statement) -> None:
             f"{where} says that the server lost events ({statement.sql.removeprefix(_INCIDENT)}), so a"
             " replay would give different data; leave out the transaction"
         )
-
-
-__all__ = ["CHECKED_FACTS", "PreparedXa", "refuse_other_flavour", "refuse_statement"]

@@ -30,14 +30,7 @@ class RestoringSql(ConditionsSql):
         return self._texts(rows, self._insert(rows), check.around_insert(self._inserted(rows)))
 
     def sets(self, rows: Images, columns: tuple[int, ...], written: Name, child: Child) -> list[bytes]:
-        """For each row an UPDATE that gives columns of a foreign key their values, where these are NULL.
-
-        Args:
-            rows: the images.
-            columns: the columns.
-            written: the table that it refers to, as the script calls it.
-            child: the foreign key.
-        """
+        """For each row an UPDATE that gives columns of a foreign key their values, where these are NULL."""
         check = self._check.of(self._table, self._dialect, "update")
         shown = {place: self._literals(b"", place, rows) for place in self._table.key}
 
@@ -91,6 +84,3 @@ class RestoringSql(ConditionsSql):
         )
         piece = Piece([changes])
         return [b"".join(piece.text(place, place + 1)) for place in range(count)]
-
-
-__all__ = ["RestoringSql"]

@@ -59,9 +59,6 @@ class _Open:
     """The transaction at hand.
 
     Attributes:
-        begin: its facts.
-        partial: whether only some of its rows are written.
-        introduced: whether it is said which transaction follows.
         begun: whether BEGIN or XA START is written.
         done: whether nothing must follow.
         written: whether a statement is written that its GTID is for.
@@ -97,13 +94,8 @@ class SqlScript:
     """Statements around row changes, and the session that is in force.
 
     Args:
-        description: the format of the first log.
         partial: whether only some rows of the transactions are written: they get no GTID, as a server that
             has it would not take the rest, and those without rows are left out.
-        databases: names that databases get.
-
-    Attributes:
-        transactions: how many were written.
     """
 
     def __init__(

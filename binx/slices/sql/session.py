@@ -65,11 +65,7 @@ _PLAIN_VALUE = re.compile(r"\d+|DEFAULT")
 
 
 class SqlSession:
-    """What is in force while a script runs; each method returns the statements that bring it about.
-
-    Args:
-        description: the format of the log, which tells whose server runs the script.
-    """
+    """What is in force while a script runs; each method returns the statements that bring it about."""
 
     def __init__(self, description: FormatDescription) -> None:
         self._description = description

@@ -18,11 +18,7 @@ STATEMENT_BYTES = 1024 * 1024
 
 
 class StatementSizes:
-    """How long statements become: those of row changes, and those that the log has as text.
-
-    Args:
-        statement_bytes: bytes up to which a statement inserts several rows.
-    """
+    """How long statements become: those of row changes, and those that the log has as text."""
 
     def __init__(self, statement_bytes: int = STATEMENT_BYTES) -> None:
         self.statement_bytes = statement_bytes
@@ -35,12 +31,7 @@ class StatementSizes:
         return PACKET_BYTES
 
     def take(self, long_texts: int, longest: int) -> None:
-        """Count some statements.
-
-        Args:
-            long_texts: how many are longer than a packet.
-            longest: bytes of the longest.
-        """
+        """Count some statements."""
         self._long += long_texts
         self._longest = max(self._longest, longest)
 
@@ -65,6 +56,3 @@ class StatementSizes:
             f"{text} {self._longest:,}: run the script with --max-allowed-packet={self._longest}, on a"
             " server whose max_allowed_packet is at least as large"
         ]
-
-
-__all__ = ["LARGEST_PACKET_BYTES", "PACKET_BYTES", "STATEMENT_BYTES", "StatementSizes"]

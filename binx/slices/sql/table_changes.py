@@ -21,11 +21,6 @@ def table_changes(
 ) -> Iterator[tuple[ChangeBatch | Statement, BinlogFile]]:
     """Yield the row changes of some tables, and all statements; each kind in the log's order.
 
-    Args:
-        selected: the transactions.
-        catalog: the tables known beforehand; moved on by the schema statements met.
-        wanted: whether a table's changes are wanted, by database and name.
-
     Raises:
         DamagedError, UnsupportedError: a transaction cannot be decoded.
     """
@@ -72,6 +67,3 @@ def _rolled_back(selected: Iterable[Selected]) -> set[tuple[str, int]]:
             elif (place := prepared.pop(xid, None)) is not None and kind == Kind.KIND_XA_ROLLBACK:
                 found.add(place)
     return found
-
-
-__all__ = ["table_changes", "without_rolled_back"]

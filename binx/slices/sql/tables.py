@@ -34,7 +34,6 @@ class SqlDialect:
     """The server that the statements are for.
 
     Attributes:
-        flavour: whose.
         version: the version that wrote the log; that of the server which takes the SQL should be no older.
     """
 
@@ -85,7 +84,6 @@ class SqlTable:
     """What the statements about one table share.
 
     Args:
-        resolved: the table.
         database: the database that the statements name; None for the table's own.
 
     Attributes:

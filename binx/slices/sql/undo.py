@@ -47,9 +47,6 @@ class UndoReport:
     """What became of a request.
 
     Attributes:
-        undone: transactions that the script takes back.
-        nothing: transactions that changed no row that is still changed.
-        warnings: about the length of statements, and about tables, in sentences.
         unknown: rows that went by foreign keys and are not restored, in sentences.
     """
 
@@ -85,16 +82,6 @@ def write_undo(
     databases: DatabaseNames | None = None,
 ) -> UndoReport:
     """Write what undoes transactions.
-
-    Args:
-        selected: the transactions, in the order of the log.
-        output: where to; see :func:`~binx.storage.output.open_output`.
-        catalog: the tables known beforehand; moved on by the schema statements met.
-        on_conflict: what the script does with rows that are not as the log left them.
-        statement_bytes: bytes up to which a statement inserts several rows.
-        every: gives all transactions of the same logs, in which rows are looked for that were changed again.
-        choice: which row changes are undone; None for all.
-        databases: names that databases get.
 
     Raises:
         RefusedError: something cannot be undone; its message lists all of it, and nothing was written.
@@ -138,13 +125,7 @@ def write_undo(
 
 
 class _Undoing:
-    """One request: the log goes in forwards, the script comes out backwards.
-
-    Attributes:
-        sizes: measures the statements.
-        statements: looks at those that are in the way.
-        warnings: about rows, in sentences.
-    """
+    """One request: the log goes in forwards, the script comes out backwards."""
 
     def __init__(
         self,
@@ -305,6 +286,3 @@ class _Undoing:
             f" {facts['start']}-{facts['end']}, committed {format_time(facts['commit_timestamp'])}"
         )
         self._spool.add([f"\n-- {remark}\n".encode()], self._number)
-
-
-__all__ = ["UndoReport", "write_undo"]

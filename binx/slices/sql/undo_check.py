@@ -37,11 +37,7 @@ _NOT_UNDONE = "NOTHING WAS UNDONE"
 
 
 class UndoCheck:
-    """What a script that undoes changes counts, and how it ends.
-
-    Args:
-        on_conflict: what it does with rows that are not as the log left them.
-    """
+    """What a script that undoes changes counts, and how it ends."""
 
     def __init__(self, on_conflict: OnConflict) -> None:
         self.on_conflict = on_conflict
@@ -165,12 +161,6 @@ class UndoCheck:
 class TableCheck:
     """What stands behind the statements about one table.
 
-    Args:
-        table: the table.
-        number: its number in the script.
-        dialect: the server that the script is for.
-        on_conflict: what is done with rows that are not as the log left them.
-
     Attributes:
         shown: columns that tell people which row is meant.
     """
@@ -185,12 +175,7 @@ class TableCheck:
     def behind_row(
         self, done: Sequence[bytes | Part], values: Mapping[int, Iterable[Part]]
     ) -> Iterator[bytes | Part]:
-        """What counts a row that was to be updated or deleted, and keeps its key where it was not.
-
-        Args:
-            done: whether it was.
-            values: the literals of the columns that are shown.
-        """
+        """What counts a row that was to be updated or deleted, and keeps its key where it was not."""
         yield f";\nSET {self._undone}={self._undone}+(".encode()
         yield from done
         yield f"), {self._left}={self._left}+1-(".encode()
@@ -212,9 +197,6 @@ class TableCheck:
         """What stands around the rows of an INSERT and counts them.
 
         Rows whose key is taken stay as they are, and the keys are kept; or with force they are set back.
-
-        Args:
-            columns: those that it names.
         """
         names = self._table.names
         alias = self._dialect.flavour is Flavour.MYSQL and self._dialect.version >= _ROW_ALIAS_SINCE
@@ -275,6 +257,3 @@ _Item = TypeVar("_Item")
 def _parts_of(items: Sequence[_Item], size: int) -> Iterator[Sequence[_Item]]:
     for first in range(0, len(items), size):
         yield items[first : first + size]
-
-
-__all__ = ["ROWS_BEFORE_KEYS", "TableCheck", "UndoCheck"]

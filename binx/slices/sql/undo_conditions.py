@@ -24,12 +24,7 @@ from binx.slices.sql.undo_check import TableCheck, UndoCheck
 
 
 class Ties:
-    """The foreign keys of one table, with the other table's name in the script.
-
-    Args:
-        to: those that refer to it.
-        of: those that it has.
-    """
+    """The foreign keys of one table, with the other table's name in the script."""
 
     def __init__(self, to: Sequence[tuple[Name, Child]], of: Sequence[tuple[Name, Child]]) -> None:
         self.to = to
@@ -55,12 +50,7 @@ class ConditionsSql(BatchSql):
                 yield from self._unless_referred_to(written, child, known)
 
     def updatable(self, group: ChangeGroup, known: Mapping[int, Images]) -> Iterator[Part]:
-        """That an update meets no other row with the values of a key, and leaves none without what it needs.
-
-        Args:
-            group: the updates.
-            known: the rows as these left them.
-        """
+        """That an update meets no other row with a key's values, and leaves none without what it needs."""
         before = group.before
         assert before is not None
         assert group.after is not None
@@ -86,12 +76,7 @@ class ConditionsSql(BatchSql):
         return bool(self._ties.of) and not self._unchecked and check.on_conflict is OnConflict.SKIP
 
     def insert_if_there(self, before: Images, check: TableCheck) -> Iterator[bytes | Part]:
-        """An INSERT of a row that does nothing where what it refers to is gone, or its key is taken.
-
-        Args:
-            before: the row.
-            check: what counts it.
-        """
+        """An INSERT of a row that does nothing where what it refers to is gone, or its key is taken."""
         table, inserted = self._table, self._inserted(before)
         names = ", ".join(table.names[place] for place in inserted)
         yield f"INSERT INTO {table.name} ({names}) SELECT ".encode()
@@ -196,6 +181,3 @@ def _where(which: pa.BooleanArray, parts: Iterable[bytes | Part]) -> Iterator[Pa
     """Parts that stand only in some of the statements."""
     for part in parts:
         yield Part(part, mask=which) if isinstance(part, bytes) else part._replace(mask=which)
-
-
-__all__ = ["ConditionsSql", "Ties"]

@@ -39,12 +39,7 @@ LISTED = 30
 
 @dataclass(slots=True)
 class Obstacle:
-    """A reason why changes cannot be undone.
-
-    Attributes:
-        count: how many changes or statements it holds for.
-        transactions: the first transactions that have them.
-    """
+    """A reason why changes cannot be undone."""
 
     count: int = 0
     transactions: dict[str, None] = field(default_factory=dict)
@@ -84,16 +79,7 @@ class Obstacles:
 
 
 class UndoRows(SqlRows):
-    """Makes undoing statements of row changes; a renderer for :func:`~binx.slices.changes.ordered_changes`.
-
-    Args:
-        dialect: the server that the statements are for.
-        obstacles: takes in what cannot be undone.
-        check: counts what the statements do.
-        cascades: takes in rows that others may have gone with.
-        again: takes in the keys of the rows, if later changes of them are to be found.
-        databases: names that databases get.
-    """
+    """Makes undoing statements of row changes."""
 
     def __init__(
         self,
@@ -270,6 +256,3 @@ def _known(group: ChangeGroup) -> dict[int, Images]:
         if images is not None:
             known.update(dict.fromkeys(images.columns, images))
     return dict(sorted(known.items()))
-
-
-__all__ = ["Obstacle", "Obstacles", "UndoRows"]

@@ -16,9 +16,6 @@ SHOWN = 58
 class UndoStatements:
     """Looks at statements for what is in the way.
 
-    Args:
-        obstacles: takes in what cannot be undone.
-
     Attributes:
         void: numbers of transactions that were prepared, and rolled back in the end.
     """
@@ -70,6 +67,3 @@ class UndoStatements:
                 "some changes cannot be undone; nothing was written. Choose other transactions, or"
                 f" leave these out with --exclude-gtid:{reasons}"
             )
-
-
-__all__ = ["UndoStatements"]

@@ -42,14 +42,6 @@ def write_sql(
 ) -> int:
     """Write transactions as SQL.
 
-    Args:
-        selected: the transactions, in the order in which they shall be run.
-        output: where to; see :func:`~binx.storage.output.open_output`.
-        catalog: the tables known beforehand; moved on by the schema statements met.
-        sizes: measures the statements.
-        choice: which row changes are written; None for all, and for statements.
-        databases: names that databases get.
-
     Returns:
         How many transactions were written.
 
@@ -126,6 +118,3 @@ class _Script:
         if self._rows is None or self._rows.dialect != dialect:
             self._rows = SqlRows(dialect, self._databases)
         return self._rows(changes, file)
-
-
-__all__ = ["write_sql"]

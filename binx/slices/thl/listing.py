@@ -66,12 +66,6 @@ def write_thl(
 ) -> list[str]:
     """Write transactions.
 
-    Args:
-        selected: the transactions, whose numbers in the chain are known.
-        output: where to.
-        catalog: the tables known beforehand; moved on by the schema statements met.
-        fragment_bytes: bytes of events at which a fragment ends.
-
     Returns:
         What is not known of names and types, in sentences.
 
@@ -98,11 +92,7 @@ def write_thl(
 
 
 class _FragmentText:
-    """The text of a fragment, which waits for what stands before it: on disk where it is long.
-
-    Attributes:
-        size: its bytes.
-    """
+    """The text of a fragment, which waits for what stands before it: on disk where it is long."""
 
     def __init__(self) -> None:
         self.size = 0
@@ -305,6 +295,3 @@ def _java_time(moment: int) -> str:
         return f"@{moment}"
     fraction = f"{shown.microsecond:06d}".rstrip("0") or "0"
     return f"{shown:%Y-%m-%d %H:%M:%S}.{fraction}"
-
-
-__all__ = ["FRAGMENT_BYTES", "write_thl"]

@@ -57,6 +57,3 @@ class _BatchThl:
             found = with_misfits(thl_values(values, column.type), values, misfits, NULL)
             self._cache[place] = found
         return found
-
-
-__all__ = ["EVENT_CLASS", "thl_rows"]

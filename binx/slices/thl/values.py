@@ -23,12 +23,7 @@ _QUOTE = b'"'
 
 
 def thl_values(array: pa.Array, logical: LogicalType) -> tuple[Spelled, ...]:
-    """A column as texts.
-
-    Args:
-        array: the column, as :func:`~binx.slices.json_values.json_values` takes it.
-        logical: its type.
-    """
+    """A column as texts."""
     special = _SPECIAL.get(logical.kind)
     if special is None:
         return tuple(map(_bare, json_values(array, logical)))
@@ -78,6 +73,3 @@ _SPECIAL: dict[Kind, Callable[[pa.Array, LogicalType], Spelled]] = {
     Kind.JSON: _json,
     Kind.VECTOR: _vector,
 }
-
-
-__all__ = ["NULL", "thl_values"]

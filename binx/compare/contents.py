@@ -18,9 +18,10 @@ import pyarrow.compute as pc
 from binx.kernels.transactions.selection import whole_transactions
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.statements import Statement
-from binx.slices.changes import Begin, Frame, RowTexts, Selected, WholeTexts, ordered_changes
+from binx.slices.changes import Begin, RowTexts, Selected, WholeTexts, ordered_changes
 from binx.slices.json_lines import JsonRows
 from binx.slices.pieces import Piece
+from binx.slices.transaction_facts import Frame
 
 _FRAMED = 4096
 """Transactions whose lines are written at once."""

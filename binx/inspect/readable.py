@@ -14,7 +14,7 @@ from binx.event.charset import charset as charset_of_name
 from binx.rows.columns.types import Kind, LogicalType
 from binx.rows.parts import Spelled, Spelling
 from binx.slices.json_values import NULL, json_values, plain_json
-from binx.slices.long_texts import LONG_BYTES, LongText, chunks_of, is_long, value_of
+from binx.slices.texts import LONG_BYTES, LongText, chunks_of, is_long, value_of
 
 _BYTES_OPEN, _BYTES_CLOSE = b'{"hex": "', b'"}'
 _DOCUMENT_OPEN, _DOCUMENT_CLOSE = b'{"document": ', b"}"

@@ -28,7 +28,7 @@ from binx.event.gtid.sets import GtidSet
 from binx.event.header import HEADER_SIZE, EventFlag, EventHeader, EventType, parse_header
 from binx.kernels.copy.rewrite import Pause, Rewriter, measure
 from binx.log.file import BinlogFile
-from binx.slices.database_names import DatabaseNames
+from binx.slices.options import DatabaseNames
 from binx.slices.renaming import RENAMED, EventRenamer
 from binx.slices.search import Run
 from binx.slices.slice_plan import Part, Range, SlicePlan, plan_slice
@@ -144,7 +144,6 @@ class SliceWriter:
         self._rewriter.clear()
 
     def _pass_on(self, data: memoryview) -> None:
-        """Write events as they are."""
         if len(data) < _SMALL_RUN:
             if len(data) > self.buffer_bytes - len(self._rewriter.pending()):
                 self._drain()

@@ -24,11 +24,11 @@ from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder, DecoderOptions
 from binx.rows.statements import Statement
 from binx.slices.pieces import Changes, Piece
-from binx.slices.transaction_facts import TransactionFacts, taken_indexes
+from binx.slices.transaction_facts import Frame, TransactionFacts, taken_indexes
 
 if TYPE_CHECKING:
     from binx.slices.row_choice import RowChoice
-    from binx.slices.sql.sizes import StatementSizes
+    from binx.slices.sql.write import StatementSizes
 
 PIECE_ROWS = 32_768
 """Rows of a table at which a piece ends."""
@@ -117,19 +117,6 @@ class WholeTexts:
 @dataclass(frozen=True, slots=True)
 class End:
     """The transaction that has begun is complete."""
-
-
-class Frame(NamedTuple):
-    """What stands around the row changes of some transactions.
-
-    Attributes:
-        head_ends: where the text before each ends; 8 bytes each, native byte order.
-    """
-
-    transactions: int
-    head_ends: bytes
-    heads: bytes
-    foot: bytes
 
 
 class Frames(Protocol):
@@ -246,8 +233,6 @@ def ordered_changes(
 
 
 def _choosing(render: Renderer, choice: RowChoice) -> Renderer:
-    """Render the row changes that are wanted."""
-
     def chosen(changes: ChangeBatch, file: BinlogFile) -> list[Changes]:
         wanted = choice.chosen(changes)
         return render(wanted, file) if wanted.rows else []

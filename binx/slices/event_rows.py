@@ -69,8 +69,6 @@ class EventRows:
 
 
 class _Rows:
-    """The row changes of one transaction, run by run."""
-
     def __init__(
         self, begin: Begin, items: Iterator[Begin | RowTexts | WholeTexts | Statement | End]
     ) -> None:
@@ -94,7 +92,6 @@ class _Rows:
         return texts.piece, first, self._at
 
     def begin_next(self) -> None:
-        """Read on up to the next row change."""
         self._next()
 
     def end(self) -> None:

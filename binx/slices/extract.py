@@ -19,9 +19,8 @@ from binx.event.gtid.sets import GtidSet
 from binx.log.chain.ends import FileEnds
 from binx.log.damage.on_damage import OnDamage
 from binx.log.selection.selection import Selection
-from binx.slices.database_names import DatabaseNames
+from binx.slices.options import DatabaseNames, OnConflict
 from binx.slices.search import Search
-from binx.slices.sql.on_conflict import OnConflict
 from binx.storage.output import STANDARD_OUTPUT, OutputStream, open_output
 
 if TYPE_CHECKING:
@@ -103,8 +102,6 @@ def extract(
 
 
 class _Extraction:
-    """One request on its way to its output."""
-
     def __init__(
         self,
         chain: Sequence[FileEnds],
@@ -235,10 +232,7 @@ class _Extraction:
         if self._options.reverse:
             self._write_undo(stream)
             return
-        from binx.slices.kept_parts import KeptParts
-        from binx.slices.sql.check import check_sql
-        from binx.slices.sql.sizes import STATEMENT_BYTES, StatementSizes
-        from binx.slices.sql.write import write_sql
+        from binx.slices.sql.write import STATEMENT_BYTES, KeptParts, StatementSizes, check_sql, write_sql
 
         kept = KeptParts()
         found = kept.over(self._search.selected(decoded=False))
@@ -254,8 +248,8 @@ class _Extraction:
         self._warnings += sizes.warnings
 
     def _write_undo(self, stream: OutputStream) -> None:
-        from binx.slices.sql.sizes import STATEMENT_BYTES
         from binx.slices.sql.undo import write_undo
+        from binx.slices.sql.write import STATEMENT_BYTES
 
         report = write_undo(
             self._search.selected(),
@@ -273,7 +267,6 @@ class _Extraction:
             self._warnings.append(f"transactions without row changes (nothing to undo): {report.nothing:,}")
 
     def _every_transaction(self) -> Iterator[Selected]:
-        """All transactions of the files, whatever was selected."""
         options = self._options
         search = Search(
             self._chain, Selection(), verify=options.verify, on_damage=options.on_damage, tells=False
@@ -297,7 +290,7 @@ class _Extraction:
         self._warnings = decoder_warnings(decoders)
 
     def _write_thl(self, stream: OutputStream) -> None:
-        from binx.slices.thl.listing import FRAGMENT_BYTES, write_thl
+        from binx.slices.thl import FRAGMENT_BYTES, write_thl
 
         self._warnings = write_thl(
             self._search.selected(),

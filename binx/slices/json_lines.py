@@ -31,13 +31,12 @@ from binx.rows.decoder import ChangeDecoder
 from binx.rows.images import BatchImages, ChangeGroup, Images
 from binx.rows.parts import Part, Spelled, Spelling, columns
 from binx.rows.statements import Statement
-from binx.slices.changes import Begin, Frame, RowTexts, Selected, WholeTexts, ordered_changes
-from binx.slices.heads import FRAMED, Heads
+from binx.slices.changes import Begin, RowTexts, Selected, WholeTexts, ordered_changes
 from binx.slices.json_values import NULL, json_values, plain_json
-from binx.slices.misfits import with_misfits
-from binx.slices.pieces import Changes, Piece, changes_of
+from binx.slices.pieces import Changes, KeptInserts, Piece, changes_of
 from binx.slices.row_choice import RowChoice
-from binx.slices.sql.kept_inserts import KeptInserts
+from binx.slices.texts import with_misfits
+from binx.slices.transaction_facts import FRAMED, Frame, Heads
 from binx.source.wording import encoded
 from binx.storage.output import Sink
 
@@ -156,8 +155,6 @@ def _transaction_lines(
 
 
 class _Frames:
-    """Lines of transactions that have row changes alone, many at a time."""
-
     def __init__(self) -> None:
         fields = [
             (f'{", " if place else "{"}"{name}": '.encode(), TextColumn[f"COLUMN_{name.upper()}"], b"")
@@ -240,8 +237,6 @@ class JsonRows:
 
 
 class _BatchJson:
-    """The objects of one batch."""
-
     def __init__(self, images: BatchImages, values: Values, *, lines: bool, between: bool) -> None:
         self._images = images
         self._between = between
@@ -250,7 +245,6 @@ class _BatchJson:
         self._cache: dict[int, tuple[Spelled, ...]] = {}
 
     def parts(self, group: ChangeGroup) -> Iterator[bytes | Part]:
-        """What the objects of the group's changes consist of."""
         rows = group.images.rows
         yield from self._begin(rows)
         table = self._images.changes.table

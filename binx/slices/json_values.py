@@ -30,15 +30,16 @@ from binx.event.charset import charset as charset_of_name
 from binx.rows.columns.arrays import UNMAPPED_CHARSETS, whole_text
 from binx.rows.columns.types import INTEGER_NAMES, Kind, LogicalType
 from binx.rows.parts import Spelled, Spelling
-from binx.slices.long_texts import LongText, is_long
 from binx.slices.texts import (
     EMPTY,
     EXACT_DIGITS,
     TEXT,
+    LongText,
     Writer,
     as_text,
     constant,
     decimals,
+    is_long,
     per_distinct,
     quoted,
     quoted_times,

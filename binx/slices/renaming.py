@@ -17,7 +17,7 @@ from binx.event.query import Query
 from binx.event.query_status import StatusCode
 from binx.log.file import BinlogFile
 from binx.log.payloads import stored_payload
-from binx.slices.database_names import DatabaseNames
+from binx.slices.options import DatabaseNames
 
 _TABLE_MAP_POST_HEADER = 8
 _QUERY_POST_HEADER = 13

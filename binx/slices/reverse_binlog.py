@@ -33,11 +33,11 @@ from binx.log.scanning import KIND_NAMES
 from binx.slices.backwards import Backwards
 from binx.slices.binlog import SliceWriter
 from binx.slices.changes import Begin, ordered_changes
-from binx.slices.database_names import DatabaseNames
+from binx.slices.options import DatabaseNames
 from binx.slices.renaming import rename_table_map
 from binx.slices.search import Search
 from binx.slices.slice_plan import Part, SlicePlan
-from binx.slices.sql.undo_rows import Obstacles
+from binx.slices.sql.refusals import Obstacles
 from binx.storage.output import Sink
 
 if TYPE_CHECKING:
@@ -139,8 +139,6 @@ def write_reversed(
 
 
 class _Reversing:
-    """Transactions on their way into a log that undoes them."""
-
     def __init__(self, events: Backwards, databases: DatabaseNames) -> None:
         self._events = events
         self._databases = databases
@@ -150,11 +148,6 @@ class _Reversing:
         self._nothing = 0
 
     def take(self, part: ReversePart) -> None:
-        """Take in some transactions.
-
-        Raises:
-            RefusedError: they are in another format than those before.
-        """
         file = part.file
         description = part.table.format or file.format
         if self._part is None:
@@ -191,12 +184,6 @@ class _Reversing:
         self._nothing += not statements.has_rows
 
     def finish(self) -> None:
-        """Report what cannot be undone.
-
-        Raises:
-            RefusedError: there is something.
-            AbsentError: there is nothing to undo.
-        """
         if self._obstacles:
             reasons = "".join(f"\n  {line}" for line in self._obstacles.lines())
             raise RefusedError(
@@ -207,7 +194,6 @@ class _Reversing:
             raise AbsentError("none of the requested transactions has row changes")
 
     def write(self, output: Sink) -> ReverseReport:
-        """Write the log."""
         assert self._part is not None
         _ReverseWriter(self._part, output).write_events(self._events)
         description, warnings = self._part.description, []
@@ -252,7 +238,6 @@ class _Statements:
         self.has_rows = False
 
     def take(self, raw: RawEvent) -> None:
-        """Take the next event."""
         event = raw.event
         if isinstance(event, TableMap):
             wide = self._description.post_header_length(EventType.TABLE_MAP, 8) != _SHORT_POST_HEADER
@@ -315,7 +300,6 @@ class _Statements:
         self._maps, self._is_first = {}, True
 
     def end(self) -> bool:
-        """End the transaction; whether it has rows."""
         if not self.has_rows:
             return False
         if not self._is_first:
@@ -335,8 +319,6 @@ def _made(like: bytes, number: EventType, body: bytes) -> bytes:
 
 
 class _ReverseWriter(SliceWriter):
-    """Writes the head of a slice, and behind it events that come backwards."""
-
     buffer_bytes = 64 * 1024 * 1024
 
     def __init__(self, part: Part, output: Sink) -> None:
@@ -345,7 +327,6 @@ class _ReverseWriter(SliceWriter):
         super().__init__(plan, output, verbatim=False, verify=False, databases=None)
 
     def write_events(self, events: Backwards) -> None:
-        """Write magic, head and events."""
         self._rewriter.put_bytes(MAGIC)
         self._write_head(self._first.file, self._first.description)
         for _, _, _, pieces in events.backwards():

@@ -229,7 +229,6 @@ class Search:
                     seqno += len(part.table)
 
     def _parts(self, file: BinlogFile, epoch: int, seqno: int, *, rolled_back: bool) -> Iterator[Selected]:
-        """The transactions of one file that pass."""
         from binx.slices.changes import Selected
 
         scan = self._transactions(file, Level.LEVEL_TABLES)
@@ -277,7 +276,6 @@ class Search:
         return scan
 
     def _mask(self, file: BinlogFile, scan: TransactionScan, table: TransactionTable) -> bytearray:
-        """Marks of the transactions that pass."""
         mask = self.selector.mask(file, scan, table)
         if self._check_tables is not None:
             self._leave_out_undecodable(scan, table, mask, self._check_tables)
@@ -343,11 +341,9 @@ class _Steps:
         self._left_out = search.left_out
 
     def take(self, table: TransactionTable) -> None:
-        """Count what was looked at."""
         self._seen += len(table)
 
     def tell(self, file: BinlogFile) -> None:
-        """Tell of the file, and whether the search ends with it."""
         search = self._search
         if not search.tells:
             return

@@ -125,8 +125,6 @@ def plan_slice(runs: Iterable[Run], *, verbatim: bool) -> SlicePlan:
 
 
 class _Format(NamedTuple):
-    """What must be equal for events to stand under one format description."""
-
     flavour: Flavour
     version: tuple[int, int, int]
     post_header_lengths: bytes

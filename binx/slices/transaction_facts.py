@@ -1,23 +1,43 @@
-"""The transactions that are to be taken, with the facts about each."""
+"""Facts about the transactions that are to be taken, and what stands before their row changes.
+
+A format of text is a list of fields: what is said of a transaction, and the text around it.
+"""
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from binx.kernels.render.transactions import TransactionTexts
 from binx.log.arrow import arrow_scalar
+from binx.log.identifiers import anonymous_id
 from binx.log.index.transactions import index_batch
+from binx.log.scanning import TransactionScan
 from binx.rows.marks import TAKE
+from binx.source.wording import encoded
 
 if TYPE_CHECKING:
     from binx.slices.changes import Selected
 
 _READ = 1024
 """Transactions whose facts are made at once."""
+
+
+class Frame(NamedTuple):
+    """What stands around the row changes of some transactions.
+
+    Attributes:
+        head_ends: where the text before each ends; 8 bytes each, native byte order.
+    """
+
+    transactions: int
+    head_ends: bytes
+    heads: bytes
+    foot: bytes
 
 
 class TransactionFacts:
@@ -64,7 +84,6 @@ def taken_indexes(mask: bytearray) -> array[int]:
 
 
 def _plain(column: pa.Array) -> pa.Array:
-    """Times as numbers, the rest as it is."""
     return column.cast(pa.timestamp("us")).cast(pa.int64()) if pa.types.is_timestamp(column.type) else column
 
 
@@ -74,3 +93,42 @@ def _listed(column: pa.Array) -> list[Any]:
         return memoryview(column.buffers()[1]).cast("q")[column.offset :][: len(column)].tolist()
     values: list[Any] = column.to_pylist()
     return values
+
+
+FRAMED = 4096
+"""Transactions whose heads are made at once."""
+
+
+class Heads:
+    """Makes frames around the row changes of transactions."""
+
+    def __init__(
+        self,
+        texts: TransactionTexts,
+        foot: bytes,
+        shown: Callable[[str], str],
+        table: Callable[[str, str], str],
+    ) -> None:
+        self._texts = texts
+        self._foot = foot
+        self._shown = shown
+        self._table = table
+        self._scan: TransactionScan | None = None
+
+    def frame(self, part: Selected, taken: array[int], first: int, count: int) -> Frame:
+        """The frame of some transactions."""
+        if self._scan is not part.scan:
+            self._begin(part)
+        heads, ends = self._texts.render_taken(part.table, taken, first, count, part.first_seqno)
+        return Frame(count, ends, heads, self._foot)
+
+    def _begin(self, part: Selected) -> None:
+        scan, file = part.scan, part.file
+        self._scan = scan
+        self._texts.begin_file(
+            encoded(self._shown(file.name)),
+            file.commit_version(0),
+            part.epoch,
+            lambda number: encoded(self._table(*scan.table_name(number))),
+            lambda start: anonymous_id(file, start).encode(),
+        )

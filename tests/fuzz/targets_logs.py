@@ -21,11 +21,11 @@ from binx.rows.ddl.catalog import Catalog
 from binx.slices.binlog import write_binlog
 from binx.slices.changes import Selected
 from binx.slices.json_lines import write_json
+from binx.slices.options import OnConflict
 from binx.slices.search import Run
-from binx.slices.sql.on_conflict import OnConflict
 from binx.slices.sql.undo import write_undo
 from binx.slices.sql.write import write_sql
-from binx.slices.thl.listing import write_thl
+from binx.slices.thl import write_thl
 from tests.log.memory import Bytes
 
 _SEARCHED = 5

@@ -14,8 +14,8 @@ from binx.log.chain.inputs import open_chain
 from binx.log.file import BinlogFile
 from binx.log.selection.selection import Selection
 from binx.slices.binlog import write_binlog
-from binx.slices.database_names import DatabaseNames
 from binx.slices.extract import extract
+from binx.slices.options import DatabaseNames
 from binx.slices.search import Run
 from testdata.expected import rows_document, tables_of
 from testdata.programs import MYSQL_HINT, find_mysql

@@ -16,8 +16,8 @@ from binx.log.file import BinlogFile
 from binx.log.selection.selection import Selection
 from binx.rows.ddl.catalog import Catalog
 from binx.slices.extract import ExtractOptions, extract
+from binx.slices.options import OnConflict
 from binx.slices.reverse_binlog import ReversePart, write_reversed
-from binx.slices.sql.on_conflict import OnConflict
 from binx.slices.sql.undo import write_undo
 from binx.slices.sql.write import write_sql
 from testdata.expected import rows_document

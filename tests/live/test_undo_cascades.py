@@ -10,7 +10,7 @@ import pytest
 
 from binx.rows.ddl.catalog import Catalog
 from binx.slices.changes import Selected
-from binx.slices.sql.on_conflict import OnConflict
+from binx.slices.options import OnConflict
 from binx.slices.sql.undo import write_undo
 from testdata.servers import MariaDBServer, Server, ServerError
 from testdata.small import drop_databases

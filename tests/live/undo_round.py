@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from binx.rows.ddl.catalog import Catalog
 from binx.slices.changes import Selected
-from binx.slices.sql.on_conflict import OnConflict
+from binx.slices.options import OnConflict
 from binx.slices.sql.undo import write_undo
 from testdata.servers import Server, ServerError
 from testdata.small import drop_databases

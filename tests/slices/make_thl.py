@@ -13,7 +13,7 @@ from binx.log.file import BinlogFile
 from binx.log.selection.selection import Selection
 from binx.rows.ddl.catalog import Catalog
 from binx.slices.search import Search
-from binx.slices.thl.listing import FRAGMENT_BYTES, write_thl
+from binx.slices.thl import FRAGMENT_BYTES, write_thl
 from tests.conftest import TESTDATA
 
 FOLDER = Path(__file__).resolve().parent / "thl"

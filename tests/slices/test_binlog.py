@@ -18,7 +18,7 @@ from binx.kernels.transactions.table import FLAG_LENGTH_WRONG
 from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
 from binx.slices.binlog import write_binlog
-from binx.slices.database_names import DatabaseNames
+from binx.slices.options import DatabaseNames
 from binx.slices.search import Run
 from binx.storage.output import open_output
 from tests.dataset.slices import (

@@ -17,8 +17,8 @@ from binx.rows.ddl.catalog import Catalog
 from binx.slices.extract import ExtractOptions, SliceFormat, extract
 from binx.slices.json_lines import write_json
 from binx.slices.search import Search
-from binx.slices.thl.listing import write_thl
-from binx.slices.thl.rows import EVENT_CLASS
+from binx.slices.thl import write_thl
+from binx.slices.thl_rows import EVENT_CLASS
 from tests.conftest import TESTDATA
 from tests.slices.make_thl import CASES, golden, listing
 from tests.stats.logs import Statement, log_of

@@ -28,7 +28,7 @@ from binx.log.damage.on_damage import OnDamage
 from binx.log.index.lookup import IndexUse
 from binx.log.selection.selection import Selection
 from binx.slices.extract import OPERATIONS, ExtractOptions, SliceFormat, extract
-from binx.slices.sql.on_conflict import OnConflict
+from binx.slices.options import OnConflict
 
 if TYPE_CHECKING:
     from binx.where.condition import Condition

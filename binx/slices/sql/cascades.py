@@ -22,7 +22,7 @@ from binx.rows.ddl.table_statements import table_effect
 from binx.rows.images import BatchImages, Images
 from binx.rows.statements import Statement
 from binx.slices.changes import Selected
-from binx.slices.database_names import DatabaseNames
+from binx.slices.options import DatabaseNames
 from binx.slices.sql.foreign_keys import (
     BETWEEN,
     CASCADE,
@@ -39,12 +39,11 @@ from binx.slices.sql.foreign_keys import (
     places_of,
 )
 from binx.slices.sql.literals import identifier
+from binx.slices.sql.passes import table_changes
 from binx.slices.sql.referring_rows import CHECK, ReferringRow, ReferringRows
-from binx.slices.sql.restoring import RestoringSql
-from binx.slices.sql.table_changes import table_changes
 from binx.slices.sql.tables import SqlDialect, SqlTable
 from binx.slices.sql.undo_check import UndoCheck
-from binx.slices.sql.undo_conditions import Ties
+from binx.slices.sql.undo_conditions import RestoringSql, Ties
 from binx.source.wording import shortened
 
 LISTED = 20
@@ -158,7 +157,6 @@ class Cascades:
 
 
 def _ties(name: Name, keys: ForeignKeys, databases: DatabaseNames) -> Ties:
-    """The foreign keys of a table, with the names that tables have in the script."""
     return Ties(
         [((databases[child.name[0]], child.name[1]), child) for child in keys.to(name)],
         [((databases[child.parent[0]], child.parent[1]), child) for child in keys.of(name)],
@@ -219,8 +217,6 @@ def _referring(
 
 
 class _Steps:
-    """What the logs say of rows that refer to some values, and of those that they refer to."""
-
     def __init__(self, wanted: _Wanted, databases: DatabaseNames, check: UndoCheck) -> None:
         self._wanted = wanted
         self._databases = databases
@@ -233,7 +229,6 @@ class _Steps:
         self.unreadable: set[Name] = set()
 
     def read(self, selected: Iterable[Selected], catalog: Catalog) -> None:
-        """Read the changes of the tables that refer, and of those that are referred to."""
         names = _names(self._wanted)
         keys = ForeignKeys(catalog)
         for item, file in table_changes(selected, catalog, lambda db, table: (db, table) in names):

@@ -20,15 +20,12 @@ from binx.rows.columns.schema import Provenance
 from binx.rows.columns.types import Kind
 from binx.rows.images import BatchImages, ChangeGroup, Images
 from binx.rows.parts import Part, Spelled, Spelling, columns
-from binx.slices.changed import changed_values
-from binx.slices.database_names import DatabaseNames
-from binx.slices.misfits import with_misfits
-from binx.slices.pieces import Changes, changes_of
-from binx.slices.sql.kept_inserts import KeptInserts
+from binx.slices.options import DatabaseNames
+from binx.slices.pieces import Changes, KeptInserts, changes_of
 from binx.slices.sql.literals import NULL, sql_literals, text_literal, unknown_text
-from binx.slices.sql.marks import RowMark, row_marks
+from binx.slices.sql.session import RowMark, row_marks
 from binx.slices.sql.tables import SqlDialect, SqlTable
-from binx.slices.texts import TEXT
+from binx.slices.texts import TEXT, changed_values, with_misfits
 
 _MEMBERS = frozenset({Kind.ENUM, Kind.SET})
 _NEVER_EMPTY = frozenset({Kind.GEOMETRY, Kind.VECTOR})
@@ -104,11 +101,9 @@ class BatchSql:
         return f"INSERT INTO {self._table.name} ({names}) VALUES ".encode(), b";\n", b""
 
     def _inserted(self, images: Images) -> list[int]:
-        """The columns that an INSERT of the images names."""
         return [place for place in self._table.writable if place in images.columns]
 
     def _marks(self, group: ChangeGroup, marks: pa.Array) -> pa.Array:
-        """What the session must be for the group's statements."""
         picked = group.images.pick(marks)
         if group.before is None and self._leaves_out_values(group.images):
             return pc.bit_wise_or(picked, pa.scalar(int(RowMark.LENIENT), pa.uint8()))
@@ -121,7 +116,6 @@ class BatchSql:
         return any(not column.nullable and column.default is None for column in absent)
 
     def _parts(self, group: ChangeGroup) -> Iterator[bytes | Part]:
-        """What the statements of the group's changes consist of."""
         if group.before is None:
             assert group.after is not None
             yield from self._insert(group.after)
@@ -136,7 +130,6 @@ class BatchSql:
         yield b";\n"
 
     def _insert(self, after: Images) -> Iterator[bytes | Part]:
-        """A row of an INSERT's list."""
         yield b"("
         for number, place in enumerate(self._inserted(after)):
             self._refuse_empty_values(place, after, None)

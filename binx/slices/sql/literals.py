@@ -22,14 +22,15 @@ from binx.event.charset import charset as charset_of_name
 from binx.rows.columns.arrays import UNMAPPED_CHARSETS, whole_text
 from binx.rows.columns.types import INTEGER_NAMES, Kind, LogicalType
 from binx.rows.parts import Spelled, Spelling
-from binx.slices.long_texts import LongText, is_long
 from binx.slices.texts import (
     EXACT_DIGITS,
     TEXT,
+    LongText,
     Writer,
     as_text,
     constant,
     decimals,
+    is_long,
     quoted_times,
 )
 from binx.source.wording import encoded
@@ -50,6 +51,13 @@ _ESCAPED = frozenset("\\\n\r\t\0")
 """What has an escape, which is one only in sessions in which backslashes escape."""
 
 _ESCAPES = str.maketrans({"'": "''", "\\": r"\\", "\n": r"\n", "\r": r"\r", "\t": r"\t", "\0": r"\0"})
+
+
+def comment_text(text: str) -> str:
+    """Text that stays within its line."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else f"\\u{{{ord(char):x}}}" for char in text)
 
 
 def identifier(name: str) -> str:
@@ -229,13 +237,11 @@ def _members(array: pa.Array, logical: LogicalType) -> tuple[Spelled]:
 
 
 def _enum_literal(number: int, members: tuple[str, ...]) -> str:
-    """A value of an ENUM some of whose numbers have the same name."""
     name = members[number - 1] if 0 < number <= len(members) else ""
     return text_literal(name) if name and members.count(name) == 1 else str(number)
 
 
 def _set_literal(number: int, members: tuple[str, ...]) -> str:
-    """A value of a SET some of whose numbers have the same text."""
     names = [member for place, member in enumerate(members) if number >> place & 1]
     is_told = names and all(name and members.count(name) == 1 for name in names)
     return text_literal(",".join(names)) if is_told else str(number)

@@ -1,12 +1,17 @@
-"""What a script of SQL cannot carry, or one session cannot run, and is refused."""
+"""What a script of SQL cannot carry, what one session cannot run, what cannot be undone: it is refused."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 from binx.errors import RefusedError
 from binx.event.format import Flavour
 from binx.kernels.transactions.table import Kind
 from binx.rows.statements import Statement
 from binx.slices.changes import Begin, End, RowTexts, Selected, WholeTexts
+from binx.slices.sql.literals import comment_text
+from binx.source.wording import shortened
 
 _INCIDENT = "-- INCIDENT "
 _XA_KIND_NUMBERS = frozenset({Kind.KIND_XA_PREPARE, Kind.KIND_XA_COMMIT, Kind.KIND_XA_ROLLBACK})
@@ -83,3 +88,108 @@ def refuse_statement(statement: Statement) -> None:
             f"{where} says that the server lost events ({statement.sql.removeprefix(_INCIDENT)}), so a"
             " replay would give different data; leave out the transaction"
         )
+
+
+_MARKERS = ("SAVEPOINT ", "ROLLBACK TO ", "RELEASE SAVEPOINT ", "XA START ", "XA END ")
+SHOWN = 58
+"""Characters of a statement that are shown."""
+
+
+EXAMPLES = 3
+"""How many transactions are named for each obstacle."""
+
+LISTED = 30
+"""How many reasons are told one by one."""
+
+
+@dataclass(slots=True)
+class Obstacle:
+    """A reason why changes cannot be undone."""
+
+    count: int = 0
+    transactions: dict[str, None] = field(default_factory=dict)
+
+
+class Obstacles:
+    """What cannot be undone, by reason, in the order met."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, Obstacle] = {}
+
+    def add(self, reason: str, transactions: Iterator[str] | list[str], count: int = 1) -> None:
+        """Note that some changes of transactions cannot be undone."""
+        obstacle = self._found.setdefault(reason, Obstacle())
+        obstacle.count += count
+        for transaction in transactions:
+            if len(obstacle.transactions) >= EXAMPLES:
+                return
+            obstacle.transactions[transaction] = None
+
+    def __bool__(self) -> bool:
+        return bool(self._found)
+
+    def lines(self) -> list[str]:
+        """A line for each reason, and one for those that are too many to tell."""
+        lines = []
+        for reason, obstacle in list(self._found.items())[:LISTED]:
+            more = " …" if obstacle.count > len(obstacle.transactions) else ""
+            lines.append(f"{reason}: {obstacle.count:,}, in {', '.join(obstacle.transactions)}{more}")
+        if len(self._found) > LISTED:
+            lines.append(f"and {len(self._found) - LISTED:,} more reasons")
+        return lines
+
+
+class UndoStatements:
+    """Looks at statements for what is in the way.
+
+    Attributes:
+        void: numbers of transactions that were prepared, and rolled back in the end.
+    """
+
+    def __init__(self, obstacles: Obstacles) -> None:
+        self.void: set[int] = set()
+        self._obstacles = obstacles
+        self._prepared: dict[str, tuple[int, str]] = {}
+
+    def take(self, statement: Statement, number: int) -> None:
+        """Look at a statement of the transaction of that number."""
+        sql = statement.sql
+        if statement.kind != "other":
+            what = "a statement" if statement.kind == "ddl" else "a change logged as a statement"
+            self._obstacles.add(f"{what}, “{shortened(sql, SHOWN)}”", [statement.transaction])
+        elif sql.startswith("XA PREPARE "):
+            self._prepared[sql.removeprefix("XA PREPARE ")] = (number, statement.transaction)
+        elif sql.startswith(("XA COMMIT ", "XA ROLLBACK ")):
+            self._end_xa(sql, statement.transaction)
+        elif not sql.upper().startswith(_MARKERS):
+            self._obstacles.add(f"“{shortened(sql, SHOWN)}”", [statement.transaction])
+
+    def _end_xa(self, sql: str, transaction: str) -> None:
+        _, outcome, xid = sql.split(" ", 2)
+        prepared = self._prepared.pop(xid, None)
+        if outcome == "ROLLBACK":
+            if prepared is not None:
+                self.void.add(prepared[0])
+        elif prepared is None:
+            self._obstacles.add(
+                f"XA transaction {comment_text(xid)}: its changes are in the transaction that prepared"
+                " it, which is not selected",
+                [transaction],
+            )
+
+    def finish(self) -> None:
+        """Report what cannot be undone.
+
+        Raises:
+            RefusedError: there is something.
+        """
+        for xid, (_, transaction) in self._prepared.items():
+            self._obstacles.add(
+                f"XA transaction {comment_text(xid)}: whether it was committed", [transaction]
+            )
+        if self._obstacles:
+            reasons = "".join(f"\n  {comment_text(line)}" for line in self._obstacles.lines())
+            raise RefusedError(
+                "some changes cannot be undone; nothing was written. Choose other transactions, or"
+                f" leave these out with --exclude-gtid:{reasons}"
+            )

@@ -18,12 +18,13 @@ from binx.log.selection.moments import format_time
 from binx.rows.columns.schema import DEFAULT_CONTEXT
 from binx.rows.ddl.tokens import NotUnderstoodError, TokenKind, tokens
 from binx.rows.statements import Statement
-from binx.slices.changes import Begin, End, Frame, RowTexts, Selected, WholeTexts
-from binx.slices.database_names import DatabaseNames
-from binx.slices.heads import FRAMED, Heads
+from binx.slices.changes import Begin, End, RowTexts, Selected, WholeTexts
+from binx.slices.options import DatabaseNames
 from binx.slices.pieces import Piece
+from binx.slices.sql.literals import comment_text
 from binx.slices.sql.refusals import PreparedXa, refuse_other_flavour, refuse_statement
 from binx.slices.sql.session import SqlSession
+from binx.slices.transaction_facts import FRAMED, Frame, Heads
 from binx.source.wording import encoded
 
 _CREATE_TABLE = re.compile(r"\s*create\s+(or\s+replace\s+)?table\b", re.IGNORECASE)
@@ -314,13 +315,6 @@ class SqlScript:
         if self._partial or not _has_mysql_gtid(begin):
             return ""
         return f"{self._set_gtid(begin)}BEGIN;\nCOMMIT;\n"
-
-
-def comment_text(text: str) -> str:
-    """Text that stays within its line."""
-    if text.isprintable():
-        return text
-    return "".join(char if char.isprintable() else f"\\u{{{ord(char):x}}}" for char in text)
 
 
 def _without_start_transaction(statement: Statement) -> str:

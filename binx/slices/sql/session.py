@@ -1,17 +1,29 @@
-"""The session that a script of SQL runs in: its variables are set where they differ from what is in force."""
+"""The session that a script of SQL runs in, and what it must be for single row changes.
+
+Its variables are set where they differ from what is in force.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from enum import IntFlag
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from binx.event.charset import DEFAULT_CHARSET
 from binx.event.format import Flavour, FormatDescription
+from binx.event.rows import RowsFlag
 from binx.event.session import sql_mode_number
+from binx.kernels.copy.rows_events import rows_flags
+from binx.log.file import BinlogFile
+from binx.rows.columns.types import Kind
 from binx.rows.context import EXPLICIT_DEFAULTS_SINCE
+from binx.rows.images import BatchImages
 from binx.rows.statements import Statement
 from binx.slices.sql.literals import identifier, text_literal
-from binx.slices.sql.marks import RowMark
+from binx.source import READ_BYTES
 
 STRICT_MODE = "STRICT_ALL_TABLES,NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES"
 """Zero and impossible dates are taken as they are; a value that does not fit is an error."""
@@ -84,7 +96,7 @@ class SqlSession:
         return f"SET NAMES utf8mb4;\n{explicit}{self.for_rows(0)}"
 
     def for_rows(self, mark: int) -> str:
-        """The session for row changes, with what a :class:`~binx.slices.sql.marks.RowMark` asks for."""
+        """The session for row changes, with what a :class:`~binx.slices.sql.session.RowMark` asks for."""
         if mark == self._rows_mark:
             return ""
         options = dict(_ROW_OPTIONS_OF[self._flavour])
@@ -160,7 +172,6 @@ class SqlSession:
         return f"USE {identifier(statement.db)};\n"
 
     def _set(self, options: Mapping[str, str]) -> str:
-        """Set the session's variables that differ."""
         self._rows_mark = None
         if "collation_connection" in options:
             self._values.pop("character_set_connection", None)
@@ -197,3 +208,72 @@ def _single_use(statement: Statement) -> str:
 
 def _value(value: str) -> str:
     return value if _PLAIN_VALUE.fullmatch(value) else text_literal(value)
+
+
+_HEAD_BYTES = 64
+"""More than header and post-header of a rows event take."""
+
+_NEAR = 16 * 1024
+"""Bytes between events, on the average, below which they are read with what stands between."""
+
+
+def event_flags(file: BinlogFile, positions: pa.Array) -> pa.Array:
+    """The low byte of the flags of the rows event of each row change, uint8.
+
+    Events within compressed payloads have no place in the file, and count as those without flags.
+
+    Args:
+        file: the log.
+        positions: the offsets of the events, a row change each; rows of one event stand together.
+    """
+    places = memoryview(positions.buffers()[1]).cast("q")[positions.offset :][: len(positions)]
+    flags = bytearray(len(places))
+    lengths, done = file.format.post_header_lengths, 0
+    while done < len(places):
+        origin, known = places[done], done
+        size = READ_BYTES if places[-1] - origin < _NEAR * (len(places) - done) else _HEAD_BYTES
+        done = rows_flags(file.source.window(origin, origin + size), origin, places, known, lengths, flags)
+        if done == known:
+            # A payload event of a few bytes at the file's end.
+            done += 1
+    return pa.Array.from_buffers(pa.uint8(), len(flags), [None, pa.py_buffer(flags)])
+
+
+class RowMark(IntFlag):
+    """What the session must be for a row change."""
+
+    NO_FOREIGN_KEY_CHECKS = 1
+    LENIENT = 2
+    """It holds an ENUM's error value, or leaves out a NOT NULL column, which a strict session refuses."""
+
+
+_ERROR_VALUE = 0
+"""The number of an ENUM's error value, and its place among the names."""
+
+
+def row_marks(images: BatchImages, file: BinlogFile) -> pa.Array | None:
+    """What the session must be, row by row; None where nothing special."""
+    flagged = images.changes.rows_flags & RowsFlag.NO_FOREIGN_KEY_CHECKS
+    marks = _event_marks(file, images.system("_position")) if flagged else None
+    for place, column in enumerate(images.columns):
+        if column.type.kind is Kind.ENUM and column.type.members is not None:
+            values = images.column(place)
+            codes = values if pa.types.is_integer(values.type) else values.indices
+            errors = pc.fill_null(pc.equal(codes, pa.scalar(_ERROR_VALUE, codes.type)), False)
+            if pc.any(errors).as_py():
+                lenient = pc.if_else(
+                    errors, pa.scalar(int(RowMark.LENIENT), pa.uint8()), pa.scalar(0, pa.uint8())
+                )
+                marks = lenient if marks is None else pc.bit_wise_or(marks, lenient)
+    return marks
+
+
+def _event_marks(file: BinlogFile, positions: pa.Array | None) -> pa.Array | None:
+    """Which rows were changed in a session without foreign key checks, as the flags of their events say."""
+    assert positions is not None
+    bit = pa.scalar(int(RowsFlag.NO_FOREIGN_KEY_CHECKS), pa.uint8())
+    flagged = pc.equal(pc.bit_wise_and(event_flags(file, positions), bit), bit)
+    if not flagged.true_count:
+        return None
+    mark = pa.scalar(int(RowMark.NO_FOREIGN_KEY_CHECKS), pa.uint8())
+    return pc.if_else(flagged, mark, pa.scalar(0, pa.uint8()))

@@ -24,21 +24,19 @@ from binx.rows.ddl.catalog import Catalog
 from binx.rows.statements import Statement
 from binx.slices.backwards import NO_MARK, PIECE_BYTES, Backwards
 from binx.slices.changes import Begin, RowTexts, Selected, ordered_changes
-from binx.slices.database_names import DatabaseNames
+from binx.slices.options import DatabaseNames, OnConflict
 from binx.slices.pieces import Changes
 from binx.slices.row_choice import RowChoice
 from binx.slices.sql.cascades import Cascades, Restored
-from binx.slices.sql.changed_again import ChangedAgain
-from binx.slices.sql.on_conflict import OnConflict
-from binx.slices.sql.refusals import refuse_other_flavour
-from binx.slices.sql.script import PARTIAL, comment_text
+from binx.slices.sql.literals import comment_text
+from binx.slices.sql.passes import ChangedAgain, without_rolled_back
+from binx.slices.sql.refusals import Obstacles, UndoStatements, refuse_other_flavour
+from binx.slices.sql.script import PARTIAL
 from binx.slices.sql.session import SqlSession
-from binx.slices.sql.sizes import STATEMENT_BYTES, StatementSizes
-from binx.slices.sql.table_changes import without_rolled_back
 from binx.slices.sql.tables import SqlDialect, UntoldTables
 from binx.slices.sql.undo_check import ROWS_BEFORE_KEYS, UndoCheck
-from binx.slices.sql.undo_rows import Obstacles, UndoRows
-from binx.slices.sql.undo_statements import UndoStatements
+from binx.slices.sql.undo_rows import UndoRows
+from binx.slices.sql.write import STATEMENT_BYTES, StatementSizes
 from binx.storage.output import Sink
 
 
@@ -125,8 +123,6 @@ def write_undo(
 
 
 class _Undoing:
-    """One request: the log goes in forwards, the script comes out backwards."""
-
     def __init__(
         self,
         spool: Backwards,
@@ -158,7 +154,6 @@ class _Undoing:
         self._untold = UntoldTables()
 
     def render(self, changes: ChangeBatch, file: BinlogFile) -> list[Changes]:
-        """Row changes as the statements that undo them."""
         if self._rows is None or self._rows.dialect != SqlDialect.of(file.format):
             self._rows = UndoRows(
                 SqlDialect.of(file.format),
@@ -172,12 +167,6 @@ class _Undoing:
         return self._rows(changes, file)
 
     def take(self, item: object) -> None:
-        """Take one item of the log.
-
-        Raises:
-            RefusedError: the logs are those of different kinds of servers.
-            OutputError: see :class:`Backwards`.
-        """
         if isinstance(item, Begin):
             self._take_begin(item)
         elif isinstance(item, RowTexts):
@@ -188,7 +177,6 @@ class _Undoing:
             self._take_end()
 
     def copy_out(self, output: Sink) -> UndoReport:
-        """Write the script."""
         undone: set[int] = set()
         for piece in _together(self._script(undone)):
             output.write(piece)

@@ -16,9 +16,8 @@ from typing import TypeVar
 from binx.event.format import Flavour
 from binx.rows.columns.types import Kind
 from binx.rows.parts import Part
-from binx.slices.sql.literals import text_literal
-from binx.slices.sql.on_conflict import OnConflict
-from binx.slices.sql.script import comment_text
+from binx.slices.options import OnConflict
+from binx.slices.sql.literals import comment_text, text_literal
 from binx.slices.sql.tables import SqlDialect, SqlTable
 
 KEYS_BYTES = 900_000

@@ -9,7 +9,6 @@ noted as obstacles, and their statements are empty.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,63 +18,19 @@ from binx.rows.batches import ChangeBatch
 from binx.rows.columns.types import Kind
 from binx.rows.images import BatchImages, ChangeGroup, Images
 from binx.rows.parts import Part
-from binx.slices.database_names import DatabaseNames
+from binx.slices.options import DatabaseNames, OnConflict
 from binx.slices.pieces import Changes
 from binx.slices.sql.cascades import Cascades
 from binx.slices.sql.change_rows import SqlRows
-from binx.slices.sql.changed_again import ChangedAgain
 from binx.slices.sql.foreign_keys import logs_cascades
-from binx.slices.sql.on_conflict import OnConflict
+from binx.slices.sql.passes import ChangedAgain
+from binx.slices.sql.refusals import EXAMPLES, Obstacles
 from binx.slices.sql.tables import SqlDialect, SqlTable
 from binx.slices.sql.undo_check import UndoCheck
 from binx.slices.sql.undo_conditions import ConditionsSql, Ties
 
-EXAMPLES = 3
-"""How many transactions are named for each obstacle."""
-
-LISTED = 30
-"""How many reasons are told one by one."""
-
-
-@dataclass(slots=True)
-class Obstacle:
-    """A reason why changes cannot be undone."""
-
-    count: int = 0
-    transactions: dict[str, None] = field(default_factory=dict)
-
-
 _UNDONE_BY = {"insert": "delete", "update": "update", "delete": "insert"}
 _NOT_FULL = "binlog_row_image was not FULL"
-
-
-class Obstacles:
-    """What cannot be undone, by reason, in the order met."""
-
-    def __init__(self) -> None:
-        self._found: dict[str, Obstacle] = {}
-
-    def add(self, reason: str, transactions: Iterator[str] | list[str], count: int = 1) -> None:
-        """Note that some changes of transactions cannot be undone."""
-        obstacle = self._found.setdefault(reason, Obstacle())
-        obstacle.count += count
-        for transaction in transactions:
-            if len(obstacle.transactions) >= EXAMPLES:
-                return
-            obstacle.transactions[transaction] = None
-
-    def __bool__(self) -> bool:
-        return bool(self._found)
-
-    def lines(self) -> list[str]:
-        """A line for each reason, and one for those that are too many to tell."""
-        lines = []
-        for reason, obstacle in list(self._found.items())[:LISTED]:
-            more = " …" if obstacle.count > len(obstacle.transactions) else ""
-            lines.append(f"{reason}: {obstacle.count:,}, in {', '.join(obstacle.transactions)}{more}")
-        if len(self._found) > LISTED:
-            lines.append(f"and {len(self._found) - LISTED:,} more reasons")
-        return lines
 
 
 class UndoRows(SqlRows):
@@ -114,8 +69,6 @@ class UndoRows(SqlRows):
 
 
 class _BatchUndo(ConditionsSql):
-    """The undoing statements of one batch."""
-
     def __init__(
         self,
         table: SqlTable,
@@ -201,7 +154,6 @@ class _BatchUndo(ConditionsSql):
         return check.around_insert(self._inserted(group.before))
 
     def _obstacle(self, group: ChangeGroup) -> str | None:
-        """Why the changes of a group cannot be undone."""
         table, known = self._table, _known(group)
         writable = set(table.writable)
         if group.after is None:

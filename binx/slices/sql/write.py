@@ -13,20 +13,203 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
+from binx.kernels.transactions.table import Kind, TransactionTable
 from binx.log.file import BinlogFile
 from binx.rows.batches import ChangeBatch
 from binx.rows.ddl.catalog import Catalog
+from binx.rows.decoder import ChangeDecoder
 from binx.rows.statements import Statement
-from binx.slices.changes import Begin, Frame, Selected, ordered_changes
-from binx.slices.database_names import DatabaseNames
+from binx.slices.changes import Begin, Selected, ordered_changes
+from binx.slices.options import DatabaseNames
 from binx.slices.pieces import Changes, Piece
 from binx.slices.row_choice import RowChoice
 from binx.slices.sql.change_rows import SqlRows
+from binx.slices.sql.refusals import CHECKED_FACTS, PreparedXa, refuse_statement
 from binx.slices.sql.script import FACTS, SqlScript
-from binx.slices.sql.sizes import StatementSizes
-from binx.slices.sql.tables import SqlDialect
+from binx.slices.sql.tables import SqlDialect, UntoldTables, refuse_table
+from binx.slices.transaction_facts import Frame
 from binx.storage.output import Sink
+
+if TYPE_CHECKING:
+    from binx.slices.changes import Selected
+
+PACKET_BYTES = 16 * 1024 * 1024
+"""``max_allowed_packet`` of the clients ``mysql`` and ``mariadb``, and of MariaDB's server; that of MySQL's
+server is 64 MiB since 8.0. Sources: the manuals of both, on the system variable and the clients' options."""
+
+LARGEST_PACKET_BYTES = 1024 * 1024 * 1024
+"""What it can be set to at most, in the clients and in the servers."""
+
+_LONGEST_CHARACTER = 4
+"""Bytes of UTF-8."""
+
+
+STATEMENT_BYTES = 1024 * 1024
+"""Bytes up to which a statement inserts several rows, unless told otherwise."""
+
+
+class StatementSizes:
+    """How long statements become: those of row changes, and those that the log has as text."""
+
+    def __init__(self, statement_bytes: int = STATEMENT_BYTES) -> None:
+        self.statement_bytes = statement_bytes
+        self._long = 0
+        self._longest = 0
+
+    @property
+    def packet(self) -> int:
+        """Bytes beyond which a statement counts as long."""
+        return PACKET_BYTES
+
+    def take(self, long_texts: int, longest: int) -> None:
+        """Count some statements."""
+        self._long += long_texts
+        self._longest = max(self._longest, longest)
+
+    def take_text(self, sql: str) -> None:
+        """Measure a statement that is in the log as text."""
+        if len(sql) * _LONGEST_CHARACTER <= PACKET_BYTES:
+            return
+        length = len(sql.encode("utf-8", "surrogatepass"))
+        if length > PACKET_BYTES:
+            self.take(1, length)
+
+    @property
+    def warnings(self) -> list[str]:
+        """What whoever runs the script must know, in sentences."""
+        if not self._long:
+            return []
+        which = "1 statement is" if self._long == 1 else f"{self._long:,} statements are"
+        text = f"{which} longer than the {PACKET_BYTES:,} bytes that clients accept by default, the longest"
+        if self._longest > LARGEST_PACKET_BYTES:
+            return [f"{text} {self._longest:,}; no server accepts that, so use --format binlog"]
+        return [
+            f"{text} {self._longest:,}: run the script with --max-allowed-packet={self._longest}, on a"
+            " server whose max_allowed_packet is at least as large"
+        ]
+
+
+_PLAIN_KINDS = frozenset({int(Kind.KIND_DML), int(Kind.KIND_EMPTY)})
+
+
+def check_sql(selected: Iterable[Selected], catalog: Catalog, choice: RowChoice | None = None) -> list[str]:
+    """Find out whether the transactions can be written as SQL, without writing a byte.
+
+    Returns:
+        Warnings about tables and statements, in sentences.
+
+    Raises:
+        RefusedError: a table's columns have no names, or a statement cannot be written.
+        DamagedError, UnsupportedError: a transaction cannot be decoded.
+    """
+
+    def nothing(_: ChangeBatch, __: BinlogFile) -> list[Changes]:
+        raise AssertionError("no rows are decoded")
+
+    checked: set[int] = set()
+    decoders: list[ChangeDecoder] = []
+    prepared = PreparedXa()
+    items = ordered_changes(
+        _telling(selected, prepared),
+        catalog.copy(),
+        nothing,
+        resolve_only=True,
+        decoders=decoders,
+        facts=CHECKED_FACTS,
+        told=prepared.looks_at,
+        choice=choice,
+    )
+    for item in items:
+        prepared.take(item)
+        if isinstance(item, Statement):
+            refuse_statement(item)
+    untold = UntoldTables()
+    for decoder in decoders:
+        for changes in decoder.tables:
+            if id(changes) not in checked:
+                checked.add(id(changes))
+                refuse_table(changes.resolved)
+                untold.take(changes.resolved)
+    warnings = [warning for decoder in decoders for warning in decoder.report.warnings]
+    return [*warnings, *untold.warnings()]
+
+
+def _telling(selected: Iterable[Selected], prepared: PreparedXa) -> Iterator[Selected]:
+    """The parts of the logs that can have something to refuse.
+
+    Whether a table can be written is up to its table maps and the statements before, and most parts of a log
+    have neither a new map nor a statement.
+    """
+    known = _KnownTables()
+    for part in selected:
+        if known.look_at(part) or prepared.looks_at(part):
+            yield part
+
+
+class _KnownTables:
+    """Which tables were looked at since their columns may have changed."""
+
+    def __init__(self) -> None:
+        self._file: BinlogFile | None = None
+        self._maps = 0
+        self._stale: set[int] = set()
+
+    def look_at(self, part: Selected) -> bool:
+        """Whether there is something new in a part, which is looked at if so."""
+        if part.file is not self._file:
+            self._file, self._maps, self._stale = part.file, 0, set()
+        maps, scan = part.scan.map_count, part.scan
+        if maps is None or part.behind_damage or part.mask.count(1) < len(part.mask):
+            # Of what is not selected here nothing is learnt.
+            return True
+        tables = {*memoryview(part.table.count_column(0)).cast("q")} if self._stale else set()
+        statements = _has_statements(part.table)
+        if maps == self._maps and not statements and self._stale.isdisjoint(tables):
+            return False
+        self._maps = maps
+        self._stale -= tables
+        if statements:
+            # Wherever in the part they stand, what comes behind the part is looked at anew.
+            self._stale = {*range(scan.table_count)}
+        return True
+
+
+def _has_statements(table: TransactionTable) -> bool:
+    """Whether some of the transactions are more than row changes between BEGIN and COMMIT."""
+    marks = table.mask()
+    table.keep_range(marks, "statements", 1, 2**63 - 1)
+    return any(marks) or not _PLAIN_KINDS.issuperset(memoryview(table.column("kind")).cast("q"))
+
+
+KEPT_BYTES = 16 * 1024 * 1024
+"""Records of some 80,000 transactions."""
+
+
+class KeptParts:
+    """Keeps the parts of logs that a search yields, unless they take too much memory.
+
+    A log of few large transactions need not be searched a second time for what is known of these.
+
+    Attributes:
+        parts: all parts, once the search has ended; None where they were too many.
+    """
+
+    def __init__(self, limit: int = KEPT_BYTES) -> None:
+        self.parts: list[Selected] | None = []
+        self._left = limit
+
+    def over(self, selected: Iterable[Selected]) -> Iterator[Selected]:
+        """Go over the parts for the first time."""
+        for part in selected:
+            self._left -= part.table.bytes_held + len(part.mask)
+            if self._left < 0:
+                self.parts = None
+            elif self.parts is not None:
+                self.parts.append(part)
+            yield part
+
 
 BUFFER_BYTES = 1024 * 1024
 """How much is collected before it is written."""
@@ -46,7 +229,7 @@ def write_sql(
         How many transactions were written.
 
     Raises:
-        RefusedError: see :func:`~binx.slices.sql.check.check_sql`, which finds most reasons before the
+        RefusedError: see :func:`~binx.slices.sql.write.check_sql`, which finds most reasons before the
             first byte.
         DamagedError, UnsupportedError: a transaction cannot be decoded.
         OutputError: the output cannot be written.
@@ -63,8 +246,6 @@ def write_sql(
 
 
 class _Script:
-    """A script on its way to the output."""
-
     def __init__(
         self, sizes: StatementSizes | None, choice: RowChoice | None, databases: DatabaseNames
     ) -> None:
@@ -76,11 +257,9 @@ class _Script:
 
     @property
     def transactions(self) -> int:
-        """How many transactions were written."""
         return 0 if self._writer is None else self._writer.transactions
 
     def chunks(self, selected: Iterable[Selected], catalog: Catalog) -> Iterator[bytes]:
-        """The SQL piece by piece."""
         items = ordered_changes(
             selected,
             catalog,

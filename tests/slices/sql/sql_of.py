@@ -11,8 +11,7 @@ from binx.log.file import BinlogFile
 from binx.rows.ddl.catalog import Catalog
 from binx.slices.changes import Selected
 from binx.slices.json_lines import write_json
-from binx.slices.sql.check import check_sql
-from binx.slices.sql.write import write_sql
+from binx.slices.sql.write import check_sql, write_sql
 
 
 def everything(paths: Sequence[Path], *, verify: bool = True) -> Iterator[Selected]:

@@ -13,8 +13,7 @@ from binx.log import scan as scan_module
 from binx.log.file import BinlogFile
 from binx.rows.ddl.catalog import Catalog
 from binx.slices.changes import Selected, ordered_changes
-from binx.slices.kept_parts import KeptParts
-from binx.slices.sql.check import check_sql
+from binx.slices.sql.write import KeptParts, check_sql
 from tests.slices.sql.sql_of import everything
 
 TESTDATA = Path(__file__).resolve().parents[3] / "testdata"
@@ -50,7 +49,7 @@ def looked_at(path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[int, int]:
             parts.append(part)
             yield part
 
-    monkeypatch.setattr("binx.slices.sql.check.ordered_changes", watched)
+    monkeypatch.setattr("binx.slices.sql.write.ordered_changes", watched)
     check_sql(listed(), Catalog())
     return len(parts), len(decoded)
 

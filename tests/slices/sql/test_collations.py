@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from binx.slices.sql.collations import fold, may_be_equal
+from binx.slices.sql.foreign_keys import fold, may_be_equal
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,8 @@ import binx.slices.changes
 from binx.errors import BinxError
 from binx.rows.images import BatchImages
 from binx.rows.parts import Part, buffers_memory
-from binx.slices.pieces import Changes, changes_of
-from binx.slices.sql import kept_inserts
-from binx.slices.sql.kept_inserts import KeptInserts
+from binx.slices import pieces
+from binx.slices.pieces import Changes, KeptInserts, changes_of
 from tests.slices.sql.sql_of import json_of, sql_of
 
 TESTDATA = Path(__file__).resolve().parents[3] / "testdata"
@@ -44,7 +43,7 @@ def test_texts_are_the_same_whatever_batches_came_before(
 
 def test_a_table_is_told_once_however_many_batches_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[object] = []
-    really_kept = kept_inserts._kept_parts
+    really_kept = pieces._kept_parts
 
     def count(images: BatchImages, parts: list[Part]) -> Any:
         told.append(images.changes.table)
@@ -57,8 +56,8 @@ def test_a_table_is_told_once_however_many_batches_it_has(monkeypatch: pytest.Mo
         return buffers_memory(*arguments)
 
     monkeypatch.setattr(binx.slices.changes, "PIECE_ROWS", 2)
-    monkeypatch.setattr(kept_inserts, "_kept_parts", count)
-    monkeypatch.setattr(kept_inserts, "buffers_memory", fill)
+    monkeypatch.setattr(pieces, "_kept_parts", count)
+    monkeypatch.setattr(pieces, "buffers_memory", fill)
     json_of(TESTDATA / "mysql-9.7" / "shop" / "mysql-bin.000001")
     assert len(told) == len(set(map(id, told))) > 1
     assert len(filled) > 100

@@ -7,14 +7,14 @@ import pytest
 
 from binx.rows.parts import Part, Spelled, Spelling, kernel_part, numbers
 from binx.slices.pieces import Changes, Piece
-from binx.slices.sql import sizes as sql_sizes
-from binx.slices.sql.sizes import StatementSizes
+from binx.slices.sql import write as sql_write
+from binx.slices.sql.write import StatementSizes
 
 
 @pytest.fixture(autouse=True)
 def small_packets(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sql_sizes, "PACKET_BYTES", 10)
-    monkeypatch.setattr(sql_sizes, "LARGEST_PACKET_BYTES", 100)
+    monkeypatch.setattr(sql_write, "PACKET_BYTES", 10)
+    monkeypatch.setattr(sql_write, "LARGEST_PACKET_BYTES", 100)
 
 
 def said(*lengths: int) -> list[str]:

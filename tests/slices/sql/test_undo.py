@@ -19,8 +19,8 @@ from binx.rows.ddl.catalog import Catalog
 from binx.slices import backwards
 from binx.slices import changes as changes_module
 from binx.slices.changes import Begin, Selected, ordered_changes
+from binx.slices.options import OnConflict
 from binx.slices.sql import undo as undo_module
-from binx.slices.sql.on_conflict import OnConflict
 from binx.slices.sql.undo import UndoReport, write_undo
 from binx.slices.sql.write import write_sql
 from tests.slices.sql.sql_of import everything
@@ -153,9 +153,9 @@ def test_images_that_lack_what_was_there_are_refused_together(folder: Path) -> N
 
 
 def test_many_reasons_are_not_all_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    from binx.slices.sql import undo_rows as sql_undo
+    from binx.slices.sql import refusals
 
-    monkeypatch.setattr(sql_undo, "LISTED", 2)
+    monkeypatch.setattr(refusals, "LISTED", 2)
     with pytest.raises(RefusedError, match=r"\n  and \d+ more reasons\Z"):
         write_undo(everything([MYSQL / "small" / "ddl.binlog"]), io.BytesIO(), Catalog())
 

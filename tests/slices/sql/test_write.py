@@ -25,12 +25,9 @@ from binx.rows.ddl.catalog import Catalog
 from binx.rows.statements import Statement
 from binx.slices import changes as changes_module
 from binx.slices.changes import Selected, ordered_changes
-from binx.slices.sql.check import check_sql
-from binx.slices.sql.literals import identifier, sql_literals, text_literal
-from binx.slices.sql.script import comment_text
+from binx.slices.sql.literals import comment_text, identifier, sql_literals, text_literal
 from binx.slices.sql.session import SqlSession
-from binx.slices.sql.sizes import StatementSizes
-from binx.slices.sql.write import write_sql
+from binx.slices.sql.write import StatementSizes, check_sql, write_sql
 from tests.event import samples
 from tests.slices.spelled import texts_of
 from tests.slices.sql.sql_of import everything, json_of, sql_of

@@ -1,9 +1,10 @@
-"""Databases that get other names in what ``extract`` writes (``--rewrite-db``)."""
+"""What a user may ask for beside transactions: names of databases, and what an undo does with conflicts."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from enum import Enum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -47,3 +48,14 @@ class DatabaseNames:
             f"statements whose text names {name}, which --rewrite-db leaves as it is: {count:,}"
             for name, count in self._spoken.items()
         ]
+
+
+class OnConflict(Enum):
+    """What is done with rows that are not as the log left them."""
+
+    STOP = "stop"
+    """They are listed, and nothing is undone."""
+    SKIP = "skip"
+    """They are listed and left alone; all others are undone."""
+    FORCE = "force"
+    """They are found by their key alone, and set back whatever was done to them since."""

@@ -1,25 +1,85 @@
-"""Rows that were changed again by transactions which are not undone: the script will not find them.
+"""Another pass over logs, for the row changes of some tables; rows that were changed again.
 
-The keys of the rows that are undone are kept as text while these are read; a second pass over the logs looks
-for them in all other transactions.
+Rows that transactions changed which are not undone are not found by the script. The keys of the rows that are
+undone are kept as text while these are read; a second pass looks for them in all other transactions.
 """
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from binx.kernels.transactions.table import Kind
 from binx.log.arrow import arrow_array
+from binx.log.file import BinlogFile
+from binx.log.selection.xa_ends import XaEnds, xid_of
 from binx.rows.batches import ChangeBatch
+from binx.rows.columns.types import ArrowOptions
 from binx.rows.ddl.catalog import Catalog
+from binx.rows.decoder import ChangeDecoder, DecoderOptions
 from binx.rows.images import BatchImages, Images
+from binx.rows.marks import WITHOUT_ROWS
+from binx.rows.statements import Statement
 from binx.slices.changes import Selected
-from binx.slices.sql.table_changes import table_changes
 from binx.slices.sql.tables import SqlTable
+
+
+def table_changes(
+    selected: Iterable[Selected], catalog: Catalog, wanted: Callable[[str, str], bool]
+) -> Iterator[tuple[ChangeBatch | Statement, BinlogFile]]:
+    """Yield the row changes of some tables, and all statements; each kind in the log's order.
+
+    Raises:
+        DamagedError, UnsupportedError: a transaction cannot be decoded.
+    """
+    options = DecoderOptions(arrow=ArrowOptions(raw_text=True, exact_members=True))
+    decoder: ChangeDecoder | None = None
+    for part in selected:
+        if decoder is None or decoder.file is not part.file:
+            decoder = ChangeDecoder(part.file, catalog, wanted, options=options)
+        if part.behind_damage:
+            decoder.forget_tables()
+        for item in decoder.decode(part.table, part.mask):
+            if isinstance(item, ChangeBatch | Statement):
+                yield item, part.file
+        for batch in decoder.flush():
+            yield batch, part.file
+
+
+def without_rolled_back(every: Callable[[], Iterable[Selected]]) -> Callable[[], Iterator[Selected]]:
+    """The same transactions without the rows of XA transactions that were rolled back in the end."""
+    rolled_back: set[tuple[str, int]] | None = None
+
+    def lasting() -> Iterator[Selected]:
+        nonlocal rolled_back
+        if rolled_back is None:
+            rolled_back = _rolled_back(every())
+        for part in every():
+            for index in XaEnds.steps(part.table, part.mask) if rolled_back else ():
+                if (part.file.path, part.table.value("start", index)) in rolled_back:
+                    part.mask[index] = WITHOUT_ROWS
+            yield part
+
+    return lasting
+
+
+def _rolled_back(selected: Iterable[Selected]) -> set[tuple[str, int]]:
+    """Where the XA transactions stand that were rolled back: file, and offset of what prepared them."""
+    prepared: dict[str, tuple[str, int]] = {}
+    found: set[tuple[str, int]] = set()
+    for part in selected:
+        for index in XaEnds.steps(part.table, part.mask):
+            kind, xid = part.table.value("kind", index), xid_of(part.file, part.table, index)
+            if kind == Kind.KIND_XA_PREPARE:
+                prepared[xid] = part.file.path, part.table.value("start", index)
+            elif (place := prepared.pop(xid, None)) is not None and kind == Kind.KIND_XA_ROLLBACK:
+                found.add(place)
+    return found
+
 
 MOST_KEYS = 2_000_000
 """Keys of a table that are kept; each takes some 30 bytes."""
@@ -32,8 +92,6 @@ _BETWEEN = b", "
 
 @dataclass(slots=True)
 class _Keys:
-    """The keys of a table's rows that are undone."""
-
     names: tuple[str, ...]
     pieces: list[pa.Table] = field(default_factory=list)
     count: int = 0
@@ -46,8 +104,6 @@ class _Keys:
 
 @dataclass(slots=True)
 class _Again:
-    """Rows of a table that were changed again: how many changes there are, and the first of them."""
-
     count: int = 0
     rows: list[str] = field(default_factory=list)
 

@@ -34,7 +34,7 @@ from binx.rows.decoder_warnings import decoder_warnings
 from binx.slices.changes import Begin, Selected, ordered_changes
 from binx.slices.event_rows import EventRows, events_with_rows
 from binx.slices.sql.literals import identifier
-from binx.slices.thl.rows import EVENT_CLASS, thl_rows
+from binx.slices.thl_rows import EVENT_CLASS, thl_rows
 from binx.source.wording import encoded
 from binx.storage.output import Sink
 
@@ -100,7 +100,6 @@ class _FragmentText:
         self._file: IO[bytes] | None = None
 
     def write(self, chunk: bytes) -> None:
-        """Add some text."""
         self.size += len(chunk)
         if self.size <= _MEMORY:
             self._chunks.append(chunk)
@@ -112,7 +111,6 @@ class _FragmentText:
         self._file.write(chunk)
 
     def hand_over(self, output: Sink) -> None:
-        """Write all of it, and be empty again."""
         for chunk in self._chunks:
             output.write(chunk)
         self._chunks.clear()
@@ -126,8 +124,6 @@ class _FragmentText:
 
 
 class _Transaction:
-    """One transaction on its way to the output."""
-
     def __init__(self, begin: Begin, output: Sink, fragment_bytes: int) -> None:
         self._facts = begin.facts
         self._output = output
@@ -143,7 +139,6 @@ class _Transaction:
         self._mariadb = begin.table.format.flavour is Flavour.MARIADB
 
     def take(self, raw: RawEvent, rows: EventRows) -> None:
-        """Add an event."""
         header, event = raw.header, raw.event
         if self._size >= self._limit and self._text.size and not self._in_rows and self._is_data(event):
             self._write(last=False)
@@ -181,7 +176,6 @@ class _Transaction:
         return None
 
     def end(self) -> None:
-        """Write the last fragment."""
         self._position = self._facts["end"]
         self._write(last=True)
 
@@ -218,7 +212,6 @@ class _Transaction:
         self._text.write(encoded(text) + b"\n")
 
     def _write(self, *, last: bool) -> None:
-        """Write a fragment: its head, and what was collected."""
         empty = self._fragment == 0 and not self._text.size
         lines = [*self._head(last), *(["## Empty event ##"] if empty else [])]
         self._output.write(encoded("\n".join(lines) + "\n"))

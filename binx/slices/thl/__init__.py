@@ -1,1 +1,0 @@
-"""``extract --format thl``: transactions as Tungsten Replicator lists them."""

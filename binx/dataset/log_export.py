@@ -12,6 +12,8 @@ from binx.dataset.digest import LogDigest
 from binx.dataset.finder import STEP_BYTES, Finder, Found
 from binx.dataset.manifest import CONTRACT, manifest, source_record
 from binx.dataset.options import ParquetOptions
+from binx.dataset.personal.rows import Masks
+from binx.dataset.personal.statements import scrub
 from binx.dataset.salvaging import Salvaging, damage_sentences
 from binx.dataset.schema_records import schema_record_of
 from binx.dataset.source_files import Background, SourceFiles
@@ -69,6 +71,8 @@ class LogExport:
         self._report = SourceReport()
         self._ending: Ending | None = None
         self._behind: continuation.Behind | None = None
+        self._masks = Masks(context.options.personal)
+        scrub(context.catalog, context.options.personal)
         self._request = {
             **context.options.facts(),
             "selection": context.selector.selection.facts(),
@@ -137,7 +141,7 @@ class LogExport:
         salvaging.forget_behind_damage()
         if (group := finder.take_group(is_last=True)) is not None:
             files.write_transactions(group)
-        files.end_files(decoder.tables)
+        files.end_files(self._masks.tables(decoder.tables))
         for batch in decoder.finish():
             self._take_batch(batch, files)
         files.close()
@@ -145,6 +149,7 @@ class LogExport:
         self._report.take_scan(scan)
         self._ending = scan.ending
         self._tell_tables()
+        scrub(context.catalog, context.options.personal)
         self._behind = continuation.Behind(
             self.file.name, context.catalog.copy(), context.state.epoch, context.state.seqno
         )
@@ -223,7 +228,7 @@ class LogExport:
             self._sums.filter_out(name, dropped)
             if not batch.rows:
                 return
-        files.write_changes(batch)
+        files.write_changes(self._masks.batch(batch))
         self._report.sums.of(name).written += batch.rows
 
     def _tell_tables(self) -> None:
@@ -240,13 +245,16 @@ class LogExport:
         report.warnings = dict(decoded.warnings)
         if self._context.state.row_filter is not None:
             report.warnings |= self._context.state.row_filter.take_warnings()
-        for changes in self._decoder.tables:
+        report.warnings |= self._masks.unused
+        report.losses += self._masks.told()
+        for table in self._decoder.tables:
+            changes = self._masks.table(table)
             version = (changes.db, changes.name, changes.version)
             if version not in report.records:
                 report.records[version] = partial(schema_record_of, changes)
                 if has_unnamed_columns(changes):
                     report.unnamed[changes.db, changes.name] = None
-            for column, count in changes.undecodable.items():
+            for column, count in table.undecodable.items():
                 report.undecodable[version, column] += count
 
     def _forget_tables(self) -> None:

@@ -9,6 +9,7 @@ from binx.log.damage.on_damage import OnDamage
 from binx.rows.decoder import DecoderOptions
 
 if TYPE_CHECKING:
+    from binx.dataset.personal.rules import PersonalData
     from binx.where.condition import Condition
 
 MEMORY_BYTES = 64 * 1024 * 1024
@@ -33,6 +34,7 @@ class ParquetOptions(NamedTuple):
         on_damage: what is done where a source is damaged.
         where: a condition; only row changes that fulfil it are written, and the transactions that have some.
         where_limit: how many transactions have some, at most.
+        personal: what is dropped and hashed before anything is written.
     """
 
     compression: str = "zstd"
@@ -44,6 +46,7 @@ class ParquetOptions(NamedTuple):
     on_damage: OnDamage = OnDamage.STOP
     where: Condition | None = None
     where_limit: int | None = None
+    personal: PersonalData | None = None
 
     def facts(self) -> dict[str, Any]:
         """What of it decides the bytes written, for the manifest."""
@@ -51,6 +54,7 @@ class ParquetOptions(NamedTuple):
         return {
             **({"on_damage": self.on_damage.value} if salvages else {}),
             **({} if self.where is None else {"where": self.where.text, "limit": self.where_limit}),
+            **({} if self.personal is None else self.personal.facts()),
             "compression": self.compression,
             "compression_level": self.level,
             "row_group_rows": self.decoder.row_group_rows,

@@ -82,7 +82,7 @@ class SourceFiles:
         self._source = transaction.source
         self._background = background
         self._shared = Shared(transaction, options)
-        self._arrow = options.decoder.arrow
+        self._options = options
         self._outputs: dict[tuple[object, ...], _Output] = {}
         self._parts: Counter[tuple[str, str]] = Counter()
         self._pending: list[Statement] = []
@@ -190,7 +190,7 @@ class SourceFiles:
     def _write_statements(self) -> None:
         pending, self._pending = self._pending, []
         if pending:
-            batch = statements_batch(pending, self._arrow)
+            batch = statements_batch(pending, self._options.decoder.arrow, self._options.personal)
             self._write(self._output(_STATEMENTS, statements_schema()), batch)
 
     def _output(self, kind: str, schema: pa.Schema) -> _Output:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from binx.dataset.personal.rules import PersonalData
 from binx.log.arrow import arrow_array
 from binx.rows.columns.types import DEFAULT_ARROW_OPTIONS, ArrowOptions
 from binx.rows.ddl.effects import ColumnEffect, Effect, statement_effects
@@ -68,9 +69,17 @@ def _effect_type() -> pa.DataType:
 
 
 def statements_batch(
-    statements: Sequence[Statement], options: ArrowOptions = DEFAULT_ARROW_OPTIONS
+    statements: Sequence[Statement],
+    options: ArrowOptions = DEFAULT_ARROW_OPTIONS,
+    personal: PersonalData | None = None,
 ) -> pa.RecordBatch:
-    """The statements, one row each."""
+    """The statements, one row each, without personal data."""
+    told = [(statement, _effects(statement, options)) for statement in statements]
+    if personal is not None:
+        from binx.dataset.personal.statements import masked_statement
+
+        told = [masked_statement(statement, effects, personal) for statement, effects in told]
+    statements = [statement for statement, _ in told]
     columns: dict[str, list[Any]] = {
         "commit_version": [statement.commit_version for statement in statements],
         "commit_timestamp": [statement.commit_timestamp for statement in statements],
@@ -90,20 +99,18 @@ def statements_batch(
         "thread_id": [statement.thread_id for statement in statements],
         "exec_time": [statement.exec_time for statement in statements],
         "error_code": [statement.error_code for statement in statements],
-        "effects": [_effects(statement, options) for statement in statements],
+        "effects": [list(map(_effect, effects)) for _, effects in told],
     }
     schema = statements_schema()
     arrays = [arrow_array(columns[field.name], field.type) for field in schema]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def _effects(statement: Statement, options: ArrowOptions) -> list[dict[str, Any]]:
+def _effects(statement: Statement, options: ArrowOptions) -> list[Effect]:
     context = statement.context
     if context is None:
-        found = statement_effects(None, statement.sql, statement.db)
-    else:
-        found = statement_effects(statement.followed, statement.sql, statement.db, context, options)
-    return [_effect(effect) for effect in found]
+        return statement_effects(None, statement.sql, statement.db)
+    return statement_effects(statement.followed, statement.sql, statement.db, context, options)
 
 
 def _effect(effect: Effect) -> dict[str, Any]:

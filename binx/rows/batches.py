@@ -112,6 +112,7 @@ class TableChanges:
 
     Attributes:
         resolved: names and types, and where they come from.
+        records: what its schema records say of its columns.
         alike: what it has in common with all tables of the same columns.
         stored: how the log stores the columns: their types, and what these mean.
         valid_from: commit version of the first transaction that was read so.
@@ -123,6 +124,7 @@ class TableChanges:
     ) -> None:
         self.resolved = resolved
         self.alike = alike_columns(table_map.columns, resolved.columns, options)
+        self.records = self.alike.records
         self.valid_from = valid_from
 
     @property
@@ -137,7 +139,7 @@ class TableChanges:
     @cached_property
     def version(self) -> str:
         """8 hex digits over all that a reader of the rows relies on."""
-        return self.alike.records.version(self.db, self.name)
+        return self.records.version(self.db, self.name)
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -162,11 +164,11 @@ class TableChanges:
 
     def schema_record(self) -> str:
         """The schema record of this version, as JSON."""
-        return self.alike.records.schema_record(self.resolved, self.valid_from)
+        return self.records.schema_record(self.resolved, self.valid_from)
 
     def avro_schema(self) -> str:
         """The same as an Avro schema, as JSON."""
-        return self.alike.records.avro_schema(self.resolved)
+        return self.records.avro_schema(self.resolved)
 
     @property
     def batch_schema(self) -> pa.Schema:

@@ -124,6 +124,12 @@ CASES: dict[str, tuple[str, ...]] = {
         " SET a = 9 WHERE b = 6",
         "INSERT INTO p1 VALUES (9, 7, 4); UPDATE p1 SET b = 8 WHERE b = 7",
     ),
+    "columns with NULLs become part of the key": (
+        "CREATE TABLE p3 (a INT PRIMARY KEY, b VARCHAR(9), c INT, d DATE); INSERT INTO p3 VALUES"
+        " (1, NULL, NULL, NULL), (2, 'x', 2, '2024-01-01')",
+        "SET sql_mode = ''; ALTER TABLE p3 DROP PRIMARY KEY, ADD PRIMARY KEY (a, b, c, d)",
+        "INSERT INTO p3 VALUES (1, 'x', 1, '2024-01-01')",
+    ),
     "the primary key goes and comes back": (
         "CREATE TABLE p2 (a INT PRIMARY KEY, b INT NOT NULL); INSERT INTO p2 VALUES (1, 5), (2, 6)",
         "ALTER TABLE p2 DROP PRIMARY KEY; ALTER TABLE p2 ADD PRIMARY KEY (b);"

@@ -189,6 +189,22 @@ def test_names_of_tables_and_views_do_not_meet(tmp_path: Path, load: Load) -> No
         assert connection.execute(f"SELECT count(*) FROM {view}").fetchall() == [(count,)]
 
 
+def test_tables_whose_names_sparks_views_would_share_have_one_each(
+    tmp_path: Path, load: Load, spark: Any
+) -> None:
+    tables: list[Name] = [("a", "b_c"), ("a_b", "c"), ("a", "B_C")]
+    server = Server()
+    for table in tables:
+        server.create(table, START[:2], ["id"])
+        server.transaction(("insert", table, {"id": 1, "name": ".".join(table)}))
+    server.export_all(tmp_path / "lake")
+    assert load(tmp_path / "lake", tmp_path / "out")[0] == 0
+    for statement in (tmp_path / "out/views.spark.sql").read_text().split(";\n\n")[:-1]:
+        spark.sql(statement)
+    found = [spark.table(name).first()["name"] for name in ("a_B_C", "a_b_c_", "a_b_c__")]
+    assert found == ["a.B_C", "a.b_c", "a_b.c"]
+
+
 def test_times_are_what_they_were(tmp_path: Path) -> None:
     server = Server()
     fields = [("id", pa.int32()), ("at", pa.timestamp("us", "UTC")), ("took", pa.duration("us"))]

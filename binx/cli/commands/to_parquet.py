@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from binx.cli.command import PATH, Example, command, option
+from binx.cli.command import PATH, Example, command, option, parsed
 from binx.cli.options import (
     COMPRESSION,
     COUNT,
@@ -28,6 +28,7 @@ from binx.cli.selecting import WHERE, selection_options, tell_understood
 from binx.cli.summary import Summary
 from binx.cli.terminal import say_note, say_warning, text_output
 from binx.dataset.options import MEMORY_BYTES, ParquetOptions
+from binx.dataset.personal.rules import PersonalData, Rule, parse_rule, personal_data
 from binx.errors import ExitCode, UsageError
 from binx.log.chain.chain import ends_problems
 from binx.log.chain.inputs import open_chain
@@ -100,6 +101,23 @@ _HIGHEST_LEVEL = 22
     show_default=True,
     help="Parquet type for BIGINT UNSIGNED.",
 )
+@option(
+    "--drop-columns",
+    "dropped",
+    metavar="DB.TABLE.COLUMN[:PATH]",
+    multiple=True,
+    type=parsed(parse_rule),
+    help="Leave out personal data: a column or a part of its documents; * and ? match. May be repeated.",
+)
+@option(
+    "--hash-columns",
+    "hashed",
+    metavar="DB.TABLE.COLUMN[:PATH]",
+    multiple=True,
+    type=parsed(parse_rule),
+    help="Write HMAC-SHA-256 hashes instead of values. May be repeated.",
+)
+@option("--hash-key", metavar="FILE", type=PATH, help="File with the secret key of the hashes.")
 @SCHEMA
 @option(
     "--engine",
@@ -126,6 +144,9 @@ def to_parquet_command(
     memory: int | None,
     jobs: int | None,
     unsigned_bigint: str,
+    dropped: tuple[Rule, ...],
+    hashed: tuple[Rule, ...],
+    hash_key: str | None,
     schema: str | None,
     engine: str,
     master: str | None,
@@ -149,6 +170,9 @@ def to_parquet_command(
             raise UsageError(f"{name} applies only to --engine spark")
     if compression_level is not None and compression != "zstd":
         raise UsageError(f"--compression-level applies only to --compression zstd, not {compression}")
+    personal = personal_data(dropped, hashed, hash_key)
+    if where is not None and personal is not None and personal.is_asked(where.columns):
+        raise UsageError("--where names a column with personal data, and would be written to the manifest")
     damage = OnDamage(on_damage)
     dump = schema_dump(schema)
     tell_understood(selection, dump, quiet=quiet)
@@ -181,6 +205,7 @@ def to_parquet_command(
             on_damage=damage,
             where=where,
             where_limit=None if where is None else selection.limit,
+            personal=personal,
         )
         with _engine(engine, master, driver_memory, dict(settings)) as export:
             for report in export(logs, output, selector, catalog, options, bar.reach, state):
@@ -219,6 +244,7 @@ def _options(
     on_damage: OnDamage,
     where: Condition | None,
     where_limit: int | None,
+    personal: PersonalData | None,
 ) -> ParquetOptions:
     """What the exports take; Arrow is loaded only here, so that help comes at once."""
     return ParquetOptions(
@@ -235,4 +261,5 @@ def _options(
         on_damage=on_damage,
         where=where,
         where_limit=where_limit,
+        personal=personal,
     )

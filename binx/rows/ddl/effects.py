@@ -297,20 +297,26 @@ class _Effects:
                 yield self._with_value(self._column("added", column), given)._replace(known=given is not None)
         if previous is None or after is None:
             return
+        named = [
+            name
+            for action in parsed.actions
+            for name in (
+                (action.column.name,)
+                if isinstance(action, ChangeColumn | AddColumn)
+                else (action.old, action.new)
+                if isinstance(action, RenameColumn)
+                else ()
+            )
+        ]
         for column in after.columns:
-            # CONVERT TO CHARACTER SET changes columns that no clause names.
+            # CONVERT TO CHARACTER SET changes columns that no clause names, and a primary key takes no NULL.
             before = previous.column(column.name)
-            named = any(
-                isinstance(action, ChangeColumn | AddColumn) and same_name(action.column.name, column.name)
-                for action in parsed.actions
-            )
-            kept = before is not None and (before.mysql_type, before.charset) != (
-                column.mysql_type,
-                column.charset,
-            )
-            renamed = any(isinstance(action, RenameColumn) for action in parsed.actions)
-            if kept and not named and not renamed:
-                yield self._column("retyped", column)
+            if before is None or any(same_name(name, column.name) for name in named):
+                continue
+            is_filled = before.nullable and not column.nullable
+            if is_filled or (before.mysql_type, before.charset) != (column.mysql_type, column.charset):
+                value = implicit_value(column, declared_type(column)) if is_filled else None
+                yield self._with_value(self._column("retyped", column), value)
 
     @staticmethod
     def _was_there(name: str, previous: TableDefinition | None) -> bool:

@@ -245,10 +245,11 @@ class Merge:
 
     def _check_key(self, rows: pa.Table, epoch: Epoch) -> None:
         for number in epoch.key:
-            known = f"p{number}"
-            if known in rows.column_names and not pc.all(rows.column(known), min_count=0).as_py():
+            column, known = epoch.column(number), f"p{number}"
+            is_known = known not in rows.column_names or pc.all(rows.column(known), min_count=0).as_py()
+            if not is_known or (not column.nullable and _has_nulls(rows, number)):
                 raise BinxError(
-                    f"the key's column {epoch.column(number).name} got a type or a value that the logs do not"
+                    f"the key's column {column.name} got a type or a value that the logs do not"
                     " tell for the rows that were there: load a base that is newer, or give another key with"
                     " --key"
                 )
@@ -296,6 +297,14 @@ class Merge:
         )
         unknown = stored.column("_unknown")
         return RangeFile(path, len(rows), rows.nbytes, len(rows) - unknown.null_count)
+
+
+def _has_nulls(rows: pa.Table, number: int) -> bool:
+    """Whether a column has no value, nor the text of one that its type cannot hold."""
+    empty = pc.is_null(rows.column(f"v{number}"))
+    if f"m{number}" in rows.column_names:
+        empty = pc.and_(empty, pc.is_null(rows.column(f"m{number}")))
+    return bool(pc.any(empty, min_count=0).as_py())
 
 
 def _as_versions(stored: pa.Table, rows: pa.Table) -> pa.Table:

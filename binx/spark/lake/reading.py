@@ -15,7 +15,7 @@ from binx.spark.lake.arrivals import find_arrivals
 from binx.spark.lake.arrow.types import plain
 from binx.spark.lake.chains import once
 from binx.spark.lake.columns import Part, living_columns, parts_of, unite
-from binx.spark.lake.model import ChangesFile
+from binx.spark.lake.model import ChangesFile, Statement, TableName
 from binx.spark.lake.place import Place
 from binx.spark.lake.plan import plan_load
 from binx.spark.lake.repeated import drop_repeated
@@ -55,16 +55,21 @@ def read_changes(lake: str, table: str, columns: Sequence[str] | None = None) ->
     found = find_arrivals(state, [place], place, wanted=lambda _: True, selection=ALL_TABLES, verify=False)
     order = state.chains.in_order(())
     ranks = {name: rank for rank, name in enumerate(order)}
-    files = [file for file in found.files if file.table not in found.wrong]
-    files = drop_repeated(files, (), state.chains.gtids(), ranks, place)
-    _, lives = plan_load(files, (), once(found.statements, ranks), found.versions, ranks, {}, keys={})
+    statements = once(found.statements, ranks)
+    former = _former_names(TableName(*table.partition(".")[::2]), statements)
+    wrong = [text for name, text in found.wrong.items() if name in former]
+    if wrong:
+        raise BinxError(wrong[0], path=lake)
+    files = drop_repeated(
+        [file for file in found.files if file.table in former], (), state.chains.gtids(), ranks, place
+    )
+    others = [file for file in found.files if file.table not in former]
+    _, lives = plan_load([*files, *others], (), statements, found.versions, ranks, {}, keys={})
     names = {life.name for life in lives if life.name} | {file.table for file in found.files}
     name = next((name for name in names if str(name) == table), None)
     if name is None:
         listed = ", ".join(sorted(map(str, names))[:10]) or "no table"
         raise AbsentError(f"{table} is not among the tables of the data set, which are {listed}", path=lake)
-    if name in found.wrong:
-        raise BinxError(found.wrong[name], path=lake)
     parts = parts_of(name, lives)
     united = unite(parts, living_columns(lives, name))
     types = {**_SYSTEM, **{one.name: one.type for one in united}}
@@ -80,6 +85,18 @@ def read_changes(lake: str, table: str, columns: Sequence[str] | None = None) ->
                 yield from _batches(file, part, own, schema)
 
     return pa.RecordBatchReader.from_batches(schema, batches())
+
+
+def _former_names(table: TableName, statements: Sequence[Statement]) -> set[TableName]:
+    """The names under which a table's rows may be logged: its own, and those that it was renamed from."""
+    found = {table}
+    for statement in reversed(statements):
+        for effect in reversed(statement.effects):
+            if effect["action"] == "renamed":
+                new = TableName(effect["new_db"] or effect.get("db") or "", effect["new_table"])
+                if new in found:
+                    found.add(TableName(effect.get("db") or "", effect["table"]))
+    return found
 
 
 def _batches(

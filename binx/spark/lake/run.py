@@ -174,7 +174,7 @@ class _Load:
             state.version = self._load
             self._output.commit(state)
         if changed or not shown:
-            write_views(state, self._plan(())[1], self._output.place)
+            write_views(state, _settled(lives, result), self._output.place)
         if options.format == DELTA:
             from binx.spark.lake.delta import publish
 
@@ -335,6 +335,23 @@ class _Load:
             losses=[loss.reason for loss in state.losses],
             losses_seen=all(loss.seen for loss in state.losses),
         )
+
+
+def _settled(lives: Sequence[Life], result: LoadResult) -> list[Life]:
+    """The lives, their rows where ``history/`` has them now; of those that were not taken there are none."""
+    files = {one.source.identity: one.files for one in result.history}
+    return [
+        replace(
+            life,
+            units=[
+                replace(unit, file=file, first=max(unit.first, file.first), last=min(unit.last, file.last))
+                for unit in life.units
+                for file in (files.get(unit.file.identity, []) if unit.file.root else [unit.file])
+                if unit.first <= file.last and file.first <= unit.last
+            ],
+        )
+        for life in lives
+    ]
 
 
 def run_plan(

@@ -229,8 +229,8 @@ class Timeline:
                 after = replace(before, name=one["name"])
             elif one["action"] == "retyped" and before is not None:
                 after = self._column(life, one, before.id)
-                filled = Value(one["value"]) if one.get("value") is not None else None
-                changes.append(Change(before.id, before, filled))
+                filled = Value(one.get("value"), one.get("misfit"))
+                changes.append(Change(before.id, before, None if filled == Value(None) else filled))
             else:
                 after = self._column(life, one)
                 value = Value(one.get("value"), one.get("misfit"))

@@ -28,6 +28,11 @@ class DuckDb:
         """An identifier."""
         return '"' + name.replace('"', '""') + '"'
 
+    @staticmethod
+    def folded(name: TableName) -> str:
+        """What two views must not share."""
+        return str(name).lower()
+
     def view(self, name: TableName) -> str:
         """How a view's definition begins."""
         schema, table = self.name(name.db), self.name(name.table)
@@ -50,6 +55,11 @@ class Spark:
     def name(name: str) -> str:
         """An identifier."""
         return "`" + name.replace("`", "``") + "`"
+
+    @staticmethod
+    def folded(name: TableName) -> str:
+        """What two views must not share."""
+        return f"{name.db}_{name.table}".lower()
 
     def view(self, name: TableName) -> str:
         """How a view's definition begins; a temporary view's name has one part."""
@@ -83,23 +93,25 @@ def write_views(state: State, lives: Sequence[Life], place: Place) -> None:
 def _views(state: State, lives: Sequence[Life], place: Place, dialect: Dialect) -> Iterator[str]:
     yield _HEAD
     living = {life.name: life for life in lives if life.name is not None}
-    taken = {str(name).lower() for name in living}
+    taken: set[str] = set()
 
-    def free(name: TableName, suffix: str) -> TableName:
+    def free(name: TableName, suffix: str = "") -> TableName:
         found = TableName(name.db, name.table + suffix)
-        while str(found).lower() in taken:
+        while dialect.folded(found) in taken:
             found = TableName(name.db, f"{found.table}_")
-        taken.add(str(found).lower())
+        taken.add(dialect.folded(found))
         return found
 
-    for name, life in sorted(living.items()):
+    # Tables take their names before views that are made of them.
+    for name, view in [(name, free(name)) for name in sorted(living)]:
+        life = living[name]
         loaded = state.lives.get(life.id)
         if loaded is not None:
-            yield from _state_views(loaded, name, free(name, "_versions"), place, dialect)
+            yield from _state_views(loaded, view, free(view, "_versions"), place, dialect)
         parts = parts_of(name, lives)
         if parts:
             columns = unite(parts, living_columns(lives, name))
-            yield dialect.view(free(name, "_history")) + _history(parts, columns, place, dialect) + ";\n\n"
+            yield dialect.view(free(view, "_history")) + _history(parts, columns, place, dialect) + ";\n\n"
 
 
 def _state_views(

@@ -10,7 +10,7 @@ import pyarrow as pa
 from binx.spark.lake.arrow.rules import rule_of
 from binx.spark.lake.arrow.sql_types import Misfit, Rule, UnknownError
 from binx.spark.lake.arrow.types import arrow_type, constant
-from binx.spark.lake.model import Change, Column, Epoch
+from binx.spark.lake.model import Change, Column, Epoch, Value
 
 _EPOCH = datetime(1970, 1, 1)
 
@@ -71,8 +71,11 @@ def _changed(rows: pa.Table, column: Column, change: Change, epoch: Epoch) -> di
     present = [True] * count if known is None else known.to_pylist()
     texts_before = kept.get(f"m{column.id}")
     misfits = [None] * count if texts_before is None else texts_before.to_pylist()
-    filled = None if change.value is None else constant(change.value.value, kind)
-    outcome = _Outcome(rule or (lambda one: one), kind, None if filled is None else filled.as_py())
+    filled = change.value or Value(None)
+    given = None if filled.value is None else constant(filled.value, kind)
+    outcome = _Outcome(
+        rule or (lambda one: one), kind, (None if given is None else given.as_py(), filled.misfit)
+    )
     values = [
         outcome.of(value, misfit, is_known)
         for value, misfit, is_known in zip(_plain_values(kept[name]), misfits, present, strict=True)
@@ -102,7 +105,7 @@ def _array(values: list[Any], kind: pa.DataType) -> pa.Array:
 class _Outcome:
     """What becomes of a value, kept for each distinct one: value, misfit, whether it is known."""
 
-    def __init__(self, rule: Rule, kind: pa.DataType, filled: Any) -> None:
+    def __init__(self, rule: Rule, kind: pa.DataType, filled: tuple[Any, str | None]) -> None:
         self._rule = rule
         self._kind = kind
         self._filled = filled
@@ -112,7 +115,7 @@ class _Outcome:
         if not is_known:
             return None, None, False
         if value is None and misfit is None:
-            return self._filled, None, True
+            return *self._filled, True
         if isinstance(value, (list, dict)):
             return self._made(value, misfit)
         place = (value, misfit)

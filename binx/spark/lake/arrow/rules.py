@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import ROUND_HALF_UP, Decimal, localcontext
 from typing import Any
 
@@ -42,6 +43,7 @@ from binx.spark.lake.model import Column, Epoch
 _UNICODE = {"utf8", "utf8mb3", "utf8mb4", ""}
 _CODECS = {"utf8": "utf-8", "utf8mb3": "utf-8", "utf8mb4": "utf-8", "latin1": "cp1252", "ascii": "ascii"}
 _INTEGER = re.compile(r"-?\d{1,19}")
+_TEXT_BYTES = {"tinytext": 255, "text": 2**16 - 1, "mediumtext": 2**24 - 1, "longtext": 2**32 - 1}
 _NUMBER = re.compile(r"-?\d{1,40}(?:\.\d{1,30})?")
 
 
@@ -140,7 +142,7 @@ def _texts(case: Case) -> Rule:
 
 def _limited(rule: Rule, new: SqlType, epoch: Epoch) -> Rule:
     """Text of a rule in a type that may be shorter; CHAR does not keep spaces at the end."""
-    most = {"tinytext": 255, "text": 65_535, "mediumtext": 2**24 - 1}.get(new.base)
+    most = _TEXT_BYTES.get(new.base)
 
     def limited(value: Any) -> str:
         found = str(rule(value))
@@ -250,6 +252,34 @@ def _integer_to_year(case: Case) -> Rule:
     return lambda value: value if 1901 <= value <= 2155 else unknown(value)
 
 
+def _hashes(case: Case) -> Rule:
+    """Hashes stay where the values that were hashed do: the text of none of them is another."""
+    inner = [
+        sql_type(replace(one, mysql_type=kind.arguments))
+        for one, kind in ((case.former, case.old), (case.column, case.new))
+    ]
+    old, new = inner
+    if old is None or new is None or old.kind != new.kind:
+        return unknown
+    if old.kind == "int":
+        (least, most), (new_least, new_most) = _bounds(old), _bounds(new)
+        return _same if new_least <= least and most <= new_most else unknown
+    if old.kind == "text" and (new.base != "char" or old.base == "char"):
+        return _same if _room(old) <= _room(new) else unknown
+    if old.kind == "decimal" and old.scale == new.scale and old.rest == new.rest:
+        return _same if old.numbers <= new.numbers else unknown
+    return unknown
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _room(kind: SqlType) -> int:
+    """Bytes that a text may take, about."""
+    return _TEXT_BYTES.get(kind.base, kind.size * 4)
+
+
 _RULES: dict[tuple[str, str], Callable[[Case], Rule]] = {
     ("int", "int"): lambda case: no_misfit(_integers(case)),
     ("int", "decimal"): _integer_to_decimal,
@@ -283,6 +313,7 @@ _RULES: dict[tuple[str, str], Callable[[Case], Rule]] = {
     ("json", "text"): _json_to_text,
     ("bit", "int"): _bits_to_integer,
     ("year", "int"): _year_to_integer,
+    ("hash", "hash"): _hashes,
 }
 
 

@@ -1,0 +1,104 @@
+"""Parts of JSON documents, and of differences between documents, that are dropped or hashed.
+
+A document is written anew only where a rule changes it. What stands in an array becomes null where it is
+dropped, so that the elements behind it keep their places, which later differences name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from binx.rows.json_documents import Number, Path, parsed, path_of, printed
+
+Hash = Callable[[str], str]
+_Rules = Sequence[tuple[Path, bool]]
+NOT_APPLICABLE: dict[str, Any] = {"op": "unknown", "path": "$"}
+"""A difference that nobody can apply: the document is not known behind it."""
+
+
+class Documents:
+    """Masks the documents of one column.
+
+    Args:
+        rules: paths, and whether what they name is hashed.
+        hash_: gives the hash of a text.
+    """
+
+    def __init__(self, rules: _Rules, hash_: Hash) -> None:
+        self._rules = rules
+        self._hash = hash_
+        self._is_changed = False
+
+    def masked(self, document: str) -> str:
+        """The document without what the rules name.
+
+        Raises:
+            ValueError: it is no JSON.
+        """
+        self._is_changed = False
+        found = parsed(document, self._members)
+        for path, hashes in self._rules:
+            found = self._value(found, path, hashes)
+        return printed(found) if self._is_changed else document
+
+    def differences(self, listed: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Differences as ``_json_diff`` has them, without what the rules name."""
+        found = []
+        for one in listed:
+            kept: dict[str, Any] | None = one
+            for path, hashes in self._rules:
+                kept = None if kept is None else self._difference(kept, path, hashes)
+            if kept is not None:
+                found.append(kept)
+        return found
+
+    def _members(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        members = dict(pairs)
+        # The text has a member that its parsed form lacks.
+        self._is_changed |= len(members) < len(pairs)
+        return members
+
+    def _difference(self, one: dict[str, Any], path: Path, hashes: bool) -> dict[str, Any] | None:
+        legs = path_of(one["path"])
+        if legs is None:
+            return NOT_APPLICABLE
+        if any(leg not in (None, other) for leg, other in zip(path, legs, strict=False)):
+            return one
+        if len(legs) > len(path):
+            # Of a hash nobody knows what it was before; what was dropped is not there to be changed.
+            return NOT_APPLICABLE if hashes else None
+        if len(legs) == len(path) and not hashes and isinstance(legs[-1], str):
+            return None
+        if "value" not in one:
+            return one
+        return {**one, "value": self._value(one["value"], path[len(legs) :], hashes)}
+
+    def _value(self, value: Any, path: Path, hashes: bool) -> Any:
+        """A value without what is at a path in it."""
+        if not path:
+            self._is_changed = True
+            if not hashes or value is None:
+                return None
+            text = value if isinstance(value, str) and not isinstance(value, Number) else printed(value)
+            return self._hash(text)
+        leg, rest = path[0], path[1:]
+        if isinstance(value, list):
+            for place in range(len(value)) if leg is None else [leg]:
+                if isinstance(place, int) and place < len(value):
+                    value[place] = self._value(value[place], rest, hashes)
+            return value
+        if not isinstance(leg, str) and (rest or not isinstance(value, dict)):
+            # What is no array is one with a single element.
+            value = self._value(value, rest, hashes)
+        if isinstance(value, dict) and not isinstance(leg, int):
+            for name in list(value) if leg is None else [leg]:
+                if name in value and not rest and not hashes:
+                    self._is_changed = True
+                    del value[name]
+                elif name in value:
+                    value[name] = self._value(value[name], rest, hashes)
+        return value
+
+
+__all__ = ["NOT_APPLICABLE", "Documents"]

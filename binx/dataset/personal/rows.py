@@ -1,0 +1,283 @@
+"""Rows of tables with rules: columns that are dropped are gone, those that are hashed are text."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from datetime import timedelta
+from decimal import Decimal
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from binx.dataset.personal.documents import NOT_APPLICABLE, Documents
+from binx.dataset.personal.rules import Masking, PersonalData, TableRules
+from binx.errors import RefusedError
+from binx.rows.batches import ChangeBatch, TableChanges
+from binx.rows.columns.names import ResolvedColumn
+from binx.rows.columns.records import ColumnRecords
+from binx.rows.columns.schema import Provenance
+from binx.rows.columns.shared_columns import MISFITS
+from binx.rows.columns.types import Kind, LogicalType
+from binx.rows.json_documents import parsed, printed
+from binx.source.wording import counted
+
+_HASH = LogicalType(Kind.TEXT, "char", length=64, charset="ascii", characters=64)
+_TEXTS = (Kind.JSON, Kind.TEXT)
+
+
+def hashed_type(mysql_type: str) -> str:
+    """What the type of a column is called whose values are hashed; members of ENUM and SET are no part."""
+    base = mysql_type.partition("(")[0].strip().lower()
+    return f"hash({base if base in ('enum', 'set') else mysql_type})"
+
+
+class MaskedTable(TableChanges):
+    """A table's rows as they come into the data set.
+
+    Args:
+        table: as its rows were read.
+        rules: about it.
+
+    Raises:
+        RefusedError: the rules cannot be followed.
+    """
+
+    def __init__(self, table: TableChanges, rules: TableRules) -> None:
+        self._table = table
+        self.alike, self.valid_from = table.alike, table.valid_from
+        self.maskings = [rules.masking(column.source_name) for column in table.resolved.columns]
+        self._check(rules)
+        columns = tuple(
+            _masked_column(column, masking)
+            for column, masking in zip(table.resolved.columns, self.maskings, strict=True)
+            if masking is None or not masking.drops
+        )
+        self.resolved = table.resolved._replace(columns=columns, definition=None)
+        self.records = ColumnRecords(columns, table.alike.options)
+
+    def _check(self, rules: TableRules) -> None:
+        name = f"{self._table.db}.{self._table.name}"
+        columns = self._table.resolved.columns
+        if any(column.provenance.name is Provenance.NONE for column in columns):
+            raise RefusedError(
+                f"{name} has personal data, and the names of its columns are not known:"
+                f" {self._table.resolved.why_unknown}"
+            )
+        for column, masking in zip(columns, self.maskings, strict=True):
+            if masking is not None and masking.drops and column.primary_key_position is not None:
+                raise RefusedError(
+                    f"{name}.{column.source_name} is part of the key and cannot be dropped, as rows could not"
+                    " be told apart: hash it with --hash-columns"
+                )
+            if masking is not None and masking.paths and column.type.kind not in _TEXTS:
+                raise RefusedError(
+                    f"{name}.{column.source_name} is {column.mysql_type}, which has no documents"
+                )
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """The Arrow schema of the rows."""
+        fields = list(self._table.schema)
+        own = len(fields) - len(self.maskings)
+        kept = fields[:own]
+        for field, masking in zip(fields[own:], self.maskings, strict=True):
+            if masking is None or masking.paths:
+                kept.append(field)
+            elif masking.hashes:
+                kept.append(pa.field(field.name, pa.string()))
+        return pa.schema(kept, {b"binx.schema_version": self.version.encode()})
+
+    @property
+    def batch_schema(self) -> pa.Schema:
+        """The schema of batches."""
+        return self.schema
+
+
+def _masked_column(column: ResolvedColumn, masking: Masking | None) -> ResolvedColumn:
+    """A column as its record tells it: without values but NULL, and without a type's members."""
+    if masking is None:
+        return column
+    absent = column.absent if column.absent is not None and column.absent.value is None else None
+    added = column.added if column.added is not None and column.added.value is None else None
+    column = column._replace(default=None, absent=absent, added=added)
+    if masking.paths:
+        return column
+    return column._replace(type=_HASH, mysql_type=hashed_type(column.mysql_type))
+
+
+class Masks:
+    """Masks the rows of one log.
+
+    Args:
+        rules: all rules; None for none.
+
+    Attributes:
+        left_out: documents that are no JSON and are left out, by what the column is called.
+        unused: warnings about rules that name no column of their table.
+    """
+
+    def __init__(self, rules: PersonalData | None) -> None:
+        self._rules = rules
+        self._tables: dict[TableChanges, TableChanges] = {}
+        self.left_out: Counter[str] = Counter()
+        self.unused: dict[str, None] = {}
+
+    def tables(self, tables: Iterable[TableChanges]) -> list[TableChanges]:
+        """Tables as their rows come into the data set."""
+        return [self.table(table) for table in tables]
+
+    def table(self, table: TableChanges) -> TableChanges:
+        """A table as its rows come into the data set.
+
+        Raises:
+            RefusedError: the rules cannot be followed.
+        """
+        if self._rules is None:
+            return table
+        if table not in self._tables:
+            rules = self._rules.of_table(table.db, table.name)
+            self._tables[table] = table if rules is None else self._masked(table, rules)
+        return self._tables[table]
+
+    def _masked(self, table: TableChanges, rules: TableRules) -> TableChanges:
+        names = [column.source_name for column in table.resolved.columns]
+        for rule, hashes in rules.rules:
+            if all(TableRules(((rule, hashes),)).masking(name) is None for name in names):
+                self.unused[f"{table.db}.{table.name} has no column for the rule {rule.text}"] = None
+        return MaskedTable(table, rules)
+
+    def batch(self, batch: ChangeBatch) -> ChangeBatch:
+        """Rows as they come into the data set.
+
+        Raises:
+            RefusedError: the rules cannot be followed.
+        """
+        table = self.table(batch.table)
+        if not isinstance(table, MaskedTable) or self._rules is None:
+            return batch
+        columns = {name: batch.batch.column(name) for name in batch.batch.schema.names}
+        maskings = [
+            (column.name, masking)
+            for column, masking in zip(batch.table.resolved.columns, table.maskings, strict=True)
+        ]
+        if any(masking is not None and masking.drops for _, masking in maskings):
+            columns["_present"] = _without_bits(columns["_present"], maskings)
+        masked = {name: masking for name, masking in maskings if masking is not None}
+        misfits = columns.get("_misfits")
+        told = misfits.to_pylist() if misfits is not None and misfits.null_count < batch.rows else None
+        for name, masking in masked.items():
+            if masking.hashes:
+                columns[name] = _hashed(
+                    columns[name], [dict(one or ()).get(name) for one in told or ()], self._rules
+                )
+            elif masking.paths:
+                documents = Documents(masking.paths, self._rules.hash)
+                columns[name] = self._documents(columns[name], documents, f"{table.db}.{table.name}.{name}")
+        if told is not None:
+            whole = {name for name, masking in masked.items() if not masking.paths}
+            kept = [None if one is None else [pair for pair in one if pair[0] not in whole] for one in told]
+            columns["_misfits"] = pa.array([one or None for one in kept], MISFITS)
+        if "_json_diff" in columns:
+            columns["_json_diff"] = _distinct(
+                columns["_json_diff"], lambda one: self._differences(one, masked)
+            )
+        arrays = [columns[name] for name in table.schema.names]
+        return ChangeBatch(table, batch.rows, arrays, batch.rows_flags)
+
+    def _documents(self, column: pa.Array, documents: Documents, called: str) -> pa.Array:
+        def masked(text: str) -> str | None:
+            try:
+                return documents.masked(text)
+            except (ValueError, RecursionError):
+                self.left_out[called] += 1
+                return None
+
+        kind = column.type
+        storage = column.storage if isinstance(kind, pa.BaseExtensionType) else column
+        found = _distinct(storage, masked)
+        return kind.wrap_array(found) if isinstance(kind, pa.BaseExtensionType) else found
+
+    def _differences(self, text: str, masked: dict[str, Masking]) -> str | None:
+        assert self._rules is not None
+        by_column = parsed(text)
+        for name, listed in list(by_column.items()):
+            masking = masked.get(name)
+            if masking is not None and masking.drops:
+                del by_column[name]
+            elif masking is not None and masking.hashes:
+                by_column[name] = [NOT_APPLICABLE]
+            elif masking is not None:
+                by_column[name] = Documents(masking.paths, self._rules.hash).differences(listed)
+        return printed(by_column) if by_column else None
+
+    def told(self) -> list[str]:
+        """What of the rows is lost, in sentences."""
+        return [
+            f"{name}: {counted(count, 'value')} that are no JSON documents left out, as a rule about personal"
+            " data speaks of a part of them"
+            for name, count in self.left_out.items()
+        ]
+
+
+def _distinct(column: pa.Array, change: Callable[[str], str | None]) -> pa.Array:
+    """Texts, each changed; equal ones are changed once."""
+    words = column.dictionary_encode()
+    changed = pa.array(
+        [None if one is None else change(one) for one in words.dictionary.to_pylist()], pa.string()
+    )
+    return changed.take(words.indices)
+
+
+def _hashed(column: pa.Array, misfits: Sequence[str | None], rules: PersonalData) -> pa.Array:
+    """The hashes of values; of those that the type cannot hold the hashes of what the server prints."""
+    if isinstance(column.type, pa.BaseExtensionType):
+        column = column.storage
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if pa.types.is_nested(column.type):
+        texts = [None if one is None else rules.hash(_spelled(one)) for one in column.to_pylist()]
+        return pa.array(texts, pa.string())
+    words = column.dictionary_encode()
+    texts = [None if one is None else rules.hash(_spelled(one)) for one in words.dictionary.to_pylist()]
+    found = pa.array(texts, pa.string()).take(words.indices)
+    if any(text is not None for text in misfits):
+        other = pa.array([None if text is None else rules.hash(text) for text in misfits], pa.string())
+        found = pc.coalesce(other, found)
+    return found
+
+
+def _spelled(value: Any) -> bytes | str:
+    """What of a value is hashed: its text, or its bytes; of a geometry those of its WKB."""
+    if isinstance(value, bytes):
+        return value
+    if isinstance(value, dict):
+        return bytes(value["wkb"])
+    if isinstance(value, bool):
+        return str(int(value))
+    if isinstance(value, Decimal):
+        return f"{value:f}"
+    if isinstance(value, timedelta):
+        return str(value // timedelta(microseconds=1))
+    return json.dumps(value) if isinstance(value, list) else str(value)
+
+
+def _without_bits(present: pa.Array, maskings: Sequence[tuple[str, Masking | None]]) -> pa.Array:
+    """Which columns images have, without the dropped ones; NULL where none of the others is absent."""
+    kept = [place for place, (_, masking) in enumerate(maskings) if masking is None or not masking.drops]
+    known: dict[bytes, bytes | None] = {}
+
+    def moved(bits: bytes) -> bytes | None:
+        if bits not in known:
+            there = [bits[place // 8] >> place % 8 & 1 for place in kept]
+            number = sum(bit << place for place, bit in enumerate(there))
+            known[bits] = None if all(there) else number.to_bytes((len(kept) + 7) // 8, "little")
+        return known[bits]
+
+    return pa.array([None if bits is None else moved(bits) for bits in present.to_pylist()], pa.binary())
+
+
+__all__ = ["MaskedTable", "Masks", "hashed_type"]

@@ -1,0 +1,172 @@
+"""Rules about personal data: which columns and parts of JSON documents are dropped or hashed."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from binx.errors import UsageError
+from binx.rows.json_documents import Path as JsonPath
+from binx.rows.json_documents import path_of
+
+_COPY = re.compile(r"_+(?P<name>.+)_(?:gho|ghc|del|new|old)")
+"""What gh-ost and pt-online-schema-change call the copies of a table that they change."""
+
+_LEAST_KEY = 16
+_FINGERPRINT = 16
+
+
+class Rule(NamedTuple):
+    """Which values a rule is about.
+
+    Attributes:
+        db: pattern of databases, in lower case; ``*`` and ``?`` match.
+        table: of tables.
+        column: of columns.
+        path: of the documents in the column; empty for the whole column.
+        text: the rule as it was given.
+    """
+
+    db: str
+    table: str
+    column: str
+    path: JsonPath
+    text: str
+
+    def is_of_table(self, name: str) -> bool:
+        """Whether a table's name, in lower case, is meant: its own, or that of a copy."""
+        copied = _COPY.fullmatch(name)
+        return fnmatchcase(name, self.table) or (
+            copied is not None and fnmatchcase(copied["name"], self.table)
+        )
+
+
+def parse_rule(text: str) -> Rule:
+    """A rule from ``DB.TABLE.COLUMN`` or ``DB.TABLE.COLUMN:PATH``.
+
+    Raises:
+        ValueError: it is something else.
+    """
+    names, colon, path = text.partition(":")
+    parts = names.lower().split(".")
+    legs = path_of(path.strip()) if colon else ()
+    if len(parts) != 3 or not all(parts) or legs is None or (colon and not legs):
+        raise ValueError(f"expected DB.TABLE.COLUMN or DB.TABLE.COLUMN:$.PATH, found {text!r}")
+    db, table, column = parts
+    return Rule(db, table, column, legs, text)
+
+
+class Masking(NamedTuple):
+    """What becomes of a column's values.
+
+    Attributes:
+        drops: whether the column goes.
+        hashes: whether its values are hashed.
+        paths: else the parts of its documents that go, or are hashed (True).
+    """
+
+    drops: bool = False
+    hashes: bool = False
+    paths: tuple[tuple[JsonPath, bool], ...] = ()
+
+
+class TableRules(NamedTuple):
+    """The rules about one table, each with whether it hashes."""
+
+    rules: tuple[tuple[Rule, bool], ...]
+
+    def masking(self, column: str) -> Masking | None:
+        """What becomes of a column's values; None where they stay as they are."""
+        found = [(rule, hashes) for rule, hashes in self.rules if fnmatchcase(column.lower(), rule.column)]
+        whole = [hashes for rule, hashes in found if not rule.path]
+        if whole:
+            return Masking(drops=not all(whole), hashes=all(whole))
+        paths = tuple((rule.path, hashes) for rule, hashes in found)
+        return Masking(paths=paths) if paths else None
+
+    def alike(self) -> set[tuple[str, JsonPath, bool]]:
+        """What two tables have in common whose rules are the same."""
+        return {(rule.column, rule.path, hashes) for rule, hashes in self.rules}
+
+
+class PersonalData(NamedTuple):
+    """The rules of an export.
+
+    Attributes:
+        dropped: what is left out.
+        hashed: what becomes HMAC-SHA-256, 64 hexadecimal digits: the same value has the same ones everywhere.
+        key: that of the hashes.
+    """
+
+    dropped: tuple[Rule, ...] = ()
+    hashed: tuple[Rule, ...] = ()
+    key: bytes = b""
+
+    def of_table(self, db: str, name: str) -> TableRules | None:
+        """The rules about a table; None where there are none."""
+        both = [(rule, False) for rule in self.dropped] + [(rule, True) for rule in self.hashed]
+        found = [
+            (rule, hashes)
+            for rule, hashes in both
+            if fnmatchcase(db.lower(), rule.db) and rule.is_of_table(name.lower())
+        ]
+        return TableRules(tuple(found)) if found else None
+
+    def tells(self, word: str) -> bool:
+        """Whether a word of a statement, in lower case, may be the name of a table with rules."""
+        return any(rule.is_of_table(word) for rule in (*self.dropped, *self.hashed))
+
+    def is_asked(self, columns: Iterable[str]) -> bool:
+        """Whether some columns, of whatever table, may have personal data."""
+        rules = (*self.dropped, *self.hashed)
+        return any(fnmatchcase(name.lower(), rule.column) for name in columns for rule in rules)
+
+    def hash(self, value: bytes | str) -> str:
+        """The hash of a value."""
+        data = value.encode("utf-8", "surrogatepass") if isinstance(value, str) else value
+        return hmac.digest(self.key, data, "sha256").hex()
+
+    def facts(self) -> dict[str, Any]:
+        """The rules, for the manifest; of the key a fingerprint."""
+        key = hashlib.sha256(b"binx key fingerprint\0" + self.key).hexdigest()[:_FINGERPRINT]
+        return {
+            "drop_columns": sorted(rule.text for rule in self.dropped),
+            "hash_columns": sorted(rule.text for rule in self.hashed),
+            **({"hash_key": key} if self.hashed else {}),
+        }
+
+
+def personal_data(
+    dropped: Iterable[Rule], hashed: Iterable[Rule], key_path: str | None
+) -> PersonalData | None:
+    """The rules that options give; None for none.
+
+    Args:
+        dropped: what is left out.
+        hashed: what is hashed.
+        key_path: the file with the key, of which line ends behind it are no part.
+
+    Raises:
+        UsageError: the key is missing, cannot be read or is short.
+    """
+    rules = tuple(dropped), tuple(hashed)
+    if not rules[1]:
+        return PersonalData(*rules) if rules[0] else None
+    if key_path is None:
+        raise UsageError("--hash-columns needs --hash-key, a file with a secret key")
+    try:
+        key = Path(key_path).read_bytes().rstrip(b"\r\n")
+    except OSError as error:
+        raise UsageError(f"the key cannot be read: {error.strerror}", path=key_path) from error
+    if len(key) < _LEAST_KEY:
+        found = f"found {len(key)}: `openssl rand -hex 32` gives one"
+        raise UsageError(f"expected a key of {_LEAST_KEY} bytes or more, {found}", path=key_path)
+    return PersonalData(*rules, key)
+
+
+__all__ = ["Masking", "PersonalData", "Rule", "TableRules", "parse_rule", "personal_data"]

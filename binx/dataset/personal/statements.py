@@ -1,0 +1,124 @@
+"""Statements about tables with rules: their texts go, and what they did is told as the rows have it."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from binx.dataset.personal.rows import hashed_type
+from binx.dataset.personal.rules import PersonalData, TableRules
+from binx.errors import RefusedError
+from binx.rows.columns.schema import DefaultKind
+from binx.rows.ddl.catalog import Catalog
+from binx.rows.ddl.catalog_record import catalog_record, recorded_catalog
+from binx.rows.ddl.effects import ColumnEffect, Effect
+from binx.rows.statements import Statement
+
+_WORD = re.compile(r'`((?:[^`]|``)+)`|"((?:[^"]|"")+)"|([\w$]+)')
+_HIDDEN = "its text is left out, as it is about a table with personal data"
+
+
+def masked_statement(
+    statement: Statement, effects: list[Effect], rules: PersonalData
+) -> tuple[Statement, list[Effect]]:
+    """A statement and what it did, as they come into a data set.
+
+    The text of a change of rows goes whatever its table is: a view or a trigger may reach another one.
+
+    Raises:
+        RefusedError: it lets a table or a column have a name for which other rules hold.
+    """
+    found = [_masked_effect(effect, rules) for effect in effects]
+    if statement.kind != "dml" and not _tells(statement, effects, rules):
+        return statement, found
+    hidden = statement._replace(sql="", user_vars={}, insert_id=None, last_insert_id=None)
+    return hidden, [one._replace(reason=_HIDDEN) if one.reason is not None else one for one in found]
+
+
+def _tells(statement: Statement, effects: list[Effect], rules: PersonalData) -> bool:
+    if any(effect.table is not None and rules.of_table(effect.db, effect.table) for effect in effects):
+        return True
+    words = (
+        "".join(word).replace("``", "`").replace('""', '"') for word in _WORD.findall(statement.sql.lower())
+    )
+    return any(map(rules.tells, set(words)))
+
+
+def _masked_effect(effect: Effect, rules: PersonalData) -> Effect:
+    if effect.table is None:
+        return effect
+    own = rules.of_table(effect.db, effect.table)
+    if effect.action == "renamed" and effect.new_table is not None:
+        new = rules.of_table(effect.new_db or effect.db, effect.new_table)
+        if (own.alike() if own else set()) != (new.alike() if new else set()):
+            name = f"{effect.new_db or effect.db}.{effect.new_table}"
+            raise RefusedError(
+                f"{effect.db}.{effect.table} is renamed to {name}, and other rules about personal data hold"
+                f" for that name: give both the same, such as {effect.db}.*.COLUMN"
+            )
+    if own is None:
+        return effect
+    columns = effect.columns
+    return effect._replace(
+        columns=None if columns is None else _masked_columns(columns, own, effect),
+        changes=_masked_columns(effect.changes, own, effect),
+    )
+
+
+def _masked_columns(
+    columns: tuple[ColumnEffect, ...], rules: TableRules, effect: Effect
+) -> tuple[ColumnEffect, ...]:
+    found = []
+    for one in columns:
+        masking = rules.masking(one.name)
+        if one.former is not None and one.action != "added" and rules.masking(one.former) != masking:
+            raise RefusedError(
+                f"{effect.db}.{effect.table}.{one.former} is renamed to {one.name}, and other rules about"
+                " personal data hold for that name: give both the same"
+            )
+        if masking is None:
+            found.append(one)
+        elif not masking.drops:
+            known = one.known if one.value is None and one.misfit is None else False
+            kept = one._replace(value=None, misfit=None, known=known)
+            if masking.hashes and one.mysql_type is not None:
+                hashed = hashed_type(one.mysql_type)
+                kept = kept._replace(mysql_type=hashed, arrow_type="string", charset="ascii")
+            found.append(kept)
+    return tuple(found)
+
+
+def scrub(catalog: Catalog, rules: PersonalData | None) -> None:
+    """Let a catalog forget the texts of definitions and the defaults that rules are about."""
+    if rules is None or not any(rules.of_table(table.db, table.name) for table in _all_tables(catalog)):
+        return
+    document: dict[str, Any] = json.loads(catalog_record(catalog))
+    listed = [document["tables"], *(tables for *_, tables in (*document["temporary"], *document["expected"]))]
+    for table in (table for tables in listed for table in tables):
+        own = rules.of_table(table["db"], table["name"])
+        if own is None:
+            continue
+        table.pop("ddl", None)
+        for column in table.get("columns", ()):
+            masking = own.masking(column["name"])
+            if masking is None:
+                continue
+            if masking.drops and column.pop("members", None) is not None:
+                # Those of hashed columns are needed to read the next log.
+                column["mysql_type"] = column["base"]
+            for fact in ("default", "added"):
+                if fact in column and column[fact]["kind"] not in (
+                    DefaultKind.NULL.value,
+                    DefaultKind.IMPLICIT.value,
+                ):
+                    column[fact] = {"text": "", "kind": DefaultKind.EXPRESSION.value}
+    catalog.become(recorded_catalog(json.dumps(document).encode()))
+
+
+def _all_tables(catalog: Catalog) -> list[Any]:
+    temporary = [table for connection in catalog.connections for table in catalog.temporary(connection)]
+    return [*catalog, *temporary, *(table for tables in catalog.expected.values() for table in tables)]
+
+
+__all__ = ["masked_statement", "scrub"]

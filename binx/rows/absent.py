@@ -79,9 +79,30 @@ def added_value(known: ColumnDefinition | None, logical: LogicalType) -> Absent 
     return _value_of(known.added, logical)
 
 
-def implicit_value(known: ColumnDefinition, logical: LogicalType) -> Absent | None:
-    """What NULL becomes in a column that ALTER TABLE makes NOT NULL without strict SQL mode."""
-    return None if known.generated is not None else _implicit(logical)
+def filled_value(
+    before: ColumnDefinition | None, column: ColumnDefinition, logical: LogicalType, *, mariadb: bool
+) -> Absent | None:
+    """What NULL becomes in a column that ALTER TABLE makes NOT NULL without strict SQL mode.
+
+    None where that cannot be told. MariaDB takes the default that the column had, MySQL the zero of the type.
+
+    Args:
+        before: the column's definition before; None where that is not known.
+        column: its definition behind it.
+        logical: its type behind it.
+        mariadb: whether the server is a MariaDB.
+    """
+    if column.generated is not None or logical.kind is Kind.TIMESTAMP:
+        return None
+    if mariadb:
+        given = None if before is None else absent_value(before, logical, nullable=True)
+        is_default = given is not None and given != Absent()
+        if given is None or (is_default and before is not None and before.base != column.base):
+            return None
+        if is_default:
+            return given
+    # The error value of an ENUM, which is none of its members.
+    return Absent("") if logical.kind is Kind.ENUM else _implicit(logical)
 
 
 def _value_of(default: Default, logical: LogicalType) -> Absent | None:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from binx.rows.absent import Absent, added_value, implicit_value
+from binx.rows.absent import Absent, added_value, filled_value
 from binx.rows.columns.indexes import same_name
 from binx.rows.columns.schema import (
     DEFAULT_CONTEXT,
@@ -283,7 +283,8 @@ class _Effects:
             elif isinstance(action, ChangeColumn) and self._was_there(action.old, previous):
                 column = self._behind(action, after)
                 former = None if same_name(action.old, column.name) else action.old
-                filled = None if column.nullable else implicit_value(column, declared_type(column))
+                before = None if previous is None else previous.column(action.old)
+                filled = None if column.nullable else self._filled(before, column)
                 yield self._with_value(self._column("retyped", column, former), filled)
             elif isinstance(action, AddColumn):
                 if (
@@ -315,8 +316,11 @@ class _Effects:
                 continue
             is_filled = before.nullable and not column.nullable
             if is_filled or (before.mysql_type, before.charset) != (column.mysql_type, column.charset):
-                value = implicit_value(column, declared_type(column)) if is_filled else None
+                value = self._filled(before, column) if is_filled else None
                 yield self._with_value(self._column("retyped", column), value)
+
+    def _filled(self, before: ColumnDefinition | None, column: ColumnDefinition) -> Absent | None:
+        return filled_value(before, column, declared_type(column), mariadb=self._context.mariadb)
 
     @staticmethod
     def _was_there(name: str, previous: TableDefinition | None) -> bool:

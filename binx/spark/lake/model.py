@@ -226,12 +226,11 @@ class Unit:
     """Rows of a file that belong to a life, all of one epoch.
 
     Attributes:
-        at: where they are applied (of an XA transaction, its XA COMMIT).
+        at: where they begin.
         first: the first commit version of them.
         last: the last one.
         excluded: commit versions in between that do not count (XA transactions that are not committed).
         ids: for each column of the file's schema version the column's id; -1 for none of the life's.
-        deferred: whether ``at`` is not the rows' own place.
     """
 
     file: ChangesFile
@@ -242,7 +241,6 @@ class Unit:
     epoch: int
     ids: tuple[int, ...]
     excluded: tuple[int, ...] = ()
-    deferred: bool = False
 
 
 @dataclass(slots=True)

@@ -15,7 +15,6 @@ from binx.spark.lake.model import (
     LifePlan,
     LifeState,
     Plan,
-    Position,
     Statement,
     TableName,
     Unit,
@@ -71,7 +70,7 @@ def plan_load(
             continue
         _fill_keys(life)
         former = None if str(life.name) in rebuild else states.get(life.id)
-        made = _plan(life, timeline.committed, ranks, former, scd2=scd2)
+        made = _plan(life, timeline.committed, former, scd2=scd2)
         if made is not None:
             plans.append(made)
     ends = {life.id for life in lives if life.name is not None}
@@ -105,17 +104,17 @@ def _fill_keys(life: Life) -> None:
             life.reasons.append(_WITHOUT_KEY)
 
 
-def _steps(units: Sequence[Unit]) -> list[tuple[str, int, int]]:
+def _steps(units: Sequence[Unit]) -> list[tuple[str, int]]:
     """What identifies units: files and epochs in order, however a file was cut since."""
-    found: list[tuple[str, int, int]] = []
+    found: list[tuple[str, int]] = []
     for unit in units:
-        step = (unit.file.identity, unit.epoch, unit.first if unit.deferred else 0)
+        step = (unit.file.identity, unit.epoch)
         if not found or found[-1] != step:
             found.append(step)
     return found
 
 
-def _digest(life: Life, steps: Sequence[tuple[str, int, int]], epochs: int) -> str:
+def _digest(life: Life, steps: Sequence[tuple[str, int]], epochs: int) -> str:
     told = [[_of_epoch(epoch) for epoch in life.epochs[:epochs]], list(steps)]
     return hashlib.sha256(json.dumps(told, default=str).encode()).hexdigest()
 
@@ -126,8 +125,7 @@ def _of_epoch(epoch: Epoch) -> list[object]:
 
 def _plan(
     life: Life,
-    committed: Mapping[tuple[str, int], tuple[str, int]],
-    ranks: Mapping[str, int],
+    committed: Collection[tuple[str, int]],
     former: LifeState | None,
     *,
     scd2: bool,
@@ -139,11 +137,11 @@ def _plan(
         former = None
     withheld = _withheld(life.units)
     if former is not None:
-        late = _late(life.units, former, committed, ranks)
+        late = _late(life.units, former, committed)
         steps = _steps(life.units)
         applied = steps[: former.units]
         same = _digest(life, applied, former.epochs) == former.digest and len(applied) == former.units
-        if same:
+        if same and all(unit.epoch >= former.epochs - 1 for unit in late):
             rest = _after(life.units, former.units)
             if not rest and not late and former.epochs == len(life.epochs) and former.folder == folder:
                 return None
@@ -174,7 +172,7 @@ def _after(units: Sequence[Unit], count: int) -> list[Unit]:
     seen = 0
     last = None
     for place, unit in enumerate(units):
-        step = (unit.file.identity, unit.epoch, unit.first if unit.deferred else 0)
+        step = (unit.file.identity, unit.epoch)
         if step != last:
             if seen == count:
                 return list(units[place:])
@@ -187,22 +185,12 @@ def _withheld(units: Sequence[Unit]) -> tuple[tuple[str, int], ...]:
     return tuple(sorted({(unit.file.chain, scn) for unit in units for scn in unit.excluded}))
 
 
-def _late(
-    units: Sequence[Unit],
-    former: LifeState,
-    committed: Mapping[tuple[str, int], tuple[str, int]],
-    ranks: Mapping[str, int],
-) -> list[Unit]:
+def _late(units: Sequence[Unit], former: LifeState, committed: Collection[tuple[str, int]]) -> list[Unit]:
     """The XA transactions that a load before left out, and that were committed since."""
-    found = []
-    for chain, scn in former.withheld:
-        place = committed.get((chain, scn))
-        if place is None:
-            continue
-        at = Position(ranks[place[0]], place[1])
-        found += [
-            replace(unit, at=at, first=scn, last=scn, excluded=(), deferred=True)
-            for unit in units
-            if unit.file.chain == chain and unit.first <= scn <= unit.last
-        ]
-    return found
+    return [
+        replace(unit, first=scn, last=scn, excluded=())
+        for chain, scn in former.withheld
+        if (chain, scn) in committed
+        for unit in units
+        if unit.file.chain == chain and unit.first <= scn <= unit.last
+    ]

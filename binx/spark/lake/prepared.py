@@ -1,7 +1,7 @@
 """XA transactions: their rows are logged when they are prepared, and hold only once they are committed.
 
 Until then no other transaction changes these rows, nor a statement their table. So what was committed counts
-where it was prepared; only if a load before did not know that yet, it is applied where it was committed.
+where it was prepared, also if a load before did not know that yet.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from binx.spark.lake.model import Statement
 
 @dataclass(slots=True)
 class Prepared:
-    """Prepared transactions that were rolled back or are open, and where the others were committed."""
+    """Prepared transactions, by chain and commit version: rolled back or open ones, and committed ones."""
 
     withheld: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
-    committed: dict[tuple[str, int], tuple[str, int]] = field(default_factory=dict)
+    committed: set[tuple[str, int]] = field(default_factory=set)
 
     def withheld_in(self, chain: str, first: int, last: int) -> tuple[int, ...]:
         """The commit versions of those in a span that do not hold."""
@@ -45,7 +45,7 @@ def follow_prepared(statements: Iterable[Statement]) -> Prepared:
                         _withhold(found, open_[xid])
                     open_[xid] = place
                 case "committed" if xid in open_:
-                    found.committed[open_.pop(xid)] = place
+                    found.committed.add(open_.pop(xid))
                 case "rolled_back" if xid in open_:
                     _withhold(found, open_.pop(xid))
     for place in open_.values():

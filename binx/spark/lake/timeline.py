@@ -7,7 +7,7 @@ in a circle, and a name that is given away may come back with another column.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -64,8 +64,8 @@ class Timeline:
         self._prepared = Prepared()
 
     @property
-    def committed(self) -> Mapping[tuple[str, int], tuple[str, int]]:
-        """Where prepared XA transactions were committed, each as chain and commit version."""
+    def committed(self) -> Collection[tuple[str, int]]:
+        """Prepared XA transactions that were committed, by chain and commit version."""
         return self._prepared.committed
 
     def trace(self, files: Sequence[ChangesFile], statements: Sequence[Statement]) -> list[Life]:

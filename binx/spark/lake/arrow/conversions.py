@@ -65,7 +65,8 @@ def _changed(rows: pa.Table, column: Column, change: Change, epoch: Epoch) -> di
         return {name: given, **texts}
     rule = rule_of(change.former, column, epoch)
     kept = _kept(rows, column)
-    if rule is None and kept[name].type == kind and change.value is None:
+    takes_null = column.nullable or not change.former.nullable
+    if rule is None and kept[name].type == kind and change.value is None and takes_null:
         return kept
     known = kept.get(f"p{column.id}")
     present = [True] * count if known is None else known.to_pylist()
@@ -73,9 +74,12 @@ def _changed(rows: pa.Table, column: Column, change: Change, epoch: Epoch) -> di
     misfits = [None] * count if texts_before is None else texts_before.to_pylist()
     filled = change.value or Value(None)
     given = None if filled.value is None else constant(filled.value, kind)
-    outcome = _Outcome(
-        rule or (lambda one: one), kind, (None if given is None else given.as_py(), filled.misfit)
+    of_null = (
+        None if given is None else given.as_py(),
+        filled.misfit,
+        takes_null or change.value is not None,
     )
+    outcome = _Outcome(rule or (lambda one: one), kind, of_null)
     values = [
         outcome.of(value, misfit, is_known)
         for value, misfit, is_known in zip(_plain_values(kept[name]), misfits, present, strict=True)
@@ -105,17 +109,17 @@ def _array(values: list[Any], kind: pa.DataType) -> pa.Array:
 class _Outcome:
     """What becomes of a value, kept for each distinct one: value, misfit, whether it is known."""
 
-    def __init__(self, rule: Rule, kind: pa.DataType, filled: tuple[Any, str | None]) -> None:
+    def __init__(self, rule: Rule, kind: pa.DataType, of_null: tuple[Any, str | None, bool]) -> None:
         self._rule = rule
         self._kind = kind
-        self._filled = filled
+        self._of_null = of_null
         self._found: dict[Any, tuple[Any, str | None, bool]] = {}
 
     def of(self, value: Any, misfit: str | None, is_known: bool) -> tuple[Any, str | None, bool]:
         if not is_known:
             return None, None, False
         if value is None and misfit is None:
-            return *self._filled, True
+            return self._of_null
         if isinstance(value, (list, dict)):
             return self._made(value, misfit)
         place = (value, misfit)

@@ -115,7 +115,7 @@ def _images(rows: pa.Table, unit: Unit, epoch: Epoch) -> pa.Table:
     kinds = pc.index_in(rows.column("_change_type").cast(pa.string()), pa.array(list(KINDS))).cast(pa.int8())
     columns: dict[str, Any] = {
         "_rank": pa.repeat(pa.scalar(unit.at.rank, pa.int32()), len(rows)),
-        "_scn": pa.repeat(pa.scalar(unit.at.scn, pa.int64()), len(rows)) if unit.deferred else scns,
+        "_scn": scns,
         "_row": rows.column("_row"),
         "_kind": kinds,
         "_time": rows.column("_commit_timestamp"),

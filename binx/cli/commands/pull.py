@@ -36,18 +36,6 @@ EXAMPLES = (
     Example("how far it is", "binx pull --status /backup/db1 --json | jq .lag_seconds"),
 )
 
-DETAILS = (
-    "The files are the server's own, byte for byte and under its names. Each event's checksum and position"
-    " and each transaction's end are checked before it is written; a transaction is acknowledged only when it"
-    " is whole and on the disk. Run again, binx compares the last transaction with the server's and continues"
-    " behind it. Logs that do not continue those in DIR are refused.",
-    "The password comes from MYSQL_PWD, from an option file (groups client and binx of /etc/my.cnf,"
-    " /etc/mysql/my.cnf and ~/.my.cnf, or of --defaults-file), or from --ask-password. The account needs"
-    " REPLICATION SLAVE and REPLICATION CLIENT (MariaDB: BINLOG MONITOR).",
-    "SIGTERM and SIGINT end it behind a whole transaction; with --follow the exit status is 0 then.",
-    "It requires the Python package PyMySQL: pip install 'binx[pull]'.",
-)
-
 SERVER, FROM, ASK = "Server", "Where to begin and end", "Status"
 _AUTO = "auto"
 _MINUTE, _BLINK = 60.0, 1.0
@@ -57,7 +45,7 @@ def _start_gtids(text: str) -> GtidSet | str:
     return text if text == _AUTO else wanted_gtids(text)
 
 
-@command("pull", examples=EXAMPLES, details=DETAILS)
+@command("pull", examples=EXAMPLES)
 @option("--to", "folder", metavar="DIR", type=PATH, section=OUTPUT, help="The folder that the logs go to.")
 @option(
     "--archive",

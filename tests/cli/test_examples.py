@@ -1,4 +1,4 @@
-"""Every example of every help text and manual page is run, on the shop's logs; those of Spark and servers elsewhere."""
+"""Each example of help texts and manual pages is run, on the shop's logs; those of Spark and servers elsewhere."""
 
 from __future__ import annotations
 

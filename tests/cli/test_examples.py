@@ -1,4 +1,4 @@
-"""Each example of help texts and manual pages is run, on the shop's logs; those of Spark and servers elsewhere."""
+"""Examples of help texts and manual pages are run on the shop's logs, without Spark and servers."""
 
 from __future__ import annotations
 

@@ -85,10 +85,6 @@ class BatchImages:
         """A column of the table, as stored."""
         return self._array(self._first + place)
 
-    def place_of(self, array: pa.Array) -> int | None:
-        """The place in the batch of a column that was given as it is; None where this is none of them."""
-        return next((place for place, given in self._arrays.items() if given is array), None)
-
     def _array(self, place: int) -> pa.Array:
         array = self._arrays.get(place)
         if array is None:

@@ -14,7 +14,6 @@ from binx.kernels.render.row_changes import Spelling
 
 if TYPE_CHECKING:
     from binx.kernels.render.row_changes import Column, KernelPart
-    from binx.rows.columns.column_buffers import ColumnBuffers
 
 _FLOAT_BYTES = 4
 
@@ -136,29 +135,6 @@ def _memory(array: pa.Array) -> Column:
     return (buffers[0], kind.bit_width // 8, None, 0, 1, *_rest(array, validity))
 
 
-def value_width(array: pa.Array) -> int:
-    """Bytes of a column's values of fixed length, or of the numbers of its words; 0 for strings."""
-    _, width, *_, code_width, _, _ = _memory(array)
-    return code_width or width
-
-
-def buffers_memory(column: ColumnBuffers, width: int, rows: int) -> Column:
-    """The memory of a column as the row kernel gave it.
-
-    Args:
-        column: the column.
-        width: what :func:`value_width` gives for arrays of its type.
-        rows: how many values it has.
-    """
-    values, data, words, validity, nulls = column
-    validity = validity if nulls else None
-    if words is not None:
-        return (data, 0, words, 4, 1, validity, values, width, 0, rows)
-    if data is not None:
-        return (data, 0, values, 4, 1, validity, None, 0, 0, rows)
-    return (values, width, None, 0, 1, validity, None, 0, 0, rows)
-
-
 def _rest(array: pa.Array, validity: Any) -> tuple[Any, None, int, int, int]:
     return validity if array.null_count else None, None, 0, array.offset, len(array)
 
@@ -176,9 +152,7 @@ __all__ = [
     "Spelled",
     "Spelling",
     "assembled",
-    "buffers_memory",
     "columns",
     "kernel_part",
     "numbers",
-    "value_width",
 ]

@@ -13,7 +13,7 @@ A change's line begins with ``transaction``, ``commit_version`` and ``commit_tim
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from tempfile import SpooledTemporaryFile
 from typing import Any
 
@@ -25,7 +25,6 @@ from binx.log.file import BinlogFile
 from binx.log.index.transactions import index_schema
 from binx.log.selection.moments import format_time
 from binx.rows.batches import ChangeBatch
-from binx.rows.columns.types import LogicalType
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
 from binx.rows.images import BatchImages, ChangeGroup, Images
@@ -33,18 +32,19 @@ from binx.rows.parts import Part, Spelled, Spelling, columns
 from binx.rows.statements import Statement
 from binx.slices.changes import Begin, RowTexts, Selected, WholeTexts, ordered_changes
 from binx.slices.json_values import NULL, json_values, plain_json
-from binx.slices.pieces import Changes, KeptInserts, Piece, changes_of
+from binx.slices.pieces import BUFFER_BYTES, Changes, Piece, changes_of, gathered
 from binx.slices.row_choice import RowChoice
-from binx.slices.texts import with_misfits
+from binx.slices.texts import Writer, with_misfits
 from binx.slices.transaction_facts import FRAMED, Frame, Heads
 from binx.source.wording import encoded
 from binx.storage.output import Sink
 
-BUFFER_BYTES = 1024 * 1024
-"""How much is collected before it is written, and how many bytes of statements are kept in memory."""
-
 _MICROSECOND_DIGITS = 6
 _SEPARATOR = b", "
+_STATEMENT_FACTS = (
+    *("kind", "db", "sql", "sql_is_text", "options", "insert_id", "last_insert_id", "rand_seeds"),
+    *("user_vars", "thread_id", "exec_time", "error_code"),
+)
 _FACTS = tuple(name for name in index_schema().names if name != "statements")
 _TIMES = ("commit_timestamp", "original_commit_timestamp", "begin_timestamp")
 
@@ -75,18 +75,11 @@ def write_json(
         DamagedError, UnsupportedError: a transaction cannot be decoded.
         OutputError: the output cannot be written.
     """
-    buffer = bytearray()
     lines = 0
     write = _row_lines if rows else _transaction_lines
-    chunks = write(selected, catalog, choice, decoders)
-    for chunk in chunks:
-        buffer += chunk
-        if len(buffer) >= BUFFER_BYTES:
-            lines += buffer.count(b"\n")
-            output.write(buffer)
-            buffer = bytearray()
-    lines += buffer.count(b"\n")
-    output.write(buffer)
+    for chunk in gathered(write(selected, catalog, choice, decoders)):
+        lines += chunk.count(b"\n")
+        output.write(chunk)
     return lines
 
 
@@ -193,24 +186,9 @@ def _statement(statement: Statement) -> bytes:
         "ordinal": statement.ordinal,
         "position": statement.position,
         "event_timestamp": format_time(seconds * 1_000_000 + microseconds),
-        "kind": statement.kind,
-        "db": statement.db,
-        "sql": statement.sql,
-        "sql_is_text": statement.sql_is_text,
-        "options": statement.options,
-        "insert_id": statement.insert_id,
-        "last_insert_id": statement.last_insert_id,
-        "rand_seeds": statement.rand_seeds,
-        "user_vars": statement.user_vars,
-        "thread_id": statement.thread_id,
-        "exec_time": statement.exec_time,
-        "error_code": statement.error_code,
+        **{name: getattr(statement, name) for name in _STATEMENT_FACTS},
     }
     return encoded(plain_json(document))
-
-
-Values = Callable[[pa.Array, LogicalType], tuple[Spelled, ...]]
-"""Says how a column is spelled, as :func:`~binx.slices.json_values.json_values` does."""
 
 
 class JsonRows:
@@ -220,24 +198,20 @@ class JsonRows:
         between: a comma stands before each change of a rows event but the first.
     """
 
-    def __init__(self, *, lines: bool, values: Values = json_values, between: bool = False) -> None:
+    def __init__(self, *, lines: bool, values: Writer = json_values, between: bool = False) -> None:
         self._lines = lines
         self._values = values
         self._between = between
-        # Others may spell a column as its values are.
-        self._kept = KeptInserts() if values is json_values else None
 
     def __call__(self, changes: ChangeBatch, _: BinlogFile) -> list[Changes]:
         """One object for each row change of a batch."""
         images = BatchImages(changes)
         objects = _BatchJson(images, self._values, lines=self._lines, between=self._between)
-        if self._kept is None:
-            return changes_of(images, objects.parts)
-        return self._kept.changes_of(images, objects.parts)
+        return changes_of(images, objects.parts)
 
 
 class _BatchJson:
-    def __init__(self, images: BatchImages, values: Values, *, lines: bool, between: bool) -> None:
+    def __init__(self, images: BatchImages, values: Writer, *, lines: bool, between: bool) -> None:
         self._images = images
         self._between = between
         self._spelled = values

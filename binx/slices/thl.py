@@ -14,8 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import UTC
-from tempfile import TemporaryFile
-from typing import IO
+from tempfile import SpooledTemporaryFile
 
 from binx.event.format import Flavour
 from binx.event.load_data import ExecuteLoadQuery, LoadBlock
@@ -91,45 +90,13 @@ def write_thl(
     return decoder_warnings(decoders)
 
 
-class _FragmentText:
-    """The text of a fragment, which waits for what stands before it: on disk where it is long."""
-
-    def __init__(self) -> None:
-        self.size = 0
-        self._chunks: list[bytes] = []
-        self._file: IO[bytes] | None = None
-
-    def write(self, chunk: bytes) -> None:
-        self.size += len(chunk)
-        if self.size <= _MEMORY:
-            self._chunks.append(chunk)
-            return
-        if self._file is None:
-            self._file = TemporaryFile()  # noqa: SIM115
-            self._file.writelines(self._chunks)
-            self._chunks.clear()
-        self._file.write(chunk)
-
-    def hand_over(self, output: Sink) -> None:
-        for chunk in self._chunks:
-            output.write(chunk)
-        self._chunks.clear()
-        if self._file is not None:
-            self._file.seek(0)
-            while chunk := self._file.read(_CHUNK):
-                output.write(chunk)
-            self._file.close()
-            self._file = None
-        self.size = 0
-
-
 class _Transaction:
     def __init__(self, begin: Begin, output: Sink, fragment_bytes: int) -> None:
         self._facts = begin.facts
         self._output = output
         self._limit = fragment_bytes
         self._fragment = 0
-        self._text = _FragmentText()
+        self._text = SpooledTemporaryFile(_MEMORY)  # noqa: SIM115
         self._size = 0
         self._sql = 0
         self._schema: str | None = None
@@ -140,7 +107,7 @@ class _Transaction:
 
     def take(self, raw: RawEvent, rows: EventRows) -> None:
         header, event = raw.header, raw.event
-        if self._size >= self._limit and self._text.size and not self._in_rows and self._is_data(event):
+        if self._size >= self._limit and self._text.tell() and not self._in_rows and self._is_data(event):
             self._write(last=False)
         if raw.inner is None:
             self._position = header.end
@@ -178,6 +145,7 @@ class _Transaction:
     def end(self) -> None:
         self._position = self._facts["end"]
         self._write(last=True)
+        self._text.close()
 
     def _is_data(self, event: object) -> bool:
         """Whether an event begins something that a fragment can begin with."""
@@ -212,10 +180,14 @@ class _Transaction:
         self._text.write(encoded(text) + b"\n")
 
     def _write(self, *, last: bool) -> None:
-        empty = self._fragment == 0 and not self._text.size
+        empty = self._fragment == 0 and not self._text.tell()
         lines = [*self._head(last), *(["## Empty event ##"] if empty else [])]
         self._output.write(encoded("\n".join(lines) + "\n"))
-        self._text.hand_over(self._output)
+        self._text.seek(0)
+        while chunk := self._text.read(_CHUNK):
+            self._output.write(chunk)
+        self._text.seek(0)
+        self._text.truncate()
         self._fragment += 1
         self._size = 0
         self._sql = 0

@@ -7,7 +7,7 @@ and trailing spaces count, and one row at most is touched.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,7 +21,7 @@ from binx.rows.columns.types import Kind
 from binx.rows.images import BatchImages, ChangeGroup, Images
 from binx.rows.parts import Part, Spelled, Spelling, columns
 from binx.slices.options import DatabaseNames
-from binx.slices.pieces import Changes, KeptInserts, changes_of
+from binx.slices.pieces import Changes, changes_of
 from binx.slices.sql.literals import NULL, sql_literals, text_literal, unknown_text
 from binx.slices.sql.session import RowMark, row_marks
 from binx.slices.sql.tables import SqlDialect, SqlTable
@@ -39,7 +39,6 @@ class SqlRows:
         self.dialect = dialect
         self._databases = databases or DatabaseNames({})
         self._tables: dict[int, tuple[object, SqlTable]] = {}
-        self._kept = KeptInserts()
 
     def __call__(self, changes: ChangeBatch, file: BinlogFile) -> list[Changes]:
         """One statement for each row change of a batch.
@@ -48,7 +47,7 @@ class SqlRows:
             RefusedError: SQL cannot say what happened.
         """
         statements = BatchSql(self.table(changes), BatchImages(changes), self.dialect)
-        return statements.render(file, self._kept.changes_of)
+        return statements.render(file)
 
     def table(self, changes: ChangeBatch) -> SqlTable:
         """What the statements about the batch's table share.
@@ -80,12 +79,12 @@ class BatchSql:
         self.changed: pa.BooleanArray | None = None
         self._cache: dict[tuple[int, bool], tuple[Spelled, ...]] = {}
 
-    def render(self, file: BinlogFile, told: Callable[..., list[Changes]] = changes_of) -> list[Changes]:
+    def render(self, file: BinlogFile) -> list[Changes]:
         """The statements, with what orders them."""
         marks = row_marks(self._images, file)
         if marks is None and self._images.changes.partial_rows:
             marks = pa.repeat(pa.scalar(0, pa.uint8()), self._images.changes.rows)
-        return told(
+        return changes_of(
             self._images,
             self._parts,
             None if marks is None else lambda group: self._marks(group, marks),

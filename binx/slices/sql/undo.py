@@ -22,10 +22,10 @@ from binx.log.selection.moments import format_time
 from binx.rows.batches import ChangeBatch
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.statements import Statement
-from binx.slices.backwards import NO_MARK, PIECE_BYTES, Backwards
+from binx.slices.backwards import NO_MARK, Backwards
 from binx.slices.changes import Begin, RowTexts, Selected, ordered_changes
 from binx.slices.options import DatabaseNames, OnConflict
-from binx.slices.pieces import Changes
+from binx.slices.pieces import Changes, gathered
 from binx.slices.row_choice import RowChoice
 from binx.slices.sql.cascades import Cascades, Restored
 from binx.slices.sql.literals import comment_text
@@ -52,20 +52,6 @@ class UndoReport:
     nothing: int
     warnings: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
-
-
-def _together(pieces: Iterable[bytes | memoryview]) -> Iterator[bytes]:
-    """Many short pieces as few longer ones: a call of the system for each would take longer than they do."""
-    held: list[bytes | memoryview] = []
-    size = 0
-    for piece in pieces:
-        held.append(piece)
-        size += len(piece)
-        if size >= PIECE_BYTES:
-            yield b"".join(held)
-            held, size = [], 0
-    if held:
-        yield b"".join(held)
 
 
 def write_undo(
@@ -178,7 +164,7 @@ class _Undoing:
 
     def copy_out(self, output: Sink) -> UndoReport:
         undone: set[int] = set()
-        for piece in _together(self._script(undone)):
+        for piece in gathered(self._script(undone)):
             output.write(piece)
         nothing = self._number + 1 - len(undone)
         warnings = (*self._untold.warnings(), *self.sizes.warnings, *self.warnings)

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
 from binx.kernels.transactions.table import Kind, TransactionTable
 from binx.log.file import BinlogFile
@@ -23,7 +22,7 @@ from binx.rows.decoder import ChangeDecoder
 from binx.rows.statements import Statement
 from binx.slices.changes import Begin, Selected, ordered_changes
 from binx.slices.options import DatabaseNames
-from binx.slices.pieces import Changes, Piece
+from binx.slices.pieces import Changes, Piece, gathered
 from binx.slices.row_choice import RowChoice
 from binx.slices.sql.change_rows import SqlRows
 from binx.slices.sql.refusals import CHECKED_FACTS, PreparedXa, refuse_statement
@@ -31,9 +30,6 @@ from binx.slices.sql.script import FACTS, SqlScript
 from binx.slices.sql.tables import SqlDialect, UntoldTables, refuse_table
 from binx.slices.transaction_facts import Frame
 from binx.storage.output import Sink
-
-if TYPE_CHECKING:
-    from binx.slices.changes import Selected
 
 PACKET_BYTES = 16 * 1024 * 1024
 """``max_allowed_packet`` of the clients ``mysql`` and ``mariadb``, and of MariaDB's server; that of MySQL's
@@ -211,10 +207,6 @@ class KeptParts:
             yield part
 
 
-BUFFER_BYTES = 1024 * 1024
-"""How much is collected before it is written."""
-
-
 def write_sql(
     selected: Iterable[Selected],
     output: Sink,
@@ -235,13 +227,8 @@ def write_sql(
         OutputError: the output cannot be written.
     """
     script = _Script(sizes, choice, databases or DatabaseNames({}))
-    buffer = bytearray()
-    for chunk in script.chunks(selected, catalog):
-        buffer += chunk
-        if len(buffer) >= BUFFER_BYTES:
-            output.write(buffer)
-            buffer = bytearray()
-    output.write(buffer)
+    for chunk in gathered(script.chunks(selected, catalog)):
+        output.write(chunk)
     return script.transactions
 
 

@@ -36,19 +36,24 @@ class ChangeBatch:
         rows: how many there are, in the order of the log.
         columns: their values, of each column of the table's schema.
         rows_flags: all flags that the rows events had, and maybe those of other rows before.
+        typed_documents: how many JSON documents have values of SQL types that their text does not tell.
 
     Attributes:
         table: the table as its rows were read.
         rows: how many there are.
         columns: their values.
         rows_flags: all flags that the rows events had, and maybe those of other rows before.
+        typed_documents: how many JSON documents have values of SQL types that their text does not tell.
     """
 
-    def __init__(self, table: TableChanges, rows: int, columns: list[Column], rows_flags: int) -> None:
+    def __init__(
+        self, table: TableChanges, rows: int, columns: list[Column], rows_flags: int, typed_documents: int
+    ) -> None:
         self.table = table
         self.rows = rows
         self.columns = columns
         self.rows_flags = rows_flags
+        self.typed_documents = typed_documents
 
     @property
     def version(self) -> str:
@@ -104,7 +109,7 @@ class ChangeBatch:
 
     def with_rows(self, batch: pa.RecordBatch) -> ChangeBatch:
         """Other rows of the same table."""
-        return ChangeBatch(self.table, batch.num_rows, batch.columns, self.rows_flags)
+        return ChangeBatch(self.table, batch.num_rows, batch.columns, self.rows_flags, self.typed_documents)
 
 
 class TableChanges:
@@ -209,7 +214,7 @@ class TableChanges:
             except BinxError as error:
                 error.message = f"column {column.name} of {self.db}.{self.name}: {error.message}"
                 raise
-        return ChangeBatch(self, rows, columns, rows_flags)
+        return ChangeBatch(self, rows, columns, rows_flags, handed["typed_documents"])
 
     def _by_row(self, places: list[tuple[int, int, str]]) -> dict[int, dict[str, str]]:
         texts: dict[int, dict[str, str]] = defaultdict(dict)

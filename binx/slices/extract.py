@@ -232,7 +232,7 @@ class _Extraction:
         if self._options.reverse:
             self._write_undo(stream)
             return
-        from binx.slices.sql.write import STATEMENT_BYTES, KeptParts, StatementSizes, check_sql, write_sql
+        from binx.slices.sql.write import STATEMENT_BYTES, KeptParts, check_sql, write_sql
 
         kept = KeptParts()
         found = kept.over(self._search.selected(decoded=False))
@@ -241,11 +241,12 @@ class _Extraction:
         if selected is None:
             self._search = self._new_search(tells=False)
             selected = self._search.selected()
-        sizes = StatementSizes(self._options.statement_bytes or STATEMENT_BYTES)
-        self._written = write_sql(
-            selected, stream, self._known_tables(), sizes, self._choice, self._databases
+        statement_bytes = self._options.statement_bytes or STATEMENT_BYTES
+        report = write_sql(
+            selected, stream, self._known_tables(), statement_bytes, self._choice, self._databases
         )
-        self._warnings += sizes.warnings
+        self._written = report.transactions
+        self._warnings += report.warnings
 
     def _write_undo(self, stream: OutputStream) -> None:
         from binx.slices.sql.undo import write_undo

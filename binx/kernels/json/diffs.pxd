@@ -13,6 +13,8 @@ cdef struct Patch:
     Output nodes
     Output keys
     int64_t unspent
+    # 1 where the text of the changed document does not tell the SQL types of all its values.
+    int typed
 
 
 cdef bint apply_diff(Patch *patch, Cursor *before, Cursor *diff, Output *out) except -1 nogil

@@ -250,11 +250,12 @@ cdef uint8_t take_change(Cursor *diff, Cursor *path, Cursor *document) except? 2
 
 
 cdef int render_node(Patch *patch, uint32_t number, int depth, Output *out) except -1 nogil:
-    """Append the text of a node; ``depth`` counts the containers around it."""
+    """Append the text of a node, as ``render_value`` does; ``depth`` counts the containers around it."""
     cdef Node *node = at(patch, number)
     cdef bint is_object = not is_array(node.kind)
     cdef int64_t inlined = node.size
     cdef uint32_t member
+    cdef int typed = 0
     cdef Cursor value = bytes_of(patch, node)
     if not node.is_opened:
         return render_value(node.kind, &value, &inlined if node.is_inlined else &patch.unspent, depth, out)
@@ -268,9 +269,10 @@ cdef int render_node(Patch *patch, uint32_t number, int depth, Output *out) exce
         if is_object:
             append_quoted(&value, at(patch, member).key, at(patch, member).key_size, out)
             append_text(out, b": ", 2)
-        render_node(patch, member, depth + 1, out)
+        typed |= render_node(patch, member, depth + 1, out)
         member = at(patch, member).next
-    return append_byte(out, c"}" if is_object else c"]")
+    append_byte(out, c"}" if is_object else c"]")
+    return typed
 
 
 cdef bint apply_diff(Patch *patch, Cursor *before, Cursor *diff, Output *out) except -1 nogil:
@@ -296,7 +298,7 @@ cdef bint apply_diff(Patch *patch, Cursor *before, Cursor *diff, Output *out) ex
         operation = take_change(&changes, &path, &document)
         if not apply_change(patch, operation, &path, &document):
             return False
-    render_node(patch, ROOT, 0, out)
+    patch.typed = render_node(patch, ROOT, 0, out)
     if patch.nodes.capacity + patch.keys.capacity > KEPT_BYTES:
         release_patch(patch)
     return True
@@ -350,7 +352,7 @@ def applied(const uint8_t[::1] document not None, const uint8_t[::1] changes not
     cdef Cursor before = cursor_over(&document[0], document.shape[0], 0)
     cdef Cursor diff = cursor_over(&changes[0], changes.shape[0], 0)
     cdef Output out = Output(NULL, 0, 0)
-    cdef Patch patch = Patch(before, diff, Output(NULL, 0, 0), Output(NULL, 0, 0), 0)
+    cdef Patch patch = Patch(before, diff, Output(NULL, 0, 0), Output(NULL, 0, 0), 0, 0)
     cdef bint is_applied
     try:
         with nogil:

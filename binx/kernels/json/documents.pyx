@@ -141,7 +141,7 @@ cdef int render_temporal(Cursor *value, int field_type, int64_t packed, Output *
 
 
 cdef int render_opaque(Cursor *value, int64_t *unspent, Output *out) except -1 nogil:
-    """Append a value of an SQL type that JSON does not have: the type, a length, its bytes."""
+    """Append a value of an SQL type that JSON does not have: the type, a length, its bytes. Gives 1."""
     cdef int field_type = spend(value, 1, unspent)[0]
     cdef int64_t length = 0
     cdef const uint8_t *data
@@ -153,16 +153,19 @@ cdef int render_opaque(Cursor *value, int64_t *unspent, Output *out) except -1 n
         check_decimal(data[0], data[1])
         if decimal_size(data[0], data[1]) != length - 2:
             damaged(value, b"a decimal as long as its precision asks for", length - 2)
-        return render_decimal(data + 2, data[0], data[1], out)
+        render_decimal(data + 2, data[0], data[1], out)
+        return 1
     if field_type in (FIELD_DATE, FIELD_TIME, FIELD_DATETIME, FIELD_TIMESTAMP):
         if length != 8:
             damaged(value, b"8 bytes of a date or time", length)
-        return render_temporal(value, field_type, <int64_t> little(data, 8), out)
+        render_temporal(value, field_type, <int64_t> little(data, 8), out)
+        return 1
     append_text(out, b'"base64:type', 12)
     append_unsigned(out, field_type, 1)
     append_byte(out, c":")
     append_base64(data, length, out)
-    return append_byte(out, c'"')
+    append_byte(out, c'"')
+    return 1
 
 
 cdef int open_container(uint8_t kind, Cursor *value, int64_t *unspent, Container *container) except -1 nogil:
@@ -229,6 +232,7 @@ cdef int render_container(
     cdef Member member
     cdef const uint8_t *key
     cdef int64_t i, length = 0
+    cdef int typed = 0
     if depth > MAX_DEPTH:
         damaged(value, b"at most 100 levels", depth)
     open_container(kind, value, unspent, &container)
@@ -241,12 +245,16 @@ cdef int render_container(
             append_quoted(&container.body, key, length, out)
             append_text(out, b": ", 2)
         take_member(&container, i, &member)
-        render_member(&member, unspent, depth, out)
-    return append_byte(out, c"}" if container.is_object else c"]")
+        typed |= render_member(&member, unspent, depth, out)
+    append_byte(out, c"}" if container.is_object else c"]")
+    return typed
 
 
 cdef int render_value(uint8_t kind, Cursor *value, int64_t *unspent, int depth, Output *out) except -1 nogil:
-    """Append the value that begins at the cursor; ``depth`` counts the containers around it."""
+    """Append the value that begins at the cursor; ``depth`` counts the containers around it.
+
+    Gives 1 where something in it has an SQL type that its text does not tell, else 0.
+    """
     if kind <= LARGE_ARRAY:
         return render_container(kind, value, unspent, depth + 1, out)
     if kind == LITERAL:
@@ -273,15 +281,19 @@ cdef int render_value(uint8_t kind, Cursor *value, int64_t *unspent, int depth, 
 
 
 cdef int render(Cursor *document, Output *out) except -1 nogil:
-    """Append the text of the document that fills the rest of the cursor; an empty one is null."""
+    """Append the text of the document that fills the rest of the cursor; an empty one is null.
+
+    Gives 1 where a value has an SQL type that the text does not tell (DECIMAL, DATE, binary …), else 0.
+    """
     cdef int64_t unspent = remaining(document)
     cdef uint8_t kind
+    cdef int typed
     if unspent == 0:
         return append_text(out, b"null", 4)
     kind = spend(document, 1, &unspent)[0]
-    render_value(kind, document, &unspent, 0, out)
+    typed = render_value(kind, document, &unspent, 0, out)
     document.position = document.size
-    return 0
+    return typed
 
 
 def to_text(const uint8_t[::1] data not None) -> str:

@@ -47,7 +47,8 @@ cdef enum:
 
 cdef struct Column:
     # values: fixed width or offsets; data: bytes; extra: a geometry's SRIDs; validity: absent until the first null;
-    # document: the JSON document of the image that was decoded last, without base where that had none;
+    # document: the JSON document of the image that was decoded last, without base where that had none; typed: 1 where
+    # its text does not tell the SQL types of all its values;
     # way: how values are decoded in most rows, and what that way keeps, see `ways.pxd`.
     uint8_t codec
     uint8_t prefix
@@ -61,6 +62,7 @@ cdef struct Column:
     Output extra
     Output validity
     Cursor document
+    int typed
     int64_t last_day
     int64_t midnight
     int64_t high_limit
@@ -98,6 +100,8 @@ cdef class RowBuffers:
     cdef Output bits
     cdef bint absent
     cdef int64_t partial_rows
+    # JSON documents whose text does not tell the SQL types of all their values.
+    cdef int64_t typed_documents
     cdef Output differences
     cdef Output difference_text
     cdef Patch patch

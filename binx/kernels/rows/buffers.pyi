@@ -70,5 +70,6 @@ class RowBuffers:
             ``rows``; the system columns by name, each :class:`Memory` of one value a row; ``present``:
             (validity, offsets, bits, nulls), or None where every row is whole; ``identifiers``:
             (offsets, text, count), which ``transactions`` numbers; ``columns``: for each column
-            (validity or None, nulls, values, data, extra); ``misfits``: a list of (row, column, text).
+            (validity or None, nulls, values, data, extra); ``misfits``: a list of (row, column, text);
+            ``typed_documents``: how many JSON documents have values whose SQL types their text does not tell.
         """

@@ -244,7 +244,8 @@ cdef class RowBuffers:
         Returns a dict: ``rows``; the system columns by name, each memory of one value a row; ``present``:
         (validity, offsets, bits, nulls) or None where every row is whole; ``identifiers``: (offsets, text, count), which
         ``transactions`` numbers; ``columns``: for each column (validity or None, nulls, values, data, extra);
-        ``misfits`` and ``differences`` (partial JSON): lists of (row, column, text).
+        ``misfits`` and ``differences`` (partial JSON): lists of (row, column, text); ``typed_documents``: how many JSON
+        documents have values whose SQL types their text does not tell.
         """
         cdef int32_t i
         cdef int64_t rows = self.rows
@@ -281,6 +282,7 @@ cdef class RowBuffers:
             "columns": columns,
             "misfits": taken(&self.misfits, &self.misfit_text),
             "differences": taken(&self.differences, &self.difference_text),
+            "typed_documents": self.typed_documents,
         }
         if self.present_offsets.data != NULL:
             result["present"] = (
@@ -295,6 +297,7 @@ cdef class RowBuffers:
         self.capacity = 0
         self.variable_bytes = 0
         self.partial_rows = 0
+        self.typed_documents = 0
         self.ids = 0
         self.last_ordinal = -1
         return result

@@ -245,6 +245,7 @@ cdef class RowBuilder(RowBuffers):
         if column.data.size > DATA_MAXIMUM:
             too_large(image[0])
         self.variable_bytes += column.data.size - held
+        self.typed_documents += self.patch.typed
         (<int32_t *> column.values.data)[self.rows + 1] = <int32_t> column.data.size
         return 0
 
@@ -300,4 +301,6 @@ cdef class RowBuilder(RowBuffers):
             return self.misfit(index, text, text_size)
         if column.codec == CODEC_NULL:
             return self.append_null(column)
+        if column.codec == CODEC_JSON:
+            self.typed_documents += column.typed
         return 0

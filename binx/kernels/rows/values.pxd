@@ -131,7 +131,7 @@ cdef inline int decode_value(
         (<uint64_t *> target)[0] = little(data, <int> size)
     elif codec == CODEC_JSON:
         inner = column.document = cursor_over(data, size, image.origin + image.position - size)
-        render(&inner, &column.data)
+        column.typed = render(&inner, &column.data)
         if column.data.size > DATA_MAXIMUM:
             too_large(image[0])
         (<int32_t *> target)[1] = <int32_t> column.data.size

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from binx.errors import RefusedError
 from binx.event.format import Flavour, FormatDescription
+from binx.rows.batches import ChangeBatch
 from binx.rows.columns.names import ResolvedTable
 from binx.rows.columns.schema import Provenance
 from binx.rows.columns.types import Kind
@@ -77,6 +78,31 @@ class UntoldTables:
             f"the log does not say which columns of {listed(self._names, _MOST_NAMED)} are generated,"
             " and servers reject values for those: if there are any, give --schema FILE, as written by"
             " mysqldump --no-data"
+        ]
+
+
+class TypedDocuments:
+    """Tables with JSON documents in which values have SQL types that the documents' text does not tell.
+
+    MySQL keeps DECIMAL, DATE, TIME, DATETIME and binary values in documents as what they are (opaque values,
+    sql-common/json_binary.h). Made of text they are DOUBLE and strings, as mysqldump leaves them too.
+    """
+
+    def __init__(self) -> None:
+        self._names: dict[str, None] = {}
+
+    def take(self, changes: ChangeBatch) -> None:
+        """Take in rows that SQL is written of."""
+        if changes.typed_documents:
+            self._names[f"{changes.table.db}.{changes.table.name}"] = None
+
+    def warnings(self) -> list[str]:
+        """A sentence about them, if there are some."""
+        if not self._names:
+            return []
+        return [
+            f"JSON documents of {listed(self._names, _MOST_NAMED)} have values of DECIMAL, date, time or"
+            " binary types; SQL makes them numbers and strings, as mysqldump does; --format binlog keeps them"
         ]
 
 

@@ -33,7 +33,7 @@ from binx.slices.sql.passes import ChangedAgain, without_rolled_back
 from binx.slices.sql.refusals import Obstacles, UndoStatements, refuse_other_flavour
 from binx.slices.sql.script import PARTIAL
 from binx.slices.sql.session import SqlSession
-from binx.slices.sql.tables import SqlDialect, UntoldTables
+from binx.slices.sql.tables import SqlDialect, TypedDocuments, UntoldTables
 from binx.slices.sql.undo_check import ROWS_BEFORE_KEYS, UndoCheck
 from binx.slices.sql.undo_rows import UndoRows
 from binx.slices.sql.write import STATEMENT_BYTES, StatementSizes
@@ -138,6 +138,7 @@ class _Undoing:
         self._number = -1
         self._with_rows = False
         self._untold = UntoldTables()
+        self._typed = TypedDocuments()
 
     def render(self, changes: ChangeBatch, file: BinlogFile) -> list[Changes]:
         if self._rows is None or self._rows.dialect != SqlDialect.of(file.format):
@@ -150,6 +151,7 @@ class _Undoing:
                 self._databases,
             )
         self._untold.take(changes.table.resolved)
+        self._typed.take(changes)
         return self._rows(changes, file)
 
     def take(self, item: object) -> None:
@@ -167,7 +169,12 @@ class _Undoing:
         for piece in gathered(self._script(undone)):
             output.write(piece)
         nothing = self._number + 1 - len(undone)
-        warnings = (*self._untold.warnings(), *self.sizes.warnings, *self.warnings)
+        warnings = (
+            *self._untold.warnings(),
+            *self._typed.warnings(),
+            *self.sizes.warnings,
+            *self.warnings,
+        )
         unknown = tuple(self.restored.unknown)
         return UndoReport(undone=len(undone), nothing=nothing, warnings=warnings, unknown=unknown)
 

@@ -6,13 +6,14 @@ XA transactions and those that ended in ROLLBACK too. A statement gets the sessi
 Two things differ on the server that runs the script. What it logs itself leaves out the table that
 CREATE TABLE … SELECT made and changes of several rows in tables without transactions (MyISAM), as one GTID
 cannot be given to several statements. And numbers and times within JSON documents are what JSON text says,
-without MySQL's own types (DECIMAL, DATETIME) inside of them.
+without MySQL's own types (DECIMAL, DATETIME) inside of them; the tables that have such are named.
 """
 
 from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from binx.kernels.transactions.table import Kind, TransactionTable
 from binx.log.file import BinlogFile
@@ -27,7 +28,7 @@ from binx.slices.row_choice import RowChoice
 from binx.slices.sql.change_rows import SqlRows
 from binx.slices.sql.refusals import CHECKED_FACTS, PreparedXa, refuse_statement
 from binx.slices.sql.script import FACTS, SqlScript
-from binx.slices.sql.tables import SqlDialect, UntoldTables, refuse_table
+from binx.slices.sql.tables import SqlDialect, TypedDocuments, UntoldTables, refuse_table
 from binx.slices.transaction_facts import Frame
 from binx.storage.output import Sink
 
@@ -207,18 +208,35 @@ class KeptParts:
             yield part
 
 
+class SqlReport(NamedTuple):
+    """What was written.
+
+    Attributes:
+        transactions: how many.
+        warnings: what whoever runs the script must know, in sentences.
+    """
+
+    transactions: int
+    warnings: tuple[str, ...]
+
+
 def write_sql(
     selected: Iterable[Selected],
     output: Sink,
     catalog: Catalog,
-    sizes: StatementSizes | None = None,
+    statement_bytes: int = 0,
     choice: RowChoice | None = None,
     databases: DatabaseNames | None = None,
-) -> int:
+) -> SqlReport:
     """Write transactions as SQL.
 
-    Returns:
-        How many transactions were written.
+    Args:
+        selected: the transactions, in the order in which they shall be run.
+        output: where to; see :func:`~binx.storage.output.open_output`.
+        catalog: the tables known beforehand; moved on by the schema statements met.
+        statement_bytes: bytes up to which a statement inserts several rows; 0 for one row each.
+        choice: which row changes are written; None for all, and for statements.
+        databases: names that databases get.
 
     Raises:
         RefusedError: see :func:`~binx.slices.sql.write.check_sql`, which finds most reasons before the
@@ -226,25 +244,29 @@ def write_sql(
         DamagedError, UnsupportedError: a transaction cannot be decoded.
         OutputError: the output cannot be written.
     """
-    script = _Script(sizes, choice, databases or DatabaseNames({}))
+    script = _Script(StatementSizes(statement_bytes), choice, databases or DatabaseNames({}))
     for chunk in gathered(script.chunks(selected, catalog)):
         output.write(chunk)
-    return script.transactions
+    return SqlReport(script.transactions, script.warnings)
 
 
 class _Script:
-    def __init__(
-        self, sizes: StatementSizes | None, choice: RowChoice | None, databases: DatabaseNames
-    ) -> None:
+    def __init__(self, sizes: StatementSizes, choice: RowChoice | None, databases: DatabaseNames) -> None:
         self._sizes = sizes
         self._choice = choice
         self._databases = databases
+        self._typed = TypedDocuments()
         self._rows: SqlRows | None = None
         self._writer: SqlScript | None = None
 
     @property
     def transactions(self) -> int:
         return 0 if self._writer is None else self._writer.transactions
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What whoever runs the script must know, in sentences."""
+        return (*self._typed.warnings(), *self._sizes.warnings)
 
     def chunks(self, selected: Iterable[Selected], catalog: Catalog) -> Iterator[bytes]:
         items = ordered_changes(
@@ -265,7 +287,7 @@ class _Script:
                 partial = self._choice is not None
                 self._writer = SqlScript(item.file.format, partial=partial, databases=self._databases)
                 yield self._writer.head()
-            if isinstance(item, Statement) and self._sizes is not None:
+            if isinstance(item, Statement):
                 self._sizes.take_text(item.sql)
             yield from self._writer.take(item)
         if self._writer is not None:
@@ -283,4 +305,5 @@ class _Script:
         dialect = SqlDialect.of(file.format)
         if self._rows is None or self._rows.dialect != dialect:
             self._rows = SqlRows(dialect, self._databases)
+        self._typed.take(changes)
         return self._rows(changes, file)

@@ -221,3 +221,9 @@ def test_rows_that_transactions_changed_again_which_are_not_undone_are_listed(tm
         assert f"-- {warning}.\n" in output.getvalue().decode()
     report = write_undo(picked(path, changes_only), io.BytesIO(), Catalog(), every=lambda: everything([path]))
     assert not [warning for warning in report.warnings if "changed rows again" in warning]
+
+
+def test_documents_whose_values_have_types_that_text_loses_are_told() -> None:
+    (told,) = (w for w in undone(MYSQL / "small" / "all_types.binlog")[1].warnings if "JSON documents" in w)
+    assert "small.documents" in told
+    assert "--format binlog keeps them" in told

@@ -27,7 +27,7 @@ from binx.slices import changes as changes_module
 from binx.slices.changes import Selected, ordered_changes
 from binx.slices.sql.literals import comment_text, identifier, sql_literals, text_literal
 from binx.slices.sql.session import SqlSession
-from binx.slices.sql.write import StatementSizes, check_sql, write_sql
+from binx.slices.sql.write import check_sql, write_sql
 from tests.event import samples
 from tests.slices.spelled import texts_of
 from tests.slices.sql.sql_of import everything, json_of, sql_of
@@ -492,7 +492,7 @@ def test_inserts_of_one_table_that_follow_each_other_are_one_statement_up_to_a_s
 
     def inserts(statement_bytes: int) -> list[bytes]:
         output = io.BytesIO()
-        write_sql(everything([path]), output, Catalog(), StatementSizes(statement_bytes))
+        write_sql(everything([path]), output, Catalog(), statement_bytes)
         return INSERT.findall(output.getvalue())
 
     alone, together, all_in_one = inserts(1), inserts(2500), inserts(1024 * 1024)
@@ -505,3 +505,21 @@ def test_inserts_of_one_table_that_follow_each_other_are_one_statement_up_to_a_s
         return [(head, row) for head, listed in heads_and_rows for row in listed[:-2].split(b",\n")]
 
     assert rows(together) == rows(all_in_one) == rows(alone)
+
+
+@pytest.mark.parametrize(
+    ("name", "table"),
+    [
+        ("all_types", "small.documents"),
+        ("json_without_key", "small.t"),
+        ("partial_json", None),
+        ("charsets", None),
+    ],
+)
+def test_documents_whose_values_have_types_that_text_loses_are_told(name: str, table: str | None) -> None:
+    """Once for each table; a document of numbers and strings loses nothing."""
+    path = TESTDATA / "mysql-9.7" / "small" / f"{name}.binlog"
+    report = write_sql(everything([path]), io.BytesIO(), Catalog())
+    told = [warning for warning in report.warnings if warning.startswith("JSON documents of")]
+    assert told == ([] if table is None else [warning for warning in told if f" of {table} have" in warning])
+    assert len(told) == (table is not None)

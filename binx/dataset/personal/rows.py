@@ -186,7 +186,7 @@ class Masks:
                 columns["_json_diff"], lambda one: self._differences(one, masked)
             )
         arrays = [columns[name] for name in table.schema.names]
-        return ChangeBatch(table, batch.rows, arrays, batch.rows_flags)
+        return ChangeBatch(table, batch.rows, arrays, batch.rows_flags, batch.typed_documents)
 
     def _documents(self, column: pa.Array, documents: Documents, called: str) -> pa.Array:
         def masked(text: str) -> str | None:
